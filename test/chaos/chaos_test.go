@@ -42,17 +42,18 @@ func TestNotifications_ProcessKilled_NothingIsLost(t *testing.T) {
 	w.changeStatuses()
 }
 
-// application is one application and who is on its two sides.
+// application is one application and the users on both sides.
 type application struct {
 	employer, seeker user
 	id               string
 	job              string
-	// standing are the statuses that the application may have: several after a
-	// call of which nobody knows what came.
+	// possible holds the statuses that the application may have: several after
+	// a request whose outcome is unknown.
 	possible map[string]bool
 }
 
-// otherStatus is a status that the application certainly has not.
+// otherStatus returns a status that the application certainly does not have, and
+// whether the current one is certain.
 func (c *application) otherStatus() (status string, certain bool) {
 	for _, status := range statuses {
 		if !c.possible[status] {
@@ -64,7 +65,8 @@ func (c *application) otherStatus() (status string, certain bool) {
 
 var statuses = []string{"review", "interview", "accepted", "rejected", "withdrawn", "pending"}
 
-// changeStatuses changes statuses under fire and then counts what came of it.
+// changeStatuses changes statuses while the victims are killed, and then checks
+// the notifications.
 func (w *installation) changeStatuses() {
 	changes, kills, pace := 160, len(w.victims)+1, 20*time.Millisecond
 	if isFull() {
@@ -83,11 +85,11 @@ func (w *installation) changeStatuses() {
 		load.Go(func() {
 			for n := 0; accepted.Load() < int64(changes) || !isClosed(ceasefire); n++ {
 				<-next.C
-				// Each worker has applications of its own, so that it knows what they
-				// are.
+				// Each worker has its own applications, so that it knows their
+				// statuses.
 				c := &all[(n*4+worker)%len(all)]
 				if n%10 == 9 {
-					// What is refused leaves no trace.
+					// A refused change has no effect.
 					if status, _, err := w.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "lost"}); err == nil && status == 400 {
 						refused.Add(1)
 					}
@@ -129,8 +131,8 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// killVictims kills every victim in turn, in random order and at random moments, and
-// starts it again.
+// killVictims kills every victim in turn, in random order and at random times,
+// and starts it again.
 func (w *installation) killVictims(kills int) {
 	var order []int
 	for range kills {
@@ -148,10 +150,10 @@ func (w *installation) killVictims(kills int) {
 	}
 }
 
-// pause waits for up to twice the time, at random.
+// pause sleeps for a random time of up to twice the mean.
 func pause(mean time.Duration) { <-time.After(time.Duration(rand.Int64N(int64(2 * mean)))) }
 
-// createApplications are so many applications of as many people to two organizations.
+// createApplications creates n applications of n users to two organizations.
 func (w *installation) createApplications(n int) []application {
 	w.t.Helper()
 	out := make([]application, n)
@@ -172,8 +174,8 @@ func (w *installation) createApplications(n int) []application {
 	return out
 }
 
-// requireNotifications compares what happened, which the timelines tell, with what people were
-// told of it, and returns how many changes there were.
+// requireNotifications compares the timelines with the notifications and mails of
+// the applicants, and returns the number of changes.
 func (w *installation) requireNotifications(all []application) (happened int) {
 	w.t.Helper()
 	mails := map[string]map[string]bool{}

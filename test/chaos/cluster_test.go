@@ -54,8 +54,8 @@ func TestRedisCluster_MastersKilled_NothingIsLost(t *testing.T) {
 	w.waitForState("queue", "ok", true)
 }
 
-// killMasters kills two of the three masters, one after the other has a successor, and
-// starts them again, without their data and as replicas.
+// killMasters kills two of the three masters, one after the failover of the
+// other, and starts them again as replicas without data.
 func killMasters(ctx context.Context, servers []*services.Server) error {
 	opt, err := goredis.ParseURL(servers[2].URL)
 	if err != nil {
@@ -81,8 +81,8 @@ func killMasters(ctx context.Context, servers []*services.Server) error {
 	return nil
 }
 
-// waitForFailover waits until the cluster has noticed that the master failed, and another server has
-// its slots.
+// waitForFailover waits until the cluster has detected the failure of the master
+// and another server has its slots.
 func waitForFailover(ctx context.Context, survivor *goredis.Client, master string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

@@ -21,7 +21,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// skipUnlessFull leaves the tests that wait for a server to recover to make chaos.
+// skipUnlessFull skips tests that wait for the recovery of a server unless the
+// full run is requested.
 func skipUnlessFull(t *testing.T) {
 	t.Helper()
 	if !isFull() {
@@ -29,8 +30,8 @@ func skipUnlessFull(t *testing.T) {
 	}
 }
 
-// mountFS mounts an empty file system of the size, and unmounts it after the test.
-// It skips the test, loudly, where mounting is refused.
+// mountFS mounts an empty file system of the size, and unmounts it after the
+// test. It skips the test with a message if mounting is not permitted.
 func mountFS(t *testing.T, size string) string {
 	t.Helper()
 	skipUnlessFull(t)
@@ -76,7 +77,7 @@ func (w *installation) waitForState(adapter, state string, ready bool) {
 	}, time.Minute, 100*time.Millisecond, "%s is not reported as %s", adapter, state)
 }
 
-// requireLogged demands a line of the server's log with all the words.
+// requireLogged requires a line of the server's log that contains all the words.
 func (w *installation) requireLogged(words ...string) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {
@@ -99,7 +100,7 @@ func (w *installation) post(employer user, n int) (title string, accepted bool) 
 	return title, err == nil && status == http.StatusCreated
 }
 
-// requireListings demands that the employer has exactly the listings.
+// requireListings requires the employer to have exactly these listings.
 func (w *installation) requireListings(employer user, titles []string) {
 	w.t.Helper()
 	var found []string
@@ -133,10 +134,10 @@ func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
 	require.True(t, post())
 	filler := filepath.Join(disk, "filler")
 	fill(t, filler)
-	// The log of SQLite may have room for a few more.
+	// The write-ahead log of SQLite may have space for a few more rows.
 	require.Eventually(t, func() bool { return !post() }, time.Minute, time.Millisecond)
 	w.waitForState("database", "down", false)
-	// SQLite has an I/O error where the file that its processes share cannot grow.
+	// SQLite returns an I/O error if its shared-memory file cannot grow.
 	w.requireLogged("service unavailable", "database: ", "disk")
 	w.requireLogged("readiness check failed", "database")
 	w.must(employer, http.MethodGet, "/api/auth/me", nil) // reads go on
@@ -156,7 +157,7 @@ func TestReadOnlyMount_FilesAndMail_RecoverWithoutLoss(t *testing.T) {
 	seeker := w.register("/api/auth/register", object{"userType": "jobseeker"})
 	w.waitIdle()
 	remount := func(mode string) {
-		// A file that is being written refuses it.
+		// Writing the next file fails.
 		require.Eventually(t, func() bool {
 			return exec.Command("mount", "-o", "remount,"+mode, disk).Run() == nil
 		}, 30*time.Second, 50*time.Millisecond)
@@ -273,7 +274,7 @@ func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 			w.mail.Stop()
 			ahead := w.register("/api/auth/register", object{"userType": "jobseeker"})
 			for _, c := range all {
-				// The access tokens of before have expired.
+				// The earlier access tokens have expired.
 				c.employer.token = w.signIn(c.employer)
 				w.must(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "review"})
 			}

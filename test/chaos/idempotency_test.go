@@ -26,16 +26,16 @@ type keyedOperation struct {
 	path      string
 	body      func(n int) object // of the n-th request, which no other resembles
 	status    int
-	// remote operations answer 409 after an interruption between their
+	// remote operations return 409 after an interruption between their
 	// transactions.
 	remote bool
-	// effects counts the traces that the n-th request left.
+	// effects counts the effects of the n-th request.
 	effects func(n int) int
 }
 
-// failpoints are where the process is killed, in the order in which a request passes
-// them: after the claim; after the effect and after the answer, both before the
-// commit; and before the response.
+// failpoints are where the process is killed, in the order in which a request
+// passes them: after the claim; after the effect and after the response is
+// stored, both before the commit; and before the response is sent.
 var failpoints = []string{"begun", "effect", "answer", "done"}
 
 func TestIdempotencyKey_KilledBetweenEffectAndAnswer_ExecutesOnce(t *testing.T) {
@@ -105,7 +105,8 @@ func (w *installation) interruptKeyed() {
 	}
 }
 
-// serveWithFailpoint starts a server that dies at the failpoint, and waits until it answers.
+// serveWithFailpoint starts a server that exits at the failpoint, and waits until
+// it is ready.
 func (w *installation) serveWithFailpoint(point string) (stop func()) {
 	w.t.Helper()
 	cmd := exec.Command(kit.FailingProgram(w.t), "serve")
@@ -129,7 +130,7 @@ func (w *installation) serveWithFailpoint(point string) (stop func()) {
 }
 
 // send sends the n-th request with its key, once: net/http would retry a request
-// with this header. The error is the response's message.
+// with this header. message is the error in the response.
 func (w *installation) send(k keyedOperation, n int) (status int, message string, err error) {
 	raw, err := json.Marshal(k.body(n))
 	if err != nil {

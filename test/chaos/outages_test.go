@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// setStatus sets the status of an application and expects it to work at once.
+// setStatus sets the status of an application, which must succeed.
 func (w *installation) setStatus(c application, status string) {
 	w.t.Helper()
 	code, answer, err := w.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": status})
@@ -20,7 +20,8 @@ func (w *installation) setStatus(c application, status string) {
 	require.Equal(w.t, 200, code, "%v", answer)
 }
 
-// countMails counts the mails about decisions that somebody got.
+// countMails returns the number of mails about decisions that the applicant
+// received.
 func (w *installation) countMails(c application) (n int) {
 	for _, m := range w.mail.Mails() {
 		if m.To == c.seeker.email && strings.HasPrefix(m.Header.Get("Message-ID"), "<status-") {
@@ -30,7 +31,8 @@ func (w *installation) countMails(c application) (n int) {
 	return n
 }
 
-// countAttempts counts how often somebody's address was offered to the mail server.
+// countAttempts returns how often the applicant's address was sent to the mail
+// server.
 func (w *installation) countAttempts(c application) (n int) {
 	for _, to := range w.mail.Tries() {
 		if to == c.seeker.email {
@@ -106,7 +108,7 @@ func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
 			w.setStatus(all[0], "review")
 			w.setStatus(all[1], "accepted")
 			s := w.openStorage()
-			// What needs no mail goes on meanwhile.
+			// Tasks that send no mail continue.
 			require.Eventually(t, func() bool {
 				_, answer, err := w.call(all[1].seeker, http.MethodGet, "/api/jobseekers/notifications", nil)
 				return err == nil && len(answer["data"].(object)["notifications"].([]any)) == 1

@@ -41,11 +41,12 @@ func TestWebhooks_ProcessKilled_NothingIsLost(t *testing.T) {
 	w.deliverUnderKills()
 }
 
-// subject is a kind of event about something: what tests count.
+// subject identifies events of one kind about one object, the unit in which tests
+// count.
 type subject struct{ kind, id string }
 
-// eventCounts is how many events of each subject there are certainly, and how many more
-// there may be because nobody knows what came of a call.
+// eventCounts holds how many events of each subject certainly happened, and how
+// many more may have happened in requests with an unknown outcome.
 type eventCounts struct {
 	mu            sync.Mutex
 	certain       map[subject]int
@@ -54,7 +55,7 @@ type eventCounts struct {
 	accepted, bad int
 }
 
-// record counts an answer to a change that makes one event.
+// record counts the response to a change that produces one event.
 func (y *eventCounts) record(status int, err error, s subject) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -71,7 +72,7 @@ func (y *eventCounts) record(status int, err error, s subject) {
 	}
 }
 
-// How a receiver answers.
+// The modes of a receiver.
 const (
 	answers = iota
 	fails
@@ -79,12 +80,13 @@ const (
 	resets
 )
 
-// webhookReceiver is a receiver and what it got.
+// webhookReceiver is a receiver and the deliveries it got.
 type webhookReceiver struct {
 	*httptest.Server
 	name, app, path string // of the application, and of the endpoint
 	owner           user
-	// hears says whose applications it may hear of.
+	// isAuthorized reports whether the owner may see the applicant's
+	// applications.
 	isAuthorized func(applicant string) bool
 	verifier     *standardwebhooks.Webhook
 
@@ -147,7 +149,8 @@ func (e *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// setMode changes how it answers, and lets go of whom it keeps waiting.
+// setMode changes how the receiver responds, and releases the requests that it
+// holds.
 func (e *webhookReceiver) setMode(mode int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -155,7 +158,7 @@ func (e *webhookReceiver) setMode(mode int) {
 	e.mode, e.healed = mode, make(chan struct{})
 }
 
-// newReceiver makes an application of somebody's with one endpoint for everything.
+// newReceiver creates an app with one endpoint that subscribes to all events.
 func (w *installation) newReceiver(name string, owner user, hears func(applicant string) bool) *webhookReceiver {
 	w.t.Helper()
 	e := &webhookReceiver{name: name, owner: owner, isAuthorized: hears, healed: make(chan struct{}), bodies: map[string]string{}, taken: map[string]subject{}}
@@ -170,11 +173,11 @@ func (w *installation) newReceiver(name string, owner user, hears func(applicant
 	return e
 }
 
-// callback is where nobody is sent: what the application gets there is not needed.
+// callback is the redirect URI of the apps; no request is sent to it.
 const callback = "https://receiver.invalid/callback"
 
-// grantConsent has somebody allow the receiver's application to see applications, on
-// the pages for that.
+// grantConsent lets the user grant the receiver's app access to applications on
+// the consent pages.
 func (w *installation) grantConsent(who user, e *webhookReceiver) {
 	w.t.Helper()
 	b := kit.NewBrowser(w.t, w.url, newAddress())
@@ -188,8 +191,8 @@ func (w *installation) grantConsent(who user, e *webhookReceiver) {
 	require.Contains(w.t, answer.Header.Get("Location"), callback+"?code=")
 }
 
-// deliverUnderKills produces events under fire for receivers that are in trouble, and
-// then counts who was told of what.
+// deliverUnderKills produces events for failing receivers while the victims are
+// killed, and then checks the deliveries of each receiver.
 func (w *installation) deliverUnderKills() {
 	events, kills := 90, 2*len(w.victims)
 	if isFull() {
@@ -263,7 +266,7 @@ func (w *installation) deliverUnderKills() {
 	}
 }
 
-// runListing is a listing from its publication to its end, with one application.
+// runListing takes a listing from publication to deletion, with one application.
 func (w *installation) runListing(y *eventCounts, employer, seeker user, applicant string, applicants *sync.Map) {
 	refused := func(who user, method, path string, body object) {
 		if status, _, err := w.call(who, method, path, body); err == nil && status == 400 {
@@ -313,12 +316,12 @@ func (w *installation) waitFannedOut() {
 	}, 3*time.Minute, 100*time.Millisecond, "not every event is passed on")
 }
 
-// waitQuiet waits until nothing is to be sent for a while: what was sent to a
-// receiver that works has arrived, also where whoever sent it was killed, and
-// what is left has failed twice and is tried again in minutes. The moment is one
-// at which no lease holds any more: a lease of whoever was killed hides nothing.
-// After a long storm the first of them are tried again as the last one has failed,
-// so that there may be no quiet minute before the sixth.
+// waitQuiet waits until no delivery is due for a while: deliveries to working
+// receivers have arrived, also those whose worker was killed, and the others have
+// failed twice and are retried minutes later. No lease is held at that time, so
+// no delivery is hidden by the lease of a killed worker. After a long run the
+// first deliveries are due again when the last one has failed, so there may be no
+// quiet minute before the sixth attempt.
 func (w *installation) waitQuiet() {
 	w.t.Helper()
 	s := w.openStorage()
@@ -334,9 +337,9 @@ func (w *installation) deliveries(e *webhookReceiver, status string) int {
 	return int(w.must(e.owner, http.MethodGet, e.path+"/deliveries?limit=1&status="+status, nil)["pagination"].(object)["total"].(float64))
 }
 
-// replayFailed does what an owner does whose receiver works again and who will not wait
-// for the next attempts, which may be hours away: pausing fails what waits, and
-// what has failed is sent again, each once.
+// replayFailed does what an owner does whose receiver works again and who does
+// not wait for the next attempts, which may be hours away: pausing fails the
+// pending deliveries, and each failed delivery is replayed once.
 func (w *installation) replayFailed(e *webhookReceiver) {
 	w.t.Helper()
 	waiting, failed := w.deliveries(e, "pending"), w.deliveries(e, "failed")
@@ -354,7 +357,7 @@ func (w *installation) replayFailed(e *webhookReceiver) {
 	w.t.Logf("%s: %d deliveries had failed", e.name, again)
 }
 
-// requireEvents compares what came with what happened.
+// requireEvents compares the deliveries with the events that happened.
 func (e *webhookReceiver) requireEvents(t *testing.T, y *eventCounts, applicants *sync.Map) {
 	t.Helper()
 	e.mu.Lock()

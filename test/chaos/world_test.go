@@ -1,6 +1,6 @@
-// Package chaos kills what locum runs on while it works, and counts afterwards:
-// everything that was accepted has been told of, once where once was promised,
-// and nothing else has.
+// Package chaos kills the processes and servers of an installation while it
+// works, and then checks that every accepted change was reported: exactly once
+// where that is promised, at least once elsewhere, and nothing else.
 package chaos
 
 import (
@@ -31,14 +31,14 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// victim is something that can be killed and started again.
+// victim is a process or server that can be killed and started again.
 type victim struct {
 	name  string
 	kill  func()
 	start func() error
 }
 
-// installation is an installation of the product.
+// installation is a running installation of the product.
 type installation struct {
 	t    *testing.T
 	dir  string
@@ -46,9 +46,10 @@ type installation struct {
 	url  string
 	db   string
 	mail *kit.SMTP
-	// program is another than the product's, for the processes to come.
+	// program replaces the product's binary for processes that are started
+	// later, if it is not empty.
 	program string
-	// victims are what is killed.
+	// victims are the processes and servers that are killed.
 	victims []victim
 }
 
@@ -98,7 +99,7 @@ func newInstallation(t *testing.T, database string, env ...string) *installation
 	return w
 }
 
-// printLogs shows what the processes said at the end.
+// printLogs logs the output of the processes when the test fails.
 func (w *installation) printLogs() {
 	logs, _ := filepath.Glob(filepath.Join(w.dir, "*.log"))
 	for _, name := range logs {
@@ -107,7 +108,7 @@ func (w *installation) printLogs() {
 	}
 }
 
-// openStorage looks into the database from the outside.
+// openStorage opens the installation's database directly.
 func (w *installation) openStorage() adapters.Storage {
 	w.t.Helper()
 	s := stores.Open(w.t, w.db, clock.System{})
@@ -118,18 +119,18 @@ func (w *installation) openStorage() adapters.Storage {
 // object is a JSON object.
 type object = map[string]any
 
-// user is somebody who is signed in.
+// user is a signed-in user.
 type user struct{ email, token string }
 
 const password = "Corr3ct-horse"
 
-// newAddress is one that nobody has called from.
+// newAddress returns an IP address that no request has used.
 func newAddress() string {
 	return fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), 1+rand.IntN(254))
 }
 
-// call makes a request from a new address. An error means that nobody knows
-// what came of it.
+// call sends a request from a new address. An error means that its outcome is
+// unknown.
 func (w *installation) call(who user, method, path string, body any) (int, object, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -161,7 +162,7 @@ func (w *installation) call(who user, method, path string, body any) (int, objec
 	return response.StatusCode, out, errors.Join(json.Unmarshal(answer, &out))
 }
 
-// must repeats a call until it succeeds, and returns its data.
+// must repeats a request until it succeeds, and returns its data.
 func (w *installation) must(who user, method, path string, body any) object {
 	w.t.Helper()
 	var data object
@@ -183,8 +184,9 @@ func (w *installation) register(path string, body object) user {
 	return user{body["email"].(string), w.must(user{}, http.MethodPost, path, body)["accessToken"].(string)}
 }
 
-// countPending is what is still to be done. The events are counted first, and once more:
-// one that is passed on meanwhile is counted as itself or as its jobs.
+// countPending returns the pending tasks and events. Events are counted before
+// and after the tasks: one that is relayed meanwhile is counted as itself or as
+// its tasks.
 func countPending(ctx context.Context, s adapters.Storage) (jobs []task.Backlog, events int, err error) {
 	before, _, err1 := s.Identity.Outbox.Lag(ctx)
 	jobs, err2 := s.Identity.Tasks.Backlog(ctx)
@@ -192,7 +194,7 @@ func countPending(ctx context.Context, s adapters.Storage) (jobs []task.Backlog,
 	return jobs, max(before, after), errors.Join(err1, err2, err3)
 }
 
-// waitIdle waits until every event has been passed on and every job is done.
+// waitIdle waits until every event is relayed and every task is done.
 func (w *installation) waitIdle() {
 	w.t.Helper()
 	s := w.openStorage()
@@ -208,5 +210,5 @@ func (w *installation) waitIdle() {
 	require.Empty(w.t, dead)
 }
 
-// isFull reports whether the long form was asked for.
+// isFull reports whether the long form is requested.
 func isFull() bool { return os.Getenv("LOCUM_TEST_CHAOS") == "full" }

@@ -26,8 +26,8 @@ const (
 	newListings   = 1_000
 	// mailedUsers are users with one saved search and an address.
 	mailedUsers = 1_000
-	// alertMemory is how much more the server may have taken at most, at any
-	// moment of the matching.
+	// alertMemory is the most additional memory that the server may use during
+	// the matching.
 	alertMemory = 200 << 20
 	// alertCPU is the most CPU time that a new listing may take: ten times what
 	// make bench measures.
@@ -43,7 +43,7 @@ var (
 	contracts = []string{"", "", "", "permanent", "temporary", "contract"}
 )
 
-// alertServer is a stage with 100,000 saved searches.
+// alertServer is a server with 100,000 saved searches.
 type alertServer struct {
 	*testServer
 	db    *pgx.Conn
@@ -72,7 +72,7 @@ func (s *alertServer) count(sql string) (n int) {
 	return n
 }
 
-// up serves in a process that can be killed.
+// up starts the server as a process that can be killed.
 func (s *alertServer) up() {
 	s.t.Helper()
 	s.cmd = s.startServer()
@@ -84,7 +84,7 @@ func (s *alertServer) kill() {
 	_ = s.cmd.Wait()
 }
 
-// peak is the most memory that the server has had, in bytes.
+// peak returns the peak memory of the server in bytes.
 func (s *alertServer) peak() int {
 	s.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
@@ -117,7 +117,7 @@ func (s *alertServer) call(method, path string, body any) map[string]any {
 	return data
 }
 
-// status reads an answer to its end and says what its status was.
+// status sends a request, reads the whole response and returns its status.
 func (s *alertServer) status(method, path string) int {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, http.NoBody)
@@ -131,7 +131,7 @@ func (s *alertServer) status(method, path string) int {
 	return response.StatusCode
 }
 
-// post makes n listings public, a hundred at a time.
+// post publishes n listings, a hundred at a time.
 func (s *alertServer) post(n int) {
 	s.t.Helper()
 	titles := []string{"Staff Nurse", "ICU Nurse", "Midwife", "Physiotherapist", "Radiographer", "General Practitioner", "Consultant Cardiologist",
@@ -152,7 +152,7 @@ func (s *alertServer) post(n int) {
 	}
 }
 
-// waitIdle waits until nothing is left to be matched or mailed.
+// waitIdle waits until no matching and no mail is pending.
 func (s *alertServer) waitIdle() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
@@ -162,7 +162,8 @@ func (s *alertServer) waitIdle() {
 	}, 5*time.Minute, 200*time.Millisecond)
 }
 
-// find is what the public search finds among the listings since the moment.
+// find returns what the public search finds among the listings published since
+// the time.
 func (s *alertServer) find(query, location, contract string, since time.Time) (ids []string) {
 	s.t.Helper()
 	next := ""
@@ -180,7 +181,7 @@ func (s *alertServer) find(query, location, contract string, since time.Time) (i
 	}
 }
 
-// newLargeServer is a stage whose database the test fills by itself.
+// newLargeServer returns a server whose database is filled by the test.
 func newLargeServer(t *testing.T) *alertServer {
 	t.Helper()
 	skipUnlessHeavy(t)
@@ -193,7 +194,7 @@ func newLargeServer(t *testing.T) *alertServer {
 	return s
 }
 
-// employer is the token of a new employer.
+// employer registers an employer and returns the access token.
 func (s *alertServer) employer() string {
 	s.t.Helper()
 	made := s.call("POST", "/api/auth/register-employer", map[string]any{"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})
@@ -250,14 +251,14 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 		newListings, posted.Round(time.Second/10), savedSearches, took.Round(time.Second/10), matches, pages, asked, (s.peak()-before)>>20)
 	require.Greater(t, matches, 100_000)
 	require.Less(t, pages, savedSearches/100)
-	// All that the service has asked meanwhile: posting, events, pages of searches,
-	// blocks of matches, and a few statements for each mail.
+	// asked counts all statements of the service: posting, events, pages of
+	// searches, blocks of matches, and a few statements for each mail.
 	require.Less(t, asked, savedSearches/4)
 	require.Less(t, s.peak()-before, alertMemory)
 
 	s.requireSameAsSearch(since)
 
-	// The next day brings more, and the server is killed again and again.
+	// The next day has more matches, and the server is killed repeatedly.
 	s.exec("UPDATE seekers SET digest_after = now()")
 	for range 4 {
 		s.post(100)
@@ -268,7 +269,7 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 	}
 	s.waitIdle()
 	s.requireSameAsSearch(since)
-	// On the third it is killed while it mails.
+	// On the third day it is killed while it sends mail.
 	s.post(100)
 	s.waitIdle()
 	s.exec("UPDATE seekers SET digest_after = now()")
@@ -300,7 +301,7 @@ func TestAlerts_NewListings_CPUTime(t *testing.T) {
 	require.Less(t, each, alertCPU)
 }
 
-// cpu is the CPU time that the server has taken.
+// cpu returns the CPU time that the server has used.
 func (s *alertServer) cpu() time.Duration {
 	s.t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
@@ -315,7 +316,8 @@ func (s *alertServer) cpu() time.Duration {
 	return time.Duration(ticks) * time.Second / 100
 }
 
-// requireSameAsSearch holds what was matched for a few hundred searches against the search.
+// requireSameAsSearch compares the matches of a few hundred searches with the
+// results of the search.
 func (s *alertServer) requireSameAsSearch(since time.Time) {
 	s.t.Helper()
 	type search struct{ ID, Query, Location, Contract string }
@@ -343,8 +345,8 @@ var (
 	jobLink   = regexp.MustCompile(`/jobs/([0-9a-f-]{36})`)
 )
 
-// requireDigests holds the mails against the matches: each match stands in one
-// digest, and each digest was mailed with what stands in it.
+// requireDigests compares the mails with the matches: each match is in one
+// digest, and each digest was mailed with exactly its matches.
 func (s *alertServer) requireDigests() {
 	s.t.Helper()
 	require.Zero(s.t, s.count("SELECT count(*) FROM search_matches WHERE email AND digest_id IS NULL"))

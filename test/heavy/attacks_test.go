@@ -27,7 +27,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// attackTarget is a server under attack with the settings that it has by default.
+// attackTarget is a server with the default settings under attack.
 type attackTarget struct {
 	t     *testing.T
 	url   string

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The page of the developer interface tries OAuth: it asks for consent in a
-// window of its own, trades the code in, and calls with the token.
+// The page of the developer API runs the OAuth flow: it opens the consent page in
+// a window, exchanges the code, and calls the API with the token.
 func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	s := site(t)
 	p := newBrowser(t, s.url, axeCore(t))

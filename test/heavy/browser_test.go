@@ -26,8 +26,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// browser is somebody with a browser of their own: Chromium, which keeps to what
-// the pages demand of browsers.
+// browser is a Chromium of one user. It enforces the content security policy and
+// the other security headers of the pages.
 type browser struct {
 	t    *testing.T
 	site string
@@ -39,7 +39,8 @@ type browser struct {
 	complain []string // what the browser's console says
 }
 
-// newBrowser starts a browser. Without axe nothing is looked at closely.
+// newBrowser starts a browser. Pages are checked for accessibility unless axe is
+// empty.
 func newBrowser(t *testing.T, site, axe string) *browser {
 	t.Helper()
 	chromium := kit.Chromium(t)
@@ -74,8 +75,8 @@ func newBrowser(t *testing.T, site, axe string) *browser {
 	return p
 }
 
-// requireNoErrors says that the browser has had nothing to complain of but the status of
-// pages that say what to mend.
+// requireNoErrors requires that the browser has reported no errors, except the
+// status of pages that list invalid fields.
 func (p *browser) requireNoErrors(mended ...string) {
 	p.t.Helper()
 	p.mu.Lock()
@@ -109,7 +110,7 @@ func (p *browser) open(path string) {
 	p.do(chromedp.Navigate(path))
 }
 
-// evaluate is the value of an expression on the page.
+// evaluate returns the value of an expression on the page.
 func evaluate[T any](p *browser, expression string) T {
 	p.t.Helper()
 	ctx, end := context.WithTimeout(p.ctx, 60*time.Second)
@@ -131,10 +132,10 @@ func (p *browser) path() string {
 	return strings.TrimPrefix(where, p.site)
 }
 
-// field fills in the field of the name.
+// field fills in the form field with the name.
 func (p *browser) field(name, value string) {
 	p.t.Helper()
-	// A page may have several forms, some of them folded.
+	// A page may have several forms, some of them collapsed.
 	at := `main form:has(button) [name="` + name + `"]:not([type=hidden])`
 	_ = evaluate[chromedp.Void](p, "document.querySelector("+strconv.Quote(at)+").value = ''")
 	p.do(chromedp.SendKeys(chromedp.CSS(at), value))
@@ -145,7 +146,7 @@ func (p *browser) check(name, value string) {
 	p.do(chromedp.Click(chromedp.CSS(`main [name="` + name + `"][value="` + value + `"]`)))
 }
 
-// press presses the button with the words, which leads to another page.
+// press presses the button with the text, which leads to another page.
 func (p *browser) press(words string) {
 	p.t.Helper()
 	p.leads(chromedp.Click(`//main//button[normalize-space()="` + words + `"]`))
@@ -165,8 +166,8 @@ func (p *browser) leads(step chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// waitForAddress waits until the browser is at the address, with whatever query or with
-// one that begins so. It may be sent there by way of others.
+// waitForAddress waits until the browser is at the address, with any query or
+// with one that has the prefix. Redirects may lead there.
 func (p *browser) waitForAddress(at string) {
 	p.t.Helper()
 	again := time.NewTicker(50 * time.Millisecond)
@@ -181,8 +182,8 @@ func (p *browser) waitForAddress(at string) {
 	}
 }
 
-// waitForText waits until the page says the words. It waits for them by itself, but not
-// for long; then it is looked at again.
+// waitForText waits until the page contains the text. The page updates itself for
+// a short time only; after that it is reloaded.
 func (p *browser) waitForText(words string) {
 	p.t.Helper()
 	again := time.NewTicker(200 * time.Millisecond)
@@ -193,10 +194,11 @@ func (p *browser) waitForText(words string) {
 	}
 }
 
-// key types.
+// key sends keystrokes.
 func (p *browser) key(keys string) { p.t.Helper(); p.do(chromedp.KeyEvent(keys)) }
 
-// tabTo goes on by the keyboard to the thing, and sees at each step where it is.
+// tabTo presses Tab until the element has the focus, and checks at each step that
+// the focus is visible.
 func (p *browser) tabTo(to string) {
 	p.t.Helper()
 	for range 80 {
@@ -210,14 +212,14 @@ func (p *browser) tabTo(to string) {
 	require.Fail(p.t, "no way by the keyboard to "+to)
 }
 
-// looks are how a page is looked at.
+// looks are the viewports and colour schemes in which pages are checked.
 var looks = []struct {
 	name, scheme string
 	width        int64
 }{{"light", "light", 1280}, {"dark", "dark", 1280}, {"narrow", "light", 360}, {"narrow-dark", "dark", 360}}
 
-// checkPage judges the page as it is, and keeps pictures of it if somebody wants them
-// (LOCUM_TEST_SCREENSHOTS=DIR).
+// checkPage checks the page in every viewport and colour scheme, and saves
+// screenshots if LOCUM_TEST_SCREENSHOTS names a folder.
 func (p *browser) checkPage(name string) {
 	p.t.Helper()
 	p.requireNoErrors("400", "401", "404", "409")
@@ -237,7 +239,8 @@ func (p *browser) checkPage(name string) {
 	p.do(chromedp.EmulateViewport(1280, 800))
 }
 
-// checkDarkScheme judges the dark look of a page whose light one is not ours, wide and narrow.
+// checkDarkScheme checks the dark scheme of a page whose light scheme is not
+// ours, in wide and narrow viewports.
 func (p *browser) checkDarkScheme(name string) {
 	p.t.Helper()
 	p.scheme("dark")
@@ -252,8 +255,7 @@ func (p *browser) checkDarkScheme(name string) {
 	p.do(chromedp.EmulateViewport(1280, 800))
 }
 
-// scheme is what the browser says of the colours that its user prefers, nothing of
-// none.
+// scheme emulates the prefers-color-scheme of the user; an empty value resets it.
 func (p *browser) scheme(name string) {
 	p.t.Helper()
 	media := emulation.SetEmulatedMediaParams{}
@@ -264,25 +266,26 @@ func (p *browser) scheme(name string) {
 	require.NoError(p.t, err)
 }
 
-// violation is of a rule, at some elements.
+// violation is a violation of an axe rule by some elements.
 type violation struct {
 	ID    string
 	Help  string
 	Nodes []struct{ HTML, FailureSummary string }
 }
 
-// violations are those of the page that axe sees by the rules.
+// violations returns the violations that axe finds on the page by the rules.
 func (p *browser) violations(rules string) (out []violation) {
 	p.t.Helper()
 	_ = evaluate[chromedp.Void](p, p.axe+";0")
-	// Colours that are on their way from one to another are nobody's to read.
+	// Running transitions have intermediate colours whose contrast does not
+	// matter.
 	const arrived = `Promise.all(document.getAnimations().filter(a => a instanceof CSSTransition).map(a => a.finished.catch(() => {})))`
 	raw := evaluate[string](p, arrived+`.then(() => axe.run(document, {runOnly: `+rules+`})).then(r => JSON.stringify(r.violations))`)
 	require.NoError(p.t, json.Unmarshal([]byte(raw), &out))
 	return out
 }
 
-// axeCore is what judges accessibility.
+// axeCore returns the source of axe-core, which checks accessibility.
 func axeCore(t *testing.T) string {
 	t.Helper()
 	axe, err := os.ReadFile(filepath.Join(installNPM(t, kit.Tool(t, "npm"), "browser"), "node_modules", "axe-core", "axe.min.js"))
@@ -290,7 +293,7 @@ func axeCore(t *testing.T) string {
 	return string(axe)
 }
 
-// picture keeps a picture of the page if somebody wants it.
+// picture saves a screenshot of the page if screenshots are requested.
 func (p *browser) picture(name string) {
 	p.t.Helper()
 	if dir := os.Getenv("LOCUM_TEST_SCREENSHOTS"); dir != "" {
@@ -300,7 +303,7 @@ func (p *browser) picture(name string) {
 	}
 }
 
-// site is the built program at an address that it knows to be its own.
+// site starts the built program with its own address as public URL.
 func site(t *testing.T) *testServer {
 	t.Helper()
 	s := newTestServer(t)
@@ -310,7 +313,7 @@ func site(t *testing.T) *testServer {
 	return s
 }
 
-// callbackServer is a server of the test's on this machine, which notes what comes.
+// callbackServer is a server on this machine that records the requests it gets.
 type callbackServer struct {
 	*httptest.Server
 	t    *testing.T
@@ -318,7 +321,7 @@ type callbackServer struct {
 	came []callback
 }
 
-// waitFor waits until n have come.
+// waitFor waits until n requests have arrived.
 func (e *callbackServer) waitFor(n int) []callback {
 	require.Eventually(e.t, func() bool { e.mu.Lock(); defer e.mu.Unlock(); return len(e.came) >= n }, 20*time.Second, 20*time.Millisecond)
 	e.mu.Lock()

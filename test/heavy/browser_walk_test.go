@@ -22,8 +22,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// What a developer does from the first page to the end of a consent, in a real
-// browser: with every page looked at, and once more in a browser without script.
+// TestBrowser_Developer does what a developer does, from sign-up to consent, in a
+// real browser: with a check of every page, and again without script.
 func TestBrowser_Developer(t *testing.T) {
 	s := site(t)
 	axe := axeCore(t)
@@ -138,7 +138,7 @@ func checkDashboard(t *testing.T, s *testServer, p *browser) {
 	p.press("Pause")
 	p.checkPage("webhook-paused")
 
-	// Consent, from signing in to taking it back.
+	// Consent, from sign-in to revocation.
 	config := oauth2.Config{ClientID: app, ClientSecret: clientSecret, RedirectURL: client.URL + "/callback", Scopes: []string{"jobs:read", "applications:read", "applications:write"},
 		Endpoint: oauth2.Endpoint{AuthURL: s.url + "/oauth/authorize", TokenURL: s.url + "/oauth/token", AuthStyle: oauth2.AuthStyleInHeader}}
 	verifier := oauth2.GenerateVerifier()
@@ -173,7 +173,7 @@ func checkDashboard(t *testing.T, s *testServer, p *browser) {
 		return answer.StatusCode
 	}
 	require.Equal(t, 200, call())
-	// What was allowed is not asked again, not even on the way from signing in.
+	// A granted consent is not requested again, not even after a sign-in.
 	p.open("/developers/consents")
 	p.checkPage("consents")
 	p.leads(chromedp.Click(`//header//button[normalize-space()="Sign out"]`))
@@ -204,7 +204,7 @@ func checkDashboard(t *testing.T, s *testServer, p *browser) {
 	p.requireNoErrors()
 }
 
-// checkMailPages looks at the pages that mails lead to. They do have script.
+// checkMailPages checks the pages that mails link to. These use script.
 func checkMailPages(t *testing.T, p *browser) {
 	t.Helper()
 	p.open("/developers/sign-in")
@@ -224,7 +224,7 @@ func checkMailPages(t *testing.T, p *browser) {
 	p.checkPage("reset-password-refused")
 }
 
-// signUpByKeyboard signs up and makes an application with a key without a mouse.
+// signUpByKeyboard signs up and creates an app with a key without a mouse.
 func signUpByKeyboard(t *testing.T, p *browser) {
 	t.Helper()
 	p.open("/developers/sign-up")
@@ -264,7 +264,7 @@ func signUpByKeyboard(t *testing.T, p *browser) {
 	p.requireNoErrors()
 }
 
-// checkErrorPages looks at the pages that say what is wrong.
+// checkErrorPages checks the pages that report errors.
 func checkErrorPages(t *testing.T, p *browser) {
 	t.Helper()
 	p.open("/developers/sign-up")

@@ -16,8 +16,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// npmPackage is a folder of programs in TypeScript, installed and built beside
-// the types that are generated from a document of the server.
+// npmPackage is a folder of TypeScript programs, installed and built with the
+// types that are generated from an OpenAPI document of the server.
 type npmPackage struct {
 	t   *testing.T
 	s   *testServer
@@ -56,9 +56,9 @@ func (p *npmPackage) run(name string, args ...string) string {
 	return string(out)
 }
 
-// The types of the client are generated from the document of the running
-// server by openapi-typescript; the TypeScript compiler holds test/client/main.ts
-// to them, and Node runs it.
+// openapi-typescript generates the types of the client from the document of the
+// running server; the TypeScript compiler checks test/client/main.ts against
+// them, and Node runs it.
 func TestTypeScriptClient_MainJob(t *testing.T) {
 	s := newTestServer(t)
 	node := kit.Tool(t, "node")
@@ -67,13 +67,13 @@ func TestTypeScriptClient_MainJob(t *testing.T) {
 	require.Contains(t, p.run(node, "built/main.js", s.url), "the main job is done")
 }
 
-// Programs of others, unchanged: a client generated from the document calls every
-// operation, openid-client goes through the code flow, and the library of
-// Standard Webhooks verifies what Node receives.
+// Third-party programs are used unchanged: a client generated from the document
+// calls every operation, openid-client runs the code flow, and the Standard
+// Webhooks library verifies the deliveries that Node receives.
 func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
 	s := newTestServer(t)
 	node := kit.Tool(t, "node")
-	// Clients of OAuth insist that the server is where it says it is.
+	// OAuth clients require that the server's address is its issuer.
 	s.env = []string{"LOCUM_HTTP_ADDR=" + kit.Address(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
 	s.env = append(s.env, "LOCUM_HTTP_PUBLIC_URL=http://"+strings.TrimPrefix(s.env[0], "LOCUM_HTTP_ADDR="))
 	s.serve()
@@ -85,8 +85,9 @@ func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
 	}
 }
 
-// runWithBrowsers runs a program that says whom it wants to visit which page, plays the
-// browsers, and returns what else the program said.
+// runWithBrowsers runs a program that prints which user opens which page, opens
+// these pages as the users' browsers, and returns the rest of the program's
+// output.
 func (p *npmPackage) runWithBrowsers(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -112,8 +113,8 @@ func (p *npmPackage) runWithBrowsers(t *testing.T, name string, args ...string) 
 	return said.String()
 }
 
-// grantConsent signs in with a new browser where the page asks for it, agrees if it has
-// to, and returns where the browser is sent.
+// grantConsent signs in with a new browser if the page requires it, consents if
+// it has to, and returns where the browser is redirected.
 func (s *testServer) grantConsent(t *testing.T, email, password, page string) string {
 	t.Helper()
 	b, path := kit.NewBrowser(t, s.url, ""), strings.TrimPrefix(page, s.url)

@@ -23,7 +23,7 @@ import (
 func TestRedisCluster_Queue_Conformance(t *testing.T) {
 	skipUnlessHeavy(t)
 	url := kit.RedisCluster(t)
-	// A cluster has no numbered databases; each test has a prefix of its own.
+	// A cluster has no numbered databases; each test has its own prefix.
 	open := func(t testing.TB) task.Queue {
 		t.Helper()
 		q, err := asynqtasks.Open(url+"?prefix="+rand.Text(), slog.New(slog.DiscardHandler))

@@ -13,8 +13,8 @@ const (
 	admission   = "adapters/web/admission.go"
 	redisQuota  = "adapters/redislimit/quota.go"
 
-	// fosite is the library that knows OAuth. What it alone holds is cut in a copy
-	// of it.
+	// fosite is the OAuth library. A control that only the library has is
+	// removed in a copy of it.
 	fosite  = "github.com/ory/fosite/"
 	byCode  = fosite + "handler/oauth2/flow_authorize_code_token.go"
 	refresh = fosite + "handler/oauth2/flow_refresh.go"
@@ -23,19 +23,19 @@ const (
 	server = "./test/e2e"
 )
 
-// onServer is a test on a running server, with SQLite.
+// onServer returns a test on a running server with SQLite.
 func onServer(test, part string) testName {
 	return testName{server, test + "/sqlite+embedded+memory/" + part}
 }
 
 func onOAuth(part string) testName { return onServer("TestOAuthAttacks", part) }
 
-// stored is a test of what is in SQLite.
+// stored returns a conformance test of the storage on SQLite.
 func stored(part string) testName {
 	return testName{"./adapters/gormdb", "TestStorage_Conformance/sqlite/" + part}
 }
 
-// signIns are the controls of OAuth and of the pages.
+// signIns returns the controls of OAuth and of the pages.
 func signIns() []removal {
 	ownClient := []testName{onOAuth("a code or a refresh token is of use to its own client alone")}
 	ownTokens := []testName{onServer("TestOAuth", "introspection tells a client of its own tokens alone")}
@@ -97,7 +97,8 @@ func signIns() []removal {
 	}
 }
 
-// credentials are the controls of keys, tokens, quotas and of what programs see.
+// credentials returns the controls of keys, tokens, quotas and of the visibility
+// of applications to programs.
 func credentials() []removal {
 	ownApps := []testName{stored("integrations/apps/other owner")}
 	ownKeys := []testName{stored("integrations/keys/other owner")}
@@ -109,8 +110,8 @@ func credentials() []removal {
 		{"another's application gets no key", []cut{{apps, `ofAppOwner(d.q(ctx).Select("id"), ownerID).Where("id = ?", k.AppID)`, `d.q(ctx).Select("id").Where("id = ?", k.AppID)`}}, ownKeys},
 		{"keys of another's application are neither listed nor deleted", []cut{{apps, `apps := ofAppOwner(d.q(ctx).Model(&appRow{}).Select("id"), ownerID)`, `apps := d.q(ctx).Model(&appRow{}).Select("id")`}}, ownKeys},
 		{"the key of another's application beside a token", []cut{{developers, "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID", "byKey.App.ID == \"?\""}}, []testName{onServer("TestDeveloperApplications", "keys and tokens of one application go together")}},
-		// What is of the one is nothing that is found on the other: what holds is that
-		// whoever is not found is refused.
+		// A token of one API is never found in the other: the control is that
+		// an unknown token is refused.
 		{"a token of the portal for programs", []cut{{developers, "TrimSpace(token)); err != nil {\n", "TrimSpace(token)); err != nil {\n\t\treturn integrations.Caller{App: integrations.App{ID: \"stranger\", Plan: integrations.Free}, Scopes: integrations.Scopes()}, nil\n"}},
 			[]testName{onServer("TestDeveloperAPI_Authentication", "strangers")}},
 		{"a token or a key of programs on the portal", []cut{{admission, "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{}, err", "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{Seeker: true}, nil"}},

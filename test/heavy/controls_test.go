@@ -15,23 +15,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A test of an attack proves something if it fails without the control that it is
-// about. So here each control is taken out of the source, which go build's overlay
-// does for the tests and for the program that they build alike, and its test has to
+// The test of an attack is meaningful if it fails without the control that it
+// covers. So each control is removed from the source, with the overlay of go
+// build for the tests and for the program that they build, and its test has to
 // fail.
 
-// cut takes a control out: in the file, what is there by what stands in its place.
+// cut removes a control: it replaces the old text by the new one in the file.
 type cut struct{ file, old, new string }
 
-// removal is a control with its tests. Where several controls hold one attack, all
-// of them are cut.
+// removal is the removal of a control, and its tests. If several controls prevent
+// one attack, all of them are removed.
 type removal struct {
 	name  string
 	cuts  []cut
 	tests []testName
 }
 
-// testName is a test, with its subtests, of a package.
+// testName names a test, with its subtests, of a package.
 type testName struct{ pkg, test string }
 
 const (
@@ -40,9 +40,9 @@ const (
 	hooks     = "modules/integrations/webhook.go"
 )
 
-// registered and dialled are where an address that is not public is refused, by
-// what is wrong with it. The second asks the guard of the dialer, which is given
-// addresses and no socket: no packet leaves whatever it says.
+// registered and dialled return the tests that refuse an address that is not
+// public, by the kind of address. The second calls the guard of the dialer with
+// addresses and no socket: no packet is sent whatever the result.
 func registered(what string) testName {
 	return testName{"./modules/integrations", "TestCheckURL_NotPublic_IsRefused/" + what}
 }
@@ -51,8 +51,8 @@ func dialled(what string) testName {
 	return testName{"./adapters/webhookout", "TestDial_NotPublic_IsRefused/" + what}
 }
 
-// family is the control of one family of addresses: at registration, and at the
-// dialer together with the second list that it asks.
+// family returns the control of one family of addresses: at registration, and at
+// the dialer together with its second list.
 func family(is, becomes string, names ...string) removal {
 	r := removal{name: "SSRF, " + strings.Join(names, " and ") + ", at registration and, with the dialer's second list, at the dialer",
 		cuts: []cut{{receivers, is, becomes}, {sender, "return public.Safe(network, address, c)", "_ = public\n\t\treturn nil"}}}
@@ -62,20 +62,21 @@ func family(is, becomes string, names ...string) removal {
 	return r
 }
 
-// network is a family that is in the list of networks.
+// network returns the control of a family in the list of networks.
 func network(prefix string, names ...string) removal { return family(`"`+prefix+`", `, "", names...) }
 
-// version6 is a family that is outside of what IPv6 gives out.
+// version6 returns the control of a family outside of the allocated IPv6 space.
 func version6(exempt string, names ...string) removal {
 	return family("!globalIPv6.Contains(ip)", "!globalIPv6.Contains(ip) && !"+exempt, names...)
 }
 
-// form is a way to write an address, which registration alone sees.
+// form returns the control of a notation of addresses, which only registration
+// sees.
 func form(name, is, becomes string) removal {
 	return removal{"SSRF, " + name + ", at registration", []cut{{receivers, is, becomes}}, []testName{registered(name)}}
 }
 
-// addresses are the controls of where webhooks go.
+// addresses returns the controls of the destinations of webhooks.
 func addresses() []removal {
 	return []removal{
 		network("127.0.0.0/8", "loopback"), family(`"127.0.0.0/8", `, `"127.0.0.1/32", `, "other 127/8"), network("0.0.0.0/8", "unspecified"),
@@ -107,7 +108,7 @@ func addresses() []removal {
 
 func controls() []removal { return slices.Concat(addresses(), signIns(), credentials()) }
 
-// Whoever changes a control hears at once that it has to be cut in another way.
+// A change of a control's source text fails this test, which runs in every build.
 func TestControls_SourceTexts_AreFoundOnce(t *testing.T) {
 	t.Parallel()
 	library, names := libraryDir(t), map[string]bool{}
@@ -158,7 +159,7 @@ func TestControls_Removed_AttackTestsFail(t *testing.T) {
 	}
 }
 
-// underscored is the name of a test as its output has it.
+// underscored returns the name of a test as go test prints it.
 func underscored(test string) string { return strings.ReplaceAll(test, " ", "_") }
 
 // testRunner runs tests.
@@ -168,14 +169,14 @@ type testRunner struct {
 	e2e  string
 }
 
-// test runs tests of a package and returns what they say.
+// test runs tests of a package and returns their output.
 func (b *testRunner) test(t *testing.T, flags, pkg string, tests []string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-v", "-run", pattern(tests), pkg)
 	cmd.Dir = filepath.Join("..", "..")
 	if pkg == server {
-		// These tests are the same without any control: what is cut is in the program,
-		// which they build by themselves.
+		// These tests do not depend on the control: the change is in the
+		// program, which they build themselves.
 		b.once.Do(func() {
 			b.e2e = filepath.Join(b.dir, "e2e.test")
 			build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-o", b.e2e, pkg)
@@ -191,7 +192,7 @@ func (b *testRunner) test(t *testing.T, flags, pkg string, tests []string) strin
 	return string(out)
 }
 
-// pattern is what go test selects the tests by.
+// pattern returns the -run pattern that selects the tests.
 func pattern(tests []string) string {
 	var levels [][]string
 	for _, test := range tests {
@@ -211,9 +212,9 @@ func pattern(tests []string) string {
 	return strings.Join(parts, "/")
 }
 
-// buildFlags writes the files without what is cut, and returns the flags of go that
-// put them in place of those that are there: an overlay and, for the library,
-// which no overlay may touch, a copy of it that go.mod is led to.
+// buildFlags writes the files without the controls and returns the flags of go
+// that use them: an overlay and, for the library, which an overlay cannot
+// replace, a go.mod that refers to a changed copy.
 func buildFlags(t *testing.T, cuts []cut) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -238,8 +239,8 @@ func buildFlags(t *testing.T, cuts []cut) string {
 	return flags + " -overlay=" + overlay
 }
 
-// applyCuts is what the files are without what is cut, by their paths. The library is
-// in the directory.
+// applyCuts returns the texts of the files without the controls, by path. The
+// library is in the directory.
 func applyCuts(t *testing.T, cuts []cut, library string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -261,7 +262,7 @@ func applyCuts(t *testing.T, cuts []cut, library string) map[string]string {
 	return texts
 }
 
-// libraryDir is where the library's source is.
+// libraryDir returns the directory of the library's source.
 func libraryDir(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", strings.TrimSuffix(fosite, "/")).Output()
@@ -269,8 +270,8 @@ func libraryDir(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// copyLibrary copies the library to the directory, and writes a go.mod that leads
-// there.
+// copyLibrary copies the library to the directory, and writes a go.mod that
+// refers to it.
 func copyLibrary(t *testing.T, dir, library string) string {
 	t.Helper()
 	require.NoError(t, os.CopyFS(library, os.DirFS(libraryDir(t))))

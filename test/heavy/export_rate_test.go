@@ -14,16 +14,16 @@ import (
 
 const (
 	streamed = 1_000_000
-	// streamMemory is how much more the server may take at most while it sends
-	// them.
+	// streamMemory is the most additional memory that the server may use while
+	// it sends the export.
 	streamMemory = 32 << 20
-	// streamRate is how fast the download is at least, beside the bare loop.
+	// streamRate is the least rate of the download relative to a bare loop.
 	streamRate = 0.7
 )
 
-// A million listings leave the server without it remembering them, nearly as
-// fast as a loop reads and writes them that has nothing else to do: not over
-// HTTP, not page by page, and trusting every text.
+// The server streams a million listings without holding them in memory, and
+// nearly as fast as a loop that only reads and writes them: without HTTP, without
+// pages, and without escaping.
 func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 	s := newLargeServer(t)
 	s.up()

@@ -16,13 +16,13 @@ import (
 
 const (
 	exported = 200_000
-	// exportMemory is how much more the server may have taken at most while it
-	// wrote and sent them.
+	// exportMemory is the most additional memory that the server may use while
+	// it writes and sends the exports.
 	exportMemory = 64 << 20
 )
 
-// An export is killed in the middle, begins anew by itself, and has each row
-// once. Memory does not grow with their number.
+// A killed export restarts by itself and has each row once. Memory does not grow
+// with the number of rows.
 func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	s := newLargeServer(t)
 	s.up()

@@ -19,13 +19,14 @@ const (
 	manyApplications = 50_000
 )
 
-// largeTables are the tables that grow with what people do.
+// largeTables matches sequential scans of the tables that grow with the use of
+// the service.
 var largeTables = regexp.MustCompile(`Seq Scan on (listings|listing_views|listing_visits|applications|application_changes|application_letters|interviews|exports|users|memberships|sessions|` +
 	`bookmarks|documents|dismissals|notifications|activities|saved_searches|search_matches|seekers|charges|subscriptions|onboardings)\b`)
 
-// Every GET of the portal is asked of one employer who has a hundred thousand
-// listings and fifty thousand applications, and of one jobseeker who sent them;
-// no plan that the server ran reads a table from end to end.
+// Every GET of the portal is called by an employer with 100,000 listings and
+// 50,000 applications, and by the jobseeker who sent them; no executed plan has a
+// sequential scan of a large table.
 func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	s := newLargeServer(t)
 	s.up()
@@ -48,8 +49,9 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	s.exec("VACUUM ANALYZE")
 	s.kill()
 
-	// With enable_seqscan off, a table is read from end to end only if no index
-	// serves the query. Otherwise it also is for users who own most of its rows.
+	// With enable_seqscan off, a table is scanned sequentially only if no index
+	// serves the query. Otherwise it also is for users who own most of its
+	// rows.
 	kit.Exec(t, s.pg.URL, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = ''auto_explain''', current_database());
 		EXECUTE format('ALTER DATABASE %I SET enable_seqscan = off', current_database());
 		EXECUTE format('ALTER DATABASE %I SET auto_explain.log_min_duration = 0', current_database()); END $$`)

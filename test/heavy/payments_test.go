@@ -11,8 +11,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// Stripe's mock server validates every request of the suite by the published API. It
-// has no states, which are those of the scripted server.
+// Stripe's mock server validates every request of the suite against the published
+// API. It has no state; the responses are those of the scripted server.
 func TestStripe_Requests_AreValid(t *testing.T) {
 	skipUnlessHeavy(t)
 	mock := kit.StripeMock(t)

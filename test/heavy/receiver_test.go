@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// The receiver for Node, as the guide has it, with the package that it asks for.
+// The Node receiver of the guide runs with the package that the guide installs.
 func TestGuide_NodeReceiver_VerifiesDeliveries(t *testing.T) {
 	s := newTestServer(t)
 	s.env = []string{"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
@@ -30,8 +30,8 @@ func TestGuide_NodeReceiver_VerifiesDeliveries(t *testing.T) {
 	})
 }
 
-// installNPM is a folder with the npm packages that the folder of the name beside
-// this one locks.
+// installNPM returns a folder with the npm packages that the lock file in ../name
+// lists.
 func installNPM(t *testing.T, npm, name string) string {
 	t.Helper()
 	dir := t.TempDir()

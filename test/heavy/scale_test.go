@@ -24,7 +24,7 @@ import (
 
 var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 
-// testServer is the built program on a Postgres of its own.
+// testServer is the built program with its own Postgres.
 type testServer struct {
 	t   *testing.T
 	pg  *services.Server
@@ -33,7 +33,7 @@ type testServer struct {
 	env []string // beside what every stage has
 }
 
-// skipUnlessHeavy keeps a test out of the ordinary runs.
+// skipUnlessHeavy skips the test in ordinary runs.
 func skipUnlessHeavy(t *testing.T) {
 	t.Helper()
 	if os.Getenv("LOCUM_TEST_HEAVY") == "" {
@@ -71,7 +71,7 @@ func (s *testServer) serve() {
 	s.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 }
 
-// startServer starts a server that its caller ends.
+// startServer starts a server that the caller stops.
 func (s *testServer) startServer() *exec.Cmd {
 	s.t.Helper()
 	cmd := s.command("serve")
@@ -83,7 +83,7 @@ func (s *testServer) startServer() *exec.Cmd {
 		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
 			s.url = "http://" + m[1]
 			go func() { _, _ = io.Copy(io.Discard, out) }()
-			// A large search index is built while the server is not ready.
+			// The server is not ready while it builds a large search index.
 			require.Eventually(s.t, func() bool {
 				response, err := http.Get(s.url + "/readyz")
 				if err != nil {
@@ -99,7 +99,7 @@ func (s *testServer) startServer() *exec.Cmd {
 	return nil
 }
 
-// request sends a request and returns the list of the answer under the name.
+// request sends a request and returns the list in the response under the name.
 func (s *testServer) request(method, path, body, name string) []any {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))

@@ -16,8 +16,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// What an employer opens in a spreadsheet is what was written, and none of it
-// runs: LibreOffice's own reading of the export has no formula in it.
+// A spreadsheet shows an export as it was written, and runs nothing in it:
+// LibreOffice finds no formula in the file.
 func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	skipUnlessHeavy(t)
 	office := kit.LibreOffice(t)
@@ -57,7 +57,7 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	require.Len(t, rows, len(written))
 	require.Equal(t, written[0], rows[0])
 	for i, row := range written[1:] {
-		// Texts arrive to the letter; numbers may be shown in another way.
+		// Texts are compared exactly; numbers may be formatted.
 		for _, column := range []int{0, 3, 4} {
 			require.Equal(t, row[column], rows[i+1][column])
 		}
@@ -70,7 +70,8 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	}
 }
 
-// readCells reads a flat OpenDocument spreadsheet, in which it finds no formula.
+// readCells reads a flat OpenDocument spreadsheet and requires that it has no
+// formula.
 func readCells(t *testing.T, path string) (rows [][]string) {
 	t.Helper()
 	f, err := os.Open(path)
