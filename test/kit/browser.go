@@ -13,21 +13,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Browser is somebody's browser, without script. It keeps cookies, says where
-// requests come from as browsers do, and shows each answer instead of following
-// it.
+// Browser is a browser without script. It keeps cookies, sends the Origin and
+// Sec-Fetch-Site headers as browsers do, and returns each response instead of
+// following redirects.
 type Browser struct {
 	T    testing.TB
 	URL  string // of the server
 	HTTP *http.Client
-	// IP is what a proxy would say of it, empty without one.
+	// IP is the client address that a proxy would report, empty for none.
 	IP string
 	// Site is the Sec-Fetch-Site of forms, empty for an old browser, and From
 	// their Origin, empty for none.
 	Site, From string
 }
 
-// NewBrowser is a browser that has been nowhere yet.
+// NewBrowser returns a browser without cookies.
 func NewBrowser(t testing.TB, server, ip string) *Browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -36,14 +36,15 @@ func NewBrowser(t testing.TB, server, ip string) *Browser {
 	return &Browser{T: t, URL: server, IP: ip, Site: "same-origin", HTTP: &http.Client{Jar: jar, CheckRedirect: stay, Timeout: 20 * time.Second}}
 }
 
-// Page is what a browser is shown.
+// Page is the response that a browser shows.
 type Page struct {
 	Status int
 	Header http.Header
 	Text   string
 }
 
-// Open asks for a path of the server; with values, it posts them as a form.
+// Open requests a path of the server; if values is not nil, it posts them as a
+// form.
 func (b *Browser) Open(method, path string, values url.Values) Page {
 	b.T.Helper()
 	var body io.Reader
@@ -73,7 +74,7 @@ func (b *Browser) Open(method, path string, values url.Values) Page {
 	return Page{answer.StatusCode, answer.Header, string(text)}
 }
 
-// SignIn signs in on the page for that.
+// SignIn signs in on the sign-in page.
 func (b *Browser) SignIn(email, password string) Page {
 	b.T.Helper()
 	return b.Open(http.MethodPost, "/developers/sign-in", url.Values{"email": {email}, "password": {password}})
@@ -81,7 +82,7 @@ func (b *Browser) SignIn(email, password string) Page {
 
 var csrfField = regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`)
 
-// Secret is what the consent page's form holds against forms of others.
+// Secret returns the CSRF token of the consent page's form.
 func (p Page) Secret(t testing.TB) string {
 	t.Helper()
 	found := csrfField.FindStringSubmatch(p.Text)
@@ -89,7 +90,7 @@ func (p Page) Secret(t testing.TB) string {
 	return found[1]
 }
 
-// Allow looks at the consent page at the path and agrees.
+// Allow opens the consent page at the path and consents.
 func (b *Browser) Allow(path string) Page {
 	b.T.Helper()
 	return b.Decide(path, "allow", b.Open(http.MethodGet, path, nil).Secret(b.T))

@@ -8,13 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Calendar is somebody's calendar program, built on a parser that is not ours:
-// the events that it holds after the mails it took, by their UIDs.
+// Calendar is a calendar program with a third-party parser: the events that it
+// holds after the mails it processed, by their UIDs.
 type Calendar map[string]ical.Event
 
-// Take reads the invitation of a mail as RFC 5546 §2.1.5 and §3.2 say: a later
-// version takes the place of the one before, and only what is there can be
-// cancelled.
+// Take processes the invitation of a mail by RFC 5546 §2.1.5 and §3.2: a later
+// version replaces the earlier one, and only an existing event can be cancelled.
 func (c Calendar) Take(t testing.TB, m Mail) {
 	t.Helper()
 	parsed, err := ical.NewDecoder(strings.NewReader(m.Parts["text/calendar"])).Decode()

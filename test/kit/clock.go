@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Clock is a clock that moves only when told. It starts in the middle of a day
-// that is nothing special.
+// Clock is a clock that only Advance moves. It starts in the middle of an
+// ordinary day.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// NewClock makes a clock.
+// NewClock returns a new clock.
 func NewClock() *Clock { return &Clock{now: time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)} }
 
 // Now implements clock.Clock.

@@ -13,20 +13,20 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector is an OpenTelemetry collector of a test's own.
+// Collector is an OpenTelemetry collector for one test.
 type Collector struct {
 	*httptest.Server
 	mu    sync.Mutex
 	spans []Span
 }
 
-// Span is one that arrived.
+// Span is a received span.
 type Span struct {
 	Name, Trace, ID, Parent string
 	Failed                  bool
 }
 
-// NewCollector starts one.
+// NewCollector starts a collector that stops with the test.
 func NewCollector(t testing.TB) *Collector {
 	t.Helper()
 	c := &Collector{}
@@ -62,7 +62,7 @@ func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Spans are those that arrived so far, by name.
+// Spans returns the spans received so far, by name.
 func (c *Collector) Spans() map[string][]Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()

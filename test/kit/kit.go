@@ -48,15 +48,15 @@ func shared(variable string, start func() (*services.Server, error)) (string, er
 	return s.URL, nil // it ends with this process
 }
 
-// PostgresURL is the URL of an empty database of the test's own.
+// PostgresURL returns the URL of an empty database that only this test uses.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
 	return newDatabase(t, "template1")
 }
 
-// PostgresLike is the URL of a database of the test's own that begins as a copy of
-// what fill puts into one. It is filled once for all tests on the server that
-// give the same name, and stays there as locum_like_NAME.
+// PostgresLike returns the URL of a database that only this test uses and that
+// begins as a copy of a template. fill fills the template once for all tests on
+// the server that give the same name; it remains there as locum_like_NAME.
 func PostgresLike(t testing.TB, name string, fill func(url string) error) string {
 	t.Helper()
 	server, err := sharedPostgres()
@@ -78,8 +78,8 @@ func PostgresLike(t testing.TB, name string, fill func(url string) error) string
 	if there() {
 		return newDatabase(t, template)
 	}
-	// One process fills it while the others wait. It gets its name when it is
-	// full, and nobody connects to it from then on.
+	// One process fills the template while the others wait. It is renamed when
+	// it is complete, and is not connected to from then on.
 	if _, err := c.Exec(ctx, "SELECT pg_advisory_lock(hashtext($1))", template); err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +126,8 @@ func Exec(t testing.TB, server, statement string) {
 	}
 }
 
-// MariaDBURL is the URL of an empty database of the test's own. Without
-// LOCUM_TEST_HEAVY the test is skipped.
+// MariaDBURL returns the URL of an empty database that only this test uses.
+// Without LOCUM_TEST_HEAVY the test is skipped.
 func MariaDBURL(t testing.TB) string {
 	t.Helper()
 	needHeavy(t)
@@ -157,7 +157,8 @@ func NewMariaDB(t testing.TB, server string) string {
 	return u.String()
 }
 
-// RedisURL is the URL of an empty numbered database of the test's own.
+// RedisURL returns the URL of an empty numbered database that only this test
+// uses.
 func RedisURL(t testing.TB) string {
 	t.Helper()
 	server, err := sharedRedis()
@@ -168,7 +169,8 @@ func RedisURL(t testing.TB) string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	// Database 0 holds a counter that hands the others out, to all processes.
+	// Database 0 holds the counter that allocates the other databases to all
+	// processes.
 	opt.DB = 0
 	c := goredis.NewClient(opt)
 	defer func() { _ = c.Close() }()
@@ -198,8 +200,9 @@ func RedisURL(t testing.TB) string {
 	return u.String()
 }
 
-// OwnPostgres is a server of the test's own, to be killed, paused and started
-// again on the same address. Its URL names the maintenance database.
+// OwnPostgres starts a server that only this test uses, which can be killed,
+// paused and started again on the same address. Its URL names the maintenance
+// database.
 func OwnPostgres(t testing.TB) *services.Server { return own(t, "postgres", services.Postgres) }
 
 // PostgresReplica starts a standby server that streams from a server of OwnPostgres.
@@ -208,8 +211,8 @@ func PostgresReplica(t testing.TB, primary *services.Server) *services.Server {
 	return own(t, "postgres", func() (*services.Server, error) { return services.PostgresReplica(primary) })
 }
 
-// OwnMariaDB is a server of the test's own, like OwnPostgres. Its URL names no database.
-// Without LOCUM_TEST_HEAVY the test is skipped.
+// OwnMariaDB starts a server that only this test uses, like OwnPostgres. Its URL
+// names no database. Without LOCUM_TEST_HEAVY the test is skipped.
 func OwnMariaDB(t testing.TB) *services.Server {
 	t.Helper()
 	needHeavy(t)
@@ -223,19 +226,20 @@ func needHeavy(t testing.TB) {
 	}
 }
 
-// OwnRedis is a server of the test's own, like OwnPostgres. It forgets
-// everything when it is killed.
+// OwnRedis starts a server that only this test uses, like OwnPostgres. It loses
+// all data when it is killed.
 func OwnRedis(t testing.TB) *services.Server { return own(t, "redis", services.Redis) }
 
-// RedisCluster is the URL of a Redis Cluster of three masters of the test's own.
+// RedisCluster returns the URL of a Redis Cluster of three masters that only this
+// test uses.
 func RedisCluster(t testing.TB) string {
 	t.Helper()
 	url, _ := redisCluster(t, false)
 	return url
 }
 
-// RedisClusterWithReplicas is the URL of a Redis Cluster of the test's own, and its
-// servers: three masters, and a replica of each.
+// RedisClusterWithReplicas returns the URL of a Redis Cluster that only this test
+// uses, and its servers: three masters, and a replica of each.
 func RedisClusterWithReplicas(t testing.TB) (url string, servers []*services.Server) {
 	t.Helper()
 	return redisCluster(t, true)
@@ -253,9 +257,10 @@ func redisCluster(t testing.TB, replicas bool) (url string, servers []*services.
 	return url, servers
 }
 
-// OwnS3 is an S3 server of the test's own, like OwnPostgres. Its URL names an empty
-// bucket, for the credentials services.S3AccessKey and services.S3SecretKey. Without
-// LOCUM_TEST_HEAVY the test is skipped: the first start builds the server.
+// OwnS3 starts an S3 server that only this test uses, like OwnPostgres. Its URL
+// names an empty bucket, for the credentials services.S3AccessKey and
+// services.S3SecretKey. Without LOCUM_TEST_HEAVY the test is skipped: the first
+// start builds the server.
 func OwnS3(t testing.TB) *services.Server {
 	t.Helper()
 	needHeavy(t)
@@ -277,8 +282,8 @@ func own(t testing.TB, name string, start func() (*services.Server, error)) *ser
 	return s
 }
 
-// Address is one on this machine, HOST:PORT, that is the test's own: whatever it
-// starts there, and starts again, finds it free.
+// Address returns an address on this machine, HOST:PORT, that is reserved for
+// this test: a server can be started and restarted on it.
 func Address(t testing.TB) string {
 	t.Helper()
 	port, letGo, err := services.ReservePort()
@@ -289,7 +294,8 @@ func Address(t testing.TB) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
-// LibreOffice converts tables.
+// LibreOffice returns the LibreOffice of the machine, or a downloaded one. It
+// converts spreadsheets.
 func LibreOffice(t testing.TB) services.LibreOffice {
 	t.Helper()
 	office, err := services.FindLibreOffice()
@@ -297,7 +303,7 @@ func LibreOffice(t testing.TB) services.LibreOffice {
 	return office
 }
 
-// Chromium finds the browser, or fetches it.
+// Chromium returns the Chromium of the machine, or a downloaded one.
 func Chromium(t testing.TB) services.Chromium {
 	t.Helper()
 	browser, err := services.FindChromium()
@@ -305,7 +311,8 @@ func Chromium(t testing.TB) services.Chromium {
 	return browser
 }
 
-// StripeMock starts Stripe's mock server, or fetches it, and returns its URL.
+// StripeMock starts Stripe's mock server, which it installs if necessary, and
+// returns its URL.
 func StripeMock(t testing.TB) string {
 	t.Helper()
 	server, err := services.StripeMock()
@@ -314,7 +321,7 @@ func StripeMock(t testing.TB) string {
 	return server.URL
 }
 
-// Tool is the path of a program that the machine has.
+// Tool returns the path of a program on the machine.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -334,8 +341,8 @@ func need(t testing.TB, name string, err error) {
 	t.Skipf("NOT TESTED: %s cannot be had: %v", name, err)
 }
 
-// Refusal is the error of a use case for an actor who may not do it: guests have to sign
-// in first.
+// Refusal returns the error of a use case that the actor is not authorized for:
+// guests are told to sign in.
 func Refusal(by auth.Actor) error {
 	if by.Guest() {
 		return fault.ErrUnauthorized

@@ -26,7 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Mail is a message that arrived.
+// Mail is a received message.
 type Mail struct {
 	From, To string // of the envelope
 	Header   netmail.Header
@@ -35,7 +35,7 @@ type Mail struct {
 	Raw   string
 }
 
-// Text is the plain part.
+// Text returns the plain text part.
 func (m *Mail) Text() string { return m.Parts["text/plain"] }
 
 func parseMail(raw []byte) (Mail, error) {
@@ -55,7 +55,7 @@ func (m *Mail) read(contentType, encoding string, body io.Reader) error {
 	if boundary := parameters["boundary"]; boundary != "" {
 		parts := multipart.NewReader(body, boundary)
 		for {
-			// Raw: the reader would decode quoted-printable and forget that it did.
+			// NextPart would decode quoted-printable and remove the header.
 			part, err := parts.NextRawPart()
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -82,7 +82,7 @@ func (m *Mail) read(contentType, encoding string, body io.Reader) error {
 	return err
 }
 
-// authority makes a certificate for loopback, and a file with it.
+// authority creates a certificate for the loopback addresses, and a file with it.
 func authority(t testing.TB) (tls.Certificate, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -29,7 +29,8 @@ func built(name, tags string) func() (string, error) {
 
 var program, failing = built("locum", ""), built("locum-failpoints", "failpoints")
 
-// Program is the path of the built program. The package's TestMain calls Main.
+// Program returns the path of the built program. The package's TestMain must call
+// Main.
 func Program(t testing.TB) string {
 	t.Helper()
 	path, err := program()

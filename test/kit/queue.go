@@ -11,8 +11,8 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// InlineQueue is a task.Queue without a wait: Enqueue does the task before it
-// returns, so that a test sees what came of it.
+// InlineQueue is a task.Queue without delay: Enqueue runs the task before it
+// returns, so that a test sees its result.
 type InlineQueue struct {
 	do    func(context.Context, task.Reference)
 	ready chan struct{}
@@ -38,14 +38,14 @@ func (q *InlineQueue) Work(ctx context.Context, do func(context.Context, task.Re
 // Embedded implements task.Queue.
 func (q *InlineQueue) Embedded() bool { return true }
 
-// Work is what a test does a store's background work with: Relay.Drain carries
-// events and Runner.Sweep does due tasks, both before they return.
+// Work runs the background tasks of a storage synchronously: Relay.Drain relays
+// events and Runner.Sweep runs due tasks, both before they return.
 type Work struct {
 	Relay  *event.Relay
 	Runner *task.Runner
 }
 
-// NewWork makes the work of the table and the handlers.
+// NewWork returns the Work of the table and the handlers.
 func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Subscription, handlers ...task.Handler) Work {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -64,11 +64,11 @@ func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Su
 	}
 }
 
-// All carries every event and does every due task, and what comes of them, until
-// nothing is left to do at this moment.
+// All relays every event and runs every due task, and those that follow from
+// them, until none is left that is due now.
 func (w Work) All(t testing.TB) {
 	t.Helper()
-	// A second time: what the sweep did may have made news.
+	// A second pass: the sweep may have recorded new events.
 	for quiet := 0; quiet < 2; quiet++ {
 		n, err := w.Relay.Drain(t.Context())
 		if err != nil {

@@ -21,9 +21,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// CheckReceiver has a receiver of webhooks, a program that command makes, hear of
-// real deliveries of the server at the address, which must let webhooks go to
-// this machine. The receiver reads PORT and WEBHOOK_SECRET.
+// CheckReceiver starts the program of command, which receives webhooks, and
+// checks that it verifies real deliveries of the server at the address. The
+// server must allow webhooks to this machine. The program reads PORT and
+// WEBHOOK_SECRET.
 func CheckReceiver(t *testing.T, server string, command func(ctx context.Context) *exec.Cmd) {
 	t.Helper()
 	h := hooked{t: t, server: server}
@@ -40,7 +41,7 @@ func CheckReceiver(t *testing.T, server string, command func(ctx context.Context
 	require.Equal(t, "succeeded", h.test("application.submitted"))
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "application.submitted") }, 30*time.Second, 20*time.Millisecond, "%s", out)
 
-	// What is not ours, not whole or not new is refused.
+	// Foreign, incomplete and old deliveries are refused.
 	v, err := standardwebhooks.NewWebhook(first)
 	require.NoError(t, err)
 	stranger, err := standardwebhooks.NewWebhook("whsec_" + strings.Repeat("A", 43) + "=")
@@ -83,7 +84,7 @@ func CheckReceiver(t *testing.T, server string, command func(ctx context.Context
 	require.Equal(t, "refused with 401", h.test("job.created"))
 }
 
-// hooked is a webhook and who owns it.
+// hooked is a webhook and its owner.
 type hooked struct {
 	t                   *testing.T
 	server, token, path string
@@ -116,7 +117,7 @@ func (h hooked) call(method, path string, in any, status int) map[string]any {
 	return out.Data
 }
 
-// test sends a test event and says what came of its first attempt.
+// test sends a test event and returns the outcome of its first attempt.
 func (h hooked) test(kind string) (outcome string) {
 	h.t.Helper()
 	id := h.call(http.MethodPost, h.path+"/test", map[string]any{"type": kind}, 202)["delivery"].(map[string]any)["id"]
@@ -135,8 +136,8 @@ func (h hooked) test(kind string) (outcome string) {
 	return outcome
 }
 
-// run starts a receiver, waits until it has said where it listens and takes
-// connections, and ends it with the test.
+// run starts a receiver, waits until it has printed its address and accepts
+// connections, and stops it with the test.
 func run(t *testing.T, command func(ctx context.Context) *exec.Cmd, address, secret string) *Log {
 	t.Helper()
 	_, port, err := net.SplitHostPort(address)
@@ -160,7 +161,7 @@ func run(t *testing.T, command func(ctx context.Context) *exec.Cmd, address, sec
 	return out
 }
 
-// Log takes what a program says while others read it.
+// Log collects the output of a program. It may be read concurrently.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -173,7 +174,7 @@ func (b *Log) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// String is all so far.
+// String returns the output so far.
 func (b *Log) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Holding names the columns (table.column) of the database at the URL, which is
-// one of database.url, that have one of the words in some row, in whatever case,
+// Holding returns the columns (table.column) of the database at the URL, which is
+// a database.url, that contain one of the words in some row, case-insensitively,
 // with an example of each.
 func Holding(t testing.TB, url string, words ...string) map[string]string {
 	t.Helper()
@@ -28,8 +28,8 @@ func Holding(t testing.TB, url string, words ...string) map[string]string {
 	return found
 }
 
-// RowsWith are the rows, as texts, that have one of the words in some column,
-// by their tables. Tables, and columns as table.column, can be left out.
+// RowsWith returns the rows, as text, that contain one of the words in some
+// column, by table. without lists tables and columns (table.column) to omit.
 func RowsWith(t testing.TB, url string, without []string, words ...string) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -61,7 +61,7 @@ func everyRow(t testing.TB, url string, fn func(table string, columns, values []
 	tables := "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'"
 	if path, isFile := strings.CutPrefix(url, "sqlite:"); isFile {
 		driver, source = "sqlite3", "file:"+path+"?mode=ro"
-		// The tables behind a text index are its own, and read by reading it.
+		// The shadow tables of a full-text index are read through the index.
 		tables = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
 	}
 	db, err := sql.Open(driver, source)
@@ -75,8 +75,8 @@ func everyRow(t testing.TB, url string, fn func(table string, columns, values []
 	}
 }
 
-// Alter runs a statement on the database at the URL, beside the server that uses
-// it. Timestamps are literals with microseconds, 2006-01-02T15:04:05.000000Z.
+// Alter runs a statement on the database at the URL while the server uses it.
+// Timestamps are literals with microseconds, 2006-01-02T15:04:05.000000Z.
 func Alter(t testing.TB, url, statement string) {
 	t.Helper()
 	driver, source := "pgx", url

@@ -15,11 +15,12 @@ import (
 	"github.com/locumhq/locum/test/kit/services"
 )
 
-// SMTP is a mail server of a test's own. It keeps what it accepts.
+// SMTP is a mail server for one test. It keeps the messages that it accepts.
 type SMTP struct {
-	// Addr is where it listens, also after it was stopped and started.
+	// Addr is the address of the server. It remains the same over Stop and
+	// Start.
 	Addr string
-	// CA is a file with the certificate that a server with TLS shows.
+	// CA is a file with the certificate of a server with TLS.
 	CA string
 
 	t         testing.TB
@@ -43,14 +44,14 @@ type SMTP struct {
 // NewSMTP starts a server that accepts everything.
 func NewSMTP(t testing.TB) *SMTP { t.Helper(); return newSMTP(t, nil) }
 
-// NewSMTPWithTLS starts a server that offers STARTTLS and, if there is a user,
-// takes mail from nobody else.
+// NewSMTPWithTLS starts a server that offers STARTTLS and, if user is not empty,
+// accepts mail from this user only.
 func NewSMTPWithTLS(t testing.TB, user, password string) *SMTP {
 	t.Helper()
 	return newSMTPWithTLS(t, user, password, false)
 }
 
-// NewSMTPS is NewSMTPWithTLS with TLS before the first word.
+// NewSMTPS starts a server like NewSMTPWithTLS with implicit TLS.
 func NewSMTPS(t testing.TB, user, password string) *SMTP {
 	t.Helper()
 	return newSMTPWithTLS(t, user, password, true)
@@ -83,7 +84,7 @@ func newSMTP(t testing.TB, configure func(*SMTP, *smtp.Server)) *SMTP {
 	return s
 }
 
-// URL is the server's address for mail.url.
+// URL returns the server's address for mail.url.
 func (s *SMTP) URL() string {
 	if s.implicit != nil {
 		return "smtps://" + s.Addr
@@ -91,7 +92,7 @@ func (s *SMTP) URL() string {
 	return "smtp://" + s.Addr
 }
 
-// Start makes a stopped or silent server answer, at the same address.
+// Start makes a stopped or hanging server respond again, at the same address.
 func (s *SMTP) Start() {
 	s.t.Helper()
 	s.Stop()
@@ -120,7 +121,7 @@ func (s *SMTP) listen() net.Listener {
 	return listener
 }
 
-// Stop ends the server and its connections.
+// Stop stops the server and closes its connections.
 func (s *SMTP) Stop() {
 	s.mu.Lock()
 	server, listener, held := s.server, s.listener, s.held
@@ -138,7 +139,7 @@ func (s *SMTP) Stop() {
 	}
 }
 
-// Hang makes a server that takes connections and says nothing.
+// Hang makes the server accept connections without responding.
 func (s *SMTP) Hang() {
 	s.t.Helper()
 	s.Stop()
@@ -159,8 +160,8 @@ func (s *SMTP) Hang() {
 	}()
 }
 
-// Refuse makes the server answer with the code at a stage (MAIL, RCPT or DATA)
-// to whom the address belongs, or to all if it is empty.
+// Refuse makes the server respond with the code at a stage (MAIL, RCPT or DATA)
+// to the address, or to all if it is empty.
 func (s *SMTP) Refuse(stage string, code int, address string) {
 	s.answer(func(at, whose string) *smtp.SMTPError {
 		if at != stage || address != "" && address != whose {
@@ -170,11 +171,11 @@ func (s *SMTP) Refuse(stage string, code int, address string) {
 	})
 }
 
-// Accept ends the refusing.
+// Accept ends a Refuse.
 func (s *SMTP) Accept() { s.answer(nil) }
 
-// Stall makes the server fall silent at a stage (MAIL, RCPT or DATA). What it
-// returns has a value for every client that waits for the answer.
+// Stall makes the server stop responding at a stage (MAIL, RCPT or DATA). The
+// channel receives a value for every client that waits.
 func (s *SMTP) Stall(stage string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +183,7 @@ func (s *SMTP) Stall(stage string) <-chan struct{} {
 	return s.stalled
 }
 
-// Go ends the silence.
+// Go ends a Stall.
 func (s *SMTP) Go() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,36 +209,37 @@ func (s *SMTP) answer(refusal func(stage, address string) *smtp.SMTPError) {
 	s.refusal = refusal
 }
 
-// Mails are what arrived so far.
+// Mails returns the messages received so far.
 func (s *SMTP) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Mail(nil), s.got...)
 }
 
-// Tries are the recipients that were tried so far, also in vain.
+// Tries returns the recipients that clients sent so far, also refused ones.
 func (s *SMTP) Tries() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.tries...)
 }
 
-// Sessions is how many connections there have been.
+// Sessions returns the number of connections so far.
 func (s *SMTP) Sessions() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sessions
 }
 
-// Quits is how many clients said QUIT. What is encrypted is not heard.
+// Quits returns the number of clients that sent QUIT. Encrypted connections are
+// not counted.
 func (s *SMTP) Quits() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.goodbyes
 }
 
-// listening makes the connections tell of goodbyes: the library keeps them to
-// itself.
+// listening is a listener whose connections count QUIT commands, which the
+// library does not report.
 type listening struct {
 	net.Listener
 	s *SMTP
@@ -333,7 +335,7 @@ func (c *session) Data(r io.Reader) error {
 	return nil
 }
 
-// authSession takes mail from one user, over TLS.
+// authSession accepts mail from one user, over TLS.
 type authSession struct {
 	*session
 	conn           *smtp.Conn

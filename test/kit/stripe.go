@@ -234,7 +234,8 @@ func problem(kind, code string, more object) object {
 	return object{"error": e}
 }
 
-// once answers a request whose idempotency key is known with the stored answer.
+// once returns the stored response if the idempotency key of the request is
+// known.
 func (s *Stripe) once(r *http.Request) (int, object) {
 	key := r.Header.Get("Idempotency-Key")
 	if r.Method != http.MethodPost || key == "" {
@@ -280,7 +281,8 @@ func (s *Stripe) answer(r *http.Request) (int, object) {
 	return status, s.copied(body)
 }
 
-// action is what a path asks for: of the collection, of an object or its name.
+// action returns what a path addresses: the collection, an object, or the name of
+// an operation on it.
 func action(path []string) string {
 	switch {
 	case path[2] == "search" || path[2] == "":

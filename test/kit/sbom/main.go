@@ -24,7 +24,7 @@ func main() {
 	}
 }
 
-// write reads the modules that the linker noted in the program.
+// write lists the modules that the linker recorded in the program.
 func write(w io.Writer, program string) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {

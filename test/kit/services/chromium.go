@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Chromium is the browser and the environment that it needs.
+// Chromium is the path of the browser and the environment that it needs.
 type Chromium struct {
 	Program string
 	Env     []string
 }
 
-// FindChromium finds the machine's, or fetches Debian's.
+// FindChromium returns the Chromium of the machine, or downloads Debian's.
 func FindChromium() (Chromium, error) {
 	if program, err := exec.LookPath("chromium"); err == nil {
 		return Chromium{Program: program}, nil
@@ -32,7 +32,8 @@ func FindChromium() (Chromium, error) {
 	}, err
 }
 
-// fontsOf says where the fonts of a tree are, beside the machine's if it has any.
+// fontsOf writes a configuration of the fonts below root and of those of the
+// machine.
 func fontsOf(root string) (file string, err error) {
 	file = filepath.Join(root, "fonts.conf")
 	own := `<?xml version="1.0"?>

@@ -14,10 +14,10 @@ import (
 	"syscall"
 )
 
-// fetched gives the root of an unpacked tree of Debian packages and of those of
-// their dependencies that the machine lacks, with the environment that programs
-// in it need. Nothing is installed: the tree is a cache of this user's, filled
-// on first use. Several processes may ask at once.
+// fetched returns the root of a folder with the unpacked Debian packages and
+// their dependencies that the machine lacks, and the environment that programs in
+// it need. Nothing is installed: the folder is a cache of the current user,
+// filled on first use. Several processes may call it at the same time.
 func fetched(packages ...string) (root string, env []string, err error) {
 	for _, tool := range []string{"apt-get", "apt-cache", "dpkg-deb", "dpkg-query"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -47,8 +47,9 @@ func fetched(packages ...string) (root string, env []string, err error) {
 	return root, []string{"LD_LIBRARY_PATH=" + strings.Join(append(libs, more...), ":")}, nil
 }
 
-// cacheDir is readable by everybody when root asks, because the programs in it
-// then run as somebody else, who cannot enter root's home.
+// cacheDir returns a directory that all users can read if this process is root,
+// because the programs in it then run as another user, who has no access to
+// root's home.
 func cacheDir() (string, error) {
 	base := "/var/cache"
 	if os.Getuid() != 0 || os.Getenv("XDG_CACHE_HOME") != "" {
@@ -61,8 +62,8 @@ func cacheDir() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// Only libraries and the programs themselves are worth fetching: what else a
-// package depends on serves its installation.
+// Only libraries and the programs themselves are downloaded; other dependencies
+// serve the installation of a package.
 var (
 	worthFetching = regexp.MustCompile(`^(lib|lua|redis|postgresql|ure|uno-libs|chromium-common|fontconfig-config|fonts-)[a-z0-9.+-]*$`)
 	theServer     = regexp.MustCompile(`^(redis|postgresql)-`)
@@ -82,8 +83,8 @@ func fetch(cache, root string, packages []string) error {
 	}
 	apt := apt{dir: debs}
 	if err := apt.download(packages); err != nil {
-		// The machine's package lists are absent or old: use lists of our own,
-		// which needs no privilege and leaves the machine's alone.
+		// The machine's package lists are missing or old: use separate lists,
+		// which needs no privilege and does not change the machine's.
 		if err := apt.ownLists(filepath.Join(part, "apt")); err != nil {
 			return err
 		}
@@ -141,8 +142,8 @@ func (a *apt) download(packages []string) error {
 	return err
 }
 
-// missing is the packages themselves, whether installed or not, and what they
-// need of what is not installed.
+// missing returns the packages themselves, whether installed or not, and their
+// dependencies that are not installed.
 func (a *apt) missing(packages []string) ([]string, error) {
 	installed := map[string]bool{}
 	out, err := exec.Command("dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n").Output()
@@ -173,8 +174,8 @@ func (a *apt) missing(packages []string) ([]string, error) {
 	return wanted, nil
 }
 
-// dependencies reads what apt-cache depends prints: a package, then indented
-// what it needs, where a bar says that the next line would do as well.
+// dependencies parses the output of apt-cache depends: a package, then indented
+// its dependencies, where a bar marks an alternative to the next line.
 func dependencies(closure string) map[string][][]string {
 	needs := map[string][][]string{}
 	var of string

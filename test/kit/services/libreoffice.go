@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// LibreOffice converts documents with LibreOffice's calc, which needs no display.
+// LibreOffice converts documents with LibreOffice Calc, which needs no display.
 type LibreOffice struct {
 	program string
 	env     []string
 }
 
-// FindLibreOffice finds the machine's, or fetches Debian's.
+// FindLibreOffice returns the LibreOffice of the machine, or downloads Debian's.
 func FindLibreOffice() (LibreOffice, error) {
 	if program, err := exec.LookPath("soffice"); err == nil {
 		return LibreOffice{program: program}, nil
@@ -33,9 +33,9 @@ func FindLibreOffice() (LibreOffice, error) {
 	return LibreOffice{program: filepath.Join(bin, "soffice.bin"), env: []string{strings.Replace(env[0], "=", "="+bin+":", 1)}}, nil
 }
 
-// configureLibreOffice does what the installation of the package would have done:
-// its configuration is where its settings say, which is not under /etc. Doing
-// it again changes nothing.
+// configureLibreOffice does what the installation of the package would do: it
+// links the configuration to the path in the settings, outside of /etc. It is
+// idempotent.
 func configureLibreOffice(home string) error {
 	settings := filepath.Join(home, "program/fundamentalrc")
 	raw, err := os.ReadFile(settings)

@@ -15,11 +15,11 @@ import (
 	_ "github.com/go-sql-driver/mysql" // the driver of the answer check
 )
 
-// MariaDB starts a MariaDB that never waits for the disk. Its URL names a superuser
+// MariaDB starts a MariaDB that does not sync to disk. Its URL names a superuser
 // without password and no database.
 func MariaDB() (*Server, error) { return mariaDB(installedMariaDB) }
 
-// mariaDBFiles are a server's program and the folder of its messages and scripts.
+// mariaDBFiles are the paths of the server and of its messages and scripts.
 type mariaDBFiles struct{ server, share string }
 
 func installedMariaDB() (f mariaDBFiles, err error) {
@@ -58,7 +58,7 @@ func mariaDB(find func() (mariaDBFiles, error)) (*Server, error) {
 		return nil, err
 	}
 	argv := []string{files.server, "--no-defaults", "--lc-messages-dir=" + files.share, "--datadir=" + dir,
-		// What was committed outlives a killed server, though not a killed machine.
+		// Committed data survives a killed server, but not a power failure.
 		"--innodb-flush-method=nosync", "--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0", "--innodb-use-native-aio=0",
 		"--innodb-buffer-pool-size=256M", "--innodb-log-file-size=128M"}
 	install := exec.Command(argv[0], append(argv[1:len(argv):len(argv)], "--bootstrap")...)

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Postgres starts a Postgres that never waits for the disk. Its URL names the
+// Postgres starts a Postgres that does not sync to disk. Its URL names the
 // maintenance database and a superuser without password.
 func Postgres() (*Server, error) { return postgres(installedPostgres) }
 
@@ -36,7 +36,8 @@ func postgres(find func() (string, error)) (*Server, error) {
 	}
 	for try := 0; ; try++ {
 		s, err := startPostgres(bin, env, cred)
-		// Another process may have taken the port between the look and the start.
+		// Another process may have taken the port between the check and the
+		// start.
 		if err == nil || try == 2 {
 			return s, err
 		}
@@ -69,9 +70,9 @@ func servePostgres(bin string, env []string, cred *syscall.Credential, dir strin
 	}
 	argv := []string{filepath.Join(bin, "postgres"), "-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port)}
 	for _, setting := range []string{
-		// Servers under test wait for their subtests' turns, each with its connections.
+		// Parallel subtests hold many connections to the same server.
 		"listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=1000",
-		// What was committed outlives a killed server, though not a killed machine.
+		// Committed data survives a killed server, but not a power failure.
 		"fsync=off", "full_page_writes=off", "shared_buffers=128MB", "wal_init_zero=off",
 	} {
 		argv = append(argv, "-c", setting)
@@ -120,14 +121,15 @@ func installedPostgres() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// initdb stands beside the real binary, not necessarily beside a link to it.
+	// initdb is in the directory of the real binary, not necessarily in that of
+	// a link to it.
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return "", err
 	}
 	return filepath.Dir(path), nil
 }
 
-// newest is the directory of the highest version that holds a postgres.
+// newest returns the directory of the highest version that contains a postgres.
 func newest(pattern string) (string, error) {
 	found, _ := filepath.Glob(filepath.Join(pattern, "postgres"))
 	if len(found) == 0 {

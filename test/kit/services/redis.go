@@ -33,7 +33,8 @@ func redis(find func() (string, error), more ...string) (*Server, error) {
 	}
 	for try := 0; ; try++ {
 		s, err := startRedis(bin, env, more)
-		// Another process may have taken the port between the look and the start.
+		// Another process may have taken the port between the check and the
+		// start.
 		if err == nil || try == 2 {
 			return s, err
 		}

@@ -22,11 +22,12 @@ import (
 	"time"
 )
 
-// Server is one server process that is this process's own.
+// Server is a server process that only this process uses.
 type Server struct {
-	// URL is what clients dial. It stays the same over Kill and Start.
+	// URL is the address of the server for clients. It remains the same over
+	// Kill and Start.
 	URL string
-	// Where says which binary runs and where its data is, for people.
+	// Where describes the binary and the data directory for people.
 	Where string
 
 	name   string
@@ -44,10 +45,10 @@ type Server struct {
 	guard *exec.Cmd
 }
 
-// The guard is the server's parent. It holds the other end of a pipe from this
-// process: a line means "end the server and keep its data", the end of the pipe
-// means that this process is gone or done, so the data goes too. A guard in a
-// session of its own outlives Ctrl-C, a panic and a SIGKILL of the tests.
+// The guard is the server's parent. It reads a pipe from this process: a line
+// means "stop the server and keep its data"; the end of the pipe means that this
+// process has ended or is done, so that the data is deleted as well. A guard in
+// its own session survives Ctrl-C, a panic and a SIGKILL of the tests.
 const guardScript = `
 dir=$1 quit=$2; shift 2
 "$@" </dev/null >>"$dir/log" 2>&1 &
@@ -61,8 +62,8 @@ else
 	i=0; while ! rm -rf "$dir" && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
 fi`
 
-// guardPipes keeps the pipes to the guards reachable: the collector closes a pipe
-// that nobody holds, and with it ends the server.
+// guardPipes keeps the pipes to the guards reachable: the garbage collector would
+// close an unreachable pipe, which stops the server.
 var guardPipes sync.Map
 
 const startWithin = 30 * time.Second
@@ -113,7 +114,7 @@ func (s *Server) Start() error {
 	}
 }
 
-// Stop ends the server and removes its data.
+// Stop stops the server and deletes its data.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +126,7 @@ func (s *Server) Stop() {
 	s.end("")
 }
 
-// Kill ends the server as a power cut would; its data stays for Start.
+// Kill ends the server as a power failure would; its data remains for Start.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +135,8 @@ func (s *Server) Kill() {
 	}
 	all := s.signal(syscall.SIGKILL)
 	s.end("keep\n")
-	// A child that is still on its way out keeps the next server from the data.
+	// A child that has not exited yet would prevent the next server from using
+	// the data.
 	for deadline := time.Now().Add(startWithin); time.Now().Before(deadline) && slices.ContainsFunc(all, alive); {
 		time.Sleep(time.Millisecond)
 	}
@@ -142,17 +144,17 @@ func (s *Server) Kill() {
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil && !exited(pid) }
 
-// Pause stops the server in its tracks: it holds its connections and accepts
-// more, but answers none.
+// Pause suspends the server: it keeps its connections and accepts more, but does
+// not respond.
 func (s *Server) Pause() { s.mu.Lock(); defer s.mu.Unlock(); s.signal(syscall.SIGSTOP) }
 
-// Resume undoes Pause.
+// Resume ends a Pause.
 func (s *Server) Resume() { s.mu.Lock(); defer s.mu.Unlock(); s.signal(syscall.SIGCONT) }
 
-// Log is what the server has said so far.
+// Log returns the output of the server so far.
 func (s *Server) Log() ([]byte, error) { return os.ReadFile(filepath.Join(s.dir, "log")) }
 
-// PID is the server's process id, 0 while it is down.
+// PID returns the server's process id, 0 while it is stopped.
 func (s *Server) PID() int { s.mu.Lock(); defer s.mu.Unlock(); return s.pid }
 
 func (s *Server) end(word string) {
@@ -165,14 +167,14 @@ func (s *Server) end(word string) {
 	s.pid = 0
 }
 
-// signal reaches the server and its children: Postgres serves each client in
-// a process of its own, which would outlive its parent for a moment.
+// signal sends a signal to the server and its children: Postgres serves each
+// client in a process that would outlive its parent for a short time.
 func (s *Server) signal(sig syscall.Signal) (all []int) {
 	if s.pid == 0 {
 		return nil
 	}
-	// The parent stands still meanwhile, so that it starts no more children, and is
-	// not gone before those that it has are known.
+	// The parent is stopped meanwhile, so that it starts no more children and
+	// does not exit before its children are listed.
 	_ = syscall.Kill(s.pid, syscall.SIGSTOP)
 	all = append(children(s.pid), s.pid)
 	for _, pid := range all {
@@ -181,7 +183,7 @@ func (s *Server) signal(sig syscall.Signal) (all []int) {
 	return all
 }
 
-// children lists the direct children of pid by what ps says, which every Unix has.
+// children lists the direct children of pid with ps, which every Unix has.
 func children(pid int) []int {
 	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output()
 	if err != nil {
@@ -197,17 +199,17 @@ func children(pid int) []int {
 	return found
 }
 
-// exited tells a server that died and still waits for its guard's attention.
+// exited reports whether a server has exited, also if its guard has not waited
+// for it yet.
 func exited(pid int) bool {
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
 }
 
-// ReservePort finds a port of the loopback interface that nobody uses, and holds it
-// until it is let go of: whoever asks for that very port can listen on it, as often
-// as they are killed and started again, and nobody is given it by chance meanwhile,
-// neither to listen on nor to call from. That is Linux: elsewhere it is let go of
-// at once.
+// ReservePort finds a free port of the loopback interface and reserves it until
+// letGo is called: a server that is given the port can listen on it, also after
+// it was killed, and the port is allocated to no other listener and no outgoing
+// connection. This works on Linux; elsewhere the port is released at once.
 func ReservePort() (port int, letGo func(), err error) {
 	syscall.ForkLock.RLock() // no child begins before the socket is closed in it
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -224,8 +226,8 @@ func ReservePort() (port int, letGo func(), err error) {
 			letGo()
 		}
 	}()
-	// Bound by one who would share it, and who does not listen, it can be listened
-	// on by another who would share it, which all servers would.
+	// A port that is bound with SO_REUSEADDR, without a listener, can be
+	// listened on by another socket with SO_REUSEADDR, which all servers set.
 	if err := syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
 		return 0, nil, err
 	}
@@ -239,9 +241,9 @@ func ReservePort() (port int, letGo func(), err error) {
 	return bound.(*syscall.SockaddrInet4).Port, letGo, nil
 }
 
-// Listen listens on an address of this machine, also where this process has just
-// listened: a child that is about to become another program has the socket of
-// before for a moment longer.
+// Listen listens on an address of this machine, also where this process has
+// listened shortly before: between fork and exec a child still has the old
+// socket.
 func Listen(address string) (net.Listener, error) {
 	for end := time.Now().Add(startWithin); ; time.Sleep(5 * time.Millisecond) {
 		l, err := net.Listen("tcp", address)
@@ -251,11 +253,11 @@ func Listen(address string) (net.Listener, error) {
 	}
 }
 
-// dataRoot is where servers keep their data: in memory, where there is plenty and
-// nobody has said otherwise. Tests make and drop hundreds of databases of
-// hundreds of files each; on ext4, which will not use the inodes of deleted files
-// again for minutes and looks at every one of them, that takes more time than all
-// queries. Large databases stay on the disk.
+// dataRoot returns the directory for the data of servers: in memory, if there is
+// enough and the environment does not set another. Tests create and drop hundreds
+// of databases of hundreds of files each; on ext4, which does not reuse the
+// inodes of deleted files for minutes and scans all of them, that takes more time
+// than all queries. Large databases remain on disk.
 func dataRoot() string {
 	const memory, plenty = "/dev/shm", 4 << 30
 	var there syscall.Statfs_t
@@ -265,7 +267,7 @@ func dataRoot() string {
 	return memory
 }
 
-// dataDir makes the directory of one server, owned by cred when there is one.
+// dataDir creates the directory of one server, owned by cred if it is not nil.
 func dataDir(name string, cred *syscall.Credential) (string, error) {
 	dir, err := os.MkdirTemp(dataRoot(), "locum-test-"+name+"-")
 	if err != nil {
@@ -279,8 +281,8 @@ func dataDir(name string, cred *syscall.Credential) (string, error) {
 	return dir, nil
 }
 
-// unprivileged is whom a server runs as that refuses root: nil when this
-// process is not root anyway.
+// unprivileged returns the user for servers that refuse to run as root: nil if
+// this process is not root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil

@@ -77,7 +77,7 @@ func TestPort_IsReserved(t *testing.T) {
 	require.ErrorIs(t, syscall.Bind(other, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}), syscall.EADDRINUSE, "who would share it with nobody cannot have it")
 }
 
-// Fetching takes a network and some seconds; LOCUM_TEST_FETCH=1 asks for it.
+// Downloading needs a network and some seconds; LOCUM_TEST_FETCH=1 enables it.
 func TestFetch_NotInstalled_Downloads(t *testing.T) {
 	if os.Getenv("LOCUM_TEST_FETCH") == "" {
 		t.Skip("LOCUM_TEST_FETCH is not set")

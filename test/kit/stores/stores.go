@@ -30,7 +30,7 @@ import (
 // NewID makes a UUIDv7.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// To run all migrations takes longer than most tests: they run once, and every
+// Running all migrations takes longer than most tests: they run once, and every
 // test gets a copy of the result.
 var migratedSQLite = sync.OnceValues(func() (file []byte, err error) {
 	dir, err := os.MkdirTemp("", "locum-migrated-")
@@ -48,7 +48,7 @@ var migratedSQLite = sync.OnceValues(func() (file []byte, err error) {
 	return os.ReadFile(path)
 })
 
-// migrationsName tells one set of migrations from another.
+// migrationsName returns a name that differs for each set of migrations.
 var migrationsName = sync.OnceValues(func() (string, error) {
 	all := sha256.New()
 	err := fs.WalkDir(migrations.Files, ".", func(path string, d fs.DirEntry, err error) error {
@@ -73,7 +73,7 @@ func migrate(url string) error {
 	return errors.Join(err, s.Identity.Close())
 }
 
-// SQLite opens a database in a file of the test's own.
+// SQLite opens a database in a temporary file.
 func SQLite(t testing.TB, clk clock.Clock) adapters.Storage {
 	t.Helper()
 	file, err := migratedSQLite()
@@ -83,7 +83,8 @@ func SQLite(t testing.TB, clk clock.Clock) adapters.Storage {
 	return open(t, "sqlite:"+path, clk)
 }
 
-// Postgres opens a database of the test's own, or skips where there is none.
+// Postgres opens an empty database that only this test uses, or skips the test if
+// there is no server.
 func Postgres(t testing.TB, clk clock.Clock) adapters.Storage {
 	t.Helper()
 	name, err := migrationsName()
@@ -91,7 +92,8 @@ func Postgres(t testing.TB, clk clock.Clock) adapters.Storage {
 	return open(t, kit.PostgresLike(t, name, migrate), clk)
 }
 
-// MariaDB opens a database of the test's own, or skips without LOCUM_TEST_HEAVY.
+// MariaDB opens an empty database that only this test uses, or skips the test
+// without LOCUM_TEST_HEAVY.
 func MariaDB(t testing.TB, clk clock.Clock) adapters.Storage {
 	t.Helper()
 	url := kit.MariaDBURL(t)
@@ -114,8 +116,8 @@ func open(t testing.TB, url string, clk clock.Clock) adapters.Storage {
 	return s
 }
 
-// Open opens the database at the URL, for the caller to close. It takes its time: a
-// busy machine may not connect within the two seconds that the adapter gives it.
+// Open opens the database at the URL; the caller closes it. It retries, because a
+// busy machine may not connect within the adapter's timeout of two seconds.
 func Open(t testing.TB, url string, clk clock.Clock) adapters.Storage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -33,8 +33,8 @@ func main() {
 }
 
 func run(args []string) int {
-	// Asked to stop before the command runs, there is nobody to pass it on to:
-	// the signal waits here until there is.
+	// A signal that arrives before the command runs is buffered here until it
+	// can be forwarded.
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 
@@ -56,7 +56,7 @@ func run(args []string) int {
 		}
 		s, err := service.start()
 		if err != nil {
-			// The tests say themselves what they lack, and whether that is an error.
+			// The tests report what they lack, and whether that is an error.
 			fmt.Fprintf(os.Stderr, "with-services: no %s: %v\n", service.name, err)
 			continue
 		}
