@@ -68,7 +68,7 @@ var hostileBodies = map[string]func(c *matrixUsers) any{
 }
 
 func TestHostileInput(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetupIfHeavy(t, func(t *testing.T, w *testServer) {
 		c := newMatrixUsersWithResources(t, w)
 		t.Run("routes", func(t *testing.T) {
 			for _, r := range routes() {

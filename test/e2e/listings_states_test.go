@@ -46,7 +46,7 @@ func (a *account) brought(status string) string {
 }
 
 func TestListingStates(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetupIfHeavy(t, func(t *testing.T, w *testServer) {
 		employer, guest, rival := w.employer(t), w.guest(t), w.employer(t)
 		subtest := subtests(t, employer.client, guest, rival.client)
 		// shows demands what everybody sees of the listing.

@@ -15,7 +15,7 @@ func TestLongLists(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seeds ten thousand listings")
 	}
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetupIfHeavy(t, func(t *testing.T, w *testServer) {
 		w.run(t, "seed", "--listings", "12500") // not all of them are public
 		guest := w.guest(t)
 		require.Eventually(t, func() bool { // the index of the running server is built again

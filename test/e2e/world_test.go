@@ -60,6 +60,23 @@ func onEachSetup(t *testing.T, test func(t *testing.T, w *testServer), more ...s
 	}
 }
 
+// onEachSetupIfHeavy is onEachSetup for long tests. `make test` runs them on the first setup
+// only, and `make check-heavy` on all.
+func onEachSetupIfHeavy(t *testing.T, test func(t *testing.T, w *testServer)) {
+	t.Helper()
+	t.Parallel()
+	for i, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			if i > 0 {
+				kit.NeedHeavy(t)
+			}
+			dir := t.TempDir()
+			test(t, start(t, dir, s.env(t, dir)...))
+		})
+	}
+}
+
 // testServer is a running server.
 type testServer struct {
 	dir    string

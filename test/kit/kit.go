@@ -130,7 +130,7 @@ func Exec(t testing.TB, server, statement string) {
 // Without LOCUM_TEST_HEAVY the test is skipped.
 func MariaDBURL(t testing.TB) string {
 	t.Helper()
-	needHeavy(t)
+	NeedHeavy(t)
 	server, err := sharedMariaDB()
 	need(t, "mariadb", err)
 	return NewMariaDB(t, server)
@@ -215,11 +215,12 @@ func PostgresReplica(t testing.TB, primary *services.Server) *services.Server {
 // names no database. Without LOCUM_TEST_HEAVY the test is skipped.
 func OwnMariaDB(t testing.TB) *services.Server {
 	t.Helper()
-	needHeavy(t)
+	NeedHeavy(t)
 	return own(t, "mariadb", services.MariaDB)
 }
 
-func needHeavy(t testing.TB) {
+// NeedHeavy skips the test unless LOCUM_TEST_HEAVY is set, as `make check-heavy` does.
+func NeedHeavy(t testing.TB) {
 	t.Helper()
 	if os.Getenv("LOCUM_TEST_HEAVY") == "" {
 		t.Skip("LOCUM_TEST_HEAVY is not set")
@@ -263,7 +264,7 @@ func redisCluster(t testing.TB, replicas bool) (url string, servers []*services.
 // start builds the server.
 func OwnS3(t testing.TB) *services.Server {
 	t.Helper()
-	needHeavy(t)
+	NeedHeavy(t)
 	return own(t, "s3", services.S3)
 }
 
