@@ -149,7 +149,7 @@ func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Ma
 		Tx: s.Jobseeker.Tx, Retention: s.Jobseeker.Retention, Clock: d.Clock, NewID: d.NewID, Tasks: s.Jobseeker.Tasks,
 		Documents: s.Jobseeker.Documents, DocumentFiles: s.Jobseeker.DocumentFiles, FileTypes: filetypes.Documents{}, Files: f,
 		Profiles: s.Jobseeker.Profiles, Accounts: i, Bookmarks: s.Jobseeker.Bookmarks, Onboardings: s.Jobseeker.Onboardings, Applied: seekersApplied{h}, Dismissals: s.Jobseeker.Dismissals,
-		Plans: seekersPlans{billing.Standing{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}}, Notifications: s.Jobseeker.Notifications, Activities: s.Jobseeker.Activities, Searches: s.Jobseeker.Searches, AlertQueue: s.Jobseeker.AlertQueue,
+		Plans: seekersPlans{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}}, Notifications: s.Jobseeker.Notifications, Activities: s.Jobseeker.Activities, Searches: s.Jobseeker.Searches, AlertQueue: s.Jobseeker.AlertQueue,
 		Matches: s.Jobseeker.Matches, PersonalData: s.Jobseeker.PersonalData,
 		Listings: seekersListings{l}, People: seekersPeople{i}, Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL,
 	})
@@ -208,10 +208,10 @@ func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int)
 }
 
 // seekersPlans implements jobseeker.Plans.
-type seekersPlans struct{ billing.Standing }
+type seekersPlans struct{ billing.Reader }
 
 func (b seekersPlans) Plan(ctx context.Context, userID string) (jobseeker.Plan, error) {
-	sub, err := b.Of(ctx, billing.Owner{Kind: billing.User, ID: userID})
+	sub, err := b.Current(ctx, billing.Owner{Kind: billing.User, ID: userID})
 	return jobseeker.Plan{Tier: sub.Plan, Active: sub.Status == billing.Active}, err
 }
 
@@ -348,7 +348,7 @@ func (b integrationsPayments) Choose(ctx context.Context, appID, plan, paymentMe
 
 // Paid returns the free plan at once for a cancelled subscription.
 func (b integrationsPayments) Paid(ctx context.Context, appID string) (string, error) {
-	sub, err := b.Of(ctx, billing.Owner{Kind: billing.Application, ID: appID})
+	sub, err := b.Current(ctx, billing.Owner{Kind: billing.Application, ID: appID})
 	if !sub.AutoRenew {
 		return integrations.Free, err
 	}
@@ -397,10 +397,10 @@ func (b integrationsAccounts) OwnerName(ctx context.Context, userID string) (str
 
 // identitySubscriptions implements identity.Subscriptions. It needs nothing of identity
 // itself.
-type identitySubscriptions struct{ billing.Standing }
+type identitySubscriptions struct{ billing.Reader }
 
 func (b identitySubscriptions) Status(ctx context.Context, userID string) (string, error) {
-	sub, err := b.Of(ctx, billing.Owner{Kind: billing.User, ID: userID})
+	sub, err := b.Current(ctx, billing.Owner{Kind: billing.User, ID: userID})
 	return string(sub.Status), err
 }
 

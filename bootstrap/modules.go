@@ -59,7 +59,7 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 		EmailChanges: s.Identity.EmailChanges, EmployerSettings: s.Identity.EmployerSettings, OptOuts: s.Identity.OptOuts, PersonalData: s.Identity.PersonalData,
 		Retention: s.Identity.Retention, Tasks: s.Identity.Tasks,
 		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, SecondFactors: s.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: ring, Limiter: l, Mailer: m,
-		Subscriptions: identitySubscriptions{billing.Standing{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}},
+		Subscriptions: identitySubscriptions{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}},
 		Mailboxes:     mailboxes.Keys{},
 		Programs:      identityPrograms{integrations.Programs{Tx: s.Integrations.Tx, Apps: s.Integrations.Apps, Keys: s.Integrations.Keys, Webhooks: s.Integrations.Webhooks, Consents: s.Integrations.Consents}},
 		PublicURL:     c.HTTP.PublicURL,

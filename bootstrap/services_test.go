@@ -29,7 +29,7 @@ var withoutActor = map[string]string{
 		Billing.Periodic Billing.Renew Hiring.ForgetExports Hiring.Handlers Hiring.Periodic Identity.Forget Identity.Handlers Identity.Periodic
 		Integrations.Handlers Integrations.Periodic Listings.CloseExpired Listings.CountViews Seekers.Handlers Seekers.Periodic Seekers.ResolveSearches`,
 	"other modules, which have authorized the actor": `
-		Billing.ChooseFor Billing.Of Billing.SetUpMethodFor Hiring.ApplicantStats Hiring.AppliedAmong Hiring.AppliedLately Identity.Admins Identity.IsActive Identity.ListMemberIDs
+		Billing.ChooseFor Billing.Current Billing.SetUpMethodFor Hiring.ApplicantStats Hiring.AppliedAmong Hiring.AppliedLately Identity.Admins Identity.IsActive Identity.ListMemberIDs
 		Identity.MemberMay Identity.OrganizationName Identity.PendingEmail Identity.People Identity.Rename Identity.WantsAlerts
 		Listings.Briefs Listings.CloseOrganization Listings.ClosestTo Listings.ClosingBetween Listings.CountByStatus Listings.ForApply Listings.Gather
 		Listings.OfOrganization Listings.PublicMany Listings.Resolve Listings.Titles Listings.Viewed Seekers.SavedAmong Seekers.SavedCount

@@ -90,14 +90,14 @@ func (h *Hasher) Verify(ctx context.Context, verifier, password string) (ok, sta
 
 // derive waits for a slot and computes the hash.
 func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p params, n uint32) ([]byte, error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.acquire(ctx); err != nil {
 		return nil, fault.ErrUnavailable.WithReason("password hasher: busy").WithRetryAfter(maxWait).WithCause(err)
 	}
 	defer func() { <-h.running }()
 	return argon2.IDKey([]byte(password), salt, p.passes, p.memory, p.threads, n), nil
 }
 
-func (h *Hasher) enter(ctx context.Context) error {
+func (h *Hasher) acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

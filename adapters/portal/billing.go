@@ -45,7 +45,7 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 				}
 				action, err := actionOf(err)
 				if action != nil && err == nil {
-					sub, err = s.Of(ctx, billing.Owner{Kind: billing.User, ID: c.Actor.UserID})
+					sub, err = s.Current(ctx, billing.Owner{Kind: billing.User, ID: c.Actor.UserID})
 				}
 				return awaiting(billingIntentView{Intent: in.Intent, Subscription: viewSubscription(sub), Action: action}, action, said), err
 			})},

@@ -250,8 +250,8 @@ type usageDayView struct {
 }
 
 func viewUsage(u integrations.Used) usageView {
-	v := usageView{Plan: u.Plan.ID, Series: make([]usageDayView, len(u.Days)), Minute: windowView{u.Standing.Minute.Limit, u.Standing.Minute.Remaining}}
-	if day := u.Standing.Day; day.Limit > 0 {
+	v := usageView{Plan: u.Plan.ID, Series: make([]usageDayView, len(u.Days)), Minute: windowView{u.Quota.Minute.Limit, u.Quota.Minute.Remaining}}
+	if day := u.Quota.Day; day.Limit > 0 {
 		v.Day = dayView{&day.Limit, &day.Remaining}
 	}
 	for i, d := range u.Days {

@@ -22,7 +22,7 @@ var (
 	ErrNoCollector = fault.New(fault.NotFound, "no_payment_setup", "The payment provider of this server does not collect payment methods")
 )
 
-// Action is what a client needs so that the payer can act at the provider. Fields
+// Action contains what a client needs so that the payer can act at the provider. Fields
 // that are not needed are empty.
 type Action struct {
 	Type ActionType

@@ -276,8 +276,8 @@ func (s *Service) bill(c Charge, a attempt) Bill {
 	}
 }
 
-// storeAction stores that a charge waits for the payer, once. A renewal becomes past
-// due, and its owner is asked to confirm it.
+// storeAction stores that a charge waits for the payer, once. A renewal becomes past due,
+// and its owner is notified to confirm it.
 func (s *Service) storeAction(ctx context.Context, c Charge) error {
 	if c.waits() {
 		return nil
@@ -303,8 +303,8 @@ func (s *Service) storeAction(ctx context.Context, c Charge) error {
 	})
 }
 
-// abandonOther abandons a charge that waits for the payer, unless it is for the plan
-// with the method. An empty method stands for every method.
+// abandonOther abandons a charge that waits for the payer, unless it is for the plan with
+// the method. An empty method matches every method.
 func (s *Service) abandonOther(ctx context.Context, o Owner, planID, methodID string) error {
 	c, err := s.pendingCharge(ctx, o)
 	if err != nil || c == nil || !c.waits() || c.Plan == planID && (methodID == "" || methodID == c.Method.ID) {

@@ -62,7 +62,7 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor) (Overview, error) {
 		return Overview{}, err
 	}
 	o := Owner{User, by.UserID}
-	sub, err := s.Of(ctx, o)
+	sub, err := s.Current(ctx, o)
 	if err != nil {
 		return Overview{}, err
 	}
@@ -70,20 +70,20 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor) (Overview, error) {
 	return Overview{Subscription: sub, Plans: s.plansOf(o), History: history}, err
 }
 
-// Of returns the owner's present subscription.
-func (s *Service) Of(ctx context.Context, o Owner) (Subscription, error) {
-	return Standing{s.Subscriptions, s.Clock}.Of(ctx, o)
+// Current returns the owner's present subscription.
+func (s *Service) Current(ctx context.Context, o Owner) (Subscription, error) {
+	return Reader{s.Subscriptions, s.Clock}.Current(ctx, o)
 }
 
-// Standing reads subscriptions. It needs fewer ports than Service, so that modules
+// Reader reads subscriptions. It needs fewer ports than Service, so that modules
 // that Service depends on can use it.
-type Standing struct {
+type Reader struct {
 	Subscriptions Subscriptions
 	Clock         clock.Clock
 }
 
-// Of returns the owner's present subscription.
-func (s Standing) Of(ctx context.Context, o Owner) (Subscription, error) {
+// Current returns the owner's present subscription.
+func (s Reader) Current(ctx context.Context, o Owner) (Subscription, error) {
 	sub, err := s.Subscriptions.Get(ctx, o)
 	return sub.At(s.Clock.Now()), err
 }
@@ -337,7 +337,7 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 		return Subscription{}, fault.InvalidField("paymentMethodId", "is required")
 	}
 	o := Owner{User, by.UserID}
-	switch sub, err := s.Of(ctx, o); {
+	switch sub, err := s.Current(ctx, o); {
 	case err != nil:
 		return sub, err
 	case sub.Status == PastDue:

@@ -14,7 +14,7 @@ const (
 	User OwnerKind = "user"
 	// Application is a third party's application.
 	Application OwnerKind = "application"
-	// Nobody is an owner whose account was deleted. Only charges belong to it.
+	// Nobody is the owner of the charges of deleted accounts.
 	Nobody OwnerKind = "nobody"
 )
 

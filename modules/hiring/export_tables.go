@@ -55,11 +55,11 @@ func applicationFilter(filters map[string]string, place string) (f ApplicationFi
 			}
 			f.ListingIDs = []string{listingID}
 		case "startDate":
-			if f.AppliedFrom, err = moments(value, 0); err != nil {
+			if f.AppliedFrom, err = parseTime(value, 0); err != nil {
 				return f, bad(name, err.Error())
 			}
 		case "endDate":
-			if f.AppliedUntil, err = moments(value, 24*time.Hour); err != nil {
+			if f.AppliedUntil, err = parseTime(value, 24*time.Hour); err != nil {
 				return f, bad(name, err.Error())
 			}
 		default:
@@ -69,8 +69,8 @@ func applicationFilter(filters map[string]string, place string) (f ApplicationFi
 	return f, nil
 }
 
-// moments decodes a date-time, or a date, to which it adds more.
-func moments(s string, more time.Duration) (time.Time, error) {
+// parseTime parses a date-time, or a date, to which it adds more.
+func parseTime(s string, more time.Duration) (time.Time, error) {
 	if day, err := time.Parse(time.DateOnly, s); err == nil {
 		return day.Add(more), nil
 	}

@@ -27,9 +27,9 @@ type gate struct {
 	unknown int
 }
 
-// enter admits a password from the address until leave is called. account is set
+// acquire admits a password from the address until release is called. account is set
 // for a device with an earlier sign-in to it.
-func (g *gate) enter(address, account string) (leave func(), err error) {
+func (g *gate) acquire(address, account string) (release func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	key, limit, unknown := "account "+account, maxPerAccount, 0

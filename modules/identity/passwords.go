@@ -19,8 +19,8 @@ var (
 	resetsPerClient  = limit.Rule{Name: "forgot-password.client", Max: 20, Per: time.Hour}
 )
 
-// resetAnswersAfter is longer than the work for an address that has an account,
-// so that the time of the answer does not tell whether it has one.
+// resetAnswersAfter is longer than the work for an address that has an account, so that
+// the time of the answer does not reveal whether it has one.
 const resetAnswersAfter = 200 * time.Millisecond
 
 // errBadToken is the error for a mailed token that is unknown, used, expired or for

@@ -14,9 +14,9 @@ import (
 type PasswordHasher interface {
 	// Hash returns a self-describing verifier (a PHC string) with a fresh salt.
 	Hash(ctx context.Context, password string) (string, error)
-	// Verify compares in constant time. An empty verifier stands for an account
-	// that does not exist: it takes the same time and is never ok. With stale, the
-	// caller stores a new Hash, because the parameters have changed.
+	// Verify compares in constant time. An empty verifier represents an account that does
+	// not exist: it takes the same time and is never ok. With stale, the caller stores a
+	// new Hash, because the parameters have changed.
 	Verify(ctx context.Context, verifier, password string) (ok, stale bool, err error)
 }
 

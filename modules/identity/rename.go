@@ -15,9 +15,9 @@ var renamesPerOrganization = limit.Rule{Name: "rename-organization", Max: 20, Pe
 // errRenames is that a name would change which was not counted yet.
 var errRenames = errors.New("identity: a new name of an organization is to be counted first")
 
-// maybeRenaming runs fn in a transaction. If it turns out to rename the
-// organization it is undone, counted, and run once more: whether a name is
-// another one is known only inside, and the limiter is asked only outside.
+// maybeRenaming runs fn in a transaction. If fn renames the organization, the transaction
+// is rolled back, the renaming is counted by the limiter, and fn runs once more: only the
+// transaction can detect a new name, and the limiter must not be called within it.
 func (s *Service) maybeRenaming(ctx context.Context, organizationID string, fn func(ctx context.Context, counted bool) error) error {
 	err := s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, false) })
 	if !errors.Is(err, errRenames) {

@@ -88,7 +88,7 @@ func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (out SecondF
 	return out, err
 }
 
-// Enrollment is what an authenticator app needs to know.
+// Enrollment is the data for an authenticator app.
 type Enrollment struct {
 	// Secret is in base 32, for typing it in.
 	Secret string

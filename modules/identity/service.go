@@ -174,7 +174,7 @@ func (s *Service) register(ctx context.Context, r registration, from Client, ope
 	case !errors.Is(err, ErrUserNotFound):
 		return err
 	}
-	leave, err := s.gate.enter(from.Address, "")
+	leave, err := s.gate.acquire(from.Address, "")
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ const (
 type Client struct {
 	Address   string
 	UserAgent string
-	// Device is what DeviceToken returned after an earlier sign-in, or empty.
+	// Device is the result of DeviceToken after an earlier sign-in, or empty.
 	Device string
 }
 

@@ -86,11 +86,11 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 	if s.isKnownDevice(email, from) {
 		known = EmailKey(email)
 	}
-	leave, err := s.gate.enter(from.Address, known)
+	release, err := s.gate.acquire(from.Address, known)
 	if err != nil {
 		return User{}, "", err
 	}
-	defer leave()
+	defer release()
 	u, err = s.findByEmail(ctx, email)
 	if err != nil && !errors.Is(err, ErrUserNotFound) {
 		return User{}, "", err

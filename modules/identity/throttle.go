@@ -115,8 +115,7 @@ func (s *Service) checkCodeFailures(ctx context.Context, userID, code string) er
 	return err
 }
 
-// addFailure counts a failure and returns fault.ErrRateLimit if it is one too
-// many.
+// addFailure counts a failure and returns fault.ErrRateLimit if it exceeds the limit.
 func (s *Service) addFailure(ctx context.Context, f failures) error {
 	for _, n := range append([]count{f.account}, f.networks...) {
 		d, err := s.Limiter.Take(ctx, n.rule, n.key)

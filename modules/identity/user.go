@@ -44,8 +44,8 @@ type User struct {
 	Name   string
 	Kind   Kind
 	Status UserStatus
-	// Registered is false for who was invited, and for the account that they make
-	// by accepting. Whoever registered as an employer stays one.
+	// Registered is false for a user who was invited, also after the user has created the
+	// account by accepting. It stays true for users who registered as employers.
 	Registered bool
 	// PasswordHash is empty exactly for an invited person.
 	PasswordHash string
@@ -70,7 +70,7 @@ func NewInvited(id, email, name string, now time.Time) User {
 	return u
 }
 
-// EmailKey is what makes the user's address unique.
+// EmailKey is the unique form of the user's address.
 func (u *User) EmailKey() string { return cmp.Or(u.Key, EmailKey(u.Email)) }
 
 // FirstName is how a mail greets the user.
@@ -116,20 +116,19 @@ func (u *User) Move(email, key string, now time.Time) {
 	u.Email, u.Key, u.EmailVerifiedAt, u.UpdatedAt = email, key, now, now
 }
 
-// Erase ends the account. The row stays, so that its id is nobody else's, and
-// tells nothing of the person any more; the address is free again. What stands in
-// its place cannot be known before, so that nobody can have taken it.
+// Erase deletes the personal data of the account. The row remains, so that its id is
+// never used again; the address becomes available. The replacements are unpredictable, so
+// that no other account can have them already.
 func (u *User) Erase(now time.Time) {
 	u.Status, u.Email, u.Name, u.PasswordHash = UserDeleted, auth.NewSecret("", secretChars)+"@"+deletedDomain, DeletedName, ""
 	u.Key, u.EmailVerifiedAt, u.UpdatedAt = "", time.Time{}, now
 }
 
-// DeletedName is what stands where the name of somebody stood who deleted their
-// account.
+// DeletedName is the name of deleted accounts.
 const DeletedName = "Deleted user"
 
-// deletedDomain is where deleted accounts have their addresses. No mail is ever
-// routed to it (RFC 2606), and nobody else can have an address there.
+// deletedDomain is the domain of the addresses of deleted accounts. It never receives
+// mail (RFC 2606), and no account can have an address in it.
 const deletedDomain = "deleted.invalid"
 
 // EmailKey is an address in lower case. Addresses with the same one are the same;
@@ -178,8 +177,8 @@ const (
 	minPassword = 8
 )
 
-// passwordFault says what a password lacks; "" is a good one. Jobseekers' rule
-// (mixed) asks for upper case, lower case and digits too.
+// passwordFault returns what a password lacks, or an empty string. The rule for
+// jobseekers (mixed) also requires upper case, lower case and digits.
 func passwordFault(p string, mixed bool) string {
 	var upper, lower, digit bool
 	for _, r := range p {

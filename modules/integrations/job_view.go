@@ -26,7 +26,7 @@ type JobView struct {
 	URL string `json:"url" sample:"https://jobs.example.org/jobs/01935d3c-9c1e-7c1a-8f6e-2b7addd42fdc"`
 }
 
-// CompanyView is who posted a listing.
+// CompanyView is the organization that posted a listing.
 type CompanyView struct {
 	ID      string  `json:"id"`
 	Name    string  `json:"name" sample:"St Brigid’s Hospital"`
@@ -52,7 +52,7 @@ type PayView struct {
 	Period   string   `json:"period"`
 }
 
-// QuestionView is something that applicants are asked.
+// QuestionView is a question to applicants.
 type QuestionView struct {
 	ID       string `json:"id" sample:"pin"`
 	Text     string `json:"text"`

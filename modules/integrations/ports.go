@@ -142,7 +142,7 @@ type Payments interface {
 	SetUp(ctx context.Context, appID string) (PaymentSetup, error)
 }
 
-// PaymentSetup is what a client needs to collect a payment method at the payment
+// PaymentSetup contains what a client needs to collect a payment method at the payment
 // provider. Fields that are not needed are empty.
 type PaymentSetup struct {
 	// ClientSecret authorizes the provider's client library to collect the method.

@@ -368,7 +368,7 @@ type Caller struct {
 	Scopes []Scope // of a token
 }
 
-// Scope is what a user allows an app to do for them.
+// Scope is a set of operations that a user allows an app.
 type Scope = auth.Scope
 
 // The scopes.

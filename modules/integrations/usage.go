@@ -137,8 +137,8 @@ func (in UsageInput) Problems() []fault.Field {
 // Used is the usage of an application and its plan.
 type Used struct {
 	Plan Plan
-	// Standing is the remaining quota.
-	Standing limit.QuotaStatus
+	// Quota is the remaining quota.
+	Quota limit.QuotaStatus
 	// Days are all days of the input, also those without requests.
 	Days []DayUsage
 }
@@ -179,7 +179,7 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 		name := day.Format(time.DateOnly)
 		u.Days = append(u.Days, DayUsage{AppID: a.ID, Day: name, Requests: on[name].Requests, Errors: on[name].Errors})
 	}
-	u.Standing, err = s.Limiter.Status(ctx, u.Plan.Quota(), a.QuotaKey())
+	u.Quota, err = s.Limiter.Status(ctx, u.Plan.Quota(), a.QuotaKey())
 	return u, err
 }
 

@@ -46,7 +46,7 @@ func (p *post) Send(_ context.Context, m mail.Message) error {
 	return nil
 }
 
-func (p *post) Encrypt(secret, owner string) (string, error) { return owner + secret, nil }
+func (p *post) Encrypt(secret, owner string) (string, error)     { return owner + secret, nil }
 func (p *post) Decrypt(ciphertext, owner string) (string, error) { return ciphertext[len(owner):], nil }
 func (p *post) Posting(context.Context, string, string) (*integrations.JobView, bool, error) {
 	return p.job, p.public, nil

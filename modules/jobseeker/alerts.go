@@ -28,7 +28,7 @@ type Match struct {
 	At                  time.Time
 	// Email is true if the match is to be mailed in a digest.
 	Email bool
-	// SearchName is only set by methods that say so.
+	// SearchName is only set by methods that document it.
 	SearchName string
 }
 

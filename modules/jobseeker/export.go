@@ -18,8 +18,7 @@ type Table struct {
 	Body io.ReadCloser
 }
 
-// ExportProfile is what the caller says of themselves and prefers, as a table of
-// one row.
+// ExportProfile returns the caller's profile and preferences as a table of one row.
 func (s *Service) ExportProfile(ctx context.Context, by auth.Actor) (Table, error) {
 	a, err := s.MyProfile(ctx, by)
 	if err != nil {

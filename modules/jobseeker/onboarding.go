@@ -235,7 +235,7 @@ func (s *Service) Onboard(ctx context.Context, by auth.Actor, secret string, in 
 		return secret, err
 	}
 	if by.Guest() {
-		// An unknown secret may have been planted by somebody else.
+		// An unknown secret may have been planted by an attacker.
 		known, err := s.known(ctx, secret)
 		if err != nil {
 			return secret, err

@@ -205,12 +205,11 @@ type Matches interface {
 	// alerts off (Profile.JobAlerts). Users of new matches with Email have a pending
 	// digest; users without a previous digest may get it at once.
 	Create(ctx context.Context, ms []Match) ([]Match, error)
-	// AssignDigests assigns the pending matches of at most len(digestIDs) users to
-	// one digest each, with one of the ids. It selects users with a pending digest
-	// who may get one at the given time. They may get another one at next, and at
-	// once if all their pending matches were gone. The digests that have matches are
-	// returned, and the number of users. Concurrent transactions select different
-	// users.
+	// AssignDigests assigns the pending matches of at most len(digestIDs) users to one
+	// digest each, with one of the ids. It selects users with a pending digest who may
+	// get one at the given time. They may get another one at next, and at once if none of
+	// their pending matches exists any more. The digests that have matches are returned,
+	// and the number of users. Concurrent transactions select different users.
 	AssignDigests(ctx context.Context, digestIDs []string, now, next time.Time) (digests []Digest, users int, err error)
 	// ListByDigest returns at most n matches of the digest of the user, of searches
 	// that exist and have EmailAlerts, with SearchName, in descending order of

@@ -14,7 +14,7 @@ import (
 
 // Recommendations are computed in two steps. A few queries, each about one property of
 // the user and each answered by an index with at most 100 listings, return candidates.
-// Then every candidate gets points for each property, see taste.go. So the cost does not
+// Then every candidate gets points for each property, see affinity.go. So the cost does not
 // depend on the number of listings.
 
 // Recommendation is a listing that may suit the user.
@@ -89,10 +89,10 @@ func (s *Service) recommend(ctx context.Context, userID string) ([]Recommendatio
 	if err != nil {
 		return nil, err
 	}
-	taste := newTaste(p, searches, liked)
-	var found []*sighting
-	seen := map[string]*sighting{}
-	for _, q := range taste.questions() {
+	profile := newAffinity(p, searches, liked)
+	var found []*scoredCandidate
+	seen := map[string]*scoredCandidate{}
+	for _, q := range profile.queries() {
 		if q.filled = q.unless != nil && q.unless.filled; q.filled {
 			continue
 		}
@@ -104,7 +104,7 @@ func (s *Service) recommend(ctx context.Context, userID string) ([]Recommendatio
 		for _, c := range candidates {
 			at, known := seen[c.ID]
 			if !known {
-				at = &sighting{Candidate: c}
+				at = &scoredCandidate{Candidate: c}
 				seen[c.ID] = at
 				found = append(found, at)
 			}
@@ -117,7 +117,7 @@ func (s *Service) recommend(ctx context.Context, userID string) ([]Recommendatio
 	now := s.Clock.Now()
 	out := make([]Recommendation, len(found))
 	for i, f := range found {
-		out[i] = taste.judge(f, now)
+		out[i] = profile.score(f, now)
 	}
 	slices.SortFunc(out, func(a, b Recommendation) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), b.PostedAt.Compare(a.PostedAt), cmp.Compare(b.ID, a.ID))
@@ -127,14 +127,14 @@ func (s *Service) recommend(ctx context.Context, userID string) ([]Recommendatio
 
 // withoutKnown removes the listings that the user has applied for, even if withdrawn,
 // saved or dismissed.
-func (s *Service) withoutKnown(ctx context.Context, userID string, found []*sighting) ([]*sighting, error) {
+func (s *Service) withoutKnown(ctx context.Context, userID string, found []*scoredCandidate) ([]*scoredCandidate, error) {
 	for _, among := range []func(context.Context, string, []string) (map[string]bool, error){s.Applied.Among, s.SavedAmong, s.dismissedAmong} {
 		for chunk := range slices.Chunk(idsOf(found), listingsAtOnce) {
 			known, err := among(ctx, userID, chunk)
 			if err != nil {
 				return nil, err
 			}
-			found = slices.DeleteFunc(found, func(f *sighting) bool { return known[f.ID] })
+			found = slices.DeleteFunc(found, func(f *scoredCandidate) bool { return known[f.ID] })
 		}
 	}
 	return found, nil
@@ -150,7 +150,7 @@ func (s *Service) dismissedAmong(ctx context.Context, userID string, listingIDs 
 	return out, err
 }
 
-func idsOf(found []*sighting) []string {
+func idsOf(found []*scoredCandidate) []string {
 	ids := make([]string, len(found))
 	for i, f := range found {
 		ids[i] = f.ID

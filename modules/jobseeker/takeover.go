@@ -10,10 +10,10 @@ import (
 	"github.com/locumhq/locum/core/auth"
 )
 
-// TakeOverOnboarding merges the onboarding of the guest with the secret into that of
-// the user, whose account was created in the same browser, and copies the preferences
-// into the profile. The secret is the proof of identity; an address that somebody
-// entered is not.
+// TakeOverOnboarding merges the onboarding of the guest with the secret into that of the
+// user, whose account was created in the same browser, and copies the preferences into
+// the profile. The secret is the proof of identity; an address that a guest entered is
+// not.
 func (s *Service) TakeOverOnboarding(ctx context.Context, userID, secret string) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		guest, err := s.takeProgress(ctx, userID, secret)

@@ -42,7 +42,8 @@ type bulkhead struct {
 	costs map[string]*cost // by network
 }
 
-// cost is what a network has spent. It drains by the budget per costWindow.
+// cost is the search time that a network has used. It drains by the budget per
+// costWindow.
 type cost struct {
 	spent   time.Duration
 	at      time.Time

@@ -42,7 +42,7 @@ func (s *Service) sweep(ctx context.Context, next func(context.Context, time.Tim
 			for i := range ls {
 				before := ls[i]
 				end(&ls[i])
-				events = append(events, ls[i].settle(&before, now)...)
+				events = append(events, ls[i].finishChange(&before, now)...)
 				byOwner[ls[i].OrganizationID] = append(byOwner[ls[i].OrganizationID], ls[i])
 			}
 			for owner, own := range byOwner {

@@ -11,8 +11,7 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// Completion is what an unfinished search may become, with the number of its
-// results.
+// Completion is a completion of an unfinished search, with the number of its results.
 type Completion struct {
 	Kind  string // a slot: role, specialty, place, employer
 	Text  string

@@ -90,7 +90,7 @@ type FindInput struct {
 // Found is a page of results.
 type Found struct {
 	page.Result[Hit]
-	// Understood is what the text was taken to ask for.
+	// Understood is the interpretation of the text.
 	Understood  []Understood
 	Corrections []search.Correction
 	// Relaxed is the number of relaxed results on the page.
@@ -124,9 +124,9 @@ type FacetValue struct {
 
 // Hit is one result.
 type Hit struct {
-	// Listing has what lists show, or everything if Full was asked for.
+	// Listing has the fields of lists, or all fields if the query has Full.
 	Listing Listing
-	// Relevance is from 0 to 1: 1 if the listing is all that was asked for.
+	// Relevance is from 0 to 1: 1 if the listing matches the whole query exactly.
 	Relevance float64
 	// Matched says how the listing satisfies each part of the text.
 	Matched []Matched
@@ -325,8 +325,8 @@ func (s *Service) answer(ctx context.Context, g *generation, q *question) (Found
 	return found, err
 }
 
-// explain returns how the hit satisfies the slots of the text, and how close it
-// is to what was asked for.
+// explain returns how the hit satisfies the slots of the text, and how well it matches
+// the query.
 func (q *question) explain(h search.Hit) (matched []Matched, relevance float64) {
 	cost := 0
 	for i, level := range h.Levels {

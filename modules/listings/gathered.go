@@ -43,7 +43,7 @@ type bitset []uint64
 
 const wordBits = 64
 
-// FindKey is what a saved search consists of. Text is a result of Resolve.
+// FindKey contains the parameters of a saved search. Text is a result of Resolve.
 type FindKey struct{ Text, Location, ContractType string }
 
 // Resolve returns the text of a search as Matching takes it, with the words that

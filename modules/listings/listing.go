@@ -226,9 +226,9 @@ func (l *Listing) Copy(id string, now time.Time) Listing {
 	return c
 }
 
-// settle completes a change: it sets the timestamps and Open, and returns the event
+// finishChange completes a change: it sets the timestamps and Open, and returns the event
 // to record, or nil. before is the stored listing, the zero Listing for a new one.
-func (l *Listing) settle(before *Listing, now time.Time) []event.Event {
+func (l *Listing) finishChange(before *Listing, now time.Time) []event.Event {
 	l.UpdatedAt = now
 	public := l.Public(now)
 	was := l.Open

@@ -10,8 +10,8 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// A deadline that no database or answer can hold would make every list that
-// the listing stands in fail.
+// A deadline that a database or response cannot represent would break every list with the
+// listing.
 func TestRenew_Repeatedly_StaysWithinStorableYears(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -31,7 +31,7 @@ func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 		before := l.clone()
 		now = now.Add(time.Minute)
 		change()
-		require.Equal(t, want, types(l.settle(&before, now)))
+		require.Equal(t, want, types(l.finishChange(&before, now)))
 		require.Equal(t, l.Public(now), l.Open)
 		require.Equal(t, now, l.UpdatedAt)
 	}
@@ -64,7 +64,7 @@ func TestListing_DeadlinePassed_IsNotPublic(t *testing.T) {
 	l := Listing{Status: Active, Content: Content{Deadline: &noon}}
 	require.True(t, l.Public(noon.Add(-time.Microsecond)))
 	require.False(t, l.Public(noon))
-	require.Empty(t, types(l.settle(&Listing{}, noon)), "one that is born expired was never there")
+	require.Empty(t, types(l.finishChange(&Listing{}, noon)), "one that is born expired was never there")
 	require.Nil(t, l.PostedAt)
 }
 

@@ -105,7 +105,7 @@ type FeedPosition string
 // to another store, or the changes after it have been deleted. Call ReadOpen again.
 var ErrFeedPosition = errors.New("the position is not in the listing feed")
 
-// Feed is what search indexes are built from and kept current by.
+// Feed provides the changes from which search indexes are built and updated.
 type Feed interface {
 	// ReadOpen calls fn with every open listing, the newest first, and returns the
 	// position from which ListSince continues. A listing that changes meanwhile may

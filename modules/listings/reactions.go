@@ -34,7 +34,7 @@ func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.Organizatio
 			for i := range ls {
 				before := ls[i]
 				ls[i].Company = company
-				events = append(events, ls[i].settle(&before, now)...)
+				events = append(events, ls[i].finishChange(&before, now)...)
 			}
 			if err := s.Listings.Update(ctx, e.OrganizationID, ls); err != nil {
 				return err

@@ -103,7 +103,7 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 			continue
 		}
 		l.OrganizationID, l.Company = by.OrganizationID, company
-		events = append(events, l.settle(&Listing{}, now)...)
+		events = append(events, l.finishChange(&Listing{}, now)...)
 		made = append(made, l)
 		out[i].Listing = l
 	}
@@ -251,7 +251,7 @@ func (s *Service) changeOf(ctx context.Context, organizationID, listingID string
 		if err := fn(&l, now); err != nil {
 			return err
 		}
-		events := l.settle(&before, now)
+		events := l.finishChange(&before, now)
 		if err := s.Listings.Update(ctx, organizationID, []Listing{l}); err != nil {
 			return err
 		}
@@ -308,7 +308,7 @@ func (s *Service) changeMany(ctx context.Context, by auth.Actor, p auth.Permissi
 		var events []event.Event
 		for n := range found {
 			if touched[n] {
-				events = append(events, found[n].settle(&before[n], now)...)
+				events = append(events, found[n].finishChange(&before[n], now)...)
 				save = append(save, found[n])
 			}
 		}
@@ -423,7 +423,7 @@ func (s *Service) Duplicate(ctx context.Context, by auth.Actor, listingID string
 		now := s.Clock.Now()
 		out = source.Copy(s.NewID(), now)
 		out.Version = 1
-		events := out.settle(&Listing{}, now)
+		events := out.finishChange(&Listing{}, now)
 		if err := s.Listings.Create(ctx, []Listing{out}); err != nil {
 			return err
 		}

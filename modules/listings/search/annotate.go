@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Advert is what Annotate reads of a listing.
+// Advert contains the fields of a listing that Annotate reads.
 type Advert struct {
 	Title       string
 	Company     string
@@ -45,7 +45,7 @@ type Tag struct {
 	Named bool
 }
 
-// Annotation is what an advert is about. It is closed upwards: next to each
+// Annotation contains the concepts of an advert. It is closed upwards: next to each
 // concept it has those above it.
 type Annotation struct {
 	// Version is the version of the vocabulary.

@@ -66,11 +66,11 @@ const minUnfinished = 3
 // maxUnfinished is how many words a form has that is completed.
 const maxUnfinished = 5
 
-// maxCompletions limits the concepts that an unfinished word stands for.
+// maxCompletions limits the concepts that an unfinished word may mean.
 const maxCompletions = 12
 
-// maxPhrasesBegun is the number of concepts beyond which the first word of their
-// names says nothing about them: mobile.
+// maxPhrasesBegun is the number of concepts beyond which the first word of their names
+// does not identify them: mobile.
 const maxPhrasesBegun = 4
 
 // completions returns the concepts, all of one kind, with a form that continues

@@ -121,8 +121,8 @@ func isLearning(word string, role *Concept) bool {
 	return false
 }
 
-// addKin tags the roles that stand before a head of the same family: an "LPN
-// Wound Care Nurse" is both.
+// addKin tags the roles that precede a head of the same family: an "LPN Wound Care Nurse"
+// is both.
 func (a *annotator) addKin(p *phrases, from, head int, level Level) {
 	h := p.found[head].concept
 	for _, f := range p.found[from:head] {
@@ -337,8 +337,8 @@ func (a *annotator) ownProfession(specialty, doctor *Concept) *Concept {
 	return specialty.Related[i].To
 }
 
-// followsProfession reports whether a profession stands before phrase i, which
-// is no alternative to it.
+// followsProfession reports whether a profession precedes phrase i, which is no
+// alternative to it.
 func (a *annotator) followsProfession(p *phrases, i int) bool {
 	f := p.found[i]
 	if f.Start > 0 && (p.words[f.Start].gap == gapSlash || p.tokens[f.Start-1].Word == "or" || p.tokens[f.Start-1].Word == "and") {

@@ -69,7 +69,7 @@ type Change struct {
 	Document *Document // nil deletes
 }
 
-// Document is what the index stores of a listing. Times are compared in
+// Document contains the fields of a listing that the index stores. Times are compared in
 // microseconds.
 type Document struct {
 	ID       string
@@ -221,9 +221,9 @@ type Query struct {
 	Facets []string `json:"facets,omitempty"`
 }
 
-// Slot is one part of what is asked for. The level of a document is the first
-// one that it matches; a document that matches none is no hit. The cost of a
-// document is the sum over all slots.
+// Slot is one part of a query. The level of a document is the first one that it matches;
+// a document that matches none is no hit. The cost of a document is the sum over all
+// slots.
 type Slot struct {
 	Levels []SlotLevel `json:"levels"`
 }

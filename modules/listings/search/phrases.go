@@ -47,8 +47,8 @@ func (a *annotator) parse(p *phrases, text string) {
 const (
 	phraseCost  = 1.0
 	genericCost = 1.9 // a noun such as assistant alone
-	// compositeCost is for a role that stands for several concepts: "neonatal
-	// intensive care, nurse" is simpler than "neonatal, intensive care nurse".
+	// compositeCost is for a role that combines several concepts: "neonatal intensive
+	// care, nurse" is simpler than "neonatal, intensive care nurse".
 	compositeCost = 1.05
 	unknownCost   = 3.0
 	slashCost     = .1 // of a form that reaches over a slash
@@ -167,7 +167,7 @@ func (p *phrases) mayMatch(m Match) bool {
 	return true
 }
 
-// isNegated reports whether "no" stands before a form: no nights, no call.
+// isNegated reports whether "no" precedes a form: no nights, no call.
 func (p *phrases) isNegated(m Match) bool {
 	return m.Start > 0 && p.tokens[m.Start-1].Word == "no" && m.Form.Readings[0].Concept.Kind != Experience
 }
@@ -192,8 +192,7 @@ func (p *phrases) isUnit(m Match) bool {
 // isGradeWord reports whether a word names the scale of a number: band 7.
 func isGradeWord(w string) bool { return w == "band" || w == "grade" || w == "level" }
 
-// dropConjunctions drops the operating room where the capitals OR stand for
-// the word or.
+// dropConjunctions drops the operating room where the capitals OR are the conjunction.
 func (p *phrases) dropConjunctions() {
 	for i := len(p.found) - 2; i > 0; i-- {
 		if p.isConjunction(i) {
@@ -296,8 +295,8 @@ func (p *phrases) alternatives() []span {
 	return append(out, cur)
 }
 
-// isTraining reports whether an alternative names the post of a trainee, or the
-// next part of the title says no more than that it is one.
+// isTraining reports whether an alternative names the post of a trainee, or the next part
+// of the title only repeats that it is one.
 func (p *phrases) isTraining(alt span) bool {
 	if slices.ContainsFunc(p.found[alt.from:alt.to], func(f phrase) bool { return f.isTrainee() }) {
 		return true

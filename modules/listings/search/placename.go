@@ -46,7 +46,7 @@ func (r *run) places(i int) (out []candidate) {
 
 // resolvePlace finds the place that the tokens name. A single word that no advert
 // contains may be the beginning of a name or misspelt: "bright" is Brighton and
-// "edinburg" Edinburgh if adverts say so.
+// "edinburg" Edinburgh if adverts contain them.
 func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) {
 	p, ok = r.namedPlace(start, end)
 	word := r.tokens[start].Word

@@ -234,9 +234,9 @@ func composed(roles []*Concept) (out []level) {
 	return out
 }
 
-// othersInSpecialty matches the posts of other professions in the specialty that
-// is asked for, but for doctors and the profession that the specialty is named
-// after: a nurse in radiology is no radiographer.
+// othersInSpecialty matches the posts of other professions in the requested specialty,
+// except for doctors and the profession that the specialty is named after: a nurse in
+// radiology is no radiographer.
 func (b *planner) othersInSpecialty() Expr {
 	out := []Expr{Not(HasKey(keyRoleHead + nonClinical)), Not(HasKey(keyRoleHead + doctor))}
 	for i := range b.understanding.Terms {
@@ -316,7 +316,7 @@ func (b *planner) specialty(t *Term) []level {
 		relaxed(costSpecText, HowText, anyKey(keySpecText, t.Concepts)),
 	}
 	out = append(out, relatedLevels(t.Concepts, nil, keySpecTitle, .8*costStep)...)
-	if b.has(SlotRole) { // without a role the specialty is what is asked for
+	if b.has(SlotRole) { // without a role the specialty is the main term
 		out = append(out, relaxed(b.specMissing(), HowMissing, All()))
 	}
 	return out
@@ -349,7 +349,7 @@ func (b *planner) detail(t *Term) []level {
 	if t.Slot == SlotSetting { // a description may name others
 		met = []level{exact(0, HowField, anyKey(keySettingField, t.Concepts)), exact(costSettingText, HowText, met[0].Expr)}
 	}
-	if !b.has(SlotRole) { // it is what is asked for, alone or with a specialty
+	if !b.has(SlotRole) { // it is the main term, alone or with a specialty
 		return met
 	}
 	out := slices.Concat(met, []level{

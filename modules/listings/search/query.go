@@ -30,11 +30,10 @@ var slots = map[Kind]string{
 // Term is one thing that a query asks for.
 type Term struct {
 	Slot string
-	// Concepts are alternatives, any of which satisfies the term. All of them
-	// together are what an excluded term must not have.
+	// Concepts are alternatives, any of which satisfies the term. An excluded term
+	// excludes documents that have all of them.
 	Concepts []*Concept
-	// either are alternatives, each of several concepts, if a role of them stands
-	// for more than itself.
+	// either are alternatives, each of several concepts, if one of the roles has several.
 	either [][]*Concept
 	// related are roles beside those of Concepts that may be shown.
 	related []Link
@@ -60,7 +59,7 @@ type Correction struct {
 	From, To string
 }
 
-// Understanding is what a query asks for.
+// Understanding is the interpretation of a query.
 type Understanding struct {
 	Terms       []Term
 	Corrections []Correction

@@ -21,12 +21,12 @@ type Condition struct {
 	// of them is enough.
 	Args []string
 
-	kind     Kind       // of role, spec and the like
+	kind     Kind       // of kinds such as role and spec
 	concepts []*Concept // of Args
 	kinds    []Kind     // of before and after
 }
 
-// Context is what surrounds a form.
+// Context contains the words around a form.
 type Context struct {
 	// Concepts are the unambiguous concepts of the same text.
 	Concepts []*Concept

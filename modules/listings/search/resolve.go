@@ -15,8 +15,8 @@ func (q *query) resolve() {
 	q.addImpliedRole()
 }
 
-// addImpliedRole adds the role of a grade that is asked for without one: an ST3
-// is a doctor.
+// addImpliedRole adds the role of a grade that the query has without one: an ST3 is a
+// doctor.
 func (q *query) addImpliedRole() {
 	var from *Term
 	for i := range q.out.Terms {
@@ -92,8 +92,8 @@ func (q *query) context() Context {
 	return ctx
 }
 
-// capitals reports whether the part is written in capitals. In a query without
-// lower-case letters that says nothing.
+// capitals reports whether the part is written in capitals, which has no meaning in a
+// query without lower-case letters.
 func (p *part) capitals() bool {
 	return !slices.ContainsFunc(p.tokens, func(t Token) bool { return !t.Capitals })
 }
@@ -109,7 +109,7 @@ func (q *query) kindsBeside(i int) (before, after []Kind) {
 		}
 		return kinds
 	}
-	// Context.Before is what follows the form, Context.After what precedes it.
+	// Context.Before contains the words after the form, Context.After those before it.
 	return kindsOf(i + 1), kindsOf(i - 1)
 }
 
@@ -163,8 +163,8 @@ func (p *part) becomeGrade(of *Concept) {
 	p.concept, p.form = nil, nil
 }
 
-// isSubordinate reports whether a preposition stands before part i, so that it
-// only describes the earlier part: "secretary to the director".
+// isSubordinate reports whether a preposition precedes part i, so that it only describes
+// the earlier part: "secretary to the director".
 func (q *query) isSubordinate(earlier, i int) bool {
 	from, to := q.parts[earlier].term.End, q.parts[i].term.Start
 	if from > to {
@@ -239,8 +239,8 @@ func (q *query) joinAlternatives() {
 	q.parts = out
 }
 
-// joinRoles joins roles on both sides of OR if one of them stands for several
-// concepts: a urologist or a nurse.
+// joinRoles joins roles on both sides of OR if one of them has several concepts: a
+// urologist or a nurse.
 func (q *query) joinRoles() []part {
 	var out []part
 	for _, p := range q.parts {

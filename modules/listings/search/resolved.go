@@ -76,7 +76,7 @@ func (e employerRecorder) HasEmployer(name string) bool {
 	return true
 }
 
-// correction is what a span of a query, up to end, is replaced by.
+// correction replaces a span of a query, up to end.
 type correction struct {
 	end  int
 	text string

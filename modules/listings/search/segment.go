@@ -483,8 +483,8 @@ func (v *Vocabulary) isFiller(word string) bool {
 	return false
 }
 
-// isSmallNumber reports whether a word is a number that says nothing alone: the
-// 6 of "6 sessions".
+// isSmallNumber reports whether a word is a number without a meaning of its own: the 6 of
+// "6 sessions".
 func isSmallNumber(word string) bool {
 	n, ok := number(word)
 	return ok && n < 100

@@ -78,9 +78,9 @@ const (
 	rareBeside = 1_000
 )
 
-// Correct returns the words that a misspelt word stands for: one, or two that are
-// written together. It returns nil for a word that is right or unknown. An
-// unfinished word is not corrected while it begins a known one.
+// Correct returns the corrections of a misspelt word: one word, or two that are written
+// together. It returns nil for a word that is correct or unknown. An unfinished word is
+// not corrected while it is the beginning of a known one.
 func (s *Spelling) Correct(t Token, unfinished bool) []string {
 	s.once.Do(s.build)
 	n := utf8.RuneCountInString(t.Word)
@@ -143,8 +143,8 @@ func (s *Spelling) similar(word string, edits int) (best string) {
 	return best
 }
 
-// build indexes the words of the vocabulary by deletions: two words within so many
-// edits have a common remainder after at most as many deletions (SymSpell).
+// build indexes the words of the vocabulary by deletions: two words within an edit
+// distance have a common remainder after at most as many deletions (SymSpell).
 func (s *Spelling) build() {
 	s.known, s.deleted = map[string]bool{}, map[string][]string{}
 	for _, f := range s.vocabulary.forms {

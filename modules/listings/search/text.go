@@ -182,13 +182,13 @@ func (s *scanner) readJoined(i int, plain bool) {
 
 // join is how a word continues.
 type join struct {
-	next    int    // where it goes on, 0 if it ends
+	next    int    // where the word continues, 0 if it ends
 	between string // what the folded word has between the parts
 	more    bool   // letters or digits follow at next
 }
 
 // join decides whether the word that starts at word, and whose last part is
-// text[from:end], goes on.
+// text[from:end], continues.
 func (s *scanner) join(word, from, end int) join {
 	if end >= len(s.text) {
 		return join{}

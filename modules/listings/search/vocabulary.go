@@ -9,7 +9,7 @@ import (
 //go:embed vocabulary.txt
 var embedded string
 
-// Kind is what a concept describes.
+// Kind is the subject of a concept.
 type Kind uint8
 
 // The kinds of concepts.
@@ -51,11 +51,11 @@ type Concept struct {
 	Forms []string
 	// Broad concepts do not relate their children to each other.
 	Broad bool
-	// Generic roles (assistant, officer) weigh less than a full name, and what
-	// stands before them in a title is only a modifier.
+	// Generic roles (assistant, officer) weigh less than a full name, and the words
+	// before them in a title are only modifiers.
 	Generic bool
-	// Leads marks roles such as team leader: what stands before them in a title
-	// is a second choice.
+	// Leads marks roles such as team leader: the words before them in a title are a
+	// second choice.
 	Leads bool
 	// Same is the role that this one is, together with Implied: a urologist is
 	// a doctor in urology. It is nil for most concepts.
