@@ -55,7 +55,7 @@ type Module struct {
 	Migrations fs.FS
 }
 
-// ModuleDeps are what the functions of a Module may use.
+// ModuleDeps are the dependencies of the functions of a Module.
 type ModuleDeps struct {
 	Services adapters.Services
 	// Tx runs transactions in the database with the tables of the module, whose

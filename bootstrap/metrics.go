@@ -138,8 +138,8 @@ func (b *backlog) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. While the store is away there is
-// nothing to tell, and the other numbers are told all the same.
+// Collect implements prometheus.Collector. While the storage is unavailable it collects
+// nothing, and the other metrics are served.
 func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -141,8 +141,8 @@ func WithTracer(scheme string, open TracerOpener) Option {
 	return func(r *registry) { register(r, r.tracer, "tracer", scheme, open) }
 }
 
-// WithTransport adds a transport, which every process that serves opens. The name, of
-// letters, digits and dashes, is what errors, the log and /readyz call it.
+// WithTransport adds a transport, which every process that serves opens. Errors, the log
+// and /readyz contain the name, which consists of letters, digits and dashes.
 func WithTransport(name string, open TransportOpener) Option {
 	return func(r *registry) {
 		if !transportName.MatchString(name) {

@@ -38,7 +38,7 @@ type town struct{ name, code string }
 
 type shift struct{ label, sentence string }
 
-// employerKind is a pattern for employers. {name} and {town} stand for an invented
+// employerKind is a pattern for employers. {name} and {town} are replaced by an invented
 // name and the town.
 type employerKind struct {
 	country, setting string

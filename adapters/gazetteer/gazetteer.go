@@ -1,19 +1,17 @@
-// Package gazetteer knows the towns of the English-speaking countries, the
-// larger ones of the world, the counties, states and countries around them,
-// and postcodes. Towns and US ZIP codes are extracts of GeoNames (see NOTICE);
-// counties, areas, countries, other names and the postcode districts of the
-// United Kingdom, the Crown dependencies and Ireland are kept by hand in tables.
+// Package gazetteer contains the towns of the English-speaking countries, the larger ones
+// of the world, the counties, states and countries around them, and postcodes. Towns and
+// US ZIP codes are extracts of GeoNames (see NOTICE); counties, areas, countries, other
+// names and the postcode districts of the United Kingdom, the Crown dependencies and
+// Ireland are maintained by hand in tables.
 //
-// A postcode is resolved to its district: all 2,789 geographic districts of
-// the United Kingdom and the Crown dependencies, the 139 routing keys of
-// Eircodes and 40,977 ZIP codes. A ZIP code is where GeoNames has it. A
-// district or a routing key is where its town or suburb is, which in the
-// country may be some miles from its centre; a full postcode is not resolved
-// further.
+// A postcode is resolved to its district: all 2,789 geographic districts of the United
+// Kingdom and the Crown dependencies, the 139 routing keys of Eircodes and 40,977 ZIP
+// codes. A ZIP code has the position of GeoNames. A district or a routing key has the
+// position of its town or suburb, which in the country may be some miles from its centre;
+// a full postcode is not resolved further.
 //
-// The tables take 4.5 MB from the first look-up on, the index of misspelt
-// names another 1.5 MB from the first correction on. Look-ups and corrections
-// take 2 to 6 µs.
+// The tables take 4.5 MB from the first look-up on, the index of misspelt names another
+// 1.5 MB from the first correction on. Look-ups and corrections take 2 to 6 µs.
 package gazetteer
 
 import (
@@ -109,7 +107,7 @@ func (s sortedRows) row(i int) string {
 	return row[:strings.IndexByte(row, '\n')]
 }
 
-// search returns the rows whose first field is k.
+// search returns the rows with the first field k.
 func (s sortedRows) search(k string) iter.Seq[string] {
 	i, _ := slices.BinarySearchFunc(s.offsets, k, func(at int32, k string) int {
 		return strings.Compare(firstField(s.text[at:]), k)
@@ -159,7 +157,7 @@ func unpack() *tables {
 	return t
 }
 
-// rows gives the fields of a table's lines.
+// rows iterates over the fields of a table's lines.
 func rows(file string) func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(file) {
@@ -179,7 +177,8 @@ func number(s string) float64 {
 	return x
 }
 
-// key is a name as it is looked up: folded words without points and hyphens.
+// key returns the form of a name that is looked up: folded words without points and
+// hyphens.
 func key(name string) string {
 	var b strings.Builder
 	for _, r := range search.Fold(name) {
@@ -194,8 +193,8 @@ func key(name string) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// remote matches what locations of remote and nationwide posts say beside the
-// place: "Remote (US)", "Home based, Ireland", "UK wide".
+// remote matches the words of remote and nationwide posts in locations, beside the place:
+// "Remote (US)", "Home based, Ireland", "UK wide".
 var remote = regexp.MustCompile(`(?i)\b(?:fully\s+)?(?:remote|hybrid|home[\s-]?based|home[\s-]?working|work(?:ing)?\s+from\s+home|wfh|nation[\s-]?wide|wide|anywhere\s+in)\b|[()/–|]|\s-\s`)
 
 // Resolve implements listings.Gazetteer.
@@ -257,8 +256,8 @@ func (t *tables) townAndRegion(k string) (listings.Place, bool) {
 	return listings.Place{}, false
 }
 
-// qualified resolves "City, County, Country". Qualifiers that name nothing (a
-// postcode) are passed over, unless none of them names anything.
+// qualified resolves "City, County, Country". Unknown qualifiers (a postcode) are
+// ignored, unless all of them are unknown.
 func (t *tables) qualified(head string, tail []string) (listings.Place, bool) {
 	var within []area
 	known := 0
@@ -314,7 +313,7 @@ func (t *tables) locality(head, tail string) (listings.Place, bool) {
 	return t.named(k, nil)
 }
 
-// both keeps those areas of a that agree with one of b.
+// both returns the areas of a that agree with one of b.
 func both(a, b []area) []area {
 	if a == nil {
 		return b
@@ -334,8 +333,8 @@ func both(a, b []area) []area {
 	return out
 }
 
-// qualifier is what may stand behind a town: a region, a country, or a larger
-// town nearby, whose region it then means.
+// qualifier returns the areas of a qualifier behind a town: a region, a country, or the
+// region of a larger town nearby.
 func (t *tables) qualifier(k string) ([]area, bool) {
 	var out []area
 	out = append(out, t.regions[k]...)
@@ -426,8 +425,8 @@ func (t *tables) largest(k string, within []area) (listings.Place, bool) {
 	return listings.Place{}, false
 }
 
-// boroughPopulation stands for the population that the table lacks for the centres
-// of some boroughs of London, such as Ealing.
+// boroughPopulation is the population of the centres of some boroughs of London, such as
+// Ealing, which the table lacks.
 const boroughPopulation = 100_000
 
 func (t *tables) place(row string) listings.Place {

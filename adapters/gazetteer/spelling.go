@@ -89,8 +89,8 @@ func eligibleNames(t *tables) []spelledName {
 	return out
 }
 
-// deletions returns the hashes of the beginning of s, whole and with one and two
-// of its bytes deleted. Some may come twice.
+// deletions returns the hashes of the beginning of s, whole and with one and two of its
+// bytes deleted. It may contain duplicates.
 func (x *spellingIndex) deletions(s string) iter.Seq[uint32] {
 	s = s[:min(len(s), indexedPrefix)]
 	return func(yield func(uint32) bool) {

@@ -39,9 +39,9 @@ func (db *DB) readClock(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// releaseFuture ends the leases that a clock ahead has written, and makes the work
-// due that was added by it. With retries, all retries are due: those that the
-// clock has postponed cannot be told from others, and an early one does no harm.
+// releaseFuture ends the leases that a fast clock has written, and makes the tasks due
+// that were added by it. With retries, all retries are due: those that the clock has
+// postponed cannot be distinguished from others, and an early one is harmless.
 func (db *DB) releaseFuture(ctx context.Context, now time.Time, retries bool) error {
 	ahead, lease := now.Add(mostAhead), now.Add(longestLease)
 	work, deliveries := "created_at > ?", "created_at > ?"

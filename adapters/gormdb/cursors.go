@@ -17,8 +17,8 @@ type ownCursor struct {
 
 var errCursor = fault.InvalidField("cursor", "is not one that this list gave out")
 
-// A cursor is where a list goes on, with the name of the list: one that comes
-// from another order means nothing here.
+// A cursor contains the position of the next page and the name of the list. A cursor of a
+// list in another order is invalid.
 func writeCursor(list string, at any) string {
 	raw, err := json.Marshal(at)
 	if err != nil {
@@ -27,8 +27,8 @@ func writeCursor(list string, at any) string {
 	return base64.RawURLEncoding.EncodeToString(append([]byte(list+"."), raw...))
 }
 
-// readCursor also refuses what a database would choke on: whoever takes a
-// cursor apart can write others.
+// readCursor also rejects values that a database would refuse, because clients can forge
+// cursors.
 func readCursor(cursor, list string, at interface{ sound() bool }) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {

@@ -61,7 +61,7 @@ type DB struct {
 	replicas          *replicas // nil without replicas
 }
 
-// Options are what a database needs beside its URL.
+// Options are the settings of a database other than its URL.
 type Options struct {
 	Clock clock.Clock
 	NewID id.Source

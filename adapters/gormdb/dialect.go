@@ -13,11 +13,10 @@ import (
 	"gorm.io/gorm/clause"
 )
 
-// Dialect is what the databases write or do differently. The repositories are
-// written with GORM's builder, for which the rest is the same.
-//
-// A Dialect may also implement Notifier, Streamer, SingleProcess, Replicator,
-// QueueSettings, SnapshotReader, ListHinter, Batcher and BulkInserter.
+// Dialect contains the differences between databases. The repositories are written with
+// GORM's builder, for which the rest is the same. A Dialect may also implement Notifier,
+// Streamer, SingleProcess, Replicator, QueueSettings, SnapshotReader, ListHinter, Batcher
+// and BulkInserter.
 type Dialect interface {
 	// Name is the name of the database in errors and of its migrations.
 	Name() string

@@ -120,8 +120,8 @@ func (d Idempotency) Release(ctx context.Context, c idempotency.Claim) error {
 	return wrap(d.claimed(ctx, c).Update("claimed_until", d.clock.Now()).Error)
 }
 
-// sealer encrypts with a key that only the client has: the row holds its hash,
-// so that a copy of the database tells nobody what was answered.
+// sealer encrypts with a key that only the client has: the row contains its hash, so that
+// a copy of the database does not disclose answers.
 func sealer(key string) (cipher.AEAD, error) {
 	derived, err := hkdf.Key(sha256.New, []byte(key), nil, "locum idempotency answer", 32)
 	if err != nil {

@@ -229,9 +229,9 @@ func (m migrator) divide(ctx context.Context) (names []string, err error) {
 	return names, tx.Commit()
 }
 
-// up applies the missing migrations of a folder. SQLite has no lock between processes:
-// a migration fails if another process has applied it since the version was read, and
-// the next round goes on from there.
+// up applies the missing migrations of a folder. SQLite has no lock between processes: a
+// migration fails if another process has applied it since the version was read, and the
+// next round continues after it.
 func (m migrator) up(ctx context.Context, folder string) (names []string, err error) {
 	p, err := m.provider(folder)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/locumhq/locum/core/trace"
 )
 
-// Outbox stores events beside the changes that they tell of. It implements
-// event.Recorder and event.Outbox.
+// Outbox stores events in the database of the changes. It implements event.Recorder and
+// event.Outbox.
 type Outbox struct{ *DB }
 
 type outboxRow struct {

@@ -58,8 +58,8 @@ func TestTasks_Claim_100000Done_UsesIndex(t *testing.T) {
 	}
 }
 
-// genericPlan is what Postgres does for a statement of the queue's, whose plan
-// is made without its values.
+// genericPlan returns the plan of Postgres for a statement of the queue without its
+// values.
 func (db *DB) genericPlan(t *testing.T, statement string, vars []any) string {
 	t.Helper()
 	var values []string

@@ -123,8 +123,8 @@ func (SQLite) OldestRunning() string {
 	return "(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'listing_changes')"
 }
 
-// The type names of the migrations, in SQLite's words. The driver reads a
-// moment back as one only from a column declared DATETIME.
+// The type names of the migrations in SQLite. The driver reads a timestamp only from a
+// column that is declared DATETIME.
 var sqliteTypes = map[string]string{
 	"UUID":             "TEXT",
 	"TIMESTAMPTZ":      "DATETIME",
@@ -140,7 +140,8 @@ func (SQLite) Migration(sql []byte) []byte {
 	return typeName.ReplaceAllFunc(sql, func(t []byte) []byte { return []byte(sqliteTypes[string(t)]) })
 }
 
-// sqliteTime keeps moments comparable as text: always six decimals, always UTC.
+// sqliteTime formats timestamps so that they compare as text: always six decimals, always
+// UTC.
 const sqliteTime = "2006-01-02T15:04:05.000000Z07:00"
 
 var sqliteTimes = "&_timefmt=" + url.QueryEscape(sqliteTime)

@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// content is what an image is written from: new documents or other segments.
+// content is the input of an image: new documents or other segments.
 type content struct {
 	docs int
 	row  func(doc int) row

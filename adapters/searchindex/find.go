@@ -95,7 +95,7 @@ func newFinder(q *search.Query, after *cursor, normalize func(string) string) *f
 	return f
 }
 
-// wanted is the number of exact hits to collect: one more than are shown tells
+// wanted is the number of exact hits to collect: one more than are shown, to detect
 // whether there is another page.
 func (f *finder) wanted() int {
 	if f.q.Limit == 0 {

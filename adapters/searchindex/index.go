@@ -1,5 +1,5 @@
-// Package searchindex is the embedded search engine. It implements search.Index
-// and knows nothing of what its keys and words mean.
+// Package searchindex is the embedded search engine. It implements search.Index,
+// independent of the meaning of keys and words.
 //
 // # Segments
 //

@@ -29,8 +29,8 @@ func (p *part) without(doc uint32, unseen bool) *part {
 	return next
 }
 
-// state is what readers see. It is immutable. Its segments stay mapped until the
-// last holder has released it.
+// state is the index as readers see it. It is immutable. Its segments stay mapped until
+// the last holder has released it.
 type state struct {
 	parts   []*part
 	holders atomic.Int64

@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/core/retention"
 )
 
-// Action is what was done.
+// Action is the name of an operation.
 type Action string
 
 // The actions. Their names are part of the interface.

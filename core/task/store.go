@@ -15,7 +15,7 @@ type Store interface {
 	Inspector
 }
 
-// Executor is what a Runner executes tasks with.
+// Executor provides the tasks that a Runner executes.
 type Executor interface {
 	Adder
 	// AddAndReserve is Add for tasks that the caller enqueues by the returned
@@ -45,7 +45,7 @@ type Executor interface {
 	RecordOutcomes(ctx context.Context, outcomes ...Outcome) error
 }
 
-// Inspector is what operators inspect and repair tasks with.
+// Inspector allows operators to inspect and repair tasks.
 type Inspector interface {
 	// Backlog counts the unfinished tasks by queue and state, up to 100,000.
 	Backlog(ctx context.Context) ([]Backlog, error)
@@ -89,7 +89,7 @@ type Outcome struct {
 	// State is Done, Dead, or Waiting for another attempt at RunAt.
 	State State
 	RunAt time.Time
-	// Err is what went wrong, empty if nothing did.
+	// Err is the text of the error, empty if there was none.
 	Err string
 	// DoNotCountAttempt does not count the attempt, because the worker was stopped.
 	DoNotCountAttempt bool

@@ -39,7 +39,7 @@ func holdsCard(text string) bool {
 		case c >= '0' && c <= '9':
 			digits = append(digits, c-'0')
 		case (c == ' ' || c == '-') && len(digits) > 0:
-			// goes on
+			// the number continues
 		default:
 			if isCard(digits) {
 				return true

@@ -34,14 +34,14 @@ func (d *till) before(nth int, do func()) { d.Tx = &justBefore{d.store.Billing.T
 func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
-		d.before(2, func() { // the charge is written down, and nobody has been asked for it
+		d.before(2, func() { // the charge is stored, and the provider has not been called
 			d.gone[me.UserID] = true
 			require.NoError(t, d.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		})
 		sub, err := d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_card_visa"})
 		require.NoError(t, err)
 		require.Equal(t, "basic", sub.Plan)
-		for range 3 { // nor is anybody later
+		for range 3 { // nor later
 			d.clock.Advance(2 * time.Hour)
 			require.NoError(t, d.Renew(t.Context()))
 		}
@@ -54,7 +54,7 @@ func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
 func TestOnAccountDeleted_ChargePending_LeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, d *till) {
 		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
-		d.before(3, func() { // the provider has been asked, and its answer is not written down
+		d.before(3, func() { // the provider has been called, and its answer is not stored
 			d.gone[me.UserID] = true
 			require.NoError(t, d.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		})

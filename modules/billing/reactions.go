@@ -94,5 +94,5 @@ func (s *Service) forget(ctx context.Context, o Owner) error {
 
 // erase deletes what is stored of the owner and makes their charges anonymous.
 func (s *Service) erase(ctx context.Context, o Owner) error {
-	return s.Subscriptions.Erase(ctx, o, Owner{Nobody, s.NewID()})
+	return s.Subscriptions.Erase(ctx, o, Owner{DeletedOwner, s.NewID()})
 }

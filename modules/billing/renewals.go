@@ -157,7 +157,7 @@ func (s *Service) result(ctx context.Context, c Charge) (Subscription, error) {
 // process claims a pending charge and calls collect. It fails with errInProgress if
 // another call is in progress.
 func (s *Service) process(ctx context.Context, c Charge, attended bool) (sub Subscription, err error) {
-	if c.Owner.Kind == Nobody && c.Attempts == 0 { // the owner was deleted before the first attempt
+	if c.Owner.Kind == DeletedOwner && c.Attempts == 0 { // the owner was deleted before the first attempt
 		c.Status, c.Method = Declined, Method{}
 		return sub, s.write(ctx, c)
 	}
@@ -217,7 +217,7 @@ func (s *Service) collect(ctx context.Context, c Charge, a attempt) (sub Subscri
 	}
 	// The result is known and is stored even if the caller was cancelled.
 	ctx = context.WithoutCancel(ctx)
-	if c.Owner.Kind == Nobody {
+	if c.Owner.Kind == DeletedOwner {
 		c.Method = Method{}
 		return sub, cmp.Or(s.write(ctx, c), answer)
 	}
@@ -272,7 +272,7 @@ func (s *Service) bill(c Charge, a attempt) Bill {
 	return Bill{
 		Key: c.ID, Owner: c.Owner, MethodID: c.Method.ID, Amount: c.Amount, Description: s.describe(c), CreatedAt: c.CreatedAt,
 		Unattended: c.Renewal && (!a.attended || !c.waits()),
-		Abandon:    a.abandon || expired || c.waits() && c.Owner.Kind == Nobody,
+		Abandon:    a.abandon || expired || c.waits() && c.Owner.Kind == DeletedOwner,
 	}
 }
 
@@ -284,7 +284,7 @@ func (s *Service) storeAction(ctx context.Context, c Charge) error {
 	}
 	c.Attempts++
 	c.ActionAt = s.Clock.Now()
-	if !c.Renewal || c.Owner.Kind == Nobody {
+	if !c.Renewal || c.Owner.Kind == DeletedOwner {
 		return s.write(ctx, c)
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {

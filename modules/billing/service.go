@@ -95,12 +95,12 @@ type ChooseInput struct {
 	PaymentMethodID string
 }
 
-// Create subscribes the caller to a plan and collects the first payment. If it is the
-// caller's plan already, nothing is charged: a cancelled subscription resumes, with
-// the given method. The rest of another plan is credited, also to a cheaper one. The
-// free plan lets a paid one end; a method given with it is stored for Upgrade. A
-// payment that waits for the payer is an *ActionRequiredError. After the action, a repeated
-// call returns the result, and another plan or method abandons the payment.
+// Create subscribes the caller to a plan and collects the first payment. If the caller
+// has the plan already, nothing is charged: a cancelled subscription resumes, with the
+// given method. The rest of another plan is credited, also to a cheaper one. The free
+// plan lets a paid one end; a method given with it is stored for Upgrade. A payment that
+// waits for the payer is an *ActionRequiredError. After the action, a repeated call
+// returns the result, and another plan or method abandons the payment.
 func (s *Service) Create(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
 	return s.chooseOwn(ctx, by, in, true)
 }

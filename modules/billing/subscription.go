@@ -14,8 +14,8 @@ const (
 	User OwnerKind = "user"
 	// Application is a third party's application.
 	Application OwnerKind = "application"
-	// Nobody is the owner of the charges of deleted accounts.
-	Nobody OwnerKind = "nobody"
+	// DeletedOwner is the owner of the charges of deleted accounts.
+	DeletedOwner OwnerKind = "nobody"
 )
 
 // Owner is the subject of subscriptions and charges.

@@ -135,8 +135,7 @@ func (d *till) now(by auth.Actor) billing.Overview {
 	return o
 }
 
-// heard does what follows from the events and returns the changes that they
-// told of since it was last asked.
+// heard handles the events and returns the changes in those recorded since its last call.
 func (d *till) heard() (changes []string) {
 	d.t.Helper()
 	d.work.All(d.t)

@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// deleted ends the applicant's account, as far as this module hears of it.
+// deleted handles the deletion of the applicant's account in this module.
 func (b *board) deleted(who auth.Actor) {
 	b.t.Helper()
 	b.gone[who.UserID] = true

@@ -31,7 +31,7 @@ func keeping(t testing.TB) files.Store {
 	return s
 }
 
-// Seal and Unseal make the board a sealer whose tokens say what is in them.
+// Seal and Unseal implement auth.Sealer with readable tokens.
 func (b *board) Seal(p auth.Purpose, subject string, until time.Time) (string, error) {
 	return fmt.Sprint(p, "|", subject, "|", until.Unix()), nil
 }

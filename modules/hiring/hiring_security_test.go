@@ -10,8 +10,8 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// What is said of a refusal is kept for a day under an Idempotency-Key, as
-// often as somebody likes.
+// The text of a refusal is stored for a day under an Idempotency-Key, for any number of
+// requests.
 func TestDecideBatch_LongInput_IsTruncated(t *testing.T) {
 	t.Parallel()
 	b := open(t, stores.SQLite)

@@ -17,7 +17,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// meeting is an interview as it is asked for.
+// meeting is the input of an interview.
 func meeting(at string) hiring.AppointmentInput {
 	return hiring.AppointmentInput{ScheduledAt: &at, Location: ptr("Ward 3"), Interviewer: ptr("Dr. Byrne")}
 }

@@ -66,7 +66,7 @@ func TestChangeEmail_Confirmed_ReplacesAddress(t *testing.T) {
 		_, err = h.Register(t.Context(), identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: "jobseeker"}, office)
 		require.ErrorIs(t, err, identity.ErrEmailTaken, "the change can still be undone")
 		h.clock.Advance(24 * time.Hour)
-		h.jobseeker("jo@example.org") // somebody else's from now on
+		h.jobseeker("jo@example.org") // another account has the address now
 	})
 }
 

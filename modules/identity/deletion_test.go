@@ -141,7 +141,7 @@ func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 		}
 		boss := h.actor(h.employer("boss@example.org"))
 		require.Equal(t, auth.EmployerTeam, h.actor(h.member(boss, "tom@example.org", "recruiter")).Role)
-		// Founded an organization that goes on without them.
+		// The user founded an organization, which continues without them.
 		founder := h.actor(h.employer("founder@example.org"))
 		h.member(founder, "heir@example.org", "admin")
 		require.NoError(t, h.Invite(t.Context(), boss, identity.InviteInput{Name: "Fay", Email: "founder@example.org"}))

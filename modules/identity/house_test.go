@@ -38,7 +38,7 @@ type house struct {
 	hasher *countingHasher
 	box    *mailbox
 	work   kit.Work
-	// deleted are the accounts that were told to be gone.
+	// deleted contains the recorded events about deleted accounts.
 	deleted *told[event.AccountDeleted]
 }
 
@@ -182,8 +182,7 @@ func count(errs []error, target error) (n int) {
 	return n
 }
 
-// countingHasher is fast and counts its work, which is what a clock on the wall
-// would measure of a real one.
+// countingHasher is fast and counts hashes, in place of measuring the time of a real one.
 type countingHasher struct{ hashed, verified atomic.Int64 }
 
 func (c *countingHasher) Hash(_ context.Context, password string) (string, error) {
@@ -202,8 +201,7 @@ func (*countingHasher) sum(s string) string {
 	return hex.EncodeToString(b[:])
 }
 
-// plainTokens are access tokens that anybody could forge; signing has its own
-// tests.
+// plainTokens are access tokens without a signature, which has its own tests.
 type plainTokens struct{ clock clock.Clock }
 
 func (plainTokens) Issue(c identity.AccessClaims) (string, error) {

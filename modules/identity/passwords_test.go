@@ -186,7 +186,8 @@ func TestResetPassword_LoginAtOnce_LeavesNoOldSession(t *testing.T) {
 	})
 }
 
-// A reset link is minted after it was asked for: the account may move in between.
+// A reset link is created after the request: the address of the account may change in
+// between.
 func TestResetPassword_LinkOfAFormerAddress_IsRefused(t *testing.T) {
 	h := sqlite(t)
 	jo := h.jobseeker("jo@example.org")

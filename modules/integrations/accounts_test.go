@@ -15,7 +15,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// credentials are what a user has created or allowed.
+// credentials are the credentials that a user has created or allowed.
 type credentials struct {
 	key, access, codeHash string
 	hook                  integrations.WebhookPath

@@ -18,13 +18,13 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// closes queues something for whoever wants job.closed, and sends it.
+// closes queues a delivery for every subscriber of job.closed, and sends it.
 func (p *post) closes(t *testing.T) {
 	t.Helper()
 	p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 }
 
-// lease has somebody look after the endpoint who says nothing any more.
+// lease leases the endpoint to a worker that does not respond any more.
 func (p *post) lease(t *testing.T, hook integrations.WebhookPath) {
 	t.Helper()
 	require.NoError(t, p.store.Integrations.Tx.Do(t.Context(), func(ctx context.Context) error {
@@ -38,7 +38,7 @@ func (p *post) lease(t *testing.T, hook integrations.WebhookPath) {
 	}))
 }
 
-// sweep has somebody look for what nobody looks after.
+// sweep runs the search for endpoints without a worker.
 func (p *post) sweep(t *testing.T) {
 	t.Helper()
 	for _, periodic := range p.Periodic() {
@@ -166,7 +166,7 @@ func TestDeliveryWorker_TwoForOneEndpoint_OneSends(t *testing.T) {
 		e, err := p.MyWebhook(t.Context(), me, hook)
 		require.NoError(t, err)
 		p.due(t, e, 250)
-		// Whoever attempts goes on when the other one has looked and left.
+		// The worker continues after the other one has read the queue and ended.
 		left := make(chan struct{})
 		var leaving sync.Once
 		underWay, most := 0, 0
@@ -203,17 +203,17 @@ func TestDeliveryWorker_TwoForOneEndpoint_OneSends(t *testing.T) {
 	})
 }
 
-// look has somebody come for what is due for an endpoint.
+// look starts a worker for the due deliveries of an endpoint.
 func (p *post) look(ctx context.Context, e integrations.Endpoint) error {
 	for _, h := range p.Handlers() {
 		if h.Kind == "integrations.deliver" {
 			return h.Do(ctx, task.New(h.Kind, h.Queue, "look", map[string]any{"endpoint": e.ID, "at": p.clock.Now()}))
 		}
 	}
-	return errors.New("nobody delivers")
+	return errors.New("no handler of deliveries")
 }
 
-// due stores so much that is to be sent there, and nobody who does.
+// due stores n due deliveries for the endpoint, without a worker.
 func (p *post) due(t *testing.T, e integrations.Endpoint, n int) {
 	t.Helper()
 	now := p.clock.Now()
@@ -269,7 +269,7 @@ func (v *visitors) come(t *testing.T, p *post, e integrations.Endpoint) {
 	})
 }
 
-// leave waits until so many were not let in.
+// leave waits until n workers have returned.
 func (v *visitors) leave(t *testing.T, n int32) {
 	t.Helper()
 	require.Eventually(t, func() bool { return v.left.Load() == n }, 30*time.Second, time.Millisecond)

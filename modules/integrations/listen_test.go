@@ -99,7 +99,7 @@ func TestListener_Heartbeat_NoticesDeletedEndpoint(t *testing.T) {
 		a, e := p.listener(t)
 		p.clock.Advance(2 * time.Minute)
 		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
-		// It has not been heard of for long, and nobody has looked meanwhile.
+		// The listener has been inactive for long, and no worker has checked it meanwhile.
 		ctx, end := context.WithCancel(t.Context())
 		require.NoError(t, p.Forward(ctx, e, func(integrations.Forwarded) { end() }))
 		require.NoError(t, p.DeleteWebhook(t.Context(), auth.Actor{UserID: a.OwnerID}, integrations.WebhookPath{AppID: a.ID, ID: e.ID}))

@@ -22,7 +22,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// post is a desk from which webhooks are sent to somebody who answers as told.
+// post is the module with a receiver of webhooks that answers as configured.
 type post struct {
 	*desk
 	mu      sync.Mutex

@@ -37,7 +37,7 @@ type desk struct {
 	store adapters.Storage
 	work  kit.Work
 	posts map[string]string // titles
-	// postedAt are the listings' postings, gone those that are public no more.
+	// postedAt are the times of posting, gone the listings that are no longer public.
 	postedAt map[string]time.Time
 	gone     map[string]bool
 	sent     []mail.Message
@@ -45,7 +45,7 @@ type desk struct {
 	deaf     map[string]bool // users without an address
 	names    map[string]string
 	closesAt map[string]time.Time
-	emails   map[string]string // that somebody wants for theirs
+	emails   map[string]string // requested new addresses by user
 	emailErr error
 	offers   []offer
 	asked    int                 // questions of the recommendations
@@ -262,7 +262,7 @@ func (d *desk) happens(events ...event.Event) {
 
 var all = page.Request{Number: 1, Size: 100}
 
-// told are the messages that somebody has, the newest first.
+// told returns the messages of the user's notifications, the newest first.
 func (d *desk) told(who auth.Actor) (out []string) {
 	d.t.Helper()
 	r, err := d.MyNotifications(d.t.Context(), who, all)
@@ -273,7 +273,7 @@ func (d *desk) told(who auth.Actor) (out []string) {
 	return out
 }
 
-// did is somebody's log, the latest first.
+// did returns the user's activity log, the latest first.
 func (d *desk) did(who auth.Actor) (out []string) {
 	d.t.Helper()
 	r, err := d.MyActivity(d.t.Context(), who, all)

@@ -230,7 +230,7 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 		_, is = d.guided(other, "")
 		require.Equal(t, jobseeker.StepPending, is["first-search"])
 
-		// And without anybody's doing, by the next look from that browser.
+		// The next request of the browser merges its progress too.
 		secret = d.onboards(nobody, "", tracked("first-search", "completed"))
 		_, left, err := d.MyOnboarding(t.Context(), other, secret)
 		require.NoError(t, err)

@@ -121,7 +121,7 @@ func TestOnAccountDeleted_DeletesRowsAndFiles(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, mine.Items)
 
-		// A request that was under way at that moment.
+		// A request that was in progress at the time.
 		_, err = d.Upload(ctx, who, upload("late"))
 		require.NoError(t, err)
 		_, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{Bio: new("late")})

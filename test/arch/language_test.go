@@ -39,7 +39,7 @@ var nonstandard = regexp.MustCompile(`\b(?:` + strings.Join([]string{
 	`looks? after`, `(?:come|comes|came) (?:again|back again|twice)`, `goes (?:together|on)`, `went on`,
 	// States.
 	`(?:is|are|was|were|be|has|have) (?:\w+ )?(?:gone|no more|away)`, `gone for good`, `stands? still`, `as it stands?`, `it stood`,
-	`(?:stand|stands|stood) (?:in|for|on|at|there|under|with|after|before|open)`,
+	`(?:stand|stands|stood) (?:in|on|at|there|under|with|after|before|open)`,
 	`(?:the|a|this|that) moment`, `moments`, `the like`, `so (?:many|often)`, `what became of`,
 	// Metaphors.
 	`the house`, `doorbell`, `(?:the|a|its) bell`, `crowd(?:s|ed)?`, `rooms?`, `the till`, `taste`,

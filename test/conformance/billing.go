@@ -31,7 +31,7 @@ func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, tim
 	return s, clk.Now().Add(1234567 * time.Microsecond)
 }
 
-func nobody() billing.Owner { return billing.Owner{Kind: billing.Nobody, ID: newID()} }
+func nobody() billing.Owner { return billing.Owner{Kind: billing.DeletedOwner, ID: newID()} }
 
 func payer() billing.Owner { return billing.Owner{Kind: billing.User, ID: newID()} }
 

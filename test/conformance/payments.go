@@ -245,7 +245,7 @@ func Payments(t *testing.T, open func(t testing.TB) PaymentProvider, outage ...O
 			_, err := provider.Connect().Charge(ctx, bill)
 			requireAction(t, err)
 			require.NoError(t, provider.Connect().Forget(ctx, bill.Owner))
-			bill.Owner, bill.Abandon = billing.Owner{Kind: billing.Nobody, ID: id()}, true
+			bill.Owner, bill.Abandon = billing.Owner{Kind: billing.DeletedOwner, ID: id()}, true
 			_, err = provider.Connect().Charge(ctx, bill)
 			require.ErrorIs(t, err, billing.ErrDeclined)
 		})

@@ -99,8 +99,8 @@ func (c *Concept) IsA(other *Concept) bool {
 // links alone and less over second choices.
 func (c *Concept) Ancestors() []Link { return c.ancestors }
 
-// isUnspecified reports whether the concept stands for the plain name of another:
-// "unspecified-nurse" is a nurse of whom nothing more is known.
+// isUnspecified reports whether the concept is the plain name of another:
+// "unspecified-nurse" is a nurse without further qualification.
 func (c *Concept) isUnspecified() bool {
 	return c.Same != nil && strings.HasPrefix(c.ID, "unspecified-")
 }
@@ -165,8 +165,8 @@ type Form struct {
 	// Capitals is set for abbreviations that mean something else in lower
 	// case: in adverts they count only in capitals.
 	Capitals bool
-	// Readings are what the form may mean, the likeliest first. A form with
-	// one meaning has one reading without conditions.
+	// Readings are the meanings of the form, the likeliest first. A form with one meaning
+	// has one reading without conditions.
 	Readings []Reading
 
 	read bool // a read line decides

@@ -48,8 +48,8 @@ func (a *annotator) workplaces(p *phrases) []string {
 	return ids
 }
 
-// vague are specialties whose words in a name say nothing about the work: Helping
-// Hands, School of Medicine.
+// vague are specialties whose words in a name do not describe the work: Helping Hands,
+// School of Medicine.
 var vague = map[string]bool{
 	"surgery": true, "medicine": true, "hand-surgery": true, "emergency": true, "imaging": true, "nursing-education": true, "intensive-care": true,
 }

@@ -112,7 +112,7 @@ func (p *Payments) Forget(ctx context.Context, o billing.Owner) error {
 	for _, path := range paths {
 		invoice, err := read(path)
 		if err == nil && invoice.Owner == o {
-			invoice.Owner = billing.Owner{Kind: billing.Nobody}
+			invoice.Owner = billing.Owner{Kind: billing.DeletedOwner}
 			err = p.write(path, invoice)
 		}
 		if err != nil {
