@@ -76,8 +76,8 @@ type ModuleDeps struct {
 	PublicURL string
 }
 
-// Page is a handler for a path and everything below it, such as /pins. What
-// adapters.HTTPTransport says of requests and responses applies.
+// Page is a handler for a path and everything below it, such as /pins. The rules of
+// adapters.HTTPTransport for requests and responses apply.
 type Page struct {
 	Path    string
 	Handler http.Handler

@@ -182,7 +182,7 @@ type LogPosition struct {
 	Offset   int64
 }
 
-// Reason says why a database cannot be used at present.
+// Reason returns why a database is unavailable.
 type Reason string
 
 // Reasons.

@@ -115,7 +115,7 @@ func (SQLite) AdvisoryLock() string { return "" }
 // Cluster implements SnapshotReader.
 func (SQLite) Cluster() string { return "" }
 
-// Snapshot implements SnapshotReader. No transaction writes beside another one.
+// Snapshot implements SnapshotReader. SQLite has one write transaction at a time.
 func (d SQLite) Snapshot() string { return d.OldestRunning() }
 
 // OldestRunning implements SnapshotReader.

@@ -119,8 +119,8 @@ func (j *joined) addCounts(call func(Store) (int, error)) (total int, err error)
 	return total, err
 }
 
-// partitionByStore returns the items, which concern tasks, by the stores to ask about them: the one
-// that has started the task, or all if it was started by another process.
+// partitionByStore returns the items, which concern tasks, by store: the one that has
+// started the task, or all if it was started by another process.
 func partitionByStore[T any](j *joined, items []T, id func(T) string) map[*member][]T {
 	j.mu.Lock()
 	defer j.mu.Unlock()

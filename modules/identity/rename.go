@@ -9,7 +9,8 @@ import (
 	"github.com/locumhq/locum/core/limit"
 )
 
-// renamesPerOrganization bounds how often all listings are written anew.
+// renamesPerOrganization limits renamings, because each updates all listings of the
+// organization.
 var renamesPerOrganization = limit.Rule{Name: "rename-organization", Max: 20, Per: time.Hour}
 
 // errRenames is that a name would change which was not counted yet.

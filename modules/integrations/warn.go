@@ -47,7 +47,7 @@ func (s *Service) warn(ctx context.Context, key string, w warning) error {
 	})
 }
 
-// ignoreNotFound returns err, or nil if it says that something was deleted.
+// ignoreNotFound returns err, or nil if it is that of a deleted row.
 func ignoreNotFound(err error) error {
 	if fault.KindOf(err) == fault.NotFound {
 		return nil

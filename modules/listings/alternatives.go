@@ -19,8 +19,8 @@ const (
 // wider are the radii that are suggested, in miles.
 var wider = []float64{25, 50, 100}
 
-// alternatives returns searches that ask for less and have results: with a larger
-// radius, or without one of the parts of the text.
+// alternatives returns less specific searches with results: with a larger radius, or
+// without one of the parts of the text.
 func (q *question) alternatives(ctx context.Context, g *generation) ([]Suggestion, error) {
 	var out []Suggestion
 	try := func(text string, slots []search.Slot) error {

@@ -61,7 +61,7 @@ const (
 	ByLocation Sort = "location"
 )
 
-// Sorts are the orders that clients may ask for.
+// Sorts are the orders that clients may request.
 var Sorts = []Sort{ByRelevance, ByDate, BySalary, ByDistance, ByTitle, ByLocation}
 
 // facets are the names of what results can be counted by, with the prefixes of
@@ -83,7 +83,7 @@ type FindInput struct {
 	// Facets are names of Facets by which exact results are counted.
 	Facets []string
 	Page   page.Request
-	// Full asks for whole listings.
+	// Full requests whole listings.
 	Full bool
 }
 
@@ -100,7 +100,7 @@ type Found struct {
 	Facets      map[string][]FacetValue
 }
 
-// Understood is a part of a search text and what it asks for.
+// Understood is a part of a search text with its interpretation.
 type Understood struct {
 	Slot  string
 	Value string
@@ -128,7 +128,7 @@ type Hit struct {
 	Listing Listing
 	// Relevance is from 0 to 1: 1 if the listing matches the whole query exactly.
 	Relevance float64
-	// Matched says how the listing satisfies each part of the text.
+	// Matched describes how the listing satisfies each part of the text.
 	Matched []Matched
 	// Relaxed is set if the listing does not satisfy all parts of the text.
 	Relaxed bool
@@ -136,7 +136,7 @@ type Hit struct {
 	Miles *float64
 }
 
-// Matched says in which way a listing satisfies a slot.
+// Matched describes how a listing satisfies a slot.
 type Matched struct {
 	Slot string
 	How  search.How
@@ -340,7 +340,7 @@ func (q *question) explain(h search.Hit) (matched []Matched, relevance float64) 
 	return matched, math.Round(relevance*hundred) / hundred
 }
 
-// describe returns the parts of the text and what they ask for.
+// describe returns the parts of the text with their interpretations.
 func (q *question) describe() []Understood {
 	out := make([]Understood, 0, len(q.understood.Terms))
 	for i := range q.understood.Terms {

@@ -52,7 +52,7 @@ type Annotation struct {
 	Version string
 	// Tags are ordered by kind, level and the position in the advert.
 	Tags []Tag
-	// Years is the experience asked for, 0 if the advert does not say.
+	// Years is the required experience, 0 if the advert has none.
 	Years int
 }
 
@@ -427,8 +427,8 @@ func (a *annotator) tagPhrase(c *Concept, m Match) bool {
 	return true
 }
 
-// isTaught reports whether the words before word i say that the job includes teaching
-// or leading what follows: "you will support newly qualified nurses".
+// isTaught reports whether the words before word i mean that the job includes teaching or
+// leading what follows: "you will support newly qualified nurses".
 func (a *annotator) isTaught(i int) bool {
 	tokens := a.text.tokens
 	for j := i - 1; j >= 0 && j >= i-reach; j-- {
@@ -453,8 +453,8 @@ func isNumbered(c *Concept, f *Form) bool {
 // reach is how many words before a role its cue may be.
 const reach = 8
 
-// isWanted reports whether the words before word i say that the advert looks
-// for what follows: "we are looking for a", "are you a", "as a".
+// isWanted reports whether the words before word i mean that the advert looks for what
+// follows: "we are looking for a", "are you a", "as a".
 func (a *annotator) isWanted(i int) bool {
 	tokens := a.text.tokens
 	for j := i - 1; j >= 0 && j >= i-reach; j-- {

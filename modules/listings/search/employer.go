@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Employers knows whose adverts there are.
+// Employers provides the names of the employers of the indexed adverts.
 type Employers interface {
 	// HasEmployer reports whether a company with adverts is called so, or its
 	// name begins so. The name is one that EmployerKeys makes keys of.

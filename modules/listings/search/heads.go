@@ -52,8 +52,8 @@ func (a *annotator) tagHeads(p *phrases) bool {
 	return mainPart >= 0
 }
 
-// isSales reports whether a phrase is a part of the title that says that the job
-// is in sales: "Nurse Adviser, Stoma Products (Sales)".
+// isSales reports whether a phrase is a part of the title that means that the job is in
+// sales: "Nurse Adviser, Stoma Products (Sales)".
 func (p *phrases) isSales(f phrase) bool {
 	return f.isRole() && f.concept.ID == "commercial-role" && p.tokens[f.Start].Word == "sales" && p.isPart(f.Match)
 }
@@ -109,8 +109,8 @@ func learningGrade(word string) string {
 	return "trainee"
 }
 
-// isLearning reports whether a word before a profession says that it is
-// learned in paid work. The students of some professions have roles of their own.
+// isLearning reports whether a word before a profession means that it is learned in paid
+// work. The students of some professions have roles of their own.
 func isLearning(word string, role *Concept) bool {
 	switch word {
 	case "trainee", "apprentice", "pre", "registration", "reg", "prereg":
@@ -251,7 +251,7 @@ func (a *annotator) roleOf(words, noun []Token) *Concept {
 	return f.Readings[0].Concept
 }
 
-// completes reports whether a compound says more than its noun.
+// completes reports whether a compound is more specific than its noun.
 func (a *annotator) completes(c, noun *Concept) bool {
 	switch {
 	case c.Generic || c.base() == noun.base():
@@ -262,15 +262,15 @@ func (a *annotator) completes(c, noun *Concept) bool {
 	return true
 }
 
-// isUnspecific reports whether a role is a noun that says little.
+// isUnspecific reports whether a role is an unspecific noun.
 func (c *Concept) isUnspecific() bool { return c.Generic || c.Broad || c.isUnspecified() }
 
 // isNamed reports whether a role is more than such a noun or the name of a
 // whole group.
 func (c *Concept) isNamed() bool { return !c.Generic && !c.Broad }
 
-// isClerical reports whether a role is a clerk or administrator of whom nothing
-// more is known.
+// isClerical reports whether a role is a clerk or administrator without further
+// qualification.
 func (a *annotator) isClerical(c *Concept) bool { return c.ID == "administrator" }
 
 func (a *annotator) isA(c *Concept, id string) bool {

@@ -159,10 +159,10 @@ func number(s string) (float64, bool) {
 	return n, n < 1000
 }
 
-// maxYears is the longest experience that an advert may ask for.
+// maxYears is the longest experience that an advert may require.
 const maxYears = 30
 
-// tagYears finds the experience asked for: "2+ years of ICU experience".
+// tagYears finds the required experience: "2+ years of ICU experience".
 func (a *annotator) tagYears(p *phrases) {
 	for i := 0; i+2 < len(p.tokens) && a.years == 0; i++ {
 		w := p.tokens[i+1].Word

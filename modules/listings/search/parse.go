@@ -29,7 +29,7 @@ import (
 //	=r      is r, together with what it implies, under another name
 //	*broad  does not relate its children
 //	*generic a noun such as assistant or officer
-//	*leads  is also what stands before it: a midwife team leader is a midwife
+//	*leads  also has the role before it: a midwife team leader is a midwife
 //
 // A form of several concepts needs a read line, which decides between them:
 // the first reading whose conditions hold. A form of several words is quoted

@@ -308,7 +308,7 @@ func (f *phrase) isTrainee() bool {
 	return f.concept != nil && (f.concept.ID == "trainee-grade" || f.concept.ID == "apprentice-grade")
 }
 
-// namesTrainee reports whether a name of a role says that it is for trainees.
+// namesTrainee reports whether a name of a role is one of trainees.
 func (p *phrases) namesTrainee(f phrase) bool {
 	return slices.ContainsFunc(p.tokens[f.Start:f.End], func(t Token) bool { return t.Word == "trainee" || t.Word == "apprentice" })
 }

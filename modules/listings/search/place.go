@@ -10,7 +10,7 @@ const (
 	Country PlaceKind = "country"
 )
 
-// Place is a place that the gazetteer knows.
+// Place is a place of the gazetteer.
 type Place struct {
 	Kind    PlaceKind
 	Name    string // as shown: Leeds; of a postcode also its district: LS1, Leeds

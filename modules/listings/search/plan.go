@@ -19,7 +19,7 @@ const (
 	keySpecField    = "specialty.field:"
 	keySpecText     = "specialty.text:"
 	keySettingField = "setting.field:" // named in the title or a field
-	keyStated       = "stated:"        // a slot about which the advert says something
+	keyStated       = "stated:"        // a slot that the advert states
 	keyRemote       = "remote:"        // a country, or nothing for any
 	keyCountry      = "country:"
 	keyNation       = "nation:"
@@ -27,7 +27,7 @@ const (
 	keyEmployer     = "employer:" // a company, or the beginning of its name
 )
 
-// How tells in which way a hit satisfies a slot.
+// How describes how a hit satisfies a slot.
 type How string
 
 // The ways.
@@ -67,8 +67,8 @@ const (
 	costSpecField   = 1
 	costSpecText    = 11
 	costSpecMissing = 13
-	// costSpecBroad is for the specialty of a role such as nurse or doctor, which
-	// says little without it.
+	// costSpecBroad is for the specialty of a role such as nurse or doctor, which is
+	// unspecific without it.
 	costSpecBroad       = 22
 	costSilent          = 9
 	costContradicts     = 11
@@ -98,8 +98,8 @@ const (
 	kinStrength = .35
 )
 
-// Plan turns an understanding into conditions on documents. Radius is how near a
-// town is, in miles, unless the query says it.
+// Plan translates an understanding into conditions on documents. Radius is the distance
+// to towns, in miles, unless the query has one.
 func (u *Understanding) Plan(radius float64) Plan {
 	if u.Radius > 0 {
 		radius = u.Radius

@@ -27,7 +27,7 @@ var slots = map[Kind]string{
 	Contract: SlotContract, Hours: SlotHours, Shift: SlotShift, Setting: SlotSetting,
 }
 
-// Term is one thing that a query asks for.
+// Term is one condition of a query.
 type Term struct {
 	Slot string
 	// Concepts are alternatives, any of which satisfies the term. An excluded term
@@ -54,7 +54,7 @@ type Term struct {
 	Start, End int
 }
 
-// Correction is a word of a query that was taken for another one.
+// Correction is a word of a query with its correction.
 type Correction struct {
 	From, To string
 }
@@ -63,7 +63,7 @@ type Correction struct {
 type Understanding struct {
 	Terms       []Term
 	Corrections []Correction
-	// Radius is how near the places must be, in miles, 0 if the query does not say.
+	// Radius is the maximum distance of the places, in miles, 0 if the query has none.
 	Radius float64
 	// Empty is set for a query that has characters but no words: it finds
 	// nothing.

@@ -69,7 +69,7 @@ func (q *query) resolveForms() {
 	}
 }
 
-// context returns what the query says without doubt.
+// context returns the unambiguous parts of the query.
 func (q *query) context() Context {
 	ctx := Context{}
 	words := map[string]bool{}
@@ -148,8 +148,8 @@ func (q *query) dropModifierRoles() {
 	}
 }
 
-// gradeOf returns the grade that c says of another profession, or nil: the
-// consultant of "consultant pharmacist" is no doctor.
+// gradeOf returns the grade of another profession that c means, or nil: the consultant of
+// "consultant pharmacist" is no doctor.
 func (c *Concept) gradeOf(other *Concept) *Concept {
 	if c.Same == nil || c.IsKin(other) || other.isNonClinical() || len(c.Implied) != 1 || c.Implied[0].Kind != Grade {
 		return nil
@@ -157,7 +157,7 @@ func (c *Concept) gradeOf(other *Concept) *Concept {
 	return c.Implied[0]
 }
 
-// becomeGrade turns a role into the grade that it says of another one.
+// becomeGrade turns a role into the grade of another one.
 func (p *part) becomeGrade(of *Concept) {
 	p.term.Slot, p.term.Concepts = SlotGrade, []*Concept{p.concept.gradeOf(of)}
 	p.concept, p.form = nil, nil
@@ -261,8 +261,7 @@ func (p *part) isRole() bool {
 	return p.concept != nil && p.concept.Kind == Role && !p.term.Excluded
 }
 
-// meanings divides a part into what it asks for: a urologist is a doctor in
-// urology.
+// meanings divides a part into its conditions: a urologist is a doctor in urology.
 func (p *part) meanings() []part {
 	if p.concept == nil {
 		return []part{*p}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Lexicon knows the words of the indexed adverts.
+// Lexicon provides the words of the indexed adverts.
 type Lexicon interface {
 	// Frequency returns the number of adverts that contain exactly this word.
 	Frequency(word string) int

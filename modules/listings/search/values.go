@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Values returns what the term asks for, for display. Any of them satisfies it.
+// Values returns the values of the term, for display. Any of them satisfies it.
 func (t *Term) Values() (values []string) {
 	for _, c := range t.Concepts {
 		values = append(values, c.Label)

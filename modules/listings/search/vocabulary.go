@@ -105,8 +105,8 @@ func (c *Concept) isUnspecified() bool {
 	return c.Same != nil && strings.HasPrefix(c.ID, "unspecified-")
 }
 
-// Means returns the concepts that a query for this one asks for, all of them:
-// itself, or the role that it is the same as and what that implies.
+// Means returns the conditions of a query for this concept, all of which a listing must
+// satisfy: the concept itself, or the role that it is the same as and what that implies.
 func (c *Concept) Means() []*Concept {
 	if c.Same == nil {
 		return []*Concept{c}
@@ -178,8 +178,8 @@ type Match struct {
 	Form       *Form
 }
 
-// Vocabulary knows the concepts and finds their forms. It is immutable and
-// safe for concurrent use.
+// Vocabulary contains the concepts and finds their forms. It is immutable and safe for
+// concurrent use.
 type Vocabulary struct {
 	version  string
 	concepts []*Concept

@@ -2,7 +2,7 @@ package search
 
 import "slices"
 
-// tagEmployer tags what the employer's name says about the place of work.
+// tagEmployer tags the place of work that the employer's name describes.
 func (a *annotator) tagEmployer() {
 	p := &a.company
 	for _, f := range p.found {
