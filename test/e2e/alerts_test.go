@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// saveSearch keeps a search and returns its id.
+// saveSearch saves a search and returns its id.
 func (a *account) saveSearch(search object) string {
 	a.t.Helper()
 	search["intent"] = "save-search"
@@ -169,7 +169,7 @@ func TestUnsubscribe_InvitationLink_EndsInvitations(t *testing.T) {
 	})
 }
 
-// unfold joins the lines that mail has broken.
+// unfold joins folded lines of a mail.
 func unfold(message string) string {
 	return strings.NewReplacer("\r\n ", "", "\n ", "", "=\r\n", "", "=\n", "", "=3D", "=").Replace(message)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// auditEntries returns action, actor id, object and detail of the organization's audit
-// log, the oldest first.
+// auditEntries returns action, actor id, object and detail of the organization's
+// audit log, oldest first.
 func (a *account) auditEntries(query string) (out [][4]string) {
 	a.t.Helper()
 	list := a.fromNewAddress().get("/api/employers/audit?limit=100" + query).ok(200).list("data.entries")

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// raw sends text over a connection of its own and returns the first response,
-// nil if there is none within 3 s.
+// raw sends text over a new connection and returns the first response, nil if
+// there is none within 3 s.
 func (w *testServer) raw(t testing.TB, text string) *http.Response {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
@@ -35,7 +35,7 @@ func (w *testServer) raw(t testing.TB, text string) *http.Response {
 	return response
 }
 
-// head is the head of a request from a new address that announces a body.
+// head returns the head of a request from a new address that announces a body.
 func (w *testServer) head(t testing.TB, method, path, more string, length int) string {
 	t.Helper()
 	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n", method, path, w.guest(t).ip, more, length)
@@ -81,7 +81,7 @@ func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
 
 var peakMemory = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// peak is the largest resident size of the server so far, in MiB.
+// peak returns the peak resident size of the server so far, in MiB.
 func (w *testServer) peak(t testing.TB) int {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.cmd.Process.Pid))
@@ -93,7 +93,7 @@ func (w *testServer) peak(t testing.TB) int {
 	return kib >> 10
 }
 
-// One byte of each body.
+// Each request sends one byte of its body.
 func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		token := w.seeker(t).token

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// client is somebody at an address of their own, signed in or not.
+// client is an HTTP client with its own address, signed in or not.
 type client struct {
 	t     testing.TB
 	w     *testServer
@@ -26,11 +26,12 @@ type client struct {
 	key   string // sent as Idempotency-Key
 	// apiKey is sent as X-API-Key.
 	apiKey string
-	// guestCookie is what the browser of a guest holds.
+	// guestCookie is the guest cookie of the browser.
 	guestCookie string
 }
 
-// form is a body in the way in which browsers send one, and parts the other way.
+// form is a body in application/x-www-form-urlencoded, and parts one in
+// multipart/form-data.
 type (
 	form  url.Values
 	parts map[string]string
@@ -47,38 +48,39 @@ func (p parts) encode(t testing.TB) (body []byte, kind string) {
 	return b.Bytes(), w.FormDataContentType()
 }
 
-// addresses are given to one client each.
+// addresses counts the addresses of clients: each has its own.
 var addresses atomic.Uint32
 
-// guest is a new client at a new address, of another network than the one before.
+// guest returns a new client at a new address in a new network.
 func (w *testServer) guest(t testing.TB) *client {
 	t.Helper()
 	n := addresses.Add(0x9e3779) // odd, so that all come before one comes again
 	return &client{t: t, w: w, ip: fmt.Sprintf("10.%d.%d.%d", byte(n>>16), byte(n>>8), byte(n))}
 }
 
-// fromNewAddress is the same person at a new address.
+// fromNewAddress returns the same user at a new address.
 func (c *client) fromNewAddress() *client {
 	fresh := c.w.guest(c.t)
 	fresh.token, fresh.guestCookie = c.token, c.guestCookie
 	return fresh
 }
 
-// response is what came back.
+// response is the response to a request.
 type response struct {
 	t      testing.TB
 	status int
 	header http.Header
 	raw    []byte
 	body   map[string]any
-	// again sends the same request once more.
+	// repeat sends the same request again.
 	repeat func() *response
 	w      *testServer
 }
 
-// untilLimited is the answer that says that a limit is used up: this one, or one of the
-// next few where the server has not counted everything in Redis. It waits 200 ms
-// for that, which a busy machine may let pass, and counts such a call by itself.
+// untilLimited returns the response that reports an exceeded limit: this one, or
+// one of the next few if the server has not counted all requests in Redis. The
+// server waits 200 ms for Redis, which a busy machine may exceed, and counts such
+// a request in memory.
 func (a *response) untilLimited() *response {
 	for more := 0; a.status != http.StatusTooManyRequests && a.repeat != nil && a.w.countsLocally() && more < 5; more++ {
 		a = a.repeat()
@@ -86,15 +88,15 @@ func (a *response) untilLimited() *response {
 	return a
 }
 
-// countsLocally says whether there was a call that the server did not count in Redis:
-// a test that cannot ask once more can tell no more about a limit then.
+// countsLocally reports whether the server counted a request in memory instead of
+// Redis: a test that cannot repeat its request then cannot check the limit.
 func (w *testServer) countsLocally() bool {
 	return strings.Contains(w.log.String(), "limiter: redis is unavailable")
 }
 
-// send makes a request with a body (nil for none, a string or bytes as they
-// are, form and parts as forms, anything else as JSON), checks it against the document, and returns
-// the answer.
+// send sends a request with a body (nil for none, a string or bytes unchanged,
+// form and parts as forms, anything else as JSON), validates it against the
+// OpenAPI document, and returns the response.
 func (c *client) send(method, path string, body any) *response {
 	c.t.Helper()
 	a, request, sent := c.exchange(method, path, body)
@@ -104,8 +106,8 @@ func (c *client) send(method, path string, body any) *response {
 	return a
 }
 
-// try is send for when the server may be in trouble, and for what is not part
-// of an interface.
+// try sends a request like send without validation: for a server with unavailable
+// dependencies, and for paths outside of the API.
 func (c *client) try(method, path string, body any) *response {
 	c.t.Helper()
 	a, _, _ := c.exchange(method, path, body)
@@ -154,13 +156,13 @@ func (c *client) exchange(method, path string, body any) (*response, *http.Reque
 	return c.do(request), request, sent
 }
 
-// withKey is the client with an API key.
+// withKey returns the client with an API key.
 func (c *client) withKey(apiKey string) *client {
 	c.apiKey = apiKey
 	return c
 }
 
-// do makes the request and reads the answer.
+// do sends the request and reads the response.
 func (c *client) do(request *http.Request) *response {
 	c.t.Helper()
 	resp, err := http.DefaultClient.Do(request)
@@ -179,8 +181,8 @@ func (c *client) do(request *http.Request) *response {
 	return a
 }
 
-// validateExchange holds a success to the document in both directions, and every
-// answer to its response.
+// validateExchange validates the request of a success, and every response,
+// against the OpenAPI document.
 func (c *client) validateExchange(request *http.Request, sent []byte, a *response) {
 	c.t.Helper()
 	if a.status < 300 {
@@ -191,7 +193,7 @@ func (c *client) validateExchange(request *http.Request, sent []byte, a *respons
 	c.validateResponse(request, sent, a)
 }
 
-// validateResponse holds an answer to the document.
+// validateResponse validates a response against the OpenAPI document.
 func (c *client) validateResponse(request *http.Request, sent []byte, a *response) {
 	c.t.Helper()
 	if a.status == http.StatusMethodNotAllowed || a.status == http.StatusNoContent || a.status == http.StatusNotModified || a.status == http.StatusNotFound && bytes.Contains(a.raw, []byte(`"Not found"`)) {
@@ -213,7 +215,7 @@ func (c *client) patch(path string, b any) *response { return c.send("PATCH", pa
 
 func (c *client) delete(path string) *response { return c.send("DELETE", path, nil) }
 
-// ok demands a success with the status.
+// ok requires a success with the status.
 func (a *response) ok(status int) *response {
 	a.t.Helper()
 	require.Equal(a.t, status, a.status, "%s", a.raw)
@@ -221,7 +223,7 @@ func (a *response) ok(status int) *response {
 	return a
 }
 
-// fails demands the portal's error body with the status and message.
+// fails requires the portal's error body with the status and message.
 func (a *response) fails(status int, message string) *response {
 	a.t.Helper()
 	if status == http.StatusTooManyRequests {
@@ -233,7 +235,7 @@ func (a *response) fails(status int, message string) *response {
 	return a
 }
 
-// invalid demands a validation error whose first field is the one named.
+// invalid requires a validation error whose first field has the name.
 func (a *response) invalid(field string) *response {
 	a.t.Helper()
 	a.fails(400, "Bad Request - Invalid parameters")
@@ -241,7 +243,8 @@ func (a *response) invalid(field string) *response {
 	return a
 }
 
-// at digs in the body: data.user.id, data.listings.0.title.
+// at returns a value of the body by its path: data.user.id,
+// data.listings.0.title.
 func (a *response) at(path string) any {
 	a.t.Helper()
 	var v any = a.body
@@ -288,7 +291,7 @@ func (a *response) number(path string) float64 {
 // object is a JSON object.
 type object = map[string]any
 
-// pick are the members named of the object at the path.
+// pick returns the named members of the object at the path.
 func (a *response) pick(path string, names ...string) object {
 	a.t.Helper()
 	out := object{}

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// authorizeApp is the client_id of an application that the user has allowed jobs:read
-// and applications:write.
+// authorizeApp returns the client_id of an app to which the user has granted
+// jobs:read and applications:write.
 func (w *testServer) authorizeApp(t testing.TB, who *account) string {
 	t.Helper()
 	p := w.thirdParty(t, nil)
@@ -19,7 +19,7 @@ func (w *testServer) authorizeApp(t testing.TB, who *account) string {
 	return p.ClientID
 }
 
-// grantFrom are the tokens that the user lets the application have.
+// grantFrom returns the tokens that the user grants to the app.
 func (p *thirdParty) grantFrom(t testing.TB, who *account) *oauth2.Token {
 	t.Helper()
 	verifier := oauth2.GenerateVerifier()

@@ -16,8 +16,8 @@ var (
 	shownOnce = regexp.MustCompile(`<code class="secret">(loc_(?:cs|live)_[0-9A-Za-z]+)</code>`)
 )
 
-// requirePostRefused demands that the form is not there for who is signed in here, nor for
-// anybody from another site, and that a stranger is to sign in.
+// requirePostRefused requires that the form is not found for the signed-in user,
+// is refused from another site, and redirects a signed-out user to sign in.
 func (b *browser) requirePostRefused(path string, values url.Values) {
 	b.T.Helper()
 	require.Equal(b.T, 404, b.open("POST", path, values).status, path)

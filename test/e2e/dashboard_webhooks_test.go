@@ -19,7 +19,7 @@ var (
 	replayLink = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}/deliveries/[0-9a-f-]{36}/replay`)
 )
 
-// follow opens where a form has led to.
+// follow opens the page to which a form redirects.
 func (b *browser) follow(answer pageView) pageView {
 	b.T.Helper()
 	require.Equal(b.T, 303, answer.status, answer.text)
@@ -28,8 +28,8 @@ func (b *browser) follow(answer pageView) pageView {
 	return b.open("GET", to.RequestURI(), nil)
 }
 
-// waitForText is follow for a page that says in the end what it is about; it waits for
-// that by itself, but not for long.
+// waitForText follows a form to a page that shows the text after some time. The
+// page updates itself for a short time only.
 func (b *browser) waitForText(answer pageView, words string) pageView {
 	b.T.Helper()
 	again := time.NewTicker(100 * time.Millisecond)
@@ -43,7 +43,7 @@ func (b *browser) waitForText(answer pageView, words string) pageView {
 	}
 }
 
-// visibleText is a page as people read it.
+// visibleText returns the text of a page without HTML escapes.
 func (s pageView) visibleText() string { return html.UnescapeString(s.text) }
 
 func TestDashboard_Webhooks_WithoutScript(t *testing.T) {

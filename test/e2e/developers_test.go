@@ -10,7 +10,7 @@ import (
 
 var keyShape = regexp.MustCompile(`^loc_live_[0-9A-Za-z]{38}$`)
 
-// pick are a few of the members of an object.
+// pick returns some members of an object.
 func pick(a *response, path string, names ...string) object {
 	out := object{}
 	for _, name := range names {

@@ -38,7 +38,7 @@ func TestStart_HTTPSWithoutTrustedProxies_Warned(t *testing.T) {
 	}, "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org", "LOCUM_HTTP_TRUSTED_PROXIES=")
 }
 
-// Whatever the server writes is for its user alone.
+// All files that the server writes are accessible to its user only.
 func TestFiles_Written_NotForOtherUsers(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker := w.employer(t), w.seeker(t)

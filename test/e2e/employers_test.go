@@ -144,7 +144,8 @@ func TestEmployerAccount(t *testing.T) {
 	})
 }
 
-// requireLimitOfTen calls a route ten times with success or without, and once more.
+// requireLimitOfTen calls a route ten times, with success or without, and
+// requires that the next call is limited.
 func requireLimitOfTen(t *testing.T, w *testServer, method, path string) {
 	t.Helper()
 	c := w.guest(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/locumhq/locum/test/kit/services"
 )
 
-// uploads are documents whose upload was answered with success: contents by owner and id.
+// uploads are documents whose upload succeeded: contents by owner and id.
 type uploads struct {
 	mu        sync.Mutex
 	kept      map[*account]map[string]string
@@ -48,7 +48,7 @@ func (u *uploads) count() (succeeded, refused int) {
 	return u.succeeded, u.refused
 }
 
-// check demands that every document is there.
+// check requires that every document is available.
 func (u *uploads) check(t testing.TB) {
 	t.Helper()
 	for a, documents := range u.kept {

@@ -20,9 +20,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// seed is what a test that tries at random begins with: always the same, so that
-// what fails is what was changed, and another each time where LOCUM_TEST_FUZZ
-// looks for more. LOCUM_TEST_SEED repeats a run.
+// seed returns the seed of a random test: always the same, so that a failure is
+// due to a change, and a new one each time if LOCUM_TEST_FUZZ is set.
+// LOCUM_TEST_SEED repeats a run.
 func seed() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("LOCUM_TEST_SEED"), 10, 64); err == nil {
 		return n
@@ -33,10 +33,10 @@ func seed() uint64 {
 	return 1
 }
 
-// Whatever is sent to whichever operation of the document, by whomever: the
-// server does not fail, it answers as the document says, and nothing changes
-// that is somebody else's. LOCUM_TEST_FUZZ is how often each operation is
-// called.
+// TestFuzz_RandomRequests_AnsweredAsDocumented sends random requests to every
+// operation as every kind of caller: the server does not fail, responds as the
+// OpenAPI document says, and changes no data of other users. LOCUM_TEST_FUZZ is
+// the number of calls of each operation.
 func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 	rounds, seed := 6, seed()
 	if n, err := strconv.Atoi(os.Getenv("LOCUM_TEST_FUZZ")); err == nil {
@@ -89,15 +89,16 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 	})
 }
 
-// volatileColumns are the tables and columns that change without anybody touching
-// what is theirs.
+// volatileColumns are the tables and columns that change without a request of
+// their owner.
 var volatileColumns = []string{
 	"tasks", "outbox", "alert_listings", "listing_views.views", "seekers.digest_after", "seekers.digest_waiting",
 	"exports.state", "exports.rows_done", "exports.rows_total", "exports.finished_at",
 	"webhook_deliveries", "webhook_endpoints.failing_since", "webhook_endpoints.updated_at", "webhook_endpoints.version",
 }
 
-// resources are what the people of the matrix own, by how paths call it.
+// resources returns the resources of the users of the matrix by the names of
+// their path parameters.
 func (c *matrixUsers) resources() map[string]string {
 	return map[string]string{
 		"/listings/": c.listing, "/jobs/": c.listing, "/recommendations/": c.listing, "/applications/": c.application, "/exports/": c.export,
@@ -106,7 +107,7 @@ func (c *matrixUsers) resources() map[string]string {
 	}
 }
 
-// fuzzer makes requests of the document.
+// fuzzer creates random requests from the OpenAPI document.
 type fuzzer struct {
 	*rand.Rand
 	d           described
@@ -116,10 +117,10 @@ type fuzzer struct {
 
 func one[T any](f *fuzzer, of ...T) T { return of[f.IntN(len(of))] }
 
-// chance is one in n.
+// chance returns true with a probability of one in n.
 func (f *fuzzer) chance(n int) bool { return f.IntN(n) == 0 }
 
-// endings end the session or the account of who calls them.
+// endings are the operations that end the session or the account of their caller.
 var endings = []string{"POST /api/auth/logout", "DELETE /api/jobseekers/profile", "DELETE /api/employers/profile", "POST /api/auth/change-password"}
 
 func (f *fuzzer) call(t testing.TB, c *matrixUsers, method, path string) {
@@ -148,7 +149,7 @@ func (f *fuzzer) call(t testing.TB, c *matrixUsers, method, path string) {
 	for _, p := range op.Parameters {
 		switch p.In {
 		case "path":
-			// The things before a name in a path are what it names.
+			// The path segments before a parameter select the kind of its id.
 			before, _, _ := strings.Cut(url, "{"+p.Name+"}")
 			id := f.id(before)
 			if uuid.Validate(id) != nil {
@@ -169,7 +170,8 @@ func (f *fuzzer) call(t testing.TB, c *matrixUsers, method, path string) {
 	}
 }
 
-// id is usually one of the kind that the path ends with, one's own or another's.
+// id returns an id, usually of the kind that the path ends with, of the caller or
+// of another user.
 func (f *fuzzer) id(path string) string {
 	of := f.own
 	if f.chance(3) {
@@ -189,7 +191,7 @@ func (f *fuzzer) id(path string) string {
 	return of["/listings/"]
 }
 
-// text is a parameter.
+// text returns a value of a string parameter.
 func (f *fuzzer) text(schema map[string]any) string {
 	if f.chance(3) {
 		return one(f, hostileText...)
@@ -207,7 +209,7 @@ func (f *fuzzer) body(content map[string]exampled) any {
 	media := one(f, slices.Sorted(maps.Keys(content))...)
 	v := f.value(content[media].Schema, 0)
 	if f.chance(2) {
-		// No receiver outside of this machine is even looked up.
+		// Receivers outside of this machine are not even resolved.
 		_ = json.Unmarshal(bytes.ReplaceAll(content[media].Example, []byte("wardfinder.example.com/hooks"), []byte("receiver.invalid/hooks")), &v)
 	}
 	if media != "application/json" {
@@ -240,7 +242,7 @@ func asObject(v any) object {
 	return o
 }
 
-// value follows a schema.
+// value returns a random value of a schema.
 func (f *fuzzer) value(schema map[string]any, depth int) any {
 	if ref, ok := schema["$ref"].(string); ok {
 		schema = f.d.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
@@ -289,7 +291,7 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 	return nil
 }
 
-// namedValue knows what some members should hold.
+// namedValue returns values for some members by name.
 func (f *fuzzer) namedValue(name string, schema map[string]any, depth int) any {
 	switch {
 	case name == "job_id":
@@ -302,7 +304,7 @@ func (f *fuzzer) namedValue(name string, schema map[string]any, depth int) any {
 	return f.value(schema, depth)
 }
 
-// corrupt puts something else in one place.
+// corrupt replaces one part of a value.
 func (f *fuzzer) corrupt(v any) any {
 	switch node := v.(type) {
 	case object:

@@ -18,8 +18,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// The receivers of the guide hear of real deliveries. The one for Node does so
-// in test/heavy, since it needs a package.
+// The receivers of the guide verify real deliveries. The test of the Node
+// receiver is in test/heavy, since it needs a package.
 func TestWebhookGuide_Receivers_VerifyDeliveries(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, w *testServer) {
 		t.Run("Go", func(t *testing.T) {
@@ -72,7 +72,8 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 		}
 		r.waitForHits(len(everyEvent))
 
-		// Every example has the members of what comes, and every type is told of.
+		// Every example has the members of a delivery, and every event type is
+		// documented.
 		examples := map[string]object{}
 		for _, block := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(text, -1) {
 			var example object
@@ -98,7 +99,7 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 	})
 }
 
-// members are the names of all members, without the values.
+// members returns the names of all members, without the values.
 func members(v any) any {
 	o, is := v.(object)
 	if !is {

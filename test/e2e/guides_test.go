@@ -23,7 +23,7 @@ func guideText(t testing.TB, name string) string {
 	return string(text)
 }
 
-// guide are the blocks of a language in a guide.
+// guide returns the code blocks of a language in a guide.
 func guide(t testing.TB, name, language string) string {
 	t.Helper()
 	var out strings.Builder
@@ -34,8 +34,8 @@ func guide(t testing.TB, name, language string) string {
 	return out.String()
 }
 
-// What the guides have people paste does what they say, one guide after the
-// other in one shell.
+// The commands of the guides work as documented, one guide after the other in one
+// shell.
 func TestGuides_Pasted_Work(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		w.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
@@ -62,7 +62,7 @@ func TestGuides_Pasted_Work(t *testing.T) {
 	})
 }
 
-// The guide to MCP, after the key of the quick start.
+// The MCP guide works with the key of the quick start.
 func TestMCPGuide_Pasted_Works(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		w.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
@@ -76,8 +76,8 @@ func TestMCPGuide_Pasted_Works(t *testing.T) {
 	})
 }
 
-// The guide to OAuth, with the values of an application put into its first block,
-// and with somebody who agrees before the code is.
+// The OAuth guide works with the credentials of an app in its first block, and
+// with a user who consents before the code is exchanged.
 func TestOAuthGuide_Pasted_Works(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		p := w.thirdParty(t, nil)

@@ -16,11 +16,10 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// wrongJSON are values of every type, as they stand in a body: each is sent in
-// every place.
+// wrongJSON are values of every JSON type: each is sent in every part of a body.
 var wrongJSON = []string{`null`, `true`, `-1`, `1e400`, `""`, `"x"`, `"\ud800"`, `"\u0000"`, `[]`, `[null]`, `{}`, `{"": 1}`}
 
-// hostileJSON are worse ones, of which every place gets some.
+// hostileJSON are hostile values, of which every part gets some.
 var hostileJSON = []string{
 	`0`, `1.5`, `-0`, `1e308`, `-1e-400`, `9223372036854775808`, `-9223372036854775809`, `123456789012345678901234567890`,
 	`" "`, `"\t\r\n"`, `"a\u0000b"`, `"\udfffx"`, "\"\xff\"", "\"\xed\xa0\x80\"", `"🚑\u202e\u200b\ufeff"`, `"e\u0301\u0301\u0301"`,
@@ -29,14 +28,14 @@ var hostileJSON = []string{
 	strings.Repeat(`[`, 20) + strings.Repeat(`]`, 20), strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60), `"2026-13-45T99:99:99Z"`, `"0000-01-01"`, `"9999-12-31T23:59:59Z"`, `"2026-01-01T00:00:00+99:99"`, `NaN`, `undefined`, `'a'`, `01`, ``,
 }
 
-// hostileText are the same for queries and paths.
+// hostileText are hostile values for queries and paths.
 var hostileText = []string{
 	"", " ", "x", "0", "-1", "1.5", "1e9", "99999999999999999999", "-99999999999999999999", "NaN", "Infinity", "null", "true", "[]", "a,b", "\x00", "a\x00b", "\xff", "\xed\xa0\x80", "'", `"`, "*", "%", "_", `\`, `'; --`,
 	"..", "../..", "🚑", "é", "İ", "\r\n", "\u202e", strings.Repeat("x", 3000), "2026-13-45", "0000-01-01", "{}", "<script>", nowhere + "0", strings.ToUpper(nowhere), "00000000-0000-0000-0000-000000000000", "{" + nowhere + "}", strings.ReplaceAll(nowhere, "-", ""), "urn:uuid:" + nowhere,
 }
 
-// hostileBodies are full bodies for routes whose row in the role matrix is
-// short or that have none.
+// hostileBodies are full bodies for routes whose row in the role matrix has few
+// members or none.
 var hostileBodies = map[string]func(c *matrixUsers) any{
 	"POST /api/auth/register": func(*matrixUsers) any {
 		return object{"email": newEmail(), "password": password, "name": "N", "userType": "jobseeker"}
@@ -121,8 +120,7 @@ func (h hostileRoute) send(path string, body any) *response {
 	return h.who.fromNewAddress().requireHandled(h.t, h.route.Method, path, body)
 }
 
-// requireHandled demands an answer that the document describes and that is no
-// failure of the server.
+// requireHandled requires a documented response that is not a server error.
 func (c *client) requireHandled(t testing.TB, method, path string, body any) *response {
 	t.Helper()
 	c.t = t
@@ -135,7 +133,7 @@ func (c *client) requireHandled(t testing.TB, method, path string, body any) *re
 	return a
 }
 
-// sendBodies puts every hostile value in the place of every part of a good body.
+// sendBodies sends every hostile value in place of every part of a valid body.
 func (h hostileRoute) sendBodies() {
 	h.t.Helper()
 	if !h.route.TakesBody() {
@@ -191,7 +189,7 @@ func (h hostileRoute) body() any {
 	return h.row.body(h.c)
 }
 
-// sendPaths names resources that cannot be.
+// sendPaths sends paths with invalid ids.
 func (h hostileRoute) sendPaths() {
 	h.t.Helper()
 	before, after, ok := strings.Cut(h.route.Path, ":id")
@@ -213,7 +211,7 @@ func (h hostileRoute) sendPaths() {
 	}
 }
 
-// plainJSON is a value as JSON knows it.
+// plainJSON returns a value as encoding/json decodes it.
 func plainJSON(t testing.TB, v any) any {
 	t.Helper()
 	raw, err := json.Marshal(v)
@@ -223,8 +221,8 @@ func plainJSON(t testing.TB, v any) any {
 	return out
 }
 
-// bodyPaths are the ways to every part of a body: what the input's type has and
-// what the example has.
+// bodyPaths returns the paths of all parts of a body: the fields of the input
+// type and those of the example.
 func bodyPaths(in reflect.Type, example any, prefix []any) [][]any {
 	out := [][]any{prefix}
 	step := func(s any) []any { return append(slices.Clone(prefix), s) }
@@ -262,8 +260,8 @@ func itemType(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// tagged are the names that a type's fields, embedded ones included, have
-// under a tag.
+// tagged returns the names of a type's fields, embedded ones included, under a
+// tag.
 func tagged(t reflect.Type, tag string) []string {
 	var out []string
 	if t = bare0(t); t == nil || t.Kind() != reflect.Struct {
@@ -289,7 +287,7 @@ func fieldType(t reflect.Type, json string) reflect.Type {
 	return nil
 }
 
-// setPart sets the part of the body that the steps lead to.
+// setPart sets the part of the body at the path.
 func setPart(body any, steps []any, value any) any {
 	if len(steps) == 0 {
 		return value
@@ -326,7 +324,7 @@ func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 	})
 }
 
-// Cursors look opaque, but whoever takes one apart can write others.
+// Cursors are opaque, but a client may decode and forge them.
 func TestForgedCursors(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker := w.employer(t), w.seeker(t)
@@ -357,7 +355,7 @@ func TestForgedCursors(t *testing.T) {
 	})
 }
 
-// forgeCursors are cursors that a list did not give out.
+// forgeCursors returns cursors that the list did not issue.
 func forgeCursors(cursor string) []string {
 	out := []string{"x", "'", "AAAA", nowhere, strings.ToUpper(nowhere), "own.{}", cursor + "x", cursor[1:], strings.ToUpper(cursor), strings.Repeat("A", 513), strings.Repeat("A", 511)}
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)

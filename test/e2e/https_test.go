@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Behind a proxy that speaks TLS, nothing of a session travels without, and no
-// neighbour can set it.
+// Behind a TLS proxy, session cookies are sent over TLS only, and another host of
+// the domain cannot set them.
 func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -33,7 +33,8 @@ func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	require.Empty(t, set.Domain)
 	require.Equal(t, http.SameSiteLaxMode, set.SameSite)
 
-	// The name without the prefix, which a neighbour could have set, is nobody's.
+	// A cookie without the prefix, which another host of the domain could have
+	// set, is ignored.
 	at, err := url.Parse(w.url)
 	require.NoError(t, err)
 	as := func(name string) pageView {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// memberNames are the members of an object, in the order of the alphabet.
+// memberNames returns the sorted names of the members of an object.
 func (a *response) memberNames(path string) []string {
 	a.t.Helper()
 	o, ok := a.at(path).(object)
@@ -19,7 +19,7 @@ func (a *response) memberNames(path string) []string {
 	return slices.Sorted(maps.Keys(o))
 }
 
-// parseClaims are what an access token says.
+// parseClaims returns the claims of an access token.
 func parseClaims(t *testing.T, token string) (out struct {
 	Subject string  `json:"sub"`
 	Issued  float64 `json:"iat"`
@@ -34,8 +34,8 @@ func parseClaims(t *testing.T, token string) (out struct {
 	return out
 }
 
-// TestAuthenticationRoutes goes through the documented operations one by one:
-// every field of the success, every listed error, every limit.
+// TestAuthenticationRoutes covers the documented operations one by one: every
+// field of the success, every listed error, every limit.
 func TestAuthenticationRoutes(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("POST /api/auth/register", func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 var mailToken = regexp.MustCompile(`(?m)^loc_mt_\w+`)
 
-// tokenFromMail is the token in the newest message of the kind.
+// tokenFromMail returns the token in the newest message of the kind.
 func (w *testServer) tokenFromMail(t testing.TB, to, subject string) string {
 	t.Helper()
 	token := mailToken.FindString(w.waitForMail(t, to, subject))
@@ -21,7 +21,7 @@ func (w *testServer) tokenFromMail(t testing.TB, to, subject string) string {
 	return token
 }
 
-// signIn opens another session of the account, elsewhere.
+// signIn opens another session of the account from a new address.
 func (a *account) signIn(password string) *account {
 	a.t.Helper()
 	c := a.w.guest(a.t)
@@ -36,7 +36,7 @@ func (a *account) isOut(t testing.TB) {
 	a.w.guest(t).post("/api/auth/refresh", object{"refreshToken": a.refresh}).fails(401, "Invalid or expired refresh token")
 }
 
-// inviteMember invites somebody and accepts for them.
+// inviteMember invites a user and accepts the invitation.
 func (a *account) inviteMember(role string) *account {
 	a.t.Helper()
 	email := newEmail()

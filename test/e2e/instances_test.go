@@ -14,7 +14,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// on is the same person, talking to another instance.
+// on returns the same user as a client of another instance.
 func (c *client) on(w *testServer) *client {
 	other := c.fromNewAddress()
 	other.w = w

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// appointment is an interview as an employer asks for it.
+// appointment returns the body of a request that schedules an interview.
 func appointment(more object) object {
 	body := object{"scheduledAt": "2027-03-28T10:30:00+01:00", "location": "Ward 3", "interviewer": "Dr. Byrne"}
 	for k, v := range more {

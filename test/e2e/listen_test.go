@@ -38,7 +38,7 @@ func (w *testServer) listen(t *testing.T, args ...string) *listener {
 	return l
 }
 
-// end interrupts it, as Ctrl-C does.
+// end interrupts the command, as Ctrl-C does.
 func (l *listener) end() {
 	l.t.Helper()
 	require.NoError(l.t, l.cmd.Process.Signal(syscall.SIGINT))
@@ -47,7 +47,7 @@ func (l *listener) end() {
 	require.Less(l.t, time.Since(begun), 10*time.Second)
 }
 
-// fails runs a command that does not succeed and returns what it says, in one line.
+// fails runs a command that fails and returns its output in one line.
 func (w *testServer) fails(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(kit.Program(t), args...)
@@ -70,8 +70,8 @@ func (a *account) hooksOf(app string) []any {
 	return a.fromNewAddress().get("/api/developers/apps/" + app + "/webhooks").ok(200).list("data.webhooks")
 }
 
-// A command in a wrong folder says so, and does not leave a database there that
-// the next one would take for the right one.
+// A command that runs in a wrong folder reports it, and does not create a
+// database that a later command would use.
 func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -88,8 +88,8 @@ func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 	require.Contains(t, w.run(t, "tasks", "list"), "ID")
 }
 
-// The setups of everywhere do not let the server reach this machine: whatever
-// arrives here was sent by the listener.
+// The setups do not allow webhooks to this machine: every delivery that arrives
+// here was forwarded by the listener.
 func TestListeners(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		lost := w.fails(t, "webhooks", "trigger", "job.created")

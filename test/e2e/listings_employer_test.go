@@ -310,7 +310,7 @@ func TestEmployerJobs(t *testing.T) {
 	})
 }
 
-// errorFields are the names of all fields that a validation error names.
+// errorFields returns the names of all fields in a validation error.
 func errorFields(a *response) []any {
 	a.t.Helper()
 	var out []any

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// uniqueWord is a word that stands nowhere else.
+// uniqueWord returns a word that no other listing contains.
 func uniqueWord() string {
 	b := []byte("zq")
 	for range 10 {
@@ -19,7 +19,7 @@ func uniqueWord() string {
 	return string(b)
 }
 
-// fullListing is a listing with every field that an employer may send.
+// fullListing returns a listing with every field that an employer may send.
 func fullListing() object {
 	return object{
 		"title": "Charge Nurse", "description": "Leads the ward at night.", "department": "Acute medicine", "contractType": "permanent",
@@ -30,7 +30,7 @@ func fullListing() object {
 	}
 }
 
-// merge is an object with more in it.
+// merge returns a copy of o with the members of more.
 func merge(o, more object) object {
 	out := object{}
 	for k, v := range o {
@@ -42,7 +42,7 @@ func merge(o, more object) object {
 	return out
 }
 
-// requireRecent demands a moment in UTC that is about now.
+// requireRecent requires a UTC timestamp of about the present time.
 func requireRecent(t *testing.T, moment string) {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, moment)
@@ -51,7 +51,7 @@ func requireRecent(t *testing.T, moment string) {
 	require.WithinDuration(t, time.Now(), at, time.Minute)
 }
 
-// titlesIn are the titles of the things in a list.
+// titlesIn returns the titles of the items in a list.
 func titlesIn(a *response, path string) []string {
 	a.t.Helper()
 	out := []string{}
@@ -61,7 +61,8 @@ func titlesIn(a *response, path string) []string {
 	return out
 }
 
-// subtests makes subtests in which what these people hear counts for the subtest.
+// subtests returns a function like t.Run that assigns the failures of the clients
+// to the subtest.
 func subtests(t *testing.T, people ...*client) func(name string, test func(t *testing.T)) {
 	return func(name string, test func(t *testing.T)) {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +110,8 @@ func TestPublicListings(t *testing.T) {
 			require.Equal(t, []any{object{"value": "GB/Cornwall", "label": "Cornwall, United Kingdom", "count": 1.}}, a.at("data.facets.region"))
 			guest.get("/api/listings?facets=company").fails(400, "Invalid filter parameters")
 
-			// Nothing is found: alternatives are suggested, and relaxed results fill the page.
+			// Without results, alternatives are suggested, and relaxed results
+			// fill the page.
 			none := guest.get("/api/listings?search=midwife+" + mark + "+near+penzance").ok(200)
 			require.Equal(t, 0., none.number("data.pagination.total"))
 			require.Contains(t, none.list("data.suggestions"), object{"text": "within 25 miles of Penzance", "total": 1.})
@@ -145,7 +147,7 @@ func TestPublicListings(t *testing.T) {
 				require.Equal(t, field, a.text("details.field"), query)
 				require.NotEmpty(t, a.text("details.message"))
 			}
-			// A form sends its empty fields too.
+			// A form also sends its empty fields.
 			guest.try("GET", "/api/listings?contractType=&salary_min=&salary_max=&location=&search=&remote=&sort=", nil).ok(200)
 			guest.get("/api/listings?unknown=1").ok(200)
 		})

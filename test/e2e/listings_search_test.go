@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// board are the listings that searches are tried on, the oldest first.
+// board are the listings for the searches, oldest first.
 var board = []object{
 	{"title": "Registered Nurse", "location": "Leeds", "description": "Acute medicine.", "contractType": "permanent", "salary": object{"min": 31000, "max": 38000}},
 	{"title": "RN, nights", "location": "Boston, MA", "description": "Level one trauma centre. Critical care.", "contractType": "contract", "salary": object{"min": 45, "max": 60, "currency": "USD", "period": "hour"}},
@@ -34,7 +34,8 @@ func TestSearch(t *testing.T) {
 		}{
 			{"", "Porter|Physiotherapist|Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse"},
 			{"search=%20%20", "Porter|Physiotherapist|Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse"},
-			// Main roles come first, then second choices; among equals the newer.
+			// Main roles are first, then secondary roles; among equals the
+			// newer.
 			{"search=nurse", "Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN, nights|Ward Manager"},
 			{"search=NURSES+telephone", "Triage Nurse"},
 			{"search=nurse+porter", ""},
@@ -58,11 +59,11 @@ func TestSearch(t *testing.T) {
 			{`search=nurse+-"acute+medicine"`, "Triage Nurse|Staff Nurse (A&E)|RN, nights|Ward Manager"},
 			{"search=porter+OR+physiotherapist", "Porter|Physiotherapist"},
 			{"search=porter+or+physiotherapist", "Porter|Physiotherapist"},
-			// The last word may be unfinished; filler words do not count.
+			// The last word may be a prefix; filler words do not count.
 			{"search=cardiolo", "Consultant Cardiologist"},
 			{"search=looking+for+a+porter+job", "Porter"},
 			{"search=porter+vacancy+needed", "Porter"},
-			// Places, bands and contract words inside of the text.
+			// Places, bands and contract words within the text.
 			{"search=nurse+in+Leeds", "Staff Nurse (A%26E)|Registered Nurse|Triage Nurse"},
 			{"search=nurse+Boston,+Lincolnshire", "Triage Nurse|Ward Manager"},
 			{"search=nurse+boston+MA", "RN, nights"},
@@ -74,7 +75,7 @@ func TestSearch(t *testing.T) {
 			{"search=permanent+nurse", "Registered Nurse"},
 			{"search=part-time", "Healthcare Assistant"},
 			{"search=remote+nurse", "Triage Nurse"},
-			// Locations: near, in a region, in a country, or a text match.
+			// Locations: nearby, in a region, in a country, or a text match.
 			{"location=Leeds&sort=date", "Physiotherapist|Triage Nurse|Healthcare Assistant|Staff Nurse (A&E)|Registered Nurse"},
 			{"location=Leeds&radius=2", "Staff Nurse (A%26E)|Registered Nurse|Triage Nurse"},
 			{"location=leeds&radius=45&search=consultant", "Consultant Cardiologist"},
@@ -92,7 +93,7 @@ func TestSearch(t *testing.T) {
 			{"location=Manchster&remote=false", "Consultant Cardiologist"},
 			{"location=Manchster,+UK&remote=false", "Consultant Cardiologist"},
 			{"location=%25", ""},
-			// What is chosen from a set.
+			// Values of enumerations.
 			{"contractType=contract", "RN, nights"},
 			{"employmentType=bank", "Staff Nurse (A&E)"},
 			{"specialty=cardiology", "Consultant Cardiologist"},

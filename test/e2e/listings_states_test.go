@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// states are the ways into every state that a listing can be in.
+// states has a way to bring a listing into every state.
 var states = map[string]struct {
 	status string // as its organization sees it
 	public bool
@@ -49,7 +49,7 @@ func TestListingStates(t *testing.T) {
 	onEachSetupIfHeavy(t, func(t *testing.T, w *testServer) {
 		employer, guest, rival := w.employer(t), w.guest(t), w.employer(t)
 		subtest := subtests(t, employer.client, guest, rival.client)
-		// shows demands what everybody sees of the listing.
+		// shows requires the public status of the listing.
 		shows := func(t *testing.T, id, status string, public bool) {
 			t.Helper()
 			a := employer.get("/api/employers/jobs/" + id).ok(200)
@@ -147,8 +147,8 @@ func TestListingStates(t *testing.T) {
 	})
 }
 
-// limited are the routes that are limited, each to so many in a quarter of an
-// hour. Registration has a limit of another kind.
+// limited are the rate-limited routes, each with its limit per quarter of an
+// hour. Registration has another kind of limit.
 var limited = map[string]int{
 	"PUT /api/jobseekers/profile": 10, "PUT /api/employers/profile": 10, "DELETE /api/employers/profile": 10, "POST /api/employers/jobs": 10,
 	"POST /api/employers/jobs/batch": 10, "PUT /api/employers/jobs/batch": 10, "PUT /api/employers/jobs/:id": 10, "DELETE /api/employers/jobs/:id": 10,
@@ -188,7 +188,8 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// checkLimit uses a limit up in as many ways as there are and goes one over it.
+// checkLimit exhausts a limit with varied requests and requires that the next one
+// is refused.
 func checkLimit(t *testing.T, w *testServer, employer *account, r web.Route) {
 	n := limited[r.Method+" "+r.Path]
 	c := w.guest(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// Numbered pages end at page.MaxExact. Cursors return every listing once, and totals
-// are exact.
+// Numbered pages end at page.MaxExact. Cursors return every listing once, and
+// totals are exact.
 func TestLongLists(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seeds ten thousand listings")

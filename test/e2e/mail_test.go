@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// waitForMails waits for so many mails to the address whose subject holds the words.
+// waitForMails waits for n mails to the address whose subject contains the words.
 func waitForMails(t *testing.T, server *kit.SMTP, n int, to, subject string) (out []kit.Mail) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -15,7 +15,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// matrixUsers are the people of the matrix and what they own.
+// matrixUsers are the users of the role matrix and their resources.
 type matrixUsers struct {
 	w                       *testServer
 	guest                   *client
@@ -37,23 +37,23 @@ type matrixUsers struct {
 	reader, writer          *client // programs: with a key of the application, and with all that the seeker can allow
 }
 
-// matrixRow is a request that the rightful caller makes with success.
+// matrixRow is a request that succeeds for its authorized caller.
 type matrixRow struct {
 	path   func(c *matrixUsers) string
 	body   func(c *matrixUsers) any
 	status int // of the success
-	// foreign is what somebody of the same kind hears who does not own what
-	// the path names: 404 unless a row says otherwise.
+	// foreignStatus is the status for a user of the same kind who does not own
+	// the resource: 404 unless set.
 	foreignStatus int
-	// foreignError is the message of it.
+	// foreignError is the message with foreignStatus.
 	foreignError string
-	// everybodys marks what is done to somebody's own view of what all can see, so
-	// that a stranger may do it too, to theirs.
+	// isPerUser marks operations on the caller's own view of a public resource,
+	// which another user may do as well.
 	isPerUser bool
-	// everyMember marks what a member may do without any permission.
+	// anyMember marks operations that a member needs no permission for.
 	anyMember bool
-	// alone marks what changes accounts or organizations for good, so that it is
-	// done to people of its own.
+	// isolated marks operations that change accounts or organizations
+	// permanently, so that they run with separate users.
 	isolated bool
 	// prepare brings the resource into the state that the request needs.
 	prepare func(c *matrixUsers)
@@ -85,7 +85,7 @@ func webhook(suffix string) func(*matrixUsers) string {
 }
 func permissions(c *matrixUsers) string { return "/api/employers/team/" + c.member + "/permissions" }
 
-// matrix has a row for every route that asks who is calling.
+// matrix has a row for every route that identifies its caller.
 var matrix = map[string]matrixRow{
 	"POST /api/auth/logout":          {path: at("/api/auth/logout"), isolated: true},
 	"GET /api/auth/me":               {path: at("/api/auth/me")},
@@ -231,7 +231,7 @@ var matrix = map[string]matrixRow{
 	}},
 }
 
-// newMatrixUsersWithResources is a cast with all that it can have.
+// newMatrixUsersWithResources returns users with all resources.
 func newMatrixUsersWithResources(t *testing.T, w *testServer) *matrixUsers {
 	t.Helper()
 	c := newMatrixUsers(t, w)
@@ -242,8 +242,8 @@ func newMatrixUsersWithResources(t *testing.T, w *testServer) *matrixUsers {
 	return c
 }
 
-// newMatrixUsers is a cast that owns nothing yet. Most of what it takes is hashing
-// passwords.
+// newMatrixUsers returns users without resources. Most of its time is password
+// hashing.
 func newMatrixUsers(t *testing.T, w *testServer) *matrixUsers {
 	t.Helper()
 	c := &matrixUsers{w: w, guest: w.guest(t), seeker: w.seeker(t), otherSeeker: w.seeker(t), employer: w.employer(t), otherEmployer: w.employer(t)}
@@ -252,8 +252,8 @@ func newMatrixUsers(t *testing.T, w *testServer) *matrixUsers {
 	return c
 }
 
-// sharedMatrixUsers returns people who are gathered by the first test that needs them: only a
-// recent sign-in allows sensitive operations.
+// sharedMatrixUsers returns a function that creates the users on its first call:
+// sensitive operations need a recent sign-in.
 func sharedMatrixUsers(w *testServer) func(t *testing.T) *matrixUsers {
 	var once sync.Once
 	var people *matrixUsers
@@ -265,7 +265,7 @@ func sharedMatrixUsers(w *testServer) func(t *testing.T) *matrixUsers {
 	}
 }
 
-// forTest are the same people in another test.
+// forTest returns the same users for another test.
 func (c *matrixUsers) forTest(t *testing.T) *matrixUsers {
 	as := func(a *account) *account {
 		theirs, browser := *a, *a.client
@@ -277,7 +277,7 @@ func (c *matrixUsers) forTest(t *testing.T) *matrixUsers {
 		bare: as(c.bare), member: c.member}
 }
 
-// createResources gives the cast what its people own as seekers and employers.
+// createResources creates the resources of jobseekers and employers.
 func (c *matrixUsers) createResources() {
 	t := c.seeker.t
 	t.Helper()
@@ -292,8 +292,8 @@ func (c *matrixUsers) createResources() {
 	c.export = c.employer.fromNewAddress().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 }
 
-// createDeveloperResources gives the seeker what a developer owns. The webhook asks for what
-// hardly ever happens among the cast.
+// createDeveloperResources creates the resources of a developer for the
+// jobseeker. The webhook subscribes to an event that the tests hardly cause.
 func (c *matrixUsers) createDeveloperResources() {
 	me := c.seeker.fromNewAddress()
 	me.t.Helper()
@@ -303,7 +303,7 @@ func (c *matrixUsers) createDeveloperResources() {
 	c.delivery = me.post("/api/developers/apps/"+c.app+"/webhooks/"+c.webhook+"/test", nil).ok(202).text("data.delivery.id")
 }
 
-// routes are the rows of the table itself.
+// routes returns the rows of the route table.
 func routes() []web.Route { return portal.Surface(adapters.Services{}).Routes }
 
 func developerRoutes() []web.Route { return developer.Surface(adapters.Services{}, "").Routes }
@@ -339,7 +339,7 @@ func TestRoleMatrix(t *testing.T) {
 			people := people
 			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
 				t.Parallel()
-				// People are shared, what they own is each row's own.
+				// Rows share the users, but not the resources.
 				c := people(t).forTest(t)
 				if row.isolated {
 					c = newMatrixUsers(t, w)
@@ -357,7 +357,8 @@ func TestRoleMatrix(t *testing.T) {
 	})
 }
 
-// check sends the row's request as everybody, the rightful caller last.
+// check sends the row's request as every kind of user, the authorized caller
+// last.
 func (row matrixRow) check(t *testing.T, c *matrixUsers, r web.Route) {
 	as := func(who *client) *response {
 		var body any
@@ -394,7 +395,7 @@ func (row matrixRow) check(t *testing.T, c *matrixUsers, r web.Route) {
 			}
 			a.fails(status, row.foreignError)
 		} else {
-			// A batch names what it refused as it was sent; it knows no more.
+			// A batch reports the refused items as they were sent.
 			if !row.isPerUser {
 				require.NotContains(t, string(a.raw), c.title, "what is not theirs")
 			}

@@ -77,7 +77,8 @@ func TestOAuthAttacks(t *testing.T) {
 			other.refused(t, "/oauth/token", refreshing(token.RefreshToken), 400, "invalid_grant")
 			_, body, _ := p.call(t, "/oauth/token", refreshing(token.RefreshToken))
 			require.NotEmpty(t, body["access_token"])
-			// A client that knows who another is, but not its secret, is not that one.
+			// A client with another client's id, but not its secret, is
+			// refused.
 			p.ClientSecret = other.ClientSecret
 			p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
 			p.ClientSecret = ""
@@ -94,7 +95,8 @@ func TestOAuthAttacks(t *testing.T) {
 					maps.Copy(values, more)
 					return values
 				}
-				// The header has the right secret, and the body has one as well.
+				// A secret in the body is refused in addition to the right one
+				// in the header.
 				for _, body := range []url.Values{
 					{"client_id": {p.ClientID}, "client_secret": {p.ClientSecret}}, {"client_secret": {p.ClientSecret}}, {"client_secret": {"wrong"}},
 					{"client_id": {other.ClientID}, "client_secret": {other.ClientSecret}}, {"client_id": {other.ClientID}},
@@ -105,7 +107,8 @@ func TestOAuthAttacks(t *testing.T) {
 				wrong.ClientSecret = "wrong"
 				wrong.refused(t, path, asks(url.Values{"client_secret": {p.ClientSecret}}), 400, "invalid_request")
 				require.True(t, p.active(t, token.AccessToken), "nothing of it was done")
-				// The same name in the body, and what is there without a value, are no second way.
+				// The same id in the body, and empty parameters, are not a
+				// second authentication method.
 				status, body, _ := p.call(t, path, asks(url.Values{"client_id": {p.ClientID}, "client_secret": {""}}))
 				require.Equal(t, 200, status, "%v", body)
 				if next, there := body["refresh_token"].(string); there {
@@ -113,7 +116,7 @@ func TestOAuthAttacks(t *testing.T) {
 				}
 			}
 			require.False(t, p.active(t, token.AccessToken))
-			// And in the body alone it works as well.
+			// The body alone is accepted.
 			inBody := w.thirdParty(t, nil)
 			inBody.Endpoint.AuthStyle = oauth2.AuthStyleInParams
 			inBody.tokens(t)
@@ -280,7 +283,7 @@ func TestOAuthAttacks(t *testing.T) {
 	})
 }
 
-// countSuccesses counts how many of n calls at once do.
+// countSuccesses returns how many of n concurrent calls succeed.
 func countSuccesses(t testing.TB, n int, call func() error) int64 {
 	t.Helper()
 	var all sync.WaitGroup

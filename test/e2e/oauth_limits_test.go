@@ -11,7 +11,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// at is a client of OAuth at an address.
+// at calls an endpoint as an OAuth client at an address.
 func (p *thirdParty) at(t *testing.T, ip, path, secret string, values url.Values) *response {
 	t.Helper()
 	if secret == "" {
@@ -60,7 +60,8 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 			require.True(t, p.active(t, token.AccessToken), "nothing was revoked, and elsewhere the client goes on")
 			other := w.thirdParty(t, nil)
 			require.Equal(t, 200, other.at(t, ip, "/oauth/introspect", other.ClientSecret, url.Values{"token": {"x"}}).status, "another client at the address")
-			// A neighbour cannot lock out those who have no secret to be guessed.
+			// Clients at the same address cannot lock out a public client,
+			// which has no secret.
 			require.Equal(t, 400, device.at(t, ip, "/oauth/token", "", refreshing("x")).status)
 		})
 		t.Run("is nobody who has the secret, however often they call for however many users", func(t *testing.T) {

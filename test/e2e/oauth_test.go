@@ -100,7 +100,8 @@ func TestOAuth(t *testing.T) {
 			require.Equal(t, map[string]any{"active": false}, body)
 			w.thirdParty(t, object{"public": true}).refused(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}}, 401, "invalid_client")
 			require.False(t, p.active(t, "nonsense"))
-			// Another client cannot revoke it either, and is not told whether it is one.
+			// Another client cannot revoke it, and does not learn whether it
+			// exists.
 			status, _, _ := w.thirdParty(t, nil).call(t, "/oauth/revoke", url.Values{"token": {token.AccessToken}})
 			require.Equal(t, 200, status)
 			require.True(t, p.active(t, token.AccessToken))
@@ -122,7 +123,8 @@ func TestOAuth(t *testing.T) {
 			more := *p
 			more.Scopes = []string{"applications:read"}
 			require.Equal(t, 200, b.open("GET", more.authorizationPath(verifier), nil).status)
-			// Another program may have taken the place of one on a device.
+			// A public client may have been replaced by another program on the
+			// device.
 			device := w.thirdParty(t, object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb"}})
 			device.RedirectURL = "http://127.0.0.1:49152/cb"
 			b.allow(device.authorizationPath(verifier))

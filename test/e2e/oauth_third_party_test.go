@@ -14,7 +14,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// browser is somebody's browser.
+// browser is the browser of one user.
 type browser struct {
 	*kit.Browser
 	w *testServer
@@ -25,7 +25,7 @@ func (w *testServer) browser(t testing.TB) *browser {
 	return &browser{kit.NewBrowser(t, w.url, w.guest(t).ip), w}
 }
 
-// pageView is a page that is no fault of the server.
+// pageView is a page that is not a server error.
 type pageView struct {
 	status int
 	header http.Header
@@ -48,7 +48,7 @@ func (b *browser) signIn(a *account) pageView {
 	return b.seen(b.SignIn(a.email, password))
 }
 
-// signedIn is a browser of somebody who has signed in.
+// signedIn returns a browser in which the account has signed in.
 func (w *testServer) signedIn(t testing.TB, a *account) *browser {
 	t.Helper()
 	b := w.browser(t)
@@ -56,12 +56,13 @@ func (w *testServer) signedIn(t testing.TB, a *account) *browser {
 	return b
 }
 
-// issuer is the public URL of the servers under test, which are at another.
+// issuer is the public URL of the servers under test, which listen on another
+// address.
 const issuer = "http://localhost:8080"
 
 const callback = "https://wardfinder.example.com/callback"
 
-// thirdParty is an application, and the authorization server as it knows it.
+// thirdParty is an app and its configuration of the authorization server.
 type thirdParty struct {
 	w *testServer
 	oauth2.Config
@@ -82,13 +83,13 @@ func (w *testServer) thirdParty(t testing.TB, more object) *thirdParty {
 	return &thirdParty{w, c}
 }
 
-// authorizationPath is the path that a user is sent to.
+// authorizationPath returns the path of the authorization request.
 func (p *thirdParty) authorizationPath(verifier string, more ...oauth2.AuthCodeOption) string {
 	return strings.TrimPrefix(p.AuthCodeURL("the state", append([]oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}, more...)...), p.w.url)
 }
 
-// allow has the user look at the consent page and agree, and returns what the
-// client hears.
+// allow opens the consent page, consents, and returns the parameters of the
+// redirect to the client.
 func (b *browser) allow(path string) url.Values {
 	b.T.Helper()
 	return b.redirectQuery(b.seen(b.Allow(path)))
@@ -99,7 +100,7 @@ func (b *browser) decide(path, decision, csrf string) url.Values {
 	return b.redirectQuery(b.seen(b.Decide(path, decision, csrf)))
 }
 
-// redirectQuery is what a redirect to the client says.
+// redirectQuery returns the parameters of a redirect to the client.
 func (b *browser) redirectQuery(answer pageView) url.Values {
 	b.T.Helper()
 	require.Equal(b.T, 303, answer.status, answer.text)
@@ -111,7 +112,7 @@ func (b *browser) redirectQuery(answer pageView) url.Values {
 	return to.Query()
 }
 
-// authorizationCode has a new user allow it all.
+// authorizationCode returns a code with all scopes from a new user.
 func (p *thirdParty) authorizationCode(t testing.TB, verifier string) (string, *account) {
 	t.Helper()
 	who := p.w.seeker(t)

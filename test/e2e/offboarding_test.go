@@ -22,7 +22,7 @@ func (a *account) inTeam(id string) bool {
 	return false
 }
 
-// exportLink is the path of the link to a finished export of the kind.
+// exportLink returns the path of the link to a finished export of the kind.
 func (a *account) exportLink(kind string) string {
 	a.t.Helper()
 	id := a.fromNewAddress().post("/api/employers/exports", object{"kind": kind}).ok(202).text("data.id")

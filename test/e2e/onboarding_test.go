@@ -10,7 +10,7 @@ import (
 
 const onboardingPath = "/api/jobseekers/onboarding"
 
-// steps are the steps of an onboarding by their ids.
+// steps returns the states of the onboarding steps by id.
 func steps(a *response) map[string]string {
 	out := map[string]string{}
 	for _, item := range a.list("onboarding.steps") {
@@ -20,7 +20,7 @@ func steps(a *response) map[string]string {
 	return out
 }
 
-// cookie is the cookie that the answer sets, if it does.
+// cookie returns the guest cookie that the response sets, or nil.
 func (a *response) cookie() *http.Cookie {
 	for _, c := range (&http.Response{Header: a.header}).Cookies() {
 		if c.Name == "locum_guest" {
@@ -133,7 +133,7 @@ func TestOnboarding(t *testing.T) {
 			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
 			secret := guest.guestCookie
 
-			// Who only knows the address gets nothing.
+			// A caller who knows only the address gets nothing.
 			stranger := w.guest(t)
 			a := stranger.post("/api/auth/register", object{"email": email, "password": password, "name": "Mallory", "userType": "jobseeker"}).ok(201)
 			stranger.token = a.text("data.accessToken")

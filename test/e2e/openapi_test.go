@@ -22,7 +22,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// described is an OpenAPI document as far as tests read it.
+// described is the part of an OpenAPI document that the tests read.
 type described struct {
 	Info  struct{ Version, Description string }
 	Paths map[string]map[string]struct {
@@ -55,7 +55,7 @@ type exampled struct {
 	Example json.RawMessage
 }
 
-// openAPI is the portal's, without a server.
+// openAPI returns the portal's document, without a server.
 func openAPI(t testing.TB) ([]byte, described) {
 	t.Helper()
 	return openAPIOf(t, portal.Surface(adapters.Services{}))
@@ -146,7 +146,7 @@ func describesItself(t *testing.T, s web.Surface) {
 	}
 }
 
-// units are the words that say what a number counts or measures.
+// units matches the words that state what a number counts or measures.
 var units = regexp.MustCompile(`(?i)\b(number|miles|days|month|year|seconds|milliseconds|bytes|degrees|percent|percentage|currency|status code|position|from 0 to 1)\b`)
 
 func TestOpenAPI_EveryFieldIsDescribed(t *testing.T) {
@@ -188,8 +188,8 @@ func describedMembers(t *testing.T, path string, schema map[string]any) {
 	}
 }
 
-// describedField checks that the text is whole sentences and states the unit, the
-// range and the default of the field.
+// describedField checks that the text consists of whole sentences and states the
+// unit, the range and the default of the field.
 func describedField(t *testing.T, path, name, text string, schema map[string]any) {
 	t.Helper()
 	require.Regexp(t, `[\p{L}\d)}]\.$`, text, path)
@@ -210,8 +210,8 @@ func describedField(t *testing.T, path, name, text string, schema map[string]any
 	}
 }
 
-// The examples of the developer interface tell one story: a thing has the same id
-// wherever it is named, and what is said to be wrong is something that was asked.
+// The examples of the developer API are consistent: an object has the same id in
+// all of them, and every error is about a part of its request.
 func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 	t.Parallel()
 	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
@@ -253,7 +253,7 @@ func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 	}
 }
 
-// A document says which version the interface has, and not which build serves it.
+// The version of a document is that of the API, not that of the build.
 func TestOpenAPI_Version_IsTheNewestChange(t *testing.T) {
 	t.Parallel()
 	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
@@ -265,7 +265,7 @@ func TestOpenAPI_Version_IsTheNewestChange(t *testing.T) {
 	require.Regexp(t, `^\d+\.\d+\.\d+$`, d.Info.Version)
 }
 
-// What is not known is ignored, which both the document and the guide say.
+// Unknown parameters are ignored, as the document and the guide say.
 func TestUnknownQueryParameter_IsIgnoredAndReported(t *testing.T) {
 	t.Parallel()
 	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))

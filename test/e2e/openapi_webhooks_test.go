@@ -16,9 +16,8 @@ import (
 	"github.com/locumhq/locum/adapters/developer"
 )
 
-// webhooksOf is the document's section of webhooks as if they were operations, so
-// that requests can be held against it, and strictly: what it does not name is no
-// part of it.
+// webhooksOf returns the document's webhooks as operations, so that deliveries
+// can be validated as requests, and strictly: undocumented members are invalid.
 func webhooksOf(t testing.TB, raw []byte) (validator.Validator, object) {
 	t.Helper()
 	var d object
@@ -39,7 +38,7 @@ func webhooksOf(t testing.TB, raw []byte) (validator.Validator, object) {
 	return newValidator(t, string(changed)), paths
 }
 
-// documentErrors says what of a delivery is not as the document says.
+// documentErrors returns the differences between a delivery and the document.
 func (h hit) documentErrors(t testing.TB, doc validator.Validator, kind string) error {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:8080/"+kind, io.NopCloser(strings.NewReader(h.raw)))
@@ -85,7 +84,8 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 					require.Error(t, h.documentErrors(t, doc, other), "each has a description of its own")
 				}
 			}
-			// Every member but test is always there, and every header that is ours is named.
+			// Every member except test is always present, and every header of
+			// ours is documented.
 			for member := range h.body.Data {
 				var body object
 				require.NoError(t, json.Unmarshal([]byte(h.raw), &body))

@@ -10,7 +10,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// noticedWithin is how soon a server acts on the command of an operator.
+// noticedWithin is the time in which a server applies an operator's command.
 const noticedWithin = 2 * time.Second
 
 func TestOperatorCommands_Accounts(t *testing.T) {

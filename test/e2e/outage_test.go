@@ -16,9 +16,9 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// requestWithin makes a request that may fail with a 5xx, and is to be answered so soon. It
-// is made up to three times: what a busy machine takes on top, and the server leaves
-// little of the time for, is taken by chance, and what the server takes is not.
+// requestWithin sends a request that may fail with a 5xx, and requires a response
+// within the bound. It tries up to three times: a delay of the busy machine is
+// random, one of the server is not.
 func (c *client) requestWithin(bound time.Duration, method, path string, body any) (a *response) {
 	c.t.Helper()
 	took := bound
@@ -31,7 +31,8 @@ func (c *client) requestWithin(bound time.Duration, method, path string, body an
 	return a
 }
 
-// outage is a way to be without a server, and how soon a request has to be told so.
+// outage is a way in which a server is unavailable, and the time in which a
+// request has to fail.
 type outage struct {
 	name       string
 	begin, end func()
@@ -161,7 +162,7 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 		require.Equal(t, 429, register(c), "%s: nobody gets in without a limit", outage.name)
 		require.Equal(t, 200, c.try("GET", "/readyz", nil).status, "%s: a degraded limiter is ready", outage.name)
 		outage.end()
-		// The limiter finds back by itself: what it counts is in Redis again.
+		// The limiter recovers by itself: it counts in Redis again.
 		require.Eventually(t, func() bool {
 			fresh := w.guest(t)
 			fresh.try("POST", "/api/auth/register-employer", object{})

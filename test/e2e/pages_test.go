@@ -13,11 +13,11 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// largestPage is how many items a page of a list may have where it is not 100.
+// largestPage is the maximum page size of the lists where it is not 100.
 var largestPage = map[string]float64{"GET /api/jobseekers/search": 20}
 
-// Every list knows pages in the same way; those to come are tested as soon as
-// they are in the table of routes.
+// Every list has the same pagination; a new list is tested when it is in the
+// route table.
 func TestLists_EachHasPages(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		employer, seeker := w.employer(t), w.seeker(t)
@@ -60,7 +60,7 @@ func TestLists_EachHasPages(t *testing.T) {
 	})
 }
 
-// find looks for a member wherever it stands.
+// find returns the first member of the name at any depth.
 func find(v any, name string) any {
 	if o, ok := v.(object); ok {
 		if found, ok := o[name]; ok {
