@@ -27,7 +27,7 @@ func withStripe(t *testing.T, test func(t *testing.T, w *testServer, stripe *kit
 		"LOCUM_PAYMENTS_PUBLISHABLE_KEY=pk_test_shown", "LOCUM_PAYMENTS_WEBHOOK_SECRETS=whsec_next,"+kit.StripeSecret)
 }
 
-// deliver sends a webhook of Stripe and returns the status of the answer.
+// deliver sends a Stripe webhook and returns the status of the response.
 func (w *testServer) deliver(t testing.TB, body []byte, signature string) int {
 	r, err := http.NewRequest(http.MethodPost, w.url+"/api/payments/webhooks", bytes.NewReader(body))
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *account) requirePremium(stripe *kit.Stripe, key string) {
 	require.Len(a.t, a.w.messagesTo(a.t, a.email, "Your Premium plan has begun"), 1)
 }
 
-// confirmLink leads to the page of the bank.
+// confirmLink matches the link to the page of the bank.
 var confirmLink = regexp.MustCompile(`<a href="([^"]+)">Confirm the payment</a>`)
 
 func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// account is a signed-in person.
+// account is a signed-in user.
 type account struct {
 	*client
 	id, email, refresh string
@@ -31,8 +31,8 @@ func (w *testServer) account(t testing.TB, a *response, c *client, email string)
 	return &account{client: c, id: a.text("data.user.id"), email: email, refresh: a.text("data.refreshToken")}
 }
 
-// register does so before a test begins, also on a machine that is too busy for it
-// at first.
+// register sends a registration before a test begins, and repeats it if the
+// machine is too busy.
 func (c *client) register(path string, body object) *response {
 	c.t.Helper()
 	return retryWhenBusy(func() *response { return c.try("POST", path, body) })
@@ -72,8 +72,8 @@ func (a *account) application(listing string, more object) string {
 	return a.fromNewAddress().post("/api/jobseekers/applications", body).ok(201).text("data.id")
 }
 
-// messagesTo are the messages to the address so far whose subject holds the
-// words, in the order of their arrival. Files of messages never change.
+// messagesTo returns the messages to the address so far whose subject contains
+// the words, in the order of their arrival. Message files never change.
 func (w *testServer) messagesTo(t testing.TB, to, subject string) (out []string) {
 	t.Helper()
 	dir := filepath.Join(w.dir, "data", "mail")
@@ -101,8 +101,8 @@ func (w *testServer) messagesTo(t testing.TB, to, subject string) (out []string)
 	return out
 }
 
-// waitForMail waits for the newest message to the address whose subject holds the
-// words, and returns its text.
+// waitForMail waits for the newest message to the address whose subject contains
+// the words, and returns its text.
 func (w *testServer) waitForMail(t testing.TB, to, subject string) string {
 	t.Helper()
 	var found []string
@@ -113,7 +113,8 @@ func (w *testServer) waitForMail(t testing.TB, to, subject string) string {
 	return found[len(found)-1]
 }
 
-// requireNoMail demands that no message to the address has a subject with the words.
+// requireNoMail requires that no message to the address has a subject with the
+// words.
 func (w *testServer) requireNoMail(t testing.TB, to, subject string) {
 	t.Helper()
 	require.Empty(t, w.messagesTo(t, to, subject))
@@ -121,8 +122,8 @@ func (w *testServer) requireNoMail(t testing.TB, to, subject string) {
 
 var tokenInMail = regexp.MustCompile(`\?token=([0-9A-Za-z_=-]+)`)
 
-// addMember makes a new member of the employer's organization, with the permissions
-// given or those of a recruiter.
+// addMember adds a new member to the employer's organization, with the given
+// permissions or those of a recruiter.
 func (w *testServer) addMember(t testing.TB, employer *account, permissions object) *account {
 	t.Helper()
 	email := newEmail()

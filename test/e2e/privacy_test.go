@@ -16,14 +16,14 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// uniqueUser is a person whose name and address are like nobody else's, so that
-// whatever is left of them can be found.
+// uniqueUser is a user with a unique name and address, so that any remaining
+// personal data can be found.
 type uniqueUser struct {
 	*account
 	first, last, local string
 }
 
-// somebodyNew registers a person on either side.
+// registerUnique registers a user of either kind.
 func (w *testServer) registerUnique(t testing.TB, path string, more object) uniqueUser {
 	t.Helper()
 	c, tag := w.guest(t), newEmail()[1:9]
@@ -39,8 +39,8 @@ func (w *testServer) registerUnique(t testing.TB, path string, more object) uniq
 
 func (p uniqueUser) words() []string { return []string{p.email, p.local, p.first, p.last} }
 
-// findTraces are the places where something of the person stands: columns, and
-// files other than the mails that were sent.
+// findTraces returns the places that contain the user's personal data: columns,
+// and files other than sent mails.
 func (p uniqueUser) findTraces() []string {
 	p.t.Helper()
 	var out []string
@@ -64,7 +64,7 @@ func (p uniqueUser) findTraces() []string {
 	return out
 }
 
-// requireErased waits until nothing is left.
+// requireErased waits until no personal data is left.
 func (p uniqueUser) requireErased() {
 	p.t.Helper()
 	var left []string
@@ -76,7 +76,7 @@ func (p uniqueUser) requireErased() {
 	require.NotContains(p.t, log, p.first)
 }
 
-// createApp makes an application, with their name wherever one can be.
+// createApp creates an app with the user's name in every text.
 func (p uniqueUser) createApp() {
 	p.t.Helper()
 	app := p.fromNewAddress().post("/api/developers/apps", object{"name": p.first, "description": p.last, "redirectUris": []string{"https://" + p.local + ".example/cb"}}).ok(201).text("data.app.id")
@@ -94,7 +94,7 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		second := employer.listing(object{"title": "Ward Sister"})
 		seeker := p.fromNewAddress
 
-		// Everything that a jobseeker can do, with their name in whatever they write.
+		// Everything that a jobseeker can do, with their name in every text.
 		seeker().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{
 			"firstName": p.first, "lastName": p.last, "bio": me, "phone": "+44 20 7946 0000", "location": "Leeds", "currentRole": me[:40], "email": p.local + "@elsewhere.example",
 		}}).ok(200)
@@ -114,7 +114,7 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		p.signIn(password)
 		p.createApp()
 
-		// And what others do with them.
+		// Everything that others can do with these resources.
 		path := "/api/employers/applications/" + id
 		employer.post(path+"/interview", appointment(object{"notes": p.first + " was kind"})).ok(200)
 		employer.post(path+"/contact", object{"subject": "Dear " + p.first, "message": p.first + ", can you come?"}).ok(200)

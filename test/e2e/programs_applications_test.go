@@ -13,15 +13,14 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// grantApp is a program that the account has allowed to act for it, of the
-// application of somebody else: with a token that was put where the server
-// keeps them.
+// grantApp returns a client with an access token of another user's app, which the
+// account has authorized. The token is written directly to the database.
 func (a *account) grantApp(app string, scopes ...integrations.Scope) *client {
 	a.t.Helper()
 	return a.grantAppUntil(time.Now().UTC().Add(time.Hour), app, scopes...)
 }
 
-// grantAppUntil is allows until the moment.
+// grantAppUntil is grantApp with a time of expiry.
 func (a *account) grantAppUntil(end time.Time, app string, scopes ...integrations.Scope) *client {
 	a.t.Helper()
 	s := stores.Open(a.t, a.w.databaseURL(), clock.System{})
@@ -154,7 +153,7 @@ func TestDeveloperApplications(t *testing.T) {
 			require.Equal(t, []string{second}, ids(byKey, "?status=review"))
 			require.Equal(t, []string{third, second, first}, ids(byKey, "?status=review,pending&submitted_after=2020-01-01"))
 			require.Empty(t, ids(byKey, "?submitted_before=2020-01-01T00:00:00Z"))
-			// After is at or after, before is before.
+			// submittedAfter is inclusive, submittedBefore is exclusive.
 			submitted, err := time.Parse(time.RFC3339Nano, byKey.get("/v1/applications/"+second).okDeveloper(200).text("data.submitted_at"))
 			require.NoError(t, err)
 			at, next := submitted.Format(time.RFC3339Nano), submitted.Add(time.Microsecond).Format(time.RFC3339Nano)

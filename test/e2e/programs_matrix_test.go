@@ -15,9 +15,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// programUsers are the people of the matrix of the developer interface: an employer
-// with a listing and a draft, a jobseeker who has applied, and others of both
-// kinds.
+// programUsers are the users of the developer API's matrix: an employer with a
+// listing and a draft, a jobseeker who has applied, and others of both kinds.
 type programUsers struct {
 	w                       *testServer
 	boss, rival             *account
@@ -26,17 +25,18 @@ type programUsers struct {
 	application             string
 }
 
-// programRow is a request that succeeds for who may make it.
+// programRow is a request that succeeds for an authorized caller.
 type programRow struct {
 	path func(o *programUsers) string
 	body func(o *programUsers) any
-	// hidden is the same request about what nobody else may see or do, and code
-	// what they hear. Without, the request succeeds and tells nothing of it.
+	// hidden returns the same request for a resource that other users may not
+	// see or change, and code is their error code. Without hidden, others
+	// succeed and the response has no foreign data.
 	hidden     func(o *programUsers) string
 	hiddenBody func(o *programUsers) any
 	code       string
-	// tool is the tool of the MCP server that executes the operation, or empty.
-	// Its arguments are those of the request, or of the hidden one.
+	// tool is the MCP tool that executes the operation, or empty. Its arguments
+	// are those of the request, or of the hidden one.
 	tool      string
 	arguments func(o *programUsers) object
 	concealed func(o *programUsers) object
@@ -44,7 +44,7 @@ type programRow struct {
 
 func seen(o *programUsers) string { return "/applications/" + o.application }
 
-// programMatrix has a row for every operation of the developer's document.
+// programMatrix has a row for every operation of the developer API's document.
 var programMatrix = map[string]programRow{
 	"GET /api/v1/jobs": {path: func(*programUsers) string { return "/jobs?limit=100&sort=date" },
 		tool: "search_jobs", arguments: func(*programUsers) object { return object{"limit": 100, "sort": "date"} }},
@@ -105,12 +105,12 @@ func (row programRow) play(t *testing.T, o *programUsers, r web.Route, prefix st
 	}
 	write := r.Method != http.MethodGet
 	all := integrations.Scopes()
-	// A maker of applications, who has nothing to do with the people here.
+	// A developer without a relation to the other users.
 	maker := o.w.employer(t)
 	made := maker.post("/api/developers/apps", object{"name": "Ward Finder", "redirectUris": []string{callback}}).ok(201)
 	app := made.text("data.app.id")
 
-	// Nobody, or not any more.
+	// Unauthenticated or expired credentials.
 	as(o.w.guest(t)).problem(401, "unauthorized")
 	for _, garbage := range []string{"x", "loc_live_" + strings.Repeat("0", 38), "\"'; --", strings.Repeat("k", 5000)} {
 		as(o.w.guest(t).withKey(garbage)).problem(401, "unauthorized")
@@ -129,7 +129,7 @@ func (row programRow) play(t *testing.T, o *programUsers, r web.Route, prefix st
 	as(revoked).problem(401, "unauthorized")
 	as(o.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, all...)).problem(401, "unauthorized")
 
-	// With too little.
+	// Insufficient scopes.
 	for _, has := range all {
 		if has == r.Scope {
 			continue
@@ -142,7 +142,7 @@ func (row programRow) play(t *testing.T, o *programUsers, r web.Route, prefix st
 		as(o.seeker.program()).problem(403, "insufficient_scope")
 	}
 
-	// Others, with all there is to have.
+	// Other users, with all scopes.
 	strangers := []*client{o.rival.grantApp(app, all...), o.other.grantApp(app, all...)}
 	if !write {
 		strangers = append(strangers, o.rival.program(), o.other.program())
@@ -166,7 +166,7 @@ func (row programRow) play(t *testing.T, o *programUsers, r web.Route, prefix st
 		a.problem(404, row.code)
 	}
 
-	// Whoever may.
+	// Authorized callers.
 	if write {
 		o.another = o.boss.listing(nil)
 		as(o.seeker.grantApp(app, r.Scope)).okDeveloper(201)
@@ -177,7 +177,7 @@ func (row programRow) play(t *testing.T, o *programUsers, r web.Route, prefix st
 	}
 }
 
-// checkTool plays the row as calls of its tool.
+// checkTool sends the row's request as calls of its MCP tool.
 func (row programRow) checkTool(t *testing.T, o *programUsers, r web.Route) {
 	call := func(who *client, arguments object) *response {
 		who.t, who.w, who.ip = t, o.w, o.w.guest(t).ip
@@ -228,7 +228,7 @@ func (row programRow) checkTool(t *testing.T, o *programUsers, r web.Route) {
 	}
 }
 
-// What is for programs opens nothing of the portal.
+// Credentials of the developer API are refused by the portal.
 func TestPortal_DeveloperCredentials_Refused(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		me := w.seeker(t)

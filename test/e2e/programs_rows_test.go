@@ -29,7 +29,7 @@ func (a *response) ids() (out []string) {
 var jobMembers = []string{"id", "title", "description", "company", "location", "remote", "specialty", "employment_type", "contract_type", "salary",
 	"requirements", "benefits", "questions", "status", "application_deadline", "posted_at", "updated_at", "url"}
 
-// The rows of the developer interface, one parameter after the other, under both
+// The operations of the developer API, one parameter after the other, under both
 // prefixes.
 func TestDeveloperRoutes(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
@@ -246,7 +246,7 @@ func TestDeveloperRoutes(t *testing.T) {
 	})
 }
 
-// Beyond what pages reach there is the cursor.
+// Items beyond the last numbered page are reached with the cursor.
 func TestDeveloperLists_Beyond10000_ByCursor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

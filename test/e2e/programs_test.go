@@ -15,7 +15,7 @@ import (
 	"github.com/locumhq/locum/adapters/developer"
 )
 
-// program is a program of somebody's, with a key of their application.
+// program returns a client with an API key of a new app of the account.
 func (a *account) program() *client {
 	a.t.Helper()
 	made := a.post("/api/developers/apps", object{"name": "Ward Finder"})
@@ -26,7 +26,7 @@ func (a *account) program() *client {
 	return a.programOf(made.ok(201).text("data.app.id"))
 }
 
-// programOf is a program with a new key of the application.
+// programOf returns a client with a new key of the app.
 func (a *account) programOf(app string) *client {
 	a.t.Helper()
 	c := a.w.guest(a.t)
@@ -34,7 +34,7 @@ func (a *account) programOf(app string) *client {
 	return c
 }
 
-// okDeveloper demands a success of the developer interface.
+// okDeveloper requires a success of the developer API.
 func (a *response) okDeveloper(status int) *response {
 	a.t.Helper()
 	require.Equal(a.t, status, a.status, "%s", a.raw)
@@ -42,7 +42,7 @@ func (a *response) okDeveloper(status int) *response {
 	return a
 }
 
-// problem demands an error of the developer interface.
+// problem requires an error of the developer API.
 func (a *response) problem(status int, code string) *response {
 	a.t.Helper()
 	if status == http.StatusTooManyRequests {
@@ -67,7 +67,7 @@ var (
 	limitHeader  = regexp.MustCompile(`^"minute";r=\d+;t=\d+(,"day";r=\d+;t=\d+)?$`)
 )
 
-// requireLimitHeaders demands the headers of the limits, which are on every answer.
+// requireLimitHeaders requires the rate limit headers, which every response has.
 func (a *response) requireLimitHeaders() {
 	a.t.Helper()
 	require.Regexp(a.t, policyHeader, a.header.Get("RateLimit-Policy"))
@@ -80,7 +80,7 @@ func (a *response) requireLimitHeaders() {
 	require.Empty(a.t, a.header.Get("Access-Control-Allow-Credentials"))
 }
 
-// sendWithHeaders sends a request with more headers.
+// sendWithHeaders sends a request with additional headers.
 func (c *client) sendWithHeaders(method, path string, headers map[string]string) *response {
 	c.t.Helper()
 	request, err := http.NewRequestWithContext(c.t.Context(), method, c.w.url+path, http.NoBody)

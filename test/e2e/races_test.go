@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// concurrently makes n requests at the same moment, each from an address of its own,
-// and returns how often each status came.
+// concurrently sends n requests at the same time, each from its own address, and
+// returns the number of responses by status.
 func concurrently(t *testing.T, n int, request func(i int) *response) map[int]int {
 	t.Helper()
 	answers := make([]*response, n)
@@ -35,8 +35,8 @@ func concurrently(t *testing.T, n int, request func(i int) *response) map[int]in
 	return counts
 }
 
-// retryWhenBusy asks again when there was too much to do for the machine that the test
-// runs on: passwords to hash, or connections to make.
+// retryWhenBusy repeats a request that failed because the machine is too busy:
+// with passwords to hash, or connections to open.
 func retryWhenBusy(request func() *response) *response {
 	a := request()
 	for i := 0; i < 5 && a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != ""; i++ {
@@ -281,7 +281,7 @@ func TestRaces_Users(t *testing.T) {
 	})
 }
 
-// token is the one in the newest mail to the address.
+// token returns the token in the newest mail to the address.
 func (w *testServer) token(t testing.TB, email string) string {
 	return w.tokenAbout(t, email, "Subject:")
 }

@@ -15,8 +15,8 @@ import (
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// TestREADME_MainJob_WorksAsPasted runs the README's calls as they stand,
-// in one shell, against a fresh server with the defaults and demo data.
+// TestREADME_MainJob_WorksAsPasted runs the README's commands unchanged, in one
+// shell, against a new server with the defaults and demo data.
 func TestREADME_MainJob_WorksAsPasted(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))

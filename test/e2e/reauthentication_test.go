@@ -10,16 +10,16 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// ageSignIns moves the sign-ins of the account into the past, beyond the time for which
-// they count as a confirmation of who is there.
+// ageSignIns moves the account's sign-ins into the past, so that they no longer
+// count as recent.
 func (a *account) ageSignIns() {
 	a.t.Helper()
 	signedIn := time.Now().UTC().Add(-11 * time.Minute).Format("2006-01-02T15:04:05.000000Z")
 	kit.Alter(a.t, a.w.databaseURL(), "UPDATE sessions SET created_at = '"+signedIn+"' WHERE user_id = '"+a.id+"'")
 }
 
-// needsPassword demands that the request is refused without a password and with a
-// wrong one, and succeeds with the right one.
+// needsPassword requires that the request is refused without a password and with
+// a wrong one, and succeeds with the right one.
 func (a *account) needsPassword(t *testing.T, method, path string, body object, status int) *response {
 	t.Helper()
 	with := func(more object) *response {

@@ -18,7 +18,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// receiver is somebody who is sent webhooks.
+// receiver is a server that receives webhooks.
 type receiver struct {
 	*httptest.Server
 	t      *testing.T
@@ -62,7 +62,8 @@ func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 	return r
 }
 
-// waitForHits waits for n requests and returns them in the order in which they came.
+// waitForHits waits for n requests and returns them in the order of their
+// arrival.
 func (r *receiver) waitForHits(n int) []hit {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.hits) >= n }, waitTimeout, 10*time.Millisecond, "want %d requests", n)
@@ -72,7 +73,8 @@ func (r *receiver) waitForHits(n int) []hit {
 	return append([]hit{}, r.hits...)
 }
 
-// waitForEvent returns the data of the event of the type about the subject, once it has come.
+// waitForEvent waits for the event of the type about the subject and returns its
+// delivery.
 func (r *receiver) waitForEvent(kind, member, id string) (found hit) {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
@@ -98,7 +100,7 @@ func (h hit) verify(t *testing.T, secret string) error {
 
 var everyEvent = []string{"job.created", "job.updated", "job.closed", "application.submitted", "application.status_changed"}
 
-// createWebhook makes an application with a webhook and returns the webhook's path and
+// createWebhook creates an app with a webhook and returns the webhook's path and
 // secret.
 func (a *account) createWebhook(url string, events ...string) (path, secret string) {
 	a.t.Helper()
@@ -107,14 +109,14 @@ func (a *account) createWebhook(url string, events ...string) (path, secret stri
 	return app + "/" + made.text("data.webhook.id"), made.text("data.secret")
 }
 
-// onEachSetupWithWebhooks is everywhere with webhooks to this machine allowed.
+// onEachSetupWithWebhooks is onEachSetup with webhooks to this machine allowed.
 func onEachSetupWithWebhooks(t *testing.T, test func(t *testing.T, w *testServer)) {
 	t.Helper()
 	onEachSetup(t, test, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
 }
 
-// onEachQueueWithWebhooks is everywhereHooked, and once more where a worker beside the
-// server sends the webhooks.
+// onEachQueueWithWebhooks is onEachSetupWithWebhooks, and an additional setup in
+// which a separate worker sends the webhooks.
 func onEachQueueWithWebhooks(t *testing.T, test func(t *testing.T, w *testServer)) {
 	t.Helper()
 	onEachSetupWithWebhooks(t, test)

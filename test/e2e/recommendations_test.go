@@ -11,7 +11,7 @@ const (
 	dashboardPath       = "/api/jobseekers/dashboard"
 )
 
-// postJobs makes the listings as one employer and returns their ids by title.
+// postJobs posts the listings as one employer and returns their ids by title.
 func postJobs(t *testing.T, w *testServer, jobs ...object) map[string]string {
 	t.Helper()
 	for _, p := range jobs {
@@ -30,7 +30,7 @@ func postJobs(t *testing.T, w *testServer, jobs ...object) map[string]string {
 	return ids
 }
 
-// seekerWithProfile fills a new jobseeker's profile.
+// seekerWithProfile registers a jobseeker with a profile.
 func (w *testServer) seekerWithProfile(t *testing.T, profile object) *account {
 	t.Helper()
 	seeker := w.seeker(t)
@@ -46,7 +46,8 @@ func (a *account) recommendedTitles() (titles []string) {
 	return titles
 }
 
-// What must come first for whom, of one house: the judgement of a recruiter.
+// The expected first result for each profile, all from one employer, as a
+// recruiter would rank them.
 func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		pay := func(lowest, highest int) object { return object{"min": lowest, "max": highest, "currency": "GBP"} }

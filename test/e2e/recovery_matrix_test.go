@@ -51,7 +51,7 @@ func (w *testServer) accessOf(t *testing.T) *accountAccess {
 	return a
 }
 
-// changeAddress gives the account another address.
+// changeAddress changes the account's email address.
 func (a *accountAccess) changeAddress(t *testing.T) {
 	next := newEmail()
 	a.acting.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
@@ -89,7 +89,7 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	},
 }
 
-// signInAgain signs in after the event, nil if the account is deleted.
+// signInAgain signs in after the event; it returns nil if the account is deleted.
 func (a *accountAccess) signInAgain(t *testing.T) *account {
 	t.Helper()
 	if a.password == "" {
@@ -99,7 +99,7 @@ func (a *accountAccess) signInAgain(t *testing.T) *account {
 	return (&account{client: a.w.guest(t), id: a.acting.id, email: a.email}).signIn(a.password)
 }
 
-// cell says "kept" or "revoked".
+// cell returns "kept" or "revoked".
 func cell(kept bool) string {
 	if kept {
 		return "kept"
@@ -150,7 +150,7 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 	},
 }
 
-// table reads the first table of a guide: its header and its rows.
+// table parses the first table of a guide: its header and its rows.
 func table(t *testing.T, guide string) (header []string, rows [][]string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(guides, guide+".md"))

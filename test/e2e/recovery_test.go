@@ -11,8 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// programs are the ways in which programs act for an account: an API key, an OAuth
-// grant and a webhook.
+// programs are the means by which programs act for an account: an API key, an
+// OAuth grant and a webhook.
 type programs struct {
 	owner   *account
 	key     *client
@@ -33,7 +33,7 @@ func (a *account) programs() *programs {
 	return p
 }
 
-// requireActive demands that they all work, as seen with a session of the owner.
+// requireActive requires that all of them work, as a session of the owner shows.
 func (p *programs) requireActive(t testing.TB, session *client) {
 	t.Helper()
 	p.key.get("/v1/applications").okDeveloper(200)
@@ -42,7 +42,7 @@ func (p *programs) requireActive(t testing.TB, session *client) {
 	require.Len(t, session.get("/api/auth/consents").ok(200).list("data.consents"), 1)
 }
 
-// requireRevoked demands that none of them works.
+// requireRevoked requires that none of them works.
 func (p *programs) requireRevoked(t testing.TB, session *client) {
 	t.Helper()
 	p.key.get("/v1/applications").problem(401, "unauthorized")
@@ -51,7 +51,7 @@ func (p *programs) requireRevoked(t testing.TB, session *client) {
 	require.Empty(t, session.get("/api/auth/consents").ok(200).list("data.consents"))
 }
 
-// requireListed demands that the mail names all of them.
+// requireListed requires that the mail names all of them.
 func (p *programs) requireListed(t testing.TB, letter string) {
 	t.Helper()
 	letter = strings.ReplaceAll(letter, "=\r\n", "")
@@ -156,7 +156,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("POST /api/auth/undo-email-change restores address and password once", func(t *testing.T) {
 			victim, thief := w.seeker(t), newEmail()
-			// A stolen sign-in is used to take the account over.
+			// An attacker with a stolen session takes over the account.
 			victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": thief}}).ok(200)
 			w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, thief, "confirm your new")}).ok(200)
 			p := (&account{client: victim.client, id: victim.id, email: thief}).programs()
@@ -187,7 +187,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 	})
 }
 
-// undoToken is the token of the link that was sent to the old address.
+// undoToken returns the token of the link that was sent to the old address.
 func (w *testServer) undoToken(t testing.TB, old string) string {
 	t.Helper()
 	text := strings.ReplaceAll(strings.ReplaceAll(w.waitForMail(t, old, "Subject: Your e-mail address was changed"), "=\r\n", ""), "=3D", "=")

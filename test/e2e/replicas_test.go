@@ -35,7 +35,7 @@ func (w *testServer) adapter(t *testing.T, name string) string {
 	return a.text("adapters." + name)
 }
 
-// page returns the page of a listing, which is not cached.
+// page requests the page of a listing, which is not cached.
 func (w *testServer) page(t *testing.T, listing string) *response {
 	t.Helper()
 	return w.guest(t).try("GET", "/jobs/"+listing, nil)
@@ -54,7 +54,7 @@ func newReplicated(t *testing.T) replicated {
 	return replicated{start(t, t.TempDir(), "LOCUM_DATABASE_URL="+primary.URL, "LOCUM_DATABASE_REPLICA_URLS="+replica.URL), primary, replica}
 }
 
-// waitForReplica waits until the replica answers.
+// waitForReplica waits until the replica serves the listing.
 func (r replicated) waitForReplica(t *testing.T, listing string) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -18,8 +18,8 @@ import (
 
 var operationName = regexp.MustCompile(`((?:[A-Z]+ and )*[A-Z]{3,6}) (/\S+)`)
 
-// testsByOperation are the names of subtests in this package that begin with a method, by
-// the row of the table of routes that they begin with.
+// testsByOperation returns the names of subtests in this package that begin with
+// a method, by the operation in the name.
 func testsByOperation(t *testing.T) map[string][]string {
 	t.Helper()
 	files, err := filepath.Glob("*_test.go")
@@ -59,8 +59,8 @@ func testsByOperation(t *testing.T) map[string][]string {
 	return out
 }
 
-// ROWS.md lists every operation with the tests that are named after it; with
-// LOCUM_TEST_WRITE=1 this test writes it.
+// TestEveryOperation_HasATest compares ROWS.md, the list of all operations with
+// their tests; with LOCUM_TEST_WRITE=1 it writes the file.
 func TestEveryOperation_HasATest(t *testing.T) {
 	t.Parallel()
 	tests := testsByOperation(t)

@@ -43,7 +43,7 @@ func TestSearch_NetworkOverBudget_RateLimited(t *testing.T) {
 	}, "LOCUM_LIMITS_SEARCH_CPU=0.001")
 }
 
-// until repeats the request until it gets the status.
+// until repeats the request until the response has the status.
 func (c *client) until(status int, method, path string, body any) *response {
 	c.t.Helper()
 	for range 1000 {

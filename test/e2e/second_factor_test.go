@@ -11,7 +11,7 @@ import (
 )
 
 // authenticator is an authenticator app. Each code works once: next is the offset
-// of the one to show next.
+// in time steps of the next code.
 type authenticator struct {
 	t        testing.TB
 	secret   string
@@ -27,7 +27,7 @@ func (a *authenticator) code() string {
 	return code
 }
 
-// enroll enables a second factor. The code of the next time step works still.
+// enroll enables a second factor. The code of the next time step remains valid.
 func (a *account) enroll() *authenticator {
 	a.t.Helper()
 	app := &authenticator{t: a.t, secret: a.fromNewAddress().post("/api/auth/second-factor", object{"currentPassword": password}).ok(200).text("data.secret")}
@@ -38,7 +38,8 @@ func (a *account) enroll() *authenticator {
 	return app
 }
 
-// asksForCode demands that a sign-in needs a code or has a wrong one.
+// asksForCode requires that a sign-in was refused because the code is missing or
+// wrong.
 func (a *response) asksForCode(message, code string) {
 	a.t.Helper()
 	a.fails(401, message)

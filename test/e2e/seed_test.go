@@ -14,7 +14,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// demoAccount is a line of data/demo.txt.
+// demoAccount matches a line of data/demo.txt.
 var demoAccount = regexp.MustCompile(`(?m)^([a-z]+@locum\.example) +(\S+) `)
 
 func TestSeed(t *testing.T) {

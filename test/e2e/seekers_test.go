@@ -11,7 +11,7 @@ import (
 // note is a notification as its user sees it.
 type note struct{ id, kind, message string }
 
-// waitForNotifications waits until the person has n notifications.
+// waitForNotifications waits until the user has n notifications.
 func (a *account) waitForNotifications(n int) (out []note) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {
@@ -27,7 +27,8 @@ func (a *account) waitForNotifications(n int) (out []note) {
 	return out
 }
 
-// waitForNotification waits for a notification that holds the words and returns its id.
+// waitForNotification waits for a notification that contains the words and
+// returns its id.
 func (a *account) waitForNotification(words string) (id string) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {

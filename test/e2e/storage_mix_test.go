@@ -18,7 +18,8 @@ func TestDatabases_MainJob(t *testing.T) {
 		"sqlite":   func(*testing.T, string) []string { return nil },
 		"postgres": func(t *testing.T, _ string) []string { return []string{"LOCUM_DATABASE_URL=" + kit.PostgresURL(t)} },
 		"mariadb":  func(t *testing.T, _ string) []string { return []string{"LOCUM_DATABASE_URL=" + kit.MariaDBURL(t)} },
-		// Modules in databases of their own: what crosses modules crosses databases.
+		// Each module has its own database, so that use cases across modules
+		// span databases.
 		"mix": func(t *testing.T, dir string) []string {
 			return []string{"LOCUM_DATABASE_URL=" + kit.PostgresURL(t),
 				"LOCUM_DATABASE_IDENTITY_URL=sqlite:" + filepath.Join(dir, "identity.db"), "LOCUM_DATABASE_HIRING_URL=" + kit.PostgresURL(t),

@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// metrics are what /metrics says.
+// metrics returns the response of /metrics.
 func (w *testServer) metrics(t *testing.T) string {
 	t.Helper()
 	response, err := http.Get(w.url + "/metrics")

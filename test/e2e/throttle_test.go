@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// useUpNetwork makes as many failed sign-ins as one network may.
+// useUpNetwork exhausts the limit of failed sign-ins of the client's network.
 func (c *client) useUpNetwork() {
 	var calls sync.WaitGroup
 	for range 10 {

@@ -28,8 +28,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// releasedVersion is the schema of the last release before the schema was divided by
-// module.
+// releasedVersion is the schema version of the last release before the schema was
+// divided by module.
 const releasedVersion = 38
 
 // releasedSchema creates the tables of that release.
@@ -117,7 +117,7 @@ var releasedRows = []string{
 	"jobs (id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at) SELECT ID(28, 1), 'whd:1', 'integrations.deliver', 'webhooks', '{\"endpoint\":\"' || UUID(22, 1) || '\",\"at\":\"2026-11-20T10:00:00Z\"}', '', 'waiting', 0, 0, NOW, NOW, '', NOW FROM n WHERE i = 1",
 }
 
-// released is a database as the release has left it.
+// released is a database as created by the release.
 type released struct {
 	url, secret, token string
 }
@@ -127,7 +127,7 @@ var (
 	timePattern = regexp.MustCompile(`\bTIME\(([^)]+)\)`)
 )
 
-// statement returns an insertion of releasedRows in SQL.
+// statement returns an INSERT of releasedRows in the dialect's SQL.
 func statement(d gormdb.Dialect, rows string) string {
 	uuid, timestamp := "CAST(%s AS UUID)", "CAST(%s AS TIMESTAMPTZ)"
 	if d.Name() == "sqlite" {
@@ -151,7 +151,7 @@ func idOf(kind, n int) string {
 	return fmt.Sprintf("0190%04d-0000-7000-8000-%012d", kind, 100_000_000_000+n)
 }
 
-// release creates a database of the release, for a server in dir.
+// release creates a database of the release for a server in dir.
 func release(t *testing.T, dir, address, receiver string) released {
 	t.Helper()
 	var d gormdb.Dialect = gormdb.Postgres{}
@@ -186,12 +186,13 @@ func release(t *testing.T, dir, address, receiver string) released {
 	return r
 }
 
-// addedColumns are the columns that are newer than the schema of the modules' first
-// version.
+// addedColumns are columns that were added after the first version of the
+// modules' schemas.
 var addedColumns = []string{"charges.action_at"}
 
-// fingerprints returns the number of rows of each table and a hash of them, which does
-// not depend on the order of rows and columns, and not on added columns.
+// fingerprints returns the number of rows of each table and a hash of them, which
+// does not depend on the order of rows and columns and does not cover added
+// columns.
 func fingerprints(t *testing.T, url string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -234,7 +235,7 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 	}
 }
 
-// user signs in the nth user.
+// user signs in as the nth user.
 func (w *testServer) user(t *testing.T, n int) *account {
 	t.Helper()
 	a := &account{client: w.guest(t), email: fmt.Sprintf("u%d@example.org", n)}

@@ -38,7 +38,7 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 		took = append(took, time.Since(committed))
 	}
 
-	// A transaction posts a listing before the others and commits it after them.
+	// A transaction posts a listing before the others and commits after them.
 	s := stores.Open(t, one.databaseURL(), clock.System{})
 	defer func() { require.NoError(t, s.Identity.Close()) }()
 	posted, commit, committed := make(chan struct{}), make(chan struct{}), make(chan error)

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A random walk through all that people do: at every resting place, whatever
-// counts or lists something says the same as what was done, which a model of a
-// few maps remembers.
+// TestRandomWalk_AllNumbersAgree does random operations of all kinds of users and
+// compares, at intervals, every count and every list with a simple model of what
+// was done.
 func TestRandomWalk_AllNumbersAgree(t *testing.T) {
 	const steps, rest = 1_000, 100
 	seed := seed()
@@ -37,7 +37,7 @@ func TestRandomWalk_AllNumbersAgree(t *testing.T) {
 	})
 }
 
-// walk is what has been done.
+// walk is the model of what was done.
 type walk struct {
 	*rand.Rand
 	t                  *testing.T
@@ -79,7 +79,7 @@ var (
 	listingStatuses     = []string{"active", "inactive", "closed", "draft", "archived"}
 )
 
-// step does one thing that somebody may do.
+// step does one random operation.
 func (w *walk) step() {
 	l, some := choose(w, w.listings)
 	a, applied := choose(w, w.applications)
@@ -124,8 +124,8 @@ func (w *walk) step() {
 	}
 }
 
-// setStatus sets the status that both sides see; the applicant's own note yields to
-// a change of it.
+// setStatus sets the status that both sides see; it replaces the applicant's own
+// note.
 func (a *walkApplication) setStatus(status string) {
 	if a.status != status {
 		a.status, a.tracker = status, ""
@@ -229,7 +229,7 @@ func (w *walk) bookmark(seeker *account, l *walkListing) {
 	}
 }
 
-// requireConsistent asks everything that counts or lists.
+// requireConsistent compares every count and list with the model.
 func (w *walk) requireConsistent() {
 	for _, e := range w.employers {
 		w.employerAgrees(e)
@@ -250,7 +250,7 @@ func tally[T any](of []T, name func(T) string, mine func(T) bool) (n map[string]
 	return n, total
 }
 
-// listAll follows a list to its end and returns a member of each item.
+// listAll reads all pages of a list and returns a member of each item.
 func listAll(c *client, path, list, member string) (out []string) {
 	c.t.Helper()
 	for cursor := ""; ; {

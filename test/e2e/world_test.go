@@ -1,7 +1,6 @@
-// Package e2e drives the built program over HTTP, as its users do, on every
-// setup that it supports: the same tests on the embedded default and on
-// Postgres with a Redis limiter. Every exchange is held against the server's
-// own OpenAPI document.
+// Package e2e tests the built program over HTTP on every supported setup: the
+// same tests on the embedded defaults and on Postgres with a Redis limiter. Every
+// exchange is validated against the server's OpenAPI document.
 package e2e
 
 import (
@@ -29,11 +28,12 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// waitTimeout is when what comes by itself has come, which mostly takes a second and on a
-// busy machine more. What is promised within a time is held to that time instead.
+// waitTimeout bounds waiting for asynchronous results, which mostly takes a
+// second but longer on a busy machine. Promised times are tested with their own
+// bounds.
 const waitTimeout = 90 * time.Second
 
-// setups are the ways to run the product that every test runs on.
+// setups are the configurations that every test runs on.
 var setups = []struct {
 	name string
 	env  func(t testing.TB, dir string) []string
@@ -46,7 +46,7 @@ var setups = []struct {
 	}},
 }
 
-// onEachSetup runs the test on a server of its own for each setup, with more
+// onEachSetup runs the test on a separate server for each setup, with additional
 // settings if there are any.
 func onEachSetup(t *testing.T, test func(t *testing.T, w *testServer), more ...string) {
 	t.Helper()
@@ -95,7 +95,7 @@ type testServer struct {
 
 var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 
-// start migrates and serves with the environment given, in dir.
+// start migrates the database and starts a server with the environment in dir.
 func start(t testing.TB, dir string, env ...string) *testServer {
 	t.Helper()
 	w := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
@@ -105,12 +105,13 @@ func start(t testing.TB, dir string, env ...string) *testServer {
 	return w
 }
 
-// serverEnv is the environment of servers under test.
+// serverEnv returns the environment of servers under test.
 func serverEnv(dir string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir,
 		"LOCUM_HTTP_ADDR=127.0.0.1:0",
-		// Tests choose their client address, so that limits do not mix them up.
+		// Clients set their own addresses, so that tests do not share rate
+		// limits.
 		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
 		"LOCUM_HTTP_DRAIN=10ms",
 		// A machine that runs many tests is slow.
@@ -120,7 +121,7 @@ func serverEnv(dir string) []string {
 
 var secrets = regexp.MustCompile(`loc_rt_|whsec_|eyJ[A-Za-z0-9_-]{10}|` + password + `|argon2id|Authorization`)
 
-// run runs a command of the program to its end.
+// run runs a command of the program and returns its output.
 func (w *testServer) run(t testing.TB, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(kit.Program(t), args...)
@@ -161,14 +162,14 @@ func (w *testServer) serve(t testing.TB) {
 	t.Cleanup(func() { w.stop(t) })
 }
 
-// ready waits until the server is ready: it listens while it builds the search index
-// of the listings that are there already.
+// ready waits until the server is ready: it listens before it has built the
+// search index of existing listings.
 func (w *testServer) ready(t testing.TB) {
 	t.Helper()
 	require.Eventually(t, func() bool { return w.guest(t).try("GET", "/readyz", nil).status == http.StatusOK }, time.Minute, 50*time.Millisecond, "%s", w.log)
 }
 
-// stop asks the server to end and waits for it.
+// stop terminates the server gracefully.
 func (w *testServer) stop(t testing.TB) {
 	t.Helper()
 	w.once.Do(func() {
@@ -180,13 +181,12 @@ func (w *testServer) stop(t testing.TB) {
 			_ = w.cmd.Process.Kill()
 			require.Fail(t, "the server did not stop", "%s", w.log)
 		}
-		// Whatever happened on it, a server's log holds no secret.
+		// The log never contains a secret.
 		require.NotRegexp(t, secrets, w.log.String())
 	})
 }
 
-// document is the server's own description of the interface, for holding
-// exchanges against it.
+// document returns a validator for the server's OpenAPI document of the API.
 func (w *testServer) document(t testing.TB, surface string) validator.Validator {
 	t.Helper()
 	w.docMu.Lock()
@@ -205,8 +205,8 @@ func (w *testServer) document(t testing.TB, surface string) validator.Validator 
 	return w.docs[surface]
 }
 
-// validators are those of all servers, which take a hundred megabytes each and
-// mostly describe the same.
+// validators caches the validators of all servers by document: each takes a
+// hundred megabytes, and most documents are equal.
 var validators = struct {
 	sync.Mutex
 	of map[string]validator.Validator
@@ -228,8 +228,8 @@ func newValidator(t testing.TB, document string) validator.Validator {
 	return v
 }
 
-// documentFor is the document that the request is to be held against, and the
-// request as it knows it: the developer interface is described once.
+// documentFor returns the validator for the request, and the request with the
+// path in the document: the developer API is documented under one prefix.
 func (w *testServer) documentFor(t testing.TB, request *http.Request, sent []byte) (validator.Validator, *http.Request) {
 	t.Helper()
 	again := request.Clone(context.Background())
@@ -243,7 +243,7 @@ func (w *testServer) documentFor(t testing.TB, request *http.Request, sent []byt
 	return w.document(t, "portal"), again
 }
 
-// databaseURL is the URL of what the server keeps its things in.
+// databaseURL returns the URL of the server's database.
 func (w *testServer) databaseURL() (url string) {
 	for _, e := range w.env {
 		if v, is := strings.CutPrefix(e, "LOCUM_DATABASE_URL="); is {
