@@ -46,7 +46,7 @@ func TestJobseekerSavedSearches(t *testing.T) {
 				seeker.post("/api/jobseekers/search", body).invalid(field)
 			}
 		})
-		t.Run("POST /api/jobseekers/search wants an intent", func(t *testing.T) {
+		t.Run("POST /api/jobseekers/search requires an intent", func(t *testing.T) {
 			seeker.post("/api/jobseekers/search", object{"query": "nurse"}).fails(400, "Intent is required")
 			seeker.post("/api/jobseekers/search", object{"intent": "dance"}).invalid("intent")
 			w.employer(t).post("/api/jobseekers/search", object{"intent": "save-search", "query": "x"}).fails(403, "Forbidden")
@@ -69,7 +69,7 @@ func TestJobseekerSavedSearches(t *testing.T) {
 			seeker.post("/api/jobseekers/search", object{"intent": "delete-search"}).invalid("searchId")
 			require.Equal(t, "Deleted the search radiographer", seeker.get("/api/jobseekers/activity").ok(200).text("data.activities.0.description"))
 		})
-		t.Run("POST /api/jobseekers/search keeps at most 50", func(t *testing.T) {
+		t.Run("POST /api/jobseekers/search limit of 50", func(t *testing.T) {
 			s := w.seeker(t)
 			for i := range 50 {
 				s.saveSearch(object{"query": fmt.Sprint("nurse ", i)})
@@ -139,7 +139,7 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 				require.Equal(t, 400, response.StatusCode, bad)
 			}
 		})
-		t.Run("a later listing is told of, and mailed to nobody who ended that", func(t *testing.T) {
+		t.Run("notification and opt-out of mail", func(t *testing.T) {
 			employer.listing(object{"title": "Junior Perfusionist", "location": "Leeds"})
 			require.Contains(t, seeker.waitForNotifications(2)[0].message, "Junior Perfusionist")
 			require.Eventually(t, func() bool { return len(other.waitForNotifications(2)) == 2 }, waitTimeout, 50*time.Millisecond)

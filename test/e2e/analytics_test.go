@@ -141,7 +141,7 @@ func TestEmployerAnalytics(t *testing.T) {
 			require.Empty(t, rows)
 			w.guest(t).get("/api/employers/applications/export").fails(401, "Unauthorized")
 		})
-		t.Run("a long table comes whole", func(t *testing.T) {
+		t.Run("large CSV response is complete", func(t *testing.T) {
 			for batch := range 11 {
 				var jobs []object
 				for i := range 100 {

@@ -34,7 +34,7 @@ func TestJobseekerApplications(t *testing.T) {
 			employer.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).fails(403, "Forbidden")
 			w.guest(t).post("/api/jobseekers/applications", object{"listingId": listing}).fails(401, "Unauthorized")
 		})
-		t.Run("POST /api/jobseekers/applications wants required questions answered", func(t *testing.T) {
+		t.Run("POST /api/jobseekers/applications requires answers", func(t *testing.T) {
 			listing := employer.listing(object{"questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}, {"id": "car", "text": "Do you drive?", "required": false}}})
 			s := seeker.fromNewAddress()
 			s.post("/api/jobseekers/applications", object{"listingId": listing}).invalid("answers")
@@ -73,7 +73,7 @@ func TestJobseekerApplications(t *testing.T) {
 			s.get("/api/jobseekers/applications?cursor=x").invalid("cursor")
 			employer.get("/api/jobseekers/applications").fails(403, "Forbidden")
 		})
-		t.Run("PUT /api/jobseekers/applications/:id is the applicant's own note", func(t *testing.T) {
+		t.Run("PUT /api/jobseekers/applications/:id sets the applicant's note", func(t *testing.T) {
 			id := seeker.application(employer.listing(nil), nil)
 			path := "/api/jobseekers/applications/" + id
 			a := seeker.put(path, object{"status": "in-progress", "statusColor": "bg-amber-100 text-amber-800"}).ok(200)
@@ -87,7 +87,7 @@ func TestJobseekerApplications(t *testing.T) {
 			require.Equal(t, "interview", seeker.get(path).ok(200).text("data.application.status"))
 			w.seeker(t).put(path, object{"status": "completed"}).fails(404, "Application not found")
 		})
-		t.Run("DELETE /api/jobseekers/applications/:id withdraws for good", func(t *testing.T) {
+		t.Run("DELETE /api/jobseekers/applications/:id is final", func(t *testing.T) {
 			listing := employer.listing(nil)
 			id := seeker.application(listing, nil)
 			path := "/api/jobseekers/applications/" + id

@@ -91,7 +91,7 @@ func TestAuditLog(t *testing.T) {
 			w.seeker(t).get("/api/employers/audit").fails(403, "Forbidden")
 			w.guest(t).get("/api/employers/audit").fails(401, "Unauthorized")
 		})
-		t.Run("a deleted account leaves its id", func(t *testing.T) {
+		t.Run("deleted account", func(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
 			member := w.addMember(t, boss, nil)

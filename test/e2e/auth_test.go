@@ -8,7 +8,7 @@ import (
 
 func TestAuthenticationAndUser(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
-		t.Run("POST /api/auth/register makes either kind of account once", func(t *testing.T) {
+		t.Run("POST /api/auth/register", func(t *testing.T) {
 			g, email := w.guest(t), newEmail()
 			body := object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}
 			a := g.post("/api/auth/register", body).ok(201)

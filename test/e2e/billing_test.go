@@ -85,7 +85,7 @@ func TestBilling(t *testing.T) {
 			free["paymentMethodId"] = "pm_card_declined"
 			seeker.post(billingPath, free).fails(400, "The payment was declined; please try another payment method")
 		})
-		t.Run("POST /api/jobseekers/billing refuses what it cannot do", func(t *testing.T) {
+		t.Run("POST /api/jobseekers/billing refuses invalid intents", func(t *testing.T) {
 			seeker := w.seeker(t)
 			send := func(body any) *response { return seeker.fromNewAddress().post(billingPath, body) }
 			send(object{}).fails(400, "Intent is required")
@@ -108,7 +108,7 @@ func TestBilling(t *testing.T) {
 			w.guest(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(401, "Unauthorized")
 			w.employer(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(403, "Forbidden")
 		})
-		t.Run("POST /api/jobseekers/billing refuses numbers of cards and does not write them down", func(t *testing.T) {
+		t.Run("POST /api/jobseekers/billing refuses card numbers and does not log them", func(t *testing.T) {
 			seeker := w.seeker(t)
 			for _, number := range []string{"5555555555554444", "5555 5555 5555 4444", "5555-5555-5555-4444"} {
 				for _, body := range []object{
@@ -128,7 +128,7 @@ func TestBilling(t *testing.T) {
 			}
 			require.NotEmpty(t, seeker.post(billingPath, object{"intent": "cancel-subscription"}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
 		})
-		t.Run("POST /api/jobseekers/billing twenty times at once is one charge", func(t *testing.T) {
+		t.Run("POST /api/jobseekers/billing concurrent requests are one charge", func(t *testing.T) {
 			seeker := w.seeker(t)
 			var all sync.WaitGroup
 			for range 20 {
@@ -173,10 +173,10 @@ func TestBilling(t *testing.T) {
 			w.employer(t).post(path, nil).fails(403, "Forbidden")
 			w.guest(t).post(path, nil).fails(401, "Unauthorized")
 		})
-		t.Run("POST /api/payments/webhooks without a provider that sends any", func(t *testing.T) {
+		t.Run("POST /api/payments/webhooks without a provider with webhooks", func(t *testing.T) {
 			w.guest(t).post("/api/payments/webhooks", object{"type": "payment_intent.succeeded"}).fails(404, "The payment provider of this server sends no webhooks")
 		})
-		t.Run("what is one person's is no other's", func(t *testing.T) {
+		t.Run("resources of other users", func(t *testing.T) {
 			one, other := w.seeker(t), w.seeker(t)
 			one.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_secret"}).ok(200)
 			a := other.get(billingPath).ok(200)

@@ -64,7 +64,7 @@ func TestConsents(t *testing.T) {
 			w.guest(t).delete("/api/auth/consents/"+p.ClientID).fails(401, "Unauthorized")
 			require.Empty(t, me.get("/api/auth/consents").ok(200).list("data.consents"))
 		})
-		t.Run("the page of consents shows them and takes them back", func(t *testing.T) {
+		t.Run("consents page lists and revokes", func(t *testing.T) {
 			t.Parallel()
 			me, p := w.seeker(t), w.thirdParty(t, object{"name": "<b>Beds</b>"})
 			token := p.grantFrom(t, me)
@@ -85,7 +85,7 @@ func TestConsents(t *testing.T) {
 			require.Contains(t, b.open("GET", "/developers/consents", nil).text, "No application may do anything")
 			require.Equal(t, "/developers/sign-in?next=%2Fdevelopers%2Fconsents", w.browser(t).open("GET", "/developers/consents", nil).header.Get("Location"))
 		})
-		t.Run("tokens end with the account that gave them and with their application", func(t *testing.T) {
+		t.Run("deleted account or app revokes tokens", func(t *testing.T) {
 			t.Parallel()
 			me, p := w.seeker(t), w.thirdParty(t, nil)
 			token, b := p.grantFrom(t, me), w.signedIn(t, me)
@@ -115,7 +115,7 @@ func TestBrowserSessions(t *testing.T) {
 			}
 			return ""
 		}
-		t.Run("a sign-in sets a cookie that scripts cannot read and that opens pages alone", func(t *testing.T) {
+		t.Run("session cookie is HttpOnly and for pages only", func(t *testing.T) {
 			t.Parallel()
 			me, b := w.seeker(t), w.browser(t)
 			set := b.signIn(me).header.Get("Set-Cookie")
@@ -135,7 +135,7 @@ func TestBrowserSessions(t *testing.T) {
 			theirs.HTTP.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: me.refresh}})
 			require.False(t, here(theirs), "nor does the portal's token open pages")
 		})
-		t.Run("nobody is signed in from another site", func(t *testing.T) {
+		t.Run("sign-in from another site", func(t *testing.T) {
 			t.Parallel()
 			me, b := w.seeker(t), w.browser(t)
 			for _, from := range []struct{ site, origin string }{{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"}, {"", "null"}} {
@@ -146,7 +146,7 @@ func TestBrowserSessions(t *testing.T) {
 			}
 			require.False(t, here(b))
 		})
-		t.Run("a second sign-in changes the cookie and ends the first session", func(t *testing.T) {
+		t.Run("second sign-in rotates the session", func(t *testing.T) {
 			t.Parallel()
 			me, b, old := w.seeker(t), w.browser(t), w.browser(t)
 			b.signIn(me)
@@ -159,7 +159,7 @@ func TestBrowserSessions(t *testing.T) {
 			require.False(t, here(old))
 			require.True(t, here(b))
 		})
-		t.Run("a session ends with a sign-out and with a new password", func(t *testing.T) {
+		t.Run("sign-out and new password end the session", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			b, copied, other := w.signedIn(t, me), w.browser(t), w.signedIn(t, me)
@@ -179,7 +179,7 @@ func TestBrowserSessions(t *testing.T) {
 			me.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": "An0ther-horse"}).ok(200)
 			require.False(t, here(other))
 		})
-		t.Run("a wrong password is told as one, and tries are counted as those of a login", func(t *testing.T) {
+		t.Run("wrong passwords are counted with those of logins", func(t *testing.T) {
 			t.Parallel()
 			me, b := w.seeker(t), w.browser(t)
 			try := func(pass string) pageView {

@@ -31,7 +31,7 @@ func (b *browser) requirePostRefused(path string, values url.Values) {
 
 func TestDashboard_Applications_WithoutScript(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
-		t.Run("what a developer does from the first application to the first call, and to its end", func(t *testing.T) {
+		t.Run("life cycle of an app", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			b := w.signedIn(t, me)
@@ -85,7 +85,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			require.Equal(t, 303, b.open("POST", path+"/delete", url.Values{}).status)
 			require.Equal(t, 404, b.open("GET", path, nil).status)
 		})
-		t.Run("a form that is sent twice is done once, and what is shown once is not shown again", func(t *testing.T) {
+		t.Run("repeated form is executed once", func(t *testing.T) {
 			t.Parallel()
 			b := w.signedIn(t, w.seeker(t))
 			name := func(page pageView) string {
@@ -129,7 +129,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			other := w.signedIn(t, w.seeker(t))
 			require.Equal(t, 200, other.open("POST", "/developers/apps", form).status, "others have forms of their own")
 		})
-		t.Run("somebody else's application is not there, and nobody acts from another site or without signing in", func(t *testing.T) {
+		t.Run("other user's app, other site, signed out", func(t *testing.T) {
 			t.Parallel()
 			mine := w.signedIn(t, w.seeker(t))
 			path := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine"}}).text)

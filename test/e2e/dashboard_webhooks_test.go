@@ -48,7 +48,7 @@ func (s pageView) visibleText() string { return html.UnescapeString(s.text) }
 
 func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, w *testServer) {
-		t.Run("a webhook from its first test event to its end", func(t *testing.T) {
+		t.Run("life cycle of a webhook", func(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, nil)
 			b := w.signedIn(t, w.seeker(t))
@@ -122,7 +122,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Equal(t, 303, b.open("POST", path+"/delete", url.Values{}).status, "it has ended, which is what was wanted")
 			r.waitForHits(4)
 		})
-		t.Run("what failed is told in words, filtered and replayed", func(t *testing.T) {
+		t.Run("failed deliveries", func(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, func(n int) int {
 				if n == 1 {
@@ -152,7 +152,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Contains(t, b.follow(b.open("POST", path+"/replay", url.Values{"since": {since}})).text, "What failed since then is sent once more")
 			r.waitForHits(2)
 		})
-		t.Run("the log has pages", func(t *testing.T) {
+		t.Run("pages of the log", func(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, nil)
 			me := w.seeker(t)
@@ -171,7 +171,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Len(t, replayLink.FindAllString(page.text, -1), 1)
 			require.Contains(t, page.text, ">Newest</a>")
 		})
-		t.Run("what cannot be done is said at its form, with what was typed", func(t *testing.T) {
+		t.Run("errors are shown in the form", func(t *testing.T) {
 			t.Parallel()
 			b := w.signedIn(t, w.seeker(t))
 			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
@@ -202,7 +202,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Equal(t, 409, refused.status)
 			require.Contains(t, refused.text, "at most 20 webhooks")
 		})
-		t.Run("an account tests and replays six hundred times a minute", func(t *testing.T) {
+		t.Run("limit of test events and replays", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			path, _ := me.createWebhook("https://receiver.invalid/", "job.created")
@@ -217,7 +217,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Equal(t, 429, page.status)
 			require.Contains(t, page.text, "This was done too often; please try again in ")
 		})
-		t.Run("somebody else's webhook is not there, and nobody acts from another site or without signing in", func(t *testing.T) {
+		t.Run("other user's webhook, other site, signed out", func(t *testing.T) {
 			t.Parallel()
 			mine := w.signedIn(t, w.seeker(t))
 			app := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine"}}).text)

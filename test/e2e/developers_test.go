@@ -152,7 +152,7 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, 300.0, me.get(path+"/usage").ok(200).number("data.minute.limit"))
 			w.seeker(t).post(path+"/plan", object{"plan": "free"}).fails(404, "Application not found")
 		})
-		t.Run("an operator puts an application on a plan while the service runs", func(t *testing.T) {
+		t.Run("operator changes the plan of an app", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			id := app(me, nil)

@@ -10,7 +10,7 @@ import (
 
 func TestDocumentation(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
-		t.Run("it can be tried with OAuth, and loads and runs nothing but what this server has", func(t *testing.T) {
+		t.Run("OAuth and content security policy of the page", func(t *testing.T) {
 			t.Parallel()
 			guest := w.guest(t)
 			for path, holds := range map[string]string{
@@ -58,7 +58,7 @@ func TestDocumentation(t *testing.T) {
 			}
 			require.Contains(t, scheme.Description, "/docs/developer/oauth2-redirect.html")
 		})
-		t.Run("it, the guides and the dashboard are one click from each other", func(t *testing.T) {
+		t.Run("links between reference, guides and dashboard", func(t *testing.T) {
 			t.Parallel()
 			guest, b := w.browser(t), w.signedIn(t, w.seeker(t))
 			for _, page := range []pageView{guest.open("GET", "/docs/developer", nil), guest.open("GET", "/docs", nil), guest.open("GET", "/docs/guides/errors", nil), guest.follow(guest.open("GET", "/developers", nil)), b.open("GET", "/developers", nil)} {

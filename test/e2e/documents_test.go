@@ -147,7 +147,7 @@ func TestDocuments(t *testing.T) {
 			seeker.put(path+"/"+nowhere, object{"title": "x"}).fails(404, "Document not found")
 			other.put(path+"/"+cv, object{"title": "x"}).fails(404, "Document not found")
 		})
-		t.Run("a document has up to 7 MiB", func(t *testing.T) {
+		t.Run("maximum size of a document", func(t *testing.T) {
 			seven := base64.StdEncoding.EncodeToString([]byte(somePDF + strings.Repeat("x", 7<<20)))
 			id := seeker.document(object{"content": seven})
 			require.Equal(t, seven, seeker.get(path+"/"+id).ok(200).text("data.document.content"))

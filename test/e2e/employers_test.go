@@ -126,7 +126,7 @@ func TestEmployerAccount(t *testing.T) {
 			w.guest(t).get("/api/employers/organization").fails(401, "Unauthorized")
 			w.guest(t).put("/api/employers/organization", object{"name": "X"}).fails(401, "Unauthorized")
 		})
-		t.Run("PUT /api/employers/organization renames what it has posted", func(t *testing.T) {
+		t.Run("PUT /api/employers/organization renames its listings", func(t *testing.T) {
 			t.Parallel()
 			boss := w.employer(t)
 			public, paused := boss.listing(object{"title": "Night Nurse"}), boss.listing(nil)

@@ -17,7 +17,7 @@ func TestIdempotencyKey(t *testing.T) {
 		}
 		body := object{"title": "Staff Nurse", "description": "Nights."}
 
-		t.Run("the same key and body give the first answer again and do it once", func(t *testing.T) {
+		t.Run("same key and body", func(t *testing.T) {
 			first := keyed(employer, "k1").post("/api/employers/jobs", body).ok(201)
 			require.Empty(t, first.header.Get("Idempotency-Replayed"))
 			for _, form := range []string{"k1", `"k1"`} {
@@ -27,21 +27,21 @@ func TestIdempotencyKey(t *testing.T) {
 			}
 			require.Len(t, employer.get("/api/employers/jobs").ok(200).list("data.listings"), 1)
 		})
-		t.Run("another body is a mistake", func(t *testing.T) {
+		t.Run("other body", func(t *testing.T) {
 			keyed(employer, "k1").post("/api/employers/jobs", object{"title": "Other", "description": "D"}).fails(422, "This Idempotency-Key was used for another request")
 		})
-		t.Run("a refusal is kept, and somebody else's key is another", func(t *testing.T) {
+		t.Run("stored error, and keys of other users", func(t *testing.T) {
 			keyed(employer, "k2").post("/api/employers/jobs", object{"title": "T"}).invalid("description")
 			again := keyed(employer, "k2").post("/api/employers/jobs", object{"title": "T"}).invalid("description")
 			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 			keyed(w.employer(t), "k1").post("/api/employers/jobs", object{"title": "Other", "description": "D"}).ok(201)
 		})
-		t.Run("a refused caller's answer is not kept", func(t *testing.T) {
+		t.Run("unauthorized response is not stored", func(t *testing.T) {
 			seeker := w.seeker(t)
 			keyed(seeker, "k3").post("/api/employers/jobs", body).fails(403, "Forbidden")
 			require.Empty(t, keyed(seeker, "k3").post("/api/employers/jobs", body).fails(403, "Forbidden").header.Get("Idempotency-Replayed"))
 		})
-		t.Run("a key that cannot be one is refused", func(t *testing.T) {
+		t.Run("malformed key", func(t *testing.T) {
 			for _, odd := range []string{strings.Repeat("x", 256), "caf\u00e9", `""`} {
 				keyed(employer, odd).post("/api/employers/jobs", body).invalid("Idempotency-Key")
 			}

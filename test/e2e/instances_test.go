@@ -30,14 +30,14 @@ func TestInstances_Two_ShareState(t *testing.T) {
 	both := []*testServer{one, two}
 	employer, seeker := one.employer(t), two.seeker(t)
 
-	t.Run("a session that ends on one has ended on the other", func(t *testing.T) {
+	t.Run("logout on another instance", func(t *testing.T) {
 		s := one.seeker(t)
 		s.on(two).get("/api/auth/me").ok(200)
 		s.post("/api/auth/logout", nil).ok(200)
 		s.on(two).get("/api/auth/me").fails(401, "Unauthorized")
 		s.on(two).post("/api/auth/refresh", object{"refreshToken": s.refresh}).fails(401, "Invalid or expired refresh token")
 	})
-	t.Run("what one writes the other shows within a second", func(t *testing.T) {
+	t.Run("search on the other instance within a second", func(t *testing.T) {
 		id := employer.listing(nil)
 		guests := two.guest(t)
 		guests.get("/api/listings/" + id).ok(200)
@@ -58,7 +58,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 		follows(func(a *response) bool { return a.status == 404 })
 		require.Equal(t, "closed", employer.on(two).get("/api/employers/jobs/"+id).ok(200).text("data.job.status"), "its own people wait for nothing")
 	})
-	t.Run("limits count for all instances together", func(t *testing.T) {
+	t.Run("limits are shared by all instances", func(t *testing.T) {
 		c := one.guest(t)
 		for i := range 13 {
 			d := *c
@@ -71,7 +71,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 			}
 		}
 	})
-	t.Run("races have one winner over all", func(t *testing.T) {
+	t.Run("concurrent requests to both instances", func(t *testing.T) {
 		const n = 20
 		listing := employer.listing(nil)
 		require.Equal(t, map[int]int{201: 1, 400: n - 1}, concurrently(t, n, func(i int) *response {
@@ -98,7 +98,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 		require.Equal(t, n, counts[201]+counts[409], "%v", counts)
 		require.Equal(t, 1, bytes.Count(employer.get("/api/employers/jobs").ok(200).raw, []byte("Once "+email)))
 	})
-	t.Run("a mail is written once", func(t *testing.T) {
+	t.Run("concurrent opt-outs", func(t *testing.T) {
 		var all []*account
 		for i := range 6 {
 			all = append(all, both[i%2].seeker(t))

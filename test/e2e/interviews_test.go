@@ -86,7 +86,7 @@ func TestInterviews(t *testing.T) {
 			employer.post(contact, object{"message": "y"}).invalid("subject")
 			employer.post(contact, object{"subject": "x"}).invalid("message")
 		})
-		t.Run("an interview of a withdrawn application", func(t *testing.T) {
+		t.Run("interview of a withdrawn application", func(t *testing.T) {
 			gone := seeker.application(employer.listing(nil), nil)
 			path := "/api/employers/applications/" + gone + "/interview"
 			employer.post(path, appointment(nil)).ok(200)

@@ -96,7 +96,7 @@ func TestListeners(t *testing.T) {
 		require.Contains(t, lost, "there is no application yet: make one at http://localhost:8080/developers")
 		first := w.seeker(t)
 		only := first.newApp()
-		t.Run("the only application needs no name", func(t *testing.T) {
+		t.Run("only app needs no name", func(t *testing.T) {
 			require.Contains(t, w.fails(t, "webhooks", "trigger", "job.created"), "no active webhook of Ward Finder wants job.created; `locum webhooks listen --forward URL` makes one")
 			r := newReceiver(t, nil)
 			l := w.listen(t, "--forward", r.URL)
@@ -110,7 +110,7 @@ func TestListeners(t *testing.T) {
 		})
 		employer, seeker := w.employer(t), w.seeker(t)
 		app := employer.newApp()
-		t.Run("what changes arrives as by any webhook, and nothing else", func(t *testing.T) {
+		t.Run("deliveries to the listener", func(t *testing.T) {
 			t.Parallel()
 			r, elsewhere := newReceiver(t, nil), newReceiver(t, nil)
 			l := w.listen(t, "--app", app, "--forward", r.URL+"/hooks?x=1")
@@ -140,7 +140,7 @@ func TestListeners(t *testing.T) {
 			require.Regexp(t, `(?m)^\d\d:\d\d:\d\d  job\.created +`+created.headers.Get("Webhook-Id")+`  200  \d+ ms$`, l.out.String())
 			require.Empty(t, employer.hooksOf(app))
 		})
-		t.Run("it goes on after failures, signs with the secret given, and ends while a receiver hangs", func(t *testing.T) {
+		t.Run("failures, given secret and hanging receiver", func(t *testing.T) {
 			t.Parallel()
 			me, release := w.seeker(t), make(chan struct{})
 			r := newReceiver(t, func(n int) int {
@@ -164,7 +164,7 @@ func TestListeners(t *testing.T) {
 			require.Contains(t, l.out.String(), "  410  ")
 			require.Empty(t, me.hooksOf(mine))
 		})
-		t.Run("an address needs no scheme, and it is said when nothing is there", func(t *testing.T) {
+		t.Run("forward address without scheme or server", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			mine := me.newApp()
@@ -185,7 +185,7 @@ func TestListeners(t *testing.T) {
 			require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "no connection to "+r.URL+": is it running?") }, waitTimeout, 20*time.Millisecond)
 			l.end()
 		})
-		t.Run("what cannot work is said in a line", func(t *testing.T) {
+		t.Run("command errors", func(t *testing.T) {
 			t.Parallel()
 			for want, args := range map[string][]string{
 				"there are several applications: choose one with --app; its id is on its page at":                                   {"listen", "--forward", "http://localhost:3000/"},

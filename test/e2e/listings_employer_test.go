@@ -58,7 +58,7 @@ func TestEmployerJobs(t *testing.T) {
 			guest.get("/api/listings/" + a.text("data.id")).ok(200)
 			strangers(t, "POST", "/api/employers/jobs", fullListing(), false)
 		})
-		subtest("POST /api/employers/jobs takes nothing that is not the employer's to set", func(t *testing.T) {
+		subtest("POST /api/employers/jobs ignores read-only fields", func(t *testing.T) {
 			id := employer.fromNewAddress().post("/api/employers/jobs", merge(fullListing(), object{
 				"id": nowhere, "uuid": nowhere, "organizationId": rival.id, "status": "archived", "postedAt": "2001-01-01T00:00:00Z", "company": "Elsewhere",
 				"meta": object{"a": 1}, "createdAt": "2001-01-01T00:00:00Z", "archivedAt": "2001-01-01T00:00:00Z", "deletedAt": "2001-01-01T00:00:00Z",
@@ -83,7 +83,7 @@ func TestEmployerJobs(t *testing.T) {
 			delete(after, "updatedAt")
 			require.Equal(t, before, after)
 		})
-		subtest("POST /api/employers/jobs keeps what is written as it is written", func(t *testing.T) {
+		subtest("POST /api/employers/jobs stores text unchanged", func(t *testing.T) {
 			for _, text := range []string{"🚑 Nurse 看護師 نيورس", "a\u2028b", `"'; DROP TABLE listings; --`, `%_\*\\`, "<b>&amp;</b>", "e\u0301é", "line one\nline two\tend", "=1+1", "ﬁ½²"} {
 				all := object{"title": text, "description": text, "department": text, "location": text, "specialty": text, "requirements": []any{text}, "benefits": []any{text}, "questions": []any{object{"id": text, "text": text, "required": false}}}
 				id := employer.fromNewAddress().post("/api/employers/jobs", all).ok(201).text("data.id")
@@ -97,7 +97,7 @@ func TestEmployerJobs(t *testing.T) {
 				require.Equal(t, text, guest.get("/api/listings?limit=1").ok(200).text("data.listings.0.title"))
 			}
 		})
-		subtest("POST /api/employers/jobs says what is wrong", func(t *testing.T) {
+		subtest("POST /api/employers/jobs validation errors", func(t *testing.T) {
 			long := func(n int) string { return strings.Repeat("x", n) }
 			for body, field := range map[string]string{
 				`{}`: "title", ``: "title", `{"title": "T"}`: "description", `{"description": "D"}`: "title", `{"title": " ", "description": "D"}`: "title", `{"title": "\u00a0\u200b\ufeff", "description": "D"}`: "title",

@@ -135,7 +135,7 @@ func TestPublicListings(t *testing.T) {
 			require.Empty(t, find(""))
 			guest.get("/api/listings/suggest?q=" + strings.Repeat("x", 201)).invalid("q")
 		})
-		subtest("GET /api/listings refuses filters that cannot be", func(t *testing.T) {
+		subtest("GET /api/listings refuses invalid filters", func(t *testing.T) {
 			for query, field := range map[string]string{
 				"contractType=freelance": "contractType", "salary_min=much": "salary_min", "salary_min=-1": "salary_min", "salary_max=1e400": "salary_max",
 				"salary_min=NaN": "salary_min", "salary_min=5&salary_max=4": "salary_max", "employmentType=nights": "employmentType", "radius=0": "radius",
@@ -151,7 +151,7 @@ func TestPublicListings(t *testing.T) {
 			guest.try("GET", "/api/listings?contractType=&salary_min=&salary_max=&location=&search=&remote=&sort=", nil).ok(200)
 			guest.get("/api/listings?unknown=1").ok(200)
 		})
-		subtest("GET /api/listings by pages", func(t *testing.T) {
+		subtest("GET /api/listings pages", func(t *testing.T) {
 			mark := uniqueWord()
 			jobs := make([]object, 7)
 			for i := range jobs {
@@ -242,7 +242,7 @@ func TestPublicListings(t *testing.T) {
 			require.Empty(t, guest.post("/api/listings/search", object{"query": uniqueWord()}).ok(200).list("data.results"))
 			(&client{t: t, w: w, token: "expired", ip: guest.ip}).post("/api/listings/search", object{"query": mark}).fails(401, "Unauthorized")
 		})
-		subtest("POST /api/listings/search refuses what cannot be asked", func(t *testing.T) {
+		subtest("POST /api/listings/search refuses invalid input", func(t *testing.T) {
 			for body, field := range map[string]string{
 				`{}`: "query", ``: "query", `{"query": ""}`: "query", `{"query": "  \t\n "}`: "query", `{"query": null}`: "query", `{"query": 7}`: "query",
 				`{"query": ["nurse"]}`: "query", `{"query": "` + strings.Repeat("x", 201) + `"}`: "query", `{"query": "nurse", "sort": "newest"}`: "sort",

@@ -145,7 +145,7 @@ func TestSearch(t *testing.T) {
 				require.Equal(t, c.want, strings.Join(titlesIn(guest.try("POST", "/api/listings/search", c.body).ok(200), "data.results"), "|"))
 			})
 		}
-		t.Run("text that is full of what databases mean something by", func(t *testing.T) {
+		t.Run("SQL and LIKE metacharacters", func(t *testing.T) {
 			guest.t = t
 			for _, text := range []string{
 				`"`, `""`, `"""`, `"nurse`, `nurse"`, `*`, `nurse*`, `nurse *`, `-`, `--`, `- nurse`, `-"`, `-""`, `OR`, `OR OR`, `nurse OR`, `OR nurse`, `AND`, `NOT`, `nurse AND porter`, `NOT nurse`,
@@ -165,7 +165,7 @@ func TestSearch(t *testing.T) {
 				}
 			}
 		})
-		t.Run("a place of one's own to sort by", func(t *testing.T) {
+		t.Run("sort by the distance from a location", func(t *testing.T) {
 			a := w.guest(t).get("/api/listings?search=nurse+in+leeds&sort=distance&remote=false").ok(200)
 			require.Less(t, a.number("data.listings.0.distanceMiles"), 10.)
 			require.NotContains(t, string(w.guest(t).get("/api/listings?search=nurse").raw), "distanceMiles")

@@ -103,7 +103,7 @@ func TestListingStates(t *testing.T) {
 				shows(t, id, "active", true)
 			})
 		}
-		subtest("a draft is posted when it is made active, and only then", func(t *testing.T) {
+		subtest("draft is posted when activated", func(t *testing.T) {
 			id := employer.listing(object{"status": "draft"})
 			require.Nil(t, employer.get("/api/employers/jobs/"+id).ok(200).at("data.job.postedAt"))
 			employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": "active"}).ok(200)
@@ -114,7 +114,7 @@ func TestListingStates(t *testing.T) {
 			}
 			require.Equal(t, posted, guest.get("/api/listings/"+id).ok(200).text("data.postedAt"), "the first time counts")
 		})
-		subtest("a listing whose deadline passes is gone at once", func(t *testing.T) {
+		subtest("expired listing is not public", func(t *testing.T) {
 			var id string
 			var deadline time.Time
 			for open := 3 * time.Second; ; open *= 2 { // until it was there to be seen
@@ -130,12 +130,12 @@ func TestListingStates(t *testing.T) {
 			require.NotContains(t, string(guest.get("/api/listings?limit=100").ok(200).raw), id)
 			shows(t, id, "active", false)
 		})
-		subtest("a day of a deadline is all of it", func(t *testing.T) {
+		subtest("deadline includes its whole day", func(t *testing.T) {
 			today := time.Now().UTC().Format(time.DateOnly)
 			id := employer.listing(object{"applicationDeadline": today})
 			require.Equal(t, today+"T23:59:59Z", guest.get("/api/listings/"+id).ok(200).text("data.applicationDeadline"))
 		})
-		subtest("what is written is seen by the next reader", func(t *testing.T) {
+		subtest("read after write", func(t *testing.T) {
 			id := employer.listing(nil)
 			for i := range 5 {
 				title := fmt.Sprint("Title ", i)

@@ -37,7 +37,7 @@ func TestMailOverSMTP(t *testing.T) {
 			employer, seeker := w.employer(t), w.seeker(t)
 			id := seeker.application(employer.listing(object{"title": "Theatre Nurse"}), nil)
 
-			t.Run("an interview across a clock change is one event in a calendar", func(t *testing.T) {
+			t.Run("interview across a clock change", func(t *testing.T) {
 				// On 28 March 2027 the clocks in London skip the hour from 1 to 2.
 				path := "/api/employers/applications/" + id + "/interview"
 				employer.post(path, appointment(object{"scheduledAt": "2027-03-27T10:00:00+00:00"})).ok(200)
@@ -65,7 +65,7 @@ func TestMailOverSMTP(t *testing.T) {
 					"REQUEST 0 CONFIRMED 2027-03-27T10:00:00Z", "REQUEST 1 CONFIRMED 2027-03-28T09:00:00Z", "CANCEL 2 CANCELLED 2027-03-28T09:00:00Z",
 				}, history)
 			})
-			t.Run("every letter has the same form", func(t *testing.T) {
+			t.Run("form of every mail", func(t *testing.T) {
 				waitForMails(t, server, 1, employer.email, "New application: Theatre Nurse")
 				for _, m := range server.Mails() {
 					about := m.Header.Get("Subject")
@@ -77,7 +77,7 @@ func TestMailOverSMTP(t *testing.T) {
 					require.NotRegexp(t, `(?i)<(script|img|iframe|link|style)`, m.Parts["text/html"], about)
 				}
 			})
-			t.Run("a mail server that is away keeps nobody from anything", func(t *testing.T) {
+			t.Run("unavailable mail server", func(t *testing.T) {
 				server.Hang()
 				begun := time.Now()
 				late := w.seeker(t)

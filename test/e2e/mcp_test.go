@@ -179,7 +179,7 @@ func TestMCP_Tools(t *testing.T) {
 			_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "drop_tables"})
 			require.ErrorContains(t, err, "unknown tool")
 		})
-		t.Run("calls are counted as those of the interface", func(t *testing.T) {
+		t.Run("calls count towards the quota", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			app := me.app()
@@ -196,7 +196,7 @@ func TestMCP_Tools(t *testing.T) {
 				return strings.Contains(string(usage.raw), `"requests":3`) && strings.Contains(string(usage.raw), `"errors":1`)
 			}, waitTimeout, 50*time.Millisecond)
 		})
-		t.Run("a quota that is used up", func(t *testing.T) {
+		t.Run("exhausted quota", func(t *testing.T) {
 			t.Parallel()
 			program := w.seeker(t).program()
 			program.t = t
@@ -214,7 +214,7 @@ func TestMCP_Tools(t *testing.T) {
 func TestMCP_Authentication(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		const metadata = "/.well-known/oauth-protected-resource/mcp"
-		t.Run("a guest learns where to get a token", func(t *testing.T) {
+		t.Run("WWW-Authenticate for a guest", func(t *testing.T) {
 			t.Parallel()
 			guest := w.guest(t)
 			refused := guest.tool("suggest", object{"q": "lee"})
@@ -244,7 +244,7 @@ func TestMCP_Authentication(t *testing.T) {
 			wrong := (&client{t: t, w: w, ip: w.guest(t).ip, token: "x"}).tool("suggest", object{"q": "lee"})
 			require.Contains(t, wrong.header.Get("WWW-Authenticate"), `error="invalid_token"`)
 		})
-		t.Run("a token of the authorization server until it is revoked", func(t *testing.T) {
+		t.Run("OAuth token until its revocation", func(t *testing.T) {
 			t.Parallel()
 			p := w.thirdParty(t, nil)
 			token := p.tokens(t)
@@ -316,7 +316,7 @@ func TestMCP_Apply(t *testing.T) {
 		applications := func(who *account) int {
 			return len(who.get("/api/jobseekers/applications").ok(200).list("data.applications"))
 		}
-		t.Run("nothing is sent before the confirmation", func(t *testing.T) {
+		t.Run("apply without confirmation", func(t *testing.T) {
 			t.Parallel()
 			ann := w.seeker(t)
 			job := boss.listing(object{"title": "Theatre Nurse", "questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
@@ -347,14 +347,14 @@ func TestMCP_Apply(t *testing.T) {
 			require.Equal(t, first, callTool(t, s, "apply", confirmed)["data"], "a repetition has the same result")
 			require.Equal(t, 1, applications(ann))
 		})
-		t.Run("a job that was renamed needs another confirmation", func(t *testing.T) {
+		t.Run("renamed job needs another confirmation", func(t *testing.T) {
 			t.Parallel()
 			s, job := writes(t, w.seeker(t)), boss.listing(object{"title": "Staff Nurse"})
 			draft := callTool(t, s, "apply", object{"job_id": job})
 			boss.fromNewAddress().put("/api/employers/jobs/"+job, object{"title": "Night Nurse"}).ok(200)
 			require.Contains(t, callToolError(t, s, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]}), "confirmation_code_invalid")
 		})
-		t.Run("what cannot be sent is refused before the confirmation", func(t *testing.T) {
+		t.Run("invalid application", func(t *testing.T) {
 			t.Parallel()
 			ann := w.seeker(t)
 			applied := boss.listing(nil)
@@ -383,7 +383,7 @@ func TestMCP_Apply(t *testing.T) {
 			}
 			require.Equal(t, 1, applications(ann))
 		})
-		t.Run("twenty confirmations at once make one application", func(t *testing.T) {
+		t.Run("concurrent confirmations", func(t *testing.T) {
 			t.Parallel()
 			ann := w.seeker(t)
 			program := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)

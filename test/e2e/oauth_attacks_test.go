@@ -16,7 +16,7 @@ import (
 
 func TestOAuthAttacks(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
-		t.Run("a code works once, and its second use revokes what it gave", func(t *testing.T) {
+		t.Run("code replay revokes its tokens", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			code, _ := p.authorizationCode(t, verifier)
@@ -27,7 +27,7 @@ func TestOAuthAttacks(t *testing.T) {
 			require.False(t, p.active(t, token.AccessToken))
 			p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 400, "invalid_grant")
 		})
-		t.Run("of twenty exchanges of a code at once one succeeds", func(t *testing.T) {
+		t.Run("concurrent exchanges of a code", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			code, _ := p.authorizationCode(t, verifier)
@@ -36,7 +36,7 @@ func TestOAuthAttacks(t *testing.T) {
 				return err
 			}))
 		})
-		t.Run("of twenty refreshes at once one succeeds", func(t *testing.T) {
+		t.Run("concurrent refreshes", func(t *testing.T) {
 			t.Parallel()
 			p := w.thirdParty(t, nil)
 			token := p.tokens(t)
@@ -46,7 +46,7 @@ func TestOAuthAttacks(t *testing.T) {
 				return err
 			}))
 		})
-		t.Run("a refresh token works once, and its second use ends the family", func(t *testing.T) {
+		t.Run("refresh token replay revokes the family", func(t *testing.T) {
 			t.Parallel()
 			for _, more := range []object{nil, {"public": true}} {
 				p := w.thirdParty(t, more)
@@ -58,7 +58,7 @@ func TestOAuthAttacks(t *testing.T) {
 				p.refused(t, "/oauth/token", refreshing(next), 400, "invalid_grant")
 			}
 		})
-		t.Run("a rotation ends the access token before it", func(t *testing.T) {
+		t.Run("rotation revokes the previous access token", func(t *testing.T) {
 			t.Parallel()
 			p := w.thirdParty(t, nil)
 			token := p.tokens(t)
@@ -67,7 +67,7 @@ func TestOAuthAttacks(t *testing.T) {
 			access, _ := second["access_token"].(string)
 			require.True(t, p.active(t, access))
 		})
-		t.Run("a code or a refresh token is of use to its own client alone", func(t *testing.T) {
+		t.Run("code and refresh token of another client", func(t *testing.T) {
 			t.Parallel()
 			p, other, verifier := w.thirdParty(t, nil), w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			code, _ := p.authorizationCode(t, verifier)
@@ -84,7 +84,7 @@ func TestOAuthAttacks(t *testing.T) {
 			p.ClientSecret = ""
 			p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
 		})
-		t.Run("a client authenticates in one way and not in two", func(t *testing.T) {
+		t.Run("two authentication methods are refused", func(t *testing.T) {
 			t.Parallel()
 			p, other := w.thirdParty(t, nil), w.thirdParty(t, nil)
 			token := p.tokens(t)
@@ -121,7 +121,7 @@ func TestOAuthAttacks(t *testing.T) {
 			inBody.Endpoint.AuthStyle = oauth2.AuthStyleInParams
 			inBody.tokens(t)
 		})
-		t.Run("an address that is not registered is not sent to", func(t *testing.T) {
+		t.Run("unregistered redirect URI", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
@@ -141,7 +141,7 @@ func TestOAuthAttacks(t *testing.T) {
 				p.refused(t, "/oauth/token", values, 400, "invalid_grant")
 			}
 		})
-		t.Run("of a loopback address the port is free, and nothing else", func(t *testing.T) {
+		t.Run("loopback redirect URI with any port", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb", "http://localhost:1234/cb"}}), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
@@ -156,7 +156,7 @@ func TestOAuthAttacks(t *testing.T) {
 				require.Equal(t, 400, b.open("GET", p.authorizationPath(verifier), nil).status, to)
 			}
 		})
-		t.Run("without PKCE, or with plain, no code is given", func(t *testing.T) {
+		t.Run("missing PKCE and plain", func(t *testing.T) {
 			t.Parallel()
 			for _, more := range []object{nil, {"public": true}} {
 				p := w.thirdParty(t, more)
@@ -171,7 +171,7 @@ func TestOAuthAttacks(t *testing.T) {
 				}
 			}
 		})
-		t.Run("a code is of no use with another verifier or with none", func(t *testing.T) {
+		t.Run("wrong or missing verifier", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			code, _ := p.authorizationCode(t, verifier)
@@ -182,7 +182,7 @@ func TestOAuthAttacks(t *testing.T) {
 			values.Del("code_verifier")
 			p.refused(t, "/oauth/token", values, 400, "invalid_grant")
 		})
-		t.Run("a refresh can have fewer scopes, never more", func(t *testing.T) {
+		t.Run("refresh cannot widen scopes", func(t *testing.T) {
 			t.Parallel()
 			p := w.thirdParty(t, nil)
 			token := p.tokens(t)
@@ -202,7 +202,7 @@ func TestOAuthAttacks(t *testing.T) {
 			_, again, _ := p.call(t, "/oauth/token", refreshing(refresh))
 			require.Equal(t, "jobs:read applications:write", again["scope"], "what was allowed is allowed")
 		})
-		t.Run("a scope that is none is refused, and without any it is jobs:read", func(t *testing.T) {
+		t.Run("unknown and missing scopes", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
@@ -215,7 +215,7 @@ func TestOAuthAttacks(t *testing.T) {
 			_, body, _ := p.call(t, "/oauth/token", redeem(code, verifier))
 			require.Equal(t, "jobs:read", body["scope"])
 		})
-		t.Run("a consent is given by its own page of the same session", func(t *testing.T) {
+		t.Run("consent requires the CSRF token of the session", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			me, stranger := w.seeker(t), w.seeker(t)
@@ -237,7 +237,7 @@ func TestOAuthAttacks(t *testing.T) {
 			b.Site, b.From = "", w.url
 			require.NotEmpty(t, b.redirectQuery(b.open("POST", path, yes)).Get("code"))
 		})
-		t.Run("no page can be shown inside of another", func(t *testing.T) {
+		t.Run("frames are refused", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
@@ -257,7 +257,7 @@ func TestOAuthAttacks(t *testing.T) {
 				require.Equal(t, "same-origin", header.Get("Cross-Origin-Opener-Policy"))
 			}
 		})
-		t.Run("a browser is shown a page between the form and what may lead to another host", func(t *testing.T) {
+		t.Run("interstitial page before a redirect to another host", func(t *testing.T) {
 			t.Parallel()
 			p, me := w.thirdParty(t, nil), w.seeker(t)
 			b := w.browser(t)
@@ -267,7 +267,7 @@ func TestOAuthAttacks(t *testing.T) {
 			require.Equal(t, 200, page.status)
 			require.Contains(t, page.visibleText(), `url=`+path)
 		})
-		t.Run("a sign-in goes on to this very host alone", func(t *testing.T) {
+		t.Run("open redirect after a sign-in", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			for _, next := range []string{"https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example", "https:evil.example", "/\t/evil.example", "javascript:alert(1)", " //evil.example", "", "evil"} {

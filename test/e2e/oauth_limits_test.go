@@ -29,7 +29,7 @@ func (p *thirdParty) at(t *testing.T, ip, path, secret string, values url.Values
 
 func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
-		t.Run("is stopped after sixty a minute, and learns nothing more", func(t *testing.T) {
+		t.Run("limited to sixty failures a minute", func(t *testing.T) {
 			t.Parallel()
 			p, device := w.thirdParty(t, nil), w.thirdParty(t, object{"public": true})
 			token := p.tokens(t)
@@ -64,7 +64,7 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 			// which has no secret.
 			require.Equal(t, 400, device.at(t, ip, "/oauth/token", "", refreshing("x")).status)
 		})
-		t.Run("is nobody who has the secret, however often they call for however many users", func(t *testing.T) {
+		t.Run("correct secret is not limited", func(t *testing.T) {
 			t.Parallel()
 			p := w.thirdParty(t, nil)
 			ip := w.guest(t).ip

@@ -60,7 +60,7 @@ func TestOAuth(t *testing.T) {
 				p.refused(t, "/oauth/token", refreshing(fresh.RefreshToken), 400, "invalid_grant")
 			}
 		})
-		t.Run("a program that says nothing of where it comes from fills in the forms that it was shown, and no others", func(t *testing.T) {
+		t.Run("client without an Origin needs the CSRF token", func(t *testing.T) {
 			t.Parallel()
 			p, who, verifier := w.thirdParty(t, nil), w.seeker(t), oauth2.GenerateVerifier()
 			b := w.browser(t)
@@ -83,7 +83,7 @@ func TestOAuth(t *testing.T) {
 			other.signIn(w.seeker(t))
 			require.Equal(t, 403, other.open("POST", "/developers/apps", mine).status, "a secret is of one session")
 		})
-		t.Run("introspection tells a client of its own tokens alone", func(t *testing.T) {
+		t.Run("introspection of own tokens only", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			code, who := p.authorizationCode(t, verifier)
@@ -110,7 +110,7 @@ func TestOAuth(t *testing.T) {
 			require.False(t, p.active(t, token.AccessToken))
 			require.False(t, p.active(t, token.RefreshToken), "they are one authorization")
 		})
-		t.Run("a consent is remembered, and asked for again when there is more or prompt=consent", func(t *testing.T) {
+		t.Run("consent is remembered until more is requested", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
@@ -130,7 +130,7 @@ func TestOAuth(t *testing.T) {
 			b.allow(device.authorizationPath(verifier))
 			require.Equal(t, 200, b.open("GET", device.authorizationPath(verifier), nil).status)
 		})
-		t.Run("the state is the client's own, and may be missing", func(t *testing.T) {
+		t.Run("state parameter", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
@@ -146,7 +146,7 @@ func TestOAuth(t *testing.T) {
 				require.Equal(t, state, to.Query().Get("state"))
 			}
 		})
-		t.Run("who does not allow it is sent back with access_denied", func(t *testing.T) {
+		t.Run("denied consent", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
@@ -154,7 +154,7 @@ func TestOAuth(t *testing.T) {
 			require.Equal(t, "access_denied", b.decide(p.authorizationPath(verifier), "deny", csrf).Get("error"))
 			require.Equal(t, 200, b.open("GET", p.authorizationPath(verifier), nil).status, "nothing is remembered")
 		})
-		t.Run("who made the link does not decide", func(t *testing.T) {
+		t.Run("form values in the link", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))
@@ -164,7 +164,7 @@ func TestOAuth(t *testing.T) {
 				require.Equal(t, "access_denied", b.decide(link, "deny", csrf).Get("error"))
 			}
 		})
-		t.Run("nothing that a client sends is a fault of the server", func(t *testing.T) {
+		t.Run("hostile input is handled", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := w.signedIn(t, w.seeker(t))

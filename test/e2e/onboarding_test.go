@@ -91,7 +91,7 @@ func TestOnboarding(t *testing.T) {
 			require.NotContains(t, string(seeker.get(onboardingPath).ok(200).raw), "other@")
 			require.Equal(t, "pending", steps(w.seeker(t).get(onboardingPath).ok(200))["profile"])
 		})
-		t.Run("POST /api/jobseekers/onboarding refuses what it does not know", func(t *testing.T) {
+		t.Run("POST /api/jobseekers/onboarding refuses unknown values", func(t *testing.T) {
 			guest := w.guest(t)
 			for _, body := range []any{form{}, form{"action": {""}}, form{"action": {"sell"}}, parts{"action": "CAPTURE_EMAIL"}, parts{"step": "profile"}} {
 				guest.sendOnboarding(body).fails(400, "Invalid action")
@@ -126,7 +126,7 @@ func TestOnboarding(t *testing.T) {
 			}
 			require.NotEmpty(t, guest.post(onboardingPath, form{"action": {"sell"}}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
 		})
-		t.Run("what a guest did becomes the account's that is made in the same browser", func(t *testing.T) {
+		t.Run("guest registers", func(t *testing.T) {
 			guest, email := w.guest(t), newEmail()
 			guest.sendOnboarding(form{"action": {"capture_email"}, "email": {email}, "source": {"save"}}).ok(200)
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"first-search"}, "actionType": {"completed"}}).ok(200)
@@ -152,7 +152,7 @@ func TestOnboarding(t *testing.T) {
 			thief.sendOnboarding(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).ok(200)
 			require.NotEqual(t, secret, thief.guestCookie, "and never used again")
 		})
-		t.Run("what a guest did becomes the account's that signs in, and the cookie goes", func(t *testing.T) {
+		t.Run("guest signs in", func(t *testing.T) {
 			seeker, guest := w.seeker(t), w.guest(t)
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"documents"}, "actionType": {"skipped"}}).ok(200)
 			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)

@@ -82,7 +82,7 @@ var confirmLink = regexp.MustCompile(`<a href="([^"]+)">Confirm the payment</a>`
 
 func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 	withStripe(t, func(t *testing.T, w *testServer, stripe *kit.Stripe) {
-		t.Run("in any order, repeated and concurrent", func(t *testing.T) {
+		t.Run("any order, repeated and concurrent", func(t *testing.T) {
 			t.Parallel()
 			for range 3 {
 				seeker := w.seeker(t)

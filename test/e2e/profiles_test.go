@@ -51,7 +51,7 @@ func TestJobseekerProfile(t *testing.T) {
 			require.Equal(t, "Mary Jane O'Brien", seeker.get("/api/auth/me").ok(200).text("data.name"))
 			require.Equal(t, "Niamh Byrne", other.get(path).ok(200).text("data.name"))
 		})
-		t.Run("PUT /api/jobseekers/profile does not take everything", func(t *testing.T) {
+		t.Run("PUT /api/jobseekers/profile validation errors", func(t *testing.T) {
 			for _, body := range []any{nil, object{}, object{"intent": ""}, object{"intent": nil, "profile": object{"phone": 5}}, object{"profile": object{"bio": "x"}}} {
 				seeker.fromNewAddress().put(path, body).fails(400, "Intent is required")
 			}
@@ -95,7 +95,7 @@ func TestJobseekerProfile(t *testing.T) {
 			require.Equal(t, "Cork", a.text("data.preferredLocation"))
 			require.Equal(t, []any{"bank"}, a.list("data.employmentTypes"))
 		})
-		t.Run("POST /api/listings/search by distance counts from the profile's place", func(t *testing.T) {
+		t.Run("POST /api/listings/search by distance from the profile's location", func(t *testing.T) {
 			employer := w.employer(t)
 			near := employer.listing(object{"title": "Unusualword nurse", "location": "Cork"})
 			far := employer.listing(object{"title": "Unusualword nurse", "location": "Belfast"})

@@ -70,7 +70,7 @@ func TestDeveloperApplications(t *testing.T) {
 			require.Nil(t, plain.at("data.resume_url"))
 			require.Equal(t, []any{}, plain.at("data.answers"))
 		})
-		t.Run("POST /api/v1/applications refuses what the portal would", func(t *testing.T) {
+		t.Run("POST /api/v1/applications refuses invalid applications", func(t *testing.T) {
 			t.Parallel()
 			ann := w.seeker(t)
 			program := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
@@ -106,7 +106,7 @@ func TestDeveloperApplications(t *testing.T) {
 			}
 			require.Empty(t, ann.get("/api/jobseekers/applications").ok(200).list("data.applications"))
 		})
-		t.Run("POST /api/v1/applications is done once for an Idempotency-Key", func(t *testing.T) {
+		t.Run("POST /api/v1/applications with an Idempotency-Key", func(t *testing.T) {
 			t.Parallel()
 			ann := w.seeker(t)
 			program := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
@@ -153,7 +153,7 @@ func TestDeveloperApplications(t *testing.T) {
 			require.Equal(t, []string{second}, ids(byKey, "?status=review"))
 			require.Equal(t, []string{third, second, first}, ids(byKey, "?status=review,pending&submitted_after=2020-01-01"))
 			require.Empty(t, ids(byKey, "?submitted_before=2020-01-01T00:00:00Z"))
-			// submittedAfter is inclusive, submittedBefore is exclusive.
+			// submitted_after is inclusive, submitted_before is exclusive.
 			submitted, err := time.Parse(time.RFC3339Nano, byKey.get("/v1/applications/"+second).okDeveloper(200).text("data.submitted_at"))
 			require.NoError(t, err)
 			at, next := submitted.Format(time.RFC3339Nano), submitted.Add(time.Microsecond).Format(time.RFC3339Nano)
@@ -197,7 +197,7 @@ func TestDeveloperApplications(t *testing.T) {
 			ann.program().get("/api/v1/applications/"+mine).problem(404, "application_not_found")
 			require.Equal(t, "withdrawn", boss.program().get("/api/v1/applications/"+mine).okDeveloper(200).text("data.status"))
 		})
-		t.Run("keys and tokens of one application go together", func(t *testing.T) {
+		t.Run("key beside a token", func(t *testing.T) {
 			t.Parallel()
 			dev, ann := w.seeker(t), w.seeker(t)
 			own := dev.app()
@@ -207,7 +207,7 @@ func TestDeveloperApplications(t *testing.T) {
 			program.withKey("nonsense").get("/api/v1/jobs").problem(401, "unauthorized")
 			program.withKey("").get("/api/jobseekers/profile").fails(401, "Unauthorized") // not a token of the portal
 		})
-		t.Run("forty at once make one", func(t *testing.T) {
+		t.Run("forty concurrent requests", func(t *testing.T) {
 			t.Parallel()
 			ann := w.seeker(t)
 			statuses := make(chan int, 40)

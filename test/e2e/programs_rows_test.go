@@ -189,7 +189,7 @@ func TestDeveloperRoutes(t *testing.T) {
 				}
 			})
 		}
-		t.Run("links lead on with everything else as it was asked", func(t *testing.T) {
+		t.Run("links keep the other parameters", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t).program()
 			list := me.get("/v1/jobs?keywords=" + word + "&limit=2&page=2&location=").okDeveloper(200)
@@ -210,7 +210,7 @@ func TestDeveloperRoutes(t *testing.T) {
 			two := me.get("/v1/jobs?posted_after=yesterday&sort=x").problem(400, "invalid_parameters")
 			require.Len(t, two.list("errors"), 2, "everything that is wrong, at once")
 		})
-		t.Run("a key of idempotency means the same request under both prefixes", func(t *testing.T) {
+		t.Run("idempotency key under both prefixes", func(t *testing.T) {
 			t.Parallel()
 			program := w.seeker(t).grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
 			program.key = "one"
@@ -224,7 +224,7 @@ func TestDeveloperRoutes(t *testing.T) {
 				program.try("POST", "/v1/applications", object{"job_id": london}).problem(400, "invalid_parameters")
 			}
 		})
-		t.Run("an application may be as long as its parts may", func(t *testing.T) {
+		t.Run("maximum size of an application", func(t *testing.T) {
 			t.Parallel()
 			questions, answers := []object{}, []object{}
 			for i := range 20 {

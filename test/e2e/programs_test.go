@@ -152,7 +152,7 @@ func TestDeveloperJobs(t *testing.T) {
 			}
 			require.Equal(t, 100.0, me.get("/api/v1/jobs?limit=1000").okDeveloper(200).number("pagination.limit"))
 		})
-		t.Run("GET /api/v1/jobs refuses what makes no sense", func(t *testing.T) {
+		t.Run("GET /api/v1/jobs refuses invalid parameters", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t).program()
 			all := me.get("/api/v1/jobs?sort=zz&salary_max=2&posted_after=z&salary_min=5").problem(400, "invalid_parameters")
@@ -174,7 +174,7 @@ func TestDeveloperJobs(t *testing.T) {
 			}
 			boss.program().get("/api/v1/jobs/"+hidden).problem(404, "job_not_found") // public ones alone, whoever asks
 		})
-		t.Run("answers carry the headers that the document says", func(t *testing.T) {
+		t.Run("documented response headers", func(t *testing.T) {
 			t.Parallel()
 			_, d := openAPIOf(t, developer.Surface(adapters.Services{}, w.url))
 			me := w.seeker(t).program()
@@ -191,7 +191,7 @@ func TestDeveloperJobs(t *testing.T) {
 				}
 			}
 		})
-		t.Run("reads need not be sent again", func(t *testing.T) {
+		t.Run("conditional requests", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t).program()
 			for _, path := range []string{"/api/v1/jobs?keywords=" + word, "/v1/jobs/" + full} {
@@ -237,13 +237,13 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			require.Equal(t, 401, basic.status)
 			require.Equal(t, `Bearer realm="locum"`, basic.header.Get("WWW-Authenticate"), "no token was sent that could be wrong (RFC 6750 §3.1)")
 		})
-		t.Run("a key on the portal is nobody's token", func(t *testing.T) {
+		t.Run("API key as a portal token", func(t *testing.T) {
 			t.Parallel()
 			program := w.seeker(t).program()
 			program.token, program.apiKey = program.apiKey, ""
 			program.get("/api/jobseekers/profile").fails(401, "Unauthorized")
 		})
-		t.Run("a key ends with its deletion", func(t *testing.T) {
+		t.Run("deleted key", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			app := me.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
@@ -252,7 +252,7 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			me.delete("/api/developers/apps/" + app + "/keys/" + me.get("/api/developers/apps/"+app+"/keys").ok(200).text("data.keys.0.id")).ok(200)
 			program.get("/api/v1/jobs").problem(401, "unauthorized")
 		})
-		t.Run("every answer below the prefixes is a problem with the headers", func(t *testing.T) {
+		t.Run("every error is a problem with headers", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t).program()
 			for _, path := range []string{"/api/v1", "/v1", "/v1/", "/api/v1/nothing", "/v1/jobs/a/b"} {
@@ -267,7 +267,7 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			outside := w.guest(t).try("GET", "/api/v10/jobs", nil)
 			require.Empty(t, outside.header.Get("RateLimit"))
 		})
-		t.Run("other pages may ask", func(t *testing.T) {
+		t.Run("CORS", func(t *testing.T) {
 			t.Parallel()
 			a := w.guest(t).sendWithHeaders("OPTIONS", "/v1/jobs", map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "X-API-Key"})
 			require.Equal(t, 204, a.status)
@@ -275,7 +275,7 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			require.Contains(t, a.header.Get("Access-Control-Allow-Methods"), "GET")
 			require.Contains(t, a.header.Get("Access-Control-Allow-Headers"), "X-API-Key")
 		})
-		t.Run("errors have pages", func(t *testing.T) {
+		t.Run("error pages", func(t *testing.T) {
 			t.Parallel()
 			guest := w.guest(t)
 			a := guest.try("GET", "/problems/insufficient_scope", nil)
@@ -290,7 +290,7 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 
 func TestDeveloperAPI_Quotas(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
-		t.Run("an application has its plan, whichever of its keys calls from wherever", func(t *testing.T) {
+		t.Run("quota counts all keys of an app", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			app := me.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
@@ -336,7 +336,7 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 			}, waitTimeout, 50*time.Millisecond)
 			require.NotNil(t, me.get("/api/developers/apps/"+app+"/keys").ok(200).at("data.keys.0.lastUsedAt"))
 		})
-		t.Run("strangers have sixty a minute for each address", func(t *testing.T) {
+		t.Run("anonymous limit per address", func(t *testing.T) {
 			t.Parallel()
 			guest := w.guest(t)
 			for range 60 {

@@ -50,13 +50,13 @@ func TestRaces(t *testing.T) {
 		const n = 20
 		employer, seeker := w.employer(t), w.seeker(t)
 		subtest := subtests(t, employer.client, seeker.client)
-		subtest("nobody has more than 50 applications for programs", func(t *testing.T) {
+		subtest("concurrent creation of apps at the limit", func(t *testing.T) {
 			maker := w.seeker(t)
 			require.Equal(t, map[int]int{201: 50, 409: 10}, concurrently(t, 60, func(int) *response {
 				return maker.fromNewAddress().try("POST", "/api/developers/apps", object{"name": "One of many"})
 			}))
 		})
-		subtest("one person applies once", func(t *testing.T) {
+		subtest("concurrent applications", func(t *testing.T) {
 			listing := employer.listing(nil)
 			require.Equal(t, map[int]int{201: 1, 400: n - 1}, concurrently(t, n, func(int) *response {
 				return seeker.fromNewAddress().try("POST", "/api/jobseekers/applications", object{"listingId": listing})
@@ -65,14 +65,14 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, 1., seeker.get("/api/jobseekers/applications").ok(200).number("data.pagination.total"))
 			require.Equal(t, 1., employer.get("/api/employers/applications").ok(200).number("data.pagination.total"))
 		})
-		subtest("a listing is kept once, by whichever name", func(t *testing.T) {
+		subtest("one bookmark per listing", func(t *testing.T) {
 			listing := employer.listing(nil)
 			require.Equal(t, map[int]int{201: 1, 400: n - 1}, concurrently(t, n, func(i int) *response {
 				return seeker.fromNewAddress().try("POST", "/api/jobseekers/"+[]string{"saved", "bookmarks"}[i%2], object{"listingId": listing})
 			}))
 			require.Equal(t, 1., seeker.get("/api/jobseekers/bookmarks").ok(200).number("data.pagination.total"))
 		})
-		subtest("one document of a type is the default", func(t *testing.T) {
+		subtest("concurrent defaults of documents", func(t *testing.T) {
 			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(int) *response {
 				return seeker.fromNewAddress().try("POST", "/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "content": "x", "isDefault": true})
 			}))
@@ -84,7 +84,7 @@ func TestRaces(t *testing.T) {
 			}
 			require.Equal(t, 1, defaults)
 		})
-		subtest("an address is registered once", func(t *testing.T) {
+		subtest("concurrent registrations", func(t *testing.T) {
 			email := newEmail()
 			require.Equal(t, map[int]int{201: 1, 409: n - 1}, concurrently(t, n, func(i int) *response {
 				return retryWhenBusy(func() *response {
@@ -96,7 +96,7 @@ func TestRaces(t *testing.T) {
 			}))
 			w.guest(t).post("/api/auth/login", object{"email": email, "password": password}).ok(200)
 		})
-		subtest("no change of a listing's meta is lost", func(t *testing.T) {
+		subtest("concurrent changes of meta", func(t *testing.T) {
 			listing := employer.listing(nil)
 			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(i int) *response {
 				meta := object{fmt.Sprint("key", i): i, "inner": object{fmt.Sprint("key", i): i}}
@@ -111,7 +111,7 @@ func TestRaces(t *testing.T) {
 				require.Equal(t, float64(i), a.number(fmt.Sprint("data.job.meta.inner.key", i)))
 			}
 		})
-		subtest("changes of different fields are all kept", func(t *testing.T) {
+		subtest("concurrent changes of different fields", func(t *testing.T) {
 			listing := employer.listing(nil)
 			changes := []object{{"title": "New"}, {"description": "New"}, {"department": "New"}, {"location": "York"}, {"specialty": "New"}, {"remote": true}, {"contractType": "contract"}, {"employmentType": "bank"}, {"requirements": []string{"New"}}, {"benefits": []string{"New"}}}
 			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(i int) *response {
@@ -128,7 +128,7 @@ func TestRaces(t *testing.T) {
 				}
 			}
 		})
-		subtest("batches that meet in other orders do not wait for each other for ever", func(t *testing.T) {
+		subtest("concurrent batches in different orders", func(t *testing.T) {
 			var ids []string
 			for range 5 {
 				ids = append(ids, employer.listing(nil))
@@ -145,7 +145,7 @@ func TestRaces(t *testing.T) {
 				require.Equal(t, title, employer.get("/api/employers/jobs/"+id).text("data.job.title"), "one batch was the last for all")
 			}
 		})
-		subtest("a listing is archived, restored, renewed and changed at once", func(t *testing.T) {
+		subtest("concurrent changes of a listing", func(t *testing.T) {
 			listing := employer.listing(nil)
 			counts := concurrently(t, n, func(i int) *response {
 				c := employer.fromNewAddress()
@@ -164,7 +164,7 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, n, counts[200]+counts[404], "%v", counts)
 			require.LessOrEqual(t, counts[404], n/5, "restore alone may find nothing to do")
 		})
-		subtest("an application is withdrawn and judged at once", func(t *testing.T) {
+		subtest("concurrent withdrawal and decision", func(t *testing.T) {
 			listing := employer.listing(nil)
 			id := seeker.application(listing, nil)
 			counts := concurrently(t, n, func(i int) *response {
@@ -181,7 +181,7 @@ func TestRaces(t *testing.T) {
 				require.Equal(t, timeline[i-1].(object)["to"], timeline[i].(object)["from"], "each step begins where the one before ended")
 			}
 		})
-		subtest("a refresh token that is used at once signs nobody out", func(t *testing.T) {
+		subtest("concurrent refresh keeps the session", func(t *testing.T) {
 			s := w.seeker(t)
 			counts := concurrently(t, 5, func(int) *response {
 				return w.guest(t).try("POST", "/api/auth/refresh", object{"refreshToken": s.refresh})
@@ -189,7 +189,7 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, map[int]int{200: 5}, counts, "a lost answer may be retried")
 			s.get("/api/auth/me").ok(200)
 		})
-		subtest("a limit holds when all come at once", func(t *testing.T) {
+		subtest("concurrent requests at the limit", func(t *testing.T) {
 			c := w.guest(t)
 			counts := concurrently(t, n, func(int) *response { return c.try("POST", "/api/employers/jobs", nil) })
 			if !w.countsLocally() {
@@ -202,7 +202,7 @@ func TestRaces(t *testing.T) {
 func TestRaces_Users(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		const n = 10
-		t.Run("an organization keeps an admin", func(t *testing.T) {
+		t.Run("concurrent demotions of admins", func(t *testing.T) {
 			for range 4 {
 				one := w.employer(t)
 				two := w.addMember(t, one, nil)
@@ -216,7 +216,7 @@ func TestRaces_Users(t *testing.T) {
 				require.Contains(t, team, `"role":"admin"`)
 			}
 		})
-		t.Run("somebody is invited once and joins once", func(t *testing.T) {
+		t.Run("concurrent invitations", func(t *testing.T) {
 			employer, email := w.employer(t), newEmail()
 			require.Equal(t, map[int]int{200: 1, 409: n - 1}, concurrently(t, n, func(int) *response {
 				return employer.fromNewAddress().try("POST", "/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email})
@@ -231,7 +231,7 @@ func TestRaces_Users(t *testing.T) {
 			require.Equal(t, n, counts[200]+counts[201]+counts[400]+counts[409], "%v", counts)
 			require.Equal(t, 2., employer.get("/api/employers/team").ok(200).number("data.pagination.total"))
 		})
-		t.Run("a link to a new password works once", func(t *testing.T) {
+		t.Run("concurrent use of a reset link", func(t *testing.T) {
 			s := w.seeker(t)
 			require.NotEmpty(t, w.waitForMail(t, s.email, "Subject:"))
 			w.guest(t).post("/api/auth/forgot-password", object{"email": s.email}).ok(200)
@@ -243,12 +243,12 @@ func TestRaces_Users(t *testing.T) {
 			})
 			require.Equal(t, map[int]int{200: 1, 400: n - 1}, counts)
 		})
-		t.Run("an account ends once", func(t *testing.T) {
+		t.Run("concurrent deletions of an account", func(t *testing.T) {
 			s := w.seeker(t)
 			counts := concurrently(t, n, func(int) *response { return s.fromNewAddress().try("DELETE", "/api/jobseekers/profile", nil) })
 			require.Equal(t, map[int]int{200: 1, 401: n - 1}, counts)
 		})
-		t.Run("of two who want one address the first to confirm it has it", func(t *testing.T) {
+		t.Run("concurrent changes to one address", func(t *testing.T) {
 			both, next := []*account{w.seeker(t), w.employer(t)}, newEmail()
 			var tokens []string
 			for i, path := range []string{"/api/jobseekers/profile", "/api/employers/profile"} {
@@ -267,7 +267,7 @@ func TestRaces_Users(t *testing.T) {
 			require.Equal(t, n-1, counts[400]+counts[409], "%v", counts)
 			w.guest(t).post("/api/auth/login", object{"email": next, "password": password}).ok(200)
 		})
-		t.Run("a request with a key is done once", func(t *testing.T) {
+		t.Run("repeated request", func(t *testing.T) {
 			employer := w.employer(t)
 			counts := concurrently(t, n, func(int) *response {
 				c := employer.fromNewAddress()

@@ -102,7 +102,7 @@ func TestRecommendations_OtherNameOfTheRole_CountsAsTheRole(t *testing.T) {
 
 func TestRecommendationsAndDashboard(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
-		t.Run("GET /api/jobseekers/dashboard of an empty house", func(t *testing.T) {
+		t.Run("GET /api/jobseekers/dashboard without listings", func(t *testing.T) {
 			a := w.guest(t).get(dashboardPath).ok(200)
 			require.Equal(t, object{"isGuest": true, "subscriptionStatus": object{"tier": "basic", "isActive": false}, "recommendations": []any{}, "recentActivity": []any{},
 				"stats": object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 0.0}}, a.at("data.dashboard"))
@@ -131,7 +131,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			w.guest(t).get(recommendationsPath).fails(401, "Unauthorized")
 			w.employer(t).get(recommendationsPath).fails(403, "Forbidden")
 		})
-		t.Run("GET /api/jobseekers/recommendations without what was dealt with", func(t *testing.T) {
+		t.Run("GET /api/jobseekers/recommendations without applied and dismissed jobs", func(t *testing.T) {
 			seeker := w.seeker(t)
 			require.Len(t, seeker.recommendedTitles(), 3)
 			application := seeker.application(ids["Porter"], nil)
@@ -216,7 +216,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Equal(t, "track-dashboard-action", seeker.post(dashboardPath, object{"intent": "track-dashboard-action"}).ok(200).text("data.intent"))
 			require.Equal(t, "Used the dashboard", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))
 		})
-		t.Run("POST /api/jobseekers/dashboard refuses what it does not know", func(t *testing.T) {
+		t.Run("POST /api/jobseekers/dashboard refuses unknown values", func(t *testing.T) {
 			seeker := w.seeker(t)
 			seeker.post(dashboardPath, object{}).fails(400, "Intent is required")
 			seeker.post(dashboardPath, object{"intent": "dance"}).invalid("intent")

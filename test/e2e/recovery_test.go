@@ -174,7 +174,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 			p.requireRevoked(t, owner.client)
 			w.guest(t).post("/api/auth/login", object{"email": thief, "password": password}).fails(401, "Invalid email or password")
 		})
-		t.Run("a later change does not disable the link of an earlier one", func(t *testing.T) {
+		t.Run("undo link after a later change", func(t *testing.T) {
 			victim := w.seeker(t)
 			for range 2 {
 				next := newEmail()

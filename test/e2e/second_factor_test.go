@@ -100,7 +100,7 @@ func TestSecondFactor(t *testing.T) {
 			login(t, me, password, "").ok(200)
 			w.guest(t).get("/api/auth/second-factor").fails(401, "Unauthorized")
 		})
-		t.Run("pages ask for a code", func(t *testing.T) {
+		t.Run("sign-in page asks for a code", func(t *testing.T) {
 			t.Parallel()
 			me, p := w.seeker(t), w.thirdParty(t, nil)
 			app := me.enroll()
@@ -127,7 +127,7 @@ func TestSecondFactor(t *testing.T) {
 			require.Less(t, signIn(other, authorize.RequestURI(), password, app.recovery[0]).status, 400)
 			require.Equal(t, 200, other.open("GET", authorize.RequestURI(), nil).status)
 		})
-		t.Run("an organization requires it", func(t *testing.T) {
+		t.Run("required by the organization", func(t *testing.T) {
 			t.Parallel()
 			const needed = "Your organization requires a second factor; enroll one first"
 			boss := w.employer(t)
@@ -156,7 +156,7 @@ func TestSecondFactor(t *testing.T) {
 				{"second_factor.required", boss.id, boss.organization(), "on"}, {"second_factor.required", boss.id, boss.organization(), "off"},
 			}, boss.auditEntries("&action=second_factor.required"))
 		})
-		t.Run("an operator resets a lost one", func(t *testing.T) {
+		t.Run("operator resets a lost factor", func(t *testing.T) {
 			t.Parallel()
 			me := w.seeker(t)
 			require.Contains(t, w.fails(t, "users", "reset-second-factor", me.email), "The account has no second factor")

@@ -45,7 +45,7 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Equal(t, false, guest.get("/api/jobseekers/search?sort=title&order=asc&q="+word).ok(200).at("data.search.jobs.0.isBookmarked"))
 			require.Equal(t, false, employer.get("/api/jobseekers/search?sort=title&order=asc&q="+word).ok(200).at("data.search.jobs.0.isBookmarked"))
 		})
-		t.Run("GET /api/jobseekers/search sorts either way, the greatest first by default", func(t *testing.T) {
+		t.Run("GET /api/jobseekers/search sort orders", func(t *testing.T) {
 			require.Equal(t, []string{bare, moon, leeds, boston}, ids(guest, "&sort=title"))
 			require.Equal(t, []string{boston, leeds, moon, bare}, ids(guest, "&sort=title&order=asc"))
 			require.Equal(t, []string{bare, moon, boston, leeds}, ids(guest, "&sort=postedAt"))
@@ -57,14 +57,14 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Equal(t, []string{boston, leeds, moon, bare}, ids(guest, "&sort=location&order=asc"), "nowhere is last")
 			require.Equal(t, []string{bare, moon, boston, leeds}, ids(guest, ""), "equally relevant: the newest first")
 		})
-		t.Run("GET /api/jobseekers/search narrows", func(t *testing.T) {
+		t.Run("GET /api/jobseekers/search filters", func(t *testing.T) {
 			require.Equal(t, []string{leeds}, ids(guest, "&location=Bradford"))
 			require.Equal(t, []string{boston}, ids(guest, "&type=temporary"))
 			require.Equal(t, []string{boston, leeds}, ids(guest, "&salaryMin=35000"))
 			require.Equal(t, []string{leeds}, ids(guest, "&salaryMax=35000"))
 			require.Empty(t, ids(guest, "&type=contract"))
 		})
-		t.Run("GET /api/jobseekers/search has ten to a page and at most twenty", func(t *testing.T) {
+		t.Run("GET /api/jobseekers/search page size", func(t *testing.T) {
 			other := w.employer(t)
 			var jobs []object
 			for i := range 25 {
@@ -78,7 +78,7 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Len(t, a.list("data.search.jobs"), 5)
 			require.Equal(t, object{"total": 25., "page": 2., "limit": 20., "totalPages": 2., "hasNext": false, "hasPrev": true}, a.at("data.search.pagination"))
 		})
-		t.Run("GET /api/jobseekers/search refuses what it does not know", func(t *testing.T) {
+		t.Run("GET /api/jobseekers/search refuses unknown values", func(t *testing.T) {
 			for query, field := range map[string]string{
 				"type=forever": "type", "sort=best": "sort", "order=up": "order", "salaryMin=x": "salaryMin", "salaryMin=-1": "salaryMin", "salaryMin=2&salaryMax=1": "salaryMax",
 				"page=0": "page", "limit=0": "limit", "page=ten": "page", "page=1001&limit=20": "page", "cursor=x": "cursor",

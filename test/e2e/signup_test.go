@@ -19,7 +19,7 @@ func TestSignUpPage(t *testing.T) {
 			}
 			return values
 		}
-		t.Run("leads to where somebody wanted to go, signed in", func(t *testing.T) {
+		t.Run("continues with the requested page", func(t *testing.T) {
 			t.Parallel()
 			b := w.browser(t)
 			away := b.open("GET", "/developers", nil).header.Get("Location")
@@ -37,7 +37,7 @@ func TestSignUpPage(t *testing.T) {
 			w.guest(t).post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200)
 			w.waitForMail(t, values.Get("email"), "confirm your e-mail address")
 		})
-		t.Run("makes an employer with a company", func(t *testing.T) {
+		t.Run("creates an employer with an organization", func(t *testing.T) {
 			t.Parallel()
 			b := w.browser(t)
 			values := form(url.Values{"userType": {"employer"}})
@@ -51,7 +51,7 @@ func TestSignUpPage(t *testing.T) {
 			c.token = c.post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200).text("data.accessToken")
 			require.Contains(t, string(c.get("/api/employers/profile").ok(200).raw), "St Mary's")
 		})
-		t.Run("says beside each field what is wrong, and keeps what was typed but the password", func(t *testing.T) {
+		t.Run("invalid fields", func(t *testing.T) {
 			t.Parallel()
 			b := w.browser(t)
 			refused := b.open("POST", "/developers/sign-up", url.Values{"name": {"Sam <b>"}, "email": {"nonsense"}, "password": {"Short-1"}, "userType": {"admin"}})
@@ -67,7 +67,7 @@ func TestSignUpPage(t *testing.T) {
 			require.Equal(t, 409, taken.status)
 			require.Contains(t, taken.text, "has an account already")
 		})
-		t.Run("leads nowhere but to this host", func(t *testing.T) {
+		t.Run("open redirect", func(t *testing.T) {
 			t.Parallel()
 			for _, next := range []string{"https://evil.example/", "//evil.example", `/\evil.example`, "/a\tb", ""} {
 				b := w.browser(t)
@@ -77,7 +77,7 @@ func TestSignUpPage(t *testing.T) {
 				require.Equal(t, "/developers", in.header.Get("Location"))
 			}
 		})
-		t.Run("is refused from another site, and spends what the operation of the portal spends", func(t *testing.T) {
+		t.Run("refused from another site, shares the portal's limit", func(t *testing.T) {
 			t.Parallel()
 			b := w.browser(t)
 			b.Site = "cross-site"
@@ -101,7 +101,7 @@ func TestSignUpPage(t *testing.T) {
 			require.Contains(t, over.text, "There were too many tries")
 			require.Equal(t, 303, b.open("POST", "/developers/sign-up", form(nil)).status, "jobseekers have another")
 		})
-		t.Run("goes on to the consent that an application asked for", func(t *testing.T) {
+		t.Run("continues with the requested consent", func(t *testing.T) {
 			t.Parallel()
 			p := w.thirdParty(t, nil)
 			b := w.browser(t)

@@ -27,16 +27,16 @@ import (
 func TestBrowser_Developer(t *testing.T) {
 	s := site(t)
 	axe := axeCore(t)
-	t.Run("with every page looked at", func(t *testing.T) { checkDashboard(t, s, newBrowser(t, s.url, axe)) })
+	t.Run("every page checked", func(t *testing.T) { checkDashboard(t, s, newBrowser(t, s.url, axe)) })
 	t.Run("without script", func(t *testing.T) {
 		p := newBrowser(t, s.url, "")
 		_, err := chromedp.Call(p.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		require.NoError(t, err)
 		checkDashboard(t, s, p)
 	})
-	t.Run("by the keyboard alone", func(t *testing.T) { signUpByKeyboard(t, newBrowser(t, s.url, "")) })
-	t.Run("what mails lead to", func(t *testing.T) { checkMailPages(t, newBrowser(t, s.url, axe)) })
-	t.Run("what the pages say when something is wrong", func(t *testing.T) { checkErrorPages(t, newBrowser(t, s.url, axe)) })
+	t.Run("keyboard only", func(t *testing.T) { signUpByKeyboard(t, newBrowser(t, s.url, "")) })
+	t.Run("pages of mail links", func(t *testing.T) { checkMailPages(t, newBrowser(t, s.url, axe)) })
+	t.Run("error pages", func(t *testing.T) { checkErrorPages(t, newBrowser(t, s.url, axe)) })
 }
 
 func signUp(p *browser, email string) {

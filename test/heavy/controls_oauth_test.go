@@ -37,14 +37,14 @@ func stored(part string) testName {
 
 // signIns returns the controls of OAuth and of the pages.
 func signIns() []removal {
-	ownClient := []testName{onOAuth("a code or a refresh token is of use to its own client alone")}
-	ownTokens := []testName{onServer("TestOAuth", "introspection tells a client of its own tokens alone")}
-	ownAddress := []testName{onOAuth("an address that is not registered is not sent to")}
-	noDowngrade := []testName{onOAuth("without PKCE, or with plain, no code is given")}
-	verified := []testName{onOAuth("a code is of no use with another verifier or with none")}
-	codeOnce := []testName{onOAuth("a code works once, and its second use revokes what it gave")}
-	refreshOnce := []testName{onOAuth("a refresh token works once, and its second use ends the family")}
-	noFrame := []testName{onOAuth("no page can be shown inside of another")}
+	ownClient := []testName{onOAuth("code and refresh token of another client")}
+	ownTokens := []testName{onServer("TestOAuth", "introspection of own tokens only")}
+	ownAddress := []testName{onOAuth("unregistered redirect URI")}
+	noDowngrade := []testName{onOAuth("missing PKCE and plain")}
+	verified := []testName{onOAuth("wrong or missing verifier")}
+	codeOnce := []testName{onOAuth("code replay revokes its tokens")}
+	refreshOnce := []testName{onOAuth("refresh token replay revokes the family")}
+	noFrame := []testName{onOAuth("frames are refused")}
 	return []removal{
 		{"code replay revokes what the code gave", []cut{{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)", "s.find(ctx, integrations.Code, hash, fosite.ErrNotFound)"}}, codeOnce},
 		{"code replay: the look at the code, that at its challenge, and the spending", []cut{
@@ -56,18 +56,18 @@ func signIns() []removal {
 		{"refresh replay: the look at the token and the spending", []cut{
 			{oauthStore, "s.find(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.find(ctx, integrations.Refresh, hash, nil)"},
 			{oauthStore, "if err == nil && !ok {", "if err == nil && !ok && kind != integrations.Refresh {"}}, refreshOnce},
-		{"refresh replay: a rotation ends the access token before it", []cut{{grants, "grant_id = ? AND kind = 'access' AND used_at IS NULL", "1 = 0 AND grant_id = ?"}}, []testName{onOAuth("a rotation ends the access token before it")}},
+		{"refresh replay: a rotation ends the access token before it", []cut{{grants, "grant_id = ? AND kind = 'access' AND used_at IS NULL", "1 = 0 AND grant_id = ?"}}, []testName{onOAuth("rotation revokes the previous access token")}},
 		{"client mix-up: a code is its client's", []cut{{byCode, "authorizeRequest.GetClient().GetID() != request.GetClient().GetID()", "false"}}, ownClient},
 		{"client mix-up: a refresh token is its client's", []cut{{refresh, "originalRequest.GetClient().GetID() != request.GetClient().GetID()", "false"}}, ownClient},
 		{"client mix-up: the client's secret", []cut{{oauthStore, `[]byte(auth.HashSecret(string(secret)))) != 1 {`, `[]byte(auth.HashSecret(string(secret)))) > 1 {`}}, ownClient},
 		{"client mix-up: introspection is of one's own tokens", []cut{{oauthServer, "if err != nil || found.GetClient().GetID() != who.GetID() {", "if err != nil {"}}, ownTokens},
 		{"client mix-up: a token is revoked by its own client", []cut{{fosite + "handler/oauth2/revocation.go", "if ar.GetClient().GetID() != client.GetID() {", "if false {"}}, ownTokens},
 		{"client mix-up: the answer says who gives it", []cut{{oauthPages, `q.Set("iss", s.issuer)`, ""}}, []testName{onServer("TestOAuth", "the whole flow with golang.org/x/oauth2")}},
-		{"client mix-up: a client authenticates in one way", []cut{{oauthServer, "if err := twice(c.Get(fiber.HeaderAuthorization), form); err != nil {", "if err := twice(\"\", form); err != nil {"}}, []testName{onOAuth("a client authenticates in one way and not in two")}},
+		{"client mix-up: a client authenticates in one way", []cut{{oauthServer, "if err := twice(c.Get(fiber.HeaderAuthorization), form); err != nil {", "if err := twice(\"\", form); err != nil {"}}, []testName{onOAuth("two authentication methods are refused")}},
 		{"redirect variants at authorization: our own look and the library's", []cut{{fosite + "authorize_helper.go", "if b == uri {\n\t\t\treturn b, true", "if strings.HasPrefix(uri, b) {\n\t\t\treturn uri, true"},
 			{oauthPages, "is && !to.app.RedirectsTo(uri)", "is && to.app.ID == uri"}}, ownAddress},
 		{"redirect variants of a loopback address: our own look and the library's", []cut{{fosite + "authorize_helper.go", "registered.Path == requested.Path &&", ""},
-			{"modules/integrations/app.go", "return ip.String() + rest, true", "_ = rest\n\treturn ip.String(), true"}}, []testName{onOAuth("of a loopback address the port is free, and nothing else")}},
+			{"modules/integrations/app.go", "return ip.String() + rest, true", "_ = rest\n\treturn ip.String(), true"}}, []testName{onOAuth("loopback redirect URI with any port")}},
 		{"redirect variants at the exchange", []cut{{oauthStore, "formRedirect: {t.RedirectURI}, ", ""}}, ownAddress},
 		{"PKCE downgrade to none: our own look and the library's", []cut{{oauthServer, "EnforcePKCE:                true", "EnforcePKCE:                false"},
 			{oauthPages, "if form.Get(formMethod) != s256 || !challenge.MatchString(form.Get(formChallenge)) {", "if form.Has(formChallenge) && (form.Get(formMethod) != s256 || !challenge.MatchString(form.Get(formChallenge))) {"}}, noDowngrade},
@@ -77,23 +77,23 @@ func signIns() []removal {
 		{"PKCE: the verifier is missing", []cut{{pkce, "if nv < 43 {", "if nv == 0 {\n\t\treturn nil\n\t} else if nv < 43 {"}}, verified},
 		{"PKCE: the verifier is wrong", []cut{{pkce, "if base64.RawURLEncoding.EncodeToString(hash.Sum([]byte{})) != challenge {", "if base64.RawURLEncoding.EncodeToString(hash.Sum([]byte{})) != challenge && challenge == verifier {"}}, verified},
 		{"scope widening by a refresh", []cut{{oauthStore, "if slices.ContainsFunc(asked, func(name string) bool { return !r.GrantedScope.Has(name) }) {\n\t\treturn false", "if slices.ContainsFunc(asked, func(name string) bool { return !r.GrantedScope.Has(name) }) {\n\t\treturn true"}},
-			[]testName{onOAuth("a refresh can have fewer scopes, never more")}},
+			[]testName{onOAuth("refresh cannot widen scopes")}},
 		{"scope widening at authorization: our own look and the library's", []cut{{oauthServer, "fosite.ExactScopeStrategy", "func([]string, string) bool { return true }"}, {oauthPages, "if !known {", "if !known && form == nil {"}},
-			[]testName{onOAuth("a scope that is none is refused, and without any it is jobs:read")}},
-		{"scope widening: a consent is for what it was given for", []cut{{"modules/integrations/consents.go", "Covers(", "true || Covers("}}, []testName{onServer("TestOAuth", "a consent is remembered, and asked for again when there is more or prompt=consent")}},
+			[]testName{onOAuth("unknown and missing scopes")}},
+		{"scope widening: a consent is for what it was given for", []cut{{"modules/integrations/consents.go", "Covers(", "true || Covers("}}, []testName{onServer("TestOAuth", "consent is remembered until more is requested")}},
 		{"scope widening: a token does what its scopes say", []cut{{admission, `if r.Scope != "" && !call.Caller.May(r.Scope) {`, `if r.Scope == "?" {`}}, []testName{onServer("TestDeveloperRoleMatrix", "GET /api/v1/applications")}},
 		{"CSRF on the consent: the form's secret", []cut{{oauthPages, "if !s.frame.Shown(c) {", "if c == nil {"}},
-			[]testName{onOAuth("a consent is given by its own page of the same session")}},
+			[]testName{onOAuth("consent requires the CSRF token of the session")}},
 		{"CSRF on every form: from our own pages alone", []cut{{pages, "if !f.sameOrigin(c) {", "if !f.sameOrigin(c) && c.Method() == \"\" {"}}, []testName{
-			onOAuth("a consent is given by its own page of the same session"),
-			onServer("TestBrowserSessions", "nobody is signed in from another site"),
-			onServer("TestBrowserSessions", "a session ends with a sign-out and with a new password"),
-			onServer("TestDashboard_Applications_WithoutScript", "somebody else's application is not there, and nobody acts from another site or without signing in")}},
-		{"CSRF on every form: a program has to have read it", []cut{{pages, `c.Cookies(f.cookie()) == "" || f.Shown(c)`, "true"}}, []testName{onServer("TestOAuth", "a program that says nothing of where it comes from fills in the forms that it was shown, and no others")}},
-		{"CSRF on the consent: who made the link does not fill in the form", []cut{{gateway, "s.app.Server().FormValueFunc = ", "_ = "}}, []testName{onServer("TestOAuth", "who made the link does not decide")}},
+			onOAuth("consent requires the CSRF token of the session"),
+			onServer("TestBrowserSessions", "sign-in from another site"),
+			onServer("TestBrowserSessions", "sign-out and new password end the session"),
+			onServer("TestDashboard_Applications_WithoutScript", "other user's app, other site, signed out")}},
+		{"CSRF on every form: a program has to have read it", []cut{{pages, `c.Cookies(f.cookie()) == "" || f.Shown(c)`, "true"}}, []testName{onServer("TestOAuth", "client without an Origin needs the CSRF token")}},
+		{"CSRF on the consent: who made the link does not fill in the form", []cut{{gateway, "s.app.Server().FormValueFunc = ", "_ = "}}, []testName{onServer("TestOAuth", "form values in the link")}},
 		{"clickjacking: frame-ancestors", []cut{{pages, "frame-ancestors 'none'; ", ""}}, noFrame},
 		{"clickjacking: X-Frame-Options", []cut{{pages, `c.Set(fiber.HeaderXFrameOptions, "DENY")`, ""}}, noFrame},
-		{"open redirect of next", []cut{{signInPages, "\t\treturn Home\n\t}\n\treturn next", "\t\treturn next\n\t}\n\treturn next"}}, []testName{onOAuth("a sign-in goes on to this very host alone")}},
+		{"open redirect of next", []cut{{signInPages, "\t\treturn Home\n\t}\n\treturn next", "\t\treturn next\n\t}\n\treturn next"}}, []testName{onOAuth("open redirect after a sign-in")}},
 	}
 }
 
@@ -109,7 +109,7 @@ func credentials() []removal {
 		{"another's application is not found", []cut{{apps, `ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id).Take`, `d.locked(ctx).Where("id = ?", id).Take`}}, ownApps},
 		{"another's application gets no key", []cut{{apps, `ofAppOwner(d.q(ctx).Select("id"), ownerID).Where("id = ?", k.AppID)`, `d.q(ctx).Select("id").Where("id = ?", k.AppID)`}}, ownKeys},
 		{"keys of another's application are neither listed nor deleted", []cut{{apps, `apps := ofAppOwner(d.q(ctx).Model(&appRow{}).Select("id"), ownerID)`, `apps := d.q(ctx).Model(&appRow{}).Select("id")`}}, ownKeys},
-		{"the key of another's application beside a token", []cut{{developers, "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID", "byKey.App.ID == \"?\""}}, []testName{onServer("TestDeveloperApplications", "keys and tokens of one application go together")}},
+		{"the key of another's application beside a token", []cut{{developers, "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID", "byKey.App.ID == \"?\""}}, []testName{onServer("TestDeveloperApplications", "key beside a token")}},
 		// A token of one API is never found in the other: the control is that
 		// an unknown token is refused.
 		{"a token of the portal for programs", []cut{{developers, "TrimSpace(token)); err != nil {\n", "TrimSpace(token)); err != nil {\n\t\treturn integrations.Caller{App: integrations.App{ID: \"stranger\", Plan: integrations.Free}, Scopes: integrations.Scopes()}, nil\n"}},

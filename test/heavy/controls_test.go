@@ -123,7 +123,7 @@ func TestControls_Removed_AttackTestsFail(t *testing.T) {
 	skipUnlessHeavy(t)
 	all := controls()
 	on := &testRunner{dir: t.TempDir()}
-	t.Run("and passes with it", func(t *testing.T) {
+	t.Run("with all controls", func(t *testing.T) {
 		byPackage := map[string][]string{}
 		for _, r := range all {
 			for _, a := range r.tests {
