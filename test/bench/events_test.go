@@ -36,9 +36,8 @@ func (q *countingQueue) Work(ctx context.Context, _ func(context.Context, task.R
 
 func (*countingQueue) Embedded() bool { return true }
 
-// asynqAlone is Asynq's own rate of tasks that do nothing, enqueued by sixteen
-// clients and processed by as many workers as our reactions have, at the same
-// time.
+// asynqAlone returns Asynq's own rate of empty tasks, enqueued by sixteen clients
+// and processed at the same time by as many workers as event handlers have.
 func asynqAlone(b *testing.B, tasks int) float64 {
 	b.Helper()
 	opt, err := goredis.ParseURL(kit.RedisURL(b))

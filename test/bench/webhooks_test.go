@@ -37,7 +37,8 @@ import (
 
 const (
 	hookEndpoints = 10
-	// hookConnections is what so many endpoints may have in flight together.
+	// hookConnections is the limit of concurrent deliveries to the endpoints
+	// together.
 	hookConnections = 5 * hookEndpoints
 	hookEvents      = 1_000
 )
@@ -231,8 +232,8 @@ func (s *webhookBench) waitForDeliveries(n int) {
 	require.Eventually(s.b, func() bool { return s.got.Load() >= int64(n) }, 5*time.Minute, time.Millisecond)
 }
 
-// recorded waits until nothing more is to be attempted for the endpoints, checks that
-// they got everything, and says when that was.
+// recorded waits until no attempt is due for the endpoints, checks that they got
+// everything, and returns the time at which none was pending.
 func (s *webhookBench) recorded(all int) time.Time {
 	s.b.Helper()
 	count := func(hook string, status integrations.DeliveryStatus) int {
@@ -250,10 +251,9 @@ func (s *webhookBench) recorded(all int) time.Time {
 	return at
 }
 
-// rate has everything happen that do begins, and says how many deliveries a second
-// are made and recorded. The clock runs from the first that comes, so that it does
-// not measure how soon the relay looks into a SQLite database that another process
-// has written to.
+// rate runs do and returns how many deliveries per second are made and recorded
+// after it. The clock starts at the first delivery, so that the interval in which
+// the relay polls a SQLite database of another process is not measured.
 func (s *webhookBench) rate(do func(ctx context.Context) error) float64 {
 	s.b.Helper()
 	s.begin()

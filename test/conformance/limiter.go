@@ -78,7 +78,7 @@ func Limiter(t *testing.T, open func(t testing.TB, clk clock.Clock) limit.Limite
 			require.True(t, take(ten, "k").Allowed)
 			clk.Advance(time.Minute)
 		}
-		// The first moment is 10 minutes old.
+		// The first call was 10 minutes ago.
 		require.Equal(t, 5*time.Minute, take(ten, "k").RetryAfter)
 		clk.Advance(5*time.Minute - time.Microsecond)
 		require.Equal(t, time.Microsecond, take(ten, "k").RetryAfter)

@@ -206,7 +206,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	t.Run("posted after a date", func(t *testing.T) {
 		after := b.clk.Now().Add(-2*time.Hour - time.Minute).Format(time.RFC3339)
 		require.Equal(t, []string{"Midwife", "Porter"}, b.find(t, listings.FindInput{Filters: listings.FilterInput{PostedAfter: after}}))
-		// The moment itself is among them, and the next is another.
+		// The bound itself is included; a microsecond later is not.
 		found, err := b.svc.Find(t.Context(), auth.Actor{}, listings.FindInput{Text: "midwife", Page: page.Request{Number: 1, Size: 1}})
 		require.NoError(t, err)
 		posted := *found.Items[0].Listing.PostedAt

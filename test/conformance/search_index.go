@@ -124,7 +124,7 @@ func (s *searchSuite) apply(changes []search.Change) {
 	s.oracle.apply(changes)
 }
 
-// compareWithOracle asks random queries after random changes.
+// compareWithOracle compares random queries after random changes.
 func compareWithOracle(t *testing.T, open SearchIndexOpener, reopen bool) {
 	folder := t.TempDir()
 	s := newSearchSuite(t, func(t testing.TB, _ string, normalize func(string) string) search.Index {

@@ -13,8 +13,8 @@ import (
 // singular is the normalization of the suite.
 func singular(word string) string { return strings.TrimSuffix(word, "s") }
 
-// randomSearch makes documents and queries over few words, keys, times and
-// places, so that everything meets often. The same seed makes the same ones.
+// randomSearch creates documents and queries from few words, keys, times and
+// places, so that most queries have results. Equal seeds create equal data.
 type randomSearch struct {
 	*rand.Rand
 	versions map[string]int64

@@ -89,8 +89,8 @@ func retentionOf(t testing.TB, s retention.Store) retention.Store {
 	return s
 }
 
-// atOnce does something n times at once, none of which fails, and counts those that
-// are told yes.
+// atOnce calls do n times concurrently, requires that no call fails, and returns
+// the number of calls that returned true.
 func atOnce(t testing.TB, n int, do func(i int) (bool, error)) (yes int) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -108,7 +108,7 @@ func atOnce(t testing.TB, n int, do func(i int) (bool, error)) (yes int) {
 	return yes
 }
 
-// together does something n times at once, and none of them fails.
+// together calls do n times concurrently and requires that no call fails.
 func together(t testing.TB, n int, do func(i int) error) {
 	t.Helper()
 	atOnce(t, n, func(i int) (bool, error) { return true, do(i) })

@@ -229,7 +229,7 @@ func Tasks(t *testing.T, open DatabaseOpener) {
 		lost, err = s.Tasks.Extend(t.Context(), []task.Run{run}, 30*time.Second)
 		require.NoError(t, err)
 		require.Equal(t, []task.Run{run}, lost)
-		// What the first one still has to say is no news.
+		// The outcome of the first lease is ignored.
 		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: run, State: task.Dead, Err: "late"}))
 		require.Len(t, list(t, s, task.Running), 1)
 		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Done}))

@@ -247,7 +247,7 @@ func (q *failing) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	return q.Queue.Enqueue(ctx, refs...)
 }
 
-// doubling is a queue that delivers everything twice.
+// doubling is a queue that delivers every task twice.
 type doubling struct{ task.Queue }
 
 func (q doubling) Enqueue(ctx context.Context, refs ...task.Reference) error {

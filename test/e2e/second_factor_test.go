@@ -170,7 +170,7 @@ func TestSecondFactor(t *testing.T) {
 	})
 }
 
-// organization is the id of the organization that the account works for.
+// organization returns the id of the account's organization.
 func (a *account) organization() string {
 	a.t.Helper()
 	return a.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId")

@@ -191,8 +191,8 @@ func TestVocabulary_Variations_FindTheSame(t *testing.T) {
 	}
 }
 
-// TestVocabulary_Child_DoesNotFindItsParent asks for every role by name: adverts
-// for a wider role are no exact hits.
+// TestVocabulary_Child_DoesNotFindItsParent searches for every role by name:
+// adverts for a wider role are not exact results.
 func TestVocabulary_Child_DoesNotFindItsParent(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -210,8 +210,8 @@ func TestVocabulary_Child_DoesNotFindItsParent(t *testing.T) {
 	require.Empty(t, failed)
 }
 
-// TestVocabulary_NonClinicalForm_FindsNoClinicalPostFirst asks for every role
-// outside of care.
+// TestVocabulary_NonClinicalForm_FindsNoClinicalPostFirst searches for every
+// non-clinical role.
 func TestVocabulary_NonClinicalForm_FindsNoClinicalPostFirst(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
