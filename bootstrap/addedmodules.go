@@ -252,13 +252,13 @@ func (all addedModules) mounts() (mounts []fiberhttp.Mount) {
 }
 
 // addRoutes appends the routes of the modules to the APIs that their paths belong to.
-func (all addedModules) addRoutes(surfaces []web.Surface) error {
+func (all addedModules) addRoutes(apis []web.API) error {
 	for _, m := range all {
 		for _, route := range m.routes {
 			if route.Tag == "" {
 				route.Tag = m.name
 			}
-			if err := addRoute(surfaces, route); err != nil {
+			if err := addRoute(apis, route); err != nil {
 				return fmt.Errorf("module %s: %s %s: %w", m.name, route.Method, route.Path, err)
 			}
 		}
@@ -266,15 +266,15 @@ func (all addedModules) addRoutes(surfaces []web.Surface) error {
 	return nil
 }
 
-func addRoute(surfaces []web.Surface, r web.Route) error {
+func addRoute(apis []web.API, r web.Route) error {
 	if !addedPath.MatchString(r.Path) {
 		return errors.New("want a path like /api/pins/:id")
 	}
-	at := slices.IndexFunc(surfaces, func(s web.Surface) bool { return s.Under(r.Path) })
-	if err := checkAddedRoute(surfaces[at], r); err != nil {
+	at := slices.IndexFunc(apis, func(s web.API) bool { return s.Covers(r.Path) })
+	if err := checkAddedRoute(apis[at], r); err != nil {
 		return err
 	}
-	surfaces[at].Routes = append(slices.Clip(surfaces[at].Routes), r)
+	apis[at].Routes = append(slices.Clip(apis[at].Routes), r)
 	return nil
 }
 
@@ -284,7 +284,7 @@ var addedPath = regexp.MustCompile(`^/api/[A-Za-z0-9][A-Za-z0-9_-]*(/:?[A-Za-z0-
 
 // checkAddedRoute returns an error for a route that the API would not serve, or would
 // serve to more clients than the route declares.
-func checkAddedRoute(s web.Surface, r web.Route) error {
+func checkAddedRoute(s web.API, r web.Route) error {
 	switch {
 	case !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, r.Method):
 		return errors.New("want the method GET, POST, PUT, PATCH or DELETE")
@@ -294,13 +294,13 @@ func checkAddedRoute(s web.Surface, r web.Route) error {
 		return errors.New("it has no Summary")
 	case r.Status != 0 && (r.Status < 200 || r.Status > 299):
 		return errors.New("its Status is not one of success")
-	case s.Gate != nil && (!slices.Contains(integrations.Scopes(), r.Scope) || r.Auth != web.None):
+	case s.Authenticator != nil && (!slices.Contains(integrations.Scopes(), r.Scope) || r.Auth != web.None):
 		return fmt.Errorf("a route of the developer interface has no Auth and one of the scopes %v", integrations.Scopes())
-	case r.Cached && (s.Gate != nil || r.Auth == web.Required || r.Method != http.MethodGet):
+	case r.Cached && (s.Authenticator != nil || r.Auth == web.Required || r.Method != http.MethodGet):
 		return errors.New("only what guests read can be Cached")
-	case s.Gate == nil && r.Scope != "":
+	case s.Authenticator == nil && r.Scope != "":
 		return errors.New("only routes of the developer interface have a Scope")
-	case r.Auth != web.Required && (r.Who != web.Anyone || r.Permission != ""):
+	case r.Auth != web.Required && (r.Audience != web.Anyone || r.Permission != ""):
 		return errors.New("its Who and Permission need Auth: web.Required")
 	}
 	for _, other := range s.Routes {

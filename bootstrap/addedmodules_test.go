@@ -26,7 +26,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-func doNothing(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Said("ok"), nil }
+func doNothing(context.Context, web.Call, web.Nothing) (web.Done, error) {
+	return web.Message("ok"), nil
+}
 
 // noted is an event of a module.
 type noted struct{ ID string }
@@ -96,7 +98,7 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 		"module notes: GET /api/listings/new: the path is": withRoute(web.Route{Method: "GET", Path: "/api/listings/new", Summary: "s"}),
 		"GET /api/v1/notes: a route of the developer":      withRoute(web.Route{Method: "GET", Path: "/api/v1/notes", Summary: "s"}),
 		"GET /api/notes: only routes of the developer":     withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Scope: integrations.JobsRead}),
-		"GET /api/notes: its Who and Permission need Auth": withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Who: web.Seeker}),
+		"GET /api/notes: its Who and Permission need Auth": withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Audience: web.Seeker}),
 		"GET /api/a: its Who and Permission need Auth":     withRoute(web.Route{Method: "GET", Path: "/api/a", Summary: "s", Auth: web.Optional, Permission: auth.JobsUpdate}),
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -126,7 +128,7 @@ func notesModule(done *atomic.Int64) Module {
 		Name: "notes", Migrations: noteMigrations,
 		Routes: func(d ModuleDeps) []web.Route {
 			add := func(ctx context.Context, _ web.Call, _ web.Nothing) (web.Done, error) {
-				return web.Said("noted"), d.Tx.Do(ctx, func(ctx context.Context) error {
+				return web.Message("noted"), d.Tx.Do(ctx, func(ctx context.Context) error {
 					q, err := gormdb.Conn(ctx)
 					if err != nil {
 						return err

@@ -240,14 +240,14 @@ func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, 
 	if a.transports, err = openTransports(ctx, c, registered, services, d); err != nil {
 		return err
 	}
-	tables := surfaces(services, c.HTTP.PublicURL)
+	tables := apis(services, c.HTTP.PublicURL)
 	if err := added.addRoutes(tables); err != nil {
 		return err
 	}
 	server, err := fiberhttp.New(services, fiberhttp.Options{
 		PublicURL: c.HTTP.PublicURL, TrustedProxies: proxies, NewID: newID, Log: log,
-		BodyMemory: int64(c.Limits.BodyMemory) << 20, MetricsElsewhere: c.HTTP.MetricsAddr != "", Metrics: numbers, Trace: t,
-		Surfaces: tables, Mounts: slices.Concat(mountsOf(a.transports), added.mounts()),
+		BodyMemory: int64(c.Limits.BodyMemory) << 20, DisableMetrics: c.HTTP.MetricsAddr != "", Metrics: numbers, Trace: t,
+		APIs: tables, Mounts: slices.Concat(mountsOf(a.transports), added.mounts()),
 	})
 	if err != nil {
 		return err

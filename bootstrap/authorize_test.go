@@ -34,7 +34,7 @@ func servicesOf(t *testing.T) adapters.Services {
 }
 
 // exampleBodies returns the request bodies of the documentation by method and path.
-func exampleBodies(t *testing.T, s web.Surface) map[string][]byte {
+func exampleBodies(t *testing.T, s web.API) map[string][]byte {
 	t.Helper()
 	document, err := web.OpenAPI(s, "http://localhost")
 	require.NoError(t, err)
@@ -124,9 +124,9 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 	services := servicesOf(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for _, surface := range surfaces(services, "http://localhost") {
-		bodies := exampleBodies(t, surface)
-		for _, r := range surface.Routes {
+	for _, api := range apis(services, "http://localhost") {
+		bodies := exampleBodies(t, api)
+		for _, r := range api.Routes {
 			if r.Auth != web.Required {
 				continue
 			}
@@ -172,9 +172,9 @@ func TestServices_CalledDirectlyForApps_CheckScopes(t *testing.T) {
 	require.NoError(t, err)
 	scopes := []auth.Scope{auth.ScopeJobsRead, auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
 	checked := 0
-	for _, surface := range surfaces(services, "http://localhost") {
-		bodies := exampleBodies(t, surface)
-		for _, r := range surface.Routes {
+	for _, api := range apis(services, "http://localhost") {
+		bodies := exampleBodies(t, api)
+		for _, r := range api.Routes {
 			if r.Scope == "" {
 				continue
 			}

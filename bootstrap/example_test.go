@@ -55,7 +55,7 @@ func openLedger(ctx context.Context, url string, d adapters.Deps) (adapters.Stor
 
 // gateway is the transport of another team.
 type gateway struct {
-	surface   web.Surface
+	api       web.API
 	admission web.Admission
 }
 
@@ -72,7 +72,7 @@ func ExampleWithTransport() {
 // openGateway serves the developer interface over a protocol of another team.
 func openGateway(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error) {
 	admission := web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: d.Tracer}
-	return &gateway{developer.Surface(s, d.PublicURL), admission}, nil
+	return &gateway{developer.API(s, d.PublicURL), admission}, nil
 }
 
 // end transport
@@ -88,7 +88,7 @@ type pinPath struct {
 }
 
 func (pins) pin(context.Context, web.Call, pinPath) (web.Done, error) {
-	return web.Said("Job pinned"), nil
+	return web.Message("Job pinned"), nil
 }
 
 func (pins) onAccountDeleted(context.Context, event.AccountDeleted) error { return nil }
@@ -99,7 +99,7 @@ func ExampleWithModule() {
 	bootstrap.Main(bootstrap.WithModule(bootstrap.Module{
 		Name: "pins", Migrations: migrations,
 		Routes: func(d bootstrap.ModuleDeps) []web.Route {
-			return []web.Route{{Method: "PUT", Path: "/api/pins/:id", Auth: web.Required, Who: web.Seeker, Summary: "Pin a job", Op: web.Op(pins{d}.pin)}}
+			return []web.Route{{Method: "PUT", Path: "/api/pins/:id", Auth: web.Required, Audience: web.Seeker, Summary: "Pin a job", Op: web.Op(pins{d}.pin)}}
 		},
 		Subscriptions: func(d bootstrap.ModuleDeps) []event.Subscription {
 			return []event.Subscription{event.On("pins.account-deleted", pins{d}.onAccountDeleted)}

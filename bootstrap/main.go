@@ -222,25 +222,25 @@ func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {
 	return errors.Join(err, w.Flush())
 }
 
-// surfaces returns the route tables. Services are not needed to describe them. The portal
+// apis returns the route tables. Services are not needed to describe them. The portal
 // is the last because it serves all paths below no other prefix.
-func surfaces(s adapters.Services, publicURL string) []web.Surface {
-	return []web.Surface{developer.Surface(s, publicURL), portal.Surface(s)}
+func apis(s adapters.Services, publicURL string) []web.API {
+	return []web.API{developer.API(s, publicURL), portal.API(s)}
 }
 
 // describe returns the route tables and mounts, including those of added modules, for
 // commands without services.
-func (r *registry) describe(publicURL string) ([]web.Surface, []fiberhttp.Mount, error) {
+func (r *registry) describe(publicURL string) ([]web.API, []fiberhttp.Mount, error) {
 	if r.err != nil {
 		return nil, nil, r.err
 	}
-	tables, added := surfaces(adapters.Services{}, publicURL), r.describeModules()
+	tables, added := apis(adapters.Services{}, publicURL), r.describeModules()
 	return tables, added.mounts(), added.addRoutes(tables)
 }
 
 func (o *operator) openapi() *cobra.Command {
 	group := groupOf("openapi", "Print an interface's OpenAPI 3.1 document")
-	for i, s := range surfaces(adapters.Services{}, "") {
+	for i, s := range apis(adapters.Services{}, "") {
 		short, _, _ := strings.Cut(s.Description, "\n")
 		group.AddCommand(&cobra.Command{Use: s.Name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.load()
@@ -292,19 +292,19 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, c *config.Con
 				body = fmt.Sprintf("%d KiB", r.BodyLimit()>>10)
 			}
 			access, permission := fmt.Sprint(r.Auth), string(r.Permission)
-			if s.Gate != nil {
+			if s.Authenticator != nil {
 				access, permission, limit = "key or token", string(r.Scope), "by plan"
 			}
 			for _, path := range s.Paths(r) {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Method, path, access, r.Who, dash(permission), limit, body)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Method, path, access, r.Audience, dash(permission), limit, body)
 			}
 		}
 	}
-	server, err := fiberhttp.New(adapters.Services{}, fiberhttp.Options{Metrics: prometheus.NewRegistry(), Surfaces: tables, Mounts: mounts})
+	server, err := fiberhttp.New(adapters.Services{}, fiberhttp.Options{Metrics: prometheus.NewRegistry(), APIs: tables, Mounts: mounts})
 	if err != nil {
 		return err
 	}
-	for _, r := range server.OwnRoutes() {
+	for _, r := range server.ServerRoutes() {
 		fmt.Fprintf(w, "%s\t%s\t%s\tanyone\t-\t-\t-\n", r.Method, r.Path, r.Auth)
 	}
 	for _, m := range mounts {

@@ -92,7 +92,7 @@ const mcpTransport = "mcp"
 
 func openMCP(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error) {
 	o := mcp.Options{
-		Surface:   developer.Surface(s, d.PublicURL),
+		API:       developer.API(s, d.PublicURL),
 		Admission: web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: d.Tracer},
 		Hiring:    s.Hiring,
 		PublicURL: d.PublicURL,

@@ -20,7 +20,7 @@ import (
 func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 	const tag = "Applications"
 	return []web.Route{
-		{Method: http.MethodPost, Path: "/api/v1/applications", Scope: integrations.ApplicationsWrite, Status: 201, Located: true, Errors: []int{404, 409}, Tag: tag, Summary: "Apply for a job in the name of the user", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/v1/applications", Scope: integrations.ApplicationsWrite, Status: 201, SetsLocation: true, Errors: []int{404, 409}, Tag: tag, Summary: "Apply for a job in the name of the user", Op: web.Op(
 			func(ctx context.Context, c web.Call, in NewApplication) (One[Application], error) {
 				if candidate, ok := id.Canonical(in.CandidateID); in.CandidateID != "" && (!ok || candidate != c.Caller.UserID) {
 					return One[Application]{}, errAnotherCandidate
@@ -31,7 +31,7 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 				}
 				a, err := s.Hiring.Apply(ctx, by, hiring.ApplyInput{ListingID: in.JobID, CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers})
 				return One[Application]{viewApplication(a)}, err
-			}).Rewording(applyWords)},
+			}).MapFaults(mapApplyFault)},
 		{Method: http.MethodGet, Path: "/api/v1/applications", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "The applications that the user may see, the newest first: to their organization, or their own", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationsInput) (List[Application], error) {
 				by, err := actorOf(ctx, s, c)
@@ -46,8 +46,8 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 				for i, a := range r.Items {
 					out[i] = viewApplication(a)
 				}
-				return listOf(out, r, in.Paging, publicURL, c.URL), nil
-			}).Rewording(inOwnWords(nil))},
+				return newList(out, r, in.Paging, publicURL, c.URL), nil
+			}).MapFaults(renameFields(nil))},
 		{Method: http.MethodGet, Path: "/api/v1/applications/:id", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "One application that the user may see", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationPath) (One[Application], error) {
 				by, err := actorOf(ctx, s, c)
@@ -60,7 +60,7 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 	}
 }
 
-// actorOf returns the user for whom the app acts, as the database knows them.
+// actorOf returns the user for whom the app acts, with current permissions.
 func actorOf(ctx context.Context, s adapters.Services, c web.Call) (auth.Actor, error) {
 	by, err := s.Identity.ActorFor(ctx, c.Caller.UserID)
 	return c.Caller.Limit(by), err
@@ -68,12 +68,12 @@ func actorOf(ctx context.Context, s adapters.Services, c web.Call) (auth.Actor, 
 
 var errAnotherCandidate = fault.New(fault.Forbidden, "forbidden", "candidate_id is somebody else than the user who let the application act for them")
 
-// applyWords says what is wrong with an application as this interface does.
-func applyWords(f *fault.Error) *fault.Error {
+// mapApplyFault returns a fault of an application with the codes and fields of this API.
+func mapApplyFault(f *fault.Error) *fault.Error {
 	if f.Code == hiring.ErrListingNotFound.Code {
 		return errJobNotFound
 	}
-	return inOwnWords(map[string]string{"listingId": "job_id", "coverLetter": "cover_letter", "resumeUrl": "resume_url"})(f)
+	return renameFields(map[string]string{"listingId": "job_id", "coverLetter": "cover_letter", "resumeUrl": "resume_url"})(f)
 }
 
 // ApplicationPath names an application.
@@ -81,7 +81,7 @@ type ApplicationPath struct {
 	ID string `path:"id"`
 }
 
-// NewApplication is an application as it is handed in.
+// NewApplication is the input of an application.
 type NewApplication struct {
 	JobID       string          `json:"job_id" validate:"required"`
 	CandidateID string          `json:"candidate_id"`
@@ -90,15 +90,15 @@ type NewApplication struct {
 	Answers     []hiring.Answer `json:"answers" validate:"max=100"`
 }
 
-// Problems finds an address that will not do beside all else that is wrong.
+// Problems reports an invalid address together with the other errors.
 func (in NewApplication) Problems() []fault.Field {
 	if err := hiring.CheckResumeURL(in.ResumeURL); err != nil {
-		return applyWords(fault.Of(err)).Fields
+		return mapApplyFault(fault.Of(err)).Fields
 	}
 	return nil
 }
 
-// ApplicationsInput asks for a page of applications.
+// ApplicationsInput selects a page of applications.
 type ApplicationsInput struct {
 	web.Paging
 	JobID           string `query:"job_id"`
@@ -108,7 +108,7 @@ type ApplicationsInput struct {
 	SubmittedBefore string `query:"submitted_before"`
 }
 
-// Problems are what tags cannot say.
+// Problems returns the violations of rules that tags cannot express.
 func (in ApplicationsInput) Problems() []fault.Field {
 	var out []fault.Field
 	if slices.ContainsFunc(in.statuses(), func(s hiring.Status) bool { return !slices.Contains(hiring.Statuses, s) }) {
@@ -148,7 +148,7 @@ func moment(text string) (time.Time, error) {
 	return listings.ParseMoment(text, false)
 }
 
-// Application is an application as both sides see it.
+// Application is an application, for both applicants and employers.
 type Application struct {
 	ID          string          `json:"id"`
 	JobID       string          `json:"job_id"`
@@ -158,7 +158,7 @@ type Application struct {
 	ResumeURL   *string         `json:"resume_url" sample:"https://www.example.org/cv.pdf"`
 	Answers     []hiring.Answer `json:"answers"`
 	SubmittedAt time.Time       `json:"submitted_at" sample:"2026-11-20T09:30:00Z"`
-	// UpdatedAt is when the status changed last.
+	// UpdatedAt is the time of the last change of the status.
 	UpdatedAt time.Time `json:"updated_at" sample:"2026-11-20T09:30:00Z"`
 }
 

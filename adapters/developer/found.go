@@ -15,7 +15,7 @@ type JobList struct {
 	Facets       map[string][]searchview.Facet `json:"facets,omitempty"`
 }
 
-// The facets whose names differ here.
+// The facets whose names differ in this API.
 var (
 	camelFacets = map[string]string{"contract_type": "contractType", "employment_type": "employmentType"}
 	snakeFacets = map[string]string{"contractType": "contract_type", "employmentType": "employment_type"}

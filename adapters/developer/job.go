@@ -1,4 +1,5 @@
-// Package developer is the interface for other programs.
+// Package developer defines the developer API, with which programs search jobs and apply
+// in the name of users.
 package developer
 
 import (
@@ -7,9 +8,9 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// ViewJob is a listing as the developer interface shows it and webhooks carry
-// it. by is the organization that posted it; without one there is the name that
-// the listing bears.
+// ViewJob returns the listing as the developer API and webhooks represent it. by is the
+// organization that posted it; if it has no id, the company has only the name in the
+// listing.
 func ViewJob(l listings.Listing, by identity.Organization, publicURL string) integrations.JobView {
 	v := integrations.JobView{
 		ID: l.ID, Title: l.Title, Description: l.Description,
@@ -21,7 +22,7 @@ func ViewJob(l listings.Listing, by identity.Organization, publicURL string) int
 	for i, q := range l.Questions {
 		v.Questions[i] = integrations.QuestionView{ID: q.ID, Text: q.Text, Required: q.Required}
 	}
-	if l.HiddenAt != nil { // the event job.closed is all that shows it
+	if l.HiddenAt != nil { // only the event job.closed contains it
 		v.Status = string(listings.Closed)
 	}
 	v.Location.Text = known(l.Location)
@@ -35,7 +36,7 @@ func ViewJob(l listings.Listing, by identity.Organization, publicURL string) int
 	return v
 }
 
-// known is text that may be missing.
+// known returns a pointer to s, or nil if it is empty.
 func known(s string) *string {
 	if s == "" {
 		return nil

@@ -35,13 +35,13 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 					jobs[i].JobView = ViewJob(h.Listing, by[h.Listing.OrganizationID], publicURL)
 					if strings.TrimSpace(in.Location) != "" || h.Miles != nil {
 						jobs[i].DistanceMiles = Miles{asked: true}
-						if !h.Listing.Remote { // which is done from anywhere
+						if !h.Listing.Remote { // remote jobs have no distance
 							jobs[i].DistanceMiles.known = h.Miles
 						}
 					}
 				}
-				return JobList{listOf(jobs, r.Result, in.Paging, publicURL, c.URL), searchview.NewReport(r), r.Relaxed, viewFacets(r.Facets)}, nil
-			}).Rewording(inOwnWords(map[string]string{"query": "keywords", "contractType": "contract_type", "employmentType": "employment_type", "salaryMin": "salary_min", "salaryMax": "salary_max", "postedAfter": "posted_after"}))},
+				return JobList{newList(jobs, r.Result, in.Paging, publicURL, c.URL), searchview.NewReport(r), r.Relaxed, viewFacets(r.Facets)}, nil
+			}).MapFaults(renameFields(map[string]string{"query": "keywords", "contractType": "contract_type", "employmentType": "employment_type", "salaryMin": "salary_min", "salaryMax": "salary_max", "postedAfter": "posted_after"}))},
 		{Method: http.MethodGet, Path: "/api/v1/jobs/suggest", Scope: integrations.JobsRead, Search: true, Tag: tag, Summary: "Complete an unfinished search", Op: web.Op(
 			func(ctx context.Context, c web.Call, in searchview.SuggestInput) (One[[]searchview.Completion], error) {
 				completions, err := s.Listings.Complete(ctx, c.Caller.Actor(), in.Query)
@@ -62,10 +62,10 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 	}
 }
 
-// errJobNotFound is listings.ErrNotFound in the words of this interface.
+// errJobNotFound is listings.ErrNotFound with the code and message of this API.
 var errJobNotFound = fault.New(fault.NotFound, "job_not_found", "Job not found")
 
-// companiesOf are the organizations of the hits, each once.
+// companiesOf returns the distinct organizations of the hits.
 func companiesOf(hits []listings.Hit) []string {
 	seen := map[string]bool{}
 	var out []string
@@ -102,7 +102,7 @@ type JobsInput struct {
 	Sort           string   `query:"sort" validate:"omitempty,oneof=relevance date salary distance"`
 }
 
-// Problems are what tags cannot say.
+// Problems returns the violations of rules that tags cannot express.
 func (in JobsInput) Problems() (out []fault.Field) {
 	if in.SalaryMin != nil && in.SalaryMax != nil && *in.SalaryMax < *in.SalaryMin {
 		out = append(out, fault.Field{Name: "salary_max", Message: "must not be less than salary_min"})
@@ -126,8 +126,8 @@ func (in JobsInput) find() listings.FindInput {
 // Job is a job in a list.
 type Job struct {
 	integrations.JobView
-	// DistanceMiles is there when a place was asked for, and null if the job is
-	// remote or it is not known where it is.
+	// DistanceMiles is present if the search has a place, and null if the job is
+	// remote or its place is unknown.
 	DistanceMiles Miles `json:"distance_miles,omitzero" sample:"3.4"`
 	searchview.Match
 }
@@ -138,7 +138,7 @@ type Miles struct {
 	known *float64
 }
 
-// IsZero reports that nobody asked.
+// IsZero reports whether the search has no place.
 func (m Miles) IsZero() bool { return !m.asked }
 
 // MarshalJSON writes tenths of a mile, or null.
@@ -149,5 +149,5 @@ func (m Miles) MarshalJSON() ([]byte, error) {
 	return json.Marshal(math.Round(*m.known*10) / 10)
 }
 
-// JSONTypes are what MarshalJSON writes.
+// JSONTypes returns the types that MarshalJSON writes.
 func (Miles) JSONTypes() []string { return []string{"number", "null"} }

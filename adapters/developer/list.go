@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// One is an answer about one thing.
+// One is a response with one resource.
 type One[T any] struct {
 	Data T `json:"data"`
 }
@@ -20,18 +20,17 @@ type One[T any] struct {
 type List[T any] struct {
 	Data       []T        `json:"data"`
 	Pagination Pagination `json:"pagination"`
-	// TotalIsEstimate says that there are more than were counted.
+	// TotalIsEstimate is true if there are more items than were counted.
 	TotalIsEstimate bool `json:"total_is_estimate" sample:"false"`
-	// NextCursor gets what comes next, as the parameter cursor, however far it
-	// is; null at the end.
+	// NextCursor is the parameter cursor of the next page, null on the last one.
 	NextCursor *string `json:"next_cursor" sample:"null"`
 	links      string
 }
 
-// Headers are those of the answer: the links to other pages (RFC 8288).
+// Headers returns the header Link with the other pages (RFC 8288).
 func (l List[T]) Headers() map[string]string { return map[string]string{"Link": l.links} }
 
-// Pagination says which page of a list an answer is.
+// Pagination describes the page of a list.
 type Pagination struct {
 	Page       int `json:"page"`
 	Limit      int `json:"limit"`
@@ -39,7 +38,7 @@ type Pagination struct {
 	TotalPages int `json:"total_pages" sample:"1"`
 }
 
-func listOf[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, asked string) List[T] {
+func newList[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, asked string) List[T] {
 	l := List[T]{Data: items, Pagination: Pagination{Page: p.Page, Limit: p.Limit, Total: r.Total, TotalPages: (r.Total + p.Limit - 1) / p.Limit}, TotalIsEstimate: r.TotalIsEstimate}
 	if r.NextCursor != "" {
 		l.NextCursor = &r.NextCursor
@@ -48,8 +47,8 @@ func listOf[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, aske
 	return l
 }
 
-// links are the ways to other pages: by numbers as far as they reach, and by
-// cursor beyond and for who came by one.
+// links returns the links to other pages: by page number up to page.MaxExact items, and by
+// cursor beyond, or if the request has a cursor.
 func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, asked string) string {
 	u, err := url.ParseRequestURI(asked)
 	if err != nil {
@@ -75,7 +74,7 @@ func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, 
 	number := func(n int) map[string]string { return map[string]string{"page": strconv.Itoa(n)} }
 	to("first", nil)
 	if before := p.Page - 1; !byCursor && before > 0 {
-		if !estimated { // who asked for more than there is gets back to what is there
+		if !estimated { // from a page beyond the end, back to the last page
 			before = min(before, max(1, p.TotalPages))
 		}
 		to("prev", number(before))
@@ -95,8 +94,8 @@ func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, 
 
 var errTooDeep = fault.New(fault.Invalid, "page_too_deep", "Pages reach 10000 items")
 
-// inOwnWords names fields as this interface does.
-func inOwnWords(names map[string]string) func(*fault.Error) *fault.Error {
+// renameFields returns a function that renames the fields of a fault to those of this API.
+func renameFields(names map[string]string) func(*fault.Error) *fault.Error {
 	return func(f *fault.Error) *fault.Error {
 		if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 			return f

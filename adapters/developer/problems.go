@@ -2,7 +2,7 @@ package developer
 
 import "github.com/locumhq/locum/adapters/web"
 
-// Explained are the codes of errors, each with a page under /problems.
+// Explained are the explanations of error codes, each with a page below /problems.
 var Explained = map[string]web.Problem{
 	"unauthorized":                {Title: "Unauthorized", Text: "There is no credential, or it is not valid (any more). Send an API key as X-API-Key, or an access token of OAuth 2.0 as Authorization: Bearer. The tokens of the portal are not valid here. Where both are sent, both have to be of the same application."},
 	"insufficient_scope":          {Title: "Not allowed", Text: "The credential is valid and does not allow this. API keys read; to act for a user, an application needs an access token with the scope that WWW-Authenticate names."},

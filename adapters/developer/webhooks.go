@@ -8,7 +8,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// webhooks describes what applications are sent.
+// webhooks describes the webhooks that applications receive.
 func webhooks(publicURL string) (out []web.Webhook) {
 	seconds := int(integrations.AnswerWithin.Seconds())
 	for _, a := range integrations.Catalogue() {
@@ -18,7 +18,7 @@ func webhooks(publicURL string) (out []web.Webhook) {
 		}
 		out = append(out, web.Webhook{
 			Name: a.Type, Summary: a.When, Headers: integrations.EventHeaders{}, Body: a.Body, Samples: samples,
-			Description: "Sent to each webhook of an application that subscribes to it and may hear of it. " +
+			Description: "Sent to each webhook of an application that subscribes to it and has access to its subject. " +
 				"Verify the signature over the bytes of the body as they come; [the guide](" + publicURL + "/docs/guides/webhooks) shows how.",
 			Answers: map[string]string{
 				"2XX": fmt.Sprintf("It has arrived. The answer has to come within %d seconds; what is in it does not matter.", seconds),

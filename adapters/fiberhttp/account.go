@@ -9,12 +9,11 @@ import (
 //go:embed account
 var accountFiles embed.FS
 
-// addAccountPages serves the pages that the links in mails lead to. They are
-// clients of the portal like any other.
+// addAccountPages serves the pages that mails link to. They call the portal API.
 func (s *Server) addAccountPages() {
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	serve := func(file, contentType string) fiber.Handler {
-		body, _ := accountFiles.ReadFile("account/" + file) // embedded: it is there
+		body, _ := accountFiles.ReadFile("account/" + file) // embedded, so that it cannot fail
 		return func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentSecurityPolicy, policy)
 			c.Set(fiber.HeaderContentType, contentType)

@@ -36,14 +36,14 @@ const (
 
 const framingKey = "locum.framing"
 
-// framing is how the body of a request is delimited, and what became of it.
+// framing describes how the body of a request is delimited, and the state of reading it.
 type framing struct {
 	length    int64 // of Content-Length
 	chunked   bool
 	expects   bool // Expect: 100-continue
 	share     share
 	reserved  int64
-	largeOf   string // the client whose large body it is, or empty
+	largeOf   string // the client, if the body counts as large
 	remaining bool   // bytes of the body are still in the connection
 }
 
@@ -96,8 +96,8 @@ func isToken(name []byte) bool {
 	return len(name) > 0
 }
 
-// withoutBody makes fasthttp leave the body in the connection, where readBody
-// finds it. RawHeaders keep what was sent.
+// withoutBody makes fasthttp leave the body in the connection, from which readBody
+// reads it. RawHeaders still has the original headers.
 func withoutBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if n := h.ContentLength(); n > 0 || n == -1 {
 		h.SetContentLength(0)
@@ -107,7 +107,7 @@ func withoutBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 }
 
 // readBody reads the body of the request, of at most limit bytes, for
-// Request().Body(). The buffer grows with what has arrived. The client is a
+// Request().Body(). The buffer grows with the received data. The client is a
 // user's id or, without one, an address.
 func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	f, ok := c.Locals(framingKey).(*framing)
@@ -146,7 +146,7 @@ func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	return nil
 }
 
-// readForm reads the body for the routes in no table: the pages and the
+// readForm reads the body for routes outside of the route tables: the pages and the
 // endpoints of OAuth, whose handlers read forms.
 func (s *Server) readForm(c *fiber.Ctx) error {
 	if f, ok := c.Locals(framingKey).(*framing); ok && f.remaining && slices.ContainsFunc(s.forms, func(path string) bool { return fiber.RoutePatternMatch(c.Path(), path) }) {
@@ -278,7 +278,7 @@ type bodyMemory struct {
 	large         map[string]int // large bodies by client
 
 	// isBurst is set when so much was reserved that it should go back to the
-	// operating system afterwards, isFreeing until it has.
+	// operating system afterwards, isFreeing until it has been returned.
 	isBurst, isFreeing atomic.Bool
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// The public reads of guests are the same for all of them, so an answer serves
-// for a moment: at most cacheFor, and never beyond a write of this process.
+// Public GET responses are the same for all guests and are cached: for at most cacheFor,
+// and not after a write of this process.
 const (
 	cacheFor   = time.Second
 	cacheBytes = 16 << 20
@@ -18,7 +18,7 @@ const (
 
 type cachedAnswer struct {
 	body    []byte
-	changes uint64 // how many writes of listings it has seen
+	changes uint64 // number of writes of listings before it
 }
 
 type answerCache = otter.Cache[string, cachedAnswer]
@@ -31,8 +31,9 @@ func newAnswerCache() *answerCache {
 	})
 }
 
-// cached gives a guest's public read from the cache, or runs it and keeps it.
-func (s *Server) cached(c *fiber.Ctx, r web.Route, run func() error) error {
+// serveCached returns a guest's public GET response from the cache, or executes the request and
+// caches the response.
+func (s *Server) serveCached(c *fiber.Ctx, r web.Route, run func() error) error {
 	if !r.Cached || c.Method() != fiber.MethodGet || c.Locals(callerKey) != nil || len(c.Request().Header.Peek(fiber.HeaderAuthorization)) > 0 {
 		return run()
 	}
@@ -45,7 +46,7 @@ func (s *Server) cached(c *fiber.Ctx, r web.Route, run func() error) error {
 	if err := run(); err != nil {
 		return err
 	}
-	// changes was read before the database: a write in between ends the answer.
+	// changes was read before the database, so that a write in between invalidates the response.
 	if body := c.Response().Body(); c.Response().StatusCode() == fiber.StatusOK && len(body) < cacheBytes/64 {
 		s.cache.Set(url, cachedAnswer{append([]byte(nil), body...), changes})
 	}

@@ -8,21 +8,21 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// clientIP is the address that the request came from: the peer, unless the
-// peer is a trusted proxy. Then X-Forwarded-For is read from the right, where
-// the proxies wrote, and the first address that is not one of them is the
-// client. What stands further left is the client's own invention.
+// clientIP returns the address of the client: the peer, unless the peer is a trusted
+// proxy. X-Forwarded-For is then read from the right, where the proxies append, up to
+// the first address that is not a trusted proxy. Addresses further to the left may be
+// forged by the client.
 func (s *Server) clientIP(c *fiber.Ctx) string {
 	addr, ok := netip.AddrFromSlice(c.Context().RemoteIP())
 	if !ok {
 		return c.Context().RemoteIP().String()
 	}
 	addr = addr.Unmap()
-	if !s.trusted(addr) {
-		s.noteProxy(c, addr)
+	if !s.isTrustedProxy(addr) {
+		s.warnUnknownProxy(c, addr)
 		return addr.String()
 	}
-	// A proxy may add a line of its own below the client's: all lines are one list.
+	// A proxy may append a header line of its own: all lines form one list.
 	var hops []string
 	for _, line := range c.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
 		hops = append(hops, strings.Split(string(line), ",")...)
@@ -34,30 +34,31 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 			break
 		}
 		addr = hop
-		if !s.trusted(hop) {
+		if !s.isTrustedProxy(hop) {
 			break
 		}
 	}
 	return addr.String()
 }
 
-// noteProxy logs the first request that an untrusted proxy in a private network
-// seems to have forwarded: all of its clients count as one address.
-func (s *Server) noteProxy(c *fiber.Ctx, peer netip.Addr) {
+// warnUnknownProxy logs the first request that an untrusted proxy in a private network
+// apparently forwarded, since all of its clients are limited as one address.
+func (s *Server) warnUnknownProxy(c *fiber.Ctx, peer netip.Addr) {
 	isPrivate := peer.IsPrivate() || peer.IsLoopback() || peer.IsLinkLocalUnicast()
 	if isPrivate && len(c.Request().Header.Peek(fiber.HeaderXForwardedFor)) > 0 && s.sawProxy.CompareAndSwap(false, true) {
-		s.o.Log.Warn("X-Forwarded-For from a proxy that http.trusted_proxies does not name; all of its clients count as one address", "peer", peer.String())
+		s.o.Log.Warn("X-Forwarded-For from an untrusted proxy; add it to http.trusted_proxies, or all of its clients are limited as one address", "peer", peer.String())
 	}
 }
 
-// hasUnknownProxy reports a proxy whose clients count as one address: one that was
-// seen, or the one that serves a public https address, since this server speaks
-// http.
+// hasUnknownProxy reports whether the clients of an untrusted proxy are limited as one
+// address: a proxy that has sent requests, or one that must exist because the public
+// URL is https and this server speaks http.
 func (s *Server) hasUnknownProxy() bool {
 	return s.sawProxy.Load() || strings.HasPrefix(s.o.PublicURL, "https:") && len(s.o.TrustedProxies) == 0
 }
 
-// isLocal reports a request from this machine that no proxy forwarded.
+// isLocal reports whether the request is from this machine and was not forwarded by a
+// proxy.
 func isLocal(c *fiber.Ctx) bool {
 	for _, name := range []string{fiber.HeaderXForwardedFor, fiber.HeaderForwarded, "X-Real-Ip", fiber.HeaderVia} {
 		if len(c.Request().Header.Peek(name)) > 0 {
@@ -76,7 +77,7 @@ func parseHop(s string) (netip.Addr, error) {
 	return a.Unmap().WithZone(""), err
 }
 
-func (s *Server) trusted(a netip.Addr) bool {
+func (s *Server) isTrustedProxy(a netip.Addr) bool {
 	for _, p := range s.o.TrustedProxies {
 		if p.Contains(a) {
 			return true

@@ -42,8 +42,8 @@ func newListener(l net.Listener, isExempt func(netip.Addr) bool, newID id.Source
 	return &listener{Listener: l, isExempt: isExempt, newID: newID, open: map[string]int{}}
 }
 
-// tooManyConns is the whole response to a connection over the limit, but for the
-// request's ID. It is written before anything is read, so that it cannot depend on the request.
+// tooManyConns is the response to a connection over the limit, with the request ID to
+// fill in. It is written before the request is read.
 const tooManyConns = "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 50\r\nX-Request-Id: %s\r\n\r\n" +
 	`{"success":false,"error":"Too many connections"}` + "\r\n"
 
@@ -58,13 +58,13 @@ func (l *listener) Accept() (net.Conn, error) {
 		if ok {
 			return &conn{Conn: raw, in: bufio.NewReaderSize(raw, 4<<10), atLineStart: true, release: release}, nil
 		}
-		_ = raw.SetWriteDeadline(time.Now().Add(time.Millisecond)) // an empty send buffer takes it at once
+		_ = raw.SetWriteDeadline(time.Now().Add(time.Millisecond)) // an empty send buffer accepts it immediately
 		_, _ = fmt.Fprintf(raw, tooManyConns, l.newID())
 		_ = raw.Close()
 	}
 }
 
-// admit counts a connection of the peer; release ends it.
+// admit counts a connection of the peer until release is called.
 func (l *listener) admit(peer net.Addr) (release func(), ok bool) {
 	addr, ok := peerAddr(peer)
 	if !ok || l.isExempt(addr) {
@@ -86,7 +86,7 @@ func (l *listener) admit(peer net.Addr) (release func(), ok bool) {
 	}, true
 }
 
-// peerAddr is the address of a peer without zone and IPv4 mapping.
+// peerAddr returns the address of a peer without zone and IPv4 mapping.
 func peerAddr(peer net.Addr) (netip.Addr, bool) {
 	tcp, ok := peer.(*net.TCPAddr)
 	if !ok {
@@ -96,11 +96,10 @@ func peerAddr(peer net.Addr) (netip.Addr, bool) {
 	return addr.Unmap(), ok
 }
 
-// conn is a client's connection. Read gives fasthttp the heads of requests
-// alone: it never returns bytes beyond a blank line. Bodies stay in the
-// connection until a route reads them with readBody, after the checks that a
-// head suffices for. fasthttp itself would allocate what Content-Length
-// announces before it calls a handler.
+// conn is a connection of a client. Read returns only the heads of requests to
+// fasthttp: it never returns bytes beyond a blank line. Bodies stay in the connection
+// until readBody reads them for a route, after authentication and limits. fasthttp
+// itself would allocate Content-Length bytes before it calls a handler.
 type conn struct {
 	net.Conn
 	in          *bufio.Reader
@@ -124,9 +123,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// headBytes is the length of the part of b that ends with the first blank line,
-// or of b without one. A blank line is what any parser may take for one, so that
-// the end of a head is always the end of a Read.
+// headBytes returns the length of b up to and including the first blank line, or of all
+// of b. Any line that some parser accepts as blank counts, so that the end of a head is
+// always the end of a Read.
 func (c *conn) headBytes(b []byte) int {
 	for i, char := range b {
 		switch char {

@@ -19,13 +19,13 @@ var docsFiles embed.FS
 
 var docsPage = template.Must(template.ParseFS(docsFiles, "docs/page.html"))
 
-// addDocs serves each surface's document and a page to read it and try it,
-// whole from this binary.
+// addDocs serves the OpenAPI document of each API with a Swagger UI, from files that are
+// embedded in the binary.
 func (s *Server) addDocs() error {
-	for _, surface := range s.surfaces {
+	for _, api := range s.apis {
 		// Building a document takes as long as the rest of a start.
-		document := sync.OnceValues(func() ([]byte, error) { return web.OpenAPI(surface, s.o.PublicURL) })
-		s.app.Get("/openapi/"+surface.Name+".json", func(c *fiber.Ctx) error {
+		document := sync.OnceValues(func() ([]byte, error) { return web.OpenAPI(api, s.o.PublicURL) })
+		s.app.Get("/openapi/"+api.Name+".json", func(c *fiber.Ctx) error {
 			content, err := document()
 			if err != nil {
 				return err
@@ -34,30 +34,30 @@ func (s *Server) addDocs() error {
 			return c.Send(content)
 		})
 	}
-	for i, surface := range s.surfaces {
-		at := "/docs/" + surface.Name
-		if i == len(s.surfaces)-1 { // the last, whose pattern takes all that is left
+	for i, api := range s.apis {
+		at := "/docs/" + api.Name
+		if i == len(s.apis)-1 { // the last: its pattern matches all other paths
 			at = "/docs"
 		}
 		var page bytes.Buffer
-		if err := docsPage.Execute(&page, map[string]string{"Title": surface.Title, "At": at, "Document": "/openapi/" + surface.Name + ".json"}); err != nil {
+		if err := docsPage.Execute(&page, map[string]string{"Title": api.Title, "At": at, "Document": "/openapi/" + api.Name + ".json"}); err != nil {
 			return err
 		}
-		s.app.Get(at, docsGuard, func(c *fiber.Ctx) error {
+		s.app.Get(at, setDocsPolicy, func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 			return c.Send(page.Bytes())
 		})
-		swagger := adaptor.HTTPHandler(v5emb.New("", "", at)) // its files alone
-		s.app.Get(at+"/*", docsGuard, func(c *fiber.Ctx) error {
+		swagger := adaptor.HTTPHandler(v5emb.New("", "", at)) // only its files
+		s.app.Get(at+"/*", setDocsPolicy, func(c *fiber.Ctx) error {
 			if c.Params("*") == "" {
-				return c.Redirect(at) // and not to the library's own page
+				return c.Redirect(at) // instead of the page of the library
 			}
 			file, err := docsFiles.ReadFile("docs/" + c.Params("*"))
 			if err != nil || c.Params("*") == "page.html" {
 				if err := swagger(c); err != nil || c.Response().StatusCode() != fiber.StatusNotFound {
 					return err
 				}
-				c.Response().ResetBody() // what the library says of it
+				c.Response().ResetBody() // the error page of the library
 				return web.ErrNoRoute
 			}
 			c.Type(path.Ext(c.Path()), "utf-8")
@@ -67,10 +67,9 @@ func (s *Server) addDocs() error {
 	return nil
 }
 
-// docsGuard lets the pages load and call nothing but this server. Their opener
-// policy is that of the page which asks for consent, so that the window with that
-// knows which page to go back to.
-func docsGuard(c *fiber.Ctx) error {
+// setDocsPolicy restricts the pages to resources of this server. The opener policy is that
+// of the consent page, so that the window of the consent can call back its opener.
+func setDocsPolicy(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
 	return c.Next()

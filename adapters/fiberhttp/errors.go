@@ -11,22 +11,22 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// answerError writes the surface's form of an error. It also serves what
-// fasthttp itself refuses, before any route.
-func (s *Server) answerError(c *fiber.Ctx, err error) error {
-	if c.Locals(framedKey) == nil { // fasthttp has refused it
-		s.harden(c)
+// handleError renders an error in the format of the API. It also renders the errors of
+// fasthttp, which occur before routing.
+func (s *Server) handleError(c *fiber.Ctx, err error) error {
+	if c.Locals(middlewareKey) == nil { // an error of fasthttp
+		s.setSecurityHeaders(c)
 	}
 	if c.GetRespHeader(fiber.HeaderXRequestID) == "" {
 		c.Set(fiber.HeaderXRequestID, s.o.NewID())
 	}
 	f := faultOf(err)
 	s.reportFault(err, c.GetRespHeader(fiber.HeaderXRequestID), c.Method(), c.Path())
-	_ = s.enter(c) // what fasthttp refuses has not come to the gate, and its answer has the same headers
-	surface := s.surfaceOf(c.Path())
-	answer := surface.Refuse(f, c.Path(), c.GetRespHeader(fiber.HeaderXRequestID))
-	if answer.Status == fiber.StatusMethodNotAllowed && surface.Gate != nil {
-		c.Append(fiber.HeaderAllow, fiber.MethodOptions) // which the router knows nothing of
+	_ = s.authenticate(c) // requests that fasthttp rejects are not authenticated yet
+	api := s.apiOf(c.Path())
+	answer := api.RenderError(f, c.Path(), c.GetRespHeader(fiber.HeaderXRequestID))
+	if answer.Status == fiber.StatusMethodNotAllowed && api.Authenticator != nil {
+		c.Append(fiber.HeaderAllow, fiber.MethodOptions) // the router does not handle OPTIONS
 	}
 	if c.GetRespHeader(fiber.HeaderWWWAuthenticate) != "" {
 		delete(answer.Headers, fiber.HeaderWWWAuthenticate)
@@ -34,14 +34,14 @@ func (s *Server) answerError(c *fiber.Ctx, err error) error {
 	for name, value := range answer.Headers {
 		c.Set(name, value)
 	}
-	if page, err := pages.Trouble(c, answer.Status, f); page || err != nil {
+	if page, err := pages.RenderError(c, answer.Status, f); page || err != nil {
 		return err
 	}
 	if err := c.Status(answer.Status).Send(answer.Body); err != nil {
 		return err
 	}
-	if c.Locals(framedKey) == nil {
-		s.left(c)
+	if c.Locals(middlewareKey) == nil {
+		s.finishAuthenticated(c)
 	}
 	return nil
 }

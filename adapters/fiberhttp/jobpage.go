@@ -17,8 +17,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// What employers write is text here, in the page as in the data for search
-// engines: the template escapes both.
+// The template escapes the texts of employers, in the page and in the data for search
+// engines.
 var jobPage = template.Must(template.New("job").Parse(`<!doctype html>
 <html lang="en">
 <head>
@@ -54,8 +54,8 @@ type jobView struct {
 	Posting    map[string]any
 }
 
-// addJobPage serves the page of a public listing, which mails, webhooks and the
-// developer interface lead to.
+// addJobPage serves the page of a public listing, to which mails, webhooks and the
+// developer API link.
 func (s *Server) addJobPage() {
 	s.app.Get("/jobs/:id", func(c *fiber.Ctx) error {
 		ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
@@ -79,7 +79,7 @@ func (s *Server) addJobPage() {
 
 func viewJob(l listings.Listing, publicURL string) jobView {
 	v := jobView{Listing: l, URL: publicURL + "/jobs/" + l.ID, Paragraphs: strings.FieldsFunc(l.Description, func(r rune) bool { return r == '\n' || r == '\r' })}
-	for _, fact := range []string{l.Department, l.Specialty, l.EmploymentType, l.ContractType, pay(l.Salary)} {
+	for _, fact := range []string{l.Department, l.Specialty, l.EmploymentType, l.ContractType, formatSalary(l.Salary)} {
 		if fact != "" {
 			v.Facts = append(v.Facts, fact)
 		}
@@ -91,7 +91,7 @@ func viewJob(l listings.Listing, publicURL string) jobView {
 	return v
 }
 
-func pay(s *listings.Salary) string {
+func formatSalary(s *listings.Salary) string {
 	if s == nil {
 		return ""
 	}
@@ -107,10 +107,10 @@ func pay(s *listings.Salary) string {
 	return ""
 }
 
-// employmentTypes are ours in the words of schema.org's users.
+// employmentTypes are the values of employmentType for search engines.
 var employmentTypes = map[string]string{"full-time": "FULL_TIME", "part-time": "PART_TIME", "per-diem": "PER_DIEM", "bank": "PER_DIEM", "flexible": "OTHER"}
 
-// posting is the listing for search engines (https://schema.org/JobPosting).
+// posting returns the listing as structured data (https://schema.org/JobPosting).
 func posting(l listings.Listing, url string) map[string]any {
 	p := map[string]any{
 		"@context": "https://schema.org", "@type": "JobPosting", "title": l.Title, "description": template.HTMLEscapeString(l.Description), "url": url,

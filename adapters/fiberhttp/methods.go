@@ -10,13 +10,12 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// addFixed keeps paths such as /api/listings/search to their own methods: for
-// every other one, the router would read the last step as the parameter of
-// /api/listings/:id.
-func (s *Server) addFixed(surface web.Surface) {
-	routes, methods := surface.Routes, map[string][]string{}
+// rejectOtherMethods answers 405 for other methods of paths such as /api/listings/search:
+// the router would match them with /api/listings/:id.
+func (s *Server) rejectOtherMethods(api web.API) {
+	routes, methods := api.Routes, map[string][]string{}
 	for _, r := range routes {
-		for _, path := range surface.Paths(r) {
+		for _, path := range api.Paths(r) {
 			methods[path] = append(methods[path], r.Method)
 			if r.Method == fiber.MethodGet {
 				methods[path] = append(methods[path], fiber.MethodHead)
@@ -41,10 +40,9 @@ func (s *Server) addFixed(surface web.Surface) {
 	}
 }
 
-// anyMethod lets requests with a method that the router has never heard of
-// walk the same way as the others, instead of its own answer in plain text:
-// no route has TRACE either.
-func anyMethod(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+// mapUnknownMethods replaces methods that the router does not know by TRACE, which no route
+// has, so that they get a 405 in the format of the API instead of plain text.
+func mapUnknownMethods(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(c *fasthttp.RequestCtx) {
 		if !slices.Contains(fiber.DefaultMethods, string(c.Method())) {
 			c.Request.Header.SetMethod(fiber.MethodTrace)

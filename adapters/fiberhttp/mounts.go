@@ -21,12 +21,12 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Mount is a handler for a path and everything below it. adapters.HTTPTransport is what
-// it may rely on.
+// Mount is a handler for a path and everything below it. adapters.HTTPTransport documents
+// its requests.
 type Mount struct {
 	// Prefix is the path, such as /mcp.
 	Prefix string
-	// Name is who serves it, for `locum routes`.
+	// Name is that of the transport, for `locum routes`.
 	Name    string
 	Handler http.Handler
 }
@@ -34,7 +34,7 @@ type Mount struct {
 // mountTimeout bounds a request to a mount, its body included.
 const mountTimeout = 30 * time.Second
 
-// mountPrefix is a path without patterns, dots as segments and a slash at its end.
+// mountPrefix matches paths without patterns, dot segments and a trailing slash.
 var mountPrefix = regexp.MustCompile(`^(/\.?[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
 
 // covers reports whether the mount serves the path.
@@ -43,7 +43,7 @@ func (m Mount) covers(path string) bool {
 	return below && (rest == "" || rest[0] == '/')
 }
 
-// checkMounts returns an error for a mount with a path that something else serves.
+// checkMounts returns an error if a mount has a path that is already served.
 func (s *Server) checkMounts() error {
 	for i, m := range s.o.Mounts {
 		if err := s.checkMount(m, s.o.Mounts[:i]); err != nil {
@@ -62,9 +62,9 @@ func (s *Server) checkMount(m Mount, before []Mount) error {
 			return fmt.Errorf("the path %s is that of %s, %s", m.Prefix, other.Name, other.Prefix)
 		}
 	}
-	for _, surface := range s.surfaces {
-		if surface.Gate != nil && surface.Under(m.Prefix) {
-			return fmt.Errorf("the path %s is below %s", m.Prefix, surface.Prefix)
+	for _, api := range s.apis {
+		if api.Authenticator != nil && api.Covers(m.Prefix) {
+			return fmt.Errorf("the path %s is below %s", m.Prefix, api.Prefix)
 		}
 	}
 	for _, r := range s.app.GetRoutes(true) {
@@ -75,8 +75,8 @@ func (s *Server) checkMount(m Mount, before []Mount) error {
 	return nil
 }
 
-// mounted answers requests for a mount.
-func (s *Server) mounted(m Mount) fiber.Handler {
+// mountHandler returns the handler of a mount.
+func (s *Server) mountHandler(m Mount) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if !m.covers(c.Path()) {
 			return c.Next()
@@ -119,7 +119,7 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 	}
 	r.Header.Del(fiber.HeaderHost)
 	r.Header.Set(fiber.HeaderXRequestID, c.GetRespHeader(fiber.HeaderXRequestID))
-	r.Header.Del(fiber.HeaderContentLength) // which withoutBody has changed
+	r.Header.Del(fiber.HeaderContentLength) // withoutBody has changed it
 	if f, ok := c.Locals(framingKey).(*framing); ok && f.remaining {
 		r.ContentLength = f.length
 		if f.chunked {
@@ -133,7 +133,7 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 	return r.WithContext(ctx), nil
 }
 
-// mountBody reads the body from the connection when it is read first.
+// mountBody reads the body from the connection on the first Read.
 type mountBody struct {
 	read func() ([]byte, error)
 	body *bytes.Reader

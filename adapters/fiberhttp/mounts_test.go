@@ -195,18 +195,18 @@ func TestMount_Shutdown_WaitsForRequests(t *testing.T) {
 // closedGate is a gate that refuses every request.
 type closedGate struct{}
 
-func (closedGate) Enter(context.Context, web.Entry) (integrations.Caller, map[string]string, error) {
+func (closedGate) Authenticate(context.Context, web.AuthRequest) (integrations.Caller, map[string]string, error) {
 	return integrations.Caller{}, nil, fault.ErrUnauthorized
 }
 
-func (closedGate) Left(integrations.Caller, int) {}
+func (closedGate) Done(integrations.Caller, int) {}
 
 func TestMount_PathOfAnotherRoute_IsAnError(t *testing.T) {
 	t.Parallel()
 	options := Options{
-		Metrics:  prometheus.NewRegistry(),
-		Surfaces: []web.Surface{{Name: "gated", Prefix: "/gated", Gate: closedGate{}, Fault: portal.Fault, FaultBody: portal.Failure{}}, portal.Surface(adapters.Services{})},
-		Mounts:   []Mount{{Prefix: "/taken", Name: "transport a", Handler: http.NotFoundHandler()}},
+		Metrics: prometheus.NewRegistry(),
+		APIs:    []web.API{{Name: "gated", Prefix: "/gated", Authenticator: closedGate{}, Fault: portal.Fault, FaultBody: portal.Failure{}}, portal.API(adapters.Services{})},
+		Mounts:  []Mount{{Prefix: "/taken", Name: "transport a", Handler: http.NotFoundHandler()}},
 	}
 	s, err := New(adapters.Services{}, options)
 	require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 	"github.com/locumhq/locum/core/auth"
 )
 
-// metrics are the server's own numbers. Labels hold route templates, never
-// ids or addresses.
+// metrics are the metrics of the server. Labels have route templates, never ids or
+// addresses.
 type metrics struct {
 	requests    *prometheus.CounterVec
 	seconds     *prometheus.HistogramVec
@@ -24,8 +24,8 @@ type metrics struct {
 
 func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_http_requests_total", Help: "Answered requests."}, []string{"method", "route", "status"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "locum_http_request_seconds", Help: "Time from the request's head to its answer.",
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_http_requests_total", Help: "Requests."}, []string{"method", "route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "locum_http_request_seconds", Help: "Time from the head of the request to the response.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}}, []string{"method", "route"}),
 		unavailable: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_unavailable_total", Help: "Responses with status 503 by cause."}, []string{"cause"}),
 	}
@@ -33,8 +33,9 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	return m
 }
 
-// quiet are the routes that machines ask for every few seconds.
-var quiet = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true}
+// quietRoutes are the routes that monitoring requests every few seconds. They are logged at
+// debug level.
+var quietRoutes = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true}
 
 func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 	route := c.Route().Path
@@ -49,7 +50,7 @@ func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 	case status >= 500 && route == "/readyz" && s.isDraining.Load(): // as intended
 	case status >= 500:
 		level = slog.LevelError
-	case quiet[route]:
+	case quietRoutes[route]:
 		level = slog.LevelDebug
 	}
 	attrs := []slog.Attr{
@@ -65,7 +66,7 @@ func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 	s.o.Log.LogAttrs(c.UserContext(), level, "request", attrs...)
 }
 
-// knownMethod keeps invented methods out of the labels.
+// knownMethod returns the method as a label, "other" for unknown ones.
 func knownMethod(m string) string {
 	switch m {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
@@ -83,7 +84,7 @@ type probe struct {
 	checks map[string]string
 }
 
-// ready answers GET /readyz: each adapter by its name.
+// ready handles GET /readyz: the state of each adapter by name.
 func (s *Server) ready(c *fiber.Ctx) error {
 	p := &s.probe
 	p.mu.Lock()

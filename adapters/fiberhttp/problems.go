@@ -23,8 +23,8 @@ var problemPage = template.Must(template.New("problem").Parse(`<!doctype html>
 // addProblems serves the pages that explain the codes of errors.
 func (s *Server) addProblems() {
 	problems := map[string]web.Problem{}
-	for _, surface := range s.surfaces {
-		maps.Copy(problems, surface.Problems)
+	for _, api := range s.apis {
+		maps.Copy(problems, api.Problems)
 	}
 	s.app.Get("/problems/:code", func(c *fiber.Ctx) error {
 		code := c.Params("code")

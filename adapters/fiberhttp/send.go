@@ -12,36 +12,34 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// writeWithin is how long a client may take for an answer, or for the next
-// piece of one that is sent as it is read.
-const writeWithin = 30 * time.Second
+// writeTimeout is the time to write a response, or the next chunk of a streamed one.
+const writeTimeout = 30 * time.Second
 
-// paced gives every piece of a download a time of its own: one limit for the
-// whole would cut off who has a long table and a slow line.
-type paced struct {
+// deadlineReader extends the write deadline for each chunk of a download: one deadline for the
+// whole would abort long downloads on slow connections.
+type deadlineReader struct {
 	io.ReadCloser
 	conn net.Conn
 }
 
 // Read implements io.Reader.
-func (p paced) Read(b []byte) (int, error) {
-	if err := p.conn.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
+func (p deadlineReader) Read(b []byte) (int, error) {
+	if err := p.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return 0, err
 	}
 	return p.ReadCloser.Read(b)
 }
 
-// pieceBytes is how much of a download goes out at once. fasthttp of itself
-// sends 4 KiB, and a system call for each is half of the time that a long table
-// takes.
-const pieceBytes = 64 << 10
+// chunkBytes is the size of the chunks of a download. With the 4 KiB of fasthttp, system
+// calls took half of the time of a long table.
+const chunkBytes = 64 << 10
 
 // SupportsBodyWriteTo implements fasthttp.BodyWriterTo.
-func (paced) SupportsBodyWriteTo() bool { return true }
+func (deadlineReader) SupportsBodyWriteTo() bool { return true }
 
 // WriteTo implements io.WriterTo.
-func (p paced) WriteTo(w io.Writer) (n int64, err error) {
-	piece := make([]byte, pieceBytes)
+func (p deadlineReader) WriteTo(w io.Writer) (n int64, err error) {
+	piece := make([]byte, chunkBytes)
 	for {
 		read, err := p.Read(piece)
 		if read > 0 {

@@ -1,4 +1,4 @@
-// Package fiberhttp serves the house over HTTP with Fiber.
+// Package fiberhttp implements the HTTP server with Fiber.
 package fiberhttp
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/locumhq/locum/core/trace"
 )
 
-// Options are what the server needs beside the services.
+// Options configure the server.
 type Options struct {
 	PublicURL      string
 	TrustedProxies []netip.Prefix
@@ -31,17 +31,16 @@ type Options struct {
 	BodyMemory int64
 	NewID      id.Source
 	Log        *slog.Logger
-	// MetricsElsewhere keeps /metrics off this server because it has an
-	// address of its own.
-	MetricsElsewhere bool
-	// Metrics are the numbers of the process; the server adds its own.
+	// DisableMetrics omits /metrics, which is served at another address.
+	DisableMetrics bool
+	// Metrics is the registry of the process, to which the server adds its metrics.
 	Metrics *prometheus.Registry
-	// Trace makes a span of each request, nil for none.
+	// Trace creates a span for each request. Nil disables tracing.
 	Trace trace.Tracer
-	// Surfaces are the route tables. A surface answers what is below its prefix and
-	// below that of no surface before it; the last one answers everything else.
-	Surfaces []web.Surface
-	// Mounts are what transports serve beside them.
+	// APIs are the route tables. A path belongs to the first API that covers it, or to
+	// the last API.
+	APIs []web.API
+	// Mounts are the handlers of HTTP transports.
 	Mounts []Mount
 }
 
@@ -56,98 +55,98 @@ type Server struct {
 	app       *fiber.App
 	services  adapters.Services
 	admission web.Admission
-	surfaces  []web.Surface
+	apis      []web.API
 	o         Options
 	metrics   *metrics
 	cache     *answerCache
 	causes    causeLog
 	probe     probe
 	bodies    bodyMemory
-	forms     []string // the paths that readForm reads
-	// isDraining is set while the process waits for its clients to leave.
+	forms     []string // the paths whose forms readForm reads
+	// isDraining is set while the process waits for clients to use other instances.
 	isDraining atomic.Bool
-	// sawProxy is set when a proxy that is not trusted was seen.
+	// sawProxy is set after a request of an untrusted proxy.
 	sawProxy atomic.Bool
 }
 
-// New builds the server; it does not listen yet.
+// New returns a server that does not listen yet.
 func New(services adapters.Services, o Options) (*Server, error) {
-	s := &Server{services: services, surfaces: o.Surfaces, o: o, metrics: newMetrics(o.Metrics), cache: newAnswerCache()}
+	s := &Server{services: services, apis: o.APIs, o: o, metrics: newMetrics(o.Metrics), cache: newAnswerCache()}
 	s.admission = web.Admission{Identity: services.Identity, Limiter: services.Limiter, Idempotency: services.Idempotency, Tracer: o.Trace}
 	s.bodies.limit, s.bodies.large = cmp.Or(o.BodyMemory, DefaultBodyMemory), map[string]int{}
 	s.app = fiber.New(fiber.Config{
 		DisableStartupMessage: true,
-		Immutable:             true, // Fiber lends request memory; what a handler keeps would change
+		Immutable:             true, // else Fiber reuses the memory of values that handlers keep
 		StrictRouting:         true,
 		CaseSensitive:         true,
 		ReadTimeout:           headTimeout,
-		WriteTimeout:          writeWithin,
+		WriteTimeout:          writeTimeout,
 		IdleTimeout:           75 * time.Second,
 		ReadBufferSize:        16 << 10,
 		Concurrency:           10_000,
-		ErrorHandler:          s.answerError,
+		ErrorHandler:          s.handleError,
 	})
-	s.app.Use(s.frame)
+	s.app.Use(s.handleRequest)
 	for _, m := range s.o.Mounts {
-		s.app.Use(m.Prefix, s.mounted(m))
+		s.app.Use(m.Prefix, s.mountHandler(m))
 	}
-	for _, surface := range s.surfaces {
-		s.addFixed(surface)
-		for _, r := range surface.Routes {
-			for _, path := range surface.Paths(r) {
-				s.app.Add(r.Method, path, s.handler(surface, r))
+	for _, api := range s.apis {
+		s.rejectOtherMethods(api)
+		for _, r := range api.Routes {
+			for _, path := range api.Paths(r) {
+				s.app.Add(r.Method, path, s.handler(api, r))
 				if r.Method == fiber.MethodGet {
-					s.app.Add(fiber.MethodHead, path, s.handler(surface, r))
+					s.app.Add(fiber.MethodHead, path, s.handler(api, r))
 				}
 			}
 		}
 	}
 	s.app.Use(s.readForm)
-	if err := s.addOwn(); err != nil {
+	if err := s.addServerRoutes(); err != nil {
 		return nil, err
 	}
 	if err := s.checkMounts(); err != nil {
 		return nil, err
 	}
-	for _, r := range s.OwnRoutes() {
+	for _, r := range s.ServerRoutes() {
 		if r.Method == fiber.MethodPost {
 			s.forms = append(s.forms, r.Path)
 		}
 	}
 	s.app.Server().HeaderReceived = withoutBody
-	// A form is what was posted: who made the link to a page may not fill it in.
+	// Forms are read from the body only: a link must not be able to fill in a form.
 	s.app.Server().FormValueFunc = func(c *fasthttp.RequestCtx, name string) []byte { return c.PostArgs().Peek(name) }
-	s.app.Server().Handler = anyMethod(s.app.Server().Handler)
+	s.app.Server().Handler = mapUnknownMethods(s.app.Server().Handler)
 	return s, nil
 }
 
-// Serve answers on the listener until Shutdown.
+// Serve accepts connections on the listener until Shutdown.
 func (s *Server) Serve(l net.Listener) error {
-	return s.app.Listener(newListener(l, s.trusted, s.o.NewID))
+	return s.app.Listener(newListener(l, s.isTrustedProxy, s.o.NewID))
 }
 
 // Drain makes the server unready and closes connections after their next response,
-// so that clients and load balancers go elsewhere before Shutdown.
+// so that clients and load balancers use other instances before Shutdown.
 func (s *Server) Drain() { s.isDraining.Store(true) }
 
-// Shutdown stops accepting and gives requests in flight until ctx ends.
+// Shutdown stops accepting connections and waits for requests in flight until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }
 
-func (s *Server) surfaceOf(path string) web.Surface {
-	for _, surface := range s.surfaces {
-		if surface.Under(path) {
-			return surface
+func (s *Server) apiOf(path string) web.API {
+	for _, api := range s.apis {
+		if api.Covers(path) {
+			return api
 		}
 	}
-	return s.surfaces[len(s.surfaces)-1]
+	return s.apis[len(s.apis)-1]
 }
 
-// addOwn adds what belongs to the server itself.
-func (s *Server) addOwn() error {
+// addServerRoutes adds the routes that are in no API.
+func (s *Server) addServerRoutes() error {
 	s.app.Get("/", func(c *fiber.Ctx) error { return c.Redirect("/docs", fiber.StatusFound) })
 	s.app.Get("/healthz", func(c *fiber.Ctx) error { return sendJSON(c, 200, map[string]string{"status": "ok"}) })
 	s.app.Get("/readyz", s.ready)
-	if !s.o.MetricsElsewhere {
+	if !s.o.DisableMetrics {
 		metrics := adaptor.HTTPHandler(promhttp.HandlerFor(s.o.Metrics, promhttp.HandlerOpts{}))
 		s.app.Get("/metrics", func(c *fiber.Ctx) error {
 			if !isLocal(c) {

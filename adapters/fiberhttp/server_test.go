@@ -36,7 +36,7 @@ func TestATableIsSentWithTimeForEveryPieceAndAlwaysClosed(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer func() { _ = ours.Close() }()
 	require.NoError(t, ours.SetWriteDeadline(time.Now().Add(-time.Second)))
-	_, err := paced{io.NopCloser(strings.NewReader("more")), ours}.Read(make([]byte, 4))
+	_, err := deadlineReader{io.NopCloser(strings.NewReader("more")), ours}.Read(make([]byte, 4))
 	require.NoError(t, err)
 	go func() { _, _ = ours.Write([]byte("more")) }()
 	got := make([]byte, 4)

@@ -8,13 +8,14 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// causeLog limits what is logged to one line per cause and second.
+// causeLog limits log lines to one per cause and second.
 type causeLog struct {
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-// allows reports whether the cause may be logged now. Causes are a few constants.
+// allows reports whether the cause may be logged now. The set of causes is small and
+// fixed.
 func (c *causeLog) allows(cause string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

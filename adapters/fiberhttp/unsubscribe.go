@@ -12,9 +12,9 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The links in mails that end further ones work without signing in, without
-// cookies and without a script. A GET only asks: mail scanners follow links. The
-// POST is the page's button, or a mail program's own (RFC 8058).
+// The unsubscribe links in mails work without a session, cookies and scripts. GET only
+// shows a confirmation, because mail scanners follow links. POST is sent by the button of
+// the page or by one-click unsubscribe (RFC 8058).
 
 var unsubscribePage = template.Must(template.New("unsubscribe").Parse(`<!doctype html>
 <html lang="en">
@@ -39,33 +39,33 @@ var unsubscribePage = template.Must(template.New("unsubscribe").Parse(`<!doctype
 
 type unsubscribeView struct{ Title, Text, Kind, Token string }
 
-// mostToken bounds what may be a token.
-const mostToken = 2_048
+// maxToken is the maximum length of a token.
+const maxToken = 2_048
 
-// subscription is a kind of mail that a link ends.
+// subscription is a kind of mail that can be unsubscribed from.
 type subscription struct {
-	asks, done unsubscribeView
-	end        func(ctx context.Context, token string) error
+	confirm, done unsubscribeView
+	end           func(ctx context.Context, token string) error
 }
 
 func (s *Server) addUnsubscribe() {
 	kinds := map[string]subscription{
 		"token": {
-			asks: unsubscribeView{Title: "End the mails about new jobs?", Text: "Your saved searches stay, and new matches still stand among your notifications."},
-			done: unsubscribeView{Title: "Done", Text: "You get no more mails about new jobs. You can turn them on again with each search that you save."},
-			end:  s.services.Seekers.Unsubscribe,
+			confirm: unsubscribeView{Title: "End the mails about new jobs?", Text: "Your saved searches are kept, and you still get notifications of new matches on the site."},
+			done:    unsubscribeView{Title: "Done", Text: "You will not get any more mails about new jobs. To turn them on again, save a search with e-mail alerts."},
+			end:     s.services.Seekers.Unsubscribe,
 		},
 		"invitations": {
-			asks: unsubscribeView{Title: "End the invitations?", Text: "Organizations will no longer be able to send invitations to this address."},
-			done: unsubscribeView{Title: "Done", Text: "You will not get any more invitations at this address."},
-			end:  s.services.Identity.OptOut,
+			confirm: unsubscribeView{Title: "End the invitations?", Text: "Organizations will no longer be able to send invitations to this address."},
+			done:    unsubscribeView{Title: "Done", Text: "You will not get any more invitations at this address."},
+			end:     s.services.Identity.OptOut,
 		},
 	}
-	// requested returns the kind and the token that the link names.
+	// requested returns the kind and the token of the link.
 	requested := func(c *fiber.Ctx) (kind, token string, ok bool) {
 		for kind := range kinds {
 			if token := c.Query(kind); token != "" {
-				return kind, token, len(token) <= mostToken
+				return kind, token, len(token) <= maxToken
 			}
 		}
 		return "", "", false
@@ -73,9 +73,9 @@ func (s *Server) addUnsubscribe() {
 	s.app.Get("/unsubscribe", func(c *fiber.Ctx) error {
 		kind, token, ok := requested(c)
 		if !ok {
-			return page(c, fiber.StatusBadRequest, noLink)
+			return page(c, fiber.StatusBadRequest, invalidLink)
 		}
-		view := kinds[kind].asks
+		view := kinds[kind].confirm
 		view.Kind, view.Token = kind, token
 		return page(c, fiber.StatusOK, view)
 	})
@@ -84,11 +84,11 @@ func (s *Server) addUnsubscribe() {
 		defer cancel()
 		kind, token, ok := requested(c)
 		if !ok {
-			return page(c, fiber.StatusBadRequest, noLink)
+			return page(c, fiber.StatusBadRequest, invalidLink)
 		}
 		switch err := kinds[kind].end(ctx, token); {
 		case errors.Is(err, fault.ErrUnauthorized):
-			return page(c, fiber.StatusBadRequest, noLink)
+			return page(c, fiber.StatusBadRequest, invalidLink)
 		case err != nil:
 			return err
 		}
@@ -96,7 +96,7 @@ func (s *Server) addUnsubscribe() {
 	})
 }
 
-var noLink = unsubscribeView{Title: "This link does not work", Text: "It may be too old, or not whole. Please use the one in the newest mail."}
+var invalidLink = unsubscribeView{Title: "This link does not work", Text: "It may have expired or be incomplete. Please use the link in the newest mail."}
 
 func page(c *fiber.Ctx, status int, v unsubscribeView) error {
 	var b bytes.Buffer

@@ -19,7 +19,7 @@ import (
 
 const confirmationCode = "confirmation_code"
 
-// posting is what an applicant is shown of a job.
+// posting is the part of a job that the summary shows.
 type posting struct {
 	ID      string `json:"id"`
 	Title   string `json:"title"`
@@ -73,7 +73,7 @@ func (s *Server) apply(ctx context.Context, c call) (web.Answer, error) {
 	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return web.Answer{}, err
 	}
-	if !s.confirms(c, code, content, job) {
+	if !s.isConfirmed(c, code, content, job) {
 		return web.Answer{}, errCode
 	}
 	key := sha256.Sum256([]byte(code))
@@ -92,7 +92,7 @@ func (s *Server) summarize(ctx context.Context, c call, job posting, content []b
 	if !actor.Seeker {
 		return web.Answer{}, fault.ErrForbidden
 	}
-	// The operation would tell this with the same scope.
+	// The operation returns this error with the same scope.
 	applied, err := s.o.Hiring.AppliedAmong(ctx, actor.UserID, []string{job.ID})
 	if err != nil {
 		return web.Answer{}, err
@@ -103,7 +103,7 @@ func (s *Server) summarize(ctx context.Context, c call, job posting, content []b
 	if err := checkAnswers(job.Questions, c.arguments["answers"]); err != nil {
 		return web.Answer{}, err
 	}
-	code, err := s.o.Vault.Encrypt(digest(content)+digest(job.shown()), c.owner())
+	code, err := s.o.Vault.Encrypt(digest(content)+digest(job.confirmedContent()), c.owner())
 	if err != nil {
 		return web.Answer{}, err
 	}
@@ -115,28 +115,28 @@ func (s *Server) summarize(ctx context.Context, c call, job posting, content []b
 	return web.Answer{Status: http.StatusOK, Body: body}, err
 }
 
-// confirms reports whether the code was issued to the caller for the content. It also has
-// to be for what is shown of the job, unless that is not public any more.
-func (s *Server) confirms(c call, code string, content []byte, job posting) bool {
+// isConfirmed reports whether the code was issued to the caller for the content, and for the
+// content of the job unless it is no longer public.
+func (s *Server) isConfirmed(c call, code string, content []byte, job posting) bool {
 	agreed, err := s.o.Vault.Decrypt(code, c.owner())
 	if err != nil {
 		return false
 	}
-	return agreed == digest(content)+digest(job.shown()) || job.ID == "" && strings.HasPrefix(agreed, digest(content))
+	return agreed == digest(content)+digest(job.confirmedContent()) || job.ID == "" && strings.HasPrefix(agreed, digest(content))
 }
 
-// owner is whose code it is: the user's, with the application that acts for them.
+// owner returns the owner of a code: the user and the application that acts for them.
 func (c call) owner() string { return "mcp " + c.caller.App.ID + " " + c.caller.UserID }
 
-// shown is the part of the summary that depends on the job.
-func (p posting) shown() []byte { return []byte(p.Title + "\x00" + p.Company.Name) }
+// confirmedContent returns the part of the summary that depends on the job.
+func (p posting) confirmedContent() []byte { return []byte(p.Title + "\x00" + p.Company.Name) }
 
 func digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:16])
 }
 
-// posting reads the job of a call. It is public, so that the scope to apply suffices.
+// posting returns the job of a call. It is public, so that the scope to apply suffices.
 func (s *Server) posting(ctx context.Context, c call) (posting, error) {
 	route := s.routes[getJob]
 	x := &exchange{address: c.address, requestID: c.requestID, header: c.header, caller: c.caller}

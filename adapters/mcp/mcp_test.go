@@ -21,9 +21,9 @@ import (
 
 func TestNew_OperationIsMissing_NamesTheTool(t *testing.T) {
 	t.Parallel()
-	surface := developer.Surface(adapters.Services{}, "")
+	surface := developer.API(adapters.Services{}, "")
 	surface.Routes = surface.Routes[1:]
-	_, err := New(Options{Surface: surface})
+	_, err := New(Options{API: surface})
 	require.ErrorContains(t, err, "the interface has no operation GET /api/v1/jobs for the tool search_jobs")
 }
 
@@ -65,20 +65,20 @@ func TestRefuseMessage_Batch_IsAJSONRPCError(t *testing.T) {
 }
 
 // downGate is a gate whose database is unavailable.
-type downGate struct{ web.Gate }
+type downGate struct{ web.Authenticator }
 
-func (downGate) Enter(context.Context, web.Entry) (integrations.Caller, map[string]string, error) {
+func (downGate) Authenticate(context.Context, web.AuthRequest) (integrations.Caller, map[string]string, error) {
 	return integrations.Caller{}, nil, fault.ErrUnavailable.WithReason("database: down")
 }
 
 // openGate is a gate that admits every request.
 type openGate struct{}
 
-func (openGate) Enter(context.Context, web.Entry) (integrations.Caller, map[string]string, error) {
+func (openGate) Authenticate(context.Context, web.AuthRequest) (integrations.Caller, map[string]string, error) {
 	return integrations.Caller{Scopes: integrations.Scopes()}, nil, nil
 }
 
-func (openGate) Left(integrations.Caller, int) {}
+func (openGate) Done(integrations.Caller, int) {}
 
 // downLimiter is a limiter whose database is unavailable.
 type downLimiter struct{ limit.Limiter }
@@ -89,13 +89,13 @@ func (downLimiter) Take(context.Context, limit.Rule, string) (limit.Decision, er
 
 func TestServeHTTP_Unavailable_IsReportedOnce(t *testing.T) {
 	t.Parallel()
-	for cause, gate := range map[string]web.Gate{"database: down": downGate{}, "limiter: down": openGate{}} {
-		surface := developer.Surface(adapters.Services{}, "")
-		surface.Gate = gate
+	for cause, gate := range map[string]web.Authenticator{"database: down": downGate{}, "limiter: down": openGate{}} {
+		surface := developer.API(adapters.Services{}, "")
+		surface.Authenticator = gate
 		for i := range surface.Routes {
 			surface.Routes[i].Limit = limit.Rule{Max: 1, Per: time.Hour}
 		}
-		s, err := New(Options{Surface: surface, Admission: web.Admission{Limiter: downLimiter{}}})
+		s, err := New(Options{API: surface, Admission: web.Admission{Limiter: downLimiter{}}})
 		require.NoError(t, err)
 		var causes []string
 		ctx := web.WithFaultReport(t.Context(), func(err error) { causes = append(causes, web.FaultOf(err).Reason) })
@@ -111,7 +111,7 @@ func TestServeHTTP_Unavailable_IsReportedOnce(t *testing.T) {
 
 func TestSafely_Panic_IsAnError(t *testing.T) {
 	t.Parallel()
-	_, err := safely(func() (web.Answer, error) { panic("inside") })
+	_, err := recoverPanic(func() (web.Answer, error) { panic("inside") })
 	require.ErrorContains(t, err, "panic: inside")
 	require.Equal(t, fault.Internal, web.FaultOf(err).Kind)
 }

@@ -42,7 +42,7 @@ type content struct {
 	} `json:"content"`
 }
 
-func readDocument(s web.Surface, publicURL string) (d document, err error) {
+func readDocument(s web.API, publicURL string) (d document, err error) {
 	raw, err := web.OpenAPI(s, publicURL)
 	if err != nil {
 		return d, err

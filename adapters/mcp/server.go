@@ -1,7 +1,7 @@
 // Package mcp serves the Model Context Protocol (https://modelcontextprotocol.io), with
-// which assistants call the operations of the developer interface as tools. It is
-// stateless: each request is authenticated and limited by the gate of that interface, and
-// a tool executes the row of its route table.
+// which assistants call the operations of the developer API as tools. It is
+// stateless: each request is authenticated and limited by the Authenticator of that API,
+// and a tool executes a route of its table.
 package mcp
 
 import (
@@ -34,10 +34,10 @@ const (
 	MetadataPath = "/.well-known/oauth-protected-resource" + Path
 )
 
-// Options are what the server needs.
+// Options configure the server.
 type Options struct {
-	// Surface is the developer interface, with a gate.
-	Surface   web.Surface
+	// API is the developer API, with an Authenticator.
+	API       web.API
 	Admission web.Admission
 	Hiring    *hiring.Service
 	// Vault encrypts confirmation codes.
@@ -54,13 +54,13 @@ type Server struct {
 	metadata http.Handler
 }
 
-// New returns the server. It fails if the surface has no route for a tool.
+// New returns the server. It fails if the API has no route for a tool.
 func New(o Options) (*Server, error) {
 	s := &Server{o: o, routes: map[string]web.Route{}}
-	for _, r := range o.Surface.Routes {
+	for _, r := range o.API.Routes {
 		s.routes[r.Method+" "+r.Path] = r
 	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "locum", Title: "locum, jobs in healthcare", Version: o.Surface.Version, WebsiteURL: o.PublicURL}, &mcp.ServerOptions{
+	server := mcp.NewServer(&mcp.Implementation{Name: "locum", Title: "locum, jobs in healthcare", Version: o.API.Version, WebsiteURL: o.PublicURL}, &mcp.ServerOptions{
 		Instructions: instructions,
 		// The list of tools never changes.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
@@ -118,22 +118,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case Path:
 		s.serve(w, r)
 	default:
-		s.refuse(w, r, web.ErrNoRoute)
+		s.writeFault(w, r, web.ErrNoRoute)
 	}
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if err := s.checkOrigin(r); err != nil {
-		s.refuse(w, r, err)
+		s.writeFault(w, r, err)
 		return
 	}
-	x, err := s.enter(w, r)
+	x, err := s.authenticate(w, r)
 	out := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 	if x.caller.App.ID != "" {
-		defer func() { s.o.Surface.Gate.Left(x.caller, max(out.status, int(x.status.Load()))) }()
+		defer func() { s.o.API.Authenticator.Done(x.caller, max(out.status, int(x.status.Load()))) }()
 	}
 	if err != nil {
-		s.refuse(out, r, err)
+		s.writeFault(out, r, err)
 		return
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, web.DefaultBody+1))
@@ -141,7 +141,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		err = web.ErrTooLarge
 	}
 	if err != nil {
-		s.refuse(out, r, err)
+		s.writeFault(out, r, err)
 		return
 	}
 	if refuseMessage(out, body) {
@@ -152,8 +152,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.protocol.ServeHTTP(out, r)
 }
 
-// checkOrigin refuses requests of pages of other sites, as the protocol demands against
-// DNS rebinding. Programs that are not pages send no Origin.
+// checkOrigin rejects requests of pages of other sites, which the protocol requires against
+// DNS rebinding. Clients other than browsers send no Origin.
 func (s *Server) checkOrigin(r *http.Request) error {
 	for _, origin := range r.Header.Values("Origin") {
 		if !strings.EqualFold(origin, s.o.PublicURL) {
@@ -163,12 +163,12 @@ func (s *Server) checkOrigin(r *http.Request) error {
 	return nil
 }
 
-// enter authenticates and limits the client as the developer interface does.
-func (s *Server) enter(w http.ResponseWriter, r *http.Request) (*exchange, error) {
+// authenticate authenticates and limits the client as the developer API does.
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*exchange, error) {
 	x := &exchange{address: addressOf(r), requestID: r.Header.Get("X-Request-Id"), header: r.Header}
 	ctx, cancel := context.WithTimeout(r.Context(), web.DefaultTimeout)
 	defer cancel()
-	caller, headers, err := s.o.Surface.Gate.Enter(ctx, web.Entry{
+	caller, headers, err := s.o.API.Authenticator.Authenticate(ctx, web.AuthRequest{
 		Authorization: r.Header.Values("Authorization"), APIKey: r.Header.Values("X-API-Key"), Address: web.LimitKey(x.address),
 	})
 	for name, value := range headers {
@@ -201,16 +201,16 @@ func addressOf(r *http.Request) string {
 	return host
 }
 
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (s *Server) writeFault(w http.ResponseWriter, r *http.Request, err error) {
 	web.ReportFault(r.Context(), err)
-	answer := s.o.Surface.Refuse(err, r.URL.Path, r.Header.Get("X-Request-Id"))
+	answer := s.o.API.RenderError(err, r.URL.Path, r.Header.Get("X-Request-Id"))
 	for name, value := range answer.Headers {
-		if name != "WWW-Authenticate" || w.Header().Get(name) == "" { // that of the gate says more
+		if name != "WWW-Authenticate" || w.Header().Get(name) == "" { // that of the Authenticator has more details
 			w.Header().Set(name, value)
 		}
 	}
 	w.WriteHeader(answer.Status)
-	_, _ = w.Write(answer.Body) // the client has gone
+	_, _ = w.Write(answer.Body) // the client has disconnected
 }
 
 // refuseMessage refuses messages that the library would accept: batches, which later

@@ -31,7 +31,7 @@ const (
 	createApplication = "POST /api/v1/applications"
 )
 
-// tool is an operation of the developer interface as a tool.
+// tool is an operation of the developer API as a tool.
 type tool struct {
 	name, title, description string
 	operation                string
@@ -54,9 +54,9 @@ var tools = []tool{
 			"Changed arguments need a new code. One application is possible for each job, also after it was withdrawn."},
 }
 
-// addTools adds the tools with the schemas of the OpenAPI document of the surface.
+// addTools adds the tools with the schemas of the OpenAPI document of the API.
 func (s *Server) addTools(server *mcp.Server) error {
-	document, err := readDocument(s.o.Surface, s.o.PublicURL)
+	document, err := readDocument(s.o.API, s.o.PublicURL)
 	if err != nil {
 		return err
 	}
@@ -104,11 +104,11 @@ func (s *Server) handler(route web.Route, input *schema, handle func(ctx context
 		c := call{exchange: x, route: route}
 		var answer web.Answer
 		if c.arguments, err = readArguments(r.Params.Arguments, input); err == nil {
-			answer, err = safely(func() (web.Answer, error) { return handle(ctx, c) })
+			answer, err = recoverPanic(func() (web.Answer, error) { return handle(ctx, c) })
 		}
 		if err != nil {
 			web.ReportFault(ctx, err)
-			answer = s.o.Surface.Refuse(err, Path, x.requestID)
+			answer = s.o.API.RenderError(err, Path, x.requestID)
 		}
 		x.status.Store(int64(answer.Status))
 		if answer.Status >= http.StatusBadRequest {
@@ -118,8 +118,9 @@ func (s *Server) handler(route web.Route, input *schema, handle func(ctx context
 	}
 }
 
-// safely returns a panic as an error: the library calls tools in goroutines of its own.
-func safely(fn func() (web.Answer, error)) (answer web.Answer, err error) {
+// recoverPanic returns a panic of fn as an error, since the library calls tools in its own
+// goroutines.
+func recoverPanic(fn func() (web.Answer, error)) (answer web.Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = web.PanicError(p)
@@ -128,7 +129,7 @@ func safely(fn func() (web.Answer, error)) (answer web.Answer, err error) {
 	return fn()
 }
 
-// readArguments reads the arguments, of which null ones are missing.
+// readArguments parses the arguments. A null argument counts as missing.
 func readArguments(raw json.RawMessage, input *schema) (map[string]json.RawMessage, error) {
 	arguments := map[string]json.RawMessage{}
 	if len(raw) > 0 && json.Unmarshal(raw, &arguments) != nil {
@@ -215,16 +216,16 @@ func (s *Server) execute(ctx context.Context, x *exchange, r web.Route, values u
 			return body, nil
 		},
 	}
-	_, answer, err := s.o.Admission.Execute(ctx, s.o.Surface, r, in)
+	_, answer, err := s.o.Admission.Execute(ctx, s.o.API, r, in)
 	return answer, err
 }
 
-// success is a result as JSON, structured and as text.
+// success returns a result as JSON, both structured and as text.
 func success(body []byte) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(body)}}, StructuredContent: json.RawMessage(body)}
 }
 
-// failure is a problem (RFC 9457) in words that a model can act on.
+// failure returns a problem (RFC 9457) as text for a model.
 func failure(answer web.Answer, r web.Route) *mcp.CallToolResult {
 	var problem struct {
 		Detail string        `json:"detail"`

@@ -10,26 +10,26 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// accountRoutes are what people do with their own accounts and, as admins, with
-// their organization.
+// accountRoutes returns the routes for the caller's own account and, for admins, the
+// organization.
 func accountRoutes(s *identity.Service) []web.Route {
 	const seeker, employer = "Profile", "Employer account"
 	return []web.Route{
-		{Method: http.MethodDelete, Path: "/api/jobseekers/profile", Auth: web.Required, Who: web.Seeker, Errors: []int{403, 429}, Tag: seeker, Summary: "Erase the account and everything that belongs to it; GET /api/jobseekers/export/profile and …/applications give a copy before" + needsConfirmation, Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Errors: []int{403, 429}, Tag: seeker, Summary: "Erase the account and everything that belongs to it; GET /api/jobseekers/export/profile and …/applications give a copy before" + needsConfirmation, Op: web.Op(
 			func(ctx context.Context, c web.Call, in Confirmation) (web.Done, error) {
 				by, err := in.confirm(ctx, s, c)
 				if err != nil {
 					return web.Done{}, err
 				}
-				return web.Said("Account deleted successfully"), s.DeleteAccount(ctx, by)
+				return web.Message("Account deleted successfully"), s.DeleteAccount(ctx, by)
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Tag: employer, Summary: "The caller and the organization that they work for", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "The caller and the organization that they work for", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[employerProfileView], error) {
 				a, err := s.MyEmployerAccount(ctx, c.Actor)
 				return web.OK(viewEmployerProfile(a), ""), err
 			})},
-		{Method: http.MethodPut, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: employer, Summary: "Change the caller's own profile and, as an admin, the organization's name, industry and size. Another e-mail address" + confirmationNeeded, Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: employer, Summary: "Change the caller's own profile and, as an admin, the organization's name, industry and size. Another e-mail address" + confirmationNeeded, Op: web.Op(
 			func(ctx context.Context, c web.Call, in EmployerProfileInput) (web.Reply[employerProfileView], error) {
 				by, err := in.confirm(ctx, s, c)
 				if err != nil {
@@ -38,21 +38,21 @@ func accountRoutes(s *identity.Service) []web.Route {
 				a, err := s.UpdateEmployer(ctx, by, identity.EmployerInput{Profile: in.Profile, CompanyName: in.CompanyName, Industry: in.Industry, CompanySize: in.CompanySize})
 				return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account; a jobseeker who had joined an organization leaves it and keeps the rest" + needsConfirmation, Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account; a jobseeker who had joined an organization leaves it and keeps the rest" + needsConfirmation, Op: web.Op(
 			func(ctx context.Context, c web.Call, in Confirmation) (web.Done, error) {
 				by, err := in.confirm(ctx, s, c)
 				if err != nil {
 					return web.Done{}, err
 				}
-				return web.Said("Account deleted successfully"), s.DeleteEmployerAccount(ctx, by)
+				return web.Message("Account deleted successfully"), s.DeleteEmployerAccount(ctx, by)
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/settings", Auth: web.Required, Who: web.EmployerSide, Tag: employer, Summary: "What the caller has set for themselves", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "What the caller has set for themselves", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[employerSettingsView], error) {
 				a, err := s.MyEmployerAccount(ctx, c.Actor)
 				return web.OK(viewEmployerSettings(a), ""), err
 			})},
-		{Method: http.MethodPut, Path: "/api/employers/settings", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Change the caller's notifications or, as an admin, the organization's name and industry", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Change the caller's notifications or, as an admin, the organization's name and industry", Op: web.Op(
 			func(ctx context.Context, c web.Call, in EmployerSettingsInput) (web.Reply[employerSettingsView], error) {
 				var change identity.EmployerInput
 				switch {
@@ -66,19 +66,19 @@ func accountRoutes(s *identity.Service) []web.Route {
 				a, err := s.UpdateEmployer(ctx, c.Actor, change)
 				return web.OK(viewEmployerSettings(a), "Settings updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/employers/settings", Auth: web.Required, Who: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Give the caller the settings that everybody begins with", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Give the caller the settings that everybody begins with", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[resetSettingsView], error) {
 				a, err := s.ResetEmployerSettings(ctx, c.Actor)
 				v := viewEmployerSettings(a)
 				return web.OK(resetSettingsView{settingsView{Notifications: v.Preferences.Notifications, Preferences: v.Preferences, Contact: v.Contact}}, "Settings reset to defaults"), err
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/organization", Auth: web.Required, Who: web.Employer, Tag: employer, Summary: "The organization that the caller works for", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Tag: employer, Summary: "The organization that the caller works for", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[organizationView], error) {
 				o, err := s.MyOrganization(ctx, c.Actor)
 				return web.OK(viewOrganization(o), ""), err
 			})},
-		{Method: http.MethodPut, Path: "/api/employers/organization", Auth: web.Required, Who: web.Employer, Permission: auth.Manage, Errors: []int{429}, Tag: employer, Summary: "Change the organization; listings bear its new name within moments", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{429}, Tag: employer, Summary: "Change the organization; listings bear its new name within moments", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.OrganizationInput) (web.Reply[organizationView], error) {
 				o, err := s.UpdateOrganization(ctx, c.Actor, in)
 				return web.OK(viewOrganization(o), "Organization updated successfully"), err
@@ -86,22 +86,21 @@ func accountRoutes(s *identity.Service) []web.Route {
 	}
 }
 
-// Confirmation is the password, with which the caller of a sensitive operation
-// proves who they are.
+// Confirmation is the password that confirms a sensitive operation.
 type Confirmation struct {
 	// CurrentPassword is not needed within 10 minutes of a sign-in.
 	CurrentPassword string `json:"currentPassword" validate:"max=1024"`
 }
 
-// How operations that need a confirmation are documented.
+// The documentation of operations that need a confirmation.
 const (
 	confirmationNeeded = " needs currentPassword, or a sign-in within the last 10 minutes"
 	needsConfirmation  = ". It" + confirmationNeeded
 )
 
-// confirm returns the caller, confirmed if the right password was sent.
+// confirm returns the caller, confirmed if the password is correct.
 func (in Confirmation) confirm(ctx context.Context, s *identity.Service, c web.Call) (auth.Actor, error) {
-	return s.Confirm(ctx, c.Actor, in.CurrentPassword, from(c))
+	return s.Confirm(ctx, c.Actor, in.CurrentPassword, clientOf(c))
 }
 
 // EmployerProfileInput changes an employer's profile.
@@ -114,12 +113,12 @@ type EmployerProfileInput struct {
 	Confirmation
 }
 
-// Refuse turns down what has no intent.
+// Refuse rejects an input without an intent.
 func (in EmployerProfileInput) Refuse(wrong func(path string) bool) error {
-	return needIntent(in.Intent, wrong)
+	return requireIntent(in.Intent, wrong)
 }
 
-// EmployerSettingsInput is what each of the intents takes.
+// EmployerSettingsInput is the input of all intents.
 type EmployerSettingsInput struct {
 	Intent string `json:"intent" validate:"required,oneof=update-profile update-notifications"`
 	// Of update-profile.
@@ -129,15 +128,15 @@ type EmployerSettingsInput struct {
 	EmailAlerts *bool `json:"emailAlerts"`
 }
 
-// Refuse turns down what has no intent.
+// Refuse rejects an input without an intent.
 func (in EmployerSettingsInput) Refuse(wrong func(path string) bool) error {
-	return needIntent(in.Intent, wrong)
+	return requireIntent(in.Intent, wrong)
 }
 
 type employerProfileView struct {
 	ID    string `json:"id"`
 	Email string `json:"email"`
-	// PendingEmail is an address that is yet to be confirmed by mail.
+	// PendingEmail is an address that is not confirmed yet.
 	PendingEmail string `json:"pendingEmail,omitempty"`
 	Profile      struct {
 		Name     string `json:"name"`

@@ -8,14 +8,14 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// APIKey is the header that the employers' routes under /api/listings take
-// beside the token.
+// APIKey is the optional header of the employers' routes below /api/listings, in addition
+// to the token.
 type APIKey struct {
 	Key string `header:"X-API-Key"`
 }
 
-// check refuses a key that is not valid, and one of somebody who does not belong
-// to the caller's organization at this moment.
+// check returns an error for an invalid key, and for one whose user is not currently in
+// the caller's organization.
 func (k APIKey) check(ctx context.Context, s adapters.Services, by auth.Actor) error {
 	if k.Key == "" {
 		return nil
@@ -34,7 +34,7 @@ func (k APIKey) check(ctx context.Context, s adapters.Services, by auth.Actor) e
 	return nil
 }
 
-// KeyedListingPath names a listing and may carry a key.
+// KeyedListingPath identifies a listing, with an optional key.
 type KeyedListingPath struct {
 	ListingPath
 	APIKey

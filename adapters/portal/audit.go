@@ -17,7 +17,7 @@ import (
 
 func auditRoutes(s *identity.Service) []web.Route {
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/audit", Auth: web.Required, Who: web.Employer, Permission: auth.Manage, Tag: "Team", Summary: "List what was done in the organization during the last year, the newest first", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/audit", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Tag: "Team", Summary: "List what was done in the organization during the last year, the newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in AuditInput) (web.Reply[auditView], error) {
 				from, to, _ := in.times() // Problems has checked them
 				r, err := s.OrganizationAudit(ctx, c.Actor, audit.Filter{Action: audit.Action(in.Action), Actor: in.Actor, From: from, To: to}, in.Request())
@@ -42,7 +42,7 @@ type AuditInput struct {
 	To     string `query:"to" sample:"2026-11-30"`
 }
 
-// Problems reports every filter that is not valid.
+// Problems returns the errors of all invalid filters.
 func (in AuditInput) Problems() []fault.Field {
 	_, _, found := in.times()
 	if in.Action != "" && !slices.Contains(audit.Actions(), audit.Action(in.Action)) {
@@ -69,7 +69,7 @@ func (in AuditInput) times() (from, to time.Time, found []fault.Field) {
 }
 
 type auditActor struct {
-	// ID is the id of a user, operator, or empty if the actor is not known.
+	// ID is the id of a user, operator, or empty if the actor is unknown.
 	ID string `json:"id"`
 	// Name and Email are empty for an actor who is not in the team.
 	Name  string `json:"name"`
@@ -83,7 +83,7 @@ type auditEntryView struct {
 	Actor  auditActor   `json:"actor"`
 	// Network is the /24 or /64 that the request came from, not the host.
 	Network string `json:"network" sample:"198.51.100.0/24"`
-	// Object is the id of what was acted on.
+	// Object is the id of the affected resource.
 	Object string `json:"object"`
 	// Detail qualifies the action, for example the new role or plan.
 	Detail string `json:"detail"`

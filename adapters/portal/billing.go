@@ -15,12 +15,12 @@ import (
 func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 	const tag, path = "Billing", "/api/jobseekers/billing"
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "The caller's plan, payments and payment method", Op: web.Op(
+		{Method: http.MethodGet, Path: path, Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "The caller's plan, payments and payment method", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[billingView], error) {
 				o, err := s.Mine(ctx, c.Actor)
 				return web.OK(billingView{viewBilling(o)}, ""), err
 			})},
-		{Method: http.MethodPost, Path: path, Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{409}, Tag: tag, Summary: "Choose a plan, end it, or change the payment method. With 202, the payer has to confirm the payment as `action` says; send the request again afterwards, without an Idempotency-Key or with another one, to read the result", Op: web.Op(
+		{Method: http.MethodPost, Path: path, Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{409}, Tag: tag, Summary: "Choose a plan, end it, or change the payment method. With 202, the payer has to confirm the payment as `action` says; send the request again afterwards, without an Idempotency-Key or with another one, to read the result", Op: web.Op(
 			func(ctx context.Context, c web.Call, in BillingIntentInput) (web.Pending[billingIntentView], error) {
 				var sub billing.Subscription
 				var err error
@@ -47,7 +47,7 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 				if action != nil && err == nil {
 					sub, err = s.Current(ctx, billing.Owner{Kind: billing.User, ID: c.Actor.UserID})
 				}
-				return awaiting(billingIntentView{Intent: in.Intent, Subscription: viewSubscription(sub), Action: action}, action, said), err
+				return pendingReply(billingIntentView{Intent: in.Intent, Subscription: viewSubscription(sub), Action: action}, action, said), err
 			})},
 		{Method: http.MethodPost, Path: "/api/billing/setup-intents", Auth: web.Required, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{403, 404}, Tag: tag, Summary: "Begin to collect a payment method with the client library of the payment provider. The id that it results in can be sent wherever a paymentMethodId is expected. 404 if the provider of this server does not support it", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SetupIntentInput) (web.Reply[setupIntentView], error) {
@@ -56,7 +56,7 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 			})},
 		{Method: http.MethodPost, Path: "/api/payments/webhooks", Body: maxNotice, Timeout: paymentTimeout, Errors: []int{404}, Tag: tag, Summary: "Receive a webhook of the payment provider, which signs it. Repeated and reordered webhooks change nothing. 404 if the provider of this server sends none, or no secret is configured", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in NoticeInput) (web.Done, error) {
-				return web.Said("Webhook received"), s.ReceiveNotice(ctx, in.Header, in.Raw)
+				return web.Message("Webhook received"), s.ReceiveNotice(ctx, in.Header, in.Raw)
 			})},
 	}
 }
@@ -67,21 +67,21 @@ const paymentTimeout = 9500 * time.Millisecond
 // maxNotice is the largest body of a webhook, in bytes.
 const maxNotice = 256 << 10
 
-// NoticeInput is a webhook of the payment provider.
+// NoticeInput is a webhook request of the payment provider.
 type NoticeInput struct {
-	// Header returns a header, which is the provider's choice.
+	// Header returns a header; the provider decides which it needs.
 	Header func(name string) string `json:"-" headers:"all"`
 	Raw    []byte                   `json:"-" body:"raw" sample:"{\"id\":\"evt_1\",\"type\":\"payment_intent.succeeded\"}"`
 }
 
-// RawBody returns the structure of the body, for the OpenAPI document: it is the
-// provider's.
+// RawBody returns the structure of the body, for the OpenAPI document. The provider
+// defines it.
 func (NoticeInput) RawBody() any { return map[string]any(nil) }
 
-// SetupIntentInput says for whom a payment method is collected.
+// SetupIntentInput selects the payer.
 type SetupIntentInput struct {
-	// The id of the caller's application that it is for; without it, it is for the
-	// caller, a jobseeker.
+	// The id of the caller's application that pays. Without it, the payer is the caller,
+	// a jobseeker.
 	AppID string `json:"appId" validate:"max=64"`
 }
 
@@ -93,7 +93,7 @@ func setUp(ctx context.Context, s *billing.Service, apps *integrations.Service, 
 	return billing.Action{Type: billing.CollectMethod, ClientSecret: setup.ClientSecret, PublishableKey: setup.PublishableKey, RedirectURL: setup.RedirectURL}, err
 }
 
-// actionOf returns the action that err asks the payer for, or err.
+// actionOf returns the action that the payer has to take according to err, or err.
 func actionOf(err error) (*actionView, error) {
 	var required *billing.ActionRequiredError
 	if !errors.As(err, &required) {
@@ -103,8 +103,8 @@ func actionOf(err error) (*actionView, error) {
 	return &v, nil
 }
 
-// awaiting is a reply with a message, or one that waits for the payer's action.
-func awaiting[T any](data T, action *actionView, message string) web.Pending[T] {
+// pendingReply returns a reply with the message, or a pending one if the payer has to act.
+func pendingReply[T any](data T, action *actionView, message string) web.Pending[T] {
 	if action != nil {
 		message = billing.ErrActionRequired.Message
 	}
@@ -129,25 +129,25 @@ type setupIntentView struct {
 	Action actionView `json:"action"`
 }
 
-// BillingIntentInput is what each of the intents takes.
+// BillingIntentInput is the input of all intents.
 type BillingIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=create-subscription upgrade-plan update-payment-method cancel-subscription"`
 	// Of create-subscription and upgrade-plan.
 	PlanID string `json:"planId" validate:"max=64"`
 	// Of create-subscription, upgrade-plan and update-payment-method: the id that
-	// the payment provider gave, never a number of a card. A plan can be paid
-	// for with the method on file, without this.
+	// the payment provider issued, never a card number. Without it, a plan is paid
+	// for with the method on file.
 	PaymentMethodID string `json:"paymentMethodId" validate:"max=255"`
 
 	cardless
 }
 
-// Refuse turns down what has no intent.
+// Refuse rejects an input without an intent.
 func (in *BillingIntentInput) Refuse(wrong func(path string) bool) error {
-	return needIntent(in.Intent, wrong)
+	return requireIntent(in.Intent, wrong)
 }
 
-// Problems finds all that is wrong with what the intent takes.
+// Problems returns the errors of the fields of the intent.
 func (in *BillingIntentInput) Problems() []fault.Field {
 	switch in.Intent {
 	case "create-subscription", "upgrade-plan":
@@ -162,13 +162,12 @@ func (in *BillingIntentInput) Problems() []fault.Field {
 	return in.cardless.Problems()
 }
 
-// cardless is a body about money.
+// cardless rejects bodies with card numbers.
 type cardless struct {
 	Raw []byte `json:"-" body:"raw"`
 }
 
-// Problems implements web's rules that tags cannot say: numbers of cards are
-// refused wherever they stand, before anybody reads them.
+// Problems rejects card numbers in any field, before the body is processed.
 func (in *cardless) Problems() []fault.Field {
 	if !billing.HoldsCardNumber(in.Raw) {
 		return nil
@@ -176,7 +175,7 @@ func (in *cardless) Problems() []fault.Field {
 	return []fault.Field{{Name: "body", Message: "must not hold what looks like a card number; send the id of a payment method, pm_…"}}
 }
 
-// problemsWith also finds what is no payment method.
+// problemsWith also checks the id of the payment method.
 func (in *cardless) problemsWith(methodID string) []fault.Field {
 	found := in.Problems()
 	if err := billing.CheckMethodID(methodID); err != nil && methodID != "" && len(found) == 0 {
@@ -199,14 +198,15 @@ type billingOf struct {
 type billingIntentView struct {
 	Intent       string           `json:"intent"`
 	Subscription subscriptionView `json:"subscription"`
-	// Action is there with status 202.
+	// Action is present with status 202.
 	Action *actionView `json:"action,omitempty"`
 }
 
 type subscriptionView struct {
 	Tier   string         `json:"tier"`
 	Status billing.Status `json:"status"`
-	// ExpiresAt is when what is paid for ends or is renewed; null on the free plan.
+	// ExpiresAt is the time at which the paid period ends or is renewed; null on the free
+	// plan.
 	ExpiresAt *time.Time `json:"expiresAt"`
 	AutoRenew bool       `json:"autoRenew"`
 }

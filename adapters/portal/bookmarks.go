@@ -12,12 +12,12 @@ import (
 func bookmarkRoutes(s *jobseeker.Service) []web.Route {
 	const tag = "Saved jobs"
 	return []web.Route{
-		{Method: http.MethodPost, Path: "/api/jobseekers/saved", Auth: web.Required, Who: web.Seeker, Status: 201, Errors: []int{404}, Tag: tag, Summary: "Keep a listing", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/jobseekers/saved", Auth: web.Required, Audience: web.Seeker, Status: 201, Errors: []int{404}, Tag: tag, Summary: "Keep a listing", Op: web.Op(
 			func(ctx context.Context, c web.Call, in jobseeker.SaveJobInput) (web.Reply[savedJobView], error) {
 				j, err := s.SaveJob(ctx, c.Actor, in)
 				return web.OK(viewSavedJob(j), "Job saved successfully"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "The listings that the caller keeps, latest first", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "The listings that the caller keeps, latest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[bookmarksView], error) {
 				r, err := s.MyBookmarks(ctx, c.Actor, in.Request())
 				if err != nil {
@@ -27,21 +27,21 @@ func bookmarkRoutes(s *jobseeker.Service) []web.Route {
 				v.Bookmarks.SavedJobs = viewSavedJobs(r.Items)
 				return web.OK(v, ""), nil
 			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/bookmarks", Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Tag: tag, Summary: "Keep a listing, which is the same as saving it", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/jobseekers/bookmarks", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Tag: tag, Summary: "Keep a listing, which is the same as saving it", Op: web.Op(
 			func(ctx context.Context, c web.Call, in jobseeker.SaveJobInput) (web.Reply[savedJobView], error) {
 				j, err := s.Bookmark(ctx, c.Actor, in)
 				return web.OK(viewSavedJob(j), "Bookmark added successfully"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks/:id", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "One of the listings that the caller keeps", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "One of the listings that the caller keeps", Op: web.Op(
 			func(ctx context.Context, c web.Call, in BookmarkPath) (web.Reply[bookmarkView], error) {
 				j, err := s.MyBookmark(ctx, c.Actor, in.ID)
 				return web.OK(bookmarkView{Bookmark: viewSavedJob(j)}, ""), err
 			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/bookmarks/:id", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "Note something on a listing that the caller keeps", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/jobseekers/bookmarks/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Note something on a listing that the caller keeps", Op: web.Op(
 			func(ctx context.Context, c web.Call, in NoteInput) (web.Done, error) {
-				return web.Said("Bookmark updated successfully"), s.Note(ctx, c.Actor, in.ID, in.NoteInput)
+				return web.Message("Bookmark updated successfully"), s.Note(ctx, c.Actor, in.ID, in.NoteInput)
 			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/bookmarks/:id", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "Keep a listing no longer", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/jobseekers/bookmarks/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Keep a listing no longer", Op: web.Op(
 			func(ctx context.Context, c web.Call, in BookmarkPath) (web.Reply[removedBookmarkView], error) {
 				id, err := s.RemoveBookmark(ctx, c.Actor, in.ID)
 				return web.OK(removedBookmarkView{ID: id, Type: jobBookmark}, "Bookmark removed successfully"), err
@@ -49,18 +49,18 @@ func bookmarkRoutes(s *jobseeker.Service) []web.Route {
 	}
 }
 
-// BookmarkPath names a bookmark.
+// BookmarkPath identifies a bookmark.
 type BookmarkPath struct {
 	ID string `path:"id"`
 }
 
-// NoteInput notes something on a bookmark.
+// NoteInput changes the note of a bookmark.
 type NoteInput struct {
 	BookmarkPath
 	jobseeker.NoteInput
 }
 
-// jobBookmark is the type of a bookmark: what is kept is a listing.
+// jobBookmark is the type of bookmarks of listings.
 const jobBookmark = "job"
 
 type savedJobView struct {
@@ -72,7 +72,7 @@ type savedJobView struct {
 	Location  string    `json:"location"`
 	Notes     string    `json:"notes"`
 	SavedAt   time.Time `json:"savedAt"`
-	// Available says whether the listing can still be seen.
+	// Available reports whether the listing is still visible.
 	Available bool `json:"available"`
 }
 

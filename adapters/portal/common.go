@@ -6,22 +6,22 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// errIntentRequired is the answer of operations that an intent chooses.
+// errIntentRequired is the error for a missing intent.
 var errIntentRequired = fault.New(fault.Invalid, "intent_required", "Intent is required")
 
-// needIntent is the Refuse of inputs that an intent chooses: without one
-// nothing else about them matters.
-func needIntent(intent string, wrong func(path string) bool) error {
+// requireIntent implements Refuse of inputs with an intent: a missing one is reported before
+// other errors.
+func requireIntent(intent string, wrong func(path string) bool) error {
 	if intent == "" && !wrong("intent") {
 		return errIntentRequired
 	}
 	return nil
 }
 
-// PageInput asks for a page of a list that has no filters.
+// PageInput selects a page of a list without filters.
 type PageInput struct{ web.Paging }
 
-// Pagination says which page of a list an answer is.
+// Pagination describes the page of a list.
 type Pagination struct {
 	Total      int `json:"total"`
 	Page       int `json:"page"`
@@ -34,7 +34,7 @@ type Next struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
-// Beyond stands beside a pagination and serves readers of long lists.
+// Beyond complements a pagination for long lists.
 type Beyond struct {
 	TotalIsEstimate bool `json:"totalIsEstimate,omitempty"`
 	Next

@@ -23,12 +23,12 @@ func consentRoutes(s *integrations.Service) []web.Route {
 			})},
 		{Method: http.MethodDelete, Path: "/api/auth/consents/:clientId", Auth: web.Required, Tag: tag, Summary: "Withdraw a consent: all tokens that the application has end at once", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ConsentPath) (web.Done, error) {
-				return web.Said("Consent withdrawn successfully"), s.WithdrawConsent(ctx, c.Actor, in.ClientID)
+				return web.Message("Consent withdrawn successfully"), s.WithdrawConsent(ctx, c.Actor, in.ClientID)
 			})},
 	}
 }
 
-// ConsentPath names a consent by the application that it is for.
+// ConsentPath identifies a consent by its application.
 type ConsentPath struct {
 	ClientID string `path:"clientId"`
 }

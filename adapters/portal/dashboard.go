@@ -12,7 +12,7 @@ import (
 func dashboardRoutes(s *jobseeker.Service) []web.Route {
 	const recommendations, dashboard = "Recommendations", "Dashboard"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/recommendations", Auth: web.Required, Who: web.Seeker, Tag: recommendations, Summary: "Public listings that may suit the caller, best first, without what they dealt with", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/recommendations", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "Public listings that may suit the caller, best first, without what they dealt with", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[recommendationsView], error) {
 				r, err := s.Recommend(ctx, c.Actor, in.Request())
 				if err != nil {
@@ -24,16 +24,16 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/recommendations/:id", Auth: web.Required, Who: web.Seeker, Tag: recommendations, Summary: "Take a listing out of the caller's recommendations", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/jobseekers/recommendations/:id", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "Take a listing out of the caller's recommendations", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListingPath) (web.Done, error) {
-				return web.Said("Recommendation dismissed"), s.Dismiss(ctx, c.Actor, in.ID)
+				return web.Message("Recommendation dismissed"), s.Dismiss(ctx, c.Actor, in.ID)
 			})},
 		{Method: http.MethodGet, Path: "/api/jobseekers/dashboard", Auth: web.Optional, Cached: true, Errors: []int{403}, Tag: dashboard, Summary: "What a jobseeker sees first; guests see the newest listings", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[dashboardView], error) {
 				d, err := s.MyDashboard(ctx, c.Actor)
 				return web.OK(dashboardView{viewDashboard(d)}, ""), err
 			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/dashboard", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: dashboard, Summary: "Have a text written for oneself, or tell what one did on the dashboard", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/jobseekers/dashboard", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: dashboard, Summary: "Have a text written for oneself, or tell what one did on the dashboard", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DashboardIntentInput) (web.Reply[dashboardIntentView], error) {
 				v := dashboardIntentView{Intent: in.Intent}
 				if in.Intent == "generate-personalized-content" {
@@ -46,23 +46,23 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 	}
 }
 
-// DashboardIntentInput is what each of the intents takes.
+// DashboardIntentInput is the input of all intents.
 type DashboardIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=generate-personalized-content track-dashboard-action"`
-	// Of generate-personalized-content; what is left out is the profile's.
+	// Of generate-personalized-content; the defaults are those of the profile.
 	Specialty   string          `json:"specialty" validate:"max=200"`
 	CareerGoals jobseeker.Goals `json:"careerGoals"`
 	Experience  jobseeker.Words `json:"experience" validate:"max=200"`
-	// Of track-dashboard-action, which needs neither. dismiss-recommendation takes
-	// the listing out of the recommendations and needs its listingId; every other
-	// action is recorded in the log alone.
+	// Of track-dashboard-action; both are optional. dismiss-recommendation removes the
+	// listing from the recommendations and needs its listingId; other actions are only
+	// logged.
 	Action    string `json:"action" validate:"max=64"`
 	ListingID string `json:"listingId"`
 }
 
-// Refuse turns down what has no intent.
+// Refuse rejects an input without an intent.
 func (in DashboardIntentInput) Refuse(wrong func(path string) bool) error {
-	return needIntent(in.Intent, wrong)
+	return requireIntent(in.Intent, wrong)
 }
 
 type recommendationView struct {
@@ -77,7 +77,7 @@ type recommendationView struct {
 	PostedAt       time.Time `json:"postedAt"`
 	RelevanceScore int       `json:"relevanceScore" description:"Match with the profile, 0 to 100 percent of the points that are possible with what is known about the caller. Role 30 points (title match; 18 for a match in the text, half for the kind of work alone), specialty 20 (14 in the title, 10 in the text), place 20 (within the radius or remote; none at three times the radius), interest 10 (found by a saved search, or similar to listings saved or applied for), employment 10 (of a preferred type; 4 if not stated), pay 5 (reaches the expected pay; 2 if not stated), age 5 (fewer each day, none after a month)"`
 	Reasons        []string  `json:"reasons"`
-	// Distance is in miles from where the caller wants to work.
+	// Distance is in miles from the caller's preferred location.
 	Distance *float64 `json:"distance,omitempty"`
 }
 

@@ -49,7 +49,7 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			})},
 		{Method: http.MethodDelete, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Delete an application: its keys, consents and webhooks end at once", Op: web.Op(
 			func(ctx context.Context, c web.Call, in AppPath) (web.Done, error) {
-				return web.Said("Application deleted successfully"), s.DeleteApp(ctx, c.Actor, in.ID)
+				return web.Message("Application deleted successfully"), s.DeleteApp(ctx, c.Actor, in.ID)
 			})},
 		{Method: http.MethodPost, Path: "/api/developers/apps/:id/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Give an application a new secret, shown this once; the old one ends at once" + needsConfirmation, Op: web.Op(
 			func(ctx context.Context, c web.Call, in NewSecretInput) (web.Reply[secretView], error) {
@@ -80,7 +80,7 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			})},
 		{Method: http.MethodDelete, Path: "/api/developers/apps/:id/keys/:keyId", Auth: web.Required, Tag: tag, Summary: "End an API key at once", Op: web.Op(
 			func(ctx context.Context, c web.Call, in KeyPath) (web.Done, error) {
-				return web.Said("API key deleted successfully"), s.DeleteKey(ctx, c.Actor, in.ID, in.KeyID)
+				return web.Message("API key deleted successfully"), s.DeleteKey(ctx, c.Actor, in.ID, in.KeyID)
 			})},
 		{Method: http.MethodGet, Path: "/api/developers/apps/:id/usage", Auth: web.Required, Tag: tag, Summary: "How much an application has called, by days in UTC: the last 30 if nobody says which", Op: web.Op(
 			func(ctx context.Context, c web.Call, in UsageInput) (web.Reply[usageView], error) {
@@ -91,13 +91,13 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in PlanInput) (web.Pending[appPlanView], error) {
 				a, err := s.ChoosePlan(ctx, c.Actor, in.ID, in.Plan, in.PaymentMethodID)
 				action, err := actionOf(err)
-				return awaiting(appPlanView{a.Plan, action}, action, "Plan updated successfully"), err
-			}).Rewording(ofPlan)},
+				return pendingReply(appPlanView{a.Plan, action}, action, "Plan updated successfully"), err
+			}).MapFaults(renamePlanField)},
 	}
 }
 
-// ofPlan gives a fault about a plan the name that the field has here.
-func ofPlan(f *fault.Error) *fault.Error {
+// renamePlanField renames the field of a fault about a plan to that of this API.
+func renamePlanField(f *fault.Error) *fault.Error {
 	fields := slices.Clone(f.Fields)
 	for i := range fields {
 		if fields[i].Name == "planId" {
@@ -107,12 +107,12 @@ func ofPlan(f *fault.Error) *fault.Error {
 	return f.WithFields(fields...)
 }
 
-// AppPath names an application.
+// AppPath identifies an application.
 type AppPath struct {
 	ID string `path:"id"`
 }
 
-// KeyPath names a key of an application.
+// KeyPath identifies a key of an application.
 type KeyPath struct {
 	AppPath
 	KeyID string `path:"keyId"`
@@ -124,32 +124,32 @@ type AppChange struct {
 	integrations.AppChange
 }
 
-// NewAppInput makes an application.
+// NewAppInput creates an application.
 type NewAppInput struct {
 	integrations.AppInput
 	Confirmation
 }
 
-// NewSecretInput makes a secret of an application.
+// NewSecretInput replaces the secret of an application.
 type NewSecretInput struct {
 	AppPath
 	Confirmation
 }
 
-// NewKeyInput makes a key.
+// NewKeyInput creates a key.
 type NewKeyInput struct {
 	AppPath
 	Confirmation
 	integrations.KeyInput
 }
 
-// UsageInput asks for the calls of days.
+// UsageInput selects the days of the usage.
 type UsageInput struct {
 	AppPath
 	integrations.UsageInput
 }
 
-// PlanInput chooses a plan.
+// PlanInput changes the plan.
 type PlanInput struct {
 	AppPath
 	Plan            string `json:"plan" validate:"required,oneof=free professional enterprise" sample:"professional"`
@@ -158,8 +158,7 @@ type PlanInput struct {
 	cardless
 }
 
-// Problems finds what is no payment method beside all else that is wrong, and
-// not only when it is to be used.
+// Problems reports an invalid payment method together with the other errors.
 func (in *PlanInput) Problems() []fault.Field { return in.problemsWith(in.PaymentMethodID) }
 
 type appView struct {
@@ -183,7 +182,7 @@ type oneAppView struct {
 
 type newAppView struct {
 	App appView `json:"app"`
-	// ClientSecret is not shown again; a public application has none.
+	// ClientSecret is returned only once; a public application has none.
 	ClientSecret *string `json:"clientSecret"`
 }
 
@@ -211,7 +210,7 @@ func viewKey(k integrations.Key) keyView {
 
 type newKeyView struct {
 	Key keyView `json:"key"`
-	// APIKey is not shown again.
+	// APIKey is returned only once.
 	APIKey string `json:"apiKey"`
 }
 
@@ -221,7 +220,7 @@ type keysView struct {
 
 type appPlanView struct {
 	Plan string `json:"plan"`
-	// Action is there with status 202.
+	// Action is present with status 202.
 	Action *actionView `json:"action,omitempty"`
 }
 
@@ -237,7 +236,7 @@ type windowView struct {
 	Remaining int `json:"remaining"`
 }
 
-// dayView is of nulls on a plan without a limit for the day.
+// dayView has null members on a plan without a daily limit.
 type dayView struct {
 	Limit     *int `json:"limit"`
 	Remaining *int `json:"remaining"`

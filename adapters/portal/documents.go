@@ -12,14 +12,14 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// documentBody is the largest request that brings a document: base64 makes a
-// third more of a file, so that it holds one of 7 MiB.
+// documentBody is the maximum size of a request with a document. Base64 adds a third, so
+// that files can have up to 7 MiB.
 const documentBody = 10 << 20
 
 func documentRoutes(s *jobseeker.Service) []web.Route {
 	const tag = "Documents"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/documents", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "The caller's documents, newest first, without their content", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/documents", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "The caller's documents, newest first, without their content", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[documentsView], error) {
 				r, err := s.MyDocuments(ctx, c.Actor, in.Request())
 				if err != nil {
@@ -31,37 +31,37 @@ func documentRoutes(s *jobseeker.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/documents", Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Body: documentBody, Errors: []int{404}, Tag: tag, Summary: "Upload a document, or change, delete or choose one", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/jobseekers/documents", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Body: documentBody, Errors: []int{404}, Tag: tag, Summary: "Upload a document, or change, delete or choose one", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DocumentIntentInput) (web.Reply[changedDocumentView], error) {
 				d, said, err := in.run(ctx, c, s)
 				return web.OK(changedDocumentView{Intent: in.Intent, Document: viewDocument(d)}, said), err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "One of the caller's documents with its content as it was sent", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "One of the caller's documents with its content as it was sent", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DocumentPath) (web.Reply[wholeDocumentView], error) {
 				d, content, err := s.MyDocument(ctx, c.Actor, in.ID)
 				var v wholeDocumentView
 				v.Document.documentView, v.Document.Content = viewDocument(d), content
 				return web.OK(v, ""), err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id/file", Auth: web.Required, Who: web.Seeker, Produces: jobseeker.MediaTypes(), Tag: tag, Summary: "One of the caller's documents as a file to save", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id/file", Auth: web.Required, Audience: web.Seeker, Produces: jobseeker.MediaTypes(), Tag: tag, Summary: "One of the caller's documents as a file to save", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DocumentPath) (web.File, error) {
 				d, err := s.DownloadDocument(ctx, c.Actor, in.ID)
 				return web.File{Name: d.Name, MediaType: d.MediaType, Size: int64(len(d.Body)), Body: io.NopCloser(bytes.NewReader(d.Body))}, err
 			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Who: web.Seeker, Body: documentBody, Tag: tag, Summary: "Change a document; what is left out stays", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Audience: web.Seeker, Body: documentBody, Tag: tag, Summary: "Change a document; what is left out stays", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ChangeDocumentInput) (web.Done, error) {
 				_, err := s.ChangeDocument(ctx, c.Actor, in.ID, in.ChangeDocumentInput)
-				return web.Said("Document updated successfully"), err
+				return web.Message("Document updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "Delete a document", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Delete a document", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DocumentPath) (web.Done, error) {
 				_, err := s.DeleteDocument(ctx, c.Actor, in.ID)
-				return web.Said("Document deleted successfully"), err
+				return web.Message("Document deleted successfully"), err
 			})},
 	}
 }
 
-// DocumentPath names a document.
+// DocumentPath identifies a document.
 type DocumentPath struct {
 	ID string `path:"id"`
 }
@@ -72,19 +72,19 @@ type ChangeDocumentInput struct {
 	jobseeker.ChangeDocumentInput
 }
 
-// DocumentIntentInput is what each of the intents takes.
+// DocumentIntentInput is the input of all intents.
 type DocumentIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=upload-document update-document delete-document set-default"`
 	// Of upload-document.
 	Type string `json:"type" validate:"omitempty,oneof=cv cover-letter certification other"`
-	// Of all but upload-document.
+	// Of all intents except upload-document.
 	DocumentID string `json:"documentId"`
 	jobseeker.ChangeDocumentInput
 }
 
-// Refuse turns down what has no intent.
+// Refuse rejects an input without an intent.
 func (in DocumentIntentInput) Refuse(wrong func(path string) bool) error {
-	return needIntent(in.Intent, wrong)
+	return requireIntent(in.Intent, wrong)
 }
 
 func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.Service) (d jobseeker.Document, said string, err error) {
@@ -109,7 +109,7 @@ func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.
 	return d, "Document deleted successfully", err
 }
 
-// text is what an optional text says.
+// text returns the value of an optional text, empty for nil.
 func text(s *string) string {
 	if s == nil {
 		return ""
@@ -123,8 +123,7 @@ type documentView struct {
 	Title     string                 `json:"title"`
 	FileName  string                 `json:"fileName"`
 	IsDefault bool                   `json:"isDefault"`
-	// MediaType is what the content was found to be, Size how long it is as it
-	// was sent.
+	// MediaType is that detected from the content. Size is that of the file in bytes.
 	MediaType  string    `json:"mediaType"`
 	Size       int64     `json:"size"`
 	UploadedAt time.Time `json:"uploadedAt"`

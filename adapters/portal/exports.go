@@ -17,28 +17,28 @@ import (
 func exportRoutes(s *hiring.Service) []web.Route {
 	const tag = "Exports"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/jobs/export", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Errors: []int{409}, Tag: tag, Summary: "The organization's listings in every state, as a table", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/jobs/export", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Errors: []int{409}, Tag: tag, Summary: "The organization's listings in every state, as a table", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobsExportInput) (web.CSV, error) {
 				if in.Format != "csv" {
 					return web.CSV{}, errOnlyCSV
 				}
-				d, err := s.ExportNow(ctx, c.Actor, "jobs", hiring.ExportFilters{Status: given(in.Status)})
+				d, err := s.ExportNow(ctx, c.Actor, "jobs", hiring.ExportFilters{Status: optional(in.Status)})
 				return web.CSV(d), err
-			}).Rewording(parameterWords)},
-		{Method: http.MethodGet, Path: "/api/employers/applications/export", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Errors: []int{409}, Tag: tag, Summary: "The applications to the organization's listings, as a table", Op: web.Op(
+			}).MapFaults(renameParameters)},
+		{Method: http.MethodGet, Path: "/api/employers/applications/export", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Errors: []int{409}, Tag: tag, Summary: "The applications to the organization's listings, as a table", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationsExportInput) (web.CSV, error) {
 				if in.Format != "csv" {
 					return web.CSV{}, errOnlyCSV
 				}
-				d, err := s.ExportNow(ctx, c.Actor, "applications", hiring.ExportFilters{Status: given(in.Status), JobID: given(in.JobID), StartDate: given(in.StartDate), EndDate: given(in.EndDate)})
+				d, err := s.ExportNow(ctx, c.Actor, "applications", hiring.ExportFilters{Status: optional(in.Status), JobID: optional(in.JobID), StartDate: optional(in.StartDate), EndDate: optional(in.EndDate)})
 				return web.CSV(d), err
-			}).Rewording(parameterWords)},
-		{Method: http.MethodPost, Path: "/api/employers/exports", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Status: 202, Errors: []int{409}, Tag: tag, Summary: "Write the organization's jobs or applications into a file, in the background", Op: web.Op(
+			}).MapFaults(renameParameters)},
+		{Method: http.MethodPost, Path: "/api/employers/exports", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Status: 202, Errors: []int{409}, Tag: tag, Summary: "Write the organization's jobs or applications into a file, in the background", Op: web.Op(
 			func(ctx context.Context, c web.Call, in hiring.ExportInput) (web.Reply[exportView], error) {
 				e, err := s.StartExport(ctx, c.Actor, in)
 				return web.OK(viewExport(hiring.ExportView{Export: e}), "Export started"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/exports/:id", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "How far an export is and, once it is done, a link to its file", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/exports/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "How far an export is and, once it is done, a link to its file", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ExportPath) (web.Reply[exportView], error) {
 				v, err := s.MyExport(ctx, c.Actor, in.ID)
 				return web.OK(viewExport(v), ""), err
@@ -53,20 +53,20 @@ func exportRoutes(s *hiring.Service) []web.Route {
 
 var errOnlyCSV = fault.New(fault.Invalid, "only_csv", "Only CSV format is supported")
 
-// JobsExportInput is what of the listings is exported, and how.
+// JobsExportInput has the filters and the format of an export of listings.
 type JobsExportInput struct {
 	Format string `query:"format" default:"csv"`
 	Status string `query:"status"`
 }
 
-// ApplicationsExportInput is what of the applications is exported, and how.
+// ApplicationsExportInput has the filters and the format of an export of applications.
 type ApplicationsExportInput struct {
 	Format string `query:"format" default:"csv"`
 	hiring.StatsInput
 }
 
-// parameterWords names filters by the parameters that they came as.
-func parameterWords(f *fault.Error) *fault.Error {
+// renameParameters renames the fields of a fault to the query parameters.
+func renameParameters(f *fault.Error) *fault.Error {
 	fields := slices.Clone(f.Fields)
 	for i := range fields {
 		fields[i].Name = strings.TrimPrefix(fields[i].Name, "filters.")
@@ -74,7 +74,7 @@ func parameterWords(f *fault.Error) *fault.Error {
 	return f.WithFields(fields...)
 }
 
-// FormatInput chooses between JSON and a table.
+// FormatInput selects JSON or CSV.
 type FormatInput struct {
 	Format string `query:"format" default:"json" validate:"oneof=json csv"`
 }
@@ -82,8 +82,8 @@ type FormatInput struct {
 func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 	const tag = "Exports"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/export/applications", Auth: web.Required, Who: web.Seeker, Errors: []int{409}, Tag: tag, Summary: "All of the caller's applications, as JSON or as a table", Op: web.Op(
-			func(ctx context.Context, c web.Call, in FormatInput) (web.Tabular[ownExportView], error) {
+		{Method: http.MethodGet, Path: "/api/jobseekers/export/applications", Auth: web.Required, Audience: web.Seeker, Errors: []int{409}, Tag: tag, Summary: "All of the caller's applications, as JSON or as a table", Op: web.Op(
+			func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[ownExportView], error) {
 				if in.Format == "csv" {
 					d, err := s.ExportOwnTable(ctx, c.Actor)
 					return web.AsTable[ownExportView](web.CSV(d)), err
@@ -93,22 +93,22 @@ func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 				for i, a := range all {
 					v.Applications[i] = exportedApplication{ownApplicationRow: viewOwnRow(a.View), Company: a.Company}
 				}
-				return web.Tabular[ownExportView]{Reply: web.OK(v, "")}, err
+				return web.MultiFormat[ownExportView]{Reply: web.OK(v, "")}, err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/export/profile", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "What the caller says of themselves and prefers, as JSON or as a table", Op: web.Op(
-			func(ctx context.Context, c web.Call, in FormatInput) (web.Tabular[profileExportView], error) {
+		{Method: http.MethodGet, Path: "/api/jobseekers/export/profile", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "What the caller says of themselves and prefers, as JSON or as a table", Op: web.Op(
+			func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[profileExportView], error) {
 				if in.Format == "csv" {
 					d, err := k.ExportProfile(ctx, c.Actor)
 					return web.AsTable[profileExportView](web.CSV(d)), err
 				}
 				a, err := k.MyProfile(ctx, c.Actor)
 				if err != nil {
-					return web.Tabular[profileExportView]{}, err
+					return web.MultiFormat[profileExportView]{}, err
 				}
 				p := viewProfile(a)
 				var v profileExportView
 				v.Profile.UUID, v.Profile.Email, v.Profile.Profile = p.ID, p.Email, p
-				return web.Tabular[profileExportView]{Reply: web.OK(v, "")}, nil
+				return web.MultiFormat[profileExportView]{Reply: web.OK(v, "")}, nil
 			})},
 	}
 }
@@ -130,20 +130,20 @@ type profileExportView struct {
 	} `json:"profile"`
 }
 
-// given is a parameter, nil if it was not sent.
-func given(s string) *string {
+// optional returns a parameter, nil if it is empty.
+func optional(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
 }
 
-// ExportPath names an export.
+// ExportPath identifies an export.
 type ExportPath struct {
 	ID string `path:"id"`
 }
 
-// ExportLink is an export's link.
+// ExportLink is the download link of an export.
 type ExportLink struct {
 	ExportPath
 	Token string `query:"token" validate:"max=4096"`
@@ -156,7 +156,7 @@ type exportView struct {
 	RowsDone  int                `json:"rowsDone"`
 	RowsTotal int                `json:"rowsTotal"`
 	CreatedAt time.Time          `json:"createdAt"`
-	// FinishedAt, URL and ExpiresAt are null before the end.
+	// FinishedAt, URL and ExpiresAt are null until the export is done.
 	FinishedAt *time.Time `json:"finishedAt"`
 	URL        *string    `json:"url"`
 	ExpiresAt  *time.Time `json:"expiresAt"`

@@ -5,7 +5,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// SearchOptions are what every search by query parameters accepts.
+// SearchOptions are common to all searches by query parameters.
 type SearchOptions struct {
 	Relaxed bool     `query:"relaxed" default:"true"`
 	Facets  []string `query:"facets" validate:"dive,oneof=role specialty band contractType employmentType shift region"`

@@ -17,7 +17,7 @@ import (
 func hiringRoutes(s *hiring.Service) []web.Route {
 	const seekers, employers = "Jobseeker applications", "Employer applications"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/applications", Auth: web.Required, Who: web.Seeker, Tag: seekers, Summary: "The caller's applications, newest first", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/applications", Auth: web.Required, Audience: web.Seeker, Tag: seekers, Summary: "The caller's applications, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[ownApplicationsView], error) {
 				r, err := s.Mine(ctx, c.Actor, in.Request())
 				if err != nil {
@@ -29,29 +29,29 @@ func hiringRoutes(s *hiring.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/applications", Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Tag: seekers, Summary: "Apply to a listing", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/jobseekers/applications", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Tag: seekers, Summary: "Apply to a listing", Op: web.Op(
 			func(ctx context.Context, c web.Call, in hiring.ApplyInput) (web.Reply[appliedView], error) {
 				a, err := s.Apply(ctx, c.Actor, in)
 				return web.OK(appliedView{ID: a.ID, ListingID: a.ListingID, Status: a.Status, AppliedAt: a.AppliedAt}, "Application submitted successfully"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "One of the caller's applications, with its timeline", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "One of the caller's applications, with its timeline", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[ownApplicationView], error) {
 				d, err := s.MyApplication(ctx, c.Actor, in.ID)
 				return web.OK(viewOwn(d), ""), err
 			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Note a status for oneself, which the employer does not see", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Note a status for oneself, which the employer does not see", Op: web.Op(
 			func(ctx context.Context, c web.Call, in TrackInput) (web.Reply[trackedView], error) {
 				a, err := s.Track(ctx, c.Actor, in.ID, in.TrackInput)
 				var v trackedView
 				v.Application.ID, v.Application.Status, v.Application.StatusColor = a.ID, shownStatus(a.Shown()), a.TrackerColor
 				return web.OK(v, "Application updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Withdraw an application for good", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Withdraw an application for good", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[applicationID], error) {
 				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Withdraw(ctx, c.Actor, in.ID)
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/applications", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Tag: employers, Summary: "Applications to the organization's listings, newest first", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/applications", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: employers, Summary: "Applications to the organization's listings, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[receivedView], error) {
 				r, err := s.Received(ctx, c.Actor, in.Request())
 				if err != nil {
@@ -63,7 +63,7 @@ func hiringRoutes(s *hiring.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/applications/batch", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Tag: employers, Summary: "Set the status of up to 100 applications, each on its own", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/applications/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Tag: employers, Summary: "Set the status of up to 100 applications, each on its own", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DecisionsInput) (web.Reply[decisionsView], error) {
 				if len(in.Applications) > hiring.MaxBatch {
 					return web.Reply[decisionsView]{}, hiring.ErrBatchTooLarge
@@ -81,50 +81,50 @@ func hiringRoutes(s *hiring.Service) []web.Route {
 				}
 				return web.OK(v, fmt.Sprintf("%d applications updated, %d failed", len(updated), len(failed))), err
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/applications/:id", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: employers, Summary: "One application, with its timeline", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/applications/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: employers, Summary: "One application, with its timeline", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[receivedApplicationView], error) {
 				d, err := s.ReceivedApplication(ctx, c.Actor, in.ID)
 				return web.OK(viewReceived(d), ""), err
 			})},
-		{Method: http.MethodPut, Path: "/api/employers/applications/:id", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: employers, Summary: "Set the status of an application", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/applications/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: employers, Summary: "Set the status of an application", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DecideInput) (web.Reply[hiring.Decision], error) {
 				d := hiring.Decision{ID: in.ID, Status: in.Status}
 				return web.OK(d, "Application status updated successfully"), s.Decide(ctx, c.Actor, d)
-			}).Rewording(statusWords)},
-		{Method: http.MethodDelete, Path: "/api/employers/applications/:id", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: employers, Summary: "Set an application to withdrawn", Op: web.Op(
+			}).MapFaults(mapStatusFault)},
+		{Method: http.MethodDelete, Path: "/api/employers/applications/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: employers, Summary: "Set an application to withdrawn", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[applicationID], error) {
 				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Dismiss(ctx, c.Actor, in.ID)
 			})},
 	}
 }
 
-// ApplicationPath names an application.
+// ApplicationPath identifies an application.
 type ApplicationPath struct {
 	ID string `path:"id"`
 }
 
-// TrackInput is what an applicant notes on an application.
+// TrackInput is the applicant's own status of an application.
 type TrackInput struct {
 	ApplicationPath
 	hiring.TrackInput
 }
 
-// DecideInput sets a status. The module has an answer of its own for one that
-// is missing or unknown.
+// DecideInput sets a status. The module has its own errors for a missing and an unknown
+// one.
 type DecideInput struct {
 	ApplicationPath
 	Status string `json:"status" sample:"review"`
 }
 
-// statusWords says of a status that is no text what is said of an unknown one.
-func statusWords(f *fault.Error) *fault.Error {
+// mapStatusFault returns the fault of an unknown status for one that is not a string.
+func mapStatusFault(f *fault.Error) *fault.Error {
 	if f.Code == fault.ErrInvalid.Code && len(f.Fields) > 0 && f.Fields[0].Name == "status" {
 		return hiring.ErrInvalidStatus
 	}
 	return f
 }
 
-// DecisionsInput sets many. The module has an answer of its own for too many.
+// DecisionsInput sets several statuses. The module has its own error for too many.
 type DecisionsInput struct {
 	Applications []json.RawMessage `json:"applications" validate:"required" sample:"[{\"id\":\"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01\",\"status\":\"review\"}]"`
 }
@@ -133,7 +133,7 @@ type applicationID struct {
 	ID string `json:"id"`
 }
 
-// SeekerPagination is how jobseekers' lists say which page they are.
+// SeekerPagination describes the page of jobseekers' lists.
 type SeekerPagination struct {
 	Pagination
 	HasNext bool `json:"hasNext"`
@@ -144,8 +144,8 @@ func seekerPagination[T any](r page.Result[T], p web.Paging) SeekerPagination {
 	return SeekerPagination{Pagination: paginate(r, p), HasNext: r.NextCursor != "", HasPrev: p.Page > 1 || p.Cursor != ""}
 }
 
-// shownStatus is what an applicant sees: the employer's status or their own note,
-// whichever is younger.
+// shownStatus is the status that an applicant sees: the newer of the employer's status
+// and their own.
 type shownStatus string
 
 type ownApplicationRow struct {
@@ -246,12 +246,12 @@ type receivedApplicationView struct {
 	Application struct {
 		receivedRow
 		CoverLetter string `json:"coverLetter"`
-		// ResumeURL is where the applicant says that their CV is, empty if they do
-		// not. Nobody has looked at what is there.
+		// ResumeURL is the address of the CV that the applicant entered, or empty. Its
+		// content is not checked.
 		ResumeURL string          `json:"resumeUrl" sample:"https://www.example.org/cv.pdf"`
 		Answers   []hiring.Answer `json:"answers"`
 		Timeline  []changeView    `json:"timeline"`
-		// ApplicantProfile is null for who does not show it.
+		// ApplicantProfile is null if the applicant does not show it.
 		ApplicantProfile *hiring.Introduction `json:"applicantProfile"`
 	} `json:"application"`
 }
@@ -270,13 +270,13 @@ type decisionsView struct {
 }
 
 type failedDecision struct {
-	// AppUpdate is the item as it was sent, or what matters of a long one.
+	// AppUpdate is the item of the request, or the main fields of a long one.
 	AppUpdate any    `json:"appUpdate"`
 	Error     string `json:"error"`
 }
 
-// longestEcho is how much of a refused item is sent back as it was, in bytes:
-// the answer may be kept for a day.
+// longestEcho is the maximum size in bytes of a rejected item in the response, which may
+// be stored for a day.
 const longestEcho = 1_000
 
 func viewRefusal(f hiring.Refusal, sent json.RawMessage) failedDecision {

@@ -18,22 +18,22 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 	return []web.Route{
 		{Method: http.MethodPost, Path: "/api/auth/register", Limit: limit.Rule{Max: 20, Per: time.Hour}, Status: 201, Errors: []int{409}, Tag: tag, Summary: "Register a jobseeker or an employer", Op: web.Op(
 			func(ctx context.Context, c web.Call, in RegisterInput) (signedInReply, error) {
-				out, err := s.Register(ctx, in.RegisterInput, from(c))
+				out, err := s.Register(ctx, in.RegisterInput, clientOf(c))
 				if err == nil {
-					takeOver(ctx, k.TakeOverOnboarding, out, in.GuestCookie)
+					claimGuestData(ctx, k.TakeOverOnboarding, out, in.GuestCookie)
 				}
 				return signedIn(s, out, withName, "Registration successful", err)
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/register-employer", Limit: web.PerQuarterHour(5), Status: 201, Errors: []int{409}, Tag: tag, Summary: "Register an employer with its organization", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.RegisterEmployerInput) (signedInReply, error) {
-				out, err := s.RegisterEmployer(ctx, in, from(c))
+				out, err := s.RegisterEmployer(ctx, in, clientOf(c))
 				return signedIn(s, out, bare, "Employer registration successful", err)
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/login", Errors: []int{401, 429}, Tag: tag, Summary: "Sign in", Op: web.Op(
 			func(ctx context.Context, c web.Call, in LoginInput) (signedInReply, error) {
-				out, err := s.Login(ctx, in.LoginInput, from(c))
+				out, err := s.Login(ctx, in.LoginInput, clientOf(c))
 				if err == nil {
-					takeOver(ctx, k.TakeOverProgress, out, in.GuestCookie)
+					claimGuestData(ctx, k.TakeOverProgress, out, in.GuestCookie)
 				}
 				return signedIn(s, out, withSubscription, "Login successful", err)
 			})},
@@ -44,7 +44,7 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/logout", Auth: web.Required, Tag: tag, Summary: "Sign out", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Done, error) {
-				return web.Said("Logged out successfully"), s.Logout(ctx, c.Actor)
+				return web.Message("Logged out successfully"), s.Logout(ctx, c.Actor)
 			})},
 		{Method: http.MethodGet, Path: "/api/auth/me", Auth: web.Required, Tag: tag, Summary: "The signed-in user", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[userView], error) {
@@ -53,31 +53,31 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/accept-invitation", Auth: web.Optional, Errors: []int{401, 403, 409}, Tag: tag, Summary: "Join the organization that sent an invitation", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.AcceptInvitationInput) (signedInReply, error) {
-				out, err := s.AcceptInvitation(ctx, c.Actor, in, from(c))
+				out, err := s.AcceptInvitation(ctx, c.Actor, in, clientOf(c))
 				return signedIn(s, out, withSubscription, "Invitation accepted", err)
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/forgot-password", Tag: tag, Summary: "Ask for a mail that lets one set a new password", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.ForgotPasswordInput) (web.Done, error) {
-				return web.Said("If the address has an account, a mail is on its way"), s.ForgotPassword(ctx, in, from(c))
+				return web.Message("If the address has an account, a mail is on its way"), s.ForgotPassword(ctx, in, clientOf(c))
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/reset-password", Tag: tag, Summary: "Set a new password with a mailed token", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in identity.ResetPasswordInput) (web.Done, error) {
-				return web.Said("Password reset, please sign in"), s.ResetPassword(ctx, in)
+				return web.Message("Password reset, please sign in"), s.ResetPassword(ctx, in)
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/verify-email", Errors: []int{409}, Tag: tag, Summary: "Confirm an e-mail address with a mailed token", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in identity.VerifyEmailInput) (web.Done, error) {
-				return web.Said("E-mail address confirmed"), s.VerifyEmail(ctx, in)
+				return web.Message("E-mail address confirmed"), s.VerifyEmail(ctx, in)
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/undo-email-change", Errors: []int{409}, Tag: tag, Summary: "Restore the previous e-mail address with a token that was mailed to it, and set a new password. All sessions end, and API keys, OAuth grants and webhooks as after a password reset", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in identity.UndoEmailChangeInput) (web.Done, error) {
-				return web.Said("E-mail address restored, please sign in"), s.UndoEmailChange(ctx, in)
+				return web.Message("E-mail address restored, please sign in"), s.UndoEmailChange(ctx, in)
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/change-password", Auth: web.Required, Errors: []int{429}, Tag: tag, Summary: "Change the password and end all other sessions", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.ChangePasswordInput) (web.Done, error) {
-				return web.Said("Password changed"), s.ChangePassword(ctx, c.Actor, in, from(c))
+				return web.Message("Password changed"), s.ChangePassword(ctx, c.Actor, in, clientOf(c))
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/team", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "The organization's team, invited people included", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/team", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "The organization's team, invited people included", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[teamView], error) {
 				r, err := s.Team(ctx, c.Actor, in.Request())
 				if err != nil {
@@ -89,20 +89,20 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/team", Auth: web.Required, Who: web.Employer, Permission: auth.Manage, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: team, Summary: "Invite a person to the team", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/team", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: team, Summary: "Invite a person to the team", Op: web.Op(
 			func(ctx context.Context, c web.Call, in TeamInput) (web.Done, error) {
-				return web.Said("Team member added, an invitation is on its way"), s.Invite(ctx, c.Actor, in.InviteInput)
+				return web.Message("Team member added, an invitation is on its way"), s.Invite(ctx, c.Actor, in.InviteInput)
 			})},
-		{Method: http.MethodDelete, Path: "/api/employers/team/:id", Auth: web.Required, Who: web.Employer, Permission: auth.Manage, Errors: []int{409}, Tag: team, Summary: "Remove a member from the team, or withdraw an invitation: sessions, links and access to the organization end at once", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/employers/team/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{409}, Tag: team, Summary: "Remove a member from the team, or withdraw an invitation: sessions, links and access to the organization end at once", Op: web.Op(
 			func(ctx context.Context, c web.Call, in MemberPath) (web.Done, error) {
-				return web.Said("Team member removed"), s.RemoveMember(ctx, c.Actor, in.ID)
+				return web.Message("Team member removed"), s.RemoveMember(ctx, c.Actor, in.ID)
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "What a team member may do", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "What a team member may do", Op: web.Op(
 			func(ctx context.Context, c web.Call, in MemberPath) (web.Reply[permissionsView], error) {
 				m, err := s.Permissions(ctx, c.Actor, in.ID)
 				return web.OK(viewPermissions(m), ""), err
 			})},
-		{Method: http.MethodPut, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Who: web.Employer, Permission: auth.Manage, Errors: []int{409}, Tag: team, Summary: "Change a team member's role and permissions", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{409}, Tag: team, Summary: "Change a team member's role and permissions", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ChangePermissionsInput) (web.Reply[permissionsView], error) {
 				m, err := s.ChangePermissions(ctx, c.Actor, in.ID, in.ChangePermissionsInput)
 				return web.OK(viewPermissions(m), "Permissions updated"), err
@@ -110,7 +110,7 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 	}
 }
 
-// keyRoutes publish what verifies an access token (RFC 7517).
+// keyRoutes returns the route with the keys that verify access tokens (RFC 7517).
 func keyRoutes(keys func() []byte) []web.Route {
 	return []web.Route{{Method: http.MethodGet, Path: "/.well-known/jwks.json", Tag: "Authentication and user", Summary: "The keys that verify access tokens", Op: web.Op(
 		func(context.Context, web.Call, web.Nothing) (keySet, error) {
@@ -131,38 +131,36 @@ type keySet struct {
 	} `json:"keys"`
 }
 
-// Headers lets verifiers keep the keys for a while: a new one is published
-// before it signs.
+// Headers allows clients to cache the keys: a new key is published before it is used.
 func (keySet) Headers() map[string]string {
 	return map[string]string{"Cache-Control": "public, max-age=300"}
 }
 
-// RegisterInput makes an account, in a browser that a guest may have used.
+// RegisterInput creates an account, with the cookie of a guest.
 type RegisterInput struct {
 	identity.RegisterInput
 	GuestCookie
 }
 
-// LoginInput signs in, in a browser that a guest may have used.
+// LoginInput signs in, with the cookie of a guest.
 type LoginInput struct {
 	identity.LoginInput
 	GuestCookie
 }
 
-// takeOver gives a jobseeker what they did in this browser before they signed
-// in. If that does not work now, the next look at the onboarding does it: who
-// has signed in has signed in.
-func takeOver(ctx context.Context, take func(ctx context.Context, userID, secret string) error, s identity.SignedIn, c GuestCookie) {
+// claimGuestData moves the data of a guest to the account of a jobseeker after sign-in. An
+// error does not fail the sign-in: the next request for the onboarding repeats it.
+func claimGuestData(ctx context.Context, take func(ctx context.Context, userID, secret string) error, s identity.SignedIn, c GuestCookie) {
 	if s.Account.Role == auth.Jobseeker && c.Guest != "" {
 		_ = take(ctx, s.Account.ID, c.Guest)
 	}
 }
 
-func from(c web.Call) identity.Client {
+func clientOf(c web.Call) identity.Client {
 	return identity.Client{Address: c.IP, UserAgent: c.UserAgent, Device: c.Device}
 }
 
-// signedInReply is the answer to a sign-in, with the cookie that marks the device.
+// signedInReply is the response to a sign-in, with the cookie of the device.
 type signedInReply struct {
 	web.Reply[signedInView]
 	deviceCookie
@@ -178,7 +176,7 @@ func (d deviceCookie) Headers() map[string]string {
 	return map[string]string{"Set-Cookie": d.value}
 }
 
-// signedIn answers a sign-in that has succeeded, or returns its error.
+// signedIn returns the response to a sign-in, or its error.
 func signedIn(s *identity.Service, out identity.SignedIn, detail int, message string, err error) (signedInReply, error) {
 	if err != nil {
 		return signedInReply{}, err
@@ -205,7 +203,7 @@ type signedInUser struct {
 	SubscriptionStatus string    `json:"subscriptionStatus,omitempty"`
 }
 
-// How much of the user each way of signing in shows.
+// The details of the user in the responses of the sign-in operations.
 const (
 	bare = iota
 	withName
@@ -241,8 +239,10 @@ type TeamInput struct {
 	identity.InviteInput
 }
 
-// Refuse turns down what has no intent.
-func (in TeamInput) Refuse(wrong func(path string) bool) error { return needIntent(in.Intent, wrong) }
+// Refuse rejects an input without an intent.
+func (in TeamInput) Refuse(wrong func(path string) bool) error {
+	return requireIntent(in.Intent, wrong)
+}
 
 type memberView struct {
 	ID     string                `json:"id"`
@@ -258,7 +258,7 @@ type teamView struct {
 	Beyond
 }
 
-// MemberPath names a team member by the id of the user.
+// MemberPath identifies a team member by the id of the user.
 type MemberPath struct {
 	ID string `path:"id"`
 }

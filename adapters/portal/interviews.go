@@ -13,22 +13,22 @@ import (
 func interviewRoutes(s *hiring.Service) []web.Route {
 	const tag = "Interviews"
 	return []web.Route{
-		{Method: http.MethodPost, Path: "/api/employers/applications/:id/interview", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Errors: []int{404, 409}, Tag: tag, Summary: "Schedule the application's interview, or schedule it anew", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/applications/:id/interview", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Errors: []int{404, 409}, Tag: tag, Summary: "Schedule the application's interview, or schedule it anew", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ScheduleInput) (web.Reply[scheduledView], error) {
 				i, err := s.Schedule(ctx, c.Actor, in.ID, hiring.AppointmentInput{ScheduledAt: &in.ScheduledAt, Location: &in.Location, Interviewer: &in.Interviewer, Notes: in.Notes})
 				return web.OK(scheduledView{i.ApplicationID, viewInterview(i)}, "Interview scheduled successfully"), err
 			})},
-		{Method: http.MethodPut, Path: "/api/employers/applications/:id/interview", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Errors: []int{404, 409}, Tag: tag, Summary: "Change the application's interview", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/applications/:id/interview", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Errors: []int{404, 409}, Tag: tag, Summary: "Change the application's interview", Op: web.Op(
 			func(ctx context.Context, c web.Call, in InterviewInput) (web.Reply[scheduledView], error) {
 				i, err := s.Reschedule(ctx, c.Actor, in.ID, in.AppointmentInput)
 				return web.OK(scheduledView{i.ApplicationID, viewInterview(i)}, "Interview updated successfully"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/applications/:id/contact", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsUpdate, Errors: []int{404, 429}, Tag: tag, Summary: "Write to the applicant", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/applications/:id/contact", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Errors: []int{404, 429}, Tag: tag, Summary: "Write to the applicant", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ContactInput) (web.Reply[contactedView], error) {
 				to, err := s.Contact(ctx, c.Actor, in.ID, in.ContactInput)
 				return web.OK(contactedView{To: to, Subject: in.Subject}, "queued"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/interviews", Auth: web.Required, Who: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "The organization's interviews, newest first", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/interviews", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "The organization's interviews, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in InterviewsInput) (web.Reply[interviewsView], error) {
 				r, err := s.Interviews(ctx, c.Actor, hiring.InterviewStatus(in.Status), in.Request())
 				if err != nil {
@@ -44,7 +44,7 @@ func interviewRoutes(s *hiring.Service) []web.Route {
 	}
 }
 
-// ScheduleInput makes an interview.
+// ScheduleInput creates an interview.
 type ScheduleInput struct {
 	ApplicationPath
 	ScheduledAt string  `json:"scheduledAt" validate:"required"`
@@ -59,13 +59,13 @@ type InterviewInput struct {
 	hiring.AppointmentInput
 }
 
-// ContactInput writes to an applicant.
+// ContactInput is a message to an applicant.
 type ContactInput struct {
 	ApplicationPath
 	hiring.ContactInput
 }
 
-// InterviewsInput asks for interviews.
+// InterviewsInput selects interviews.
 type InterviewsInput struct {
 	web.Paging
 	Status string `query:"status" validate:"omitempty,oneof=scheduled completed cancelled"`
@@ -84,7 +84,7 @@ func viewInterview(a hiring.Appointment) interviewView {
 	return interviewView{ScheduledAt: a.ScheduledAt, Location: a.Location, Interviewer: a.Interviewer, Notes: a.Notes, Status: a.Status, Outcome: a.Outcome}
 }
 
-// ofApplication is null without an interview.
+// ofApplication returns the view of an appointment, nil for nil.
 func ofApplication(a *hiring.Appointment) *interviewView {
 	if a == nil {
 		return nil

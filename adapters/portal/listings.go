@@ -36,11 +36,11 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 					v.Listings[i] = foundListing{viewSummary(h), searchview.NewMatch(h)}
 				}
 				return web.OK(v, ""), nil
-			}).Rewording(filterWords)},
+			}).MapFaults(mapFilterFault)},
 		{Method: http.MethodPost, Path: "/api/listings/search", Auth: web.Optional, Search: true, Tag: tag, Summary: "Search the public listings by words, with filters and an order", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SearchListingsInput) (web.Reply[searchView], error) {
 				find := in.find()
-				if deep := web.TooDeep(find.Page); deep != nil {
+				if deep := web.ValidatePage(find.Page); deep != nil {
 					return web.Reply[searchView]{}, fault.ErrInvalid.WithFields(deep...)
 				}
 				r, err := s.Find(ctx, c.Actor, find)
@@ -52,7 +52,7 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 					v.Results[i] = searchResult{foundListing: foundListing{viewSummary(h), searchview.NewMatch(h)}, Relevance: h.Relevance}
 				}
 				return web.OK(v, ""), nil
-			}).Rewording(queryWords)},
+			}).MapFaults(mapQueryFault)},
 		{Method: http.MethodGet, Path: "/api/listings/suggest", Cached: true, Search: true, Tag: tag, Summary: "Complete an unfinished search", Op: web.Op(
 			func(ctx context.Context, c web.Call, in searchview.SuggestInput) (web.Reply[completionsView], error) {
 				completions, err := s.Complete(ctx, c.Actor, in.Query)
@@ -62,30 +62,30 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[listingDetail], error) {
 				l, err := s.DetailFor(ctx, c.Actor, in.ID)
 				return web.OK(viewDetail(l), ""), err
-			}), Seen: func(c web.Call, path func(string) string) { s.Seen(c.Actor, c.IP, c.UserAgent, path("id")) }},
+			}), OnRead: func(c web.Call, path func(string) string) { s.Seen(c.Actor, c.IP, c.UserAgent, path("id")) }},
 	}
 }
 
-// ownedListingRoutes are the employers' part of /api/listings. They take an API
-// key beside the token.
+// ownedListingRoutes returns the employers' routes below /api/listings, which accept an
+// API key in addition to the token.
 //
-// Archive and restore change a listing's state and ask for jobs.update, like
-// setting its status; jobs.delete guards DELETE alone.
+// Archive and restore change the state of a listing and need jobs.update, like setting its
+// status; jobs.delete is needed for DELETE only.
 func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route {
 	const tag = "Public job listings"
 	return []web.Route{
-		{Method: http.MethodPut, Path: "/api/listings/batch", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Tag: tag, Summary: "Merge into the meta of up to 100 listings", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/listings/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Tag: tag, Summary: "Merge into the meta of up to 100 listings", Op: web.Op(
 			func(ctx context.Context, c web.Call, in MetaBatchInput) (web.Reply[[]metaResult], error) {
 				if err := in.check(ctx, keys, c.Actor); err != nil {
 					return web.Reply[[]metaResult]{}, err
 				}
-				items, err := batchOf(in.Body, errNotAList, errTooManyListings)
+				items, err := parseBatch(in.Body, errNotAList, errTooManyListings)
 				if err != nil {
 					return web.Reply[[]metaResult]{}, err
 				}
 				return patchMetaBatch(ctx, s, c.Actor, items)
 			})},
-		{Method: http.MethodPatch, Path: "/api/listings/:id", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Merge into a listing's meta (RFC 7396)", Op: web.Op(
+		{Method: http.MethodPatch, Path: "/api/listings/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Merge into a listing's meta (RFC 7396)", Op: web.Op(
 			func(ctx context.Context, c web.Call, in MetaInput) (web.Reply[metaView], error) {
 				if err := in.check(ctx, keys, c.Actor); err != nil {
 					return web.Reply[metaView]{}, err
@@ -97,19 +97,19 @@ func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route
 				l, err := s.PatchMeta(ctx, c.Actor, in.ID, patch)
 				return web.OK(metaView{UUID: l.ID, Meta: metaOf(l)}, "Listing updated successfully"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/listings/:id/restore", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Bring a deleted listing back", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/listings/:id/restore", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Bring a deleted listing back", Op: web.Op(
 			func(ctx context.Context, c web.Call, in KeyedListingPath) (web.Done, error) {
 				if err := in.check(ctx, keys, c.Actor); err != nil {
 					return web.Done{}, err
 				}
-				return web.Said("Listing restored successfully"), s.Restore(ctx, c.Actor, in.ID)
+				return web.Message("Listing restored successfully"), s.Restore(ctx, c.Actor, in.ID)
 			})},
-		{Method: http.MethodPost, Path: "/api/listings/:id/archive", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Take a listing out of use", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/listings/:id/archive", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Take a listing out of use", Op: web.Op(
 			func(ctx context.Context, c web.Call, in KeyedListingPath) (web.Done, error) {
 				if err := in.check(ctx, keys, c.Actor); err != nil {
 					return web.Done{}, err
 				}
-				return web.Said("Listing archived successfully"), s.Archive(ctx, c.Actor, in.ID)
+				return web.Message("Listing archived successfully"), s.Archive(ctx, c.Actor, in.ID)
 			})},
 	}
 }
@@ -146,7 +146,7 @@ func patchMetaBatch(ctx context.Context, s *listings.Service, by auth.Actor, raw
 func employerJobRoutes(s *listings.Service) []web.Route {
 	const tag = "Employer job listings"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/jobs", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "The organization's listings in every state, newest first", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/jobs", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "The organization's listings in every state, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListJobsInput) (web.Reply[jobsView], error) {
 				r, err := s.List(ctx, c.Actor, listings.Status(in.Status), in.Request())
 				if err != nil {
@@ -158,12 +158,12 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/jobs", Auth: web.Required, Who: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Status: 201, Tag: tag, Summary: "Post a listing", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/jobs", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Status: 201, Tag: tag, Summary: "Post a listing", Op: web.Op(
 			func(ctx context.Context, c web.Call, in listings.CreateInput) (web.Reply[jobID], error) {
 				l, err := s.Create(ctx, c.Actor, in)
 				return web.OK(jobID{l.ID}, "Job listing created successfully"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/jobs/batch", Auth: web.Required, Who: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Post up to 100 listings, each on its own", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/jobs/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Post up to 100 listings, each on its own", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobsBatchInput) (web.Reply[createdView], error) {
 				if len(in.Jobs) > listings.MaxBatch {
 					return web.Reply[createdView]{}, errTooManyJobs
@@ -186,7 +186,7 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				}
 				return web.OK(v, fmt.Sprintf("%d jobs created, %d failed", len(v.Created), len(v.Failed))), nil
 			})},
-		{Method: http.MethodPut, Path: "/api/employers/jobs/batch", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Change up to 100 listings, each on its own", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/jobs/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Change up to 100 listings, each on its own", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobsBatchInput) (web.Reply[updatedView], error) {
 				if len(in.Jobs) > listings.MaxBatch {
 					return web.Reply[updatedView]{}, errTooManyJobs
@@ -213,26 +213,26 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				}
 				return web.OK(v, fmt.Sprintf("%d jobs updated, %d failed", len(v.Updated), len(v.Failed))), nil
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/jobs/:id", Auth: web.Required, Who: web.Employer, Permission: auth.AnyPermission, Errors: []int{404}, Tag: tag, Summary: "One of the organization's listings", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Errors: []int{404}, Tag: tag, Summary: "One of the organization's listings", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[jobView], error) {
 				l, err := s.Get(ctx, c.Actor, in.ID)
 				return web.OK(jobView{Job: viewJob(l)}, ""), err
 			})},
-		{Method: http.MethodPut, Path: "/api/employers/jobs/:id", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: tag, Summary: "Change a listing", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: tag, Summary: "Change a listing", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobUpdateInput) (web.Reply[jobID], error) {
 				l, err := s.Update(ctx, c.Actor, in.ID, in.UpdateInput)
 				return web.OK(jobID{l.ID}, "Job listing updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/employers/jobs/:id", Auth: web.Required, Who: web.Employer, Permission: auth.JobsDelete, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: tag, Summary: "Archive a listing so that it can be restored", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsDelete, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: tag, Summary: "Archive a listing so that it can be restored", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[jobID], error) {
 				return web.OK(jobID{strings.ToLower(in.ID)}, "Job listing archived successfully"), s.Delete(ctx, c.Actor, in.ID)
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/duplicate", Auth: web.Required, Who: web.Employer, Permission: auth.JobsCreate, Errors: []int{404}, Tag: tag, Summary: "Post a copy of a listing", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/duplicate", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Errors: []int{404}, Tag: tag, Summary: "Post a copy of a listing", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[jobTitle], error) {
 				l, err := s.Duplicate(ctx, c.Actor, in.ID)
 				return web.OK(jobTitle{ID: l.ID, Title: l.Title}, "Job listing duplicated successfully"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/renew", Auth: web.Required, Who: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Make a listing active for some days more", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/renew", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Make a listing active for some days more", Op: web.Op(
 			func(ctx context.Context, c web.Call, in RenewInput) (web.Reply[renewedView], error) {
 				days := 30
 				if in.DurationDays != nil {
@@ -244,15 +244,15 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 	}
 }
 
-// The batches' own faults.
+// The faults of batches.
 var (
 	errNotAList        = fault.New(fault.Invalid, "batch_not_an_array", "Batch update requires an array of listings")
 	errTooManyListings = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 listings per batch request")
 	errTooManyJobs     = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 jobs per batch request")
 )
 
-// batchOf takes a body that is an array apart.
-func batchOf(body []byte, notAList, tooMany error) ([]json.RawMessage, error) {
+// parseBatch returns the items of a body that is an array.
+func parseBatch(body []byte, notAList, tooMany error) ([]json.RawMessage, error) {
 	var items []json.RawMessage
 	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) || json.Unmarshal(body, &items) != nil {
 		return nil, notAList
@@ -263,7 +263,7 @@ func batchOf(body []byte, notAList, tooMany error) ([]json.RawMessage, error) {
 	return items, nil
 }
 
-// itemError is what is said of one item of a batch: "title is required".
+// itemError returns the message for an item of a batch, such as "title is required".
 func itemError(err error) string {
 	f := fault.Of(err)
 	if len(f.Fields) > 0 {
@@ -272,7 +272,7 @@ func itemError(err error) string {
 	return f.Message
 }
 
-// ListingPath names a listing.
+// ListingPath identifies a listing.
 type ListingPath struct {
 	ID string `path:"id"`
 }

@@ -34,8 +34,8 @@ type MetaItem struct {
 	Meta map[string]json.RawMessage `json:"meta" validate:"required" sample:"{\"listing\":{\"title\":\"RN\"}}"`
 }
 
-// JobsBatchInput are the listings of a batch. Each is read on its own, so that
-// one that is wrong does not spoil the others.
+// JobsBatchInput is a batch of listings. Each is validated on its own, so that an invalid
+// one does not fail the others.
 type JobsBatchInput struct {
 	Jobs []json.RawMessage `json:"jobs" validate:"required" sample:"[{\"id\":\"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01\",\"title\":\"Registered Nurse, ICU\",\"description\":\"Days and nights on a 12-bed unit.\"}]"`
 }
@@ -52,13 +52,13 @@ type JobUpdateItem struct {
 	listings.UpdateInput
 }
 
-// ListJobsInput asks for a page of the organization's listings.
+// ListJobsInput selects a page of the organization's listings.
 type ListJobsInput struct {
 	web.Paging
 	Status string `query:"status" validate:"omitempty,oneof=active inactive closed draft archived"`
 }
 
-// RenewInput asks for more days.
+// RenewInput extends a listing.
 type RenewInput struct {
 	ListingPath
 	DurationDays *int `json:"durationDays" validate:"omitempty,min=1,max=365"`
@@ -82,7 +82,7 @@ type ListListingsInput struct {
 	Sort           string   `query:"sort" validate:"omitempty,oneof=relevance date salary distance"`
 }
 
-// Problems are what tags cannot say.
+// Problems returns the violations of rules that tags cannot express.
 func (in ListListingsInput) Problems() []fault.Field {
 	return filterProblems("", "salary_max", in.SalaryMin, in.SalaryMax, in.PostedAfter)
 }
@@ -110,9 +110,9 @@ func (in ListListingsInput) find() listings.FindInput {
 	}
 }
 
-// filterWords says what is wrong with filters in the list's words; what is
-// wrong with the page alone is said as everywhere.
-func filterWords(f *fault.Error) *fault.Error {
+// mapFilterFault returns the fault of the list for invalid filters. A fault of the page alone
+// is unchanged.
+func mapFilterFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 		return f
 	}
@@ -164,7 +164,7 @@ type SearchFilters struct {
 	PostedAfter    string        `json:"postedAfter"`
 }
 
-// Problems are what tags cannot say.
+// Problems returns the violations of rules that tags cannot express.
 func (in SearchListingsInput) Problems() []fault.Field {
 	f, name := in.Filters, "salaryMax"
 	if f.SalaryMax == nil {
@@ -192,9 +192,9 @@ func (in SearchListingsInput) find() listings.FindInput {
 	}
 }
 
-// queryWords says whatever is wrong with a search in one sentence, and names
-// filters by where they stand in the body.
-func queryWords(f *fault.Error) *fault.Error {
+// mapQueryFault returns one fault for all errors of a search, and renames filters to their paths
+// in the body.
+func mapQueryFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid {
 		return f
 	}

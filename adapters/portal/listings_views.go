@@ -37,7 +37,7 @@ type listingSummary struct {
 	Salary              *salaryView `json:"salary"`
 	ApplicationDeadline *time.Time  `json:"applicationDeadline"`
 	PostedAt            *time.Time  `json:"postedAt"`
-	// DistanceMiles is there when a place was asked for and the listing's is known.
+	// DistanceMiles is present if the search has a place and that of the listing is known.
 	DistanceMiles *float64 `json:"distanceMiles,omitempty"`
 }
 
@@ -83,7 +83,7 @@ type searchView struct {
 	foundView
 }
 
-// listingDetail is a public listing with everything that the public sees.
+// listingDetail is a public listing with all public fields.
 type listingDetail struct {
 	listingSummary
 	UUID         string              `json:"uuid"`
@@ -117,7 +117,7 @@ type jobSummary struct {
 	ArchivedAt          *time.Time      `json:"archivedAt"`
 	DeletedAt           *time.Time      `json:"deletedAt"`
 	// Hidden is true for a listing that the operator of the service has hidden: it
-	// is not public, whatever its status.
+	// is not public in any status.
 	Hidden    bool      `json:"hidden"`
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
@@ -136,7 +136,7 @@ type jobsView struct {
 	Beyond
 }
 
-// jobDetail is a listing with everything that its organization sees.
+// jobDetail is a listing with all fields for its organization.
 type jobDetail struct {
 	jobSummary
 	UUID           string              `json:"uuid"`
@@ -148,7 +148,7 @@ type jobDetail struct {
 	Requirements   []string            `json:"requirements"`
 	Benefits       []string            `json:"benefits"`
 	Questions      []listings.Question `json:"questions"`
-	// Public says whether the listing can be seen by everybody right now.
+	// Public reports whether the listing is currently public.
 	Public bool            `json:"public"`
 	Meta   json.RawMessage `json:"meta" sample:"{\"listing\":{\"title\":\"RN\"}}"`
 }

@@ -36,12 +36,12 @@ func onboardingRoutes(s *jobseeker.Service) []web.Route {
 	}
 }
 
-// GuestCookie is the secret by which a guest's browser is known again.
+// GuestCookie is the secret that identifies a guest's browser.
 type GuestCookie struct {
 	Guest string `cookie:"locum_guest"`
 }
 
-// OnboardingForm is what each of the actions takes.
+// OnboardingForm is the input of all actions.
 type OnboardingForm struct {
 	GuestCookie
 	Action string `formData:"action" required:"true"`
@@ -78,7 +78,7 @@ type onboardedReply struct {
 
 type onboardingView struct {
 	Steps []stepView `json:"steps"`
-	// Email is the address that a guest left on this browser, to be filled in.
+	// Email is the address that the guest entered in this browser before.
 	Email       string                     `json:"email,omitempty"`
 	Preferences map[string]json.RawMessage `json:"preferences,omitempty"`
 }
@@ -92,8 +92,8 @@ type stepView struct {
 	SkippedAt   *time.Time           `json:"skippedAt,omitempty"`
 }
 
-// viewPreferences are preferences as they were sent. The service has seen that
-// they are an object.
+// viewPreferences returns preferences as they were sent. The service has checked that they
+// are an object.
 func viewPreferences(text string) (object map[string]json.RawMessage) {
 	_ = json.Unmarshal([]byte(text), &object)
 	return object
@@ -113,10 +113,10 @@ func viewSteps(steps []jobseeker.Step) []stepView {
 	return out
 }
 
-// guestHeaders sets the cookie of an answer, or nothing.
+// guestHeaders sets the cookie of a guest, if there is one.
 type guestHeaders struct{ cookie string }
 
-// Headers gives the answer its cookie.
+// Headers returns the header Set-Cookie.
 func (h guestHeaders) Headers() map[string]string {
 	if h.cookie == "" {
 		return nil
@@ -124,12 +124,11 @@ func (h guestHeaders) Headers() map[string]string {
 	return map[string]string{"Set-Cookie": h.cookie}
 }
 
-// guestCookieFor is how long browsers keep the secret, in seconds.
+// guestCookieFor is the lifetime of the cookie in seconds.
 const guestCookieFor = "7776000"
 
-// keepGuest makes the browser hold the secret that is left: none after an
-// account has taken over what it was for, and for another 90 days where it was
-// used.
+// keepGuest returns the cookie with the secret keep: it is deleted after an account has
+// taken over the data of the guest, and renewed for 90 days if it was used.
 func keepGuest(s *jobseeker.Service, had, keep string, used bool) guestHeaders {
 	attributes := "; Path=/api; HttpOnly; SameSite=Lax"
 	if strings.HasPrefix(s.PublicURL, "https:") {

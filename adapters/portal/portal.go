@@ -1,5 +1,4 @@
-// Package portal is the interface under /api/ for the people of the job board:
-// jobseekers, employers and guests.
+// Package portal defines the API below /api/ for jobseekers, employers and guests.
 package portal
 
 import (
@@ -11,12 +10,12 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Version is the interface's.
+// Version is the version of the API.
 const Version = "1.3.0"
 
-// Surface is the portal with all of its routes.
-func Surface(s adapters.Services) web.Surface {
-	return web.Surface{
+// API returns the portal API with all of its routes.
+func API(s adapters.Services) web.API {
+	return web.API{
 		Name:        "portal",
 		Prefix:      "/",
 		Title:       "locum portal",
@@ -60,20 +59,20 @@ type Failure struct {
 	Error   string `json:"error"`
 	// Code names an error that the client can resolve by sending more.
 	Code string `json:"code,omitempty"`
-	// Details is the first field that is wrong and Errors every one of them.
+	// Details is the first invalid field, Errors are all of them.
 	Details *fault.Field  `json:"details,omitempty"`
 	Errors  []fault.Field `json:"errors,omitempty"`
 }
 
-// statusByCode are the conflicts that this interface answers with 400.
+// statusByCode are the conflicts that have status 400 in this API.
 var statusByCode = map[string]int{
 	"already_applied":    400,
 	"already_saved":      400,
 	"already_bookmarked": 400,
 }
 
-// codes are the faults whose code is part of the body: the status alone does not
-// say what the client has to send.
+// codes are the faults whose code is part of the body, since the client must know what to
+// send in addition.
 var codes = map[string]bool{
 	"reauthentication_required":     true,
 	"second_factor_required":        true,
@@ -81,7 +80,7 @@ var codes = map[string]bool{
 	auth.ErrEnrollmentRequired.Code: true,
 }
 
-// Fault is the one table that turns faults into the portal's answers.
+// Fault maps a fault to the status and body of the response.
 func Fault(f *fault.Error) (int, any) {
 	status, special := statusByCode[f.Code]
 	if !special {

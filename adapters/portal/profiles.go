@@ -13,12 +13,12 @@ import (
 func profileRoutes(i *identity.Service, s *jobseeker.Service) []web.Route {
 	const tag = "Profile"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/profile", Auth: web.Required, Who: web.Seeker, Tag: tag, Summary: "What the caller says of themselves and prefers", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "What the caller says of themselves and prefers", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[profileView], error) {
 				a, err := s.MyProfile(ctx, c.Actor)
 				return web.OK(viewProfile(a), ""), err
 			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/profile", Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{403, 409, 429}, Tag: tag, Summary: "Change the profile; what is left out stays. Another e-mail address" + confirmationNeeded, Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{403, 409, 429}, Tag: tag, Summary: "Change the profile; what is left out stays. Another e-mail address" + confirmationNeeded, Op: web.Op(
 			func(ctx context.Context, c web.Call, in ProfileIntentInput) (web.Reply[changedProfileView], error) {
 				if in.Profile == nil {
 					return web.Reply[changedProfileView]{}, fault.InvalidField("profile", "is required")
@@ -40,15 +40,15 @@ type ProfileIntentInput struct {
 	Confirmation
 }
 
-// Refuse turns down what has no intent.
+// Refuse rejects an input without an intent.
 func (in ProfileIntentInput) Refuse(wrong func(path string) bool) error {
-	return needIntent(in.Intent, wrong)
+	return requireIntent(in.Intent, wrong)
 }
 
 type profileView struct {
 	ID    string `json:"id"`
 	Email string `json:"email"`
-	// PendingEmail is null if no address waits to be confirmed.
+	// PendingEmail is null if no address has to be confirmed.
 	PendingEmail *string `json:"pendingEmail"`
 
 	Name      string `json:"name"`

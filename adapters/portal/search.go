@@ -35,11 +35,11 @@ func searchRoutes(s *listings.Service, k *jobseeker.Service) []web.Route {
 				v.Search.Pagination = seekerPagination(r.Result, web.Paging{Page: in.Page, Limit: in.Limit, Cursor: in.Cursor})
 				v.Search.Next, v.Search.foundView = Next{r.NextCursor}, viewAnswer(r)
 				return web.OK(v, ""), nil
-			}).Rewording(seekerSearchWords)},
+			}).MapFaults(mapSeekerSearchFault)},
 	}
 }
 
-// SeekerSearchInput is a jobseeker's search.
+// SeekerSearchInput is a search of a jobseeker or guest.
 type SeekerSearchInput struct {
 	SearchOptions
 	Query     string   `query:"q" validate:"max=200"`
@@ -50,16 +50,16 @@ type SeekerSearchInput struct {
 	Page      int      `query:"page" default:"1" validate:"min=1"`
 	Limit     int      `query:"limit" default:"10" clamp:"20" validate:"min=1"`
 	Cursor    string   `query:"cursor" validate:"max=2048"`
-	// Sort is by relevance if there is a query and neither sort nor order.
+	// Sort defaults to relevance if there is a query and neither sort nor order.
 	Sort  string `query:"sort" validate:"omitempty,oneof=postedAt salary title location"`
 	Order string `query:"order" validate:"omitempty,oneof=asc desc"`
 }
 
-// Problems are what tags cannot say.
+// Problems returns the violations of rules that tags cannot express.
 func (in SeekerSearchInput) Problems() []fault.Field {
 	bad := filterProblems("", "salaryMax", in.SalaryMin, in.SalaryMax, "")
 	if in.Page > 0 && in.Limit > 0 {
-		bad = append(bad, web.TooDeep(page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor})...)
+		bad = append(bad, web.ValidatePage(page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor})...)
 	}
 	return bad
 }
@@ -75,8 +75,8 @@ func (in SeekerSearchInput) find() listings.FindInput {
 	}
 }
 
-// seekerSearchWords says what is wrong in the words of this search.
-func seekerSearchWords(f *fault.Error) *fault.Error {
+// mapSeekerSearchFault returns a fault with the messages of this search.
+func mapSeekerSearchFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 		return f
 	}
@@ -99,7 +99,7 @@ func hitIDs(hits []listings.Hit) []string {
 	return ids
 }
 
-// foundJob is a listing as jobseekers find it.
+// foundJob is a listing in the result of a search.
 type foundJob struct {
 	ID         string    `json:"id"`
 	Title      string    `json:"title"`
@@ -108,21 +108,21 @@ type foundJob struct {
 	Location   placeView `json:"location"`
 	Remote     bool      `json:"remote"`
 	Specialty  string    `json:"specialty"`
-	// Type is the kind of contract, empty if nothing is said of it.
+	// Type is the contract type, empty if unknown.
 	Type                string      `json:"type"`
 	EmploymentType      string      `json:"employmentType"`
 	Salary              *salaryView `json:"salary"`
 	ApplicationDeadline *time.Time  `json:"applicationDeadline"`
 	PostedAt            *time.Time  `json:"postedAt"`
-	// DistanceMiles is there when a place was asked for and the listing's is known.
+	// DistanceMiles is present if the search has a place and that of the listing is known.
 	DistanceMiles *float64 `json:"distanceMiles,omitempty"`
 	// IsBookmarked is false for guests.
 	IsBookmarked bool `json:"isBookmarked"`
 	searchview.Match
 }
 
-// placeView is where a listing is. A place that is not known is a city as the
-// employer wrote it.
+// placeView is the place of a listing. For an unknown place, City is the text of the
+// employer.
 type placeView struct {
 	City   string `json:"city"`
 	Region string `json:"region"`

@@ -37,7 +37,7 @@ func secondFactorRoutes(s *identity.Service) []web.Route {
 			})},
 		{Method: http.MethodDelete, Path: path, Auth: web.Required, Errors: []int{409, 429}, Tag: tag, Summary: "Disable the second factor, with the password and a code or a recovery code", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.DisableSecondFactorInput) (web.Done, error) {
-				return web.Said("Second factor disabled"), s.DisableSecondFactor(ctx, c.Actor, in, from(c))
+				return web.Message("Second factor disabled"), s.DisableSecondFactor(ctx, c.Actor, in, clientOf(c))
 			})},
 	}
 }
@@ -52,13 +52,13 @@ type secondFactorView struct {
 }
 
 type enrollmentView struct {
-	// Secret is in base 32, for typing it into the authenticator app.
+	// Secret is in base 32, to enter in the authenticator app.
 	Secret string `json:"secret" sample:"JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"`
-	// URL is an otpauth:// address, for a QR code.
+	// URL is an otpauth:// URL, for a QR code.
 	URL string `json:"url" sample:"otpauth://totp/locum:jo@example.org?issuer=locum&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"`
 }
 
 type recoveryCodesView struct {
-	// RecoveryCodes work once each in place of a code, and are not shown again.
+	// RecoveryCodes each replace a code once. They are returned only once.
 	RecoveryCodes []string `json:"recoveryCodes" sample:"[\"K3PX-PJBS-WY3D-PEHP\"]"`
 }

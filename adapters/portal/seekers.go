@@ -12,7 +12,7 @@ import (
 func seekerRoutes(s *jobseeker.Service) []web.Route {
 	const notifications, activity, searches = "Notifications", "Activity", "Saved searches"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/notifications", Auth: web.Required, Who: web.Seeker, Tag: notifications, Summary: "What the caller was told, newest first", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/notifications", Auth: web.Required, Audience: web.Seeker, Tag: notifications, Summary: "What the caller was told, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[notificationsView], error) {
 				r, err := s.MyNotifications(ctx, c.Actor, in.Request())
 				if err != nil {
@@ -24,15 +24,15 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/notifications/:id", Auth: web.Required, Who: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: notifications, Summary: "Mark a notification as read or unread", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/jobseekers/notifications/:id", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: notifications, Summary: "Mark a notification as read or unread", Op: web.Op(
 			func(ctx context.Context, c web.Call, in MarkInput) (web.Done, error) {
-				return web.Said("Notification updated successfully"), s.MarkNotification(ctx, c.Actor, in.ID, in.MarkInput)
+				return web.Message("Notification updated successfully"), s.MarkNotification(ctx, c.Actor, in.ID, in.MarkInput)
 			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/notifications/:id", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: notifications, Summary: "Take a notification away", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/jobseekers/notifications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: notifications, Summary: "Take a notification away", Op: web.Op(
 			func(ctx context.Context, c web.Call, in NotificationPath) (web.Done, error) {
-				return web.Said("Notification deleted successfully"), s.DeleteNotification(ctx, c.Actor, in.ID)
+				return web.Message("Notification deleted successfully"), s.DeleteNotification(ctx, c.Actor, in.ID)
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/activity", Auth: web.Required, Who: web.Seeker, Tag: activity, Summary: "What the caller did and what came of it, latest first", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/activity", Auth: web.Required, Audience: web.Seeker, Tag: activity, Summary: "What the caller did and what came of it, latest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[activitiesView], error) {
 				r, err := s.MyActivity(ctx, c.Actor, in.Request())
 				if err != nil {
@@ -44,7 +44,7 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 				}
 				return web.OK(v, ""), nil
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/analytics", Auth: web.Required, Who: web.Seeker, Tag: activity, Summary: "The caller's numbers", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/analytics", Auth: web.Required, Audience: web.Seeker, Tag: activity, Summary: "The caller's numbers", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[seekerAnalyticsView], error) {
 				a, err := s.MyAnalytics(ctx, c.Actor)
 				var v seekerAnalyticsView
@@ -52,28 +52,28 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 				v.Analytics.Bookmarks.SavedJobs, v.Analytics.Profile.Completion = a.SavedJobs, a.Completion
 				return web.OK(v, ""), err
 			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/search", Auth: web.Required, Who: web.Seeker, Errors: []int{404}, Tag: searches, Summary: "Save a search, delete one, or say what one prefers", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/jobseekers/search", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: searches, Summary: "Save a search, delete one, or say what one prefers", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SearchIntentInput) (web.Reply[savedSearchesView], error) {
 				var all []jobseeker.Search
 				var err error
-				var said string
+				var message string
 				switch in.Intent {
 				case "save-search":
-					said = "Search saved successfully"
+					message = "Search saved successfully"
 					all, err = s.SaveSearch(ctx, c.Actor, jobseeker.SaveSearchInput{Name: in.Name, Query: in.Query, Location: in.Location, ContractType: in.ContractType, EmailAlerts: in.EmailAlerts})
 				case "update-search-preferences":
-					said = "Search preferences updated successfully"
+					message = "Search preferences updated successfully"
 					all, err = s.Prefer(ctx, c.Actor, jobseeker.PreferInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
 				case "delete-search":
-					said = "Search deleted successfully"
+					message = "Search deleted successfully"
 					all, err = s.DeleteSearch(ctx, c.Actor, in.SearchID)
 				}
-				return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: viewSearches(all)}, said), err
+				return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: viewSearches(all)}, message), err
 			})},
 	}
 }
 
-// SearchIntentInput is what each of the intents takes.
+// SearchIntentInput is the input of all intents.
 type SearchIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=save-search update-search-preferences delete-search"`
 	// Of save-search.
@@ -89,9 +89,9 @@ type SearchIntentInput struct {
 	SearchID string `json:"searchId"`
 }
 
-// Refuse turns down what has no intent.
+// Refuse rejects an input without an intent.
 func (in SearchIntentInput) Refuse(wrong func(path string) bool) error {
-	return needIntent(in.Intent, wrong)
+	return requireIntent(in.Intent, wrong)
 }
 
 type savedSearchesView struct {
@@ -117,12 +117,12 @@ func viewSearches(all []jobseeker.Search) []savedSearchView {
 	return out
 }
 
-// NotificationPath names a notification.
+// NotificationPath identifies a notification.
 type NotificationPath struct {
 	ID string `path:"id"`
 }
 
-// MarkInput marks a notification.
+// MarkInput marks a notification as read or unread.
 type MarkInput struct {
 	NotificationPath
 	jobseeker.MarkInput

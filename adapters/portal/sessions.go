@@ -26,16 +26,16 @@ func sessionRoutes(s *identity.Service) []web.Route {
 			})},
 		{Method: http.MethodDelete, Path: "/api/auth/sessions/:id", Auth: web.Required, Tag: tag, Summary: "End one session: its tokens or its cookie stop working at once", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SessionPath) (web.Done, error) {
-				return web.Said("Session ended"), s.EndSession(ctx, c.Actor, in.ID)
+				return web.Message("Session ended"), s.EndSession(ctx, c.Actor, in.ID)
 			})},
 		{Method: http.MethodDelete, Path: "/api/auth/sessions", Auth: web.Required, Tag: tag, Summary: "End all sessions but the one of this request", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Done, error) {
-				return web.Said("Other sessions ended"), s.EndOtherSessions(ctx, c.Actor)
+				return web.Message("Other sessions ended"), s.EndOtherSessions(ctx, c.Actor)
 			})},
 	}
 }
 
-// SessionPath names a session of the caller.
+// SessionPath identifies a session of the caller.
 type SessionPath struct {
 	ID string `path:"id"`
 }
@@ -49,7 +49,7 @@ type sessionView struct {
 	// Network is the /24 or /64 that the sign-in came from, not the host.
 	Network   string `json:"network" sample:"198.51.100.0/24"`
 	UserAgent string `json:"userAgent"`
-	// Browser is true for a sign-in on a page, which holds a cookie.
+	// Browser is true for a session on pages, with a cookie.
 	Browser bool `json:"browser"`
 	// Current is true for the session of this request.
 	Current bool `json:"current"`

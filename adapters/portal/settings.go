@@ -14,8 +14,8 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// settingsRoutes serve both sides: a jobseeker sees a jobseeker's settings, also
-// as a member of an organization, and everybody else an employer's.
+// settingsRoutes serves both audiences: jobseekers, also as members of an organization, get
+// the settings of a jobseeker, all others those of an employer.
 func settingsRoutes(i *identity.Service, k *jobseeker.Service) []web.Route {
 	const tag = "Settings"
 	return []web.Route{
@@ -46,19 +46,19 @@ func settingsRoutes(i *identity.Service, k *jobseeker.Service) []web.Route {
 	}
 }
 
-// The intents of either side.
+// The intents of jobseekers and of employers.
 var (
 	seekerIntents   = []string{"update-profile", "update-notifications", "update-privacy", "update-job-preferences"}
 	employerIntents = []string{"update-profile", "update-notifications", "update-contact", "update-employer-profile"}
 )
 
-// SettingsInput is what each of the intents takes, on both sides.
+// SettingsInput is the input of all intents, for jobseekers and employers.
 type SettingsInput struct {
 	Intent string `json:"intent" validate:"required,oneof=update-profile update-notifications update-privacy update-job-preferences update-contact update-employer-profile"`
 	// Of update-profile and update-employer-profile.
 	Profile *SettingsProfile `json:"profile"`
-	// Of update-notifications: email for both sides (emailAlerts is another name
-	// of it), jobAlerts for jobseekers.
+	// Of update-notifications: email for both (emailAlerts is its alias), jobAlerts for
+	// jobseekers.
 	Email       *bool `json:"email"`
 	EmailAlerts *bool `json:"emailAlerts"`
 	JobAlerts   *bool `json:"jobAlerts"`
@@ -76,41 +76,41 @@ type SettingsInput struct {
 	Confirmation
 }
 
-// SettingsProfile is the profile of either side.
+// SettingsProfile is the profile of a jobseeker or an employer.
 type SettingsProfile struct {
 	jobseeker.ProfileInput
 	JobTitle *string `json:"jobTitle" validate:"omitempty,max=200"`
 }
 
-// Refuse turns down what has no intent.
+// Refuse rejects an input without an intent.
 func (in SettingsInput) Refuse(wrong func(path string) bool) error {
-	return needIntent(in.Intent, wrong)
+	return requireIntent(in.Intent, wrong)
 }
 
-// asEmployer reports whether the intent is meant for the caller's side as an
-// employer. Who has both sides means the jobseeker's wherever there are two.
+// asEmployer reports whether the intent applies to the caller as an employer. For a caller
+// who is both, an intent of both applies to the jobseeker.
 func (in SettingsInput) asEmployer(a auth.Actor) bool {
 	return !a.Seeker || !slices.Contains(seekerIntents, in.Intent)
 }
 
-// check refuses intents of a side that the caller does not have, and those that
-// come without what they change.
+// check returns an error for intents that are not available to the caller, and for those
+// without their fields.
 func (in SettingsInput) check(a auth.Actor) error {
-	var theirs []string
+	var allowed []string
 	if a.Seeker {
-		theirs = append(theirs, seekerIntents...)
+		allowed = append(allowed, seekerIntents...)
 	}
 	if a.Role != auth.Jobseeker {
-		theirs = append(theirs, employerIntents...)
+		allowed = append(allowed, employerIntents...)
 	}
 	switch {
-	case slices.Contains(theirs, in.Intent) && in.asEmployer(a):
+	case slices.Contains(allowed, in.Intent) && in.asEmployer(a):
 		return in.employerLacks()
-	case slices.Contains(theirs, in.Intent):
+	case slices.Contains(allowed, in.Intent):
 		return nil
 	}
-	slices.Sort(theirs)
-	return fault.InvalidField("intent", "must be one of: "+strings.Join(slices.Compact(theirs), ", "))
+	slices.Sort(allowed)
+	return fault.InvalidField("intent", "must be one of: "+strings.Join(slices.Compact(allowed), ", "))
 }
 
 func (in SettingsInput) employerLacks() error {
@@ -123,7 +123,7 @@ func (in SettingsInput) employerLacks() error {
 	return nil
 }
 
-// seeker carries a jobseeker's intent out.
+// seeker executes an intent of a jobseeker.
 func (in SettingsInput) seeker(ctx context.Context, k *jobseeker.Service, a auth.Actor) error {
 	var err error
 	switch in.Intent {
@@ -142,7 +142,7 @@ func (in SettingsInput) seeker(ctx context.Context, k *jobseeker.Service, a auth
 	return err
 }
 
-// employer is an employer's intent as a change.
+// employer returns the change of an employer's intent.
 func (in SettingsInput) employer() (change identity.EmployerInput) {
 	switch in.Intent {
 	case "update-profile", "update-employer-profile":
@@ -169,13 +169,13 @@ type settingsReply struct {
 	Settings settingsOf `json:"settings"`
 }
 
-// settingsOf is the view of one side.
+// settingsOf is the view of a jobseeker's or an employer's settings.
 type settingsOf struct{ view any }
 
 // MarshalJSON implements json.Marshaler.
 func (s settingsOf) MarshalJSON() ([]byte, error) { return json.Marshal(s.view) }
 
-// JSONSchemaOneOf says for the documentation what it can be.
+// JSONSchemaOneOf returns the possible types, for the documentation.
 func (settingsOf) JSONSchemaOneOf() []any { return []any{seekerSettingsView{}, employerSettingsView{}} }
 
 type seekerSettingsView struct {
@@ -198,7 +198,7 @@ type seekerSettingsView struct {
 		} `json:"jobPreferences"`
 	} `json:"preferences"`
 	Bookmarks struct {
-		// SavedJobs are the latest; GET /api/jobseekers/bookmarks has all.
+		// SavedJobs are the latest ones; GET /api/jobseekers/bookmarks lists all.
 		SavedJobs     []savedJobView    `json:"savedJobs"`
 		SavedSearches []savedSearchView `json:"savedSearches"`
 	} `json:"bookmarks"`

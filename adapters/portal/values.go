@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// values are what the fields of a type can be, the usual one first.
+// values are the possible values of types, the most common first.
 var values = map[reflect.Type][]string{
 	reflect.TypeFor[hiring.Status]():              texts(hiring.Statuses),
 	reflect.TypeFor[shownStatus]():                unique(slices.Concat(texts(hiring.Statuses), texts(hiring.TrackerStatuses))),

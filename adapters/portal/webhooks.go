@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// sends bounds the operations that have something sent, in words.
+// sends documents the limit of operations that send deliveries.
 var sends = fmt.Sprintf(". An account has %d test events and replays a minute", integrations.SendsAMinute)
 
 func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
@@ -53,7 +53,7 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			})},
 		{Method: http.MethodDelete, Path: one, Auth: web.Required, Tag: tag, Summary: "Delete a webhook with its log; nothing more is sent", Op: web.Op(
 			func(ctx context.Context, c web.Call, in WebhookPath) (web.Done, error) {
-				return web.Said("Webhook deleted successfully"), s.DeleteWebhook(ctx, c.Actor, in.path())
+				return web.Message("Webhook deleted successfully"), s.DeleteWebhook(ctx, c.Actor, in.path())
 			})},
 		{Method: http.MethodPost, Path: one + "/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 429}, Tag: tag, Summary: "Give a webhook a new secret, shown this once; for 24 hours the old one signs beside it" + needsConfirmation, Op: web.Op(
 			func(ctx context.Context, c web.Call, in NewWebhookSecretInput) (web.Reply[webhookSecretView], error) {
@@ -95,7 +95,7 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	}
 }
 
-// WebhookPath names a webhook of an application.
+// WebhookPath identifies a webhook of an application.
 type WebhookPath struct {
 	AppPath
 	WebhookID string `path:"webhookId"`
@@ -105,14 +105,14 @@ func (p WebhookPath) path() integrations.WebhookPath {
 	return integrations.WebhookPath{AppID: p.ID, ID: p.WebhookID}
 }
 
-// NewWebhookInput makes a webhook.
+// NewWebhookInput creates a webhook.
 type NewWebhookInput struct {
 	AppPath
 	Confirmation
 	integrations.WebhookInput
 }
 
-// NewWebhookSecretInput makes a secret of a webhook.
+// NewWebhookSecretInput replaces the secret of a webhook.
 type NewWebhookSecretInput struct {
 	WebhookPath
 	Confirmation
@@ -124,27 +124,27 @@ type WebhookChange struct {
 	integrations.WebhookChange
 }
 
-// TestWebhookInput says which event to make up; without a type it is the first
-// that the webhook wants.
+// TestWebhookInput selects the type of the test event. The default is the first type that
+// the webhook subscribes to.
 type TestWebhookInput struct {
 	WebhookPath
 	integrations.TestInput
 }
 
-// DeliveriesInput asks for a page of a webhook's log.
+// DeliveriesInput selects a page of a webhook's log.
 type DeliveriesInput struct {
 	WebhookPath
 	PageInput
 	Status string `query:"status" validate:"omitempty,oneof=pending succeeded failed" sample:"failed"`
 }
 
-// DeliveryPath names a delivery of a webhook.
+// DeliveryPath identifies a delivery of a webhook.
 type DeliveryPath struct {
 	WebhookPath
 	DeliveryID string `path:"deliveryId"`
 }
 
-// ReplayInput says since when.
+// ReplayInput selects the failed deliveries to replay.
 type ReplayInput struct {
 	WebhookPath
 	Since string `json:"since" validate:"required" sample:"2026-11-20T09:00:00Z"`
@@ -154,7 +154,7 @@ type webhookView struct {
 	ID     string   `json:"id"`
 	URL    string   `json:"url"`
 	Events []string `json:"events"`
-	// Status is active, paused or disabled, which is the service's doing.
+	// Status is active, paused, or disabled by the service.
 	Status    string    `json:"status"`
 	CreatedAt time.Time `json:"createdAt"`
 }
@@ -169,7 +169,7 @@ type oneWebhookView struct {
 
 type newWebhookView struct {
 	Webhook webhookView `json:"webhook"`
-	// Secret is not shown again.
+	// Secret is returned only once.
 	Secret string `json:"secret"`
 }
 
@@ -198,7 +198,7 @@ type attemptView struct {
 	// class of failure.
 	Error      *string `json:"error"`
 	DurationMs int64   `json:"durationMs"`
-	// Response is the beginning of what the receiver answered.
+	// Response is the beginning of the receiver's response.
 	Response string `json:"response"`
 }
 
@@ -227,6 +227,6 @@ type deliveriesView struct {
 }
 
 type replayedView struct {
-	// Count is how many are sent again.
+	// Count is the number of deliveries that are sent again.
 	Count int `json:"count"`
 }

@@ -42,14 +42,14 @@ type Incoming struct {
 	// URL is the path with the query, as requested. URLPath is the path alone.
 	URL, URLPath string
 	RequestID    string
-	// Caller is who the surface's gate has admitted.
+	// Caller is the result of the API's Authenticator.
 	Caller integrations.Caller
 	// ReadBody reads the body, of at most limit bytes. The client is a user's id or,
 	// without one, an address. Nil means that there is none.
 	ReadBody func(client string, limit int) ([]byte, error)
 }
 
-// Call returns what an operation may know of the request before its actor is known.
+// Call returns the Call of the request, without its actor.
 func (in Incoming) Call() Call {
 	return Call{IP: in.Address, UserAgent: truncate(in.Header("User-Agent"), 512), Device: in.Cookie(DeviceCookieName), RequestID: in.RequestID, URL: in.URL, Caller: in.Caller}
 }
@@ -68,15 +68,15 @@ type Answer struct {
 // JSONType is the media type of JSON.
 const JSONType = "application/json; charset=utf-8"
 
-// MaxStale is how old the listings may be that guests read.
+// MaxStale is the maximum age of listings that guests read.
 const MaxStale = time.Second
 
-// Execute admits a request to a route of the surface and executes its operation: it
+// Execute admits a request to a route of the API and executes its operation: it
 // limits the client's address, authenticates and authorizes the client, reads and
 // validates the input, and executes the operation at most once for each
-// Idempotency-Key. Surface.Refuse turns an error into an answer, which has the headers
-// that are returned with the error. A panic is such an error.
-func (a Admission) Execute(ctx context.Context, s Surface, r Route, in Incoming) (call Call, answer Answer, err error) {
+// Idempotency-Key. API.RenderError turns an error into a response, to which the
+// headers that are returned with the error are added. A panic is returned as an error.
+func (a Admission) Execute(ctx context.Context, s API, r Route, in Incoming) (call Call, answer Answer, err error) {
 	timeout := cmp.Or(r.Timeout, DefaultTimeout)
 	admission, cancelAdmission := context.WithTimeout(ctx, timeout)
 	defer cancelAdmission()
@@ -109,7 +109,7 @@ func (a Admission) Execute(ctx context.Context, s Surface, r Route, in Incoming)
 			return call, answer, err
 		}
 	}
-	// The time of the operation begins after that of the body.
+	// The timeout of the operation starts when the body has been read.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(admission), timeout)
 	defer cancel()
 	if (r.Cached || r.Search) && call.Actor.Guest() && call.Caller.UserID == "" {
@@ -118,9 +118,9 @@ func (a Admission) Execute(ctx context.Context, s Surface, r Route, in Incoming)
 	if in.Header("Content-Encoding") != "" {
 		return call, answer, fault.InvalidField("Content-Encoding", "is not supported; send the body as it is")
 	}
-	answer, err = a.once(ctx, s, r, call, in, func(ctx context.Context) (Answer, error) { return run(ctx, r, call, in.Request) })
+	answer, err = a.withIdempotency(ctx, s, r, call, in, func(ctx context.Context) (Answer, error) { return run(ctx, r, call, in.Request) })
 	if err == nil {
-		locate(r, in.URLPath, &answer)
+		setLocation(r, in.URLPath, &answer)
 	}
 	return call, answer, err
 }
@@ -138,7 +138,8 @@ func (a Admission) limit(ctx context.Context, r Route, address string) error {
 	return err
 }
 
-// authenticate returns the actor of an Authorization header, if the route serves it.
+// authenticate returns the actor of an Authorization header, if it is in the audience
+// of the route.
 func (a Admission) authenticate(ctx context.Context, header string, r Route) (auth.Actor, error) {
 	if header == "" {
 		if r.Auth == Optional {
@@ -160,11 +161,11 @@ func (a Admission) authenticate(ctx context.Context, header string, r Route) (au
 // Authorize returns an error unless the route serves the actor.
 func (r Route) Authorize(actor auth.Actor) error {
 	switch {
-	case actor.EnrollmentRequired && (r.Who == Employer || r.Who == EmployerSide):
+	case actor.EnrollmentRequired && (r.Audience == Employer || r.Audience == EmployerSide):
 		return auth.ErrEnrollmentRequired
-	case r.Who == Seeker && !actor.Seeker,
-		r.Who == Employer && actor.OrganizationID == "",
-		r.Who == EmployerSide && actor.Role == auth.Jobseeker,
+	case r.Audience == Seeker && !actor.Seeker,
+		r.Audience == Employer && actor.OrganizationID == "",
+		r.Audience == EmployerSide && actor.Role == auth.Jobseeker,
 		r.Permission != "" && !actor.May(r.Permission):
 		return fault.ErrForbidden
 	}
@@ -186,7 +187,7 @@ func run(ctx context.Context, r Route, call Call, in Request) (Answer, error) {
 			answer.Headers[name] = value
 		}
 	}
-	if either, ok := out.(tabular); ok {
+	if either, ok := out.(multiFormat); ok {
 		out = either.Answer()
 	}
 	switch body := out.(type) {
@@ -209,20 +210,20 @@ func run(ctx context.Context, r Route, call Call, in Request) (Answer, error) {
 	return answer, err
 }
 
-// locate sets the Location of the resource that an answer shows as just created.
-func locate(r Route, path string, answer *Answer) {
+// setLocation sets the Location of the resource that was created.
+func setLocation(r Route, path string, answer *Answer) {
 	var created struct {
 		Data struct {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	if r.Located && json.Unmarshal(answer.Body, &created) == nil && created.Data.ID != "" {
+	if r.SetsLocation && json.Unmarshal(answer.Body, &created) == nil && created.Data.ID != "" {
 		answer.Headers["Location"] = path + "/" + created.Data.ID
 	}
 }
 
-// LimitKey is the address by which a client is counted. For IPv6 it is the /64, all
-// addresses of which usually belong to one client.
+// LimitKey returns the key under which the requests of an address are counted. For
+// IPv6 it is the /64, whose addresses usually belong to one client.
 func LimitKey(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil || a.Is4() {

@@ -17,26 +17,26 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// Request is a request as binding reads it. Its values are copies: the server
-// reuses its buffers for the next request.
+// Request is the input of binding. Its values are copies, since the server reuses
+// its buffers.
 type Request struct {
 	Path   func(name string) string
 	Query  func(name string) []string
 	Header func(name string) string
 	Cookie func(name string) string
-	// Body is empty where the method gives none a meaning (RFC 9110 §9.3.1).
+	// Body is empty for methods that define no meaning for it (RFC 9110 §9.3.1).
 	Body []byte
 }
 
-// Paging is embedded by the inputs of lists: a page from 1, a size from 1 to
-// 100 (more is read as 100), or the cursor of an earlier answer.
+// Paging is embedded in the inputs of lists: a page from 1, a size from 1 to 100
+// (larger values are read as 100), or the cursor of an earlier response.
 type Paging struct {
 	Page   int    `query:"page" default:"1" validate:"min=1"`
 	Limit  int    `query:"limit" default:"20" clamp:"100" validate:"min=1"`
 	Cursor string `query:"cursor" validate:"max=512"`
 }
 
-// Request is the page that was asked for.
+// Request returns the requested page.
 func (p Paging) Request() page.Request {
 	return page.Request{Number: p.Page, Size: p.Limit, Cursor: p.Cursor}
 }
@@ -45,24 +45,24 @@ func (p Paging) check() []fault.Field {
 	if p.Page < 1 || p.Limit < 1 {
 		return nil
 	}
-	return TooDeep(p.Request())
+	return ValidatePage(p.Request())
 }
 
-// TooDeep is what is wrong with a page that numbers do not reach.
-func TooDeep(r page.Request) []fault.Field {
+// ValidatePage returns an error for a page number beyond page.MaxExact items.
+func ValidatePage(r page.Request) []fault.Field {
 	if !r.TooDeep() {
 		return nil
 	}
 	return []fault.Field{{Name: "page", Message: fmt.Sprintf("reaches beyond %d items; follow nextCursor with the cursor parameter instead", page.MaxExact)}}
 }
 
-// plan is how a type is bound, worked out once.
+// plan describes how requests are bound to a type. It is computed once.
 type plan struct {
 	typ    reflect.Type
 	fields []field // in documented order
 	byJSON map[string]int
 	form   bool  // the body is a form and not JSON
-	raw    []int // index of the field that takes the body as it came, tag body:"raw"
+	raw    []int // index of the field with the raw body, tag body:"raw"
 	header []int // index of the field that reads any header, tag headers:"all"
 	paging []int
 }
@@ -72,11 +72,11 @@ type field struct {
 	source  string // path, query, header, cookie, formData, json
 	index   []int
 	typ     reflect.Type
-	initial string // of a query parameter that was not sent
-	clamp   int    // of a query parameter's upper end, zero for none
+	initial string // default of a query parameter
+	clamp   int    // maximum of a query parameter; larger values are reduced to it; zero for none
 }
 
-var plans sync.Map // of reflect.Type; a cache, so that shared state changes nothing
+var plans sync.Map // cache of plans by reflect.Type
 
 func planOf(t reflect.Type) *plan {
 	if p, ok := plans.Load(t); ok {
@@ -123,43 +123,43 @@ func (p *plan) add(t reflect.Type, prefix []int) {
 	}
 }
 
-// problems collects what is wrong with a request and where it stood.
+// problems collects the errors of a request with their positions.
 type problems struct {
 	fields []fault.Field
 	seen   map[string]int // path → position in the body
 	wrong  map[string]bool
 }
 
-// The bounds of what a mebibyte of faults may cost. A list beyond them is not
-// read item by item.
+// The limits of the work for an invalid body of a mebibyte. The items of a longer
+// list are not read.
 const (
-	mostProblems = 1_000
-	mostItems    = 10_000
+	maxProblems = 1_000
+	maxItems    = 10_000
 )
 
 func (p *problems) add(path, message string) {
-	if !p.wrong[path] && len(p.fields) < mostProblems {
+	if !p.wrong[path] && len(p.fields) < maxProblems {
 		p.wrong[path] = true
 		p.fields = append(p.fields, fault.Field{Name: path, Message: message})
 	}
 }
 
-// addOwn asks the input itself, for rules that tags cannot say. What it finds
-// stands among the rest, in the order of the body.
-func (p *problems) addOwn(v reflect.Value) {
+// addCustom adds the problems that the input's method Problems returns, for rules
+// that tags cannot express.
+func (p *problems) addCustom(v reflect.Value) {
 	in, ok := v.Addr().Interface().(interface{ Problems() []fault.Field })
 	if !ok {
 		return
 	}
 	for _, f := range in.Problems() {
-		if !parentWrong(f.Name, p) {
+		if !hasInvalidParent(f.Name, p) {
 			p.add(f.Name, f.Message)
 		}
 	}
 }
 
-// fault sorts the problems: those of what was sent in the order in which it
-// was sent, then what is missing in the documented order.
+// fault returns the problems as a fault: first those of fields that were sent, in the
+// order of the body, then missing fields in the documented order.
 func (p *problems) fault() error {
 	if len(p.fields) == 0 {
 		return nil
@@ -203,7 +203,8 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 			bindQuery(f, r.Query(f.name), v.FieldByIndex(f.index), bad)
 		}
 	}
-	// Also where nothing is read from it, so that what is malformed is so everywhere.
+	// The body is parsed even if no field reads it, so that a malformed one is an error
+	// for every operation.
 	var body document
 	if !p.form {
 		var err error
@@ -228,7 +229,7 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 		}
 	}
 	validateInto(v, bad)
-	bad.addOwn(v)
+	bad.addCustom(v)
 	if p.paging != nil {
 		for _, f := range v.FieldByIndex(p.paging).Interface().(Paging).check() {
 			bad.add(f.Name, f.Message)
@@ -237,7 +238,7 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 	return bad.fault()
 }
 
-// Item binds one item of a batch as Op binds a body.
+// Item binds an item of a batch like a body.
 func Item[T any](raw json.RawMessage) (T, error) {
 	var item T
 	v := reflect.ValueOf(&item).Elem()
@@ -250,7 +251,7 @@ func Item[T any](raw json.RawMessage) (T, error) {
 		return item, fault.InvalidField("item", "must be a JSON object")
 	}
 	validateInto(v, bad)
-	bad.addOwn(v)
+	bad.addCustom(v)
 	return item, bad.fault()
 }
 

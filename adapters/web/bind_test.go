@@ -37,7 +37,7 @@ type sample struct {
 
 func bindTo[T any](body string, query map[string][]string) (T, error) {
 	var got T
-	op := Op(func(_ context.Context, _ Call, in T) (Done, error) { got = in; return Said("ok"), nil })
+	op := Op(func(_ context.Context, _ Call, in T) (Done, error) { got = in; return Message("ok"), nil })
 	_, err := op.Handle(context.Background(), Call{}, &Request{
 		Path:   func(string) string { return "p" },
 		Query:  func(name string) []string { return query[name] },
@@ -263,7 +263,7 @@ func FuzzBindingNeverPanicsAndNeverAcceptsWhatJSONDoesNot(f *testing.F) {
 
 func TestOp_PathThatIsNoText_IsNotFound(t *testing.T) {
 	t.Parallel()
-	op := Op(func(_ context.Context, _ Call, _ sample) (Done, error) { return Said("ok"), nil })
+	op := Op(func(_ context.Context, _ Call, _ sample) (Done, error) { return Message("ok"), nil })
 	for _, value := range []string{"a\x00", "\xff"} {
 		_, err := op.Handle(context.Background(), Call{}, &Request{
 			Path: func(string) string { return value }, Query: func(string) []string { return nil }, Header: func(string) string { return "" },

@@ -45,8 +45,8 @@ func description(p jsonschema.InterceptPropParams) string {
 	return descriptions[name]
 }
 
-// owners are the names by which the table knows what a field belongs to: its type,
-// the embedded type that declares it, for an unnamed type the member that holds it,
+// owners returns the owner names under which the table can have the field: its type,
+// the embedded type that declares it, for an unnamed type the member that contains it,
 // and "query" for query parameters.
 func owners(p jsonschema.InterceptPropParams) []string {
 	t := p.ParentSchema.ReflectType

@@ -20,12 +20,10 @@ import (
 	"github.com/locumhq/locum/core/idempotency"
 )
 
-// Examples are made of the types, like the rest of the document: what stands in
-// a field follows from its name and its rules. Where that says too little, the
-// field has a tag of its own, sample:"…", which is JSON or a text.
+// Examples are generated from the types: the value of a field follows from its name and
+// its rules, or is that of its tag sample:"…", which is JSON or a text.
 
-// sampleTexts are the texts of fields by their names. None of them opens
-// anything.
+// sampleTexts are the values of text fields by name. The credentials are invalid.
 //
 //nolint:gosec // what looks like a secret is an example of one
 var sampleTexts = map[string]string{
@@ -46,27 +44,27 @@ var sampleTexts = map[string]string{
 	"planId": "premium", "paymentMethodId": "pm_card_visa", "tier": "premium", "fileName": "cv.pdf", "content": "Niamh Byrne, RN. Six years of critical care.",
 }
 
-// sampleNumbers are the numbers of fields by their names.
+// sampleNumbers are the values of number fields by name.
 var sampleNumbers = map[string]string{
 	"page": "1", "limit": "20", "total": "1", "totalPages": "1", "min": "36000", "max": "44000", "salaryMin": "36000", "salaryMax": "44000", "salary_min": "36000", "salary_max": "44000",
 	"latitude": "53.79648", "longitude": "-1.54785", "radius": "10", "locationRadius": "25", "relevance": "1", "relevanceScore": "87", "views": "120", "conversionRate": "5.83", "price": "9.99", "amount": "9.99", "durationDays": "30", "distanceMiles": "3.4", "completion": "80",
 }
 
 const (
-	sampleMoment   = "2026-11-20T09:30:00Z"
+	sampleTime     = "2026-11-20T09:30:00Z"
 	sampleDeadline = "2026-12-18T17:00:00Z"
 )
 
-// sampleID is the id of the thing that is called so: a job is the same one
-// wherever it is named, and no other thing has its id.
+// sampleID returns the id of the resource with the name: the same in all examples, and
+// different from those of other resources.
 func sampleID(noun string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(strings.ToLower(noun)))
 	return fmt.Sprintf("01935d3c-9c1e-7c1a-8f6e-2b7a%08x", h.Sum32())
 }
 
-// noun is what the member or parameter is the id of, and false if it is none. The
-// bare id is its owner's.
+// noun returns the resource that the member or parameter identifies, and false if it is
+// not an id. "id" identifies its owner.
 func noun(name, owner string) (string, bool) {
 	switch {
 	case name == "id", name == "uuid":
@@ -77,18 +75,18 @@ func noun(name, owner string) (string, bool) {
 	return "", false
 }
 
-// owner is what a path parameter belongs to: of /jobs/:id the job.
+// owner returns the resource of a path parameter: job for /jobs/:id.
 func owner(path, name string) string {
 	before, _, _ := strings.Cut(path, "/:"+name)
 	return strings.TrimSuffix(before[strings.LastIndexByte(before, '/')+1:], "s")
 }
 
-// sampler makes examples of a surface's types.
+// sampler generates the examples of an API.
 type sampler struct {
-	Surface
-	// of is what the members belong to.
+	API
+	// of is the resource that has the members.
 	of string
-	// texts are what stands in members of which the name says too little.
+	// texts are the values of members, by name.
 	texts map[string]string
 }
 
@@ -107,7 +105,7 @@ func pendingExample(sample json.RawMessage, status int) json.RawMessage {
 	return encoded
 }
 
-// sample is an example of the type, as it stands under the name.
+// sample returns an example of the type for a field with the name.
 func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json.RawMessage {
 	if own := tag.Get("sample"); own != "" {
 		if json.Valid([]byte(own)) {
@@ -157,7 +155,7 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 	return json.RawMessage("1")
 }
 
-// itemRules are the rules of a list's items.
+// itemRules returns the rules of the items of a list.
 func itemRules(tag reflect.StructTag) reflect.StructTag {
 	_, items, _ := strings.Cut(tag.Get("validate"), "dive")
 	return reflect.StructTag(`validate:` + strconv.Quote(strings.TrimPrefix(items, ",")))
@@ -189,7 +187,7 @@ func sampleText(name string, tag reflect.StructTag) string {
 	case strings.Contains(strings.ToLower(name), "deadline"):
 		return sampleDeadline
 	case strings.HasSuffix(name, "At"), strings.HasSuffix(name, "Date"), strings.HasSuffix(name, "After"):
-		return sampleMoment
+		return sampleTime
 	}
 	return name
 }
@@ -204,8 +202,8 @@ func quoted(s string) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// sampleObject keeps the order of the fields. What may be left out of an answer
-// is left out of its example.
+// object returns an example of a struct in the order of its fields, without those that
+// responses may omit.
 func (s sampler) object(t reflect.Type) json.RawMessage {
 	var members []string
 	var add func(t reflect.Type)
@@ -226,7 +224,7 @@ func (s sampler) object(t reflect.Type) json.RawMessage {
 	return json.RawMessage("{" + strings.Join(members, ",") + "}")
 }
 
-// body is an example of what the operation reads, nil if it reads no body.
+// body returns an example of the body, nil if the operation has none.
 func (s sampler) body(o Operation) json.RawMessage {
 	p := planOf(o.In)
 	switch {
@@ -239,8 +237,8 @@ func (s sampler) body(o Operation) json.RawMessage {
 	return nil
 }
 
-// exemplify puts examples into the operation's description.
-func (s sampler) exemplify(op *openapi31.Operation, r Route) {
+// addExamples adds examples to the description of the operation.
+func (s sampler) addExamples(op *openapi31.Operation, r Route) {
 	example := func(content map[string]openapi31.MediaType, media string, value json.RawMessage) {
 		if m, there := content[media]; there && value != nil {
 			m.WithExample(value)
@@ -279,8 +277,8 @@ func (s sampler) exemplify(op *openapi31.Operation, r Route) {
 			example(response.Response.Content, "text/csv", quoted("id,title\r\n"+sampleID("listing")+",\"Registered Nurse, ICU\"\r\n"))
 		default:
 			_, body := s.Fault(s.fault(r, status))
-			if placed, ok := body.(Placed); ok {
-				body = placed.At(pathParam.ReplaceAllStringFunc(r.Path, func(param string) string {
+			if placed, ok := body.(ErrorBody); ok {
+				body = placed.ForRequest(pathParam.ReplaceAllStringFunc(r.Path, func(param string) string {
 					thing, _ := noun(param[1:], owner(r.Path, param[1:]))
 					return sampleID(thing)
 				}), sampleID("request"))
@@ -294,7 +292,7 @@ func (s sampler) exemplify(op *openapi31.Operation, r Route) {
 	}
 }
 
-// fault is one that the operation answers with the status.
+// fault returns an example fault of the operation with the status.
 func (s sampler) fault(r Route, status int) *fault.Error {
 	if s.Example != nil {
 		if f := s.Example(r, status); f != nil {
@@ -315,8 +313,7 @@ func (s sampler) fault(r Route, status int) *fault.Error {
 	return fault.New(fault.Internal, "internal", "Internal server error")
 }
 
-// badRequest is what the operation says of a request with an odd limit and an
-// empty body.
+// badRequest returns the fault of a request with an invalid limit and an empty body.
 func badRequest(o Operation) *fault.Error {
 	none := func(string) string { return "" }
 	_, err := o.bind(&Request{Path: none, Header: none, Cookie: none, Body: []byte("{}"), Query: func(name string) []string {

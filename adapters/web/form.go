@@ -11,12 +11,11 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// mostParts bounds the fields of a form. Those beyond what an operation knows
-// are passed over, and need no room.
-const mostParts = 100
+// maxParts limits the fields of a form. Unknown fields are ignored.
+const maxParts = 100
 
-// readForm reads the fields of a form in the two ways in which browsers send
-// one (RFC 7578 and the URL-encoded one). Nothing at all is an empty form.
+// readForm parses a form in one of the encodings of browsers, multipart/form-data
+// (RFC 7578) or URL-encoded. An empty body is an empty form.
 func readForm(contentType string, body []byte) (url.Values, error) {
 	wrong := func(message string) (url.Values, error) { return nil, fault.InvalidField("body", message) }
 	kind, params, err := mime.ParseMediaType(contentType)
@@ -28,12 +27,12 @@ func readForm(contentType string, body []byte) (url.Values, error) {
 		if err != nil {
 			return wrong("must be a well-formed form")
 		}
-		if len(values) > mostParts {
+		if len(values) > maxParts {
 			return wrong("must not have so many fields")
 		}
 		return values, nil
 	case err == nil && kind == "multipart/form-data" && params["boundary"] != "":
-		// The reader takes a body that is torn between two parts for a whole one.
+		// multipart.Reader accepts a body that is truncated between two parts.
 		if !bytes.Contains(body, []byte("--"+params["boundary"]+"--")) {
 			return wrong("must be a well-formed form")
 		}
@@ -47,7 +46,7 @@ func readForm(contentType string, body []byte) (url.Values, error) {
 			if err != nil {
 				return wrong("must be a well-formed form")
 			}
-			if n == mostParts {
+			if n == maxParts {
 				return wrong("must not have so many fields")
 			}
 			if part.FileName() != "" {

@@ -7,22 +7,22 @@ import (
 	"github.com/swaggest/openapi-go/openapi31"
 )
 
-// Header is one of an answer, for the documentation.
+// Header describes a header of responses.
 type Header struct {
 	Name, Description, Example string
 }
 
-// What any surface's answers can carry.
+// The headers that responses of every API can have.
 var (
 	requestID  = Header{"X-Request-Id", "Id of the request in the server's log. Quote it when you report a problem.", sampleID("request")}
 	retryAfter = Header{"Retry-After", "Number of seconds to wait before the next attempt (RFC 9110 §10.2.3).", "12"}
 	entityTag  = Header{"ETag", "Version of the response (RFC 9110 §8.8.3). Send it as If-None-Match to get 304 without a body if nothing has changed.", `W/"C1yO5VfY1m2sT3pQ0rXbVA"`}
 )
 
-// describeHeaders says which headers the operation's answers carry, and what is
-// answered to who has everything already.
-func describeHeaders(spec *openapi31.Spec, s Surface, route Route, op *openapi31.Operation) {
-	kept := s.Fresh.CacheControl != "" && route.Method == http.MethodGet
+// describeHeaders describes the headers of the responses, and the 304 response to a
+// conditional request.
+func describeHeaders(spec *openapi31.Spec, s API, route Route, op *openapi31.Operation) {
+	kept := s.CachePolicy.CacheControl != "" && route.Method == http.MethodGet
 	if kept {
 		op.Responses.WithMapOfResponseOrReferenceValuesItem(strconv.Itoa(http.StatusNotModified), openapi31.ResponseOrReference{
 			Response: &openapi31.Response{Description: "Nothing has changed since the ETag in If-None-Match."},

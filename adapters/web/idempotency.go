@@ -14,9 +14,9 @@ import (
 
 const replayedHeader = "Idempotency-Replayed"
 
-// once executes the operation unless this client has sent the same request before;
-// then it returns the stored answer.
-func (a Admission) once(ctx context.Context, s Surface, r Route, call Call, in Incoming, run func(ctx context.Context) (Answer, error)) (Answer, error) {
+// withIdempotency executes the operation once for each Idempotency-Key. For a repeated
+// request it returns the stored answer.
+func (a Admission) withIdempotency(ctx context.Context, s API, r Route, call Call, in Incoming, run func(ctx context.Context) (Answer, error)) (Answer, error) {
 	keys, owner := in.Headers(IdempotencyKey), ownerOf(call)
 	if len(keys) > 1 {
 		return Answer{}, fault.InvalidField(IdempotencyKey, "must be sent only once")
@@ -30,12 +30,12 @@ func (a Admission) once(ctx context.Context, s Surface, r Route, call Call, in I
 	}
 	// The body may hold a password, of which a plain hash could be guessed.
 	fingerprint := hmac.New(sha256.New, []byte(key))
-	fingerprint.Write([]byte(s.Plain(in.URL) + "\n"))
+	fingerprint.Write([]byte(s.CanonicalPath(in.URL) + "\n"))
 	fingerprint.Write(in.Body)
 	request := idempotency.Request{OwnerID: owner, Operation: r.Method + " " + r.Path, Key: key, Fingerprint: hex.EncodeToString(fingerprint.Sum(nil))}
 	refusal := func(err error) (idempotency.Answer, bool) {
-		refused := s.Refuse(err, in.URLPath, in.RequestID)
-		return idempotency.Answer{Status: refused.Status, Body: refused.Body}, isKept(refused.Status)
+		refused := s.RenderError(err, in.URLPath, in.RequestID)
+		return idempotency.Answer{Status: refused.Status, Body: refused.Body}, isStorable(refused.Status)
 	}
 	var answer Answer
 	operation := idempotency.Operation{Refusal: refusal, Remote: r.Remote, Run: func(ctx context.Context) (idempotency.Answer, error) {
@@ -54,8 +54,8 @@ func (a Admission) once(ctx context.Context, s Surface, r Route, call Call, in I
 	return answer, nil
 }
 
-// ownerOf is whose Idempotency-Key it is: a user's, or of an app for a user, so that
-// the keys of two apps do not collide.
+// ownerOf returns the owner of an Idempotency-Key: the user, or the app and its user, so
+// that the keys of two apps do not collide.
 func ownerOf(c Call) string {
 	if c.Caller.App.ID == "" {
 		return c.Actor.UserID
@@ -65,8 +65,9 @@ func ownerOf(c Call) string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// isKept leaves out what may be different at the next try.
-func isKept(status int) bool {
+// isStorable reports whether a response is stored for its key: a response that may
+// differ at the next attempt is not.
+func isStorable(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
 		return false

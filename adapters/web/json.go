@@ -32,7 +32,7 @@ func decodeValue(d document, n int, v reflect.Value, path string, bad *problems)
 	t, raw := v.Type(), d[n].raw
 	if _, own := v.Addr().Interface().(json.Unmarshaler); own {
 		if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
-			bad.add(path, ownMessage(err))
+			bad.add(path, unmarshalMessage(err))
 		}
 		return
 	}
@@ -58,7 +58,7 @@ func decodeValue(d document, n int, v reflect.Value, path string, bad *problems)
 		v.SetString(text)
 	default:
 		if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
-			bad.add(path, "must be "+typeWords(t))
+			bad.add(path, "must be "+typeName(t))
 		}
 	}
 }
@@ -72,8 +72,8 @@ func decodeItems(d document, n int, v reflect.Value, path string, bad *problems)
 	isRaw := t.Elem() == reflect.TypeFor[json.RawMessage]()
 	count := 0
 	d.children(n, func(int) { count++ })
-	if count > mostItems && !isRaw {
-		bad.add(path, "must have at most "+strconv.Itoa(mostItems)+" items")
+	if count > maxItems && !isRaw {
+		bad.add(path, "must have at most "+strconv.Itoa(maxItems)+" items")
 		return
 	}
 	out := reflect.MakeSlice(t, count, count)
@@ -83,7 +83,7 @@ func decodeItems(d document, n int, v reflect.Value, path string, bad *problems)
 			out.Index(i).SetBytes(slices.Clone(d[c].raw))
 			return
 		}
-		if len(bad.fields) >= mostProblems {
+		if len(bad.fields) >= maxProblems {
 			return
 		}
 		at := path + "." + strconv.Itoa(i)
@@ -97,8 +97,8 @@ func decodeItems(d document, n int, v reflect.Value, path string, bad *problems)
 	v.Set(out)
 }
 
-// ownMessage takes the words of a type that decodes itself.
-func ownMessage(err error) string {
+// unmarshalMessage returns the message of an UnmarshalJSON method.
+func unmarshalMessage(err error) string {
 	var f *fault.Error
 	if errors.As(err, &f) && len(f.Fields) > 0 {
 		return f.Fields[0].Message
@@ -106,7 +106,7 @@ func ownMessage(err error) string {
 	return "has the wrong type"
 }
 
-func typeWords(t reflect.Type) string {
+func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return "a string"

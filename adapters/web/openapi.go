@@ -18,18 +18,17 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// OpenAPI describes the surface as an OpenAPI 3.1 document. Everything in it
-// comes from the route table and the types of its operations, so that it
-// cannot say anything else than the server does.
-func OpenAPI(s Surface, publicURL string) ([]byte, error) {
+// OpenAPI returns the OpenAPI 3.1 document of the API. It is generated from the route
+// table and the types of the operations, so that it cannot differ from the server.
+func OpenAPI(s API, publicURL string) ([]byte, error) {
 	r := openapi31.NewReflector()
 	r.Spec.Info.Title, r.Spec.Info.Version = s.Title, s.Version
 	r.Spec.Info.WithDescription(s.Description)
 	r.Spec.WithServers(openapi31.Server{URL: publicURL})
-	if s.Gate == nil {
+	if s.Authenticator == nil {
 		r.Spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of a sign-in, valid for 15 minutes.")
 	} else {
-		thirdParties(r.Spec, publicURL)
+		addSecuritySchemes(r.Spec, publicURL)
 	}
 	r.JSONSchemaReflector().DefaultOptions = append(r.JSONSchemaReflector().DefaultOptions,
 		jsonschema.InterceptProp(rulesToSchema), jsonschema.InterceptProp(valuesToSchema(s.Values)), jsonschema.InterceptProp(describeField), jsonschema.InterceptDefName(definitionName))
@@ -48,7 +47,7 @@ func OpenAPI(s Surface, publicURL string) ([]byte, error) {
 
 var pathParam = regexp.MustCompile(`:(\w+)`)
 
-func describe(r *openapi31.Reflector, s Surface, route Route) error {
+func describe(r *openapi31.Reflector, s API, route Route) error {
 	oc, err := r.NewOperationContext(route.Method, pathParam.ReplaceAllString(route.Path, "{$1}"))
 	if err != nil {
 		return err
@@ -56,7 +55,7 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 	oc.SetID(operationID(route))
 	oc.SetTags(route.Tag)
 	oc.SetSummary(route.Summary)
-	oc.SetDescription(policyWords(route))
+	oc.SetDescription(policyText(route))
 	if route.Auth != None {
 		oc.AddSecurity("bearer")
 	}
@@ -97,7 +96,7 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 	failures := route.failures()
 	oc.AddRespStructure(s.FaultBody, openapi.WithHTTPStatus(failures[0]), func(cu *openapi.ContentUnit) {
 		cu.Description = http.StatusText(failures[0])
-		if placed, ok := s.FaultBody.(Placed); ok {
+		if placed, ok := s.FaultBody.(ErrorBody); ok {
 			cu.ContentType = placed.MediaType()
 		}
 	})
@@ -115,22 +114,22 @@ func describe(r *openapi31.Reflector, s Surface, route Route) error {
 		if op == nil || op.ID == nil || *op.ID != operationID(route) {
 			continue
 		}
-		// All failures have the same body, whose type is read once: to read it for
-		// each of them was half of the time that a server takes to start.
+		// All failures have the same body, whose type is reflected once: reflecting it
+		// for each failure took half of the start of a server.
 		first := op.Responses.MapOfResponseOrReferenceValues[strconv.Itoa(failures[0])].Response
 		for _, status := range failures[1:] {
 			same := *first
 			same.Description, same.Content, same.Headers = http.StatusText(status), maps.Clone(first.Content), maps.Clone(first.Headers)
 			op.Responses.WithMapOfResponseOrReferenceValuesItem(strconv.Itoa(status), openapi31.ResponseOrReference{Response: &same})
 		}
-		if planOf(route.Op.In).form { // in either of the two ways in which browsers send one
+		if planOf(route.Op.In).form { // in either encoding of browsers
 			content := op.RequestBody.RequestBody.Content
 			content["multipart/form-data"] = content["application/x-www-form-urlencoded"]
 		}
-		if route.Auth != Required && route.Scope == "" { // the empty requirement: it may be called without
+		if route.Auth != Required && route.Scope == "" { // the empty requirement makes credentials optional
 			op.Security = append(op.Security, map[string][]string{})
 		}
-		sampler{Surface: s}.exemplify(op, route)
+		sampler{API: s}.addExamples(op, route)
 		describeHeaders(r.Spec, s, route, op)
 	}
 	return nil
@@ -154,10 +153,10 @@ func requestBody(r *openapi31.Reflector, in reflect.Type) (*openapi31.RequestBod
 	return body, nil
 }
 
-// answer is the type of the JSON that the operation answers with.
+// answer returns the type of the JSON response.
 func (o Operation) answer() reflect.Type {
-	if o.Out.Implements(reflect.TypeFor[tabular]()) {
-		return reflect.TypeOf(reflect.Zero(o.Out).Interface().(tabular).Answer())
+	if o.Out.Implements(reflect.TypeFor[multiFormat]()) {
+		return reflect.TypeOf(reflect.Zero(o.Out).Interface().(multiFormat).Answer())
 	}
 	return o.Out
 }
@@ -169,7 +168,7 @@ func (r Route) status() int {
 	return r.Status
 }
 
-// failures are the error statuses that follow from the row.
+// failures returns the error statuses of the route.
 func (r Route) failures() []int {
 	out := append([]int{http.StatusInternalServerError, http.StatusServiceUnavailable}, r.Errors...)
 	plan := planOf(r.Op.In)
@@ -191,7 +190,7 @@ func (r Route) failures() []int {
 	if r.Auth != None {
 		out = append(out, http.StatusUnauthorized)
 	}
-	if r.Who != Anyone || r.Permission != "" {
+	if r.Audience != Anyone || r.Permission != "" {
 		out = append(out, http.StatusForbidden)
 	}
 	if r.Idempotent() {
@@ -207,13 +206,13 @@ func (r Route) failures() []int {
 	return slices.Compact(out)
 }
 
-func policyWords(r Route) string {
+func policyText(r Route) string {
 	var out []string
-	if r.Who != Anyone {
-		out = append(out, "For "+r.Who.String()+" accounts.")
+	if r.Audience != Anyone {
+		out = append(out, "For "+r.Audience.String()+" accounts.")
 	}
 	if r.Scope != "" {
-		out = append(out, "Needs the scope `"+string(r.Scope)+"`"+readByKeys(r.Scope)+".")
+		out = append(out, "Needs the scope `"+string(r.Scope)+"`"+apiKeyNote(r.Scope)+".")
 	}
 	if r.Permission != "" {
 		out = append(out, "Needs the permission `"+string(r.Permission)+"`.")
@@ -224,15 +223,15 @@ func policyWords(r Route) string {
 	return strings.Join(out, " ")
 }
 
-func readByKeys(scope integrations.Scope) string {
+func apiKeyNote(scope integrations.Scope) string {
 	if scope == integrations.ApplicationsWrite {
 		return ", which API keys do not have"
 	}
 	return ", which API keys have"
 }
 
-// thirdParties describes the credentials of applications.
-func thirdParties(spec *openapi31.Spec, publicURL string) {
+// addSecuritySchemes describes the credentials of applications.
+func addSecuritySchemes(spec *openapi31.Spec, publicURL string) {
 	spec.SetAPIKeySecurity("apiKey", "X-API-Key", openapi.InHeader, "A key of an application, for reading in the name of its owner.")
 	spec.ComponentsEns().WithSecuritySchemesItem("oauth", openapi31.SecuritySchemeOrReference{SecurityScheme: (&openapi31.SecurityScheme{
 		Oauth2: (&openapi31.SecuritySchemeOauth2{}).WithFlows(openapi31.OauthFlows{AuthorizationCode: (&openapi31.OauthFlowsDefsAuthorizationCode{}).
@@ -249,8 +248,8 @@ func operationID(r Route) string {
 	return strings.ToLower(r.Method) + camel(strings.TrimPrefix(r.Path, "/api/"))
 }
 
-// definitionNoise is what Go adds to the name of a type: its package's path,
-// and what it writes around a type's parameters.
+// definitionNoise matches the parts of a Go type name that schema names omit: package
+// paths and the punctuation of type parameters.
 var definitionNoise = regexp.MustCompile(`GithubComLocumhqLocum(Adapters|Modules|Core)|Fiberhttp|Portal|Developer|Integrations|Web([A-Z])|[^A-Za-z0-9]`)
 
 // definitionName turns web.Reply[…/portal.listing] into ReplyPortalListing.
@@ -258,26 +257,25 @@ func definitionName(_ reflect.Type, name string) string {
 	return definitionNoise.ReplaceAllString(name, "$2")
 }
 
-// rulesToSchema says the validate tags again in JSON Schema, so that no
-// constraint is written twice.
+// rulesToSchema translates the validate tags to JSON Schema.
 func rulesToSchema(p jsonschema.InterceptPropParams) error {
 	if !p.Processed || p.PropertySchema == nil {
 		return nil
 	}
 	tags := strings.Split(p.Field.Tag.Get("validate"), ",")
-	if slices.Contains(tags, "required") || isAnswer(p) {
+	if slices.Contains(tags, "required") || isRequiredInResponse(p) {
 		if !slices.Contains(p.ParentSchema.Required, p.Name) {
 			p.ParentSchema.Required = append(p.ParentSchema.Required, p.Name)
 		}
 	}
 	if p.Field.Type.Kind() == reflect.Pointer && p.PropertySchema.Ref != nil {
-		// A reference says nothing of null, which is what a nil pointer becomes.
+		// A reference does not allow null, as which a nil pointer is encoded.
 		ref := p.PropertySchema.Ref
 		p.PropertySchema.Ref = nil
 		p.PropertySchema.AnyOf = []jsonschema.SchemaOrBool{(&jsonschema.Schema{Ref: ref}).ToSchemaOrBool(), jsonschema.Null.ToSchemaOrBool()}
 	}
-	if k := p.Field.Type.Kind(); k == reflect.Slice && isAnswer(p) && p.PropertySchema.HasType(jsonschema.Array) {
-		p.PropertySchema.WithType(jsonschema.Array.Type()) // views never leave a list null
+	if k := p.Field.Type.Kind(); k == reflect.Slice && isRequiredInResponse(p) && p.PropertySchema.HasType(jsonschema.Array) {
+		p.PropertySchema.WithType(jsonschema.Array.Type()) // lists in responses are never null
 	}
 	t := p.Field.Type
 	for t.Kind() == reflect.Pointer {
@@ -309,7 +307,7 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 		case "uuid":
 			p.PropertySchema.WithFormat("uuid")
 		case "min", "max":
-			bound(p.PropertySchema, t.Kind(), name == "min", n)
+			setBound(p.PropertySchema, t.Kind(), name == "min", n)
 		case "gt":
 			p.PropertySchema.WithExclusiveMinimum(n)
 		}
@@ -317,7 +315,7 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 	return nil
 }
 
-// valuesToSchema says which values a field of a type has.
+// valuesToSchema adds the possible values of types as enums.
 func valuesToSchema(values map[reflect.Type][]string) jsonschema.InterceptPropFunc {
 	return func(p jsonschema.InterceptPropParams) error {
 		if !p.Processed || p.PropertySchema == nil || len(p.PropertySchema.Enum) > 0 {
@@ -337,9 +335,9 @@ func valuesToSchema(values map[reflect.Type][]string) jsonschema.InterceptPropFu
 	}
 }
 
-// isAnswer reports a property of a body that we send: it is there unless its
-// tag lets it be left out.
-func isAnswer(p jsonschema.InterceptPropParams) bool {
+// isRequiredInResponse reports whether the property is in every response: its tag has
+// no omitempty or omitzero.
+func isRequiredInResponse(p jsonschema.InterceptPropParams) bool {
 	tag, ok := p.Field.Tag.Lookup("json")
 	if !ok || strings.Contains(tag, "omitempty") || strings.Contains(tag, "omitzero") {
 		return false
@@ -348,7 +346,7 @@ func isAnswer(p jsonschema.InterceptPropParams) bool {
 	return ok && oc.IsProcessingResponse()
 }
 
-func bound(s *jsonschema.Schema, k reflect.Kind, lower bool, n float64) {
+func setBound(s *jsonschema.Schema, k reflect.Kind, lower bool, n float64) {
 	size := int64(n)
 	switch k {
 	case reflect.String:

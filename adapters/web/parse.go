@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The bounds of a JSON body. A token is a name, a scalar value, or the beginning
+// The limits of a JSON body. A token is a name, a scalar value, or the beginning
 // or end of an object or array.
 const (
 	maxDepth  = 32
@@ -29,8 +29,7 @@ type node struct {
 	end   int
 }
 
-// document is a JSON value in the order in which it was sent; the first node is
-// the whole of it.
+// document is a parsed JSON value, in the order of the text. The first node is the root.
 type document []node
 
 // children calls fn with the numbers of the members or items of node n.
@@ -40,10 +39,10 @@ func (d document) children(n int, fn func(n int)) {
 	}
 }
 
-// parseJSON reads a body in one pass. It refuses what parsers disagree about or
-// what no column can hold: invalid UTF-8, lone surrogates, NUL, names that are not
-// unique in their object, numbers beyond 64 bits, and anything after the value.
-// A body of white space alone is no document.
+// parseJSON parses a body in one pass. It rejects what parsers interpret differently or
+// what databases cannot store: invalid UTF-8, lone surrogates, NUL, duplicate names in
+// an object, numbers beyond 64 bits, and text after the value. For a body of white space
+// it returns nil.
 func parseJSON(body []byte) (document, error) {
 	p := parser{body: body}
 	p.skipSpace()
@@ -83,7 +82,7 @@ func (p *parser) skipSpace() {
 	}
 }
 
-// peek is the next byte after white space, 0 at the end.
+// peek skips white space and returns the next byte, 0 at the end.
 func (p *parser) peek() byte {
 	if p.skipSpace(); p.at < len(p.body) {
 		return p.body[p.at]
@@ -261,7 +260,7 @@ func (p *parser) escape() error {
 	return nil
 }
 
-// hex is the number that the four digits at i write.
+// hex parses the four hexadecimal digits at i.
 func (p *parser) hex(i int) (n int, ok bool) {
 	if i+4 > len(p.body) {
 		return 0, false
@@ -318,7 +317,7 @@ func (p *parser) number(n int) error {
 	return nil
 }
 
-// path names the node being read as clients write it.
+// path returns the path of the current node, such as questions.0.text.
 func (p *parser) path(n int) string {
 	var steps []string
 	for _, at := range append(p.parents, n)[min(1, len(p.parents)):] {
@@ -334,7 +333,7 @@ func (p *parser) path(n int) string {
 	return cmp.Or(clip(strings.Join(steps, ".")), "body")
 }
 
-// unquote is the text of a string that has been read.
+// unquote returns the value of a JSON string.
 func unquote(raw []byte) (string, error) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1]), nil
@@ -344,7 +343,7 @@ func unquote(raw []byte) (string, error) {
 	return out, err
 }
 
-// clip shortens what an error repeats of the input.
+// clip shortens input that an error message contains.
 func clip(s string) string {
 	if r := []rune(s); len(r) > 64 {
 		return string(r[:64])

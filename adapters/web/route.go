@@ -1,6 +1,6 @@
-// Package web is what the interfaces of the HTTP server share: the route
-// table whose columns are the policy, the binding of requests into structs,
-// and the OpenAPI document that both of them imply.
+// Package web defines HTTP APIs independently of the server that serves them:
+// route tables whose columns are the policy, the binding of requests to structs,
+// and the OpenAPI document that is generated from both.
 package web
 
 import (
@@ -20,71 +20,71 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Auth is whether a route wants to know its caller.
+// Auth is whether a route authenticates its caller.
 type Auth int
 
 // The kinds of authentication.
 const (
-	None     Auth = iota // a token is not even looked at
-	Optional             // without a token the caller is a guest; a bad one is refused
+	None     Auth = iota // a token is ignored
+	Optional             // without a token the caller is a guest; an invalid one is an error
 	Required
 )
 
 func (a Auth) String() string { return [...]string{"none", "optional", "required"}[a] }
 
-// Who is which kind of account a route serves.
-type Who int
+// Audience is the kind of account that a route serves.
+type Audience int
 
-// The kinds of caller, for routes with Auth Required.
+// The audiences of routes with Auth Required.
 const (
-	Anyone       Who = iota
-	Seeker           // a jobseeker's account
-	Employer         // a member of an organization
-	EmployerSide     // the same, and an employer's account whose organization is closed
+	Anyone       Audience = iota
+	Seeker                // a jobseeker's account
+	Employer              // a member of an organization
+	EmployerSide          // the same, and an employer's account whose organization is closed
 )
 
-func (w Who) String() string {
+func (w Audience) String() string {
 	return [...]string{"anyone", "jobseeker", "employer", "employer"}[w]
 }
 
-// Route is one row of the table. A row without a Permission is open to every
-// caller of its kind.
+// Route is one row of a route table. A route without a Permission is open to its
+// whole Audience.
 type Route struct {
 	Method, Path string // the path in Fiber's notation, /api/listings/:id
 	Auth         Auth
-	Who          Who
+	Audience     Audience
 	Permission   auth.Permission
 	Limit        limit.Rule // per client address, zero for none; Name is filled in from method and path
-	// Scope is what a caller of a surface with a Gate must be allowed.
+	// Scope is the OAuth scope that a caller of an API with an Authenticator needs.
 	Scope integrations.Scope
-	// Located is for what makes a thing that can then be got below the same path:
-	// the answer's Location is the path with the id of its data.
-	Located bool
-	// Remote is for an operation that calls other systems, or hashes a password,
-	// between its transactions: its answer cannot be stored together with its
-	// effect, since one transaction around all of it would block others.
+	// SetsLocation is set for operations that create a resource below the same path: the
+	// header Location of the response is the path with the id in its data.
+	SetsLocation bool
+	// Remote is set for operations that call other systems, or hash a password,
+	// between their transactions. Their responses cannot be stored in the transaction
+	// of their effect, since it would hold its locks during the call.
 	Remote bool
-	// Body is the largest body in bytes, zero for the usual one: SmallBody for
-	// searches and below /api/auth/, else DefaultBody.
+	// Body is the maximum size of the body in bytes. Zero is SmallBody for searches
+	// and below /api/auth/, else DefaultBody.
 	Body int
 	// Search marks a search of listings.
 	Search       bool
 	Timeout      time.Duration // zero for DefaultTimeout
-	Cached       bool          // about listings alone: a guest's answer may be a second old
+	Cached       bool          // responses to guests may be up to a second old; only for listings
 	Status       int           // of success, zero for 200
 	Tag, Summary string        // for the documentation
-	// Produces are the media types of an operation that answers with a File.
+	// Produces are the media types of an operation that returns a File.
 	Produces []string
-	// Errors are the statuses that the operation itself answers with, beside
-	// those that follow from the other columns.
+	// Errors are the error statuses of the operation itself, in addition to those
+	// that follow from the other columns.
 	Errors []int
 	Op     Operation
-	// Seen hears of each success to a GET, also of one from the cache, with what
-	// the path's parameters are. It neither waits nor fails.
-	Seen func(c Call, path func(name string) string)
+	// OnRead is called after each successful GET, including responses from the cache. path
+	// returns a parameter of the path. OnRead must not block.
+	OnRead func(c Call, path func(name string) string)
 }
 
-// BodyLimit is the largest body that the route reads, in bytes.
+// BodyLimit returns the maximum size of the body in bytes.
 func (r Route) BodyLimit() int {
 	switch {
 	case r.Body > 0:
@@ -101,38 +101,39 @@ func (r Route) TakesBody() bool {
 	return len(p.byJSON) > 0 || p.form || p.raw != nil
 }
 
-// IdempotencyKey is the header by which a client says that a request must not
-// be done twice.
+// IdempotencyKey is the header with which a client marks a request that must not
+// be executed twice.
 const IdempotencyKey = "Idempotency-Key"
 
-// Idempotent reports whether the route honours that header: it does something,
-// for somebody known, and signs nobody in.
+// Idempotent reports whether the route supports IdempotencyKey: POST requests of
+// authenticated callers, except those below /api/auth/.
 func (r Route) Idempotent() bool {
 	return r.Method == http.MethodPost && (r.Auth == Required || r.Scope != "") && !strings.HasPrefix(r.Path, "/api/auth/")
 }
 
-// What applies where a row is silent.
+// The defaults of Route.
 const (
 	DefaultBody = 1 << 20
 	SmallBody   = 16 << 10
-	// DefaultTimeout leaves room to say so within the 5 s that a hanging
-	// database may cost a client.
+	// DefaultTimeout leaves time for the error response within the 5 s that a
+	// request may take while the database hangs.
 	DefaultTimeout = 4500 * time.Millisecond
 )
 
-// PerQuarterHour is the usual shape of the portal's limits.
+// PerQuarterHour returns a limit of n requests in 15 minutes.
 func PerQuarterHour(n int) limit.Rule { return limit.Rule{Max: n, Per: 15 * time.Minute} }
 
-// Call is what an operation may know of its request beside the input.
+// Call is the context of a request: what an operation gets in addition to its
+// input.
 type Call struct {
 	Actor     auth.Actor
 	IP        string // the client's address behind trusted proxies
 	UserAgent string
 	Device    string // the cookie that marks the device of an earlier sign-in
 	RequestID string
-	// Caller is who was let through the surface's Gate.
+	// Caller is the result of the API's Authenticator.
 	Caller integrations.Caller
-	// URL is the path with the query, as they were asked for.
+	// URL is the path with the query, as requested.
 	URL string
 }
 
@@ -143,11 +144,11 @@ type Operation struct {
 	run     func(ctx context.Context, c Call, in any) (any, error)
 }
 
-// Op makes an operation of a function. The fields of I say where they come
-// from (path, query, header or json tags) and what they must be (validate
-// tags); O is the whole body of the answer, usually a Reply. An I with a method
-// Refuse may turn the request down before its fields are judged: it is told
-// which of them were of a wrong type.
+// Op returns an operation that calls fn. The tags of the fields of I are their
+// sources (path, query, header or json) and their rules (validate). O is the whole
+// body of the response, usually a Reply. If I has a method Refuse, it is called
+// before the fields are validated and may reject the request; wrong reports whether
+// the field at a path had the wrong type.
 func Op[I, O any](fn func(ctx context.Context, c Call, in I) (O, error)) Operation {
 	plan := planOf(reflect.TypeFor[I]())
 	return Operation{
@@ -163,24 +164,24 @@ func Op[I, O any](fn func(ctx context.Context, c Call, in I) (O, error)) Operati
 	}
 }
 
-// Rewording gives the faults of the operation, those of its binding included,
-// the words that its interface has for them.
-func (o Operation) Rewording(reword func(*fault.Error) *fault.Error) Operation {
-	words := func(err error) error {
+// MapFaults returns the operation with the faults of its binding and execution
+// replaced by the results of fn.
+func (o Operation) MapFaults(fn func(*fault.Error) *fault.Error) Operation {
+	mapFault := func(err error) error {
 		var f *fault.Error
 		if errors.As(err, &f) {
-			return reword(f)
+			return fn(f)
 		}
 		return err
 	}
 	bind, run := o.bind, o.run
 	o.bind = func(r *Request) (any, error) {
 		in, err := bind(r)
-		return in, words(err)
+		return in, mapFault(err)
 	}
 	o.run = func(ctx context.Context, c Call, in any) (any, error) {
 		out, err := run(ctx, c, in)
-		return out, words(err)
+		return out, mapFault(err)
 	}
 	return o
 }
@@ -200,17 +201,17 @@ func (o Operation) Check(r *Request) error {
 	return err
 }
 
-// Nothing is the input of an operation that takes none.
+// Nothing is the input of an operation without input.
 type Nothing struct{}
 
-// Reply is the body of a success.
+// Reply is the body of a successful response.
 type Reply[T any] struct {
 	Success bool   `json:"success"`
 	Message string `json:"message,omitempty"`
 	Data    T      `json:"data"`
 }
 
-// OK is a success with data.
+// OK returns a Reply with data.
 func OK[T any](data T, message string) Reply[T] {
 	return Reply[T]{Success: true, Message: message, Data: data}
 }
@@ -233,59 +234,59 @@ func (p Pending[T]) StatusCode() int {
 // pending is a Pending of any type.
 type pending interface{ StatusCode() int }
 
-// Done is the body of a success that has nothing to show.
+// Done is the body of a successful response without data.
 type Done struct {
 	Success bool   `json:"success"`
 	Message string `json:"message" sample:"Saved successfully"`
 }
 
-// Said is a success with a message alone.
-func Said(message string) Done { return Done{Success: true, Message: message} }
+// Message returns a Done with the message.
+func Message(message string) Done { return Done{Success: true, Message: message} }
 
-// CSV is a table as the answer to a download. It is sent as it is read.
+// CSV is a table to download. It is streamed.
 type CSV struct {
 	Name string // of [A-Za-z0-9._-]
-	Size int64  // in bytes, -1 if it is not known before the end
+	Size int64  // in bytes, -1 if unknown
 	Body io.ReadCloser
 }
 
-// Tabular is an answer that comes as JSON or, if it has a table, as that.
-type Tabular[T any] struct {
+// MultiFormat is a response as JSON or, if Table is set, as CSV.
+type MultiFormat[T any] struct {
 	Reply Reply[T]
 	Table *CSV
 }
 
-// AsTable is a table in place of the JSON.
-func AsTable[T any](table CSV) Tabular[T] { return Tabular[T]{Table: &table} }
+// AsTable returns a MultiFormat as CSV.
+func AsTable[T any](table CSV) MultiFormat[T] { return MultiFormat[T]{Table: &table} }
 
-// Answer is what is sent.
-func (t Tabular[T]) Answer() any {
+// Answer returns the Table, if there is one, or the Reply.
+func (t MultiFormat[T]) Answer() any {
 	if t.Table != nil {
 		return *t.Table
 	}
 	return t.Reply
 }
 
-// tabular is a Tabular of any type.
-type tabular interface{ Answer() any }
+// multiFormat is a Tabular of any type.
+type multiFormat interface{ Answer() any }
 
-// File is somebody's own file as the answer to a download. What is in it is not
-// ours: a browser saves it and neither shows it nor runs it.
+// File is a user's file to download. Its content is not trusted: it is served so
+// that browsers save it and neither display nor execute it.
 type File struct {
-	Name      string // as people write names
+	Name      string // any Unicode text
 	MediaType string
 	Size      int64
 	Body      io.ReadCloser
 }
 
-// Disposition is the header that names the file (RFC 6266): in ASCII for those
-// that read nothing else, and in full.
+// Disposition returns the header Content-Disposition (RFC 6266), with the name in
+// ASCII for old clients and in full.
 func (f File) Disposition() string {
 	var plain, full strings.Builder
 	for _, r := range f.Name {
 		switch {
 		case r < ' ' || r == 0x7f || unicode.Is(unicode.Cf, r):
-			continue // nothing to be seen, and a direction mark can turn an extension round
+			continue // invisible, and a direction mark can reverse an extension
 		case r > '~' || strings.ContainsRune(`"\%/`, r):
 			plain.WriteByte('_')
 		default:

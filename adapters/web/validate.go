@@ -11,7 +11,7 @@ import (
 	"github.com/go-playground/validator/v10"
 )
 
-// validate is set up once; go-playground keeps its per-type caches in it.
+// validate returns the validator. It is created once, since it caches types.
 var validate = sync.OnceValue(func() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	v.RegisterTagNameFunc(func(f reflect.StructField) string {
@@ -26,7 +26,7 @@ var validate = sync.OnceValue(func() *validator.Validate {
 		return f.Name
 	})
 	for tag, ok := range map[string]func(string) bool{
-		"notblank": visible,
+		"notblank": hasVisibleText,
 		"password": strongPassword,
 	} {
 		if err := v.RegisterValidation(tag, func(fl validator.FieldLevel) bool { return ok(fl.Field().String()) }); err != nil {
@@ -36,9 +36,9 @@ var validate = sync.OnceValue(func() *validator.Validate {
 	return v
 })
 
-// visible reports whether there is anything to be seen: spaces without width
-// are spaces too.
-func visible(s string) bool {
+// hasVisibleText reports whether s has a character that is neither white space nor a
+// format character, such as a zero-width space.
+func hasVisibleText(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) })
 }
 
@@ -59,16 +59,16 @@ func validateInto(v reflect.Value, bad *problems) {
 	}
 	for _, f := range failed {
 		path := clientPath(f.Namespace())
-		if parentWrong(path, bad) {
+		if hasInvalidParent(path, bad) {
 			continue
 		}
-		bad.add(path, ruleWords(f))
+		bad.add(path, ruleMessage(f))
 	}
 }
 
-// parentWrong spares a client "salary.min is required" when salary itself was
-// not an object.
-func parentWrong(path string, bad *problems) bool {
+// hasInvalidParent reports whether a parent of the path is invalid: if salary is not an
+// object, "salary.min is required" is not reported.
+func hasInvalidParent(path string, bad *problems) bool {
 	for i := strings.LastIndexByte(path, '.'); i > 0; i = strings.LastIndexByte(path[:i], '.') {
 		if bad.wrong[path[:i]] {
 			return true
@@ -77,7 +77,7 @@ func parentWrong(path string, bad *problems) bool {
 	return false
 }
 
-// embedded marks the levels of a path that only Go knows.
+// embedded is the name of embedded structs in paths; clientPath removes it.
 const embedded = "·"
 
 // clientPath turns Input.·.questions[0].text into questions.0.text.
@@ -87,8 +87,8 @@ func clientPath(namespace string) string {
 	return strings.ReplaceAll(path, embedded+".", "")
 }
 
-// ruleWords says a rule to a person, who knows nothing of tags.
-func ruleWords(f validator.FieldError) string {
+// ruleMessage returns the message for a violated rule.
+func ruleMessage(f validator.FieldError) string {
 	kind := f.Kind()
 	unit := ""
 	switch kind {
@@ -115,7 +115,7 @@ func ruleWords(f validator.FieldError) string {
 	case "gt":
 		return "must be more than " + f.Param()
 	case "oneof":
-		values := slices.DeleteFunc(strings.Fields(f.Param()), func(s string) bool { return s == "''" }) // that it may be empty goes unsaid
+		values := slices.DeleteFunc(strings.Fields(f.Param()), func(s string) bool { return s == "''" }) // the empty value is not listed
 		return "must be one of: " + strings.Join(values, ", ")
 	case "password":
 		return "must contain an upper case letter, a lower case letter and a digit"

@@ -10,24 +10,23 @@ import (
 	"github.com/swaggest/openapi-go/openapi31"
 )
 
-// Webhook is a request that the service sends to whoever wants to hear of an
-// event, for the documentation.
+// Webhook describes the request that the service sends to subscribers of an event.
 type Webhook struct {
 	Name                 string // of the event
 	Summary, Description string
-	// Headers and Body are empty ones of what is sent. The body has a member type,
-	// which is the name.
+	// Headers and Body are zero values of the types that are sent. The body has a member
+	// type with the name of the event.
 	Headers, Body any
-	// Samples are texts of the example, by the names of members.
+	// Samples are the values of the example, by member.
 	Samples map[string]string
-	// Answers are what a receiver may answer and what follows, by status (410, 2XX)
-	// or default.
+	// Answers describe how responses of a receiver are handled, by status (410, 2XX) or
+	// default.
 	Answers map[string]string
 }
 
-// describeWebhook puts the webhook into the document. Each gets a schema of its
-// own, so that what is generated of it can tell one event from another.
-func describeWebhook(r *openapi31.Reflector, s Surface, hook Webhook) error {
+// describeWebhook adds the webhook to the document. Each has a schema of its own, so
+// that generated clients can distinguish events.
+func describeWebhook(r *openapi31.Reflector, s API, hook Webhook) error {
 	oc, err := r.NewOperationContext(http.MethodPost, hook.Name)
 	if err != nil {
 		return err
@@ -37,7 +36,7 @@ func describeWebhook(r *openapi31.Reflector, s Surface, hook Webhook) error {
 	oc.SetSummary(hook.Summary)
 	oc.SetDescription(hook.Description)
 	oc.AddReqStructure(hook.Headers)
-	oc.AddRespStructure(hook.Body) // which this service writes, as it does answers
+	oc.AddRespStructure(hook.Body) // described as a response, since this service writes it
 	if err := r.AddWebhook(oc); err != nil {
 		return err
 	}
@@ -48,18 +47,18 @@ func describeWebhook(r *openapi31.Reflector, s Surface, hook Webhook) error {
 	schema := r.Spec.Components.Schemas[shared]
 	members, named := schema["properties"].(map[string]any)
 	if !named {
-		return errors.New("the body of a webhook has to be a struct with a name")
+		return errors.New("the body of a webhook must be a named struct")
 	}
-	delete(r.Spec.Components.Schemas, shared) // nothing else is of this type
+	delete(r.Spec.Components.Schemas, shared) // no other operation uses it
 	members["type"] = map[string]any{"type": "string", "const": hook.Name, "description": descriptions["EventBody.type"] + "."}
 	own := camel(hook.Name) + "Event"
 	r.Spec.Components.WithSchemasItem(own, schema)
 	body.Schema = map[string]any{"$ref": components + own}
 	texts := map[string]string{"type": hook.Name}
 	maps.Copy(texts, hook.Samples)
-	body.WithExample(sampler{Surface: s, texts: texts}.sample(reflect.TypeOf(hook.Body), "", ""))
+	body.WithExample(sampler{API: s, texts: texts}.sample(reflect.TypeOf(hook.Body), "", ""))
 	op.RequestBody = &openapi31.RequestBodyOrReference{RequestBody: (&openapi31.RequestBody{}).WithRequired(true).WithContentItem("application/json", body)}
-	op.Security = []map[string][]string{{}} // no credential of ours: it is signed
+	op.Security = []map[string][]string{{}} // authenticated by its signature
 	op.Responses = &openapi31.Responses{}
 	for status, follows := range hook.Answers {
 		answer := openapi31.ResponseOrReference{Response: &openapi31.Response{Description: follows}}

@@ -48,7 +48,7 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 	}
 	var all []operation
 	_, forPeople := openAPI(t)
-	_, forPrograms := openAPIOf(t, developer.Surface(adapters.Services{}, ""))
+	_, forPrograms := openAPIOf(t, developer.API(adapters.Services{}, ""))
 	for _, d := range []described{forPeople, forPrograms} {
 		for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
 			for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {

@@ -83,7 +83,7 @@ func TestHostileInput(t *testing.T) {
 					}
 					who := c.guest
 					switch {
-					case r.Who == web.Employer:
+					case r.Audience == web.Employer:
 						who = c.employer.client
 					case r.Auth != web.None:
 						who = c.seeker.client

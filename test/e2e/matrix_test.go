@@ -304,9 +304,9 @@ func (c *matrixUsers) createDeveloperResources() {
 }
 
 // routes returns the rows of the route table.
-func routes() []web.Route { return portal.Surface(adapters.Services{}).Routes }
+func routes() []web.Route { return portal.API(adapters.Services{}).Routes }
 
-func developerRoutes() []web.Route { return developer.Surface(adapters.Services{}, "").Routes }
+func developerRoutes() []web.Route { return developer.API(adapters.Services{}, "").Routes }
 
 func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 	t.Parallel()
@@ -316,7 +316,7 @@ func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 		known[key] = true
 		_, has := matrix[key]
 		require.Equal(t, r.Auth != web.None, has, "%s: a route that knows its caller, and only such a one, has a row in the matrix", key)
-		if r.Who == web.Employer || r.Who == web.EmployerSide {
+		if r.Audience == web.Employer || r.Audience == web.EmployerSide {
 			require.Equal(t, matrix[key].anyMember, r.Permission == "", "%s: what a member may do is a permission", key)
 		}
 	}
@@ -369,7 +369,7 @@ func (row matrixRow) check(t *testing.T, c *matrixUsers, r web.Route) {
 	}
 	as(&client{t: t, w: c.w, token: "nonsense"}).fails(http.StatusUnauthorized, "Unauthorized")
 	rightful, stranger := c.seeker, c.otherSeeker
-	if r.Who == web.Employer || r.Who == web.EmployerSide {
+	if r.Audience == web.Employer || r.Audience == web.EmployerSide {
 		rightful, stranger = c.employer, c.otherEmployer
 	}
 	if r.Auth == web.Required {
@@ -377,7 +377,7 @@ func (row matrixRow) check(t *testing.T, c *matrixUsers, r web.Route) {
 	} else {
 		require.Less(t, as(c.guest).status, 401, "a guest is welcome")
 	}
-	switch r.Who {
+	switch r.Audience {
 	case web.Seeker:
 		as(c.employer.client).fails(http.StatusForbidden, "Forbidden")
 	case web.Employer, web.EmployerSide:
@@ -386,7 +386,7 @@ func (row matrixRow) check(t *testing.T, c *matrixUsers, r web.Route) {
 	if r.Permission != "" {
 		as(c.bare.client).fails(http.StatusForbidden, "Forbidden")
 	}
-	if r.Who != web.Anyone || strings.HasPrefix(r.Path, "/api/developers/") {
+	if r.Audience != web.Anyone || strings.HasPrefix(r.Path, "/api/developers/") {
 		a := as(stranger.client)
 		if strings.Contains(r.Path, "/:id") && !row.isPerUser {
 			status := row.foreignStatus

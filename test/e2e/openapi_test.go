@@ -58,10 +58,10 @@ type exampled struct {
 // openAPI returns the portal's document, without a server.
 func openAPI(t testing.TB) ([]byte, described) {
 	t.Helper()
-	return openAPIOf(t, portal.Surface(adapters.Services{}))
+	return openAPIOf(t, portal.API(adapters.Services{}))
 }
 
-func openAPIOf(t testing.TB, s web.Surface) ([]byte, described) {
+func openAPIOf(t testing.TB, s web.API) ([]byte, described) {
 	t.Helper()
 	raw, err := web.OpenAPI(s, "http://localhost:8080")
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func openAPIOf(t testing.TB, s web.Surface) ([]byte, described) {
 
 func TestOpenAPI_Examples_MatchTheirSchemas(t *testing.T) {
 	t.Parallel()
-	for _, s := range []web.Surface{portal.Surface(adapters.Services{}), developer.Surface(adapters.Services{}, "http://localhost:8080")} {
+	for _, s := range []web.API{portal.API(adapters.Services{}), developer.API(adapters.Services{}, "http://localhost:8080")} {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			describesItself(t, s)
@@ -80,7 +80,7 @@ func TestOpenAPI_Examples_MatchTheirSchemas(t *testing.T) {
 	}
 }
 
-func describesItself(t *testing.T, s web.Surface) {
+func describesItself(t *testing.T, s web.API) {
 	raw, d := openAPIOf(t, s)
 	doc, err := libopenapi.NewDocument(raw)
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ var units = regexp.MustCompile(`(?i)\b(number|miles|days|month|year|seconds|mill
 
 func TestOpenAPI_EveryFieldIsDescribed(t *testing.T) {
 	t.Parallel()
-	for _, s := range []web.Surface{portal.Surface(adapters.Services{}), developer.Surface(adapters.Services{}, "http://localhost:8080")} {
+	for _, s := range []web.API{portal.API(adapters.Services{}), developer.API(adapters.Services{}, "http://localhost:8080")} {
 		_, d := openAPIOf(t, s)
 		for path, item := range d.Paths {
 			for method, op := range item {
@@ -214,7 +214,7 @@ func describedField(t *testing.T, path, name, text string, schema map[string]any
 // all of them, and every error is about a part of its request.
 func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 	t.Parallel()
-	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
+	_, d := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
 	read := func(raw json.RawMessage) (v object) {
 		require.NoError(t, json.Unmarshal(raw, &v))
 		return v
@@ -256,7 +256,7 @@ func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 // The version of a document is that of the API, not that of the build.
 func TestOpenAPI_Version_IsTheNewestChange(t *testing.T) {
 	t.Parallel()
-	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
+	_, d := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
 	require.Regexp(t, `^1\.\d+\.\d+$`, d.Info.Version, "v1 is in the paths")
 	newest := regexp.MustCompile(`(?m)^## (\S+),`).FindStringSubmatch(guideText(t, "changelog"))
 	require.NotNil(t, newest)
@@ -268,7 +268,7 @@ func TestOpenAPI_Version_IsTheNewestChange(t *testing.T) {
 // Unknown parameters are ignored, as the document and the guide say.
 func TestUnknownQueryParameter_IsIgnoredAndReported(t *testing.T) {
 	t.Parallel()
-	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
+	_, d := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
 	require.Contains(t, d.Info.Description, "Query parameters that an operation does not know are ignored")
 	require.Contains(t, guideText(t, "pages"), "A parameter that a list does not know is ignored")
 }

@@ -117,7 +117,7 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 
 func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 	t.Parallel()
-	raw, d := openAPIOf(t, developer.Surface(adapters.Services{}, "http://localhost:8080"))
+	raw, d := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
 	doc, described := webhooksOf(t, raw)
 	names := []string{}
 	for path, item := range described {

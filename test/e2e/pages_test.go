@@ -33,7 +33,7 @@ func TestLists_EachHasPages(t *testing.T) {
 					path = strings.NewReplacer(":id", app, ":webhookId", hook).Replace(path)
 				}
 				switch {
-				case r.Who == web.Employer:
+				case r.Audience == web.Employer:
 					c.token = employer.token
 				case r.Auth != web.None:
 					c.token = seeker.token

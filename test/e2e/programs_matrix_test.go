@@ -62,7 +62,7 @@ var programMatrix = map[string]programRow{
 
 func TestDeveloperRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 	t.Parallel()
-	_, d := openAPIOf(t, developer.Surface(adapters.Services{}, ""))
+	_, d := openAPIOf(t, developer.API(adapters.Services{}, ""))
 	operations := 0
 	for _, item := range d.Paths {
 		operations += len(item)

@@ -176,7 +176,7 @@ func TestDeveloperJobs(t *testing.T) {
 		})
 		t.Run("documented response headers", func(t *testing.T) {
 			t.Parallel()
-			_, d := openAPIOf(t, developer.Surface(adapters.Services{}, w.url))
+			_, d := openAPIOf(t, developer.API(adapters.Services{}, w.url))
 			me := w.seeker(t).program()
 			first := me.get("/v1/jobs/" + full).okDeveloper(200)
 			for status, a := range map[string]*response{

@@ -24,7 +24,7 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 			path := parameter.ReplaceAllString(r.Path, nowhere)
 			who := c.guest
 			switch {
-			case r.Who == web.Employer, r.Who == web.EmployerSide:
+			case r.Audience == web.Employer, r.Audience == web.EmployerSide:
 				who = c.employer.client
 			case r.Auth != web.None:
 				who = c.seeker.client

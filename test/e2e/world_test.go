@@ -187,12 +187,12 @@ func (w *testServer) stop(t testing.TB) {
 }
 
 // document returns a validator for the server's OpenAPI document of the API.
-func (w *testServer) document(t testing.TB, surface string) validator.Validator {
+func (w *testServer) document(t testing.TB, api string) validator.Validator {
 	t.Helper()
 	w.docMu.Lock()
 	defer w.docMu.Unlock()
-	if w.docs[surface] == nil {
-		resp, err := http.Get(w.url + "/openapi/" + surface + ".json")
+	if w.docs[api] == nil {
+		resp, err := http.Get(w.url + "/openapi/" + api + ".json")
 		require.NoError(t, err)
 		defer func() { _ = resp.Body.Close() }()
 		body, err := io.ReadAll(resp.Body)
@@ -200,9 +200,9 @@ func (w *testServer) document(t testing.TB, surface string) validator.Validator 
 		if w.docs == nil {
 			w.docs = map[string]validator.Validator{}
 		}
-		w.docs[surface] = newValidator(t, string(body))
+		w.docs[api] = newValidator(t, string(body))
 	}
-	return w.docs[surface]
+	return w.docs[api]
 }
 
 // validators caches the validators of all servers by document: each takes a

@@ -24,7 +24,7 @@ type npmPackage struct {
 	dir string
 }
 
-func newNPMPackage(t *testing.T, s *testServer, folder, surface string) *npmPackage {
+func newNPMPackage(t *testing.T, s *testServer, folder, api string) *npmPackage {
 	t.Helper()
 	npm := kit.Tool(t, "npm")
 	p := &npmPackage{t, s, t.TempDir()}
@@ -39,9 +39,9 @@ func newNPMPackage(t *testing.T, s *testServer, folder, surface string) *npmPack
 		}
 	}
 	p.run(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	document, err := s.command("openapi", surface).Output()
+	document, err := s.command("openapi", api).Output()
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(p.dir, surface+".json"), document, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(p.dir, api+".json"), document, 0o600))
 	p.run(npm, "run", "--silent", "generate")
 	p.run(npm, "run", "--silent", "build")
 	return p

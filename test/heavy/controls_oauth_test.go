@@ -6,7 +6,7 @@ const (
 	oauthPages  = "adapters/fiberhttp/oauth/authorize.go"
 	signInPages = "adapters/fiberhttp/pages/session.go"
 	pages       = "adapters/fiberhttp/pages/pages.go"
-	developers  = "adapters/developer/gate.go"
+	developers  = "adapters/developer/authenticator.go"
 	apps        = "adapters/gormdb/apps.go"
 	grants      = "adapters/gormdb/oauth.go"
 	gateway     = "adapters/fiberhttp/server.go"
@@ -46,15 +46,15 @@ func signIns() []removal {
 	refreshOnce := []testName{onOAuth("refresh token replay revokes the family")}
 	noFrame := []testName{onOAuth("frames are refused")}
 	return []removal{
-		{"code replay revokes what the code gave", []cut{{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)", "s.find(ctx, integrations.Code, hash, fosite.ErrNotFound)"}}, codeOnce},
+		{"code replay revokes what the code gave", []cut{{oauthStore, "s.findToken(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)", "s.findToken(ctx, integrations.Code, hash, fosite.ErrNotFound)"}}, codeOnce},
 		{"code replay: the look at the code, that at its challenge, and the spending", []cut{
-			{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)", "s.find(ctx, integrations.Code, hash, nil)"},
-			{oauthStore, "s.find(ctx, integrations.Code, hash, fosite.ErrNotFound)", "s.find(ctx, integrations.Code, hash, nil)"},
+			{oauthStore, "s.findToken(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)", "s.findToken(ctx, integrations.Code, hash, nil)"},
+			{oauthStore, "s.findToken(ctx, integrations.Code, hash, fosite.ErrNotFound)", "s.findToken(ctx, integrations.Code, hash, nil)"},
 			{oauthStore, "if err == nil && !ok {", "if err == nil && !ok && kind != integrations.Code {"}}, codeOnce},
 		{"code and refresh replay at once: what is spent is not spent again", []cut{{grants, "hash = ? AND grant_id = ? AND used_at IS NULL", "hash = ? AND grant_id = ?"}}, []testName{stored("integrations/grants/concurrent use")}},
-		{"refresh replay ends the family", []cut{{oauthStore, "s.find(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.find(ctx, integrations.Refresh, hash, fosite.ErrNotFound)"}}, refreshOnce},
+		{"refresh replay ends the family", []cut{{oauthStore, "s.findToken(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.findToken(ctx, integrations.Refresh, hash, fosite.ErrNotFound)"}}, refreshOnce},
 		{"refresh replay: the look at the token and the spending", []cut{
-			{oauthStore, "s.find(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.find(ctx, integrations.Refresh, hash, nil)"},
+			{oauthStore, "s.findToken(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.findToken(ctx, integrations.Refresh, hash, nil)"},
 			{oauthStore, "if err == nil && !ok {", "if err == nil && !ok && kind != integrations.Refresh {"}}, refreshOnce},
 		{"refresh replay: a rotation ends the access token before it", []cut{{grants, "grant_id = ? AND kind = 'access' AND used_at IS NULL", "1 = 0 AND grant_id = ?"}}, []testName{onOAuth("rotation revokes the previous access token")}},
 		{"client mix-up: a code is its client's", []cut{{byCode, "authorizeRequest.GetClient().GetID() != request.GetClient().GetID()", "false"}}, ownClient},
@@ -63,7 +63,7 @@ func signIns() []removal {
 		{"client mix-up: introspection is of one's own tokens", []cut{{oauthServer, "if err != nil || found.GetClient().GetID() != who.GetID() {", "if err != nil {"}}, ownTokens},
 		{"client mix-up: a token is revoked by its own client", []cut{{fosite + "handler/oauth2/revocation.go", "if ar.GetClient().GetID() != client.GetID() {", "if false {"}}, ownTokens},
 		{"client mix-up: the answer says who gives it", []cut{{oauthPages, `q.Set("iss", s.issuer)`, ""}}, []testName{onServer("TestOAuth", "the whole flow with golang.org/x/oauth2")}},
-		{"client mix-up: a client authenticates in one way", []cut{{oauthServer, "if err := twice(c.Get(fiber.HeaderAuthorization), form); err != nil {", "if err := twice(\"\", form); err != nil {"}}, []testName{onOAuth("two authentication methods are refused")}},
+		{"client mix-up: a client authenticates in one way", []cut{{oauthServer, "if err := checkSingleMethod(c.Get(fiber.HeaderAuthorization), form); err != nil {", "if err := checkSingleMethod(\"\", form); err != nil {"}}, []testName{onOAuth("two authentication methods are refused")}},
 		{"redirect variants at authorization: our own look and the library's", []cut{{fosite + "authorize_helper.go", "if b == uri {\n\t\t\treturn b, true", "if strings.HasPrefix(uri, b) {\n\t\t\treturn uri, true"},
 			{oauthPages, "is && !to.app.RedirectsTo(uri)", "is && to.app.ID == uri"}}, ownAddress},
 		{"redirect variants of a loopback address: our own look and the library's", []cut{{fosite + "authorize_helper.go", "registered.Path == requested.Path &&", ""},
@@ -82,14 +82,14 @@ func signIns() []removal {
 			[]testName{onOAuth("unknown and missing scopes")}},
 		{"scope widening: a consent is for what it was given for", []cut{{"modules/integrations/consents.go", "Covers(", "true || Covers("}}, []testName{onServer("TestOAuth", "consent is remembered until more is requested")}},
 		{"scope widening: a token does what its scopes say", []cut{{admission, `if r.Scope != "" && !call.Caller.May(r.Scope) {`, `if r.Scope == "?" {`}}, []testName{onServer("TestDeveloperRoleMatrix", "GET /api/v1/applications")}},
-		{"CSRF on the consent: the form's secret", []cut{{oauthPages, "if !s.frame.Shown(c) {", "if c == nil {"}},
+		{"CSRF on the consent: the form's secret", []cut{{oauthPages, "if !s.renderer.ValidCSRF(c) {", "if c == nil {"}},
 			[]testName{onOAuth("consent requires the CSRF token of the session")}},
 		{"CSRF on every form: from our own pages alone", []cut{{pages, "if !f.sameOrigin(c) {", "if !f.sameOrigin(c) && c.Method() == \"\" {"}}, []testName{
 			onOAuth("consent requires the CSRF token of the session"),
 			onServer("TestBrowserSessions", "sign-in from another site"),
 			onServer("TestBrowserSessions", "sign-out and new password end the session"),
 			onServer("TestDashboard_Applications_WithoutScript", "other user's app, other site, signed out")}},
-		{"CSRF on every form: a program has to have read it", []cut{{pages, `c.Cookies(f.cookie()) == "" || f.Shown(c)`, "true"}}, []testName{onServer("TestOAuth", "client without an Origin needs the CSRF token")}},
+		{"CSRF on every form: a program has to have read it", []cut{{pages, `c.Cookies(f.cookie()) == "" || f.ValidCSRF(c)`, "true"}}, []testName{onServer("TestOAuth", "client without an Origin needs the CSRF token")}},
 		{"CSRF on the consent: who made the link does not fill in the form", []cut{{gateway, "s.app.Server().FormValueFunc = ", "_ = "}}, []testName{onServer("TestOAuth", "form values in the link")}},
 		{"clickjacking: frame-ancestors", []cut{{pages, "frame-ancestors 'none'; ", ""}}, noFrame},
 		{"clickjacking: X-Frame-Options", []cut{{pages, `c.Set(fiber.HeaderXFrameOptions, "DENY")`, ""}}, noFrame},

@@ -60,12 +60,12 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	s.up()
 	listing, application := "", ""
 	require.NoError(t, s.db.QueryRow(t.Context(), "SELECT listing_id::text, id::text FROM applications WHERE status = 'interview' LIMIT 1").Scan(&listing, &application))
-	for _, r := range portal.Surface(adapters.Services{}).Routes {
+	for _, r := range portal.API(adapters.Services{}).Routes {
 		if r.Method != "GET" || strings.HasSuffix(r.Path, "/file") || !strings.HasPrefix(r.Path, "/api/") {
 			continue
 		}
 		s.token = seeker
-		if r.Who == web.Employer || strings.HasPrefix(r.Path, "/api/employers") {
+		if r.Audience == web.Employer || strings.HasPrefix(r.Path, "/api/employers") {
 			s.token = employer
 		}
 		id := listing

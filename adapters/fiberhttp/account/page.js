@@ -1,9 +1,9 @@
 "use strict";
-// The pages behind the links in our mails. They ask before they post: mail
-// scanners follow links, and a token must not be used up by one.
+// The pages that mails link to. They post only after a click, because mail scanners
+// follow links and must not use up a token.
 
 const token = new URLSearchParams(location.search).get("token");
-if (token) history.replaceState(null, "", location.pathname); // not for the next glance at the address bar
+if (token) history.replaceState(null, "", location.pathname); // remove the token from the address bar
 
 const answer = document.getElementById("answer");
 
@@ -11,13 +11,13 @@ async function post(path, body, bearer) {
   const headers = { "Content-Type": "application/json" };
   if (bearer) headers.Authorization = "Bearer " + bearer;
   const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
-  const said = await response.json();
-  if (!said.success) {
-    const problem = said.details;
-    if (problem && problem.field === "token") throw new Error("This link is not valid any more. Please ask for a new one.");
-    throw new Error(problem ? problem.field + " " + problem.message : said.error);
+  const result = await response.json();
+  if (!result.success) {
+    const problem = result.details;
+    if (problem && problem.field === "token") throw new Error("This link is not valid any more. Please request a new one.");
+    throw new Error(problem ? problem.field + " " + problem.message : result.error);
   }
-  return said;
+  return result;
 }
 
 for (const form of document.querySelectorAll("form")) {
@@ -30,15 +30,15 @@ for (const form of document.querySelectorAll("form")) {
     button.disabled = true;
     answer.textContent = "";
     try {
-      let said;
+      let result;
       if ("login" in form.dataset) {
         const session = await post("/api/auth/login", fields);
-        said = await post(form.dataset.post, { token }, session.data.accessToken);
+        result = await post(form.dataset.post, { token }, session.data.accessToken);
       } else {
-        said = await post(form.dataset.post, location.pathname === "/forgot-password" ? fields : { token, ...fields });
+        result = await post(form.dataset.post, location.pathname === "/forgot-password" ? fields : { token, ...fields });
       }
       for (const shown of document.querySelectorAll("form")) shown.hidden = true;
-      answer.textContent = said.message + ".";
+      answer.textContent = result.message + ".";
     } catch (problem) {
       answer.textContent = problem.message;
       button.disabled = false;

@@ -16,7 +16,7 @@ import (
 
 const appsShown = 50
 
-// appsView is the list, with what was typed into the form below it.
+// appsView is the list of applications, with the input of the form below it.
 type appsView struct {
 	Apps    []integrations.App
 	Next    string
@@ -41,27 +41,27 @@ func (d *dashboard) showApps(ctx context.Context, c *fiber.Ctx, who *pages.Viewe
 	if found.NextCursor != "" {
 		v.Next = "/developers?cursor=" + found.NextCursor
 	}
-	return d.frame.Show(c, problem.Status(), appsPage, who, v)
+	return d.renderer.Render(c, problem.Status(), appsPage, who, v)
 }
 
 func (d *dashboard) create(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	in := integrations.AppInput{Name: c.FormValue("name"), Description: c.FormValue("description"), RedirectURIs: lines(c.FormValue("redirectUris")), Public: c.FormValue("public") != ""}
 	var a integrations.App
 	var secret string
-	by, err := d.frame.Confirm(ctx, c, who)
+	by, err := d.renderer.Confirm(ctx, c, who)
 	if err == nil {
 		a, secret, err = d.module.CreateApp(ctx, by, in)
 	}
-	if problem := pages.Refused(err, "new"); problem != nil {
+	if problem := pages.FormProblem(err, "new"); problem != nil {
 		return d.showApps(ctx, c, who, in, problem)
 	} else if err != nil {
 		return err
 	}
-	made(c, "/developers/apps/"+a.ID)
+	setContentLocation(c, "/developers/apps/"+a.ID)
 	return d.showApp(ctx, c, who, a.ID, appView{Secret: secret, Said: "The application is made."})
 }
 
-// The forms on the page of an application that can be refused.
+// The forms on the page of an application that can have problems.
 const (
 	keysForm     = "keys"
 	planForm     = "plan"
@@ -69,7 +69,7 @@ const (
 	hooksForm    = "webhooks"
 )
 
-// appView is an application, with what is shown of it only once.
+// appView is an application, with secrets that are shown once.
 type appView struct {
 	App         integrations.App
 	Keys        []integrations.Key
@@ -80,10 +80,10 @@ type appView struct {
 	Secret, Key string
 	PublicURL   string
 	Said        string
-	// ConfirmURL is where a payment has to be confirmed.
+	// ConfirmURL is the page on which a payment has to be confirmed.
 	ConfirmURL string
 	Problem    *pages.Problem
-	// Given is what was typed into the form that was refused.
+	// Given is the input of a form with a problem.
 	Given integrations.AppInput
 	Hook  hookForm
 }
@@ -91,12 +91,12 @@ type appView struct {
 func (v appView) URIs() string { return strings.Join(v.Given.RedirectURIs, "\n") }
 
 func (d *dashboard) show(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return d.showApp(ctx, c, who, c.Params("id"), appView{Said: said[c.Query("said")]})
+	return d.showApp(ctx, c, who, c.Params("id"), appView{Said: notices[c.Query("said")]})
 }
 
 func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, appID string, v appView) (err error) {
 	if v.App, err = d.module.MyApp(ctx, who.Actor(), appID); err != nil {
-		return d.absent(c, who, err)
+		return d.renderNotFound(c, who, err)
 	}
 	if v.Keys, err = d.module.MyKeys(ctx, who.Actor(), appID); err != nil {
 		return err
@@ -107,64 +107,63 @@ func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, who *pages.Viewer
 	if v.Used, err = d.module.UsageOf(ctx, who.Actor(), appID, integrations.UsageInput{}); err != nil {
 		return err
 	}
-	if v.Problem.In(settingsForm) == nil {
+	if v.Problem.ForForm(settingsForm) == nil {
 		v.Given = integrations.AppInput{Name: v.App.Name, Description: v.App.Description, RedirectURIs: v.App.RedirectURIs}
 	}
 	v.Hook.Action = "/developers/apps/" + v.App.ID + "/webhooks"
-	v.Chart, v.Plans, v.PublicURL = draw(v.Used), integrations.Plans(), d.publicURL
-	return d.frame.Show(c, v.Problem.Status(), appPage, who, v)
+	v.Chart, v.Plans, v.PublicURL = newChart(v.Used), integrations.Plans(), d.publicURL
+	return d.renderer.Render(c, v.Problem.Status(), appPage, who, v)
 }
 
 func (d *dashboard) change(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	in := integrations.AppInput{Name: c.FormValue("name"), Description: c.FormValue("description"), RedirectURIs: lines(c.FormValue("redirectUris"))}
 	_, err := d.module.ChangeApp(ctx, who.Actor(), c.Params("id"), integrations.AppChange{Name: &in.Name, Description: &in.Description, RedirectURIs: &in.RedirectURIs})
-	return d.after(ctx, c, who, err, settingsForm, appView{Given: in})
+	return d.finishAppForm(ctx, c, who, err, settingsForm, appView{Given: in})
 }
 
-// after leads back to the application, or says at the form there why it did not
-// work.
-func (d *dashboard) after(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, err error, form string, v appView) error {
+// finishAppForm redirects to the application, or shows the problem at its form.
+func (d *dashboard) finishAppForm(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, err error, form string, v appView) error {
 	if err == nil {
 		return c.Redirect("/developers/apps/"+c.Params("id"), fiber.StatusSeeOther)
 	}
-	if v.Problem = pages.Refused(err, form); v.Problem == nil {
-		return d.absent(c, who, err)
+	if v.Problem = pages.FormProblem(err, form); v.Problem == nil {
+		return d.renderNotFound(c, who, err)
 	}
 	return d.showApp(ctx, c, who, c.Params("id"), v)
 }
 
 func (d *dashboard) rotate(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	var secret string
-	by, err := d.frame.Confirm(ctx, c, who)
+	by, err := d.renderer.Confirm(ctx, c, who)
 	if err == nil {
 		secret, err = d.module.RotateSecret(ctx, by, c.Params("id"))
 	}
 	if err != nil {
-		return d.after(ctx, c, who, err, settingsForm, appView{})
+		return d.finishAppForm(ctx, c, who, err, settingsForm, appView{})
 	}
-	made(c, "/developers/apps/"+c.Params("id"))
+	setContentLocation(c, "/developers/apps/"+c.Params("id"))
 	return d.showApp(ctx, c, who, c.Params("id"), appView{Secret: secret, Said: "The old secret has ended."})
 }
 
 func (d *dashboard) createKey(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	var key string
-	by, err := d.frame.Confirm(ctx, c, who)
+	by, err := d.renderer.Confirm(ctx, c, who)
 	if err == nil {
 		_, key, err = d.module.CreateKey(ctx, by, c.Params("id"), integrations.KeyInput{Name: c.FormValue("name")})
 	}
 	if err != nil {
-		return d.after(ctx, c, who, err, keysForm, appView{})
+		return d.finishAppForm(ctx, c, who, err, keysForm, appView{})
 	}
-	made(c, "/developers/apps/"+c.Params("id"))
+	setContentLocation(c, "/developers/apps/"+c.Params("id"))
 	return d.showApp(ctx, c, who, c.Params("id"), appView{Key: key})
 }
 
 func (d *dashboard) deleteKey(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	err := d.module.DeleteKey(ctx, who.Actor(), c.Params("id"), c.Params("keyId"))
 	if errors.Is(err, integrations.ErrKeyNotFound) {
-		err = nil // it has ended, which is what was wanted
+		err = nil // already deleted
 	}
-	return d.after(ctx, c, who, err, keysForm, appView{})
+	return d.finishAppForm(ctx, c, who, err, keysForm, appView{})
 }
 
 func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
@@ -173,12 +172,12 @@ func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, who *pages.Vie
 	if errors.As(err, &required) {
 		return d.showApp(ctx, c, who, c.Params("id"), appView{Said: billing.ErrActionRequired.Message + ". Your plan changes once you have.", ConfirmURL: required.RedirectURL})
 	}
-	return d.after(ctx, c, who, err, planForm, appView{})
+	return d.finishAppForm(ctx, c, who, err, planForm, appView{})
 }
 
 func (d *dashboard) remove(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	if err := d.module.DeleteApp(ctx, who.Actor(), c.Params("id")); err != nil {
-		return d.absent(c, who, err)
+		return d.renderNotFound(c, who, err)
 	}
 	return c.Redirect("/developers", fiber.StatusSeeOther)
 }

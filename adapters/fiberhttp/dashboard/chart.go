@@ -4,20 +4,20 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// The size of the chart, in units of its own.
+// The size of the chart in SVG units.
 const (
 	chartWidth  = 600
 	chartHeight = 160
 )
 
-// chart is the calls of the days as bars, with the day's limit as a line where
-// the bars come near it.
+// chart shows the calls of each day as bars, and the daily limit as a line if the bars
+// are near it.
 type chart struct {
 	Width, Height int
-	Most          int // what the whole height stands for
+	Most          int // the calls of the full height
 	Bars          []bar
-	Limit         int // of a day, 0 for none
-	LimitY        int // where its line is, from the top; -1 if it is far above
+	Limit         int // per day, 0 for none
+	LimitY        int // the distance of its line from the top; -1 for no line
 	Requests      int
 	Errors        int
 }
@@ -31,13 +31,13 @@ type bar struct {
 // Last is the day of the last bar.
 func (c chart) Last() string { return c.Bars[len(c.Bars)-1].Day }
 
-func draw(u integrations.Used) chart {
+func newChart(u integrations.Used) chart {
 	c := chart{Width: chartWidth, Height: chartHeight, Limit: u.Plan.PerDay, LimitY: -1}
 	for _, d := range u.Days {
 		c.Most = max(c.Most, d.Requests)
 		c.Requests, c.Errors = c.Requests+d.Requests, c.Errors+d.Errors
 	}
-	if c.Limit > 0 && c.Most*2 >= c.Limit { // near enough that a line does not make the bars invisible
+	if c.Limit > 0 && c.Most*2 >= c.Limit { // else the bars would be too low to see
 		c.Most = max(c.Most, c.Limit)
 		c.LimitY = chartHeight - c.height(c.Limit)
 	}
@@ -50,7 +50,7 @@ func draw(u integrations.Used) chart {
 	return c
 }
 
-// height is that of so many calls; a few are not nothing.
+// height returns the height of n calls, at least 2 if there are any.
 func (c chart) height(n int) int {
 	if n == 0 || c.Most == 0 {
 		return 0

@@ -1,5 +1,5 @@
-// Package dashboard is the pages below /developers where developers keep their
-// applications. All of it works without script.
+// Package dashboard serves the pages below /developers with which developers manage their
+// applications. They work without scripts.
 package dashboard
 
 import (
@@ -22,43 +22,43 @@ var (
 	appPage      = pages.Parse(files, "html/app.html", "html/chart.html", "html/hooks.html")
 	hookPage     = pages.Parse(files, "html/hook.html", "html/hooks.html", "html/log.html")
 	deliveryPage = pages.Parse(files, "html/delivery.html", "html/log.html")
-	absentPage   = pages.Parse(files, "html/absent.html")
+	notFoundPage = pages.Parse(files, "html/not-found.html")
 )
 
 // dashboard serves the pages.
 type dashboard struct {
 	module    *integrations.Service
-	frame     *pages.Frame
+	renderer  *pages.Renderer
 	requests  *idempotency.Runner
 	publicURL string
 }
 
 // Add serves the dashboard.
-func Add(app *fiber.App, module *integrations.Service, frame *pages.Frame, requests *idempotency.Runner, publicURL string) {
+func Add(app *fiber.App, module *integrations.Service, frame *pages.Renderer, requests *idempotency.Runner, publicURL string) {
 	d := &dashboard{module, frame, requests, publicURL}
 	const one = "/developers/apps/:id"
 	frame.Get(app, "/developers", d.apps)
-	frame.Post(app, "/developers/apps", d.once(d.create))
+	frame.Post(app, "/developers/apps", d.submitOnce(d.create))
 	frame.Get(app, one, d.show)
 	frame.Post(app, one, d.change)
-	frame.Post(app, one+"/secret", d.once(d.rotate))
-	frame.Post(app, one+"/keys", d.once(d.createKey))
+	frame.Post(app, one+"/secret", d.submitOnce(d.rotate))
+	frame.Post(app, one+"/keys", d.submitOnce(d.createKey))
 	frame.Post(app, one+"/keys/:keyId/delete", d.deleteKey)
 	frame.Post(app, one+"/plan", d.choosePlan)
 	frame.Post(app, one+"/delete", d.remove)
-	frame.Post(app, one+"/webhooks", d.once(d.createHook))
+	frame.Post(app, one+"/webhooks", d.submitOnce(d.createHook))
 	const hook = one + "/webhooks/:webhookId"
 	frame.Get(app, hook, d.showHook)
 	frame.Post(app, hook, d.changeHook)
 	frame.Post(app, hook+"/status", d.pauseHook)
-	frame.Post(app, hook+"/secret", d.once(d.rotateHook))
+	frame.Post(app, hook+"/secret", d.submitOnce(d.rotateHook))
 	frame.Post(app, hook+"/test", d.testHook)
 	frame.Post(app, hook+"/replay", d.replayFailed)
 	frame.Get(app, hook+"/deliveries/:deliveryId", d.showDelivery)
 	frame.Post(app, hook+"/deliveries/:deliveryId/replay", d.replayDelivery)
 	frame.Post(app, hook+"/delete", d.removeHook)
-	// Where a form was answered with a page, its address is that of the form:
-	// whoever opens it again comes to the page that the form is on.
+	// A response to a form may be a page at the address of the form. GET redirects from there
+	// to the page with the form.
 	for at, to := range map[string]string{"/developers/apps": "", one + "/secret": "/apps/:id", one + "/keys": "/apps/:id", one + "/plan": "/apps/:id", one + "/webhooks": "/apps/:id",
 		hook + "/status": "/apps/:id/webhooks/:webhookId", hook + "/secret": "/apps/:id/webhooks/:webhookId", hook + "/test": "/apps/:id/webhooks/:webhookId", hook + "/replay": "/apps/:id/webhooks/:webhookId",
 		hook + "/deliveries/:deliveryId/replay": "/apps/:id/webhooks/:webhookId/deliveries/:deliveryId"} {
@@ -68,15 +68,16 @@ func Add(app *fiber.App, module *integrations.Service, frame *pages.Frame, reque
 	}
 }
 
-// absent says that there is no such thing, which is what somebody else's is.
-func (d *dashboard) absent(c *fiber.Ctx, who *pages.Viewer, err error) error {
+// renderNotFound renders a 404 if the error is fault.NotFound, also for resources of other
+// users. It returns other errors.
+func (d *dashboard) renderNotFound(c *fiber.Ctx, who *pages.Viewer, err error) error {
 	if fault.KindOf(err) != fault.NotFound {
 		return err
 	}
-	return d.frame.Show(c, fiber.StatusNotFound, absentPage, who, nil)
+	return d.renderer.Render(c, fiber.StatusNotFound, notFoundPage, who, nil)
 }
 
-// lines are what stands in a text field, one on each line.
+// lines returns the trimmed lines of a text field that are not empty.
 func lines(text string) []string {
 	out := []string{}
 	for line := range strings.Lines(text) {
@@ -87,7 +88,7 @@ func lines(text string) []string {
 	return out
 }
 
-// values are what was sent of a field that there may be several of.
+// values returns all values of a form field.
 func values(c *fiber.Ctx, name string) []string {
 	out := []string{}
 	for _, v := range c.Request().PostArgs().PeekMulti(name) {

@@ -12,36 +12,36 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// logged is a delivery in the log of its endpoint.
-type logged struct {
+// loggedDelivery is a delivery in the log of its endpoint. Open shows its details.
+type loggedDelivery struct {
 	integrations.Delivery
 	Open bool
 }
 
-// Tried are its attempts, the newest first.
-func (l logged) Tried() []tried {
-	out := make([]tried, 0, len(l.Attempts))
+// NewestAttempts returns the attempts, the newest first.
+func (l loggedDelivery) NewestAttempts() []attemptView {
+	out := make([]attemptView, 0, len(l.Attempts))
 	for i := len(l.Attempts) - 1; i >= 0; i-- {
-		out = append(out, tried{l.Attempts[i]})
+		out = append(out, attemptView{l.Attempts[i]})
 	}
 	return out
 }
 
-type tried struct{ integrations.Attempt }
+type attemptView struct{ integrations.Attempt }
 
-// wrong is what the classes of errors mean.
-var wrong = map[string]string{
+// attemptErrors are the messages for the classes of errors.
+var attemptErrors = map[string]string{
 	"bad_address":     "The address is not one that can be called.",
-	"refused_address": "This is not an address on the public internet. Whoever runs the service can allow others with webhooks.allow_private_networks.",
+	"refused_address": "This is not an address on the public internet. The operator of the service can allow others with webhooks.allow_private_networks.",
 	"dns":             "The name of the server was not found.",
 	"tls":             "The certificate was not accepted.",
 	"timeout":         "There was no answer within 15 seconds.",
-	"connection":      "The server did not take the connection, or dropped it.",
-	"not_signed":      "It could not be signed. This is our fault, and we know of it.",
+	"connection":      "The server refused or closed the connection.",
+	"not_signed":      "The delivery could not be signed because of an error on our side.",
 }
 
-// Outcome says in words what came of the attempt.
-func (t tried) Outcome() string {
+// Outcome describes the result of the attempt.
+func (t attemptView) Outcome() string {
 	switch {
 	case t.Error == "":
 		return "Taken, with status " + strconv.Itoa(t.ResponseStatus)
@@ -52,7 +52,7 @@ func (t tried) Outcome() string {
 	case t.Error == "status":
 		return "Answered with status " + strconv.Itoa(t.ResponseStatus)
 	}
-	if words, known := wrong[t.Error]; known {
+	if words, known := attemptErrors[t.Error]; known {
 		return words
 	}
 	return t.Error
@@ -62,12 +62,12 @@ func (d *dashboard) testHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewe
 	in := integrations.TestInput{Type: c.FormValue("type")}
 	delivery, err := d.module.TestWebhook(ctx, who.Actor(), hookPath(c), in)
 	if err == nil {
-		err = d.await(ctx, who, hookPath(c), delivery)
+		err = d.waitForAttempt(ctx, who, hookPath(c), delivery)
 	}
-	return d.afterHook(ctx, c, who, err, "said=sent&open="+delivery.ID+"#log", hookView{Type: in.Type, Problem: pages.Refused(err, testForm)})
+	return d.finishHookForm(ctx, c, who, err, "said=sent&open="+delivery.ID+"#log", hookView{Type: in.Type, Problem: pages.FormProblem(err, testForm)})
 }
 
-// deliveryView is a delivery with what was sent.
+// deliveryView is a delivery with its request.
 type deliveryView struct {
 	App     integrations.App
 	Hook    integrations.Endpoint
@@ -76,39 +76,38 @@ type deliveryView struct {
 	Body    string
 	Said    string
 	Problem *pages.Problem
-	logged
+	loggedDelivery
 }
 
 func (d *dashboard) showDelivery(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return d.showDeliveryAs(ctx, c, who, deliveryView{Said: said[c.Query("said")]})
+	return d.showDeliveryAs(ctx, c, who, deliveryView{Said: notices[c.Query("said")]})
 }
 
 func (d *dashboard) showDeliveryAs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, v deliveryView) (err error) {
 	p := hookPath(c)
 	if v.App, err = d.module.MyApp(ctx, who.Actor(), p.AppID); err != nil {
-		return d.absent(c, who, err)
+		return d.renderNotFound(c, who, err)
 	}
 	if v.Hook, err = d.module.MyWebhook(ctx, who.Actor(), p); err != nil {
-		return d.absent(c, who, err)
+		return d.renderNotFound(c, who, err)
 	}
 	sent, err := d.module.MyDelivery(ctx, who.Actor(), p, c.Params("deliveryId"))
 	if err != nil {
-		return d.absent(c, who, err)
+		return d.renderNotFound(c, who, err)
 	}
-	v.Path, v.Headers, v.Body, v.logged = "/developers/apps/"+v.App.ID+"/webhooks/"+v.Hook.ID, sent.Headers, sent.Body, logged{Delivery: sent.Delivery}
-	return d.frame.Show(c, v.Problem.Status(), deliveryPage, who, v)
+	v.Path, v.Headers, v.Body, v.loggedDelivery = "/developers/apps/"+v.App.ID+"/webhooks/"+v.Hook.ID, sent.Headers, sent.Body, loggedDelivery{Delivery: sent.Delivery}
+	return d.renderer.Render(c, v.Problem.Status(), deliveryPage, who, v)
 }
 
-// await waits for the next attempt of what was asked for just now, but not for
-// long.
-func (d *dashboard) await(ctx context.Context, who *pages.Viewer, p integrations.WebhookPath, asked integrations.Delivery) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// waitForAttempt waits up to maxWait for the next attempt of the delivery.
+func (d *dashboard) waitForAttempt(ctx context.Context, who *pages.Viewer, p integrations.WebhookPath, asked integrations.Delivery) error {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(glance):
+		case <-time.After(pollInterval):
 		}
 		found, err := d.module.MyDelivery(ctx, who.Actor(), p, asked.ID)
 		if ctx.Err() != nil {
@@ -120,31 +119,31 @@ func (d *dashboard) await(ctx context.Context, who *pages.Viewer, p integrations
 	}
 }
 
-// replayDelivery leads back to where the button was: the delivery's own page, or
-// its row in the log.
+// replayDelivery redirects to the page of the button: that of the delivery, or its row in
+// the log.
 func (d *dashboard) replayDelivery(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	p := hookPath(c)
 	delivery, err := d.module.ReplayDelivery(ctx, who.Actor(), p, c.Params("deliveryId"))
 	if err == nil {
-		err = d.await(ctx, who, p, delivery)
+		err = d.waitForAttempt(ctx, who, p, delivery)
 	}
 	if c.FormValue("on") == "its page" {
 		if err == nil {
 			return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"/deliveries/"+delivery.ID+"?said=replayed", fiber.StatusSeeOther)
 		}
-		if problem := pages.Refused(err, replayForm); problem != nil {
+		if problem := pages.FormProblem(err, replayForm); problem != nil {
 			return d.showDeliveryAs(ctx, c, who, deliveryView{Problem: problem})
 		}
-		return d.absent(c, who, err)
+		return d.renderNotFound(c, who, err)
 	}
-	return d.afterHook(ctx, c, who, err, "said=replayed&open="+delivery.ID+"#log", hookView{Problem: pages.Refused(err, logForm)})
+	return d.finishHookForm(ctx, c, who, err, "said=replayed&open="+delivery.ID+"#log", hookView{Problem: pages.FormProblem(err, logForm)})
 }
 
 func (d *dashboard) replayFailed(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	given := c.FormValue("since")
-	since, err := time.Parse(sinceForm, given)
+	since, err := time.Parse(sinceLayout, given)
 	if err != nil {
-		if since, err = time.Parse(sinceForm+":05", given); err != nil {
+		if since, err = time.Parse(sinceLayout+":05", given); err != nil {
 			err = fault.InvalidField("since", "must be a date and a time, such as 2026-11-21T09:30")
 		}
 	}
@@ -158,8 +157,8 @@ func (d *dashboard) replayFailed(ctx context.Context, c *fiber.Ctx, who *pages.V
 	if n == 0 {
 		to = "said=none#log"
 	}
-	return d.afterHook(ctx, c, who, err, to, hookView{Since: given, Problem: pages.Refused(err, replayForm)})
+	return d.finishHookForm(ctx, c, who, err, to, hookView{Since: given, Problem: pages.FormProblem(err, replayForm)})
 }
 
-// Milliseconds is how long the attempt took.
-func (t tried) Milliseconds() int { return int(t.DurationMs) }
+// Milliseconds returns the duration of the attempt.
+func (t attemptView) Milliseconds() int { return int(t.DurationMs) }

@@ -13,16 +13,15 @@ import (
 	"github.com/locumhq/locum/core/idempotency"
 )
 
-// once does what a form asks for unless this very form has been sent before, as
-// by loading the page again that answered it: then it leads to what was made, and
-// what is shown once is not shown again. Whoever sends no name for the form is
-// not held to that.
-func (d *dashboard) once(handle pages.Handle) pages.Handle {
+// submitOnce handles a form once for each value of its field once. A repeated form, for
+// example by reloading the response, redirects to the resource that was created, and
+// secrets are not shown again. A form without the field is not checked.
+func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) (err error) {
 		if c.FormValue("once") == "" {
 			return handle(ctx, c, who)
 		}
-		// A form that was filled in differently is another one.
+		// A form with other values is another request.
 		sum := sha256.Sum256(append([]byte(c.Path()+"\n"), c.Body()...))
 		r := idempotency.Request{OwnerID: who.User.ID, Operation: "form", Key: hex.EncodeToString(sum[:])}
 		operation := idempotency.Operation{
@@ -32,7 +31,7 @@ func (d *dashboard) once(handle pages.Handle) pages.Handle {
 				}
 				at := c.GetRespHeader(fiber.HeaderContentLocation)
 				if at == "" {
-					return idempotency.Answer{}, errNothingMade
+					return idempotency.Answer{}, errNothingCreated
 				}
 				return idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte(at)}, nil
 			},
@@ -41,11 +40,11 @@ func (d *dashboard) once(handle pages.Handle) pages.Handle {
 			Refusal: func(error) (a idempotency.Answer, keep bool) { return a, false },
 		}
 		stored, err := d.requests.Do(ctx, r, operation)
-		for end := time.Now().Add(patience); errors.Is(err, idempotency.ErrInProgress) && time.Now().Before(end); stored, err = d.requests.Do(ctx, r, operation) {
-			time.Sleep(glance) // a second click
+		for end := time.Now().Add(maxWait); errors.Is(err, idempotency.ErrInProgress) && time.Now().Before(end); stored, err = d.requests.Do(ctx, r, operation) {
+			time.Sleep(pollInterval) // the first request is still running
 		}
 		switch {
-		case errors.Is(err, errNothingMade):
+		case errors.Is(err, errNothingCreated):
 			return nil
 		case err == nil && stored != nil:
 			return c.Redirect(string(stored.Body)+"?said=again", fiber.StatusSeeOther)
@@ -54,9 +53,9 @@ func (d *dashboard) once(handle pages.Handle) pages.Handle {
 	}
 }
 
-// errNothingMade is the outcome of a form that was answered with a page about
-// what is wrong with it: nothing is written, and it may be sent again.
-var errNothingMade = errors.New("the form made nothing")
+// errNothingCreated is the result of a form with a problem: nothing is stored, and it can be
+// sent again.
+var errNothingCreated = errors.New("the form created nothing")
 
-// made says that the answer shows what is at the address from now on.
-func made(c *fiber.Ctx, at string) { c.Set(fiber.HeaderContentLocation, at) }
+// setContentLocation sets Content-Location to the address of the created resource.
+func setContentLocation(c *fiber.Ctx, at string) { c.Set(fiber.HeaderContentLocation, at) }

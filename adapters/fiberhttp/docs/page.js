@@ -4,7 +4,7 @@ SwaggerUIBundle({
   url,
   dom_id: "#swagger-ui",
   deepLinking: true,
-  defaultModelsExpandDepth: -1, // whoever wants the schemas finds them at the operations
+  defaultModelsExpandDepth: -1, // the operations show the schemas
   validatorUrl: null,
   oauth2RedirectUrl: location.origin + at + "/oauth2-redirect.html",
 }).initOAuth({ usePkceWithAuthorizationCodeGrant: true });

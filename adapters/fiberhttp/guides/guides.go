@@ -1,5 +1,4 @@
-// Package guides shows developers how to build on the service, one page for each
-// thing to do. What a page has them paste is run by a test.
+// Package guides serves the developer guides. Tests run the code of the guides.
 package guides
 
 import (
@@ -22,22 +21,21 @@ var files embed.FS
 
 var page = pages.Parse(files, "html/guide.html")
 
-// order is how the guides are listed.
+// order is the order of the guides in the navigation.
 var order = []string{"quick-start", "webhooks", "pages", "limits", "errors", "oauth", "mcp", "accounts", "changelog"}
 
-// guide is a page. Its body is ours, so that nothing in it is escaped.
+// guide is the data of a page. Its body is trusted HTML.
 type guide struct {
 	Name, Title string
 	Body        template.HTML
 	All         []guide
 }
 
-// example is where the service is in the guides' sources, which are shown with
-// where it really is.
+// example is the address of the service in the sources; it is replaced by the public URL.
 const example = "http://localhost:8080"
 
 // Add serves the guides below /docs/guides.
-func Add(app *fiber.App, frame *pages.Frame, publicURL string) error {
+func Add(app *fiber.App, frame *pages.Renderer, publicURL string) error {
 	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM))
 	var all []guide
 	for _, name := range order {
@@ -51,7 +49,7 @@ func Add(app *fiber.App, frame *pages.Frame, publicURL string) error {
 			return err
 		}
 		title, _, _ := strings.Cut(strings.TrimPrefix(string(source), "# "), "\n")
-		all = append(all, guide{Name: name, Title: title, Body: template.HTML(body.String())}) //nolint:gosec // written by us
+		all = append(all, guide{Name: name, Title: title, Body: template.HTML(body.String())}) //nolint:gosec // trusted source
 	}
 	app.Get("/docs/guides", func(c *fiber.Ctx) error { return c.Redirect(path.Join("/docs/guides", order[0]), fiber.StatusFound) })
 	app.Get("/docs/guides/:name", frame.Guard, func(c *fiber.Ctx) error {
@@ -61,7 +59,7 @@ func Add(app *fiber.App, frame *pages.Frame, publicURL string) error {
 		}
 		view := all[i]
 		view.All = all
-		return frame.Show(c, fiber.StatusOK, page, nil, view)
+		return frame.Render(c, fiber.StatusOK, page, nil, view)
 	})
 	return nil
 }

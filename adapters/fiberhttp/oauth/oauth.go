@@ -1,7 +1,7 @@
-// Package oauth is the authorization server: authorization codes with PKCE S256
+// Package oauth implements the authorization server: authorization codes with PKCE S256
 // (RFC 6749, 7636), refresh tokens that rotate, revocation (RFC 7009),
 // introspection (RFC 7662) and metadata (RFC 8414, 9207). The library fosite
-// knows the protocol; what is issued, to whom and for how long is the module's.
+// implements the protocol; the module integrations decides what is issued.
 package oauth
 
 import (
@@ -33,27 +33,27 @@ const (
 
 // Server is the authorization server.
 type Server struct {
-	module *integrations.Service
-	frame  *pages.Frame
-	issuer string
-	guess  Guessed
-	log    *slog.Logger
-	fosite *fosite.Fosite
+	module        *integrations.Service
+	renderer      *pages.Renderer
+	issuer        string
+	limitFailures FailureLimiter
+	log           *slog.Logger
+	fosite        *fosite.Fosite
 }
 
-// Guessed is told of each client that authenticated with a secret, or failed to
-// authenticate. It is fault.ErrRateLimit for whoever failed too often.
-type Guessed func(ctx context.Context, c *fiber.Ctx, client string, failed bool) error
+// FailureLimiter is called for each client that authenticated with a secret, or failed to
+// authenticate. It returns fault.ErrRateLimit after too many failures.
+type FailureLimiter func(ctx context.Context, c *fiber.Ctx, client string, failed bool) error
 
-// New makes the server. The issuer is the service's public URL.
-func New(module *integrations.Service, frame *pages.Frame, issuer string, guess Guessed, log *slog.Logger) *Server {
+// New returns the server. The issuer is the public URL of the service.
+func New(module *integrations.Service, frame *pages.Renderer, issuer string, guess FailureLimiter, log *slog.Logger) *Server {
 	config := &fosite.Config{
 		EnforcePKCE:                true,
 		ScopeStrategy:              fosite.ExactScopeStrategy,
 		AuthorizeCodeLifespan:      integrations.CodeLife,
 		AccessTokenLifespan:        integrations.AccessLife,
 		RefreshTokenLifespan:       integrations.RefreshLife,
-		RefreshTokenScopes:         []string{}, // every code gives one
+		RefreshTokenScopes:         []string{}, // every code returns one
 		SanitationWhiteList:        []string{formRedirect, formChallenge, formMethod},
 		ClientSecretsHasher:        secrets{},
 		OmitRedirectScopeParam:     true,
@@ -62,25 +62,25 @@ func New(module *integrations.Service, frame *pages.Frame, issuer string, guess 
 	provider, _ := compose.Compose(config, store{module}, tokens{},
 		compose.OAuth2AuthorizeExplicitFactory, compose.OAuth2RefreshTokenGrantFactory, compose.OAuth2PKCEFactory,
 		compose.OAuth2TokenIntrospectionFactory, compose.OAuth2TokenRevocationFactory).(*fosite.Fosite)
-	return &Server{module: module, frame: frame, issuer: issuer, guess: guess, log: log, fosite: provider}
+	return &Server{module: module, renderer: frame, issuer: issuer, limitFailures: guess, log: log, fosite: provider}
 }
 
 // Add serves the endpoints.
 func (s *Server) Add(app *fiber.App) {
-	app.Get("/.well-known/oauth-authorization-server", anyOrigin, s.metadata)
+	app.Get("/.well-known/oauth-authorization-server", allowAnyOrigin, s.metadata)
 	for path, handle := range map[string]func(context.Context, *fiber.Ctx, url.Values) error{
 		"/oauth/token": s.token, "/oauth/revoke": s.revoke, "/oauth/introspect": s.introspect,
 	} {
-		app.Post(path, anyOrigin, s.form(handle)).Name("client")
-		app.Options(path, anyOrigin, func(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNoContent) })
+		app.Post(path, allowAnyOrigin, s.handleForm(handle)).Name("client")
+		app.Options(path, allowAnyOrigin, func(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNoContent) })
 	}
-	app.Get("/oauth/authorize", s.frame.Guard, s.authorize).Name(pages.Session)
-	app.Post("/oauth/authorize", s.frame.Guard, s.authorize).Name(pages.Session)
+	app.Get("/oauth/authorize", s.renderer.Guard, s.authorize).Name(pages.Session)
+	app.Post("/oauth/authorize", s.renderer.Guard, s.authorize).Name(pages.Session)
 }
 
-// anyOrigin lets programs in browsers call: none of these endpoints looks at a
-// cookie.
-func anyOrigin(c *fiber.Ctx) error {
+// allowAnyOrigin allows cross-origin calls of browser applications. These endpoints ignore
+// cookies.
+func allowAnyOrigin(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderAccessControlAllowOrigin, "*")
 	if c.Method() == fiber.MethodOptions {
 		c.Set(fiber.HeaderAccessControlAllowMethods, "POST")
@@ -112,37 +112,37 @@ func (s *Server) metadata(c *fiber.Ctx) error {
 	})
 }
 
-const mostForm = 64 << 10
+const maxForm = 64 << 10
 
-// form reads what a client posts and answers its errors.
-func (s *Server) form(handle func(context.Context, *fiber.Ctx, url.Values) error) fiber.Handler {
+// handleForm parses the form of a client, calls handle and renders errors.
+func (s *Server) handleForm(handle func(context.Context, *fiber.Ctx, url.Values) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 		defer cancel()
-		form, err := formOf(c)
+		form, err := parseForm(c)
 		if err == nil {
 			err = handle(ctx, c, form)
 		}
 		if err != nil {
-			return s.fail(c, err)
+			return s.renderError(c, err)
 		}
 		return nil
 	}
 }
 
-func formOf(c *fiber.Ctx) (url.Values, error) {
+func parseForm(c *fiber.Ctx) (url.Values, error) {
 	kind, _, _ := strings.Cut(c.Get(fiber.HeaderContentType), ";")
 	if !strings.EqualFold(strings.TrimSpace(kind), fiber.MIMEApplicationForm) {
 		return nil, fosite.ErrInvalidRequest.WithHint("The body has to be application/x-www-form-urlencoded.")
 	}
-	if len(c.Body()) > mostForm || c.Get(fiber.HeaderContentEncoding) != "" {
+	if len(c.Body()) > maxForm || c.Get(fiber.HeaderContentEncoding) != "" {
 		return nil, fosite.ErrInvalidRequest.WithHint("The body is too large or encoded.")
 	}
-	return params(string(c.Body()))
+	return parseParams(string(c.Body()))
 }
 
-// params reads parameters, of which none comes twice (RFC 6749 §3.1, §3.2).
-func params(text string) (url.Values, error) {
+// parseParams parses parameters, which must not be repeated (RFC 6749 §3.1, §3.2).
+func parseParams(text string) (url.Values, error) {
 	values, err := url.ParseQuery(text)
 	if err != nil {
 		return nil, fosite.ErrInvalidRequest.WithHint("The parameters cannot be read.")
@@ -155,9 +155,9 @@ func params(text string) (url.Values, error) {
 	return values, nil
 }
 
-// request is what the library is asked with. It reads the form of it and the
+// newLibraryRequest returns the request for the library, which reads only the form and the
 // Authorization header.
-func request(c *fiber.Ctx, method string, form url.Values) *http.Request {
+func newLibraryRequest(c *fiber.Ctx, method string, form url.Values) *http.Request {
 	header := http.Header{}
 	if credentials := c.Get(fiber.HeaderAuthorization); credentials != "" {
 		header.Set(fiber.HeaderAuthorization, credentials)
@@ -165,25 +165,25 @@ func request(c *fiber.Ctx, method string, form url.Values) *http.Request {
 	return &http.Request{Method: method, URL: &url.URL{}, Header: header, Form: form, PostForm: form, Body: http.NoBody}
 }
 
-// authenticate says which client is asking. Failures are counted, and nothing
-// else: all users of a client may come from one address.
+// authenticate returns the client. Only failures are counted, since all users of a client
+// may share an address.
 func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values) (fosite.Client, error) {
-	if err := twice(c.Get(fiber.HeaderAuthorization), form); err != nil {
-		return nil, err // and nothing was tried
+	if err := checkSingleMethod(c.Get(fiber.HeaderAuthorization), form); err != nil {
+		return nil, err // no authentication was attempted
 	}
-	who, err := s.identify(ctx, c, form)
-	if err != nil && broken(err) || err == nil && who.IsPublic() {
+	who, err := s.authenticateClient(ctx, c, form)
+	if err != nil && isServerError(err) || err == nil && who.IsPublic() {
 		return who, err
 	}
-	if over := s.guess(ctx, c, clientName(c.Get(fiber.HeaderAuthorization), form), err != nil); over != nil {
+	if over := s.limitFailures(ctx, c, clientName(c.Get(fiber.HeaderAuthorization), form), err != nil); over != nil {
 		return nil, over
 	}
 	return who, err
 }
 
-// twice refuses who authenticates in the header and in the body (RFC 6749 §2.3).
-// Beside the header the body may name the client, as long as it is the same.
-func twice(credentials string, form url.Values) error {
+// checkSingleMethod rejects authentication in both the header and the body (RFC 6749 §2.3).
+// With the header, the body may have a client_id if it is the same.
+func checkSingleMethod(credentials string, form url.Values) error {
 	if scheme, _, _ := strings.Cut(credentials, " "); !strings.EqualFold(scheme, "Basic") {
 		return nil
 	}
@@ -196,61 +196,60 @@ func twice(credentials string, form url.Values) error {
 	return nil
 }
 
-// clientName is the client that a request claims to come from: that of the
-// Authorization header, else that of the form.
+// clientName returns the client_id of the Authorization header, else that of the form.
 func clientName(credentials string, form url.Values) string {
 	header := http.Request{Header: http.Header{fiber.HeaderAuthorization: {credentials}}}
 	if name, _, ok := header.BasicAuth(); ok {
-		name, _ = url.QueryUnescape(name) // a name that cannot be read is no client's
+		name, _ = url.QueryUnescape(name) // a malformed name matches no client
 		return name
 	}
 	return form.Get("client_id")
 }
 
-func (s *Server) identify(ctx context.Context, c *fiber.Ctx, form url.Values) (fosite.Client, error) {
+func (s *Server) authenticateClient(ctx context.Context, c *fiber.Ctx, form url.Values) (fosite.Client, error) {
 	if form.Has("client_assertion") || form.Has("client_assertion_type") {
 		return nil, fosite.ErrInvalidClient.WithHint("Clients authenticate with client_secret_basic or client_secret_post.")
 	}
 	if c.Get(fiber.HeaderAuthorization) == "" && form.Get("client_id") == "" {
 		return nil, fosite.ErrInvalidClient.WithHint("The client has to say who it is.")
 	}
-	return s.fosite.AuthenticateClient(ctx, request(c, http.MethodPost, form), form)
+	return s.fosite.AuthenticateClient(ctx, newLibraryRequest(c, http.MethodPost, form), form)
 }
 
-// token answers POST /oauth/token.
+// token handles POST /oauth/token.
 func (s *Server) token(ctx context.Context, c *fiber.Ctx, form url.Values) error {
-	// Before a transaction is begun, which strangers should not hold up.
+	// Before the transaction, so that invalid clients do not occupy one.
 	if _, err := s.authenticate(ctx, c, form); err != nil {
 		return err
 	}
-	needs := "grant_type"
+	required := "grant_type"
 	switch form.Get("grant_type") {
 	case "":
 	case grantCode:
-		needs = "code"
+		required = "code"
 	case grantRefresh:
-		needs = "refresh_token"
+		required = "refresh_token"
 	default:
 		return fosite.ErrUnsupportedGrantType
 	}
-	if form.Get(needs) == "" {
-		return fosite.ErrInvalidRequest.WithHint(needs + " is missing.")
+	if form.Get(required) == "" {
+		return fosite.ErrInvalidRequest.WithHint(required + " is missing.")
 	}
 	var answer fosite.AccessResponder
 	var refused error
 	life := integrations.AccessLife
 	err := s.module.InTransaction(ctx, func(ctx context.Context) error {
 		answer, refused = nil, nil
-		asked, err := s.fosite.NewAccessRequest(ctx, request(c, http.MethodPost, form), &session{})
+		asked, err := s.fosite.NewAccessRequest(ctx, newLibraryRequest(c, http.MethodPost, form), &session{})
 		if err != nil {
-			if broken(err) {
+			if isServerError(err) {
 				return err
 			}
-			refused = err // and what it ended is committed
+			refused = err // what it revoked is committed
 			return nil
 		}
 		r, _ := asked.(*fosite.AccessRequest)
-		if form.Get("grant_type") == grantRefresh && !narrowed(r, strings.Fields(form.Get("scope"))) {
+		if form.Get("grant_type") == grantRefresh && !narrowScopes(r, strings.Fields(form.Get("scope"))) {
 			refused = fosite.ErrInvalidScope.WithHint("A refresh can have fewer scopes, not others.")
 			return nil
 		}
@@ -269,9 +268,9 @@ func (s *Server) token(ctx context.Context, c *fiber.Ctx, form url.Values) error
 	return send(c, fiber.StatusOK, answer.ToMap())
 }
 
-// revoke answers POST /oauth/revoke (RFC 7009): with whichever token of an
-// authorization, all of it ends. A token that is not there, or another client's,
-// is answered alike and stays as it is.
+// revoke handles POST /oauth/revoke (RFC 7009): any token of an authorization revokes all
+// of its tokens. For an unknown token, or one of another client, the response is the same
+// and nothing is revoked.
 func (s *Server) revoke(ctx context.Context, c *fiber.Ctx, form url.Values) error {
 	if _, err := s.authenticate(ctx, c, form); err != nil {
 		return err
@@ -279,15 +278,15 @@ func (s *Server) revoke(ctx context.Context, c *fiber.Ctx, form url.Values) erro
 	if form.Get("token") == "" {
 		return fosite.ErrInvalidRequest.WithHint("token is missing.")
 	}
-	err := s.fosite.NewRevocationRequest(ctx, request(c, http.MethodPost, form))
+	err := s.fosite.NewRevocationRequest(ctx, newLibraryRequest(c, http.MethodPost, form))
 	if err != nil && !errors.Is(err, fosite.ErrUnauthorizedClient) {
 		return err
 	}
 	return c.SendStatus(fiber.StatusOK)
 }
 
-// introspect answers POST /oauth/introspect (RFC 7662), to clients with a
-// secret and of their own tokens.
+// introspect handles POST /oauth/introspect (RFC 7662) for confidential clients and their
+// own tokens.
 func (s *Server) introspect(ctx context.Context, c *fiber.Ctx, form url.Values) error {
 	who, err := s.authenticate(ctx, c, form)
 	if err != nil {
@@ -301,7 +300,7 @@ func (s *Server) introspect(ctx context.Context, c *fiber.Ctx, form url.Values) 
 		return fosite.ErrInvalidRequest.WithHint("token is missing.")
 	}
 	use, found, err := s.fosite.IntrospectToken(ctx, token, fosite.TokenUse(form.Get("token_type_hint")), &session{})
-	if err != nil && broken(err) {
+	if err != nil && isServerError(err) {
 		return err
 	}
 	if err != nil || found.GetClient().GetID() != who.GetID() {
@@ -318,8 +317,8 @@ func (s *Server) introspect(ctx context.Context, c *fiber.Ctx, form url.Values) 
 	return send(c, fiber.StatusOK, answer)
 }
 
-// broken reports whether the error is ours and not the client's.
-func broken(err error) bool {
+// isServerError reports whether the error is caused by the server and not by the client.
+func isServerError(err error) bool {
 	var f *fault.Error
 	if errors.As(err, &f) && (f.Kind == fault.Unavailable || f.Kind == fault.Internal) {
 		return true
@@ -328,11 +327,11 @@ func broken(err error) bool {
 	return !errors.As(err, &e) || e.CodeField >= http.StatusInternalServerError
 }
 
-// fail answers with an error of RFC 6749 §5.2.
-func (s *Server) fail(c *fiber.Ctx, err error) error {
+// renderError renders an error (RFC 6749 §5.2).
+func (s *Server) renderError(c *fiber.Ctx, err error) error {
 	var f *fault.Error
 	if errors.As(err, &f) && (f.Kind == fault.Unavailable || f.Kind == fault.TooMany) {
-		// There is no better word for either among those of the standard.
+		// The standard has no better code for either.
 		status := fiber.StatusServiceUnavailable
 		if f.Kind == fault.TooMany {
 			status = fiber.StatusTooManyRequests
@@ -340,17 +339,17 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(max(1, int((f.RetryAfter+time.Second-1)/time.Second))))
 		return send(c, status, map[string]any{"error": fosite.ErrTemporarilyUnavailable.ErrorField, "error_description": f.Message})
 	}
-	if broken(err) {
-		return s.trouble(c, err)
+	if isServerError(err) {
+		return s.renderServerError(c, err)
 	}
 	e := fosite.ErrorToRFC6749Error(err)
-	if e.CodeField == fiber.StatusUnauthorized { // RFC 9110 §15.5.2, whichever way the client took
+	if e.CodeField == fiber.StatusUnauthorized { // RFC 9110 §15.5.2, for every authentication method
 		c.Set(fiber.HeaderWWWAuthenticate, `Basic realm="locum"`)
 	}
 	return send(c, e.CodeField, map[string]any{"error": e.ErrorField, "error_description": e.GetDescription()})
 }
 
-func (s *Server) trouble(c *fiber.Ctx, err error) error {
+func (s *Server) renderServerError(c *fiber.Ctx, err error) error {
 	s.log.Error("request failed", "request_id", c.GetRespHeader(fiber.HeaderXRequestID), "method", c.Method(), "path", c.Path(), "error", err)
 	return send(c, fiber.StatusInternalServerError, map[string]any{"error": fosite.ErrServerError.ErrorField, "error_description": "Internal server error"})
 }

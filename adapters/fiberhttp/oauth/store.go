@@ -15,7 +15,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// The names of the library that this adapter answers to.
+// The names of form parameters and methods in the library.
 const (
 	formRedirect  = "redirect_uri"
 	formChallenge = "code_challenge"
@@ -23,11 +23,11 @@ const (
 	s256          = "S256"
 )
 
-// store is the module in the library's words. A request of the library is an
-// authorization of the module, and has its id.
+// store implements the storage interfaces of the library with the module. A request of
+// the library is an authorization of the module, with the same id.
 type store struct{ module *integrations.Service }
 
-// session is what goes with a request: for whom it is, and of what family.
+// session is the session of a request, with the grant and the token.
 type session struct {
 	fosite.DefaultSession
 	grant integrations.Grant
@@ -103,9 +103,9 @@ func (store) request(i integrations.IssuedToken) *fosite.Request {
 		Session: &session{DefaultSession: fosite.DefaultSession{Subject: g.UserID}, grant: g, token: t}}
 }
 
-// find is the request of an issued token. One that was used comes with its
-// request and the error used, all others that do not work are not there.
-func (s store) find(ctx context.Context, kind integrations.TokenKind, hash string, used error) (fosite.Requester, error) {
+// findToken returns the request of an issued token. For a used token it returns the request
+// and the error used, for other inactive ones fosite.ErrNotFound.
+func (s store) findToken(ctx context.Context, kind integrations.TokenKind, hash string, used error) (fosite.Requester, error) {
 	t, active, err := s.module.Issued(ctx, kind, hash)
 	switch {
 	case fault.KindOf(err) == fault.NotFound:
@@ -129,15 +129,15 @@ func (s store) CreateAuthorizeCodeSession(ctx context.Context, hash string, r fo
 
 // GetAuthorizeCodeSession implements oauth2.AuthorizeCodeStorage.
 func (s store) GetAuthorizeCodeSession(ctx context.Context, hash string, _ fosite.Session) (fosite.Requester, error) {
-	return s.find(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)
+	return s.findToken(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)
 }
 
 // InvalidateAuthorizeCodeSession implements oauth2.AuthorizeCodeStorage.
 func (s store) InvalidateAuthorizeCodeSession(ctx context.Context, hash string) error {
-	return s.spend(ctx, integrations.Code, hash)
+	return s.useToken(ctx, integrations.Code, hash)
 }
 
-func (s store) spend(ctx context.Context, kind integrations.TokenKind, hash string) error {
+func (s store) useToken(ctx context.Context, kind integrations.TokenKind, hash string) error {
 	ok, err := s.module.UseToken(ctx, kind, hash)
 	if err == nil && !ok {
 		err = fosite.ErrSerializationFailure
@@ -147,12 +147,12 @@ func (s store) spend(ctx context.Context, kind integrations.TokenKind, hash stri
 
 // CreateAccessTokenSession implements oauth2.AccessTokenStorage.
 func (s store) CreateAccessTokenSession(ctx context.Context, hash string, r fosite.Requester) error {
-	return s.module.IssueToken(ctx, integrations.Access, familyOf(r), scopes(r.GetGrantedScopes()), hash)
+	return s.module.IssueToken(ctx, integrations.Access, grantOf(r), scopes(r.GetGrantedScopes()), hash)
 }
 
 // GetAccessTokenSession implements oauth2.AccessTokenStorage.
 func (s store) GetAccessTokenSession(ctx context.Context, hash string, _ fosite.Session) (fosite.Requester, error) {
-	return s.find(ctx, integrations.Access, hash, fosite.ErrInactiveToken)
+	return s.findToken(ctx, integrations.Access, hash, fosite.ErrInactiveToken)
 }
 
 // DeleteAccessTokenSession implements oauth2.AccessTokenStorage.
@@ -162,22 +162,22 @@ func (store) DeleteAccessTokenSession(context.Context, string) error { return ni
 // are those of the authorization, also when the access token beside it has fewer
 // (RFC 6749 §6).
 func (s store) CreateRefreshTokenSession(ctx context.Context, hash, _ string, r fosite.Requester) error {
-	g := familyOf(r)
+	g := grantOf(r)
 	return s.module.IssueToken(ctx, integrations.Refresh, g, g.Scopes, hash)
 }
 
 // GetRefreshTokenSession implements oauth2.RefreshTokenStorage.
 func (s store) GetRefreshTokenSession(ctx context.Context, hash string, _ fosite.Session) (fosite.Requester, error) {
-	return s.find(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)
+	return s.findToken(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)
 }
 
-// DeleteRefreshTokenSession implements oauth2.RefreshTokenStorage. It comes
-// before the end of all of its family.
+// DeleteRefreshTokenSession implements oauth2.RefreshTokenStorage. It is called before the
+// whole grant is revoked.
 func (store) DeleteRefreshTokenSession(context.Context, string) error { return nil }
 
 // RotateRefreshToken implements oauth2.RefreshTokenStorage.
 func (s store) RotateRefreshToken(ctx context.Context, _, hash string) error {
-	return s.spend(ctx, integrations.Refresh, hash)
+	return s.useToken(ctx, integrations.Refresh, hash)
 }
 
 // RevokeRefreshToken implements oauth2.TokenRevocationStorage.
@@ -196,19 +196,19 @@ func (store) CreatePKCERequestSession(context.Context, string, fosite.Requester)
 
 // GetPKCERequestSession implements pkce.PKCERequestStorage.
 func (s store) GetPKCERequestSession(ctx context.Context, hash string, _ fosite.Session) (fosite.Requester, error) {
-	return s.find(ctx, integrations.Code, hash, fosite.ErrNotFound)
+	return s.findToken(ctx, integrations.Code, hash, fosite.ErrNotFound)
 }
 
 // DeletePKCERequestSession implements pkce.PKCERequestStorage.
 func (store) DeletePKCERequestSession(context.Context, string) error { return nil }
 
-func familyOf(r fosite.Requester) integrations.Grant {
+func grantOf(r fosite.Requester) integrations.Grant {
 	s, _ := r.GetSession().(*session)
 	return s.grant
 }
 
-// tokens makes tokens and their hashes. Whether one still works is for the store
-// to say, by the house's clock.
+// tokens generates tokens and their hashes. The store checks their expiry by the injected
+// clock.
 type tokens struct{}
 
 func newToken(kind integrations.TokenKind) (token, hash string, err error) {
@@ -255,11 +255,11 @@ func (tokens) GenerateAuthorizeCode(context.Context, fosite.Requester) (token, h
 // ValidateAuthorizeCode implements oauth2.AuthorizeCodeStrategy.
 func (tokens) ValidateAuthorizeCode(context.Context, fosite.Requester, string) error { return nil }
 
-// secrets compares clients' secrets with what is kept of them. They have random
-// bits enough to need no slow hash.
+// secrets compares client secrets with their hashes. They are random, so that a fast hash
+// suffices.
 type secrets struct{}
 
-var errSecret = errors.New("the secret is not the client's")
+var errSecret = errors.New("invalid client secret")
 
 // Compare implements fosite.Hasher.
 func (secrets) Compare(_ context.Context, hash, secret []byte) error {
@@ -274,9 +274,9 @@ func (secrets) Hash(_ context.Context, secret []byte) ([]byte, error) {
 	return []byte(auth.HashSecret(string(secret))), nil
 }
 
-// narrowed leaves of a refresh's scopes those that the client asks for; false if
-// they are not all among them.
-func narrowed(r *fosite.AccessRequest, asked []string) bool {
+// narrowScopes reduces the scopes of a refresh to the requested ones. It returns false if
+// one of them was not granted.
+func narrowScopes(r *fosite.AccessRequest, asked []string) bool {
 	if len(asked) == 0 {
 		return true
 	}

@@ -24,7 +24,7 @@ type consentsView struct {
 	Next     string
 }
 
-func (f *Frame) consents(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
+func (f *Renderer) consents(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
 	r := page.Request{Number: 1, Size: consentsShown}
 	if cursor, ok := id.Canonical(c.Query("cursor")); ok {
 		r.Cursor = cursor
@@ -37,17 +37,17 @@ func (f *Frame) consents(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
 	for _, allowed := range found.Items {
 		shown := consentView{Allowed: allowed}
 		for _, scope := range allowed.Scopes {
-			shown.Words = append(shown.Words, f.words(scope))
+			shown.Words = append(shown.Words, f.scopeText(scope))
 		}
 		v.Consents = append(v.Consents, shown)
 	}
 	if found.NextCursor != "" {
 		v.Next = "/developers/consents?cursor=" + url.QueryEscape(found.NextCursor)
 	}
-	return f.Show(c, fiber.StatusOK, consentsPage, who, v)
+	return f.Render(c, fiber.StatusOK, consentsPage, who, v)
 }
 
-func (f *Frame) withdraw(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
+func (f *Renderer) withdraw(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
 	if err := f.module.WithdrawConsent(ctx, who.Actor(), c.Params("clientId")); err != nil && fault.KindOf(err) != fault.NotFound {
 		return err
 	}

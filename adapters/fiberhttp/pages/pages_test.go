@@ -21,7 +21,7 @@ func TestAPageThatFailsSaysWhatCanBeMendedAndOfOurFaultsTheNumberAlone(t *testin
 	}
 	app := fiber.New(fiber.Config{ErrorHandler: func(c *fiber.Ctx, err error) error {
 		c.Set(fiber.HeaderXRequestID, "number-7")
-		page, failed := Trouble(c, fiber.StatusTeapot, fault.Of(err))
+		page, failed := RenderError(c, fiber.StatusTeapot, fault.Of(err))
 		if failed == nil && !page {
 			return c.SendString("no page")
 		}

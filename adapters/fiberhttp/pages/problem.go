@@ -12,34 +12,33 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Problem is what somebody who filled in a form has to mend, for the template
-// "problem".
+// Problem is an error of a form that the user can correct, for the template "problem".
 type Problem struct {
 	*fault.Error
-	// Lines say what is wrong with each field, in words.
+	// Lines are the messages for the fields.
 	Lines []string
-	// At is the form that it belongs to, where a page has several.
+	// At is the name of the form, if the page has several.
 	At string
 }
 
-// labels are how the pages call fields.
+// labels are the labels of fields on pages.
 var labels = map[string]string{
 	"companyName": "Company", "currentPassword": "Your password", "email": "E-mail address", "events": "Events", "name": "Name", "description": "Description", "password": "Password",
 	"paymentMethodId": "Payment method", "plan": "Plan", "redirectUris": "Redirect addresses", "since": "Since", "status": "Status",
 	"token": "The link", "type": "Event", "url": "URL", "userType": "Kind of account",
 }
 
-// Refused is what can be mended in the form, or by waiting, and nil for every other
-// error.
-func Refused(err error, at string) *Problem {
+// FormProblem returns the problem of the form for an error that the user can correct, or
+// that waiting resolves. It returns nil for all other errors.
+func FormProblem(err error, at string) *Problem {
 	var f *fault.Error
 	switch {
 	case !errors.As(err, &f):
 		return nil
 	case f.Kind == fault.TooMany:
-		often := *f
-		often.Message = fmt.Sprintf("This was done too often; please try again in %d seconds", seconds(f.RetryAfter))
-		return &Problem{Error: &often, At: at}
+		limited := *f
+		limited.Message = fmt.Sprintf("This was done too often; please try again in %d seconds", seconds(f.RetryAfter))
+		return &Problem{Error: &limited, At: at}
 	case errors.Is(f, auth.ErrReauthenticate):
 		f = f.WithFields(fault.Field{Name: "currentPassword", Message: "is required, because you signed in more than 10 minutes ago"})
 	case f.Kind != fault.Invalid && f.Kind != fault.Conflict:
@@ -57,8 +56,8 @@ func Refused(err error, at string) *Problem {
 	return p
 }
 
-// Of is what is wrong with the field, empty for nothing.
-func (p *Problem) Of(name string) string {
+// FieldError returns the message for the field, empty if it is valid.
+func (p *Problem) FieldError(name string) string {
 	if p == nil {
 		return ""
 	}
@@ -70,15 +69,15 @@ func (p *Problem) Of(name string) string {
 	return ""
 }
 
-// In is the problem if it belongs to the form, else nil.
-func (p *Problem) In(at string) *Problem {
+// ForForm returns the problem if it belongs to the form, else nil.
+func (p *Problem) ForForm(at string) *Problem {
 	if p == nil || p.At != at {
 		return nil
 	}
 	return p
 }
 
-// Status is that of a page with the problem, which may be nil.
+// Status returns the status of a page with the problem, which may be nil.
 func (p *Problem) Status() int {
 	switch {
 	case p == nil:

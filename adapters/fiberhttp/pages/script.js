@@ -1,5 +1,5 @@
 "use strict";
-// A button to copy each piece of code, where the browser lets pages copy.
+// Adds a copy button to each code block, if the browser supports it.
 if (navigator.clipboard) {
   for (const code of document.querySelectorAll("pre:not(.attempts pre), .secret")) {
     const button = document.createElement("button");
@@ -20,13 +20,13 @@ if (navigator.clipboard) {
   }
 }
 
-// A form whose answer shows something once is sent once: a second press would have
-// the browser show the answer to that, which does not.
+// Prevents a second submission of forms whose response shows a secret once: the browser
+// would show the second response, which does not contain it.
 for (const name of document.querySelectorAll('input[name="once"]')) {
   let sent = false;
   name.form.addEventListener("submit", (event) => {
     if (sent) event.preventDefault();
     sent = true;
   });
-  addEventListener("pageshow", () => { sent = false; }); // also by going back
+  addEventListener("pageshow", () => { sent = false; }); // also after navigating back
 }

@@ -17,41 +17,41 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// Home is where a sign-in leads if nothing else was asked for.
+// Home is the default page after a sign-in.
 const Home = "/developers"
 
-// Viewer is who is signed in.
+// Viewer is the signed-in user.
 type Viewer struct{ identity.Principal }
 
-// Confirmed reports whether the viewer signed in so recently that forms for keys
-// and secrets need no password.
+// Confirmed reports whether the sign-in is recent enough that forms for keys and secrets
+// need no password.
 func (v *Viewer) Confirmed() bool { return v.Actor().RequireConfirmed(time.Now()) == nil }
 
 // Confirm returns the viewer as an actor, confirmed if the form has the right
 // password.
-func (f *Frame) Confirm(ctx context.Context, c *fiber.Ctx, who *Viewer) (auth.Actor, error) {
+func (f *Renderer) Confirm(ctx context.Context, c *fiber.Ctx, who *Viewer) (auth.Actor, error) {
 	return f.identity.Confirm(ctx, who.Actor(), c.FormValue("currentPassword"), f.client(c))
 }
 
-func (f *Frame) bounded(c *fiber.Ctx) (context.Context, context.CancelFunc) {
+func (f *Renderer) requestContext(c *fiber.Ctx) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(audit.WithAddress(context.Background(), f.clientIP(c)), web.DefaultTimeout)
 }
 
-func isNobody(err error) bool { return fault.KindOf(err) == fault.Unauthenticated }
+func isUnauthenticated(err error) bool { return fault.KindOf(err) == fault.Unauthenticated }
 
-func (f *Frame) secure() bool { return f.publicURL.Scheme == "https" }
+func (f *Renderer) isHTTPS() bool { return f.publicURL.Scheme == "https" }
 
-// cookie is the session's name. With the prefix browsers take it from this very
-// host alone, and over TLS.
-func (f *Frame) cookie() string {
-	if f.secure() {
+// cookie returns the name of the session cookie. With the prefix __Host-, browsers accept
+// it only from this host and over TLS.
+func (f *Renderer) cookie() string {
+	if f.isHTTPS() {
 		return "__Host-locum"
 	}
 	return "locum"
 }
 
-// Viewer is who is signed in by the cookie, or fault.ErrUnauthorized.
-func (f *Frame) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
+// Viewer returns the user of the session cookie, or fault.ErrUnauthorized.
+func (f *Renderer) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
 	secret := c.Cookies(f.cookie())
 	if secret == "" {
 		return nil, fault.ErrUnauthorized
@@ -63,8 +63,8 @@ func (f *Frame) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
 	return &Viewer{p}, nil
 }
 
-func (f *Frame) setCookie(c *fiber.Ctx, secret string) {
-	cookie := &fiber.Cookie{Name: f.cookie(), Value: secret, Path: "/", Secure: f.secure(), HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode, SessionOnly: true}
+func (f *Renderer) setCookie(c *fiber.Ctx, secret string) {
+	cookie := &fiber.Cookie{Name: f.cookie(), Value: secret, Path: "/", Secure: f.isHTTPS(), HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode, SessionOnly: true}
 	if secret == "" {
 		cookie.SessionOnly, cookie.Expires = false, time.Unix(1, 0)
 	}
@@ -73,7 +73,7 @@ func (f *Frame) setCookie(c *fiber.Ctx, secret string) {
 
 type signInView struct{ Next, Email, Error string }
 
-// LocalPath is where to go next, if that is on this very host, and Home if not.
+// LocalPath returns next if it is a path on this host, else Home.
 func LocalPath(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") ||
@@ -83,26 +83,26 @@ func LocalPath(next string) string {
 	return next
 }
 
-func (f *Frame) askSignIn(c *fiber.Ctx) error {
-	return f.askStranger(c, func(next string) error { return f.Show(c, fiber.StatusOK, signInPage, nil, signInView{Next: next}) })
+func (f *Renderer) showSignIn(c *fiber.Ctx) error {
+	return f.redirectIfSignedIn(c, func(next string) error { return f.Render(c, fiber.StatusOK, signInPage, nil, signInView{Next: next}) })
 }
 
-// askStranger leads on who is signed in already, and asks all others.
-func (f *Frame) askStranger(c *fiber.Ctx, ask func(next string) error) error {
-	ctx, cancel := f.bounded(c)
+// redirectIfSignedIn redirects a signed-in user to the next page, and calls show for others.
+func (f *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error) error {
+	ctx, cancel := f.requestContext(c)
 	defer cancel()
 	next := LocalPath(c.Query("next"))
 	switch _, err := f.Viewer(ctx, c); {
 	case err == nil:
 		return c.Redirect(next, fiber.StatusSeeOther)
-	case !isNobody(err):
+	case !isUnauthenticated(err):
 		return err
 	}
-	return ask(next)
+	return show(next)
 }
 
-func (f *Frame) signIn(c *fiber.Ctx) error {
-	ctx, cancel := f.bounded(c)
+func (f *Renderer) signIn(c *fiber.Ctx) error {
+	ctx, cancel := f.requestContext(c)
 	defer cancel()
 	v := signInView{Next: LocalPath(c.FormValue("next")), Email: c.FormValue("email")}
 	from := f.client(c)
@@ -111,29 +111,29 @@ func (f *Frame) signIn(c *fiber.Ctx) error {
 	case err == nil:
 	case errors.Is(err, identity.ErrSecondFactorRequired):
 		v.Error = "Your account uses two-step sign-in. Enter your password again with the code of your authenticator app, or with a recovery code."
-		return f.Show(c, fiber.StatusUnauthorized, signInPage, nil, v)
+		return f.Render(c, fiber.StatusUnauthorized, signInPage, nil, v)
 	case errors.Is(err, identity.ErrSecondFactorInvalid):
 		v.Error = "The authentication code is not right, or was used before."
-		return f.Show(c, fiber.StatusUnauthorized, signInPage, nil, v)
+		return f.Render(c, fiber.StatusUnauthorized, signInPage, nil, v)
 	case errors.Is(err, identity.ErrBadCredentials), fault.KindOf(err) == fault.Invalid:
 		v.Error = "The e-mail address or the password is not right."
-		return f.Show(c, fiber.StatusUnauthorized, signInPage, nil, v)
+		return f.Render(c, fiber.StatusUnauthorized, signInPage, nil, v)
 	case fault.KindOf(err) == fault.TooMany:
-		v.Error = tooMany(c, err)
-		return f.Show(c, fiber.StatusTooManyRequests, signInPage, nil, v)
+		v.Error = tooManyAttempts(c, err)
+		return f.Render(c, fiber.StatusTooManyRequests, signInPage, nil, v)
 	default:
 		return err
 	}
-	return f.onward(c, secret, v.Email, v.Next)
+	return f.redirectAfterLogin(c, secret, v.Email, v.Next)
 }
 
 // client describes the browser of a request.
-func (f *Frame) client(c *fiber.Ctx) identity.Client {
+func (f *Renderer) client(c *fiber.Ctx) identity.Client {
 	return identity.Client{Address: f.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent), Device: c.Cookies(web.DeviceCookieName)}
 }
 
-// onward sets the cookies of a sign-in with the address and redirects to next.
-func (f *Frame) onward(c *fiber.Ctx, secret, email, next string) error {
+// redirectAfterLogin sets the cookies of a sign-in with the address and redirects to next.
+func (f *Renderer) redirectAfterLogin(c *fiber.Ctx, secret, email, next string) error {
 	f.setCookie(c, secret)
 	device, err := f.identity.DeviceToken(email)
 	if err != nil {
@@ -144,19 +144,19 @@ func (f *Frame) onward(c *fiber.Ctx, secret, email, next string) error {
 	if program || !strings.HasPrefix(next, "/oauth/") {
 		return c.Redirect(next, fiber.StatusSeeOther)
 	}
-	// From there the way may go on to another host at once, and a browser would take
-	// that for the target of the form, which only this host may be.
-	return f.Show(c, fiber.StatusOK, onwardPage, nil, signInView{Next: next})
+	// The page may redirect to another host at once, which browsers treat as a target of the
+	// form. The policy form-action allows only this host, so a page follows the redirect.
+	return f.Render(c, fiber.StatusOK, redirectPage, nil, signInView{Next: next})
 }
 
-// tooMany says that there were too many tries, and when the next makes sense.
-func tooMany(c *fiber.Ctx, err error) string {
+// tooManyAttempts returns the message for too many attempts, and sets Retry-After.
+func tooManyAttempts(c *fiber.Ctx, err error) string {
 	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(seconds(fault.Of(err).RetryAfter)))
 	return "There were too many tries. Please wait a few minutes."
 }
 
-func (f *Frame) signOut(c *fiber.Ctx) error {
-	ctx, cancel := f.bounded(c)
+func (f *Renderer) signOut(c *fiber.Ctx) error {
+	ctx, cancel := f.requestContext(c)
 	defer cancel()
 	if err := f.identity.LogoutBrowser(ctx, c.Cookies(f.cookie())); err != nil {
 		return err

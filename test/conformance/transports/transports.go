@@ -1,5 +1,5 @@
-// Package transports has the conformance suite of transports. It is a package of its own, since
-// it needs the route tables and what they depend on.
+// Package transports is the conformance suite of transports. It is separate from the other
+// suites because it depends on the route tables.
 package transports
 
 import (
@@ -63,9 +63,9 @@ func HTTPClient(c *http.Client, url string) TransportClient {
 	}
 }
 
-// TransportOpener opens a transport that serves the surface with the services, of which
+// TransportOpener opens a transport that serves the API with the services, of which
 // Limiter and Idempotency are set. The suite starts it and shuts it down.
-type TransportOpener func(t testing.TB, s adapters.Services, surface web.Surface) (adapters.Transport, TransportClient)
+type TransportOpener func(t testing.TB, s adapters.Services, api web.API) (adapters.Transport, TransportClient)
 
 // Transport checks an adapters.Transport that serves route tables: authentication,
 // validation, limits, headers, streams and errors are those of the tables, a request with
@@ -87,7 +87,7 @@ func Transport(t *testing.T, open TransportOpener) {
 	})
 	t.Run("headers", func(t *testing.T) { transportHeaders(t, open) })
 	t.Run("streams", func(t *testing.T) { transportStreams(t, open) })
-	t.Run("other prefixes of the surface", func(t *testing.T) {
+	t.Run("other prefixes of the API", func(t *testing.T) {
 		t.Parallel()
 		require.Equal(t, 200, openTransport(t, open).call(t, "GET", "/v1/things/a?q=b", "reader", "").Status)
 	})
@@ -98,12 +98,12 @@ func Transport(t *testing.T, open TransportOpener) {
 			answer := p.call(t, "POST", "/api/v1/things", token, `{"text":"a"}`)
 			require.Equal(t, want, answer.Status, "token %q: %s", token, answer.Body)
 			if want != 201 {
-				require.Contains(t, string(answer.Body), `"code"`, "an error is that of the surface")
+				require.Contains(t, string(answer.Body), `"code"`, "an error is that of the API")
 			}
 		}
-		require.EqualValues(t, 1, p.surface.created.Load())
-		require.Eventually(t, func() bool { return maps.Equal(map[int]int{201: 1, 403: 1, 429: 1}, p.surface.gate.statuses()) },
-			30*time.Second, 10*time.Millisecond, "the gate learns the status of each response to a caller")
+		require.EqualValues(t, 1, p.api.created.Load())
+		require.Eventually(t, func() bool { return maps.Equal(map[int]int{201: 1, 403: 1, 429: 1}, p.api.authenticator.statuses()) },
+			30*time.Second, 10*time.Millisecond, "Done is called with the status of each response to a caller")
 	})
 	t.Run("errors", func(t *testing.T) {
 		t.Parallel()
@@ -116,7 +116,7 @@ func Transport(t *testing.T, open TransportOpener) {
 		for _, body := range []string{"{", `{"text":5}`, `{}`, "[]"} {
 			require.Equal(t, 400, p.call(t, "POST", "/api/v1/things", "writer", body).Status, body)
 		}
-		require.Zero(t, p.surface.created.Load())
+		require.Zero(t, p.api.created.Load())
 	})
 	t.Run("large bodies", func(t *testing.T) {
 		t.Parallel()
@@ -193,7 +193,7 @@ func transportStreams(t *testing.T, open TransportOpener) {
 		require.Equal(t, streamed, string(answer.Body), path)
 		require.Equal(t, want, []string{answer.Header.Get("Content-Type"), answer.Header.Get("Content-Disposition"), answer.Header.Get("Content-Security-Policy")}, path)
 	}
-	require.Eventually(t, func() bool { return p.surface.closed.Load() == 2 }, 30*time.Second, 10*time.Millisecond, "the transport closes streams")
+	require.Eventually(t, func() bool { return p.api.closed.Load() == 2 }, 30*time.Second, 10*time.Millisecond, "the transport closes streams")
 }
 
 func transportIdempotency(t *testing.T, open TransportOpener) {
@@ -212,7 +212,7 @@ func transportIdempotency(t *testing.T, open TransportOpener) {
 	require.Equal(t, 422, send("one", `{"text":"b"}`).Status)
 	require.Equal(t, 201, send("two", `{"text":"a"}`).Status)
 	require.Equal(t, 400, send(strings.Repeat("k", 256), `{"text":"a"}`).Status)
-	require.EqualValues(t, 2, p.surface.created.Load())
+	require.EqualValues(t, 2, p.api.created.Load())
 }
 
 func transportShutdown(t *testing.T, open TransportOpener) {
@@ -224,7 +224,7 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 			answer, _ := p.try(t.Context(), "GET", "/api/v1/slow", "reader", "")
 			answers <- answer
 		}()
-		<-p.surface.entered
+		<-p.api.entered
 		stopped := make(chan error, 1)
 		go func() { stopped <- p.Shutdown(t.Context()) }()
 		require.Eventually(t, func() bool {
@@ -234,7 +234,7 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 			return err != nil
 		}, 30*time.Second, 10*time.Millisecond, "new requests are not accepted")
 		require.Empty(t, stopped, "Shutdown has returned before the request has")
-		close(p.surface.release)
+		close(p.api.release)
 		require.Equal(t, 200, (<-answers).Status)
 		require.NoError(t, <-stopped)
 	})
@@ -242,7 +242,7 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 		t.Parallel()
 		p := openTransport(t, open)
 		go func() { _, _ = p.try(context.WithoutCancel(t.Context()), "GET", "/api/v1/slow", "reader", "") }()
-		<-p.surface.entered
+		<-p.api.entered
 		ctx, cancel := context.WithCancel(t.Context())
 		stopped := make(chan error, 1)
 		go func() { stopped <- p.Shutdown(ctx) }()
@@ -252,23 +252,23 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 		case <-time.After(30 * time.Second):
 			require.Fail(t, "Shutdown must return when its context ends")
 		}
-		close(p.surface.release)
+		close(p.api.release)
 	})
 }
 
 // openedTransport is a transport that was started.
 type openedTransport struct {
 	adapters.Transport
-	client  TransportClient
-	surface *transportSurface
+	client TransportClient
+	api    *testAPI
 }
 
 func openTransport(t *testing.T, open TransportOpener) *openedTransport {
 	t.Helper()
-	p := &openedTransport{surface: &transportSurface{entered: make(chan struct{}, 1), release: make(chan struct{})}}
+	p := &openedTransport{api: &testAPI{entered: make(chan struct{}, 1), release: make(chan struct{})}}
 	keys := &memoryKeys{answers: map[string]storedAnswer{}}
 	services := adapters.Services{Limiter: &countingLimiter{counts: map[string]int{}}, Idempotency: idempotency.NewRunner(keys, keys, false, slog.New(slog.DiscardHandler))}
-	p.Transport, p.client = open(t, services, p.surface.table())
+	p.Transport, p.client = open(t, services, p.api.table())
 	require.NoError(t, p.Start(t.Context()))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

@@ -1,5 +1,5 @@
-// Package unixhttp serves the developer interface to programs on the same machine: HTTP on
-// a Unix socket, with the standard library alone.
+// Package unixhttp serves the developer API to programs on the same machine: HTTP on
+// a Unix socket, with the standard library only.
 package unixhttp
 
 import (
@@ -27,27 +27,27 @@ import (
 // Server is an adapters.Transport.
 type Server struct {
 	path      string
-	surface   web.Surface
+	api       web.API
 	admission web.Admission
 	newID     id.Source
 	log       *slog.Logger
 	http      http.Server
 }
 
-// Open serves the developer interface on developer.sock in the data folder.
+// Open returns a server of the developer API on developer.sock in the data folder.
 func Open(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error) {
-	return New(filepath.Join(d.DataFolder, "developer.sock"), developer.Surface(s, d.PublicURL), s, d.Tracer, d.NewID, d.Log), nil
+	return New(filepath.Join(d.DataFolder, "developer.sock"), developer.API(s, d.PublicURL), s, d.Tracer, d.NewID, d.Log), nil
 }
 
-// New returns a server of the surface on the socket.
-func New(path string, surface web.Surface, s adapters.Services, tracer trace.Tracer, newID id.Source, log *slog.Logger) *Server {
+// New returns a server of the API on the socket.
+func New(path string, api web.API, s adapters.Services, tracer trace.Tracer, newID id.Source, log *slog.Logger) *Server {
 	server := &Server{
-		path: path, surface: surface, newID: newID, log: log,
+		path: path, api: api, newID: newID, log: log,
 		admission: web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: tracer},
 	}
 	mux := http.NewServeMux()
-	for _, r := range surface.Routes {
-		for _, pattern := range surface.Paths(r) {
+	for _, r := range api.Routes {
+		for _, pattern := range api.Paths(r) {
 			mux.HandleFunc(r.Method+" "+parameter.ReplaceAllString(pattern, "{$1}"), server.handler(r))
 		}
 	}
@@ -58,7 +58,7 @@ func New(path string, surface web.Surface, s adapters.Services, tracer trace.Tra
 
 var parameter = regexp.MustCompile(`:(\w+)`)
 
-// Start implements adapters.Transport. The socket of a process that has been killed is
+// Start implements adapters.Transport. The socket file of a killed process is
 // replaced.
 func (s *Server) Start(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
@@ -79,7 +79,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	go func() {
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("the server on the socket stopped", "error", err)
+			s.log.Error("socket server stopped", "error", err)
 		}
 	}()
 	return nil
@@ -88,28 +88,28 @@ func (s *Server) Start(ctx context.Context) error {
 // Shutdown implements adapters.Transport.
 func (s *Server) Shutdown(ctx context.Context) error { return s.http.Shutdown(ctx) }
 
-// handler executes the operation of a route.
+// handler returns the handler of a route.
 func (s *Server) handler(route web.Route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.admit(w, r, func(in web.Incoming) (web.Answer, error) {
-			_, answer, err := s.admission.Execute(r.Context(), s.surface, route, in)
+			_, answer, err := s.admission.Execute(r.Context(), s.api, route, in)
 			return answer, err
 		})
 	}
 }
 
-// unknown answers requests that no route has.
+// unknown handles requests that match no route.
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 	s.admit(w, r, func(web.Incoming) (web.Answer, error) { return web.Answer{}, web.ErrNoRoute })
 }
 
-// peer is the address of all clients: they are programs on this machine.
+// peer is the address of all clients, which are programs on this machine.
 const peer = "unix"
 
-// admit authenticates the client and answers with what run returns.
+// admit authenticates the client and sends the response of run.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, run func(in web.Incoming) (web.Answer, error)) {
 	in := s.incoming(w, r)
-	caller, headers, err := s.surface.Gate.Enter(r.Context(), web.Entry{Authorization: r.Header.Values("Authorization"), APIKey: r.Header.Values("X-API-Key"), Address: peer})
+	caller, headers, err := s.api.Authenticator.Authenticate(r.Context(), web.AuthRequest{Authorization: r.Header.Values("Authorization"), APIKey: r.Header.Values("X-API-Key"), Address: peer})
 	var answer web.Answer
 	if in.Caller = caller; err == nil {
 		answer, err = run(in)
@@ -119,7 +119,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, run func(in web.I
 		if fault.KindOf(err) == fault.Internal {
 			s.log.Error("request failed", "request_id", in.RequestID, "error", err)
 		}
-		answer = s.surface.Refuse(err, in.URLPath, in.RequestID)
+		answer = s.api.RenderError(err, in.URLPath, in.RequestID)
 	}
 	for _, all := range []map[string]string{answer.Headers, headers, own, {"X-Request-Id": in.RequestID}} {
 		for name, value := range all {
@@ -134,14 +134,14 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, run func(in web.I
 		_, err = w.Write(answer.Body)
 	}
 	if err != nil {
-		s.log.Debug("the client has gone", "request_id", in.RequestID, "error", err)
+		s.log.Debug("client disconnected", "request_id", in.RequestID, "error", err)
 	}
 	if caller.App.ID != "" {
-		s.surface.Gate.Left(caller, answer.Status)
+		s.api.Authenticator.Done(caller, answer.Status)
 	}
 }
 
-// incoming is the request as route tables read it.
+// incoming returns the request as the input of route tables.
 func (s *Server) incoming(w http.ResponseWriter, r *http.Request) web.Incoming {
 	query := r.URL.Query()
 	return web.Incoming{

@@ -28,9 +28,9 @@ func socket(t testing.TB) string {
 	return filepath.Join(folder, "s")
 }
 
-func open(t testing.TB, s adapters.Services, surface web.Surface) (adapters.Transport, transports.TransportClient) {
+func open(t testing.TB, s adapters.Services, api web.API) (adapters.Transport, transports.TransportClient) {
 	path := socket(t)
-	server := unixhttp.New(path, surface, s, trace.Off{}, uuid.NewString, slog.New(slog.DiscardHandler))
+	server := unixhttp.New(path, api, s, trace.Off{}, uuid.NewString, slog.New(slog.DiscardHandler))
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", path)
@@ -48,7 +48,7 @@ func TestStart_SocketOfAnotherProcess_IsAnError(t *testing.T) {
 	t.Parallel()
 	path := socket(t)
 	server := func() *unixhttp.Server {
-		return unixhttp.New(path, web.Surface{}, adapters.Services{}, trace.Off{}, uuid.NewString, slog.New(slog.DiscardHandler))
+		return unixhttp.New(path, web.API{}, adapters.Services{}, trace.Off{}, uuid.NewString, slog.New(slog.DiscardHandler))
 	}
 	abandoned, err := net.Listen("unix", path)
 	require.NoError(t, err)

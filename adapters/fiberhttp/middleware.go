@@ -9,14 +9,14 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// What the frame knows of a request is in its locals.
+// The keys of the locals that handleRequest sets.
 const (
-	requestIDKey = "locum.request_id"
-	framedKey    = "locum.framed"
+	requestIDKey  = "locum.request_id"
+	middlewareKey = "locum.framed"
 )
 
-// harden sets what every answer has for browsers and those between.
-func (s *Server) harden(c *fiber.Ctx) {
+// setSecurityHeaders sets the security headers of every response.
+func (s *Server) setSecurityHeaders(c *fiber.Ctx) {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
@@ -25,26 +25,26 @@ func (s *Server) harden(c *fiber.Ctx) {
 	}
 }
 
-// frame is around every request: it names it, guards it, times it and keeps a
-// panic from ending more than it.
-func (s *Server) frame(c *fiber.Ctx) (err error) {
+// handleRequest is the outermost middleware: it sets the request id and security headers,
+// authenticates, recovers panics, and logs and measures the request.
+func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 	start := time.Now()
 	requestID := c.Get(fiber.HeaderXRequestID)
-	if !sensibleRequestID(requestID) {
+	if !isValidRequestID(requestID) {
 		requestID = s.o.NewID()
 	}
 	c.Locals(requestIDKey, requestID)
-	c.Locals(framedKey, true)
+	c.Locals(middlewareKey, true)
 	c.Set(fiber.HeaderXRequestID, requestID)
-	s.harden(c)
+	s.setSecurityHeaders(c)
 	defer func() {
 		if p := recover(); p != nil {
 			err = web.PanicError(p)
 		}
 		if err != nil {
-			err = s.answerError(c, err)
+			err = s.handleError(c, err)
 		}
-		s.left(c)
+		s.finishAuthenticated(c)
 		s.finishBody(c)
 		s.observe(c, requestID, time.Since(start))
 	}()
@@ -57,16 +57,16 @@ func (s *Server) frame(c *fiber.Ctx) (err error) {
 	if s.isDraining.Load() {
 		c.Response().SetConnectionClose()
 	}
-	if err := s.enter(c); err != nil {
+	if err := s.authenticate(c); err != nil {
 		return err
 	}
-	if surface := s.surfaceOf(c.Path()); surface.Gate != nil && c.Method() == fiber.MethodOptions {
-		return allowed(c, surface)
+	if api := s.apiOf(c.Path()); api.Authenticator != nil && c.Method() == fiber.MethodOptions {
+		return handlePreflight(c, api)
 	}
 	return c.Next()
 }
 
-func sensibleRequestID(s string) bool {
+func isValidRequestID(s string) bool {
 	if len(s) < 8 || len(s) > 64 {
 		return false
 	}

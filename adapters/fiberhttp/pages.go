@@ -16,10 +16,10 @@ import (
 	"github.com/locumhq/locum/core/limit"
 )
 
-// addPages serves the pages of those who sign in with a browser, the
-// authorization server, which needs them, and the guides.
+// addPages serves the pages with browser sessions, the authorization server and the
+// guides.
 func (s *Server) addPages() error {
-	frame, err := pages.New(s.services.Identity, s.services.Integrations, pages.Options{PublicURL: s.o.PublicURL, ClientIP: s.clientIP, Spend: s.spend, Words: oauth.Words})
+	frame, err := pages.New(s.services.Identity, s.services.Integrations, pages.Options{PublicURL: s.o.PublicURL, ClientIP: s.clientIP, TakeLimit: s.takeOperationLimit, ScopeText: oauth.ScopeText})
 	if err != nil {
 		return err
 	}
@@ -29,18 +29,18 @@ func (s *Server) addPages() error {
 	return guides.Add(s.app, frame, s.o.PublicURL)
 }
 
-// spend takes one call from what the request's address has left of the
-// operation, METHOD /path: a page may do no more than its operation.
-func (s *Server) spend(ctx context.Context, c *fiber.Ctx, operation string) error {
-	for _, surface := range s.surfaces {
-		for _, r := range surface.Routes {
+// takeOperationLimit counts a call for the limit of the operation, METHOD /path, and the
+// request's address, so that pages have the limits of the operations that they use.
+func (s *Server) takeOperationLimit(ctx context.Context, c *fiber.Ctx, operation string) error {
+	for _, api := range s.apis {
+		for _, r := range api.Routes {
 			if r.Method+" "+r.Path == operation {
 				r.Limit.Name = operation
-				return s.take(ctx, r.Limit, c)
+				return s.takeLimit(ctx, r.Limit, c)
 			}
 		}
 	}
-	return fmt.Errorf("no operation %s to take the limit of", operation)
+	return fmt.Errorf("no operation %s", operation)
 }
 
 // clientFailures limits failed authentications of one OAuth client from one address.
@@ -56,19 +56,19 @@ func (s *Server) limitClientFailures(ctx context.Context, c *fiber.Ctx, client s
 		take = s.services.Limiter.Take
 	}
 	d, err := take(ctx, clientFailures, web.LimitKey(s.clientIP(c))+" "+client[:min(len(client), 64)])
-	return unless(d, err)
+	return limitError(d, err)
 }
 
-func (s *Server) take(ctx context.Context, l limit.Rule, c *fiber.Ctx) error {
+func (s *Server) takeLimit(ctx context.Context, l limit.Rule, c *fiber.Ctx) error {
 	if l.Max == 0 {
 		return nil
 	}
 	d, err := s.services.Limiter.Take(ctx, l, web.LimitKey(s.clientIP(c)))
-	return unless(d, err)
+	return limitError(d, err)
 }
 
-// unless is the refusal of a limiter, if it is one.
-func unless(d limit.Decision, err error) error {
+// limitError returns fault.ErrRateLimit if the decision is not Allowed.
+func limitError(d limit.Decision, err error) error {
 	if err == nil && !d.Allowed {
 		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 	}

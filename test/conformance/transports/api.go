@@ -18,13 +18,13 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// transportSurface is a route table with an operation for each case.
-type transportSurface struct {
-	gate    countingGate
-	created atomic.Int64
-	closed  atomic.Int64 // streams
-	entered chan struct{}
-	release chan struct{}
+// testAPI is an API with an operation for each case.
+type testAPI struct {
+	authenticator countingAuthenticator
+	created       atomic.Int64
+	closed        atomic.Int64 // streams
+	entered       chan struct{}
+	release       chan struct{}
 }
 
 type thing struct {
@@ -33,7 +33,7 @@ type thing struct {
 	Address string `json:"address"`
 }
 
-// Headers are those of the answer.
+// Headers returns the headers of the response.
 func (t thing) Headers() map[string]string {
 	return map[string]string{"Cache-Control": "max-age=60", "ETag": `"` + t.ID + `"`}
 }
@@ -46,10 +46,10 @@ type refusal struct {
 	Code string `json:"code"`
 }
 
-// streamed is longer than the buffers of servers.
+// streamed exceeds the buffers of servers.
 var streamed = strings.Repeat("a,b\r\n", 50_000)
 
-// stream counts when it is closed.
+// stream counts its Close calls.
 type stream struct {
 	io.Reader
 	closed *atomic.Int64
@@ -58,19 +58,19 @@ type stream struct {
 // Close implements io.Closer.
 func (s stream) Close() error { s.closed.Add(1); return nil }
 
-func (s *transportSurface) stream() io.ReadCloser {
+func (s *testAPI) stream() io.ReadCloser {
 	return stream{strings.NewReader(streamed), &s.closed}
 }
 
-func (s *transportSurface) table() web.Surface {
+func (s *testAPI) table() web.API {
 	create := web.Op(func(_ context.Context, c web.Call, in newThing) (web.Reply[thing], error) {
 		return web.OK(thing{ID: fmt.Sprint(s.created.Add(1)), Text: in.Text, Address: c.IP}, ""), nil
 	})
 	fails := func(err error) web.Operation {
 		return web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Done{}, err })
 	}
-	return web.Surface{
-		Name: "conformance", Title: "conformance", Version: "1.0.0", Prefix: "/api/v1", Also: []string{"/v1"}, Gate: &s.gate,
+	return web.API{
+		Name: "conformance", Title: "conformance", Version: "1.0.0", Prefix: "/api/v1", Aliases: []string{"/v1"}, Authenticator: &s.authenticator,
 		Fault:     func(f *fault.Error) (int, any) { return web.StatusOf(f), refusal{f.Code} },
 		FaultBody: refusal{},
 		Routes: []web.Route{
@@ -80,7 +80,7 @@ func (s *transportSurface) table() web.Surface {
 			}) (thing, error) {
 				return thing{ID: in.ID, Text: in.Text, Address: c.IP}, nil
 			})},
-			{Method: http.MethodPost, Path: "/api/v1/things", Scope: integrations.ApplicationsWrite, Status: 201, Located: true, Op: create},
+			{Method: http.MethodPost, Path: "/api/v1/things", Scope: integrations.ApplicationsWrite, Status: 201, SetsLocation: true, Op: create},
 			{Method: http.MethodPost, Path: "/api/v1/small", Scope: integrations.ApplicationsWrite, Body: 1000, Op: create},
 			{Method: http.MethodGet, Path: "/api/v1/missing", Scope: integrations.JobsRead, Op: fails(fault.New(fault.NotFound, "missing", "Missing"))},
 			{Method: http.MethodGet, Path: "/api/v1/broken", Scope: integrations.JobsRead, Op: fails(fmt.Errorf("secret inside"))},
@@ -98,23 +98,23 @@ func (s *transportSurface) table() web.Surface {
 			{Method: http.MethodGet, Path: "/api/v1/slow", Scope: integrations.JobsRead, Timeout: time.Minute, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
 				s.entered <- struct{}{}
 				<-s.release
-				return web.Said("done"), nil
+				return web.Message("done"), nil
 			})},
 		},
 	}
 }
 
-// countingGate knows the tokens reader, writer and limited.
-type countingGate struct {
+// countingAuthenticator accepts the tokens reader, writer and limited.
+type countingAuthenticator struct {
 	mu     sync.Mutex
 	counts map[int]int
 }
 
-// invalidToken is the challenge to other tokens.
+// invalidToken is the challenge for other tokens.
 const invalidToken = `Bearer realm="locum", error="invalid_token"`
 
-// Enter implements web.Gate.
-func (g *countingGate) Enter(_ context.Context, e web.Entry) (integrations.Caller, map[string]string, error) {
+// Authenticate implements web.Authenticator.
+func (a *countingAuthenticator) Authenticate(_ context.Context, e web.AuthRequest) (integrations.Caller, map[string]string, error) {
 	caller := integrations.Caller{App: integrations.App{ID: "01935d3c-9c1e-7c1a-8f6e-2b7a54c0de06"}, UserID: "01935d3c-9c1e-7c1a-8f6e-2b7a7812e25a", Scopes: []integrations.Scope{integrations.JobsRead}}
 	headers := map[string]string{"X-Gate": "entered"}
 	if len(e.Authorization) != 1 || e.Address == "" {
@@ -133,23 +133,23 @@ func (g *countingGate) Enter(_ context.Context, e web.Entry) (integrations.Calle
 	return integrations.Caller{}, headers, fault.ErrUnauthorized
 }
 
-// Left implements web.Gate.
-func (g *countingGate) Left(_ integrations.Caller, status int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.counts == nil {
-		g.counts = map[int]int{}
+// Done implements web.Authenticator.
+func (a *countingAuthenticator) Done(_ integrations.Caller, status int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.counts == nil {
+		a.counts = map[int]int{}
 	}
-	g.counts[status]++
+	a.counts[status]++
 }
 
-func (g *countingGate) statuses() map[int]int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return maps.Clone(g.counts)
+func (a *countingAuthenticator) statuses() map[int]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.counts)
 }
 
-// countingLimiter counts the calls of rules, which never expire.
+// countingLimiter counts calls by rule, without expiry.
 type countingLimiter struct {
 	limit.Limiter
 
@@ -168,7 +168,7 @@ func (l *countingLimiter) Take(_ context.Context, rule limit.Rule, key string) (
 	return limit.Decision{Allowed: true}, nil
 }
 
-// memoryKeys is an idempotency.Store, with transactions that cannot be undone.
+// memoryKeys is an idempotency.Store without rollback.
 type memoryKeys struct {
 	mu      sync.Mutex
 	answers map[string]storedAnswer

@@ -18,47 +18,45 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Surface is one of the interfaces that the server speaks: its routes and the
-// form of its errors.
-type Surface struct {
+// API is an HTTP API: its routes and the format of its errors.
+type API struct {
 	Name string
-	// Prefix is where the surface answers unknown routes in its own form.
+	// Prefix is the path below which unknown routes get errors in the format of the API.
 	Prefix string
-	// Also are more prefixes below which the same routes are, as if Prefix were
-	// written so.
-	Also []string
-	// Gate stands before everything below the prefixes, nil for nothing.
-	Gate Gate
-	// Fresh is what the successes of reads say of caches. With it they carry an
-	// ETag and need not be sent again to who has them.
-	Fresh  Fresh
-	Routes []Route
-	// Fault gives status and body of an error.
+	// Aliases are further prefixes below which the same routes are served.
+	Aliases []string
+	// Authenticator authenticates the requests below the prefixes. Nil means none.
+	Authenticator Authenticator
+	// CachePolicy is the caching of successful GET responses. If it is set, they have an
+	// ETag, and conditional requests get 304.
+	CachePolicy CachePolicy
+	Routes      []Route
+	// Fault returns the status and the body of an error.
 	Fault func(f *fault.Error) (status int, body any)
 	// FaultBody is a value of the body's type, for the documentation.
 	FaultBody any
-	// Example is a fault that the operation answers with the status, for the
-	// documentation, or nil for a usual one. It may be nil itself.
+	// Example returns a fault of the operation with the status, for the
+	// documentation, or nil for the default. Example may be nil.
 	Example func(r Route, status int) *fault.Error
-	// Headers are what every answer of the surface carries, for the documentation.
+	// Headers are the headers of all responses, for the documentation.
 	Headers []Header
-	// Webhooks are what the service sends to who uses the surface.
+	// Webhooks are the webhooks that clients of the API can receive.
 	Webhooks []Webhook
-	// Title and Description head the documentation. Version is the interface's own
-	// (https://semver.org) and says nothing of the program's.
+	// Title and Description are those of the documentation. Version is that of the
+	// API (https://semver.org), independent of the program's.
 	Title, Description, Version string
-	// Problems explains the codes of errors on pages of their own.
+	// Problems are the pages that explain error codes, by code.
 	Problems map[string]Problem
-	// Values are what the fields of a type can be, for the documentation.
+	// Values are the possible values of types, for the documentation.
 	Values map[reflect.Type][]string
 }
 
-// Problem is the explanation of the code of an error.
+// Problem explains an error code.
 type Problem struct{ Title, Text string }
 
-// Under reports whether the path is the surface's own.
-func (s Surface) Under(path string) bool {
-	for _, prefix := range append([]string{s.Prefix}, s.Also...) {
+// Covers reports whether the path is at or below one of the prefixes.
+func (s API) Covers(path string) bool {
+	for _, prefix := range append([]string{s.Prefix}, s.Aliases...) {
 		prefix = strings.TrimSuffix(prefix, "/")
 		if rest, below := strings.CutPrefix(path, prefix); below && (rest == "" || rest[0] == '/') {
 			return true
@@ -67,10 +65,9 @@ func (s Surface) Under(path string) bool {
 	return false
 }
 
-// Plain is a path below the surface as if it were below Prefix, whichever of the
-// prefixes it has.
-func (s Surface) Plain(path string) string {
-	for _, prefix := range s.Also {
+// CanonicalPath returns the path with an alias replaced by Prefix.
+func (s API) CanonicalPath(path string) string {
+	for _, prefix := range s.Aliases {
 		if rest, below := strings.CutPrefix(path, prefix); below {
 			return s.Prefix + rest
 		}
@@ -78,56 +75,55 @@ func (s Surface) Plain(path string) string {
 	return path
 }
 
-// Paths are all under which the route is served.
-func (s Surface) Paths(r Route) []string {
+// Paths returns all paths of the route: below Prefix and below each alias.
+func (s API) Paths(r Route) []string {
 	out := []string{r.Path}
-	for _, prefix := range s.Also {
+	for _, prefix := range s.Aliases {
 		out = append(out, prefix+strings.TrimPrefix(r.Path, s.Prefix))
 	}
 	return out
 }
 
-// Fresh is what a success says of caches; the zero value says nothing.
-type Fresh struct {
+// CachePolicy has the headers of a successful GET response. The zero value sets none.
+type CachePolicy struct {
 	CacheControl string
 	Vary         string
 }
 
-// Gate judges every request to a surface before anything else does, also those
-// to paths that are none.
-type Gate interface {
-	// Enter says who calls and what stands on the answer, whatever that is. The
-	// error, a fault, refuses.
-	Enter(ctx context.Context, e Entry) (caller integrations.Caller, headers map[string]string, err error)
-	// Left hears what a caller was answered. It neither waits nor fails.
-	Left(caller integrations.Caller, status int)
+// Authenticator authenticates and limits every request to an API first, including
+// requests for unknown paths.
+type Authenticator interface {
+	// Authenticate returns the caller and headers that every response has, including
+	// error responses. Its error is a fault.
+	Authenticate(ctx context.Context, e AuthRequest) (caller integrations.Caller, headers map[string]string, err error)
+	// Done is called with the status of the response to the caller. It must not block.
+	Done(caller integrations.Caller, status int)
 }
 
-// Entry is what a Gate knows of a request.
-type Entry struct {
+// AuthRequest is the part of a request that an Authenticator reads.
+type AuthRequest struct {
 	Authorization []string // the values of the header
 	APIKey        []string // of X-API-Key
-	Address       string   // by which the client is counted
-	// Asking is a browser's question before the request (OPTIONS), which carries
-	// no credentials.
-	Asking bool
+	Address       string   // of the client, see LimitKey
+	// Preflight is true for a CORS preflight request (OPTIONS), which has no
+	// credentials.
+	Preflight bool
 }
 
-// Placed is a body of an error that says where it happened.
-type Placed interface {
-	// At is the body for the path and the request. MediaType is what it is sent
-	// as.
-	At(path, requestID string) any
+// ErrorBody is the body of an error that contains the path and the id of the request.
+type ErrorBody interface {
+	// ForRequest returns the body for the request. MediaType returns its media type.
+	ForRequest(path, requestID string) any
 	MediaType() string
 }
 
-// Refuse is the answer to a request that failed, for the path and the id of it. A
-// WWW-Authenticate that the gate or the route has set takes precedence over its own.
-func (s Surface) Refuse(err error, path, requestID string) Answer {
+// RenderError returns the response to the failed request with the path and the id. A header
+// WWW-Authenticate of the Authenticator or the route takes precedence over its own.
+func (s API) RenderError(err error, path, requestID string) Answer {
 	f := FaultOf(err)
 	status, body := s.Fault(f)
-	if placed, ok := body.(Placed); ok {
-		body = placed.At(path, requestID)
+	if placed, ok := body.(ErrorBody); ok {
+		body = placed.ForRequest(path, requestID)
 	}
 	encoded, err := json.Marshal(body)
 	if err != nil {
@@ -143,16 +139,16 @@ func (s Surface) Refuse(err error, path, requestID string) Answer {
 	return answer
 }
 
-// mediaType returns that of an answer with the status.
-func (s Surface) mediaType(status int) string {
-	if placed, ok := s.FaultBody.(Placed); ok && status >= 400 {
+// mediaType returns the media type of a response with the status.
+func (s API) mediaType(status int) string {
+	if placed, ok := s.FaultBody.(ErrorBody); ok && status >= 400 {
 		return placed.MediaType()
 	}
 	return JSONType
 }
 
-// FaultOf returns the fault in err. A request that took too long is one that can be
-// repeated.
+// FaultOf returns the fault in err. A timeout is a fault.Unavailable, so that clients
+// retry.
 func FaultOf(err error) *fault.Error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fault.ErrUnavailable.WithCause(err).WithReason("request: timeout").WithRetryAfter(time.Second)
@@ -178,10 +174,10 @@ func ReportFault(ctx context.Context, err error) {
 // PanicError returns the value of a recovered panic as an error with the stack.
 func PanicError(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }
 
-// ErrScope is the answer to callers who may not do what they ask for.
+// ErrScope is the error for callers without the scope of a route.
 var ErrScope = auth.ErrScope
 
-// The faults of HTTP itself.
+// The faults of HTTP requests.
 var (
 	ErrNoRoute          = fault.New(fault.NotFound, "not_found", "Not found")
 	ErrMethodNotAllowed = fault.New(fault.Invalid, "method_not_allowed", "Method not allowed")
@@ -191,8 +187,7 @@ var (
 	ErrMalformed        = fault.New(fault.Invalid, "malformed_request", "Bad Request - Invalid parameters")
 )
 
-// StatusOf is the status that a fault has on every surface that does not say
-// otherwise.
+// StatusOf returns the default status of a fault.
 func StatusOf(f *fault.Error) int {
 	switch f.Code {
 	case ErrMethodNotAllowed.Code:

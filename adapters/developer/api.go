@@ -15,30 +15,30 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Version is the interface's. What changes it is in the guide to changes.
+// Version is the version of the API. The changelog guide lists its changes.
 const Version = "1.2.0"
 
-// Surface is the developer interface with all of its routes.
-func Surface(s adapters.Services, publicURL string) web.Surface {
+// API returns the developer API with all of its routes.
+func API(s adapters.Services, publicURL string) web.API {
 	words := problems{publicURL}
-	return web.Surface{
+	return web.API{
 		Name:    "developer",
 		Prefix:  "/api/v1",
-		Also:    []string{"/v1"},
+		Aliases: []string{"/v1"},
 		Title:   "locum developer interface",
 		Version: Version,
 		Description: "Jobs in healthcare for other programs: search them, apply in a user's name, follow applications. The same under /api/v1 and /v1.\n\n" +
 			"Within version 1, members and parameters are added and none is taken away: ignore members that you do not know. " +
 			"Query parameters that an operation does not know are ignored too, and not refused, so that a misspelt filter filters nothing.",
-		Gate:      gate{s.Integrations, s.Limiter},
-		Fresh:     web.Fresh{CacheControl: "private, max-age=0, must-revalidate", Vary: "Authorization, X-API-Key"},
-		Routes:    slices.Concat(jobRoutes(s, publicURL), applicationRoutes(s, publicURL)),
-		Headers:   limits,
-		Webhooks:  webhooks(publicURL),
-		Fault:     words.fault,
-		FaultBody: Problem{},
-		Example:   example,
-		Problems:  Explained,
+		Authenticator: authenticator{s.Integrations, s.Limiter},
+		CachePolicy:   web.CachePolicy{CacheControl: "private, max-age=0, must-revalidate", Vary: "Authorization, X-API-Key"},
+		Routes:        slices.Concat(jobRoutes(s, publicURL), applicationRoutes(s, publicURL)),
+		Headers:       limitHeaders,
+		Webhooks:      webhooks(publicURL),
+		Fault:         words.fault,
+		FaultBody:     Problem{},
+		Example:       example,
+		Problems:      Explained,
 	}
 }
 
@@ -52,17 +52,17 @@ type Problem struct {
 	Code      string        `json:"code"`
 	RequestID string        `json:"request_id"`
 	Errors    []fault.Field `json:"errors"`
-	// ViolatedPolicies are the windows of the plan that are used up, of a 429.
+	// ViolatedPolicies are the exceeded windows of the plan, for a 429.
 	ViolatedPolicies []string `json:"violated-policies,omitempty"`
 }
 
-// At implements web.Placed.
-func (p Problem) At(path, requestID string) any {
+// ForRequest implements web.ErrorBody.
+func (p Problem) ForRequest(path, requestID string) any {
 	p.Instance, p.RequestID = path, requestID
 	return p
 }
 
-// MediaType implements web.Placed.
+// MediaType implements web.ErrorBody.
 func (Problem) MediaType() string { return "application/problem+json" }
 
 const quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
@@ -91,17 +91,17 @@ func (p problems) fault(f *fault.Error) (int, any) {
 	return status, out
 }
 
-// example is what the operation's own faults look like.
+// example returns an example fault of the operation with the status.
 func example(r web.Route, status int) *fault.Error {
-	applies := r.Scope == integrations.ApplicationsWrite
+	canApply := r.Scope == integrations.ApplicationsWrite
 	switch {
 	case status == http.StatusForbidden:
 		return web.ErrScope
-	case status == http.StatusNotFound && (applies || r.Scope == integrations.JobsRead):
+	case status == http.StatusNotFound && (canApply || r.Scope == integrations.JobsRead):
 		return errJobNotFound
 	case status == http.StatusNotFound:
 		return hiring.ErrNotFound
-	case status == http.StatusConflict && applies:
+	case status == http.StatusConflict && canApply:
 		return hiring.ErrAlreadyApplied
 	case status == http.StatusTooManyRequests:
 		plan := integrations.Plans()[0]
@@ -110,8 +110,8 @@ func example(r web.Route, status int) *fault.Error {
 	return nil
 }
 
-// overQuota is the answer to a call that the limits leave no room for. Its
-// fields name the windows that are used up.
+// overQuota returns the fault of a call over the quota. Its fields name the exceeded
+// windows.
 func overQuota(q limit.Quota, s limit.QuotaStatus) *fault.Error {
 	calls := map[string]string{limit.MinuteWindow: fmt.Sprintf("%d calls a minute", q.PerMinute), limit.DayWindow: fmt.Sprintf("%d calls a day (UTC)", q.PerDay)}
 	var windows []fault.Field

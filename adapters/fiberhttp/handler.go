@@ -12,35 +12,35 @@ import (
 
 const actorKey = "locum.actor"
 
-// handler answers requests for a route.
-func (s *Server) handler(surface web.Surface, r web.Route) fiber.Handler {
+// handler returns the handler of a route.
+func (s *Server) handler(api web.API, r web.Route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		var call web.Call
-		err := s.cached(c, r, func() (err error) {
-			call, err = s.execute(c, surface, r)
+		err := s.serveCached(c, r, func() (err error) {
+			call, err = s.execute(c, api, r)
 			return err
 		})
 		if err == nil {
-			fresh(c, surface)
+			applyCachePolicy(c, api)
 		}
-		if err == nil && r.Seen != nil && c.Method() == fiber.MethodGet {
+		if err == nil && r.OnRead != nil && c.Method() == fiber.MethodGet {
 			if call.IP == "" { // answered from the cache
 				call = s.incoming(c).Call()
 			}
-			r.Seen(call, func(name string) string { return pathValue(c, name) })
+			r.OnRead(call, func(name string) string { return pathValue(c, name) })
 		}
 		return err
 	}
 }
 
-// execute executes the operation of a route and sends the answer.
-func (s *Server) execute(c *fiber.Ctx, surface web.Surface, r web.Route) (web.Call, error) {
+// execute executes the operation of a route and sends the response.
+func (s *Server) execute(c *fiber.Ctx, api web.API, r web.Route) (web.Call, error) {
 	in := s.incoming(c)
 	in.ReadBody = func(client string, limit int) ([]byte, error) {
 		err := s.readBody(c, client, limit)
 		return c.Request().Body(), err
 	}
-	call, answer, err := s.admission.Execute(context.Background(), surface, r, in)
+	call, answer, err := s.admission.Execute(context.Background(), api, r, in)
 	c.Locals(actorKey, call.Actor)
 	for name, value := range answer.Headers {
 		c.Set(name, value)
@@ -50,12 +50,12 @@ func (s *Server) execute(c *fiber.Ctx, surface web.Surface, r web.Route) (web.Ca
 	}
 	c.Status(answer.Status)
 	if answer.Stream != nil {
-		return call, c.SendStream(paced{answer.Stream, c.Context().Conn()}, int(answer.Size))
+		return call, c.SendStream(deadlineReader{answer.Stream, c.Context().Conn()}, int(answer.Size))
 	}
 	return call, c.Send(answer.Body)
 }
 
-// incoming is the request without its body.
+// incoming returns the request without its body.
 func (s *Server) incoming(c *fiber.Ctx) web.Incoming {
 	in := web.Incoming{
 		Request: web.Request{

@@ -41,7 +41,7 @@ type echoView struct {
 	IP   string `json:"ip"`
 }
 
-// frame serves a surface of test routes and returns its address.
+// frame serves an API of test routes and returns its address.
 type frame struct {
 	addr    string
 	log     *lockedWriter
@@ -92,7 +92,7 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 		}
 		return web.OK(echoView{in.ID, in.Text, c.IP}, ""), nil
 	})
-	surface := web.Surface{Name: "test", Prefix: "/test", Title: "test", Fault: portal.Fault, FaultBody: portal.Failure{}, Routes: []web.Route{
+	api := web.API{Name: "test", Prefix: "/test", Title: "test", Fault: portal.Fault, FaultBody: portal.Failure{}, Routes: []web.Route{
 		{Method: "POST", Path: "/test/echo/:id", Op: echo},
 		{Method: "POST", Path: "/test/large/:id", Body: 10 << 20, Op: echo},
 		{Method: "POST", Path: "/test/small/:id", Body: 1000, Op: echo},
@@ -102,9 +102,9 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 		}) (web.Reply[echoView], error) {
 			return web.OK(echoView{ID: in.ID, IP: c.IP}, ""), nil
 		})},
-		{Method: "GET", Path: "/test/limited", Limit: web.PerQuarterHour(2), Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Said("ok"), nil })},
+		{Method: "GET", Path: "/test/limited", Limit: web.PerQuarterHour(2), Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Message("ok"), nil })},
 		{Method: "GET", Path: "/test/count", Cached: true, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
-			return web.Said(fmt.Sprint(answers.Add(1))), nil
+			return web.Message(fmt.Sprint(answers.Add(1))), nil
 		})},
 		{Method: "GET", Path: "/test/table", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.CSV, error) {
 			f.tables.Add(1)
@@ -122,7 +122,7 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 		{Method: "GET", Path: "/test/slow", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
 			f.entered <- struct{}{}
 			<-f.release
-			return web.Said("done"), nil
+			return web.Message("done"), nil
 		})},
 	}}
 	server, err := New(adapters.Services{
@@ -133,7 +133,7 @@ func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
 		Health: func(context.Context) map[string]adapters.Health {
 			return map[string]adapters.Health{"database": {Err: errors.New("connection refused")}, "limiter": {Err: errors.New("no answer"), Degraded: true}}
 		},
-	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(f.log, nil)), Surfaces: []web.Surface{surface, portal.Surface(adapters.Services{})}, Mounts: []Mount{mount(f)}})
+	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(f.log, nil)), APIs: []web.API{api, portal.API(adapters.Services{})}, Mounts: []Mount{mount(f)}})
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	enteredKey = "locum.entered"
-	callerKey  = "locum.caller"
+	authenticatedKey = "locum.entered"
+	callerKey        = "locum.caller"
 )
 
-// enter brings a request to the gate of its surface, once.
-func (s *Server) enter(c *fiber.Ctx) error {
-	surface := s.surfaceOf(c.Path())
-	if surface.Gate == nil || c.Locals(enteredKey) != nil {
+// authenticate calls the Authenticator of the request's API, once per request.
+func (s *Server) authenticate(c *fiber.Ctx) error {
+	api := s.apiOf(c.Path())
+	if api.Authenticator == nil || c.Locals(authenticatedKey) != nil {
 		return nil
 	}
-	c.Locals(enteredKey, true)
+	c.Locals(authenticatedKey, true)
 	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 	defer cancel()
-	caller, headers, err := surface.Gate.Enter(ctx, web.Entry{
+	caller, headers, err := api.Authenticator.Authenticate(ctx, web.AuthRequest{
 		Authorization: texts(c.Request().Header.PeekAll(fiber.HeaderAuthorization)), APIKey: texts(c.Request().Header.PeekAll("X-API-Key")),
-		Address: web.LimitKey(s.clientIP(c)), Asking: c.Method() == fiber.MethodOptions,
+		Address: web.LimitKey(s.clientIP(c)), Preflight: c.Method() == fiber.MethodOptions,
 	})
 	for name, value := range headers {
 		c.Set(name, value)
@@ -40,18 +40,18 @@ func (s *Server) enter(c *fiber.Ctx) error {
 	return err
 }
 
-// left tells the gate what its caller was answered.
-func (s *Server) left(c *fiber.Ctx) {
+// finishAuthenticated reports the status of the response to the Authenticator.
+func (s *Server) finishAuthenticated(c *fiber.Ctx) {
 	if caller, ok := c.Locals(callerKey).(integrations.Caller); ok {
-		s.surfaceOf(c.Path()).Gate.Left(caller, c.Response().StatusCode())
+		s.apiOf(c.Path()).Authenticator.Done(caller, c.Response().StatusCode())
 	}
 }
 
-// allowed answers a browser's question for what other pages may send here.
-func allowed(c *fiber.Ctx, surface web.Surface) error {
+// handlePreflight answers a CORS preflight request.
+func handlePreflight(c *fiber.Ctx, api web.API) error {
 	var methods []string
-	for _, r := range surface.Routes {
-		for _, path := range surface.Paths(r) {
+	for _, r := range api.Routes {
+		for _, path := range api.Paths(r) {
 			if fiber.RoutePatternMatch(c.Path(), path) && !slices.Contains(methods, r.Method) {
 				methods = append(methods, r.Method)
 				if r.Method == fiber.MethodGet {
@@ -71,26 +71,26 @@ func allowed(c *fiber.Ctx, surface web.Surface) error {
 	return c.SendStatus(fiber.StatusNoContent)
 }
 
-// fresh lets a success be kept by who got it. The tag is weak: the same things
-// may be written in other bytes one day.
-func fresh(c *fiber.Ctx, surface web.Surface) {
-	if surface.Fresh.CacheControl == "" || c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead || c.Response().StatusCode() != fiber.StatusOK {
+// applyCachePolicy sets the cache headers of a successful response, and answers 304 if the
+// client has it. The ETag is weak, since the encoding may change.
+func applyCachePolicy(c *fiber.Ctx, api web.API) {
+	if api.CachePolicy.CacheControl == "" || c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead || c.Response().StatusCode() != fiber.StatusOK {
 		return
 	}
 	sum := sha256.Sum256(c.Response().Body())
 	tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 	c.Set(fiber.HeaderETag, tag)
-	c.Set(fiber.HeaderCacheControl, surface.Fresh.CacheControl)
-	c.Set(fiber.HeaderVary, surface.Fresh.Vary)
-	if matches(c.Get(fiber.HeaderIfNoneMatch), tag) {
+	c.Set(fiber.HeaderCacheControl, api.CachePolicy.CacheControl)
+	c.Set(fiber.HeaderVary, api.CachePolicy.Vary)
+	if matchesETag(c.Get(fiber.HeaderIfNoneMatch), tag) {
 		c.Status(fiber.StatusNotModified)
 		c.Response().ResetBody()
 		c.Response().Header.Del(fiber.HeaderContentType)
 	}
 }
 
-// matches compares weakly (RFC 9110 §8.8.3.2).
-func matches(sent, tag string) bool {
+// matchesETag compares entity tags weakly (RFC 9110 §8.8.3.2).
+func matchesETag(sent, tag string) bool {
 	for one := range strings.SplitSeq(sent, ",") {
 		one = strings.TrimSpace(one)
 		if one == "*" || strings.TrimPrefix(one, "W/") == strings.TrimPrefix(tag, "W/") {

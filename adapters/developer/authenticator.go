@@ -15,49 +15,49 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// strangers is what each client address may call without a valid credential.
-// Nobody else spends it.
-var strangers = limit.Quota{PerMinute: 60}
+// anonymousQuota is the quota of each client address for requests without a valid
+// credential.
+var anonymousQuota = limit.Quota{PerMinute: 60}
 
-// lastLook is how long it may take to see what the limits leave when nothing else
-// can be done any more.
-const lastLook = 250 * time.Millisecond
+// statusTimeout is the time to read the remaining quota after authentication has failed on
+// the server's side.
+const statusTimeout = 250 * time.Millisecond
 
-// gate authenticates, then limits.
-type gate struct {
+// authenticator authenticates the client, then counts the request for its quota.
+type authenticator struct {
 	integrations *integrations.Service
 	limiter      limit.Limiter
 }
 
-// Enter implements web.Gate.
-func (g gate) Enter(ctx context.Context, e web.Entry) (integrations.Caller, map[string]string, error) {
+// Authenticate implements web.Authenticator.
+func (g authenticator) Authenticate(ctx context.Context, e web.AuthRequest) (integrations.Caller, map[string]string, error) {
 	headers := map[string]string{
 		"Access-Control-Allow-Origin":   "*",
 		"Access-Control-Expose-Headers": "ETag, Link, Location, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-ID, Idempotency-Replayed, WWW-Authenticate",
 	}
-	if e.Asking {
-		standing, err := g.limiter.Status(ctx, strangers, "address:"+e.Address)
-		g.tell(headers, strangers, standing)
+	if e.Preflight {
+		standing, err := g.limiter.Status(ctx, anonymousQuota, "address:"+e.Address)
+		g.setLimitHeaders(headers, anonymousQuota, standing)
 		return integrations.Caller{}, headers, err
 	}
 	caller, refused := g.authenticate(ctx, e)
-	quota, key := strangers, "address:"+e.Address
+	quota, key := anonymousQuota, "address:"+e.Address
 	if refused == nil {
 		plan := caller.App.Limits()
 		quota, key = limit.Quota{PerMinute: plan.PerMinute, PerDay: plan.PerDay}, "app:"+caller.App.ID
 	}
 	spend := g.limiter.Spend
 	if refused != nil && fault.KindOf(refused) != fault.Unauthenticated {
-		spend = g.limiter.Status // refused by this server: no request is counted
+		spend = g.limiter.Status // a failure of this server: the request is not counted
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastLook) // it may have taken all the time there was
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), statusTimeout) // the time of the request may be used up
 		defer cancel()
 	}
 	standing, err := spend(ctx, quota, key)
 	if err != nil {
 		return integrations.Caller{}, headers, err
 	}
-	g.tell(headers, quota, standing)
+	g.setLimitHeaders(headers, quota, standing)
 	switch {
 	case !standing.Allowed && (refused == nil || fault.KindOf(refused) == fault.Unauthenticated):
 		return caller, headers, overQuota(quota, standing)
@@ -67,17 +67,17 @@ func (g gate) Enter(ctx context.Context, e web.Entry) (integrations.Caller, map[
 	return caller, headers, refused
 }
 
-// Left implements web.Gate.
-func (g gate) Left(caller integrations.Caller, status int) {
+// Done implements web.Authenticator.
+func (g authenticator) Done(caller integrations.Caller, status int) {
 	g.integrations.Count(caller, status >= 400)
 }
 
-// challenge says what was wrong with what was sent (RFC 6750 §3).
-func challenge(e web.Entry) string {
+// challenge returns the WWW-Authenticate header for the credentials (RFC 6750 §3).
+func challenge(e web.AuthRequest) string {
 	switch {
 	case slices.ContainsFunc(e.Authorization, isBearer):
 		return `Bearer realm="locum", error="invalid_token"`
-	case len(e.Authorization) > 0: // of another kind, in which nothing can be wrong
+	case len(e.Authorization) > 0: // of another scheme, for which there is no error code
 		return `Bearer realm="locum"`
 	case len(e.APIKey) > 0:
 		return `ApiKey realm="locum"`
@@ -85,7 +85,7 @@ func challenge(e web.Entry) string {
 	return `Bearer realm="locum", ApiKey realm="locum"`
 }
 
-// What is wrong with what was sent, for who wonders why it is refused.
+// The errors of invalid credentials.
 var (
 	errKey   = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The API key is not known: it was mistyped, or has been deleted")
 	errToken = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The access token is not valid: it has ended, or been withdrawn")
@@ -94,10 +94,10 @@ var (
 	errMixed = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The API key and the access token are of different applications")
 )
 
-// words are an error with those of the interface where the credential is wrong.
-func words(err error, wrong *fault.Error) error {
+// replaceUnauthorized returns invalid in place of an Unauthenticated error.
+func replaceUnauthorized(err error, invalid *fault.Error) error {
 	if fault.KindOf(err) == fault.Unauthenticated {
-		return wrong
+		return invalid
 	}
 	return err
 }
@@ -108,9 +108,9 @@ func isBearer(authorization string) bool {
 	return strings.EqualFold(scheme, "Bearer")
 }
 
-// authenticate says who calls. Who sends both a key and a token is the token's
-// user, and both must be of one application.
-func (g gate) authenticate(ctx context.Context, e web.Entry) (integrations.Caller, error) {
+// authenticate returns the caller. With both a key and a token it is the user of the
+// token, and both must belong to one application.
+func (g authenticator) authenticate(ctx context.Context, e web.AuthRequest) (integrations.Caller, error) {
 	var none integrations.Caller
 	if len(e.APIKey)+len(e.Authorization) == 0 {
 		return none, fault.ErrUnauthorized
@@ -122,7 +122,7 @@ func (g gate) authenticate(ctx context.Context, e web.Entry) (integrations.Calle
 	var err error
 	if len(e.APIKey) > 0 {
 		if byKey, err = g.integrations.AuthenticateKey(ctx, e.APIKey[0]); err != nil || len(e.Authorization) == 0 {
-			return only(byKey, words(err, errKey))
+			return only(byKey, replaceUnauthorized(err, errKey))
 		}
 	}
 	_, token, _ := strings.Cut(e.Authorization[0], " ")
@@ -131,9 +131,9 @@ func (g gate) authenticate(ctx context.Context, e web.Entry) (integrations.Calle
 	}
 	if byToken, err = g.integrations.AuthenticateToken(ctx, strings.TrimSpace(token)); err != nil {
 		if integrations.LooksLikeKey(token) {
-			return none, words(err, errPlace)
+			return none, replaceUnauthorized(err, errPlace)
 		}
-		return none, words(err, errToken)
+		return none, replaceUnauthorized(err, errToken)
 	}
 	if byKey.App.ID != "" && byKey.App.ID != byToken.App.ID {
 		return none, errMixed
@@ -141,7 +141,7 @@ func (g gate) authenticate(ctx context.Context, e web.Entry) (integrations.Calle
 	return byToken, nil
 }
 
-// only is the caller, or nobody with an error.
+// only returns the caller, or none with an error.
 func only(c integrations.Caller, err error) (integrations.Caller, error) {
 	if err != nil {
 		return integrations.Caller{}, err
@@ -149,8 +149,8 @@ func only(c integrations.Caller, err error) (integrations.Caller, error) {
 	return c, nil
 }
 
-// limits are the headers that tell writes.
-var limits = []web.Header{
+// limitHeaders are the headers that setLimitHeaders sets.
+var limitHeaders = []web.Header{
 	{Name: "RateLimit-Policy", Description: "Quotas of the plan: q requests in w seconds for each window (draft-ietf-httpapi-ratelimit-headers).", Example: `"minute";q=60;w=60,"day";q=10000;w=86400`},
 	{Name: "RateLimit", Description: "Remaining quota: r requests, and t seconds until the window resets.", Example: `"minute";r=42;t=7,"day";r=9871;t=30211`},
 	{Name: "X-RateLimit-Limit", Description: "Number of requests that the window with the fewest remaining requests allows.", Example: "60"},
@@ -158,10 +158,9 @@ var limits = []web.Header{
 	{Name: "X-RateLimit-Reset", Description: "When that window resets, in seconds since 1970-01-01 UTC.", Example: "1795296473"},
 }
 
-// tell writes the headers of the limits
-// (draft-ietf-httpapi-ratelimit-headers), and the older ones of whichever window
-// has fewer calls left.
-func (g gate) tell(headers map[string]string, q limit.Quota, s limit.QuotaStatus) {
+// setLimitHeaders sets the headers of draft-ietf-httpapi-ratelimit-headers, and the older
+// X-RateLimit headers for the window with fewer remaining calls.
+func (g authenticator) setLimitHeaders(headers map[string]string, q limit.Quota, s limit.QuotaStatus) {
 	policy := fmt.Sprintf(`"%s";q=%d;w=60`, limit.MinuteWindow, q.PerMinute)
 	left := fmt.Sprintf(`"%s";r=%d;t=%d`, limit.MinuteWindow, s.Minute.Remaining, seconds(s.Minute.Reset))
 	tight, most := s.Minute, q.PerMinute
