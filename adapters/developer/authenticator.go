@@ -30,37 +30,37 @@ type authenticator struct {
 }
 
 // Authenticate implements web.Authenticator.
-func (g authenticator) Authenticate(ctx context.Context, e web.AuthRequest) (integrations.Caller, map[string]string, error) {
+func (a authenticator) Authenticate(ctx context.Context, e web.AuthRequest) (integrations.Caller, map[string]string, error) {
 	headers := map[string]string{
 		"Access-Control-Allow-Origin":   "*",
 		"Access-Control-Expose-Headers": "ETag, Link, Location, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-ID, Idempotency-Replayed, WWW-Authenticate",
 	}
 	if e.Preflight {
-		standing, err := g.limiter.Status(ctx, anonymousQuota, "address:"+e.Address)
-		g.setLimitHeaders(headers, anonymousQuota, standing)
+		status, err := a.limiter.Status(ctx, anonymousQuota, "address:"+e.Address)
+		a.setLimitHeaders(headers, anonymousQuota, status)
 		return integrations.Caller{}, headers, err
 	}
-	caller, refused := g.authenticate(ctx, e)
+	caller, refused := a.authenticate(ctx, e)
 	quota, key := anonymousQuota, "address:"+e.Address
 	if refused == nil {
 		plan := caller.App.Limits()
 		quota, key = limit.Quota{PerMinute: plan.PerMinute, PerDay: plan.PerDay}, "app:"+caller.App.ID
 	}
-	spend := g.limiter.Spend
+	spend := a.limiter.Spend
 	if refused != nil && fault.KindOf(refused) != fault.Unauthenticated {
-		spend = g.limiter.Status // a failure of this server: the request is not counted
+		spend = a.limiter.Status // a failure of this server: the request is not counted
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), statusTimeout) // the time of the request may be used up
 		defer cancel()
 	}
-	standing, err := spend(ctx, quota, key)
+	status, err := spend(ctx, quota, key)
 	if err != nil {
 		return integrations.Caller{}, headers, err
 	}
-	g.setLimitHeaders(headers, quota, standing)
+	a.setLimitHeaders(headers, quota, status)
 	switch {
-	case !standing.Allowed && (refused == nil || fault.KindOf(refused) == fault.Unauthenticated):
-		return caller, headers, overQuota(quota, standing)
+	case !status.Allowed && (refused == nil || fault.KindOf(refused) == fault.Unauthenticated):
+		return caller, headers, overQuota(quota, status)
 	case fault.KindOf(refused) == fault.Unauthenticated:
 		headers["WWW-Authenticate"] = challenge(e)
 	}
@@ -68,8 +68,8 @@ func (g authenticator) Authenticate(ctx context.Context, e web.AuthRequest) (int
 }
 
 // Done implements web.Authenticator.
-func (g authenticator) Done(caller integrations.Caller, status int) {
-	g.integrations.Count(caller, status >= 400)
+func (a authenticator) Done(caller integrations.Caller, status int) {
+	a.integrations.Count(caller, status >= 400)
 }
 
 // challenge returns the WWW-Authenticate header for the credentials (RFC 6750 §3).
@@ -87,11 +87,11 @@ func challenge(e web.AuthRequest) string {
 
 // The errors of invalid credentials.
 var (
-	errKey   = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The API key is not known: it was mistyped, or has been deleted")
-	errToken = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The access token is not valid: it has ended, or been withdrawn")
-	errPlace = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "Send an API key as X-API-Key, not as Authorization")
-	errMany  = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "Send one API key and one access token at most")
-	errMixed = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The API key and the access token are of different applications")
+	errInvalidKey         = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The API key is not known: it was mistyped, or has been deleted")
+	errInvalidToken       = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The access token is not valid: it has ended, or been withdrawn")
+	errKeyInAuthorization = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "Send an API key as X-API-Key, not as Authorization")
+	errRepeatedCredential = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "Send one API key and one access token at most")
+	errDifferentApps      = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The API key and the access token are of different applications")
 )
 
 // replaceUnauthorized returns invalid in place of an Unauthenticated error.
@@ -110,43 +110,38 @@ func isBearer(authorization string) bool {
 
 // authenticate returns the caller. With both a key and a token it is the user of the
 // token, and both must belong to one application.
-func (g authenticator) authenticate(ctx context.Context, e web.AuthRequest) (integrations.Caller, error) {
+func (a authenticator) authenticate(ctx context.Context, e web.AuthRequest) (integrations.Caller, error) {
 	var none integrations.Caller
 	if len(e.APIKey)+len(e.Authorization) == 0 {
 		return none, fault.ErrUnauthorized
 	}
 	if len(e.APIKey) > 1 || len(e.Authorization) > 1 {
-		return none, errMany
+		return none, errRepeatedCredential
 	}
 	var byKey, byToken integrations.Caller
 	var err error
 	if len(e.APIKey) > 0 {
-		if byKey, err = g.integrations.AuthenticateKey(ctx, e.APIKey[0]); err != nil || len(e.Authorization) == 0 {
-			return only(byKey, replaceUnauthorized(err, errKey))
+		if byKey, err = a.integrations.AuthenticateKey(ctx, e.APIKey[0]); err != nil {
+			return none, replaceUnauthorized(err, errInvalidKey)
+		}
+		if len(e.Authorization) == 0 {
+			return byKey, nil
 		}
 	}
 	_, token, _ := strings.Cut(e.Authorization[0], " ")
 	if !isBearer(e.Authorization[0]) {
 		return none, fault.ErrUnauthorized
 	}
-	if byToken, err = g.integrations.AuthenticateToken(ctx, strings.TrimSpace(token)); err != nil {
+	if byToken, err = a.integrations.AuthenticateToken(ctx, strings.TrimSpace(token)); err != nil {
 		if integrations.LooksLikeKey(token) {
-			return none, replaceUnauthorized(err, errPlace)
+			return none, replaceUnauthorized(err, errKeyInAuthorization)
 		}
-		return none, replaceUnauthorized(err, errToken)
+		return none, replaceUnauthorized(err, errInvalidToken)
 	}
 	if byKey.App.ID != "" && byKey.App.ID != byToken.App.ID {
-		return none, errMixed
+		return none, errDifferentApps
 	}
 	return byToken, nil
-}
-
-// only returns the caller, or none with an error.
-func only(c integrations.Caller, err error) (integrations.Caller, error) {
-	if err != nil {
-		return integrations.Caller{}, err
-	}
-	return c, nil
 }
 
 // limitHeaders are the headers that setLimitHeaders sets.
@@ -160,7 +155,7 @@ var limitHeaders = []web.Header{
 
 // setLimitHeaders sets the headers of draft-ietf-httpapi-ratelimit-headers, and the older
 // X-RateLimit headers for the window with fewer remaining calls.
-func (g authenticator) setLimitHeaders(headers map[string]string, q limit.Quota, s limit.QuotaStatus) {
+func (a authenticator) setLimitHeaders(headers map[string]string, q limit.Quota, s limit.QuotaStatus) {
 	policy := fmt.Sprintf(`"%s";q=%d;w=60`, limit.MinuteWindow, q.PerMinute)
 	left := fmt.Sprintf(`"%s";r=%d;t=%d`, limit.MinuteWindow, s.Minute.Remaining, seconds(s.Minute.Reset))
 	tight, most := s.Minute, q.PerMinute
@@ -174,7 +169,7 @@ func (g authenticator) setLimitHeaders(headers map[string]string, q limit.Quota,
 	headers["RateLimit-Policy"], headers["RateLimit"] = policy, left
 	headers["X-RateLimit-Limit"] = strconv.Itoa(most)
 	headers["X-RateLimit-Remaining"] = strconv.Itoa(tight.Remaining)
-	until := g.integrations.Clock.Now().Add(tight.Reset)
+	until := a.integrations.Clock.Now().Add(tight.Reset)
 	headers["X-RateLimit-Reset"] = strconv.FormatInt(int64(math.Ceil(float64(until.UnixMilli())/1000)), 10)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-func TestAJobHasAllItsMembersAlsoThoseWithoutAValue(t *testing.T) {
+func TestViewJob_NoValues_HasAllMembers(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 	empty, err := json.Marshal(ViewJob(listings.Listing{ID: "1", OrganizationID: "2", Company: "St Mary's", Content: listings.Content{Title: "Nurse", Description: "d"}, Status: listings.Closed, UpdatedAt: at}, identity.Organization{}, "https://x.example"))

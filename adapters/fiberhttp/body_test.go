@@ -18,7 +18,7 @@ import (
 )
 
 // dial opens a connection to the server and sends text.
-func (f *frame) dial(t *testing.T, text string) (net.Conn, *bufio.Reader) {
+func (f *testServer) dial(t *testing.T, text string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	c, err := net.Dial("tcp", f.addr)
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func post(path, header, body string) string {
 
 func TestReadBody_TooLarge_RefusedByHeadAlone(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	for path, length := range map[string]int{"/test/echo/1": 1<<20 + 1, "/test/small/1": 1001} {
 		status, closed := f.raw(t, post(path, fmt.Sprintf("Content-Length: %d\r\n", length), ""))
 		require.Equal(t, 413, status, path)
@@ -55,7 +55,7 @@ func TestReadBody_TooLarge_RefusedByHeadAlone(t *testing.T) {
 
 func TestReadBody_TooLarge_ResponseDelivered(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	for _, size := range []int{1<<20 + 1, 10 << 20} {
 		response, _ := f.do(t, "POST", "/test/echo/1", strings.Repeat("x", size))
 		require.Equal(t, 413, response.StatusCode)
@@ -66,7 +66,7 @@ func TestReadBody_TooLarge_ResponseDelivered(t *testing.T) {
 
 func TestReadBody_RateLimit_CountsRefusedBody(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	for _, want := range []int{413, 413, 429} {
 		status, _ := f.raw(t, post("/test/small-limited/1", "Content-Length: 5000\r\n", ""))
 		require.Equal(t, want, status)
@@ -75,7 +75,7 @@ func TestReadBody_RateLimit_CountsRefusedBody(t *testing.T) {
 
 func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	one := func(id, text string) string {
 		body := `{"text":"` + text + `"}`
 		return post("/test/echo/"+id, fmt.Sprintf("Content-Length: %d\r\n", len(body)), body)
@@ -94,7 +94,7 @@ func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 
 func TestReadBody_ExpectContinue_AsksOnlyForAcceptedBody(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	const expect = "Expect: 100-continue\r\n"
 	c, r := f.dial(t, post("/test/echo/1", "Content-Length: 2\r\n"+expect, ""))
 	require.Equal(t, 100, readStatus(t, r))
@@ -107,7 +107,7 @@ func TestReadBody_ExpectContinue_AsksOnlyForAcceptedBody(t *testing.T) {
 
 func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	f.server.bodies.limit = 64 << 10
 	c, r := f.dial(t, post("/test/echo/1", "Content-Length: 60000\r\n", strings.Repeat(" ", 30_000)))
 	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 32<<10 }, 5*time.Second, time.Millisecond)
@@ -123,7 +123,7 @@ func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 }
 
 // sendPart sends n bytes of a body of 10 MiB from an address.
-func (f *frame) sendPart(t *testing.T, ip string, n int) *bufio.Reader {
+func (f *testServer) sendPart(t *testing.T, ip string, n int) *bufio.Reader {
 	t.Helper()
 	_, r := f.dial(t, post("/test/large/1", "X-Forwarded-For: "+ip+"\r\nContent-Length: 10485760\r\n", strings.Repeat(" ", n)))
 	return r
@@ -131,7 +131,7 @@ func (f *frame) sendPart(t *testing.T, ip string, n int) *bufio.Reader {
 
 func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t, netip.MustParsePrefix("127.0.0.0/8"))
+	f := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
 	const ip = "203.0.113.1"
 	for range 2 {
 		f.sendPart(t, ip, 1)
@@ -153,7 +153,7 @@ func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 
 func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t, netip.MustParsePrefix("127.0.0.0/8"))
+	f := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
 	f.server.bodies.limit = 2 << 20
 	r := f.sendPart(t, "203.0.113.1", 1<<20+1)
 	require.Equal(t, 503, readStatus(t, r))
@@ -166,7 +166,7 @@ func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 
 func TestReadBody_UsualBodies_LeaveReserveForSmall(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	f.server.bodies.limit = 64 << 10
 	for range 14 {
 		f.dial(t, post("/test/echo/1", "Content-Length: 10000\r\n", " "))
@@ -179,7 +179,7 @@ func TestReadBody_UsualBodies_LeaveReserveForSmall(t *testing.T) {
 }
 
 func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
-	f := serveFrame(t)
+	f := serveTest(t)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 100 {
@@ -192,7 +192,7 @@ func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
 
 func TestServer_SlowHead_TimesOutBeforeBody(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	start := time.Now()
 	_, r := f.dial(t, "POST /test/echo/1 HTTP/1.1\r\nHost: a\r\n")
 	c, body := f.dial(t, post("/test/echo/1", "Content-Length: 2\r\n", "{"))
@@ -205,7 +205,7 @@ func TestServer_SlowHead_TimesOutBeforeBody(t *testing.T) {
 
 func TestParseFraming_AmbiguousHeader_Refused(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	for name, header := range map[string]string{
 		"space in a name":    "X-A b: 1\r\n",
 		"folded value":       "X-A: 1\r\n  2\r\n",
@@ -231,7 +231,7 @@ func TestListener_TooManyConnections_RefusesAddress(t *testing.T) {
 	}{{"client", nil, 429}, {"trusted proxy", []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, 200}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := serveFrame(t, c.proxies...)
+			f := serveTest(t, c.proxies...)
 			const get = "GET /test/echo/1 HTTP/1.1\r\nHost: a\r\n\r\n"
 			var first net.Conn
 			for i := range maxConnsPerAddress {

@@ -27,8 +27,8 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 	for _, line := range c.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
 		hops = append(hops, strings.Split(string(line), ",")...)
 	}
-	const mostHops = 20
-	for i := len(hops) - 1; i >= max(0, len(hops)-mostHops); i-- {
+	const maxHops = 20
+	for i := len(hops) - 1; i >= max(0, len(hops)-maxHops); i-- {
 		hop, err := parseHop(strings.TrimSpace(hops[i]))
 		if err != nil {
 			break

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func (f *frame) status(t *testing.T, path string, header ...string) int {
+func (f *testServer) status(t *testing.T, path string, header ...string) int {
 	t.Helper()
 	text := "GET " + path + " HTTP/1.1\r\nHost: a\r\n"
 	for i := 0; i < len(header); i += 2 {
@@ -21,8 +21,8 @@ func (f *frame) status(t *testing.T, path string, header ...string) int {
 
 func TestMetrics_NotFromLoopback_NotFound(t *testing.T) {
 	t.Parallel()
-	direct, behind := serveFrame(t), serveFrame(t, netip.MustParsePrefix("127.0.0.1/32"))
-	for _, f := range []*frame{direct, behind} {
+	direct, behind := serveTest(t), serveTest(t, netip.MustParsePrefix("127.0.0.1/32"))
+	for _, f := range []*testServer{direct, behind} {
 		require.Equal(t, 200, f.status(t, "/metrics"))
 		for _, header := range [][]string{{"X-Forwarded-For", "127.0.0.1"}, {"X-Forwarded-For", "203.0.113.9"}, {"Forwarded", "for=127.0.0.1"}, {"Via", "1.1 proxy"}} {
 			require.Equal(t, 404, f.status(t, "/metrics", header...), "%v", header)
@@ -37,7 +37,7 @@ func TestMetrics_NotFromLoopback_NotFound(t *testing.T) {
 
 func TestReady_UntrustedProxy_Degraded(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	adapters := func() map[string]any {
 		_, body := f.do(t, "GET", "/readyz", "")
 		return body["adapters"].(map[string]any)
@@ -52,7 +52,7 @@ func TestReady_UntrustedProxy_Degraded(t *testing.T) {
 
 func TestDrain_StillAnswers_UnreadyAndClosing(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	f.server.Drain()
 	response, body := f.do(t, "GET", "/readyz", "")
 	require.Equal(t, 503, response.StatusCode)

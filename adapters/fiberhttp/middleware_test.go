@@ -41,18 +41,18 @@ type echoView struct {
 	IP   string `json:"ip"`
 }
 
-// frame serves an API of test routes and returns its address.
-type frame struct {
+// testServer serves an API of test routes.
+type testServer struct {
 	addr    string
 	log     *lockedWriter
-	release chan struct{} // lets /test/slow answer
-	entered chan struct{} // says that it has begun
+	release chan struct{} // lets /test/slow respond
+	entered chan struct{} // receives when /test/slow has started
 	server  *Server
 	changes atomic.Uint64
-	tables  atomic.Int64 // that are open
+	tables  atomic.Int64 // open downloads
 }
 
-// table is a download that knows whether it was closed.
+// table is a download that counts whether it is open.
 type table struct {
 	io.Reader
 	open *atomic.Int64
@@ -75,9 +75,9 @@ func (testSessions) GetPrincipal(context.Context, identity.SessionKey) (identity
 	return identity.Principal{User: identity.User{ID: testUser}, Session: identity.Session{ExpiresAt: time.Now().Add(time.Hour)}}, nil
 }
 
-func serveFrame(t *testing.T, proxies ...netip.Prefix) *frame {
+func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 	t.Helper()
-	f := &frame{log: &lockedWriter{w: &bytes.Buffer{}}, release: make(chan struct{}), entered: make(chan struct{}, 100)}
+	f := &testServer{log: &lockedWriter{w: &bytes.Buffer{}}, release: make(chan struct{}), entered: make(chan struct{}, 100)}
 	var mu sync.Mutex
 	kept := map[string]string{}
 	var answers atomic.Int64
@@ -167,26 +167,26 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 
 // raw sends bytes as they are and returns the status line's code and whether the
 // connection ended with a refusal.
-func (f *frame) raw(t *testing.T, request string) (status int, closed bool) {
+func (f *testServer) raw(t *testing.T, request string) (status int, closed bool) {
 	t.Helper()
 	return f.within(t, 20*time.Second, request)
 }
 
-// silent says that the server has nothing to say of the bytes for a while.
-func (f *frame) silent(t *testing.T, request, why string) {
+// silent checks that the server does not respond to the bytes for a while.
+func (f *testServer) silent(t *testing.T, request, why string) {
 	t.Helper()
 	status, _ := f.within(t, 500*time.Millisecond, request)
 	require.Zero(t, status, why)
 }
 
-func (f *frame) within(t *testing.T, patience time.Duration, request string) (status int, closed bool) {
+func (f *testServer) within(t *testing.T, timeout time.Duration, request string) (status int, closed bool) {
 	t.Helper()
 	conn, err := net.Dial("tcp", f.addr)
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	_, err = io.WriteString(conn, request)
 	require.NoError(t, err)
-	require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(timeout)))
 	r := bufio.NewReader(conn)
 	response, err := http.ReadResponse(r, nil)
 	if err != nil {
@@ -201,9 +201,9 @@ func (f *frame) within(t *testing.T, patience time.Duration, request string) (st
 	return response.StatusCode, errors.Is(err, io.EOF)
 }
 
-func TestMessagesThatReadersDisagreeAboutAreRefused(t *testing.T) {
+func TestServer_AmbiguousRequest_IsRejected(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	const post = "POST /test/echo/1 HTTP/1.1\r\nHost: a\r\n"
 	for name, c := range map[string]struct {
 		request string
@@ -243,7 +243,7 @@ func TestMessagesThatReadersDisagreeAboutAreRefused(t *testing.T) {
 	})
 }
 
-func (f *frame) do(t *testing.T, method, path, body string, header ...string) (*http.Response, map[string]any) {
+func (f *testServer) do(t *testing.T, method, path, body string, header ...string) (*http.Response, map[string]any) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+f.addr+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -262,9 +262,9 @@ func (f *frame) do(t *testing.T, method, path, body string, header ...string) (*
 	return response, decoded
 }
 
-func TestAPanicEndsOneRequestAndTellsNothing(t *testing.T) {
+func TestServer_Panic_IsA500WithoutDetails(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	for _, path := range []string{"/test/panic", "/test/broken"} {
 		response, body := f.do(t, "GET", path, "")
 		require.Equal(t, 500, response.StatusCode)
@@ -277,15 +277,15 @@ func TestAPanicEndsOneRequestAndTellsNothing(t *testing.T) {
 
 func TestServer_Panic_LogsTheActor(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	f.do(t, "GET", "/test/panic", "", "Authorization", "Bearer x")
 	require.Regexp(t, `"msg":"request failed",.*"error":"panic: secret inside\\ngoroutine`, f.log.String())
 	require.Regexp(t, `"msg":"request",.*"status":500,.*"actor":"`+testUser+`"`, f.log.String())
 }
 
-func TestUnknownRoutesAndMethodsAreAnsweredInTheSurfacesForm(t *testing.T) {
+func TestServer_UnknownRouteOrMethod_HasTheFormatOfTheAPI(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	for _, path := range []string{"/nowhere", "/test/echo/1/", "/TEST/echo/1", "/test/echo/1%2f2/x"} {
 		response, body := f.do(t, "GET", path, "")
 		require.Equal(t, 404, response.StatusCode, path)
@@ -299,7 +299,7 @@ func TestUnknownRoutesAndMethodsAreAnsweredInTheSurfacesForm(t *testing.T) {
 
 func TestTheRequestIDIsTheClientsIfItIsSensible(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	response, _ := f.do(t, "GET", "/test/echo/1", "", "X-Request-Id", "trace-12345678")
 	require.Equal(t, "trace-12345678", response.Header.Get("X-Request-Id"))
 	for _, odd := range []string{"short", strings.Repeat("x", 65), `a"b<script>cd`} {
@@ -310,10 +310,10 @@ func TestTheRequestIDIsTheClientsIfItIsSensible(t *testing.T) {
 
 func TestForwardedAddressesCountOnlyFromTrustedProxiesAndFromTheRight(t *testing.T) {
 	t.Parallel()
-	direct := serveFrame(t)
-	behind := serveFrame(t, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8"))
+	direct := serveTest(t)
+	behind := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8"))
 	for _, c := range []struct {
-		f             *frame
+		f             *testServer
 		forwarded, ip string
 	}{
 		{direct, "203.0.113.9", "127.0.0.1"},

@@ -21,8 +21,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// mount is a handler of another transport. Its paths below /mount do what they say.
-func mount(f *frame) Mount {
+// mount is a handler of another transport. The paths below /mount are its cases.
+func mount(f *testServer) Mount {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mount", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -62,7 +62,7 @@ func mount(f *frame) Mount {
 	return Mount{Prefix: "/mount", Name: "transport test", Handler: mux}
 }
 
-func (f *frame) send(t *testing.T, method, path string, body io.Reader, headers ...string) (*http.Response, string) {
+func (f *testServer) send(t *testing.T, method, path string, body io.Reader, headers ...string) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+f.addr+path, body)
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func (f *frame) send(t *testing.T, method, path string, body io.Reader, headers 
 
 func TestMount_Request_ReachesTheHandler(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	for name, body := range map[string]io.Reader{"length": strings.NewReader("body"), "chunked": io.MultiReader(strings.NewReader("bo"), strings.NewReader("dy"))} {
 		response, text := f.send(t, "POST", "/mount?q=a%20b", body, "X-Sent", "yes")
 		require.Equal(t, 202, response.StatusCode, name)
@@ -103,16 +103,16 @@ func TestMount_Request_ReachesTheHandler(t *testing.T) {
 func TestMount_ClientAddress_CannotBeForged(t *testing.T) {
 	t.Parallel()
 	forged := []string{"X-Forwarded-For", "10.1.2.3", "X-Request-Id", "short"}
-	response, _ := serveFrame(t).send(t, "GET", "/mount", http.NoBody, forged...)
+	response, _ := serveTest(t).send(t, "GET", "/mount", http.NoBody, forged...)
 	require.Equal(t, "127.0.0.1", response.Header.Get("X-Client"))
 	require.NotEqual(t, "short", response.Header.Get("X-Id"))
-	response, _ = serveFrame(t, netip.MustParsePrefix("127.0.0.1/32")).send(t, "GET", "/mount", http.NoBody, forged...)
+	response, _ = serveTest(t, netip.MustParsePrefix("127.0.0.1/32")).send(t, "GET", "/mount", http.NoBody, forged...)
 	require.Equal(t, "10.1.2.3", response.Header.Get("X-Client"))
 }
 
 func TestMount_LargeBody_IsAnError(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	response, _ := f.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody+1)))
 	require.Equal(t, 413, response.StatusCode)
 	response, text := f.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody)))
@@ -123,14 +123,14 @@ func TestMount_LargeBody_IsAnError(t *testing.T) {
 
 func TestMount_BodyThatIsNotRead_DoesNotDelayTheResponse(t *testing.T) {
 	t.Parallel()
-	status, closed := serveFrame(t).raw(t, "POST /mount/refuse HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx")
+	status, closed := serveTest(t).raw(t, "POST /mount/refuse HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx")
 	require.Equal(t, 401, status)
 	require.True(t, closed)
 }
 
 func TestMount_Panic_EndsOneRequest(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	response, text := f.send(t, "GET", "/mount/panic", http.NoBody)
 	require.Equal(t, 500, response.StatusCode)
 	require.NotContains(t, text, "secret")
@@ -140,7 +140,7 @@ func TestMount_Panic_EndsOneRequest(t *testing.T) {
 
 func TestMount_Unavailable_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	begun := time.Now()
 	for range 10 {
 		for _, path := range []string{"/mount/unavailable", "/mount/unreported"} {
@@ -160,14 +160,14 @@ func TestMount_Unavailable_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 
 func TestMount_InternalFault_IsLogged(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	response, _ := f.send(t, "GET", "/mount/broken", http.NoBody)
 	require.Contains(t, f.log.String(), `"msg":"request failed","request_id":"`+response.Header.Get("X-Request-Id")+`","method":"GET","path":"/mount/broken","error":"secret inside"`)
 }
 
 func TestMount_Shutdown_WaitsForRequests(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	statuses := make(chan int, 1)
 	go func() {
 		response, err := http.Get("http://" + f.addr + "/mount/slow")
@@ -192,20 +192,20 @@ func TestMount_Shutdown_WaitsForRequests(t *testing.T) {
 	require.NoError(t, <-stopped)
 }
 
-// closedGate is a gate that refuses every request.
-type closedGate struct{}
+// rejectingAuthenticator rejects every request.
+type rejectingAuthenticator struct{}
 
-func (closedGate) Authenticate(context.Context, web.AuthRequest) (integrations.Caller, map[string]string, error) {
+func (rejectingAuthenticator) Authenticate(context.Context, web.AuthRequest) (integrations.Caller, map[string]string, error) {
 	return integrations.Caller{}, nil, fault.ErrUnauthorized
 }
 
-func (closedGate) Done(integrations.Caller, int) {}
+func (rejectingAuthenticator) Done(integrations.Caller, int) {}
 
 func TestMount_PathOfAnotherRoute_IsAnError(t *testing.T) {
 	t.Parallel()
 	options := Options{
 		Metrics: prometheus.NewRegistry(),
-		APIs:    []web.API{{Name: "gated", Prefix: "/gated", Authenticator: closedGate{}, Fault: portal.Fault, FaultBody: portal.Failure{}}, portal.API(adapters.Services{})},
+		APIs:    []web.API{{Name: "gated", Prefix: "/gated", Authenticator: rejectingAuthenticator{}, Fault: portal.Fault, FaultBody: portal.Failure{}}, portal.API(adapters.Services{})},
 		Mounts:  []Mount{{Prefix: "/taken", Name: "transport a", Handler: http.NotFoundHandler()}},
 	}
 	s, err := New(adapters.Services{}, options)

@@ -19,14 +19,14 @@ import (
 // addPages serves the pages with browser sessions, the authorization server and the
 // guides.
 func (s *Server) addPages() error {
-	frame, err := pages.New(s.services.Identity, s.services.Integrations, pages.Options{PublicURL: s.o.PublicURL, ClientIP: s.clientIP, TakeLimit: s.takeOperationLimit, ScopeText: oauth.ScopeText})
+	renderer, err := pages.New(s.services.Identity, s.services.Integrations, pages.Options{PublicURL: s.o.PublicURL, ClientIP: s.clientIP, TakeLimit: s.takeOperationLimit, ScopeText: oauth.ScopeText})
 	if err != nil {
 		return err
 	}
-	frame.Add(s.app)
-	oauth.New(s.services.Integrations, frame, s.o.PublicURL, s.limitClientFailures, s.o.Log).Add(s.app)
-	dashboard.Add(s.app, s.services.Integrations, frame, s.services.Idempotency, s.o.PublicURL)
-	return guides.Add(s.app, frame, s.o.PublicURL)
+	renderer.Add(s.app)
+	oauth.New(s.services.Integrations, renderer, s.o.PublicURL, s.limitClientFailures, s.o.Log).Add(s.app)
+	dashboard.Add(s.app, s.services.Integrations, renderer, s.services.Idempotency, s.o.PublicURL)
+	return guides.Add(s.app, renderer, s.o.PublicURL)
 }
 
 // takeOperationLimit counts a call for the limit of the operation, METHOD /path, and the

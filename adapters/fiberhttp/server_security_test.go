@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A proxy may add its X-Forwarded-For as a line of its own below the client's.
-func TestAClientsOwnForwardedLineDoesNotHideTheProxys(t *testing.T) {
+// A proxy may append its own X-Forwarded-For line after that of the client.
+func TestClientIP_TwoForwardedHeaders_ProxysCounts(t *testing.T) {
 	t.Parallel()
-	behind := serveFrame(t, netip.MustParsePrefix("127.0.0.0/8"))
+	behind := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+behind.addr+"/test/echo/1", nil)
 	require.NoError(t, err)
 	request.Header["X-Forwarded-For"] = []string{"198.51.100.1", "203.0.113.9"}

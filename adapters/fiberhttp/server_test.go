@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestATableIsSentWithTimeForEveryPieceAndAlwaysClosed(t *testing.T) {
+func TestDownload_SlowClient_IsStreamedAndClosed(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	for method, want := range map[string]int{"GET": 500_000, "HEAD": 0} {
 		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+f.addr+"/test/table", nil)
 		require.NoError(t, err)
@@ -44,32 +44,32 @@ func TestATableIsSentWithTimeForEveryPieceAndAlwaysClosed(t *testing.T) {
 	require.NoError(t, err, "the next piece has its own time")
 }
 
-func TestARequestThatRunsOutOfTimeIsTold503(t *testing.T) {
+func TestServer_Timeout_IsA503(t *testing.T) {
 	t.Parallel()
-	response, body := serveFrame(t).do(t, "GET", "/test/hang", "")
+	response, body := serveTest(t).do(t, "GET", "/test/hang", "")
 	require.Equal(t, 503, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
 	require.Equal(t, false, body["success"])
 }
 
-func TestABodyThatIsTooLargeIsA413(t *testing.T) {
+func TestServer_BodyTooLarge_IsA413(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	response, body := f.do(t, "POST", "/test/echo/1", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`)
 	require.Equal(t, 413, response.StatusCode)
 	require.Equal(t, "Request body too large", body["error"])
 }
 
-func TestACompressedBodyIsRefusedInsteadOfUnpacked(t *testing.T) {
+func TestServer_CompressedBody_IsRejected(t *testing.T) {
 	t.Parallel()
-	response, body := serveFrame(t).do(t, "POST", "/test/echo/1", `{}`, "Content-Encoding", "gzip")
+	response, body := serveTest(t).do(t, "POST", "/test/echo/1", `{}`, "Content-Encoding", "gzip")
 	require.Equal(t, 400, response.StatusCode)
 	require.Equal(t, "Content-Encoding", body["details"].(map[string]any)["field"])
 }
 
-func TestTheLimitSaysWhenTheNextRequestIsWelcome(t *testing.T) {
+func TestServer_RateLimit_HasRetryAfter(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	for range 2 {
 		response, _ := f.do(t, "GET", "/test/limited", "")
 		require.Equal(t, 200, response.StatusCode)
@@ -82,9 +82,9 @@ func TestTheLimitSaysWhenTheNextRequestIsWelcome(t *testing.T) {
 	require.InDelta(t, 885, wait, 15, "a quarter of an hour after the first")
 }
 
-func TestWhatAHandlerKeepsDoesNotChangeWithTheNextRequest(t *testing.T) {
+func TestServer_KeptValues_DoNotChange(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	var wg sync.WaitGroup
 	for worker := range 8 {
 		wg.Go(func() {
@@ -99,9 +99,9 @@ func TestWhatAHandlerKeepsDoesNotChangeWithTheNextRequest(t *testing.T) {
 	wg.Wait()
 }
 
-func TestReadinessNamesEachAdapterAndADegradedOneStaysReady(t *testing.T) {
+func TestReady_DegradedAdapter_IsReady(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	response, body := f.do(t, "GET", "/readyz", "")
 	require.Equal(t, 503, response.StatusCode)
 	require.Equal(t, map[string]any{"ready": false, "adapters": map[string]any{"database": "down", "limiter": "degraded"}}, body)
@@ -111,7 +111,7 @@ func TestReadinessNamesEachAdapterAndADegradedOneStaysReady(t *testing.T) {
 
 func TestUnavailable_Repeated_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	begun := time.Now()
 	for range 10 {
 		response, _ := f.do(t, "GET", "/test/hang", "")
@@ -129,9 +129,9 @@ func TestUnavailable_Repeated_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 	require.Contains(t, string(text), `locum_unavailable_total{cause="request: timeout"} 10`)
 }
 
-func TestTheNumbersNameRoutesAndNeverIDs(t *testing.T) {
+func TestMetrics_Labels_AreRoutes(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	f.do(t, "GET", "/test/echo/some-id", "")
 	f.do(t, "GET", "/some/other-id", "")
 	response, err := http.Get("http://" + f.addr + "/metrics")
@@ -145,9 +145,9 @@ func TestTheNumbersNameRoutesAndNeverIDs(t *testing.T) {
 	require.NotContains(t, string(text), "other-id")
 }
 
-func TestWhatTheDocumentationDoesNotHaveIsNotFoundLikeAnythingElse(t *testing.T) {
+func TestDocs_UnknownFile_IsNotFound(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	for _, nothing := range []string{"/docs/zzz", "/docs/page.html", "/docs/a/b.js", "/zzz"} {
 		response, body := f.do(t, "GET", nothing, "")
 		require.Equal(t, 404, response.StatusCode, nothing)
@@ -158,9 +158,9 @@ func TestWhatTheDocumentationDoesNotHaveIsNotFoundLikeAnythingElse(t *testing.T)
 	}
 }
 
-func TestTheDocumentationComesWholeFromThisServer(t *testing.T) {
+func TestDocs_Page_LoadsOnlyFromThisServer(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	response, err := http.Get("http://" + f.addr + "/docs")
 	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
@@ -178,9 +178,9 @@ func TestTheDocumentationComesWholeFromThisServer(t *testing.T) {
 	}
 }
 
-func TestAShutdownLetsARequestInFlightFinish(t *testing.T) {
+func TestShutdown_RequestInFlight_Finishes(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	answered := make(chan int, 1)
 	go func() {
 		response, err := http.Get("http://" + f.addr + "/test/slow")
@@ -210,9 +210,9 @@ func TestAShutdownLetsARequestInFlightFinish(t *testing.T) {
 	require.NoError(t, <-stopped)
 }
 
-func TestAGuestsReadIsKeptForAMomentButNeverBeyondAWriteOfThisProcess(t *testing.T) {
+func TestCache_WriteOfThisProcess_Invalidates(t *testing.T) {
 	t.Parallel()
-	f := serveFrame(t)
+	f := serveTest(t)
 	read := func(header ...string) any {
 		t.Helper()
 		response, body := f.do(t, "GET", "/test/count?a=1", "", header...)
@@ -220,7 +220,7 @@ func TestAGuestsReadIsKeptForAMomentButNeverBeyondAWriteOfThisProcess(t *testing
 		require.Equal(t, "application/json; charset=utf-8", response.Header.Get("Content-Type"))
 		return body["message"]
 	}
-	// A machine may be too busy to ask twice in a moment.
+	// On a busy machine two reads may take longer than the cache.
 	kept := func() (answer any) {
 		t.Helper()
 		require.Eventually(t, func() bool { answer = read(); return answer == read() }, 20*time.Second, time.Millisecond, "it is kept")

@@ -24,30 +24,30 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in BillingIntentInput) (web.Pending[billingIntentView], error) {
 				var sub billing.Subscription
 				var err error
-				var said string
+				var message string
 				choice := billing.ChooseInput{PlanID: in.PlanID, PaymentMethodID: in.PaymentMethodID}
 				switch in.Intent {
 				case "create-subscription":
-					said = "Subscription created successfully"
+					message = "Subscription created successfully"
 					if in.PlanID == billing.Basic {
-						said = "Subscription cancelled successfully"
+						message = "Subscription cancelled successfully"
 					}
 					sub, err = s.Create(ctx, c.Actor, choice)
 				case "upgrade-plan":
-					said = "Plan upgraded successfully"
+					message = "Plan upgraded successfully"
 					sub, err = s.Upgrade(ctx, c.Actor, choice)
 				case "update-payment-method":
-					said = "Payment method updated successfully"
+					message = "Payment method updated successfully"
 					sub, err = s.UseMethod(ctx, c.Actor, in.PaymentMethodID)
 				case "cancel-subscription":
-					said = "Subscription cancelled successfully"
+					message = "Subscription cancelled successfully"
 					sub, err = s.Cancel(ctx, c.Actor)
 				}
 				action, err := actionOf(err)
 				if action != nil && err == nil {
 					sub, err = s.Current(ctx, billing.Owner{Kind: billing.User, ID: c.Actor.UserID})
 				}
-				return pendingReply(billingIntentView{Intent: in.Intent, Subscription: viewSubscription(sub), Action: action}, action, said), err
+				return pendingReply(billingIntentView{Intent: in.Intent, Subscription: viewSubscription(sub), Action: action}, action, message), err
 			})},
 		{Method: http.MethodPost, Path: "/api/billing/setup-intents", Auth: web.Required, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{403, 404}, Tag: tag, Summary: "Begin to collect a payment method with the client library of the payment provider. The id that it results in can be sent wherever a paymentMethodId is expected. 404 if the provider of this server does not support it", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SetupIntentInput) (web.Reply[setupIntentView], error) {

@@ -33,8 +33,8 @@ func documentRoutes(s *jobseeker.Service) []web.Route {
 			})},
 		{Method: http.MethodPost, Path: "/api/jobseekers/documents", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Body: documentBody, Errors: []int{404}, Tag: tag, Summary: "Upload a document, or change, delete or choose one", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DocumentIntentInput) (web.Reply[changedDocumentView], error) {
-				d, said, err := in.run(ctx, c, s)
-				return web.OK(changedDocumentView{Intent: in.Intent, Document: viewDocument(d)}, said), err
+				d, message, err := in.run(ctx, c, s)
+				return web.OK(changedDocumentView{Intent: in.Intent, Document: viewDocument(d)}, message), err
 			})},
 		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "One of the caller's documents with its content as it was sent", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DocumentPath) (web.Reply[wholeDocumentView], error) {
@@ -87,7 +87,7 @@ func (in DocumentIntentInput) Refuse(wrong func(path string) bool) error {
 	return requireIntent(in.Intent, wrong)
 }
 
-func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.Service) (d jobseeker.Document, said string, err error) {
+func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.Service) (d jobseeker.Document, message string, err error) {
 	if in.Intent == "upload-document" {
 		d, err = s.Upload(ctx, c.Actor, jobseeker.UploadInput{Type: in.Type, Title: text(in.Title), Content: text(in.Content), FileName: text(in.FileName),
 			IsDefault: in.IsDefault != nil && *in.IsDefault})

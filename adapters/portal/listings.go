@@ -132,7 +132,7 @@ func patchMetaBatch(ctx context.Context, s *listings.Service, by auth.Actor, raw
 	done := 0
 	for i, r := range results {
 		if items[i].Err != nil {
-			r.Err = items[i].Err // said before whether the listing is there
+			r.Err = items[i].Err // takes precedence over a missing listing
 		}
 		if out[i].Success = r.Err == nil; out[i].Success {
 			done++

@@ -23,7 +23,7 @@ func onboardingRoutes(s *jobseeker.Service) []web.Route {
 				return onboardingReply{
 					Success: true, OnboardingComplete: g.Complete, IsGuest: c.Actor.Guest(),
 					Onboarding:   onboardingView{Steps: viewSteps(g.Steps), Email: g.Email, Preferences: viewPreferences(g.Preferences)},
-					guestHeaders: keepGuest(s, in.Guest, keep, false),
+					guestHeaders: guestCookieHeaders(s, in.Guest, keep, false),
 				}, nil
 			})},
 		{Method: http.MethodPost, Path: path, Auth: web.Optional, Limit: web.PerQuarterHour(10), Errors: []int{403}, Tag: tag, Summary: "Tell what happened on the way: an address, a step, what one prefers", Op: web.Op(
@@ -31,7 +31,7 @@ func onboardingRoutes(s *jobseeker.Service) []web.Route {
 				keep, err := s.Onboard(ctx, c.Actor, in.Guest, jobseeker.OnboardingInput{
 					Action: in.Action, Email: in.Email, Source: in.Source, Step: in.Step, ActionType: in.ActionType, Preferences: in.Preferences,
 				})
-				return onboardedReply{Success: true, Message: onboarded[in.Action], IsGuest: c.Actor.Guest(), guestHeaders: keepGuest(s, in.Guest, keep, true)}, err
+				return onboardedReply{Success: true, Message: onboarded[in.Action], IsGuest: c.Actor.Guest(), guestHeaders: guestCookieHeaders(s, in.Guest, keep, true)}, err
 			})},
 	}
 }
@@ -127,9 +127,9 @@ func (h guestHeaders) Headers() map[string]string {
 // guestCookieFor is the lifetime of the cookie in seconds.
 const guestCookieFor = "7776000"
 
-// keepGuest returns the cookie with the secret keep: it is deleted after an account has
+// guestCookieHeaders returns the cookie with the secret keep: it is deleted after an account has
 // taken over the data of the guest, and renewed for 90 days if it was used.
-func keepGuest(s *jobseeker.Service, had, keep string, used bool) guestHeaders {
+func guestCookieHeaders(s *jobseeker.Service, had, keep string, used bool) guestHeaders {
 	attributes := "; Path=/api; HttpOnly; SameSite=Lax"
 	if strings.HasPrefix(s.PublicURL, "https:") {
 		attributes += "; Secure"

@@ -8,7 +8,7 @@ import (
 )
 
 // The response must not be many times larger than the body.
-func TestABodyWithCountlessFaultsIsAnsweredWithSome(t *testing.T) {
+func TestBind_ManyProblems_AreLimited(t *testing.T) {
 	t.Parallel()
 	for _, item := range []string{`1`, `{}`, `{"id":1}`} {
 		_, err := bindTo[sample](`{"title":"T","questions":[`+strings.TrimSuffix(strings.Repeat(item+",", 11_000), ",")+`]}`, nil)

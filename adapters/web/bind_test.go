@@ -59,7 +59,7 @@ func fieldsOf(t *testing.T, err error) []string {
 	return out
 }
 
-func TestABodyIsBoundFieldByField(t *testing.T) {
+func TestBind_Body(t *testing.T) {
 	t.Parallel()
 	got, err := bindTo[sample](`{"title":"T","count":3,"remote":false,"pay":{"min":1.5},"tags":["x"],
 		"questions":[{"id":"q","text":"Why?"}],"free":{"a":[1]},"items":[1,null],"id":"body","unknown":1}`, nil)
@@ -74,7 +74,7 @@ func TestABodyIsBoundFieldByField(t *testing.T) {
 	require.Len(t, got.Items, 2)
 }
 
-func TestProblemsComeInTheBodysOrderAndWhatIsMissingAfterThem(t *testing.T) {
+func TestBind_Problems_AreInTheOrderOfTheBody(t *testing.T) {
 	t.Parallel()
 	_, err := bindTo[sample](`{"tags":["long","ok","many"],"pay":{"max":-1,"min":"x"},"count":9,"kind":"c"}`, nil)
 	require.Equal(t, []string{
@@ -87,7 +87,7 @@ func TestProblemsComeInTheBodysOrderAndWhatIsMissingAfterThem(t *testing.T) {
 	}, fieldsOf(t, err))
 }
 
-func TestProblemsInsideOfArraysNameTheItem(t *testing.T) {
+func TestBind_ProblemInArray_NamesTheItem(t *testing.T) {
 	t.Parallel()
 	_, err := bindTo[sample](`{"title":"T","questions":[{"id":"q","text":"ok"},{"text":7},"no",null],"tags":["four"]}`, nil)
 	require.Equal(t, []string{
@@ -99,7 +99,7 @@ func TestProblemsInsideOfArraysNameTheItem(t *testing.T) {
 	}, fieldsOf(t, err))
 }
 
-func TestEveryWrongTypeIsNamed(t *testing.T) {
+func TestBind_WrongTypes_AreNamed(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
 		`{"title":1}`:                                "title must be a string",
@@ -118,7 +118,7 @@ func TestEveryWrongTypeIsNamed(t *testing.T) {
 	}
 }
 
-func TestBodiesThatReadersDisagreeAboutAreRefused(t *testing.T) {
+func TestBind_AmbiguousJSON_IsRejected(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
 		`{"title":"a","title":"b"}`:                  "title must be unique in its object",
@@ -153,19 +153,19 @@ func TestBodiesThatReadersDisagreeAboutAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheSameNameInDifferentObjectsIsFine(t *testing.T) {
+func TestBind_SameNameInDifferentObjects_IsAccepted(t *testing.T) {
 	t.Parallel()
 	_, err := bindTo[sample](`{"title":"title","free":{"title":{"title":["title","title"]}}}`, nil)
 	require.NoError(t, err)
 }
 
-func TestAnEmptyBodyIsAnObjectWithoutMembers(t *testing.T) {
+func TestBind_EmptyBody_IsAnEmptyObject(t *testing.T) {
 	t.Parallel()
 	_, err := bindTo[sample](``, nil)
 	require.Equal(t, []string{"title is required"}, fieldsOf(t, err))
 }
 
-func TestABodyOfWhichNothingIsReadHasToBeWellFormedAsWell(t *testing.T) {
+func TestBind_UnreadBody_MustBeWellFormed(t *testing.T) {
 	t.Parallel()
 	type named struct {
 		ID string `path:"id"`
@@ -199,7 +199,7 @@ type listInput struct {
 	Remote *bool    `query:"remote"`
 }
 
-func TestQueriesAreBoundWithTheirDefaultsAndBounds(t *testing.T) {
+func TestBind_Query_HasDefaultsAndLimits(t *testing.T) {
 	t.Parallel()
 	got, err := bindTo[listInput]("", nil)
 	require.NoError(t, err)
@@ -216,7 +216,7 @@ func TestQueriesAreBoundWithTheirDefaultsAndBounds(t *testing.T) {
 	require.Nil(t, got.Salary, "an empty form field is not a number")
 }
 
-func TestQueriesThatCannotBeReadAreNamed(t *testing.T) {
+func TestBind_InvalidQuery_NamesTheParameter(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		query map[string][]string
@@ -240,7 +240,7 @@ func TestQueriesThatCannotBeReadAreNamed(t *testing.T) {
 	}
 }
 
-func TestThePageAtTheEdgeOfWhatIsCountedIsServed(t *testing.T) {
+func TestPaging_LastExactPage_IsAccepted(t *testing.T) {
 	t.Parallel()
 	_, err := bindTo[listInput]("", map[string][]string{"page": {"500"}})
 	require.NoError(t, err)

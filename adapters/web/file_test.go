@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAFilesNameSurvivesAndCannotEscapeItsHeader(t *testing.T) {
+func TestDisposition_FileName_IsEscaped(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"cv.pdf":                    "cv.pdf",
@@ -41,7 +41,7 @@ func (r refusing) Refuse(wrong func(string) bool) error {
 	return nil
 }
 
-func TestAnInputMayBeRefusedBeforeItsFieldsAreJudged(t *testing.T) {
+func TestBind_Refuse_RunsBeforeValidation(t *testing.T) {
 	t.Parallel()
 	_, err := bindTo[refusing](`{"kind":"a","size":3}`, nil)
 	require.NoError(t, err)

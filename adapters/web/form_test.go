@@ -40,7 +40,7 @@ func multipartOf(t testing.TB, fields ...[2]string) (contentType, body string) {
 
 const urlEncoded = "application/x-www-form-urlencoded"
 
-func TestAFormIsReadInBothOfItsShapes(t *testing.T) {
+func TestForm_BothEncodings_AreRead(t *testing.T) {
 	t.Parallel()
 	want := formInput{Guest: "guest!", Name: "Zoë &", Number: 7}
 	got, err := bindForm(urlEncoded+"; charset=UTF-8", "name=Zo%C3%AB+%26&number=7&other=x")
@@ -55,7 +55,7 @@ func TestAFormIsReadInBothOfItsShapes(t *testing.T) {
 	require.Equal(t, formInput{Guest: "guest!"}, got)
 }
 
-func TestAFormThatIsNoneIsRefused(t *testing.T) {
+func TestForm_Malformed_IsRejected(t *testing.T) {
 	t.Parallel()
 	twiceKind, twice := multipartOf(t, [2]string{"name", "a"}, [2]string{"name", "b"})
 	var manyFields [][2]string

@@ -58,7 +58,7 @@ func (d *dashboard) create(ctx context.Context, c *fiber.Ctx, who *pages.Viewer)
 		return err
 	}
 	setContentLocation(c, "/developers/apps/"+a.ID)
-	return d.showApp(ctx, c, who, a.ID, appView{Secret: secret, Said: "The application is made."})
+	return d.showApp(ctx, c, who, a.ID, appView{Secret: secret, Notice: "The application is made."})
 }
 
 // The forms on the page of an application that can have problems.
@@ -79,7 +79,7 @@ type appView struct {
 	Plans       []integrations.Plan
 	Secret, Key string
 	PublicURL   string
-	Said        string
+	Notice      string
 	// ConfirmURL is the page on which a payment has to be confirmed.
 	ConfirmURL string
 	Problem    *pages.Problem
@@ -91,7 +91,7 @@ type appView struct {
 func (v appView) URIs() string { return strings.Join(v.Given.RedirectURIs, "\n") }
 
 func (d *dashboard) show(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return d.showApp(ctx, c, who, c.Params("id"), appView{Said: notices[c.Query("said")]})
+	return d.showApp(ctx, c, who, c.Params("id"), appView{Notice: notices[c.Query("said")]})
 }
 
 func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, appID string, v appView) (err error) {
@@ -142,7 +142,7 @@ func (d *dashboard) rotate(ctx context.Context, c *fiber.Ctx, who *pages.Viewer)
 		return d.finishAppForm(ctx, c, who, err, settingsForm, appView{})
 	}
 	setContentLocation(c, "/developers/apps/"+c.Params("id"))
-	return d.showApp(ctx, c, who, c.Params("id"), appView{Secret: secret, Said: "The old secret has ended."})
+	return d.showApp(ctx, c, who, c.Params("id"), appView{Secret: secret, Notice: "The old secret has ended."})
 }
 
 func (d *dashboard) createKey(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
@@ -170,7 +170,7 @@ func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, who *pages.Vie
 	_, err := d.module.ChoosePlan(ctx, who.Actor(), c.Params("id"), c.FormValue("plan"), c.FormValue("paymentMethodId"))
 	var required *billing.ActionRequiredError
 	if errors.As(err, &required) {
-		return d.showApp(ctx, c, who, c.Params("id"), appView{Said: billing.ErrActionRequired.Message + ". Your plan changes once you have.", ConfirmURL: required.RedirectURL})
+		return d.showApp(ctx, c, who, c.Params("id"), appView{Notice: billing.ErrActionRequired.Message + ". Your plan changes once you have.", ConfirmURL: required.RedirectURL})
 	}
 	return d.finishAppForm(ctx, c, who, err, planForm, appView{})
 }

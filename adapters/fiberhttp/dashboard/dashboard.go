@@ -34,35 +34,35 @@ type dashboard struct {
 }
 
 // Add serves the dashboard.
-func Add(app *fiber.App, module *integrations.Service, frame *pages.Renderer, requests *idempotency.Runner, publicURL string) {
-	d := &dashboard{module, frame, requests, publicURL}
+func Add(app *fiber.App, module *integrations.Service, renderer *pages.Renderer, requests *idempotency.Runner, publicURL string) {
+	d := &dashboard{module, renderer, requests, publicURL}
 	const one = "/developers/apps/:id"
-	frame.Get(app, "/developers", d.apps)
-	frame.Post(app, "/developers/apps", d.submitOnce(d.create))
-	frame.Get(app, one, d.show)
-	frame.Post(app, one, d.change)
-	frame.Post(app, one+"/secret", d.submitOnce(d.rotate))
-	frame.Post(app, one+"/keys", d.submitOnce(d.createKey))
-	frame.Post(app, one+"/keys/:keyId/delete", d.deleteKey)
-	frame.Post(app, one+"/plan", d.choosePlan)
-	frame.Post(app, one+"/delete", d.remove)
-	frame.Post(app, one+"/webhooks", d.submitOnce(d.createHook))
+	renderer.Get(app, "/developers", d.apps)
+	renderer.Post(app, "/developers/apps", d.submitOnce(d.create))
+	renderer.Get(app, one, d.show)
+	renderer.Post(app, one, d.change)
+	renderer.Post(app, one+"/secret", d.submitOnce(d.rotate))
+	renderer.Post(app, one+"/keys", d.submitOnce(d.createKey))
+	renderer.Post(app, one+"/keys/:keyId/delete", d.deleteKey)
+	renderer.Post(app, one+"/plan", d.choosePlan)
+	renderer.Post(app, one+"/delete", d.remove)
+	renderer.Post(app, one+"/webhooks", d.submitOnce(d.createHook))
 	const hook = one + "/webhooks/:webhookId"
-	frame.Get(app, hook, d.showHook)
-	frame.Post(app, hook, d.changeHook)
-	frame.Post(app, hook+"/status", d.pauseHook)
-	frame.Post(app, hook+"/secret", d.submitOnce(d.rotateHook))
-	frame.Post(app, hook+"/test", d.testHook)
-	frame.Post(app, hook+"/replay", d.replayFailed)
-	frame.Get(app, hook+"/deliveries/:deliveryId", d.showDelivery)
-	frame.Post(app, hook+"/deliveries/:deliveryId/replay", d.replayDelivery)
-	frame.Post(app, hook+"/delete", d.removeHook)
+	renderer.Get(app, hook, d.showHook)
+	renderer.Post(app, hook, d.changeHook)
+	renderer.Post(app, hook+"/status", d.pauseHook)
+	renderer.Post(app, hook+"/secret", d.submitOnce(d.rotateHook))
+	renderer.Post(app, hook+"/test", d.testHook)
+	renderer.Post(app, hook+"/replay", d.replayFailed)
+	renderer.Get(app, hook+"/deliveries/:deliveryId", d.showDelivery)
+	renderer.Post(app, hook+"/deliveries/:deliveryId/replay", d.replayDelivery)
+	renderer.Post(app, hook+"/delete", d.removeHook)
 	// A response to a form may be a page at the address of the form. GET redirects from there
 	// to the page with the form.
 	for at, to := range map[string]string{"/developers/apps": "", one + "/secret": "/apps/:id", one + "/keys": "/apps/:id", one + "/plan": "/apps/:id", one + "/webhooks": "/apps/:id",
 		hook + "/status": "/apps/:id/webhooks/:webhookId", hook + "/secret": "/apps/:id/webhooks/:webhookId", hook + "/test": "/apps/:id/webhooks/:webhookId", hook + "/replay": "/apps/:id/webhooks/:webhookId",
 		hook + "/deliveries/:deliveryId/replay": "/apps/:id/webhooks/:webhookId/deliveries/:deliveryId"} {
-		app.Get(at, frame.Guard, func(c *fiber.Ctx) error {
+		app.Get(at, renderer.Guard, func(c *fiber.Ctx) error {
 			return c.Redirect("/developers"+strings.NewReplacer(":id", c.Params("id"), ":webhookId", c.Params("webhookId"), ":deliveryId", c.Params("deliveryId")).Replace(to), fiber.StatusSeeOther)
 		})
 	}

@@ -74,13 +74,13 @@ type deliveryView struct {
 	Path    string // of the endpoint
 	Headers []string
 	Body    string
-	Said    string
+	Notice  string
 	Problem *pages.Problem
 	loggedDelivery
 }
 
 func (d *dashboard) showDelivery(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return d.showDeliveryAs(ctx, c, who, deliveryView{Said: notices[c.Query("said")]})
+	return d.showDeliveryAs(ctx, c, who, deliveryView{Notice: notices[c.Query("said")]})
 }
 
 func (d *dashboard) showDeliveryAs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, v deliveryView) (err error) {

@@ -65,17 +65,17 @@ const (
 
 // hookView is an endpoint with a page of its log, and its secret after its creation.
 type hookView struct {
-	App          integrations.App
-	Hook         integrations.Endpoint
-	Form         hookForm
-	Path         string
-	Log          []loggedDelivery
-	Status       string // of the deliveries shown, empty for all
-	Newer, Older string
-	Secret, Said string
-	Since        string
-	Type         string // of the test event
-	Problem      *pages.Problem
+	App            integrations.App
+	Hook           integrations.Endpoint
+	Form           hookForm
+	Path           string
+	Log            []loggedDelivery
+	Status         string // of the deliveries shown, empty for all
+	Newer, Older   string
+	Secret, Notice string
+	Since          string
+	Type           string // of the test event
+	Problem        *pages.Problem
 }
 
 // Filters returns the status filters of the log.
@@ -93,7 +93,7 @@ var notices = map[string]string{
 }
 
 func (d *dashboard) showHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return d.showHookAs(ctx, c, who, hookPath(c), hookView{Said: notices[c.Query("said")]})
+	return d.showHookAs(ctx, c, who, hookPath(c), hookView{Notice: notices[c.Query("said")]})
 }
 
 func (d *dashboard) showHookAs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, p integrations.WebhookPath, v hookView) (err error) {
@@ -159,7 +159,7 @@ func (d *dashboard) createHook(ctx context.Context, c *fiber.Ctx, who *pages.Vie
 		return d.finishAppForm(ctx, c, who, err, hooksForm, appView{Hook: hookForm{URL: in.URL, Events: in.Events}})
 	}
 	setContentLocation(c, "/developers/apps/"+e.AppID+"/webhooks/"+e.ID)
-	return d.showHookAs(ctx, c, who, integrations.WebhookPath{AppID: e.AppID, ID: e.ID}, hookView{Secret: secret, Said: "The webhook is made. Keep its secret now, then send a test event."})
+	return d.showHookAs(ctx, c, who, integrations.WebhookPath{AppID: e.AppID, ID: e.ID}, hookView{Secret: secret, Notice: "The webhook is made. Keep its secret now, then send a test event."})
 }
 
 func (d *dashboard) changeHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
@@ -188,7 +188,7 @@ func (d *dashboard) rotateHook(ctx context.Context, c *fiber.Ctx, who *pages.Vie
 	}
 	p := hookPath(c)
 	setContentLocation(c, "/developers/apps/"+p.AppID+"/webhooks/"+p.ID)
-	return d.showHookAs(ctx, c, who, p, hookView{Secret: secret, Said: "For 24 hours deliveries are signed with both the old and this secret."})
+	return d.showHookAs(ctx, c, who, p, hookView{Secret: secret, Notice: "For 24 hours deliveries are signed with both the old and this secret."})
 }
 
 func (d *dashboard) removeHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {

@@ -35,7 +35,7 @@ type guide struct {
 const example = "http://localhost:8080"
 
 // Add serves the guides below /docs/guides.
-func Add(app *fiber.App, frame *pages.Renderer, publicURL string) error {
+func Add(app *fiber.App, renderer *pages.Renderer, publicURL string) error {
 	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM))
 	var all []guide
 	for _, name := range order {
@@ -52,14 +52,14 @@ func Add(app *fiber.App, frame *pages.Renderer, publicURL string) error {
 		all = append(all, guide{Name: name, Title: title, Body: template.HTML(body.String())}) //nolint:gosec // trusted source
 	}
 	app.Get("/docs/guides", func(c *fiber.Ctx) error { return c.Redirect(path.Join("/docs/guides", order[0]), fiber.StatusFound) })
-	app.Get("/docs/guides/:name", frame.Guard, func(c *fiber.Ctx) error {
+	app.Get("/docs/guides/:name", renderer.Guard, func(c *fiber.Ctx) error {
 		i := slices.Index(order, c.Params("name"))
 		if i < 0 {
 			return fiber.ErrNotFound
 		}
 		view := all[i]
 		view.All = all
-		return frame.Render(c, fiber.StatusOK, page, nil, view)
+		return renderer.Render(c, fiber.StatusOK, page, nil, view)
 	})
 	return nil
 }

@@ -46,7 +46,7 @@ type Server struct {
 type FailureLimiter func(ctx context.Context, c *fiber.Ctx, client string, failed bool) error
 
 // New returns the server. The issuer is the public URL of the service.
-func New(module *integrations.Service, frame *pages.Renderer, issuer string, guess FailureLimiter, log *slog.Logger) *Server {
+func New(module *integrations.Service, renderer *pages.Renderer, issuer string, guess FailureLimiter, log *slog.Logger) *Server {
 	config := &fosite.Config{
 		EnforcePKCE:                true,
 		ScopeStrategy:              fosite.ExactScopeStrategy,
@@ -62,7 +62,7 @@ func New(module *integrations.Service, frame *pages.Renderer, issuer string, gue
 	provider, _ := compose.Compose(config, store{module}, tokens{},
 		compose.OAuth2AuthorizeExplicitFactory, compose.OAuth2RefreshTokenGrantFactory, compose.OAuth2PKCEFactory,
 		compose.OAuth2TokenIntrospectionFactory, compose.OAuth2TokenRevocationFactory).(*fosite.Fosite)
-	return &Server{module: module, renderer: frame, issuer: issuer, limitFailures: guess, log: log, fosite: provider}
+	return &Server{module: module, renderer: renderer, issuer: issuer, limitFailures: guess, log: log, fosite: provider}
 }
 
 // Add serves the endpoints.

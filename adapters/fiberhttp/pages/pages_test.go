@@ -12,9 +12,9 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-func TestAPageThatFailsSaysWhatCanBeMendedAndOfOurFaultsTheNumberAlone(t *testing.T) {
+func TestRenderError_InternalFault_HasOnlyTheRequestID(t *testing.T) {
 	t.Parallel()
-	frame, err := New(nil, nil, Options{PublicURL: "http://localhost:8080"})
+	renderer, err := New(nil, nil, Options{PublicURL: "http://localhost:8080"})
 	require.NoError(t, err)
 	fails := map[string]error{
 		"/internal": errors.New("the password is horse"), "/forbidden": fault.ErrForbidden, "/away": fault.ErrUnavailable,
@@ -28,7 +28,7 @@ func TestAPageThatFailsSaysWhatCanBeMendedAndOfOurFaultsTheNumberAlone(t *testin
 		return failed
 	}})
 	for path, err := range fails {
-		app.Get(path, frame.Guard, func(*fiber.Ctx) error { return err })
+		app.Get(path, renderer.Guard, func(*fiber.Ctx) error { return err })
 	}
 	app.Get("/elsewhere", func(*fiber.Ctx) error { return fault.ErrForbidden })
 	open := func(path string) string {
