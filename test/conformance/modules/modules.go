@@ -99,7 +99,7 @@ func checkDocumented(t *testing.T, r web.Route, documents map[string]string) {
 	require.Contains(t, operation.Summary, r.Summary)
 }
 
-// clients are a guest, one with a token that nobody has issued, and people.
+// clients are a guest, a client with an unknown token, and signed-in users.
 type clients struct {
 	*Program
 	by map[string]User

@@ -1,6 +1,7 @@
 // Package services starts private database servers for tests: on free ports of
-// the loopback interface, with their data in a temporary directory, and gone,
-// data included, when the process that started them ends, however it ends.
+// the loopback interface, with their data in a temporary directory. A server and
+// its data are removed when the process that started it ends, even if it is
+// killed.
 package services
 
 import (
