@@ -27,7 +27,7 @@ func TestSQLite_SecondProcess_Refused(t *testing.T) {
 	second.Dir, second.Env, second.Stdout, second.Stderr = dir, first.env, &out, &errs
 	require.Error(t, second.Run())
 	require.Empty(t, out.String())
-	require.Contains(t, errs.String(), "waiting for its end", "it says at once what it waits for")
+	require.Contains(t, errs.String(), "waiting for it to end", "it says at once what it waits for")
 	require.Contains(t, errs.String(), "locum: database.url (from LOCUM_DATABASE_URL): another `locum serve` has this database")
 	require.Less(t, time.Since(begun), 45*time.Second)
 
@@ -40,11 +40,11 @@ func TestSQLite_SecondProcess_Refused(t *testing.T) {
 	first.exited <- nil // for who waits for its end later
 	third := &testServer{dir: dir, env: first.env, log: &kit.Log{}, exited: make(chan error, 1)}
 	third.serve(t)
-	require.NotContains(t, third.log.String(), "waiting for its end", "the lock has gone with the process")
+	require.NotContains(t, third.log.String(), "waiting for it to end", "the lock has gone with the process")
 
 	fourth := &testServer{dir: dir, env: first.env, log: &kit.Log{}, exited: make(chan error, 1)}
 	go func() {
-		assert.Eventually(t, func() bool { return strings.Contains(fourth.log.String(), "waiting for its end") }, 20*time.Second, 10*time.Millisecond, "a restart waits for the one before")
+		assert.Eventually(t, func() bool { return strings.Contains(fourth.log.String(), "waiting for it to end") }, 20*time.Second, 10*time.Millisecond, "a restart waits for the one before")
 		third.stop(t)
 	}()
 	fourth.serve(t)
