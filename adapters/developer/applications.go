@@ -66,7 +66,7 @@ func actorOf(ctx context.Context, s adapters.Services, c web.Call) (auth.Actor, 
 	return c.Caller.Limit(by), err
 }
 
-var errAnotherCandidate = fault.New(fault.Forbidden, "forbidden", "candidate_id is somebody else than the user who let the application act for them")
+var errAnotherCandidate = fault.New(fault.Forbidden, "forbidden", "candidate_id must be the user who authorized the application")
 
 // mapApplyFault returns a fault of an application with the codes and fields of this API.
 func mapApplyFault(f *fault.Error) *fault.Error {

@@ -76,7 +76,7 @@ func parseTime(s string, more time.Duration) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return at, errors.New("must be a date (2026-11-20) or a moment (2026-11-20T09:30:00Z)")
+		return at, errors.New("must be a date (2026-11-20) or a date-time (2026-11-20T09:30:00Z)")
 	}
 	return at.UTC(), nil
 }

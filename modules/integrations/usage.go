@@ -192,7 +192,7 @@ func dayOf(text, field string, otherwise time.Time) (time.Time, error) {
 		return dayOf("", field, moment.UTC())
 	}
 	if err != nil {
-		return day, fault.InvalidField(field, "must be a date (2026-11-20) or a moment (2026-11-20T09:30:00Z)")
+		return day, fault.InvalidField(field, "must be a date (2026-11-20) or a date-time (2026-11-20T09:30:00Z)")
 	}
 	return day, nil
 }

@@ -118,7 +118,7 @@ const (
 // The faults of onboarding.
 var (
 	ErrInvalidAction = fault.New(fault.Invalid, "invalid_action", "Invalid action")
-	errTooManySteps  = fault.InvalidField("step", fmt.Sprintf("is one too many: at most %d are kept", maxSteps))
+	errTooManySteps  = fault.InvalidField("step", fmt.Sprintf("must not exceed %d steps", maxSteps))
 )
 
 // Guided is the onboarding that a visitor sees.

@@ -115,7 +115,7 @@ func ParseMoment(s string, endOfDay bool) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("must be a date (2026-11-20) or a moment (2026-11-20T09:30:00Z)")
+		return time.Time{}, fmt.Errorf("must be a date (2026-11-20) or a date-time (2026-11-20T09:30:00Z)")
 	}
 	return inRange(at.UTC().Truncate(time.Microsecond))
 }

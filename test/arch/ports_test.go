@@ -120,7 +120,7 @@ func portsPage(t *testing.T) (page string, methods int) {
 
 A storage provides the ports below, %d methods in all: the database once, and a struct for
 each module that it stores. `+"`adapters.Missing`"+` names the required ports that are nil. Optional
-ports may be nil; the comments in `+"`adapters/storage.go`"+` say what is missing then. The contract of
+ports may be nil; the comments in `+"`adapters/storage.go`"+` explain the consequences. The contract of
 a method is its doc comment, and the suites are in `+"`test/conformance`"+`. [Stability](stability.md)
 explains what unstable means.
 
