@@ -191,7 +191,7 @@ func Default() Config {
 		Search:    Search{URL: "embedded:data/search"},
 		Queue:     Queue{URL: "embedded:"},
 		Limiter:   Limiter{URL: "memory:"},
-		Limits:    Limits{BodyMemory: 256, SearchCPU: 5, SearchTimeout: time.Second},
+		Limits:    Limits{BodyMemory: 192, SearchCPU: 5, SearchTimeout: time.Second},
 		Mail:      Mail{URL: "file:data/mail", From: "locum <no-reply@localhost>"},
 		Files:     Files{URL: "file:data/files"},
 		Payments:  Payments{URL: "sandbox:", WebhookSecrets: []string{}},

@@ -45,7 +45,7 @@ type Options struct {
 }
 
 // DefaultBodyMemory bounds the bytes of all request bodies in memory.
-const DefaultBodyMemory = 256 << 20
+const DefaultBodyMemory = 192 << 20
 
 // headTimeout is the time for the head of a request.
 const headTimeout = 5 * time.Second
