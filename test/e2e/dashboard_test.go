@@ -95,7 +95,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			}
 			twice := func(at string, values url.Values) (made pageView) {
 				t.Helper()
-				answers := make(chan pageView, 2) // as by somebody who clicks twice
+				answers := make(chan pageView, 2) // a double click
 				for range 2 {
 					go func() { answers <- b.open("POST", at, values) }()
 				}
