@@ -15,6 +15,7 @@ import (
 
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // Request is the input of binding. Its values are copies, since the server reuses
@@ -144,18 +145,24 @@ func (p *problems) add(path, message string) {
 	}
 }
 
-// addCustom adds the problems that the input's method Problems returns, for rules
-// that tags cannot express.
-func (p *problems) addCustom(v reflect.Value) {
-	in, ok := v.Addr().Interface().(interface{ Problems() []fault.Field })
-	if !ok {
-		return
-	}
-	for _, f := range in.Problems() {
-		if !hasInvalidParent(f.Name, p) {
+// addViolations adds the violations of rules by the input. It ignores those of parts that
+// could not be read: if salary is not an object, "salary.min is required" is not
+// reported.
+func (p *problems) addViolations(v reflect.Value) {
+	for _, f := range valid.Problems(v.Addr().Interface()) {
+		if !p.hasWrongParent(f.Name) {
 			p.add(f.Name, f.Message)
 		}
 	}
+}
+
+func (p *problems) hasWrongParent(path string) bool {
+	for i := strings.LastIndexByte(path, '.'); i > 0; i = strings.LastIndexByte(path[:i], '.') {
+		if p.wrong[path[:i]] {
+			return true
+		}
+	}
+	return false
 }
 
 // fault returns the problems as a fault: first those of fields that were sent, in the
@@ -228,8 +235,7 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 			return err
 		}
 	}
-	validateInto(v, bad)
-	bad.addCustom(v)
+	bad.addViolations(v)
 	if p.paging != nil {
 		for _, f := range v.FieldByIndex(p.paging).Interface().(Paging).check() {
 			bad.add(f.Name, f.Message)
@@ -250,8 +256,7 @@ func Item[T any](raw json.RawMessage) (T, error) {
 	if len(d) == 0 || !planOf(v.Type()).decode(d, 0, v, "", bad) {
 		return item, fault.InvalidField("item", "must be a JSON object")
 	}
-	validateInto(v, bad)
-	bad.addCustom(v)
+	bad.addViolations(v)
 	return item, bad.fault()
 }
 

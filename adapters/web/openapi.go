@@ -15,6 +15,7 @@ import (
 	"github.com/swaggest/openapi-go"
 	"github.com/swaggest/openapi-go/openapi31"
 
+	"github.com/locumhq/locum/core/valid"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -257,13 +258,13 @@ func definitionName(_ reflect.Type, name string) string {
 	return definitionNoise.ReplaceAllString(name, "$2")
 }
 
-// rulesToSchema translates the validate tags to JSON Schema.
+// rulesToSchema translates the rules of package valid to JSON Schema.
 func rulesToSchema(p jsonschema.InterceptPropParams) error {
 	if !p.Processed || p.PropertySchema == nil {
 		return nil
 	}
-	tags := strings.Split(p.Field.Tag.Get("validate"), ",")
-	if slices.Contains(tags, "required") || isRequiredInResponse(p) {
+	rules := valid.Rules(p.Field.Tag)
+	if slices.Contains(rules, valid.Rule{Name: "required"}) || isRequiredInResponse(p) {
 		if !slices.Contains(p.ParentSchema.Required, p.Name) {
 			p.ParentSchema.Required = append(p.ParentSchema.Required, p.Name)
 		}
@@ -287,16 +288,14 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 			p.PropertySchema.Type.SliceOfSimpleTypeValues = append(p.PropertySchema.Type.SliceOfSimpleTypeValues, jsonschema.SimpleType(name))
 		}
 	}
-	for _, tag := range tags {
-		if tag == "dive" {
+	for _, rule := range rules {
+		if rule.Name == "dive" {
 			break // what follows is about the items
 		}
-		name, param, _ := strings.Cut(tag, "=")
-		n, _ := strconv.ParseFloat(param, 64)
-		switch name {
+		n, _ := strconv.ParseFloat(rule.Param, 64)
+		switch rule.Name {
 		case "oneof":
-			for _, v := range strings.Fields(param) {
-				v = strings.Trim(v, "'") // the empty string is written so
+			for _, v := range rule.Values() {
 				p.PropertySchema.Enum = append(p.PropertySchema.Enum, v)
 			}
 			if p.Field.Type.Kind() == reflect.Pointer {
@@ -307,7 +306,10 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 		case "uuid":
 			p.PropertySchema.WithFormat("uuid")
 		case "min", "max":
-			setBound(p.PropertySchema, t.Kind(), name == "min", n)
+			if rule.Name == "min" && slices.Contains(rules, valid.Rule{Name: "omitzero"}) {
+				continue // an empty value is valid
+			}
+			setBound(p.PropertySchema, t.Kind(), rule.Name == "min", n)
 		case "gt":
 			p.PropertySchema.WithExclusiveMinimum(n)
 		}

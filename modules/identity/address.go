@@ -13,6 +13,8 @@ import (
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/core/text"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // EmailChange is the address that an account gets when its owner has confirmed it.
@@ -70,11 +72,10 @@ var changesPerAccount = limit.Rule{Name: "change-email", Max: 5, Per: time.Hour}
 
 // Rename changes the name of the account.
 func (s *Service) Rename(ctx context.Context, userID, name string) error {
-	var c checks
-	name = c.line("name", name, true)
-	if err := c.err(); err != nil {
+	if err := valid.Value("name", name, "notblank,max=200,line"); err != nil {
 		return err
 	}
+	name = text.Name(name)
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		u, err := s.user(ctx, userID)
 		if err != nil || u.Name == name {
@@ -94,12 +95,11 @@ func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) e
 	if err := a.RequireUser(); err != nil {
 		return err
 	}
-	userID := a.UserID
-	var c checks
-	email = c.email(email)
-	if err := c.err(); err != nil {
+	if err := valid.Value("email", email, "required,email"); err != nil {
 		return err
 	}
+	userID := a.UserID
+	email, _ = text.ParseEmail(email)
 	u, err := s.user(ctx, userID)
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func (s *Service) openBrowser(secret string, from Client, old string) func(ctx c
 // RegisterBrowser is Register for the pages. It returns a secret as LoginBrowser
 // does.
 func (s *Service) RegisterBrowser(ctx context.Context, in RegisterInput, from Client, old string) (string, error) {
-	r, err := in.checked()
+	r, err := in.registration()
 	if err != nil {
 		return "", err
 	}
@@ -57,7 +57,7 @@ func (s *Service) RegisterBrowser(ctx context.Context, in RegisterInput, from Cl
 
 // RegisterEmployerBrowser is RegisterEmployer for the pages.
 func (s *Service) RegisterEmployerBrowser(ctx context.Context, in RegisterEmployerInput, from Client, old string) (string, error) {
-	r, err := in.checked()
+	r, err := in.registration()
 	if err != nil {
 		return "", err
 	}

@@ -3,16 +3,16 @@ package identity
 import (
 	"context"
 	"errors"
-	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/core/text"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // EmployerSettings are the settings of a member of an organization. They belong to
@@ -41,14 +41,6 @@ func DefaultSettings(userID string) EmployerSettings {
 func (s *EmployerSettings) Reset(now time.Time) {
 	s.Contact, s.EmailAlerts, s.UpdatedAt = Contact{}, true, now
 }
-
-// The limits of an employer's texts, in characters.
-const (
-	maxAbout = 10_000
-	maxURL   = 2048
-	minPhone = 3
-	maxPhone = 30
-)
 
 // EmployerAccount is the account of an employer or member of an organization.
 type EmployerAccount struct {
@@ -103,9 +95,9 @@ func (s *Service) employerAccount(ctx context.Context, a auth.Actor) (out Employ
 // fields are unchanged.
 type EmployerInput struct {
 	Profile     *EmployerProfileInput `json:"profile"`
-	CompanyName *string               `json:"companyName" validate:"omitempty,notblank,max=200"`
-	Industry    *string               `json:"industry" validate:"omitempty,max=200"`
-	CompanySize *string               `json:"companySize" validate:"omitempty,max=200"`
+	CompanyName *string               `json:"companyName" validate:"omitempty,notblank,max=200,line"`
+	Industry    *string               `json:"industry" validate:"omitempty,max=200,line"`
+	CompanySize *string               `json:"companySize" validate:"omitempty,max=200,line"`
 	EmailAlerts *bool                 `json:"emailAlerts"`
 	Contact     *ContactInput         `json:"contact"`
 }
@@ -113,16 +105,16 @@ type EmployerInput struct {
 // EmployerProfileInput contains changes of an employer's profile. Another address is
 // used after it was confirmed.
 type EmployerProfileInput struct {
-	Name     *string `json:"name" validate:"omitempty,notblank,max=200"`
-	JobTitle *string `json:"jobTitle" validate:"omitempty,max=200"`
+	Name     *string `json:"name" validate:"omitempty,notblank,max=200,line"`
+	JobTitle *string `json:"jobTitle" validate:"omitempty,max=200,line"`
 	Email    *string `json:"email" validate:"omitempty,max=254,email"`
 }
 
 // ContactInput is the input for Contact; an empty value restores the account's.
 type ContactInput struct {
-	Name  *string `json:"name" validate:"omitempty,max=200"`
-	Email *string `json:"email" validate:"omitempty,max=254"`
-	Phone *string `json:"phone" validate:"omitempty,max=30"`
+	Name  *string `json:"name" validate:"omitempty,max=200,line"`
+	Email *string `json:"email" validate:"omitzero,max=254,email"`
+	Phone *string `json:"phone" validate:"omitzero,min=3,max=30,line"`
 }
 
 // company returns the changes of the organization.
@@ -136,27 +128,16 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 	if err := a.RequireEmployer(); err != nil {
 		return EmployerAccount{}, err
 	}
-	company := in.company()
-	if !company.empty() {
+	if in.company() != (OrganizationInput{}) {
 		if err := a.Require(auth.Manage); err != nil {
 			return EmployerAccount{}, err
 		}
 	}
-	var c checks
-	if p := in.Profile; p != nil {
-		c.replace("profile.name", p.Name, true)
-		c.replace("profile.jobTitle", p.JobTitle, false)
-		if p.Email != nil {
-			if _, ok := ParseEmail(*p.Email); !ok {
-				c.bad("profile.email", "must be a valid email address")
-			}
-		}
-	}
-	company.check(&c, "companyName", "industry", "companySize")
-	in.Contact.check(&c)
-	if err := c.err(); err != nil {
+	if err := valid.Check("", in); err != nil {
 		return EmployerAccount{}, err
 	}
+	in.normalize()
+	company := in.company()
 	// The address comes first: it may be refused, and waits for confirmation anyway.
 	if p := in.Profile; p != nil && p.Email != nil {
 		if err := s.ChangeEmail(ctx, a, *p.Email); err != nil {
@@ -219,29 +200,31 @@ func set(to *string, from *string) {
 	}
 }
 
-// replace checks and trims a line of an input unless it is nil.
-func (c *checks) replace(field string, s *string, required bool) {
-	if s != nil {
-		*s = c.line(field, *s, required)
+func (in EmployerInput) normalize() {
+	in.company().normalize()
+	if p := in.Profile; p != nil {
+		normalize(p.Name, p.JobTitle)
+	}
+	if c := in.Contact; c != nil {
+		normalize(c.Name, c.Phone)
+		if c.Email != nil {
+			*c.Email, _ = text.ParseEmail(*c.Email)
+		}
 	}
 }
 
-func (in *ContactInput) check(c *checks) {
-	if in == nil {
-		return
+func (in OrganizationInput) normalize() {
+	normalize(in.Name, in.Industry, in.Size)
+	if in.Description != nil {
+		*in.Description = strings.TrimSpace(*in.Description)
 	}
-	c.replace("contact.name", in.Name, false)
-	c.replace("contact.phone", in.Phone, false)
-	if in.Email != nil && *in.Email != "" {
-		email, ok := ParseEmail(*in.Email)
-		if !ok {
-			c.bad("contact.email", "must be a valid email address")
-		}
-		*in.Email = email
-	}
-	if in.Phone != nil && *in.Phone != "" {
-		if n := utf8.RuneCountInString(*in.Phone); n < minPhone || n > maxPhone {
-			c.bad("contact.phone", "must have 3 to 30 characters")
+}
+
+// normalize applies text.Name to the lines that are not nil.
+func normalize(lines ...*string) {
+	for _, s := range lines {
+		if s != nil {
+			*s = text.Name(*s)
 		}
 	}
 }
@@ -278,51 +261,15 @@ func (s *Service) MyOrganization(ctx context.Context, a auth.Actor) (Organizatio
 
 // OrganizationInput contains changes of an organization; nil fields are unchanged.
 type OrganizationInput struct {
-	Name        *string `json:"name" validate:"omitempty,notblank,max=200" sample:"St Brigid’s Hospital"`
+	Name        *string `json:"name" validate:"omitempty,notblank,max=200,line" sample:"St Brigid’s Hospital"`
 	Description *string `json:"description" validate:"omitempty,max=10000"`
-	Website     *string `json:"website" validate:"omitempty,max=2048"`
-	Logo        *string `json:"logo" validate:"omitempty,max=2048"`
-	Industry    *string `json:"industry" validate:"omitempty,max=200"`
-	Size        *string `json:"size" validate:"omitempty,max=200"`
+	Website     *string `json:"website" validate:"omitzero,max=2048,https"`
+	Logo        *string `json:"logo" validate:"omitzero,max=2048,https"`
+	Industry    *string `json:"industry" validate:"omitempty,max=200,line"`
+	Size        *string `json:"size" validate:"omitempty,max=200,line"`
 	// RequireSecondFactor keeps members without a second factor from doing
 	// anything for the organization. Only an admin who has one can set it.
 	RequireSecondFactor *bool `json:"requireSecondFactor"`
-}
-
-func (in OrganizationInput) empty() bool { return in == OrganizationInput{} }
-
-// check validates the input. The parameters are the names of its fields.
-func (in OrganizationInput) check(c *checks, name, industry, size string) {
-	c.replace(name, in.Name, true)
-	if in.Description != nil {
-		*in.Description = strings.TrimSpace(*in.Description)
-		switch {
-		case utf8.RuneCountInString(*in.Description) > maxAbout:
-			c.bad("description", "must have at most 10000 characters")
-		case strings.ContainsRune(*in.Description, 0) || !utf8.ValidString(*in.Description):
-			c.bad("description", "must not contain control characters")
-		}
-	}
-	for _, link := range []struct {
-		field string
-		value *string
-	}{{"website", in.Website}, {"logo", in.Logo}} {
-		if link.value != nil && *link.value != "" && !safeLink(*link.value) {
-			c.bad(link.field, "must be an https address without user and password, of at most 2048 characters")
-		}
-	}
-	c.replace(industry, in.Industry, false)
-	c.replace(size, in.Size, false)
-}
-
-// safeLink reports whether the text can be a link on a page. The service never opens
-// it.
-func safeLink(s string) bool {
-	if len(s) > maxURL || hasControl(s) || strings.ContainsAny(s, " \"<>\\^`{|}") {
-		return false
-	}
-	u, err := url.Parse(s)
-	return err == nil && u.Scheme == "https" && u.User == nil && u.Hostname() != ""
 }
 
 // UpdateOrganization changes the caller's organization. Only admins can call it.
@@ -330,11 +277,10 @@ func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in Organ
 	if err := a.Require(auth.Manage); err != nil {
 		return Organization{}, err
 	}
-	var c checks
-	in.check(&c, "name", "industry", "size")
-	if err := c.err(); err != nil {
+	if err := valid.Check("", in); err != nil {
 		return Organization{}, err
 	}
+	in.normalize()
 	var out Organization
 	err := s.maybeRenaming(ctx, a.OrganizationID, func(ctx context.Context, counted bool) (err error) {
 		if out, err = s.organization(ctx, a.OrganizationID); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
 )
 
 // Organization is an employer.
@@ -34,6 +35,8 @@ const (
 	Recruiter OrgRole = "recruiter" // creates and updates jobs, handles applications
 	Viewer    OrgRole = "viewer"    // reads applications
 )
+
+var errRole = fault.InvalidField("role", "must be one of: admin, recruiter, viewer")
 
 // ParseOrgRole parses a role. The default is Recruiter.
 func ParseOrgRole(s string) (OrgRole, bool) {

@@ -11,6 +11,8 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/text"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // The limits of reset links, per mailbox and per client.
@@ -36,11 +38,10 @@ type ForgotPasswordInput struct {
 // answer and its time are the same for an unknown address and for a client or
 // mailbox over its limit.
 func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput, from Client) error {
-	var c checks
-	email := c.email(in.Email)
-	if err := c.err(); err != nil {
+	if err := valid.Check("", in); err != nil {
 		return err
 	}
+	email, _ := text.ParseEmail(in.Email)
 	answer := time.NewTimer(resetAnswersAfter)
 	defer answer.Stop()
 	err := s.requestReset(ctx, email, from)
@@ -72,24 +73,14 @@ func (s *Service) requestReset(ctx context.Context, email string, from Client) e
 // ResetPasswordInput contains a mailed token and the new password.
 type ResetPasswordInput struct {
 	Token    string `json:"token" validate:"required"`
-	Password string `json:"password" validate:"required,min=8,max=1024,password"`
-}
-
-// checkReset validates a mailed token and the new password that comes with it.
-func checkReset(token, password string) error {
-	var c checks
-	if token == "" {
-		c.bad("token", "is required")
-	}
-	c.password("password", password, true)
-	return c.err()
+	Password string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024,password"`
 }
 
 // ResetPassword gives the account a new password, ends all of its sessions and
 // signs its programs out, so that every earlier sign-in loses access. If the address
 // was never verified, its second factor may be a stranger's and is removed too.
 func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) error {
-	if err := checkReset(in.Token, in.Password); err != nil {
+	if err := valid.Check("", in); err != nil {
 		return err
 	}
 	t, err := s.findMailToken(ctx, in.Token, ForReset)
@@ -124,7 +115,7 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 // ChangePasswordInput contains the current password and the new one.
 type ChangePasswordInput struct {
 	CurrentPassword string `json:"currentPassword" validate:"required"`
-	NewPassword     string `json:"newPassword" validate:"required,min=8,max=1024,password"`
+	NewPassword     string `json:"newPassword" validate:"required,min=8,max=1024,maxbytes=1024,password"`
 	// SignOutPrograms also revokes API keys, OAuth grants and consents, and pauses
 	// webhooks.
 	SignOutPrograms bool `json:"signOutPrograms"`
@@ -135,12 +126,7 @@ func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePas
 	if err := a.RequireUser(); err != nil {
 		return err
 	}
-	var c checks
-	if in.CurrentPassword == "" {
-		c.bad("currentPassword", "is required")
-	}
-	c.password("newPassword", in.NewPassword, true)
-	if err := c.err(); err != nil {
+	if err := valid.Check("", in); err != nil {
 		return err
 	}
 	checked, err := s.checkOwnPassword(ctx, a, in.CurrentPassword, from)
@@ -258,8 +244,8 @@ type VerifyEmailInput struct {
 // requested one, which becomes the account's. It fails with ErrEmailTaken if another
 // account has the requested one.
 func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
-	if in.Token == "" {
-		return fault.InvalidField("token", "is required")
+	if err := valid.Check("", in); err != nil {
+		return err
 	}
 	t, err := s.findMailToken(ctx, in.Token, ForVerification)
 	if err != nil {

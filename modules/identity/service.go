@@ -16,7 +16,9 @@ import (
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // Deps are the collaborators and settings of the service.
@@ -81,76 +83,63 @@ type SignedIn struct {
 // RegisterInput is the input of Register.
 type RegisterInput struct {
 	Email    string `json:"email" validate:"required,max=254,email"`
-	Password string `json:"password" validate:"required,min=8,max=1024,password"`
-	Name     string `json:"name" validate:"required,notblank,max=200"`
+	Password string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024,password"`
+	Name     string `json:"name" validate:"required,notblank,max=200,line"`
 	UserType string `json:"userType" validate:"required,oneof=jobseeker employer"`
 }
 
 // Register creates an account of either type and signs it in. The organization of
 // an employer has the user's name until it is given another one.
 func (s *Service) Register(ctx context.Context, in RegisterInput, from Client) (SignedIn, error) {
-	r, err := in.checked()
+	r, err := in.registration()
 	if err != nil {
 		return SignedIn{}, err
 	}
 	return s.registerAndOpen(ctx, r, from)
 }
 
-// registration is the validated input of a registration.
+// registration is the normalized input of a registration.
 type registration struct {
 	email, password, name string
 	kind                  Kind
 	organization          Organization // of an employer
 }
 
-func (in RegisterInput) checked() (registration, error) {
-	var c checks
-	r := registration{email: c.email(in.Email), password: in.Password}
-	c.password("password", in.Password, true)
-	r.name = c.line("name", in.Name, true)
-	r.kind = Kind(in.UserType)
-	switch {
-	case in.UserType == "":
-		c.bad("userType", "is required")
-	case r.kind != KindJobseeker && r.kind != KindEmployer:
-		c.bad("userType", "must be one of: jobseeker, employer")
-	}
-	if r.kind == KindEmployer {
-		r.organization.Name = r.name
-	}
-	return r, c.err()
+func newRegistration(in any, email, password, name string, kind Kind) (registration, error) {
+	err := valid.Check("", in)
+	email, _ = text.ParseEmail(email)
+	return registration{email: email, password: password, name: text.Name(name), kind: kind}, err
+}
+
+func (in RegisterInput) registration() (registration, error) {
+	r, err := newRegistration(in, in.Email, in.Password, in.Name, Kind(in.UserType))
+	r.organization.Name = r.name
+	return r, err
 }
 
 // RegisterEmployerInput is the input of RegisterEmployer.
 type RegisterEmployerInput struct {
 	Email       string `json:"email" validate:"required,max=254,email"`
-	Password    string `json:"password" validate:"required,min=8,max=1024"`
-	Name        string `json:"name" validate:"required,notblank,max=200"`
-	CompanyName string `json:"companyName" validate:"required,notblank,max=200"`
-	Industry    string `json:"industry" validate:"max=200"`
-	CompanySize string `json:"companySize" validate:"max=200"`
+	Password    string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024"`
+	Name        string `json:"name" validate:"required,notblank,max=200,line"`
+	CompanyName string `json:"companyName" validate:"required,notblank,max=200,line"`
+	Industry    string `json:"industry" validate:"max=200,line"`
+	CompanySize string `json:"companySize" validate:"max=200,line"`
 }
 
 // RegisterEmployer creates an organization and the account of its first admin.
 func (s *Service) RegisterEmployer(ctx context.Context, in RegisterEmployerInput, from Client) (SignedIn, error) {
-	r, err := in.checked()
+	r, err := in.registration()
 	if err != nil {
 		return SignedIn{}, err
 	}
 	return s.registerAndOpen(ctx, r, from)
 }
 
-func (in RegisterEmployerInput) checked() (registration, error) {
-	var c checks
-	r := registration{email: c.email(in.Email), password: in.Password, kind: KindEmployer}
-	c.password("password", in.Password, false)
-	r.name = c.line("name", in.Name, true)
-	r.organization = Organization{
-		Name:     c.line("companyName", in.CompanyName, true),
-		Industry: c.line("industry", in.Industry, false),
-		Size:     c.line("companySize", in.CompanySize, false),
-	}
-	return r, c.err()
+func (in RegisterEmployerInput) registration() (registration, error) {
+	r, err := newRegistration(in, in.Email, in.Password, in.Name, KindEmployer)
+	r.organization = Organization{Name: text.Name(in.CompanyName), Industry: text.Name(in.Industry), Size: text.Name(in.CompanySize)}
+	return r, err
 }
 
 func (s *Service) registerAndOpen(ctx context.Context, r registration, from Client) (out SignedIn, err error) {

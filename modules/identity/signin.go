@@ -8,7 +8,7 @@ import (
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // LoginInput signs in.
@@ -23,14 +23,7 @@ type LoginInput struct {
 // Login opens a session. An unknown account and a wrong password have the same
 // response, after the same time.
 func (s *Service) Login(ctx context.Context, in LoginInput, from Client) (SignedIn, error) {
-	var c checks
-	if in.Email == "" {
-		c.bad("email", "is required")
-	}
-	if in.Password == "" {
-		c.bad("password", "is required")
-	}
-	if err := c.err(); err != nil {
+	if err := valid.Check("", in); err != nil {
 		return SignedIn{}, err
 	}
 	var out SignedIn
@@ -137,8 +130,8 @@ type RefreshInput struct {
 // A later use means that two parties have the token, one of which may have stolen
 // it: the session ends.
 func (s *Service) Refresh(ctx context.Context, in RefreshInput) (SignedIn, error) {
-	if in.RefreshToken == "" {
-		return SignedIn{}, fault.InvalidField("refreshToken", "is required")
+	if err := valid.Check("", in); err != nil {
+		return SignedIn{}, err
 	}
 	hash := auth.HashSecret(in.RefreshToken)
 	first, err := s.Sessions.GetRefreshToken(ctx, hash)

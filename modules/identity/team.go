@@ -13,13 +13,23 @@ import (
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/text"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // InviteInput is the input of Invite.
 type InviteInput struct {
-	Name  string `json:"name" validate:"required,notblank,max=200"`
+	Name  string `json:"name" validate:"required,notblank,max=200,line"`
 	Email string `json:"email" validate:"required,max=254,email"`
 	Role  string `json:"role"`
+}
+
+// Problems returns the error of the role, which may be in upper case.
+func (in InviteInput) Problems() []fault.Field {
+	if _, ok := ParseOrgRole(in.Role); !ok {
+		return errRole.Fields
+	}
+	return nil
 }
 
 // Invite adds an invited user to the team and causes an invitation to be mailed. The
@@ -28,16 +38,12 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 	if err := a.Require(auth.Manage); err != nil {
 		return err
 	}
-	var c checks
-	name := c.line("name", in.Name, true)
-	email := c.email(in.Email)
-	role, ok := ParseOrgRole(in.Role)
-	if !ok {
-		c.bad("role", "must be one of: admin, recruiter, viewer")
-	}
-	if err := c.err(); err != nil {
+	if err := valid.Check("", in); err != nil {
 		return err
 	}
+	name := text.Name(in.Name)
+	email, _ := text.ParseEmail(in.Email)
+	role, _ := ParseOrgRole(in.Role)
 	mailbox := s.Mailboxes.Key(email)
 	optedOut, err := s.OptOuts.Exists(ctx, optOutSubject(mailbox))
 	if err != nil {
@@ -195,7 +201,7 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 	}
 	role, ok := ParseOrgRole(in.Role)
 	if !ok {
-		return Member{}, fault.InvalidField("role", "must be one of: admin, recruiter, viewer")
+		return Member{}, errRole
 	}
 	var out Member
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
@@ -276,25 +282,21 @@ func (s *Service) anotherAdmin(ctx context.Context, m Membership) error {
 // account; a signed-in user keeps theirs.
 type AcceptInvitationInput struct {
 	Token    string `json:"token" validate:"required"`
-	Password string `json:"password" validate:"omitempty,min=8,max=1024,password"`
-	Name     string `json:"name" validate:"max=200"`
+	Password string `json:"password" validate:"omitempty,min=8,max=1024,maxbytes=1024,password"`
+	Name     string `json:"name" validate:"max=200,line"`
 }
 
 // AcceptInvitation makes the invited user a member and signs them in. It creates an
 // account for a user without one. A user with an account must be signed in, because
 // the mail alone does not authenticate them.
 func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptInvitationInput, from Client) (SignedIn, error) {
-	var c checks
-	if in.Token == "" {
-		c.bad("token", "is required")
-	}
-	if a.Guest() {
-		c.password("password", in.Password, true)
-	}
-	name := c.line("name", in.Name, false)
-	if err := c.err(); err != nil {
+	if err := valid.Check("", in); err != nil {
 		return SignedIn{}, err
 	}
+	if a.Guest() && in.Password == "" {
+		return SignedIn{}, fault.InvalidField("password", "is required")
+	}
+	name := text.Name(in.Name)
 	t, err := s.findMailToken(ctx, in.Token, ForInvitation)
 	if err != nil {
 		return SignedIn{}, err

@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // undoLife is how long a change of address can be undone from the old mailbox.
@@ -41,7 +42,7 @@ func (s *Service) notReserved(ctx context.Context, u *User, now time.Time) error
 // a new password.
 type UndoEmailChangeInput struct {
 	Token    string `json:"token" validate:"required,max=4096"`
-	Password string `json:"password" validate:"required,min=8,max=1024,password"`
+	Password string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024,password"`
 }
 
 // UndoEmailChange restores the address that the account had before, for the owner
@@ -50,7 +51,7 @@ type UndoEmailChangeInput struct {
 // enabled since is removed. The link works once; later changes of address cannot be
 // undone any more, earlier ones can.
 func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) error {
-	if err := checkReset(in.Token, in.Password); err != nil {
+	if err := valid.Check("", in); err != nil {
 		return err
 	}
 	userID, changedAt, err := s.unsealUndo(in.Token)
