@@ -130,8 +130,8 @@ func (f *filterReader) choice(name string, values, of []string, prefix string) {
 // the specialty of the listing.
 func (f *filterReader) specialty() {
 	f.anyOf(f.Filters.Specialty, func(v string) search.Expr {
-		if utf8.RuneCountInString(v) > maxShort {
-			f.invalid("specialty", fmt.Sprintf("must have at most %d characters", maxShort))
+		if utf8.RuneCountInString(v) > maxQuery {
+			f.invalid("specialty", fmt.Sprintf("must have at most %d characters", maxQuery))
 		}
 		same := search.HasKey(keySpecialtyField + specialtyKey(v))
 		if c := f.conceptOf(v, search.Specialty); c != nil {

@@ -50,6 +50,31 @@ type QuestionInput struct {
 	Required bool   `json:"required"`
 }
 
+// Problems returns the errors that tags do not express.
+func (d Details) Problems() []fault.Field {
+	var out []fault.Field
+	if d.Salary != nil {
+		if _, err := newSalary(*d.Salary); err != nil {
+			out = append(out, fault.Of(err).Fields...)
+		}
+	}
+	if d.ApplicationDeadline != nil && *d.ApplicationDeadline != "" {
+		if _, err := ParseMoment(*d.ApplicationDeadline, true); err != nil {
+			out = append(out, fault.Field{Name: "applicationDeadline", Message: err.Error()})
+		}
+	}
+	if d.Questions != nil {
+		seen := map[string]bool{}
+		for i, q := range *d.Questions {
+			if q.ID != "" && seen[q.ID] {
+				out = append(out, fault.Field{Name: fmt.Sprintf("questions.%d.id", i), Message: "must not stand twice"})
+			}
+			seen[q.ID] = true
+		}
+	}
+	return out
+}
+
 // apply writes the fields that are present into the content.
 func (d Details) apply(c *Content, newID id.Source) error {
 	text := func(to *string, from *string) {

@@ -2,12 +2,9 @@ package listings
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
@@ -77,71 +74,8 @@ type Question struct {
 	Required bool   `json:"required"`
 }
 
-// The limits of Content, in characters and items.
-const (
-	maxTitle       = 200
-	maxDescription = 20_000
-	maxShort       = 200
-	maxItems       = 50
-	maxItem        = 500
-	maxQuestions   = 50
-	maxQuestionID  = 64
-)
-
-// check returns the problems of the content, in the documented order.
-func (c *Content) check() error {
-	var bad []fault.Field
-	add := func(name, message string) { bad = append(bad, fault.Field{Name: name, Message: message}) }
-	text := func(name, s string, required bool, most int) {
-		switch {
-		case required && strings.TrimSpace(s) == "":
-			add(name, "is required")
-		case utf8.RuneCountInString(s) > most:
-			add(name, fmt.Sprintf("must have at most %d characters", most))
-		}
-	}
-	choice := func(name, s string, of []string) {
-		if s != "" && !slices.Contains(of, s) {
-			add(name, "must be one of: "+strings.Join(of, ", "))
-		}
-	}
-	list := func(name string, items []string) {
-		if len(items) > maxItems {
-			add(name, fmt.Sprintf("must have at most %d items", maxItems))
-			return
-		}
-		for i, s := range items {
-			text(fmt.Sprintf("%s.%d", name, i), s, true, maxItem)
-		}
-	}
-	text("title", c.Title, true, maxTitle)
-	text("description", c.Description, true, maxDescription)
-	text("department", c.Department, false, maxShort)
-	choice("contractType", c.ContractType, ContractTypes)
-	choice("employmentType", c.EmploymentType, EmploymentTypes)
-	text("specialty", c.Specialty, false, maxShort)
-	text("location", c.Location, false, maxShort)
-	list("requirements", c.Requirements)
-	list("benefits", c.Benefits)
-	if len(c.Questions) > maxQuestions {
-		add("questions", fmt.Sprintf("must have at most %d items", maxQuestions))
-		c.Questions = nil
-	}
-	seen := map[string]bool{}
-	for i, q := range c.Questions {
-		at := fmt.Sprintf("questions.%d.", i)
-		text(at+"id", q.ID, true, maxQuestionID)
-		text(at+"text", q.Text, true, maxItem)
-		if seen[q.ID] {
-			add(at+"id", "must not stand twice")
-		}
-		seen[q.ID] = true
-	}
-	if len(bad) > 0 {
-		return fault.ErrInvalid.WithFields(bad...)
-	}
-	return nil
-}
+// maxTitle is the maximum length of a title, in characters.
+const maxTitle = 200
 
 // Public reports whether the listing is public at the time.
 func (l *Listing) Public(now time.Time) bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/valid"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -126,36 +127,36 @@ func TestCopy_IsANewListing(t *testing.T) {
 	c = l.Copy("2", noon)
 	require.Equal(t, strings.Repeat("ü", 193)+" (Copy)", c.Title)
 	require.NotNil(t, c.Deadline)
-	require.NoError(t, (&Content{Title: c.Title, Description: "x"}).check())
+	require.NoError(t, valid.Check("", CreateInput{Title: c.Title, Description: "x"}))
 }
 
-func TestContent_TooLong_IsRefused(t *testing.T) {
+func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 	t.Parallel()
-	good := func() Content { return Content{Title: "T", Description: "D"} }
-	c := good()
-	require.NoError(t, c.check())
+	good := func() CreateInput { return CreateInput{Title: "T", Description: "D"} }
+	require.NoError(t, valid.Check("", good()))
 	long := func(n int) string { return strings.Repeat("é", n) }
-	c = Content{Title: long(200), Description: long(20_000), Department: long(200), Specialty: long(200), Location: long(200),
-		Requirements: []string{long(500)}, Benefits: make([]string, 0), Questions: []Question{{ID: long(64), Text: long(500)}}}
-	require.NoError(t, c.check())
-	for field, spoil := range map[string]func(*Content){
-		"title":            func(c *Content) { c.Title = " " },
-		"description":      func(c *Content) { c.Description = long(20_001) },
-		"department":       func(c *Content) { c.Department = long(201) },
-		"contractType":     func(c *Content) { c.ContractType = "forever" },
-		"employmentType":   func(c *Content) { c.EmploymentType = "never" },
-		"specialty":        func(c *Content) { c.Specialty = long(201) },
-		"location":         func(c *Content) { c.Location = long(201) },
-		"requirements":     func(c *Content) { c.Requirements = make([]string, 51) },
-		"requirements.1":   func(c *Content) { c.Requirements = []string{"a", " "} },
-		"benefits.0":       func(c *Content) { c.Benefits = []string{long(501)} },
-		"questions":        func(c *Content) { c.Questions = make([]Question, 51) },
-		"questions.0.text": func(c *Content) { c.Questions = []Question{{ID: "a"}} },
-		"questions.1.id":   func(c *Content) { c.Questions = []Question{{ID: "a", Text: "x"}, {ID: "a", Text: "y"}} },
+	require.NoError(t, valid.Check("", CreateInput{Title: long(200), Description: long(20_000), Details: Details{
+		Department: ptr(long(200)), Specialty: ptr(long(200)), Location: ptr(long(200)), ContractType: ptr(""), EmploymentType: ptr(""),
+		Requirements: &[]string{long(500)}, Benefits: &[]string{}, Questions: &[]QuestionInput{{ID: long(64), Text: long(500)}, {Text: "a"}, {Text: "a"}}}}))
+	for field, spoil := range map[string]func(*CreateInput){
+		"title":            func(in *CreateInput) { in.Title = " " },
+		"description":      func(in *CreateInput) { in.Description = long(20_001) },
+		"department":       func(in *CreateInput) { in.Department = ptr(long(201)) },
+		"contractType":     func(in *CreateInput) { in.ContractType = ptr("forever") },
+		"employmentType":   func(in *CreateInput) { in.EmploymentType = ptr("never") },
+		"specialty":        func(in *CreateInput) { in.Specialty = ptr(long(201)) },
+		"location":         func(in *CreateInput) { in.Location = ptr(long(201)) },
+		"requirements":     func(in *CreateInput) { in.Requirements = ptr(make([]string, 51)) },
+		"requirements.1":   func(in *CreateInput) { in.Requirements = &[]string{"a", " "} },
+		"benefits.0":       func(in *CreateInput) { in.Benefits = &[]string{long(501)} },
+		"questions":        func(in *CreateInput) { in.Questions = ptr(make([]QuestionInput, 51)) },
+		"questions.0.text": func(in *CreateInput) { in.Questions = &[]QuestionInput{{ID: "a"}} },
+		"questions.1.id":   func(in *CreateInput) { in.Questions = &[]QuestionInput{{ID: "a", Text: "x"}, {ID: "a", Text: "y"}} },
 	} {
-		c := good()
-		spoil(&c)
-		f := fault.Of(c.check())
+		in := good()
+		spoil(&in)
+		f := fault.Of(valid.Check("", in))
+		require.NotNil(t, f, field)
 		require.Equal(t, fault.Invalid, f.Kind, field)
 		require.Equal(t, field, f.Fields[0].Name)
 	}
@@ -181,18 +182,19 @@ func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 		low, high := s.Yearly()
 		require.Equal(t, []int64{c.low, c.high}, []int64{low, high})
 	}
+	check := func(in SalaryInput) error {
+		return valid.Check("", CreateInput{Title: "T", Description: "D", Details: Details{Salary: &in}})
+	}
 	for field, in := range map[string]SalaryInput{
 		"salary.min":      {Min: ptr(-1.0)},
 		"salary.max":      {Min: ptr(5.0), Max: ptr(4.0)},
 		"salary.currency": {Min: ptr(1.0), Currency: ptr("XXZ")},
 		"salary.period":   {Min: ptr(1.0), Period: ptr("fortnight")},
 	} {
-		_, err := newSalary(in)
-		require.Equal(t, field, fault.Of(err).Fields[0].Name)
+		require.Equal(t, field, fault.Of(check(in)).Fields[0].Name)
 	}
 	for _, in := range []SalaryInput{{Min: ptr(1e9 + 1)}, {Max: ptr(10.005)}, {Min: ptr(1.0), Currency: ptr("")}, {Min: ptr(1.0), Currency: ptr("G P")}} {
-		_, err := newSalary(in)
-		require.Error(t, err)
+		require.Error(t, check(in))
 	}
 	for _, in := range []SalaryInput{{}, {Currency: ptr("GBP")}} {
 		s, err := newSalary(in)

@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/core/valid"
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
@@ -127,14 +128,14 @@ func (s *Service) record(ctx context.Context, events []event.Event) error {
 
 func (s *Service) compose(in CreateInput, now time.Time) (Listing, error) {
 	l := Listing{ID: s.NewID(), Version: 1, Status: Active, CreatedAt: now}
+	if err := valid.Check("", in); err != nil {
+		return l, err
+	}
 	if in.Status != nil && Status(*in.Status) == Draft {
 		l.Status = Draft
 	}
 	l.Title, l.Description = text.Name(in.Title), strings.TrimSpace(in.Description)
 	if err := in.apply(&l.Content, s.NewID); err != nil {
-		return l, err
-	}
-	if err := l.check(); err != nil {
 		return l, err
 	}
 	l.Place = s.locate(l.Location)
@@ -202,6 +203,9 @@ func (s *Service) Update(ctx context.Context, by auth.Actor, listingID string, i
 }
 
 func (s *Service) update(l *Listing, in UpdateInput) error {
+	if err := valid.Check("", in); err != nil {
+		return err
+	}
 	before := l.Location
 	if in.Title != nil {
 		l.Title = text.Name(*in.Title)
@@ -216,9 +220,6 @@ func (s *Service) update(l *Listing, in UpdateInput) error {
 		if err := l.SetStatus(Status(*in.Status)); err != nil {
 			return err
 		}
-	}
-	if err := l.check(); err != nil {
-		return err
 	}
 	if l.Location != before {
 		l.Place = s.locate(l.Location)
