@@ -2,6 +2,7 @@ package hiring
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -11,15 +12,13 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/valid"
 )
 
-// The limits of an applicant's input, in characters and items.
+// The limits of an applicant's input, in characters.
 const (
-	maxCoverLetter = 20_000
-	maxAnswer      = 5_000
-	maxAnswers     = 100
-	maxColor       = 200
-	maxResumeURL   = 2_048
+	maxAnswer    = 5_000
+	maxResumeURL = 2_048
 )
 
 // ApplyInput is a new application.
@@ -36,13 +35,7 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 	if err := by.RequireSeeker(auth.ScopeApplicationsWrite); err != nil {
 		return Application{}, err
 	}
-	if in.ListingID == "" {
-		return Application{}, fault.InvalidField("listingId", "is required")
-	}
-	if utf8.RuneCountInString(in.CoverLetter) > maxCoverLetter {
-		return Application{}, fault.InvalidField("coverLetter", fmt.Sprintf("must have at most %d characters", maxCoverLetter))
-	}
-	if err := CheckResumeURL(in.ResumeURL); err != nil {
+	if err := errors.Join(valid.Check("", in), CheckResumeURL(in.ResumeURL)); err != nil {
 		return Application{}, err
 	}
 	listingID, err := canonical(in.ListingID, ErrListingNotFound)
@@ -89,9 +82,6 @@ func CheckResumeURL(address string) error {
 // checkAnswers validates the answers: each must answer another question of the listing,
 // and all required questions must be answered.
 func checkAnswers(questions []Question, answers []Answer) error {
-	if len(answers) > maxAnswers {
-		return fault.InvalidField("answers", fmt.Sprintf("must have at most %d items", maxAnswers))
-	}
 	asked := make(map[string]bool, len(questions))
 	for _, q := range questions {
 		asked[q.ID] = true
@@ -174,8 +164,8 @@ type TrackInput struct {
 // Track stores the applicant's own status of an application. The employer does not see
 // it, so there is no event and no entry in the timeline.
 func (s *Service) Track(ctx context.Context, by auth.Actor, id string, in TrackInput) (Application, error) {
-	if in.StatusColor != nil && utf8.RuneCountInString(*in.StatusColor) > maxColor {
-		return Application{}, fault.InvalidField("statusColor", fmt.Sprintf("must have at most %d characters", maxColor))
+	if err := valid.Check("", in); err != nil {
+		return Application{}, err
 	}
 	var a Application
 	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {

@@ -2,9 +2,11 @@ package hiring
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
 )
 
 // InterviewStatus is the status of an interview.
@@ -57,11 +59,31 @@ type Appointment struct {
 // AppointmentInput changes an interview. Fields that are nil keep their value.
 type AppointmentInput struct {
 	ScheduledAt *string          `json:"scheduledAt"`
-	Location    *string          `json:"location" validate:"omitempty,max=500"`
-	Interviewer *string          `json:"interviewer" validate:"omitempty,max=200"`
+	Location    *string          `json:"location" validate:"omitempty,notblank,max=500"`
+	Interviewer *string          `json:"interviewer" validate:"omitempty,notblank,max=200"`
 	Notes       *string          `json:"notes" validate:"omitempty,max=5000"`
 	Status      *InterviewStatus `json:"status" validate:"omitempty,oneof=scheduled completed cancelled"`
 	Outcome     *Outcome         `json:"outcome" validate:"omitempty,oneof=pass fail pending"`
+}
+
+// time returns ScheduledAt, zero if it is nil.
+func (in AppointmentInput) time() (time.Time, error) {
+	if in.ScheduledAt == nil {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(*in.ScheduledAt))
+	if err != nil || at.Year() < 1900 || at.Year() > 9000 {
+		return time.Time{}, fault.InvalidField("scheduledAt", "must be a moment with its offset (2027-03-28T09:30:00Z or 2027-03-28T10:30:00+01:00)")
+	}
+	return at.UTC().Truncate(time.Microsecond), nil
+}
+
+// Problems returns the error of ScheduledAt.
+func (in AppointmentInput) Problems() []fault.Field {
+	if _, err := in.time(); err != nil {
+		return fault.Of(err).Fields
+	}
+	return nil
 }
 
 // notice returns the kind of change that the applicant is notified of, or "" if nothing

@@ -2,26 +2,16 @@ package hiring
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/page"
-)
-
-// The limits of an employer's input about interviews and to applicants, in characters.
-const (
-	maxLocation    = 500
-	maxInterviewer = 200
-	maxNotes       = 5_000
-	maxSubject     = 200
-	maxMessage     = 10_000
+	"github.com/locumhq/locum/core/valid"
 )
 
 // messagesPerDay limits the messages of an organization, so that a hijacked account
@@ -63,7 +53,10 @@ func (s *Service) appoint(ctx context.Context, by auth.Actor, applicationID stri
 	if err := by.Require(auth.ApplicationsUpdate); err != nil {
 		return Appointment{}, err
 	}
-	at, err := in.check()
+	if err := valid.Check("", in); err != nil {
+		return Appointment{}, err
+	}
+	at, err := in.time()
 	if err != nil {
 		return Appointment{}, err
 	}
@@ -141,35 +134,6 @@ func (s *Service) interview(ctx context.Context, organizationID, applicationID s
 	return &found.Items[0], nil
 }
 
-// check validates the input and decodes ScheduledAt.
-func (in AppointmentInput) check() (at time.Time, err error) {
-	var bad []fault.Field
-	if in.ScheduledAt != nil {
-		if at, err = time.Parse(time.RFC3339Nano, strings.TrimSpace(*in.ScheduledAt)); err != nil || at.Year() < 1900 || at.Year() > 9000 {
-			bad = append(bad, fault.Field{Name: "scheduledAt", Message: "must be a moment with its offset (2027-03-28T09:30:00Z or 2027-03-28T10:30:00+01:00)"})
-		}
-		at = at.UTC().Truncate(time.Microsecond)
-	}
-	for _, text := range []struct {
-		name  string
-		value *string
-		max   int
-		empty bool
-	}{{"location", in.Location, maxLocation, false}, {"interviewer", in.Interviewer, maxInterviewer, false}, {"notes", in.Notes, maxNotes, true}} {
-		switch {
-		case text.value == nil:
-		case !text.empty && strings.TrimSpace(*text.value) == "":
-			bad = append(bad, fault.Field{Name: text.name, Message: "must not be empty"})
-		case utf8.RuneCountInString(*text.value) > text.max:
-			bad = append(bad, fault.Field{Name: text.name, Message: fmt.Sprintf("must have at most %d characters", text.max)})
-		}
-	}
-	if len(bad) > 0 {
-		return at, fault.ErrInvalid.WithFields(bad...)
-	}
-	return at, nil
-}
-
 func (in AppointmentInput) apply(a *Appointment, at time.Time) {
 	set(&a.Location, in.Location)
 	set(&a.Interviewer, in.Interviewer)
@@ -201,8 +165,8 @@ func (s *Service) Interviews(ctx context.Context, by auth.Actor, status Intervie
 	if err := r.CheckID(); err != nil {
 		return none, err
 	}
-	if status != "" && !slices.Contains(InterviewStatuses, status) {
-		return none, fault.InvalidField("status", "must be one of: scheduled, completed, cancelled")
+	if err := valid.Value("status", string(status), "oneof='' scheduled completed cancelled"); err != nil {
+		return none, err
 	}
 	found, err := s.Appointments.List(ctx, by.OrganizationID, AppointmentFilter{Status: status}, r)
 	if err != nil || len(found.Items) == 0 {
@@ -252,8 +216,8 @@ func (s *Service) withInterviews(ctx context.Context, organizationID string, vie
 
 // ContactInput is a message to an applicant.
 type ContactInput struct {
-	Subject string `json:"subject" validate:"required,max=200"`
-	Message string `json:"message" validate:"required,max=10000"`
+	Subject string `json:"subject" validate:"required,notblank,max=200"`
+	Message string `json:"message" validate:"required,notblank,max=10000"`
 }
 
 // Contact stores a message to an applicant, which is mailed later, and returns the
@@ -262,18 +226,10 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 	if err := by.Require(auth.ApplicationsUpdate); err != nil {
 		return "", err
 	}
-	in.Subject, in.Message = strings.TrimSpace(in.Subject), strings.TrimSpace(in.Message)
-	for _, text := range []struct {
-		name, value string
-		max         int
-	}{{"subject", in.Subject, maxSubject}, {"message", in.Message, maxMessage}} {
-		if text.value == "" {
-			return "", fault.InvalidField(text.name, "is required")
-		}
-		if utf8.RuneCountInString(text.value) > text.max {
-			return "", fault.InvalidField(text.name, fmt.Sprintf("must have at most %d characters", text.max))
-		}
+	if err := valid.Check("", in); err != nil {
+		return "", err
 	}
+	in.Subject, in.Message = strings.TrimSpace(in.Subject), strings.TrimSpace(in.Message)
 	a, err := s.received(ctx, by, applicationID)
 	if err != nil {
 		return "", err

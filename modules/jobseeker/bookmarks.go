@@ -2,15 +2,14 @@ package jobseeker
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // Bookmark is a listing that a user has saved. It remains when the listing closes.
@@ -32,8 +31,6 @@ type SavedJob struct {
 
 // MaxBookmarks is the maximum number of bookmarks of a user.
 const MaxBookmarks = 1_000
-
-const maxNotes = 2_000
 
 // SaveJobInput names the listing to save.
 type SaveJobInput struct {
@@ -180,8 +177,8 @@ func (s *Service) Note(ctx context.Context, by auth.Actor, bookmarkID string, in
 	if err != nil {
 		return err
 	}
-	if in.Notes != nil && utf8.RuneCountInString(*in.Notes) > maxNotes {
-		return fault.InvalidField("notes", fmt.Sprintf("must have at most %d characters", maxNotes))
+	if err := valid.Check("", in); err != nil {
+		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.lock(ctx, by.UserID); err != nil {

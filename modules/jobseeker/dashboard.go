@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // Dashboard is the start page. Guests only see the newest listings.
@@ -83,27 +83,30 @@ func (s *Service) guestDashboard(ctx context.Context) (Dashboard, error) {
 // TrackInput is an action on the dashboard.
 type TrackInput struct {
 	// Action may be empty for the use of the dashboard itself.
-	Action    string
-	ListingID string
+	Action    string `json:"action" validate:"max=64,line"`
+	ListingID string `json:"listingId"`
+}
+
+// Problems returns the errors that tags do not express.
+func (in TrackInput) Problems() []fault.Field {
+	if strings.TrimSpace(in.Action) == dismissAction && in.ListingID == "" {
+		return []fault.Field{{Name: "listingId", Message: "is required"}}
+	}
+	return nil
 }
 
 // dismissAction dismisses a recommendation. Other actions are only logged.
 const dismissAction = "dismiss-recommendation"
-
-const maxAction = 64
 
 // TrackDashboard adds an action on the dashboard to the caller's activity log.
 func (s *Service) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInput) error {
 	if err := by.RequireSeeker(); err != nil {
 		return err
 	}
-	action := strings.TrimSpace(in.Action)
-	switch {
-	case utf8.RuneCountInString(action) > maxAction || strings.ContainsFunc(action, unicode.IsControl):
-		return fault.InvalidField("action", fmt.Sprintf("must be one line of at most %d characters", maxAction))
-	case action == dismissAction && in.ListingID == "":
-		return fault.InvalidField("listingId", "is required")
+	if err := valid.Check("", in); err != nil {
+		return err
 	}
+	action := strings.TrimSpace(in.Action)
 	what, dismissed := "On the dashboard: "+action, ""
 	if action == "" {
 		action, what = "used", "Used the dashboard"
@@ -157,9 +160,17 @@ func (Goals) JSONTypes() []string { return []string{"string", "array"} }
 
 // PersonalizeInput describes the user. Empty fields are taken from the profile.
 type PersonalizeInput struct {
-	Specialty   string
-	CareerGoals Goals
-	Experience  Words
+	Specialty   string `json:"specialty" validate:"max=200"`
+	CareerGoals Goals  `json:"careerGoals" validate:"max=10"`
+	Experience  Words  `json:"experience" validate:"max=200"`
+}
+
+// Problems returns the error of goals that are too long, which may be one text.
+func (in PersonalizeInput) Problems() []fault.Field {
+	if slices.ContainsFunc(in.CareerGoals, func(g string) bool { return utf8.RuneCountInString(g) > maxGoal }) {
+		return []fault.Field{{Name: "careerGoals", Message: fmt.Sprintf("must have at most %d characters", maxGoal)}}
+	}
+	return nil
 }
 
 // Personalized is a text about the user and the listings.
@@ -171,8 +182,7 @@ type Personalized struct {
 }
 
 const (
-	maxGoal  = 500
-	maxGoals = 10
+	maxGoal = 500
 	// countedAtMost is the maximum number of jobs that a headline counts.
 	countedAtMost = 100
 	personalJobs  = 3
@@ -183,7 +193,7 @@ func (s *Service) Personalize(ctx context.Context, by auth.Actor, in Personalize
 	if err := by.RequireSeeker(); err != nil {
 		return Personalized{}, err
 	}
-	if err := in.check(); err != nil {
+	if err := valid.Check("", in); err != nil {
 		return Personalized{}, err
 	}
 	p, err := s.Profiles.Get(ctx, by.UserID)
@@ -211,25 +221,6 @@ func (s *Service) Personalize(ctx context.Context, by auth.Actor, in Personalize
 	all, err := s.recommend(ctx, by.UserID)
 	out.Jobs = all[:min(len(all), personalJobs)]
 	return out, err
-}
-
-func (in PersonalizeInput) check() error {
-	var bad []fault.Field
-	if utf8.RuneCountInString(in.Specialty) > maxLine {
-		bad = append(bad, fault.Field{Name: "specialty", Message: fmt.Sprintf("must have at most %d characters", maxLine)})
-	}
-	if len(in.CareerGoals) > maxGoals {
-		bad = append(bad, fault.Field{Name: "careerGoals", Message: fmt.Sprintf("must have at most %d items", maxGoals)})
-	} else if slices.ContainsFunc(in.CareerGoals, func(g string) bool { return utf8.RuneCountInString(g) > maxGoal }) {
-		bad = append(bad, fault.Field{Name: "careerGoals", Message: fmt.Sprintf("must have at most %d characters", maxGoal)})
-	}
-	if utf8.RuneCountInString(string(in.Experience)) > maxLine {
-		bad = append(bad, fault.Field{Name: "experience", Message: fmt.Sprintf("must have at most %d characters", maxLine)})
-	}
-	if len(bad) > 0 {
-		return fault.ErrInvalid.WithFields(bad...)
-	}
-	return nil
 }
 
 // headline returns a sentence about the number of listings.

@@ -2,14 +2,12 @@ package jobseeker
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/auth"
@@ -17,6 +15,7 @@ import (
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/text"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // DocumentType is the purpose of a document.
@@ -29,8 +28,6 @@ const (
 	Certification DocumentType = "certification"
 	OtherDocument DocumentType = "other"
 )
-
-var documentTypes = []DocumentType{CV, CoverLetter, Certification, OtherDocument}
 
 // Document is a text or a file that a jobseeker applies with.
 type Document struct {
@@ -69,7 +66,6 @@ type DocumentFile struct {
 const (
 	MaxDocuments     = 50
 	MaxDocumentBytes = 200 << 20
-	maxFileName      = 255
 )
 
 // documentUsage is the storage used by the documents of a user.
@@ -81,11 +77,11 @@ type documentUsage struct {
 
 // UploadInput is a new document.
 type UploadInput struct {
-	Type      string
-	Title     string
-	Content   string
-	FileName  string
-	IsDefault bool
+	Type      string `json:"type" validate:"required,oneof=cv cover-letter certification other"`
+	Title     string `json:"title" validate:"max=200,line"`
+	Content   string `json:"content"`
+	FileName  string `json:"fileName" validate:"max=255,line"`
+	IsDefault bool   `json:"isDefault"`
 }
 
 // MyDocuments lists the caller's documents, newest first.
@@ -105,14 +101,7 @@ func (s *Service) Upload(ctx context.Context, by auth.Actor, in UploadInput) (Do
 		return Document{}, err
 	}
 	d := Document{UserID: by.UserID, Type: DocumentType(in.Type), Title: text.Name(in.Title), FileName: strings.TrimSpace(in.FileName), IsDefault: in.IsDefault}
-	var bad []fault.Field
-	switch {
-	case in.Type == "":
-		bad = append(bad, fault.Field{Name: "type", Message: "is required"})
-	case !slices.Contains(documentTypes, d.Type):
-		bad = append(bad, fault.Field{Name: "type", Message: "must be one of: cv, cover-letter, certification, other"})
-	}
-	bad = append(bad, d.problems()...)
+	bad := valid.Problems(in)
 	content, problem := s.readContent(in.Content)
 	if problem != nil {
 		bad = append(bad, *problem)
@@ -149,21 +138,6 @@ func (s *Service) Upload(ctx context.Context, by auth.Actor, in UploadInput) (Do
 
 func (s *Service) documentActivity(by auth.Actor, at time.Time, action, description string) Activity {
 	return Activity{UserID: by.UserID, EventID: s.NewID(), Type: "document", Action: action, Description: description, At: at}
-}
-
-// problems returns the errors in the names of a document.
-func (d Document) problems() (bad []fault.Field) {
-	line := func(name, text string, most int) {
-		switch {
-		case utf8.RuneCountInString(text) > most:
-			bad = append(bad, fault.Field{Name: name, Message: fmt.Sprintf("must have at most %d characters", most)})
-		case strings.ContainsFunc(text, unicode.IsControl):
-			bad = append(bad, fault.Field{Name: name, Message: "must be one line"})
-		}
-	}
-	line("title", d.Title, maxName)
-	line("fileName", d.FileName, maxFileName)
-	return bad
 }
 
 // entitled returns the document with a title: that of its file or of its type if it
@@ -215,9 +189,9 @@ func (s *Service) checkLimits(ctx context.Context, userID string, documents int,
 
 // ChangeDocumentInput changes a document. Fields that are nil keep their value.
 type ChangeDocumentInput struct {
-	Title     *string `json:"title" validate:"omitempty,max=200"`
+	Title     *string `json:"title" validate:"omitempty,max=200,line"`
 	Content   *string `json:"content"`
-	FileName  *string `json:"fileName" validate:"omitempty,max=255"`
+	FileName  *string `json:"fileName" validate:"omitempty,max=255,line"`
 	IsDefault *bool   `json:"isDefault"`
 }
 
@@ -232,7 +206,7 @@ func (s *Service) ChangeDocument(ctx context.Context, by auth.Actor, documentID 
 		return Document{}, err
 	}
 	var next storedContent
-	bad := in.applied(before).problems()
+	bad := valid.Problems(in)
 	var content Content
 	if in.Content != nil {
 		c, problem := s.readContent(*in.Content)

@@ -7,16 +7,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net/mail"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // Onboarding is the progress of a visitor through the first steps in the service. That
@@ -107,10 +106,8 @@ var guide = []Step{
 const (
 	// guestFor is the lifetime of a guest's onboarding after the last visit.
 	guestFor = 90 * 24 * time.Hour
-	// maxSteps is the maximum number of steps of a visitor, and maxStepName that of
-	// characters of a name.
-	maxSteps    = 50
-	maxStepName = 64
+	// maxSteps is the maximum number of steps of a visitor.
+	maxSteps = 50
 	// maxPreferences is the maximum number of bytes of Preferences.
 	maxPreferences = 16 << 10
 )
@@ -215,12 +212,6 @@ type OnboardingInput struct {
 	Preferences string
 }
 
-// The sources of an address, and the events of steps.
-var (
-	captureSources = []string{"apply", "save", "search"}
-	stepActions    = []string{"viewed", "completed", "skipped"}
-)
-
 // Onboard stores an event. A guest without a known secret gets a new one, which the
 // browser has to store.
 func (s *Service) Onboard(ctx context.Context, by auth.Actor, secret string, in OnboardingInput) (keep string, err error) {
@@ -281,7 +272,7 @@ func (in OnboardingInput) change(guest bool) (func(o *Onboarding, now time.Time)
 	switch in.Action {
 	case "capture_email":
 		email := strings.TrimSpace(in.Email)
-		if err := checkCaptured(email, in.Source); err != nil {
+		if err := errors.Join(valid.Value("email", email, "required,email"), valid.Value("source", in.Source, "oneof='' apply save search")); err != nil {
 			return nil, err
 		}
 		return func(o *Onboarding, _ time.Time) error {
@@ -293,15 +284,8 @@ func (in OnboardingInput) change(guest bool) (func(o *Onboarding, now time.Time)
 		}, nil
 	case "track_step":
 		step := strings.TrimSpace(in.Step)
-		switch {
-		case step == "":
-			return nil, fault.InvalidField("step", "is required")
-		case utf8.RuneCountInString(step) > maxStepName || strings.ContainsFunc(step, unicode.IsControl):
-			return nil, fault.InvalidField("step", fmt.Sprintf("must be one line of at most %d characters", maxStepName))
-		case in.ActionType == "":
-			return nil, fault.InvalidField("actionType", "is required")
-		case !slices.Contains(stepActions, in.ActionType):
-			return nil, fault.InvalidField("actionType", "must be one of: "+strings.Join(stepActions, ", "))
+		if err := errors.Join(valid.Value("step", step, "required,max=64,line"), valid.Value("actionType", in.ActionType, "required,oneof=viewed completed skipped")); err != nil {
+			return nil, err
 		}
 		return func(o *Onboarding, now time.Time) error { return o.track(step, in.ActionType, now) }, nil
 	case "update_preferences":
@@ -311,19 +295,6 @@ func (in OnboardingInput) change(guest bool) (func(o *Onboarding, now time.Time)
 		return func(o *Onboarding, _ time.Time) error { o.Preferences = in.Preferences; return nil }, nil
 	}
 	return nil, ErrInvalidAction
-}
-
-func checkCaptured(email, source string) error {
-	address, err := mail.ParseAddress(email)
-	switch {
-	case email == "":
-		return fault.InvalidField("email", "is required")
-	case err != nil || address.Address != email || len(email) > maxEmailSize:
-		return fault.InvalidField("email", "must be a valid email address")
-	case source != "" && !slices.Contains(captureSources, source):
-		return fault.InvalidField("source", "must be one of: "+strings.Join(captureSources, ", "))
-	}
-	return nil
 }
 
 func checkPreferences(text string) error {

@@ -4,15 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/text"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // Profile contains the profile and preferences of a jobseeker. Every user has one. Name
@@ -86,18 +85,6 @@ func (a Account) nameParts() (first, last string) {
 
 func whole(first, last string) string { return strings.TrimSpace(first + " " + last) }
 
-// The limits of profiles, in characters unless noted.
-const (
-	maxFirst     = 100
-	maxBio       = 5_000
-	minPhone     = 3
-	maxPhone     = 30
-	maxLine      = 200
-	maxRadius    = 500 // miles
-	maxSalary    = 100_000_000
-	maxEmailSize = 254
-)
-
 // Words is a string that clients may also send as a number.
 type Words string
 
@@ -120,19 +107,19 @@ func (Words) JSONTypes() []string { return []string{"string", "number"} }
 // ProfileInput changes a profile. Fields that are nil keep their value; an empty string
 // or 0 clears it.
 type ProfileInput struct {
-	FirstName         *string           `json:"firstName" validate:"omitempty,max=100"`
-	LastName          *string           `json:"lastName" validate:"omitempty,max=100"`
-	Name              *string           `json:"name" validate:"omitempty,max=200"`
+	FirstName         *string           `json:"firstName" validate:"omitempty,max=100,line"`
+	LastName          *string           `json:"lastName" validate:"omitempty,max=100,line"`
+	Name              *string           `json:"name" validate:"omitempty,max=200,line"`
 	Email             *string           `json:"email" validate:"omitempty,max=254,email"`
 	Bio               *string           `json:"bio" validate:"omitempty,max=5000"`
-	Phone             *string           `json:"phone" validate:"omitempty,max=30"`
-	Location          *string           `json:"location" validate:"omitempty,max=200"`
-	Specialty         *string           `json:"specialty" validate:"omitempty,max=200"`
-	CurrentRole       *string           `json:"currentRole" validate:"omitempty,max=200"`
+	Phone             *string           `json:"phone" validate:"omitzero,min=3,max=30,line"`
+	Location          *string           `json:"location" validate:"omitempty,max=200,line"`
+	Specialty         *string           `json:"specialty" validate:"omitempty,max=200,line"`
+	CurrentRole       *string           `json:"currentRole" validate:"omitempty,max=200,line"`
 	Experience        *Words            `json:"experience" validate:"omitempty,max=200"`
-	PreferredLocation *string           `json:"preferredLocation" validate:"omitempty,max=200"`
-	LocationRadius    *float64          `json:"locationRadius" validate:"omitempty,min=0,max=500"`
-	EmploymentTypes   *[]string         `json:"employmentTypes" validate:"omitempty,max=8"`
+	PreferredLocation *string           `json:"preferredLocation" validate:"omitempty,max=200,line"`
+	LocationRadius    *float64          `json:"locationRadius" validate:"omitempty,min=0,max=500,whole"`
+	EmploymentTypes   *[]string         `json:"employmentTypes" validate:"omitempty,max=8,dive,oneof=permanent temporary contract full-time part-time bank per-diem flexible"`
 	SalaryMin         *float64          `json:"salaryMin" validate:"omitempty,min=0,max=100000000"`
 	SalaryMax         *float64          `json:"salaryMax" validate:"omitempty,min=0,max=100000000"`
 	Preferences       *PreferencesInput `json:"preferences"`
@@ -182,7 +169,7 @@ func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix strin
 	if err := by.RequireSeeker(); err != nil {
 		return Account{}, err
 	}
-	if err := in.check(prefix); err != nil {
+	if err := valid.Check(prefix, in); err != nil {
 		return Account{}, err
 	}
 	if in.Email != nil {
@@ -228,65 +215,6 @@ func (s *Service) requestEmailChange(ctx context.Context, by auth.Actor, prefix 
 		return err
 	}
 	return s.Accounts.ChangeEmail(ctx, by, *in.Email)
-}
-
-// check validates the input.
-func (in ProfileInput) check(prefix string) error {
-	var bad []fault.Field
-	wrong := func(name, message string) { bad = append(bad, fault.Field{Name: prefix + name, Message: message}) }
-	text := func(name string, v *string, most int, lines bool) {
-		switch {
-		case v == nil:
-		case strings.ContainsRune(*v, 0):
-			wrong(name, "must not contain NUL")
-		case utf8.RuneCountInString(*v) > most:
-			wrong(name, fmt.Sprintf("must have at most %d characters", most))
-		case !lines && strings.ContainsFunc(*v, unicode.IsControl):
-			wrong(name, "must be one line")
-		}
-	}
-	number := func(name string, v *float64, most float64) {
-		if v != nil && (*v < 0 || *v > most || math.IsNaN(*v)) {
-			wrong(name, fmt.Sprintf("must be from 0 to %.0f", most))
-		}
-	}
-	text("firstName", in.FirstName, maxFirst, false)
-	text("lastName", in.LastName, maxFirst, false)
-	text("name", in.Name, maxName, false)
-	text("email", in.Email, maxEmailSize, false)
-	text("bio", in.Bio, maxBio, true)
-	text("phone", in.Phone, maxPhone, false)
-	if in.Phone != nil {
-		if n := utf8.RuneCountInString(strings.TrimSpace(*in.Phone)); n > 0 && n < minPhone {
-			wrong("phone", fmt.Sprintf("must have at least %d characters", minPhone))
-		}
-	}
-	text("location", in.Location, maxLine, false)
-	text("specialty", in.Specialty, maxLine, false)
-	text("currentRole", in.CurrentRole, maxLine, false)
-	text("experience", (*string)(in.Experience), maxLine, true)
-	text("preferredLocation", in.PreferredLocation, maxQuery, false)
-	number("locationRadius", in.LocationRadius, maxRadius)
-	if in.LocationRadius != nil && *in.LocationRadius != math.Trunc(*in.LocationRadius) {
-		wrong("locationRadius", "must be a whole number")
-	}
-	if in.EmploymentTypes != nil {
-		if len(*in.EmploymentTypes) > maxTypes {
-			wrong("employmentTypes", fmt.Sprintf("must have at most %d items", maxTypes))
-		} else {
-			for i, t := range *in.EmploymentTypes {
-				if !slices.Contains(preferredTypes, t) {
-					wrong(fmt.Sprintf("employmentTypes.%d", i), "must be one of: "+strings.Join(preferredTypes, ", "))
-				}
-			}
-		}
-	}
-	number("salaryMin", in.SalaryMin, maxSalary)
-	number("salaryMax", in.SalaryMax, maxSalary)
-	if len(bad) > 0 {
-		return fault.ErrInvalid.WithFields(bad...)
-	}
-	return nil
 }
 
 // apply changes the account, and validates the result.

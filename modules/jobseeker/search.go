@@ -3,16 +3,15 @@ package jobseeker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/text"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // Search is a saved search.
@@ -39,26 +38,31 @@ type Terms struct {
 // MaxSearches is the maximum number of saved searches of a user.
 const MaxSearches = 50
 
-// The limits of user input, in characters and items.
+// The limits of names and queries, in characters.
 const (
 	maxName  = 200
 	maxQuery = 200
-	maxTypes = 8
-)
-
-var (
-	contractTypes = []string{"permanent", "temporary", "contract"}
-	// preferredTypes are types of contracts and of employment.
-	preferredTypes = append(slices.Clone(contractTypes), "full-time", "part-time", "bank", "per-diem", "flexible")
 )
 
 // SaveSearchInput is the search to save.
 type SaveSearchInput struct {
-	Name         string
-	Query        string
-	Location     string
-	ContractType string
-	EmailAlerts  bool
+	Name         string `json:"name" validate:"max=200"`
+	Query        string `json:"query" validate:"max=200"`
+	Location     string `json:"location" validate:"max=200"`
+	ContractType string `json:"contractType" validate:"oneof='' permanent temporary contract"`
+	EmailAlerts  bool   `json:"emailAlerts"`
+}
+
+func (in SaveSearchInput) terms() Terms {
+	return Terms{Query: strings.TrimSpace(in.Query), Location: strings.TrimSpace(in.Location), ContractType: in.ContractType}
+}
+
+// Problems returns that a search needs one of the terms.
+func (in SaveSearchInput) Problems() []fault.Field {
+	if in.terms() == (Terms{}) {
+		return []fault.Field{{Name: "query", Message: "is required without a location and a contractType"}}
+	}
+	return nil
 }
 
 // SaveSearch stores a search for the caller and returns all of them.
@@ -66,10 +70,12 @@ func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchIn
 	if err := by.RequireSeeker(); err != nil {
 		return nil, err
 	}
-	search := Search{UserID: by.UserID, Name: text.Name(in.Name), EmailAlerts: in.EmailAlerts,
-		Terms: Terms{Query: strings.TrimSpace(in.Query), Location: strings.TrimSpace(in.Location), ContractType: in.ContractType}}
-	if err := search.check(); err != nil {
+	if err := valid.Check("", in); err != nil {
 		return nil, err
+	}
+	search := Search{UserID: by.UserID, Name: text.Name(in.Name), EmailAlerts: in.EmailAlerts, Terms: in.terms()}
+	if search.Name == "" {
+		search.Name = strings.Join(slices.DeleteFunc([]string{search.Query, search.Location, search.ContractType}, func(t string) bool { return t == "" }), ", ")
 	}
 	// The limit is checked before the query is resolved, which takes time, and
 	// again when no other search of the user can be added.
@@ -141,32 +147,6 @@ func (s *Service) resolveAll(ctx context.Context, searches []Search) (resolved m
 		resolved[search.ID] = text
 	}
 	return resolved, nil
-}
-
-// check validates the search and sets the name of one without a name.
-func (s *Search) check() error {
-	var bad []fault.Field
-	most := func(name, text string, n int) {
-		if utf8.RuneCountInString(text) > n {
-			bad = append(bad, fault.Field{Name: name, Message: fmt.Sprintf("must have at most %d characters", n)})
-		}
-	}
-	most("name", s.Name, maxName)
-	most("query", s.Query, maxQuery)
-	most("location", s.Location, maxQuery)
-	if s.ContractType != "" && !slices.Contains(contractTypes, s.ContractType) {
-		bad = append(bad, fault.Field{Name: "contractType", Message: "must be one of: " + strings.Join(contractTypes, ", ")})
-	}
-	if s.Terms == (Terms{}) {
-		bad = append(bad, fault.Field{Name: "query", Message: "is required without a location and a contractType"})
-	}
-	if len(bad) > 0 {
-		return fault.ErrInvalid.WithFields(bad...)
-	}
-	if s.Name == "" {
-		s.Name = strings.Join(slices.DeleteFunc([]string{s.Query, s.Location, s.ContractType}, func(t string) bool { return t == "" }), ", ")
-	}
-	return nil
 }
 
 // DeleteSearch deletes one of the caller's searches and returns the others.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // TakeOverOnboarding merges the onboarding of the guest with the secret into that of the
@@ -123,7 +124,7 @@ func (s *Service) intoProfile(ctx context.Context, userID, preferences string) e
 		}
 		var in ProfileInput
 		changed := Account{Profile: p}
-		if json.Unmarshal(one, &in) == nil && in.check("") == nil && in.apply(&changed, "") == nil {
+		if json.Unmarshal(one, &in) == nil && valid.Check("", in) == nil && in.apply(&changed, "") == nil {
 			p = changed.Profile
 		}
 	}
