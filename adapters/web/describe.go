@@ -12,7 +12,7 @@ import (
 )
 
 // describeField writes the description of a parameter or of a member of a body. It
-// is the text of the description tag or of the table descriptions, followed by the
+// is the text of the description tag or of descriptions.txt, followed by the
 // range and the default that the other tags of the field set.
 func describeField(p jsonschema.InterceptPropParams) error {
 	if !p.Processed || p.PropertySchema == nil {
@@ -38,11 +38,11 @@ func describeField(p jsonschema.InterceptPropParams) error {
 func description(p jsonschema.InterceptPropParams) string {
 	name := camelCase(p.Name)
 	for _, owner := range owners(p) {
-		if text := descriptions[owner+"."+name]; text != "" {
+		if text := descriptions()[owner+"."+name]; text != "" {
 			return text
 		}
 	}
-	return descriptions[name]
+	return descriptions()[name]
 }
 
 // owners returns the owner names under which the table can have the field: its type,
@@ -72,7 +72,7 @@ func owners(p jsonschema.InterceptPropParams) []string {
 // describePath describes a path parameter, which belongs to the segment before it.
 func describePath(p *openapi31.Parameter, path string) {
 	before, _, _ := strings.Cut(path, "/:"+p.Name)
-	if text := descriptions[before[strings.LastIndexByte(before, '/')+1:]+"/"+p.Name]; text != "" {
+	if text := descriptions()[before[strings.LastIndexByte(before, '/')+1:]+"/"+p.Name]; text != "" {
 		p.WithDescription(text + ".")
 	}
 }

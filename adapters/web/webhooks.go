@@ -50,7 +50,7 @@ func describeWebhook(r *openapi31.Reflector, s API, hook Webhook) error {
 		return errors.New("the body of a webhook must be a named struct")
 	}
 	delete(r.Spec.Components.Schemas, shared) // no other operation uses it
-	members["type"] = map[string]any{"type": "string", "const": hook.Name, "description": descriptions["EventBody.type"] + "."}
+	members["type"] = map[string]any{"type": "string", "const": hook.Name, "description": descriptions()["EventBody.type"] + "."}
 	own := camel(hook.Name) + "Event"
 	r.Spec.Components.WithSchemasItem(own, schema)
 	body.Schema = map[string]any{"$ref": components + own}
