@@ -13,7 +13,6 @@ import (
 	"encoding/hex"
 	"html/template"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -48,8 +47,9 @@ func number(n int) string {
 
 // Parse parses a page template, which defines "title" and "main" and may define "head",
 // "nav" and "corner", which is beside the name of the service. It is executed with a
-// Page. It can use the templates "when" and "moment" for times, "problem" for a *Problem,
-// and the function once for the key of a form that is executed once.
+// Page. It can use the templates "time" and "exact time", "problem" for a *Problem, and the
+// function once for the key of a form that is executed once. Each form with POST begins
+// with {{$.CSRF}}.
 func Parse(files embed.FS, names ...string) *template.Template {
 	return template.Must(template.Must(layout.Clone()).ParseFS(files, names...))
 }
@@ -62,6 +62,17 @@ type Page struct {
 	Path string
 	// View is the data of this page.
 	View any
+
+	session string
+}
+
+// CSRF returns the field that each form with POST has: a token of the session against
+// cross-site request forgery. It is empty without a session.
+func (p Page) CSRF() template.HTML {
+	if p.session == "" {
+		return ""
+	}
+	return template.HTML(`<input type="hidden" name="csrf" value="` + csrfToken(p.session) + `">`) //nolint:gosec // hexadecimal digits
 }
 
 // AriaCurrent returns the attribute aria-current for a link to the path, if the page is at
@@ -208,22 +219,15 @@ func (f *Renderer) FormAction(c *fiber.Ctx, source string) {
 	c.Set(fiber.HeaderContentSecurityPolicy, strings.TrimSpace(policy+" "+source))
 }
 
-// Render renders a page. It adds a CSRF token to each form.
+// Render renders a page.
 func (f *Renderer) Render(c *fiber.Ctx, status int, page *template.Template, who *Viewer, view any) error {
 	var b bytes.Buffer
-	if err := page.ExecuteTemplate(&b, "layout.html", Page{Viewer: who, Path: c.Path(), View: view}); err != nil {
+	if err := page.ExecuteTemplate(&b, "layout.html", Page{Viewer: who, Path: c.Path(), View: view, session: c.Cookies(f.cookie())}); err != nil {
 		return err
 	}
 	c.Status(status).Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	body := b.Bytes()
-	if session := c.Cookies(f.cookie()); session != "" {
-		body = form.ReplaceAll(body, []byte("$0<input type=\"hidden\" name=\"csrf\" value=\""+csrfToken(session)+"\">"))
-	}
-	return c.Send(body)
+	return c.Send(b.Bytes())
 }
-
-// form matches the start of forms with POST. Text of users is escaped and never matches.
-var form = regexp.MustCompile(`<form method="post"[^>]*>`)
 
 // ValidCSRF reports whether the form has the CSRF token of the session.
 func (f *Renderer) ValidCSRF(c *fiber.Ctx) bool {

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"io"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
@@ -11,6 +14,23 @@ import (
 
 	"github.com/locumhq/locum/core/fault"
 )
+
+func TestTemplates_EachFormWithPOST_HasTheToken(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../*/html/*.html")
+	require.NoError(t, err)
+	forms := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, form := range strings.Split(string(text), `<form method="post"`)[1:] {
+			_, rest, _ := strings.Cut(form, ">")
+			require.True(t, strings.HasPrefix(rest, "{{$.CSRF}}"), "%s: <form method=\"post\"%s", page, form)
+			forms++
+		}
+	}
+	require.NotZero(t, forms)
+}
 
 func TestRenderError_InternalFault_HasOnlyTheRequestID(t *testing.T) {
 	t.Parallel()
