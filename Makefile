@@ -95,7 +95,7 @@ chaos: ## Kill everything that locum runs on, for minutes, and count what is lef
 	@LOCUM_TEST_CHAOS=full go test -count=1 -timeout 30m ./test/chaos
 
 # The tests that run on MariaDB, some of them on other databases, too, and on an S3 server.
-HEAVY = MySQL|Mixed|TestFeed|TestLoad|TestDatabases|TestDatabaseUnavailable|S3|EveryDatabase|TestHostileInput|TestLongLists|TestListingStates
+HEAVY = MySQL|Mixed|TestFeed|TestLoad|TestDatabases|TestDatabaseUnavailable|S3|EveryDatabase|AddAnEndpoint|TestHostileInput|TestLongLists|TestListingStates
 
 .PHONY: check-heavy
 check-heavy: ## What needs a large database, MariaDB, an S3 server, npm or Chromium (LOCUM_TEST_SCREENSHOTS=DIR for pictures)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,4 +50,69 @@ func TestREADME_MainJob_WorksAsPasted(t *testing.T) {
 	require.Contains(t, string(out), `"status":"interview"`)
 	require.Contains(t, string(out), `"scheduledAt":"2031-03-03T10:00:00Z"`)
 	require.Contains(t, string(out), ids[2]+","+ids[1]+`,"Registered Nurse, ICU",Niamh Byrne,`, "the table has it")
+}
+
+// numberedStep matches a step of the README that adds code to a file.
+var numberedStep = regexp.MustCompile("(?s)\\d\\. \\*\\*`([^`]+)`\\*\\*.*?```go\n(.*?)```")
+
+// TestREADME_AddAnEndpoint_Works applies the steps of the README to copies of the files,
+// with which the tests are built and run.
+func TestREADME_AddAnEndpoint_Works(t *testing.T) {
+	t.Parallel()
+	kit.NeedHeavy(t)
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(readme), "## Add an endpoint")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	steps := numberedStep.FindAllStringSubmatch(section, -1)
+	require.Len(t, steps, 4)
+
+	dir, replaced := t.TempDir(), map[string]string{}
+	for _, step := range steps {
+		path, err := filepath.Abs(filepath.Join("..", "..", step[1]))
+		require.NoError(t, err)
+		source, err := os.ReadFile(path)
+		require.NoError(t, err)
+		before, after := string(source), ""
+		// Rows are added before those of another operation, and functions at the end.
+		if line := strings.TrimSpace(strings.SplitN(step[2], "\n", 2)[0]); !strings.HasPrefix(line, "//") {
+			at := strings.LastIndex(before[:strings.Index(before, "/api/employers/jobs/:id/renew\"")], "\n")
+			before, after = before[:at], before[at:]
+		}
+		replaced[path] = filepath.Join(dir, filepath.Base(path))
+		require.NoError(t, os.WriteFile(replaced[path], []byte(before+"\n"+step[2]+after), 0o600))
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	require.NoError(t, err)
+	file := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(file, overlay, 0o600))
+
+	binary := filepath.Join(dir, "e2e.test")
+	compiled, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", file, "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, string(compiled))
+	run := func(dir, tests string, env ...string) (string, error) {
+		test := exec.CommandContext(t.Context(), binary, "-test.run", tests)
+		test.Dir, test.Env = dir, append(os.Environ(), append(env, "GOFLAGS=-overlay="+file)...)
+		out, err := test.CombinedOutput()
+		return string(out[:min(len(out), 10_000)]), err
+	}
+	out, err := run(".", "^(TestRoleMatrix.*|TestEmployerJobs)$")
+	require.NoError(t, err, out)
+
+	// The list of operations is updated by the command that the failing test prints.
+	tests := t.TempDir()
+	require.NoError(t, os.CopyFS(tests, os.DirFS(".")))
+	for path, replacement := range replaced {
+		if filepath.Base(filepath.Dir(path)) == "e2e" {
+			text, err := os.ReadFile(replacement)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(tests, filepath.Base(path)), text, 0o600))
+		}
+	}
+	out, err = run(tests, "^TestEveryOperation_HasATest$")
+	require.Error(t, err)
+	require.NotContains(t, out, "no test is named")
+	out, err = run(tests, "^TestEveryOperation_HasATest$", "LOCUM_TEST_WRITE=1")
+	require.NoError(t, err, out)
 }

@@ -44,12 +44,12 @@ func testsByOperation(t *testing.T) map[string][]string {
 				}
 			}
 			if lit, ok := call.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				said, err := strconv.Unquote(lit.Value)
+				name, err := strconv.Unquote(lit.Value)
 				require.NoError(t, err)
-				for _, m := range operationName.FindAllStringSubmatch(said, -1) {
+				for _, m := range operationName.FindAllStringSubmatch(name, -1) {
 					for _, method := range strings.Split(m[1], " and ") {
 						row := method + " " + m[2]
-						out[row] = append(out[row], said)
+						out[row] = append(out[row], name)
 					}
 				}
 			}
@@ -87,16 +87,13 @@ func TestEveryOperation_HasATest(t *testing.T) {
 	for row := range tests {
 		require.True(t, known[row] || !strings.Contains(row, " /api/"), "a test is named after %s, which is no operation", row)
 	}
-	whole := fmt.Sprintf("# %d operations\n\nEach has tests that are named after it and run on every setup.\nMade by `make rows` of the tables of routes and of the names of the tests.\n\n# The portal's\n\n%s", len(known), list.String())
+	page := fmt.Sprintf("# %d operations\n\nEach has tests that are named after it and run on every setup.\nMade by `make rows` of the tables of routes and of the names of the tests.\n\n# The portal's\n\n%s", len(known), list.String())
 	if os.Getenv("LOCUM_TEST_WRITE") != "" {
-		require.NoError(t, os.WriteFile("ROWS.md", []byte(whole), 0o644))
+		require.NoError(t, os.WriteFile("ROWS.md", []byte(page), 0o644))
 	}
 	written, err := os.ReadFile("ROWS.md")
 	require.NoError(t, err)
-	require.Equal(t, whole, string(written), "make rows")
-	readme, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
-	require.Contains(t, string(readme), fmt.Sprintf("[%d operations](test/e2e/ROWS.md)", len(known)))
+	require.Equal(t, page, string(written), "run `make rows` to update test/e2e/ROWS.md")
 }
 
 func assertNotEmpty(t *testing.T, tests []string, row string) bool {
