@@ -35,7 +35,7 @@ func webhooksOf(t testing.TB, raw []byte) (validator.Validator, object) {
 	}
 	changed, err := json.Marshal(d)
 	require.NoError(t, err)
-	return newValidator(t, string(changed)), paths
+	return newValidator(t, changed), paths
 }
 
 // documentErrors returns the differences between a delivery and the document.

@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/test/kit"
+	"github.com/locumhq/locum/test/kit/stores"
 )
 
 func TestMain(m *testing.M) { kit.Main(m) }
@@ -42,9 +43,14 @@ var setups = []struct {
 		return []string{"LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db")}
 	}},
 	{"postgres+redis", func(t testing.TB, _ string) []string {
-		return []string{"LOCUM_DATABASE_URL=" + kit.PostgresURL(t), "LOCUM_LIMITER_URL=" + kit.RedisURL(t)}
+		url := stores.PostgresURL(t)
+		migrated.Store(url, true)
+		return []string{"LOCUM_DATABASE_URL=" + url, "LOCUM_LIMITER_URL=" + kit.RedisURL(t)}
 	}},
 }
+
+// migrated contains the URLs of databases that are copies of one with all migrations.
+var migrated sync.Map
 
 // onEachSetup runs the test on a separate server for each setup, with additional
 // settings if there are any.
@@ -84,8 +90,6 @@ type testServer struct {
 	url    string
 	cmd    *exec.Cmd
 	log    *kit.Log
-	docs   map[string]validator.Validator
-	docMu  sync.Mutex
 	once   sync.Once
 	exited chan error
 
@@ -95,12 +99,15 @@ type testServer struct {
 
 var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 
-// start migrates the database and starts a server with the environment in dir.
+// start starts a server with the environment in dir. It migrates databases other than
+// SQLite, which the server itself migrates.
 func start(t testing.TB, dir string, env ...string) *testServer {
 	t.Helper()
 	w := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
 	w.env = append(serverEnv(dir), env...)
-	w.run(t, "migrate", "up")
+	if _, ready := migrated.Load(w.databaseURL()); !ready && !strings.HasPrefix(w.databaseURL(), "sqlite:") {
+		w.run(t, "migrate", "up")
+	}
 	w.serve(t)
 	return w
 }
@@ -186,45 +193,35 @@ func (w *testServer) stop(t testing.TB) {
 	})
 }
 
-// document returns a validator for the server's OpenAPI document of the API.
+// documents are the OpenAPI documents by API. They are read from the first server that is
+// asked, because those of all servers are equal and building one takes a server a while.
+var documents = struct {
+	sync.Mutex
+	of map[string]validator.Validator
+}{of: map[string]validator.Validator{}}
+
+// document returns a validator for the OpenAPI document of the API.
 func (w *testServer) document(t testing.TB, api string) validator.Validator {
 	t.Helper()
-	w.docMu.Lock()
-	defer w.docMu.Unlock()
-	if w.docs[api] == nil {
+	documents.Lock()
+	defer documents.Unlock()
+	if documents.of[api] == nil {
 		resp, err := http.Get(w.url + "/openapi/" + api + ".json")
 		require.NoError(t, err)
 		defer func() { _ = resp.Body.Close() }()
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
-		if w.docs == nil {
-			w.docs = map[string]validator.Validator{}
-		}
-		w.docs[api] = newValidator(t, string(body))
+		documents.of[api] = newValidator(t, body)
 	}
-	return w.docs[api]
+	return documents.of[api]
 }
 
-// validators caches the validators of all servers by document: each takes a
-// hundred megabytes, and most documents are equal.
-var validators = struct {
-	sync.Mutex
-	of map[string]validator.Validator
-}{of: map[string]validator.Validator{}}
-
-func newValidator(t testing.TB, document string) validator.Validator {
+func newValidator(t testing.TB, document []byte) validator.Validator {
 	t.Helper()
-	validators.Lock()
-	defer validators.Unlock()
-	v, known := validators.of[document]
-	if !known {
-		read, err := libopenapi.NewDocument([]byte(document))
-		require.NoError(t, err)
-		var errs []error
-		v, errs = validator.NewValidator(read)
-		require.Empty(t, errs)
-		validators.of[document] = v
-	}
+	read, err := libopenapi.NewDocument(document)
+	require.NoError(t, err)
+	v, errs := validator.NewValidator(read)
+	require.Empty(t, errs)
 	return v
 }
 

@@ -87,9 +87,16 @@ func SQLite(t testing.TB, clk clock.Clock) adapters.Storage {
 // there is no server.
 func Postgres(t testing.TB, clk clock.Clock) adapters.Storage {
 	t.Helper()
+	return open(t, PostgresURL(t), clk)
+}
+
+// PostgresURL returns the URL of a database with all migrations that only this test uses,
+// or skips the test if there is no server.
+func PostgresURL(t testing.TB) string {
+	t.Helper()
 	name, err := migrationsName()
 	require.NoError(t, err)
-	return open(t, kit.PostgresLike(t, name, migrate), clk)
+	return kit.PostgresLike(t, name, migrate)
 }
 
 // MariaDB opens an empty database that only this test uses, or skips the test
