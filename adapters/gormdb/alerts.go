@@ -91,7 +91,7 @@ func (d SavedSearches) deleteSearches(ctx context.Context, userID string, ids []
 	if len(ids) == 0 {
 		return nil
 	}
-	return wrap(firstError(
+	return wrap(cmp.Or(
 		d.q(ctx).Where("user_id = ? AND ?", userID, d.dialect.In("id", ids)).Delete(&savedSearchRow{}).Error,
 		d.q(ctx).Where("?", d.dialect.In("search_id", ids)).Delete(&matchRow{}).Error))
 }
@@ -155,7 +155,7 @@ func (d AlertQueue) Upsert(ctx context.Context, listingIDs []string, claimedUnti
 		rows[i] = alertListingRow{ListingID: id, ClaimedUntil: claimedUntil}
 	}
 	return d.Do(ctx, func(ctx context.Context) error {
-		return wrap(firstError(
+		return wrap(cmp.Or(
 			d.unprepared(ctx).Clauses(onConflict([]string{"listing_id"})).Create(&rows).Error,
 			d.q(ctx).Model(&alertListingRow{}).Where("claimed_until < ? AND ?", claimedUntil, d.dialect.In("listing_id", listingIDs)).Update("claimed_until", claimedUntil).Error))
 	})
@@ -303,7 +303,7 @@ func (d Matches) AssignDigests(ctx context.Context, digestIDs []string, now, nex
 				others = append(others, user)
 			}
 		}
-		return wrap(firstError(
+		return wrap(cmp.Or(
 			d.q(ctx).Model(&seekerRow{}).Where("?", d.dialect.In("user_id", mailed)).Updates(map[string]any{"digest_waiting": false, "digest_after": next}).Error,
 			d.q(ctx).Model(&seekerRow{}).Where("?", d.dialect.In("user_id", others)).Update("digest_waiting", false).Error))
 	})

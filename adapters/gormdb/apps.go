@@ -3,7 +3,6 @@ package gormdb
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -16,8 +15,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Apps implements integrations.Apps.
-type Apps struct{ *DB }
+// apps implements integrations.Apps.
+type apps struct{ *DB }
 
 type appRow struct {
 	ID           string
@@ -27,35 +26,24 @@ type appRow struct {
 	Public       bool
 	SecretHash   string
 	Plan         string
-	RedirectURIs jsonText  `gorm:"column:redirect_uris"`
-	CreatedAt    time.Time `gorm:"autoCreateTime:false"`
-	UpdatedAt    time.Time `gorm:"autoUpdateTime:false"`
+	RedirectURIs []string `gorm:"column:redirect_uris;serializer:json_column"`
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
 	Version      int64
 }
 
 // TableName implements schema.Tabler.
 func (appRow) TableName() string { return "apps" }
 
-func (r appRow) key() string { return r.ID }
-
-func newAppRow(a integrations.App) (appRow, error) {
-	uris, err := json.Marshal(a.RedirectURIs)
-	return appRow{ID: a.ID, OwnerID: a.OwnerID, Name: a.Name, Description: a.Description, Public: a.Public, SecretHash: a.SecretHash, Plan: a.Plan,
-		RedirectURIs: jsonText(uris), CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, Version: a.Version}, err
-}
-
-func (r appRow) app() (integrations.App, error) {
-	a := integrations.App{ID: r.ID, OwnerID: r.OwnerID, Name: r.Name, Description: r.Description, Public: r.Public, SecretHash: r.SecretHash, Plan: r.Plan,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Version: r.Version}
-	return a, json.Unmarshal([]byte(cmp.Or(r.RedirectURIs, "[]")), &a.RedirectURIs)
+func (r appRow) app() integrations.App {
+	if r.RedirectURIs == nil {
+		r.RedirectURIs = []string{}
+	}
+	return integrations.App(r)
 }
 
 // Create implements integrations.Apps.
-func (d Apps) Create(ctx context.Context, a integrations.App, limit int) error {
-	r, err := newAppRow(a)
-	if err != nil {
-		return err
-	}
+func (d apps) Create(ctx context.Context, a integrations.App, limit int) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		if err := d.withAdvisoryLock(ctx, "applications of "+a.OwnerID); err != nil {
 			return err
@@ -67,17 +55,14 @@ func (d Apps) Create(ctx context.Context, a integrations.App, limit int) error {
 		if int(n) >= limit {
 			return integrations.ErrTooManyApps
 		}
-		return wrap(d.q(ctx).Create(&r).Error)
+		return wrap(d.q(ctx).Create((*appRow)(&a)).Error)
 	})
 }
 
 // Get implements integrations.Apps.
-func (d Apps) Get(ctx context.Context, ownerID, id string) (integrations.App, error) {
-	var r appRow
-	if err := ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id).Take(&r).Error; err != nil {
-		return integrations.App{}, orNotFound(err, integrations.ErrAppNotFound)
-	}
-	return r.app()
+func (d apps) Get(ctx context.Context, ownerID, id string) (integrations.App, error) {
+	r, err := take[appRow](ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id), integrations.ErrAppNotFound)
+	return r.app(), err
 }
 
 // ofAppOwner restricts q to the rows of the owner, unless that is AnyOwner.
@@ -92,40 +77,25 @@ func ofAppOwner(q *gorm.DB, ownerID string) *gorm.DB {
 }
 
 // List implements integrations.Apps.
-func (d Apps) List(ctx context.Context, f integrations.AppFilter, r page.Request) (out page.Result[integrations.App], err error) {
+func (d apps) List(ctx context.Context, f integrations.AppFilter, r page.Request) (out page.Result[integrations.App], err error) {
 	if f.OwnerID == "" {
 		return out, nil
 	}
-	rows, out, err := listOf[appRow, integrations.App](ctx, d.DB, r, list{where: func(q *gorm.DB) *gorm.DB {
-		if f.OwnerID != integrations.AnyOwner {
-			q = q.Where("owner_id = ?", f.OwnerID)
-		}
-		if len(f.IDs) > 0 {
-			q = q.Where(d.dialect.In("id", f.IDs))
-		}
-		return q
-	}})
-	out.Items = make([]integrations.App, len(rows))
-	for i, row := range rows {
-		if err == nil {
-			out.Items[i], err = row.app()
-		}
-	}
-	return out, err
+	return pageOf(ctx, d.DB, r, list{where: func(q *gorm.DB) *gorm.DB {
+		return among(ofAppOwner(q, f.OwnerID), "id", f.IDs)
+	}}, appRow.app)
 }
 
 // Update implements integrations.Apps.
-func (d Apps) Update(ctx context.Context, a integrations.App) error {
-	r, err := newAppRow(a)
-	if err != nil {
-		return err
-	}
+func (d apps) Update(ctx context.Context, a integrations.App) error {
+	r := appRow(a)
 	r.Version++
-	return saved(d.q(ctx).Select("*").Omit("id", "owner_id", "created_at").Where("id = ? AND owner_id = ? AND version = ?", a.ID, a.OwnerID, a.Version).Updates(&r))
+	q := d.q(ctx).Model(&appRow{}).Where("id = ? AND owner_id = ? AND version = ?", a.ID, a.OwnerID, a.Version)
+	return updateVersion(q, &r, "id", "owner_id", "created_at")
 }
 
 // Delete implements integrations.Apps.
-func (d Apps) Delete(ctx context.Context, ownerID, id string) error {
+func (d apps) Delete(ctx context.Context, ownerID, id string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		if err := one(ofAppOwner(d.q(ctx), ownerID).Where("id = ?", id).Delete(&appRow{}), integrations.ErrAppNotFound); err != nil {
 			return err
@@ -134,49 +104,37 @@ func (d Apps) Delete(ctx context.Context, ownerID, id string) error {
 	})
 }
 
-// Keys implements integrations.Keys.
-type Keys struct{ *DB }
+// keys implements integrations.Keys.
+type keys struct{ *DB }
 
-type apiKeyRow struct {
-	ID         string
-	AppID      string
-	Name       string
-	Prefix     string
-	Hash       string
-	CreatedAt  time.Time `gorm:"autoCreateTime:false"`
-	LastUsedAt *time.Time
-}
+type apiKeyRow integrations.Key
 
 // TableName implements schema.Tabler.
 func (apiKeyRow) TableName() string { return "api_keys" }
 
+func (r apiKeyRow) apiKey() integrations.Key { return integrations.Key(r) }
+
 // Create implements integrations.Keys.
-func (d Keys) Create(ctx context.Context, ownerID string, k integrations.Key) error {
-	var owned appRow
-	if err := ofAppOwner(d.q(ctx).Select("id"), ownerID).Where("id = ?", k.AppID).Take(&owned).Error; err != nil {
-		return orNotFound(err, integrations.ErrAppNotFound)
+func (d keys) Create(ctx context.Context, ownerID string, k integrations.Key) error {
+	if _, err := take[appRow](ofAppOwner(d.q(ctx).Select("id"), ownerID).Where("id = ?", k.AppID), integrations.ErrAppNotFound); err != nil {
+		return err
 	}
-	r := apiKeyRow(k)
-	return orAppDeleted(d.q(ctx).Create(&r).Error)
+	return orAppDeleted(d.q(ctx).Create((*apiKeyRow)(&k)).Error)
 }
 
 // GetByHash implements integrations.Keys.
-func (d Keys) GetByHash(ctx context.Context, hash string) (integrations.Key, integrations.App, error) {
-	var r struct {
+func (d keys) GetByHash(ctx context.Context, hash string) (integrations.Key, integrations.App, error) {
+	type keyWithApp struct {
 		App appRow    `gorm:"embedded;embeddedPrefix:app_of_"`
 		Key apiKeyRow `gorm:"embedded;embeddedPrefix:key_of_"`
 	}
-	err := d.q(ctx).Table("api_keys AS k").Select(columnsAs[apiKeyRow](d.DB, "k", "key_of_")+", "+columnsAs[appRow](d.DB, "a", "app_of_")).
-		Joins("JOIN apps AS a ON a.id = k.app_id").Where("k.hash = ?", hash).Take(&r).Error
-	if err != nil {
-		return integrations.Key{}, integrations.App{}, orNotFound(err, integrations.ErrKeyNotFound)
-	}
-	a, err := r.App.app()
-	return integrations.Key(r.Key), a, err
+	r, err := take[keyWithApp](d.q(ctx).Table("api_keys AS k").Select(columnsAs[apiKeyRow](d.DB, "k", "key_of_")+", "+columnsAs[appRow](d.DB, "a", "app_of_")).
+		Joins("JOIN apps AS a ON a.id = k.app_id").Where("k.hash = ?", hash), integrations.ErrKeyNotFound)
+	return r.Key.apiKey(), r.App.app(), err
 }
 
 // ofOwner restricts q to the keys of applications of the owner.
-func (d Keys) ofOwner(ctx context.Context, q *gorm.DB, ownerID, appID string) *gorm.DB {
+func (d keys) ofOwner(ctx context.Context, q *gorm.DB, ownerID, appID string) *gorm.DB {
 	apps := ofAppOwner(d.q(ctx).Model(&appRow{}).Select("id"), ownerID)
 	if appID != "" {
 		apps, q = apps.Where("id = ?", appID), q.Where("app_id = ?", appID)
@@ -185,49 +143,29 @@ func (d Keys) ofOwner(ctx context.Context, q *gorm.DB, ownerID, appID string) *g
 }
 
 // List implements integrations.Keys.
-func (d Keys) List(ctx context.Context, ownerID, appID string) ([]integrations.Key, error) {
-	var rows []apiKeyRow
-	err := d.ofOwner(ctx, d.q(ctx), ownerID, appID).Order("id DESC").Find(&rows).Error
-	out := make([]integrations.Key, len(rows))
-	for i, r := range rows {
-		out[i] = integrations.Key(r)
-	}
-	return out, wrap(err)
+func (d keys) List(ctx context.Context, ownerID, appID string) ([]integrations.Key, error) {
+	return find(d.ofOwner(ctx, d.q(ctx), ownerID, appID).Order("id DESC"), apiKeyRow.apiKey)
 }
 
 // Delete implements integrations.Keys.
-func (d Keys) Delete(ctx context.Context, ownerID string, f integrations.KeyFilter) (int, error) {
-	q := d.ofOwner(ctx, d.q(ctx), ownerID, f.AppID)
-	if f.ID != "" {
-		q = q.Where("id = ?", f.ID)
-	}
-	if !f.CreatedBefore.IsZero() {
-		q = q.Where("created_at < ?", f.CreatedBefore)
-	}
-	res := q.Delete(&apiKeyRow{})
+func (d keys) Delete(ctx context.Context, ownerID string, f integrations.KeyFilter) (int, error) {
+	q := equal(d.ofOwner(ctx, d.q(ctx), ownerID, f.AppID), "id", f.ID)
+	res := optional(q, "created_at < ?", f.CreatedBefore).Delete(&apiKeyRow{})
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
-// Usage implements integrations.Usage.
-type Usage struct{ *DB }
+// usage implements integrations.Usage.
+type usage struct{ *DB }
 
-type usageRow struct {
-	AppID    string `gorm:"primaryKey"`
-	Day      string `gorm:"primaryKey"`
-	Requests int
-	Errors   int
-}
+type usageRow integrations.DayUsage
 
 // TableName implements schema.Tabler.
 func (usageRow) TableName() string { return "app_usage" }
 
 // Add implements integrations.Usage. Rows are written in one order, so that two
 // processes do not deadlock.
-func (d Usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed map[string]time.Time) error {
-	rows := make([]usageRow, len(days))
-	for i, day := range days {
-		rows[i] = usageRow(day)
-	}
+func (d usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed map[string]time.Time) error {
+	rows := convert(days, func(day integrations.DayUsage) usageRow { return usageRow(day) })
 	slices.SortFunc(rows, func(a, b usageRow) int { return cmp.Or(cmp.Compare(a.AppID, b.AppID), cmp.Compare(a.Day, b.Day)) })
 	return d.Do(ctx, func(ctx context.Context) error {
 		if len(rows) > 0 {
@@ -244,7 +182,7 @@ func (d Usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed m
 }
 
 // updateLastUsed stores when keys were last used.
-func (d Usage) updateLastUsed(ctx context.Context, at map[string]time.Time) error {
+func (d usage) updateLastUsed(ctx context.Context, at map[string]time.Time) error {
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(at)), 1000) {
 		var rows []apiKeyRow
 		if err := d.locked(ctx).Where("?", d.dialect.In("id", ids)).Order("id").Find(&rows).Error; err != nil {
@@ -263,14 +201,9 @@ func (d Usage) updateLastUsed(ctx context.Context, at map[string]time.Time) erro
 }
 
 // List implements integrations.Usage.
-func (d Usage) List(ctx context.Context, appID, from, to string) ([]integrations.DayUsage, error) {
-	var rows []usageRow
-	err := d.q(ctx).Where("app_id = ? AND day BETWEEN ? AND ?", appID, from, to).Order("day").Find(&rows).Error
-	out := make([]integrations.DayUsage, len(rows))
-	for i, r := range rows {
-		out[i] = integrations.DayUsage(r)
-	}
-	return out, wrap(err)
+func (d usage) List(ctx context.Context, appID, from, to string) ([]integrations.DayUsage, error) {
+	return find(d.q(ctx).Where("app_id = ? AND day BETWEEN ? AND ?", appID, from, to).Order("day"),
+		func(r usageRow) integrations.DayUsage { return integrations.DayUsage(r) })
 }
 
 // integrationsExpiry are the kinds of modules/integrations.

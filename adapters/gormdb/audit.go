@@ -2,7 +2,6 @@ package gormdb
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -11,15 +10,15 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// Audit stores the audit log.
-type Audit struct{ *DB }
+// auditLog implements audit.Recorder and audit.Log.
+type auditLog struct{ *DB }
 
 type auditRow struct {
 	ID             string
 	At             time.Time
-	Action         string
+	Action         audit.Action
 	Actor          string
-	OrganizationID *string
+	OrganizationID string `gorm:"serializer:nullable_string"`
 	Network        string
 	Object         string
 	Detail         string
@@ -28,40 +27,22 @@ type auditRow struct {
 // TableName implements schema.Tabler.
 func (auditRow) TableName() string { return "audit_entries" }
 
-func (r auditRow) key() string { return r.ID }
-
 // Record implements audit.Recorder.
-func (d Audit) Record(ctx context.Context, e audit.Entry) error {
+func (d auditLog) Record(ctx context.Context, e audit.Entry) error {
 	if e.ID == "" {
 		e.ID, e.At, e.Network = d.newID(), d.clock.Now(), audit.NetworkOf(ctx)
 	}
-	return wrap(d.q(ctx).Clauses(onConflict([]string{"id"})).Create(&auditRow{
-		ID: e.ID, At: e.At, Action: string(e.Action), Actor: e.Actor, OrganizationID: nilIfZero(e.OrganizationID),
-		Network: e.Network, Object: e.Object, Detail: e.Detail,
-	}).Error)
+	return wrap(d.q(ctx).Clauses(onConflict([]string{"id"})).Create((*auditRow)(&e)).Error)
 }
 
 // List implements audit.Log.
-func (d Audit) List(ctx context.Context, f audit.Filter, r page.Request) (page.Result[audit.Entry], error) {
-	where, args := []string{"1 = 1"}, []any{}
-	add := func(wanted bool, condition string, values ...any) {
-		if wanted {
-			where, args = append(where, condition), append(args, values...)
+func (d auditLog) List(ctx context.Context, f audit.Filter, r page.Request) (page.Result[audit.Entry], error) {
+	return pageOf(ctx, d.DB, r, list{orderedBy: "id", where: func(q *gorm.DB) *gorm.DB {
+		q = equal(equal(q, "organization_id", f.OrganizationID), "actor", f.Actor)
+		if f.About != "" {
+			q = q.Where("(actor = ? OR object = ?)", f.About, f.About)
 		}
-	}
-	add(f.OrganizationID != "", "organization_id = ?", f.OrganizationID)
-	add(f.Actor != "", "actor = ?", f.Actor)
-	add(f.About != "", "(actor = ? OR object = ?)", f.About, f.About)
-	add(f.Action != "", "action = ?", string(f.Action))
-	add(!f.From.IsZero(), "at >= ?", f.From)
-	add(!f.To.IsZero(), "at < ?", f.To)
-	rows, out, err := listOf[auditRow, audit.Entry](ctx, d.DB, r, list{orderedBy: "id", where: func(q *gorm.DB) *gorm.DB { return q.Where(strings.Join(where, " AND "), args...) }})
-	out.Items = make([]audit.Entry, len(rows))
-	for i, row := range rows {
-		out.Items[i] = audit.Entry{
-			ID: row.ID, At: row.At, Action: audit.Action(row.Action), Actor: row.Actor, OrganizationID: orZero(row.OrganizationID),
-			Network: row.Network, Object: row.Object, Detail: row.Detail,
-		}
-	}
-	return out, err
+		q = equal(q, "action", f.Action)
+		return optional(optional(q, "at >= ?", f.From), "at < ?", f.To)
+	}}, func(r auditRow) audit.Entry { return audit.Entry(r) })
 }

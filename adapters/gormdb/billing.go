@@ -2,7 +2,6 @@ package gormdb
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"gorm.io/gorm"
@@ -10,168 +9,134 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
-// Subscriptions implements billing.Subscriptions.
-type Subscriptions struct{ *DB }
-
-// methodRow is a payment method as part of other rows.
-type methodRow struct {
-	ID          string
-	Brand       string
-	Last4       string
-	ExpiryMonth int
-	ExpiryYear  int
-}
+// subscriptions implements billing.Subscriptions.
+type subscriptions struct{ *DB }
 
 type subscriptionRow struct {
-	OwnerKind string `gorm:"primaryKey"`
-	OwnerID   string `gorm:"primaryKey"`
+	Owner     billing.Owner `gorm:"embedded;embeddedPrefix:owner_"`
 	Plan      string
-	Status    string
+	Status    billing.Status
 	AutoRenew bool
-	AnchorAt  *time.Time
-	ExpiresAt *time.Time
-	NextAt    *time.Time
+	AnchorAt  time.Time `gorm:"serializer:nullable_time"`
+	ExpiresAt time.Time `gorm:"serializer:nullable_time"`
+	NextAt    time.Time `gorm:"serializer:nullable_time"`
 	Failures  int
-	Method    methodRow `gorm:"embedded;embeddedPrefix:method_"`
+	Method    billing.Method `gorm:"embedded;embeddedPrefix:method_"`
 	Version   int64
 }
 
 // TableName implements schema.Tabler.
 func (subscriptionRow) TableName() string { return "subscriptions" }
 
-func (r subscriptionRow) subscription() billing.Subscription {
-	return billing.Subscription{
-		Owner: billing.Owner{Kind: billing.OwnerKind(r.OwnerKind), ID: r.OwnerID}, Plan: r.Plan, Status: billing.Status(r.Status), AutoRenew: r.AutoRenew,
-		AnchorAt: orZero(r.AnchorAt), ExpiresAt: orZero(r.ExpiresAt), NextAt: orZero(r.NextAt), Failures: r.Failures,
-		Method: billing.Method(r.Method), Version: r.Version,
-	}
-}
-
-func newSubscriptionRow(s billing.Subscription) subscriptionRow {
-	return subscriptionRow{
-		OwnerKind: string(s.Owner.Kind), OwnerID: s.Owner.ID, Plan: s.Plan, Status: string(s.Status), AutoRenew: s.AutoRenew,
-		AnchorAt: nilIfZero(s.AnchorAt), ExpiresAt: nilIfZero(s.ExpiresAt), NextAt: nilIfZero(s.NextAt), Failures: s.Failures,
-		Method: methodRow(s.Method), Version: s.Version,
-	}
-}
-
 // ofOwner restricts q to the rows of the owner.
 func ofOwner(q *gorm.DB, o billing.Owner) *gorm.DB {
-	return q.Where("owner_kind = ? AND owner_id = ?", string(o.Kind), o.ID)
+	return q.Where("owner_kind = ? AND owner_id = ?", o.Kind, o.ID)
 }
 
 // Get implements billing.Subscriptions.
-func (d Subscriptions) Get(ctx context.Context, o billing.Owner) (billing.Subscription, error) {
-	var r subscriptionRow
-	err := wrap(ofOwner(d.q(ctx), o).Take(&r).Error)
-	if errors.Is(err, errNotFound) {
+func (d subscriptions) Get(ctx context.Context, o billing.Owner) (billing.Subscription, error) {
+	r, err := take[subscriptionRow](ofOwner(d.q(ctx), o), nil)
+	if err == nil && r.Owner != o {
 		return billing.NewSubscription(o), nil
 	}
-	return r.subscription(), err
+	return billing.Subscription(r), err
 }
 
 // Lock implements billing.Subscriptions.
-func (d Subscriptions) Lock(ctx context.Context, o billing.Owner) (billing.Subscription, error) {
-	r := newSubscriptionRow(billing.NewSubscription(o))
+func (d subscriptions) Lock(ctx context.Context, o billing.Owner) (billing.Subscription, error) {
+	r := subscriptionRow(billing.NewSubscription(o))
 	if err := d.q(ctx).Clauses(onConflict([]string{"owner_kind", "owner_id"})).Create(&r).Error; err != nil {
 		return billing.Subscription{}, wrap(err)
 	}
-	var stored subscriptionRow
-	err := ofOwner(d.locked(ctx), o).Take(&stored).Error
-	return stored.subscription(), wrap(err)
+	r, err := take[subscriptionRow](ofOwner(d.locked(ctx), o), errNotFound)
+	return billing.Subscription(r), err
 }
 
 // Update implements billing.Subscriptions.
-func (d Subscriptions) Update(ctx context.Context, s billing.Subscription) error {
-	r := newSubscriptionRow(s)
+func (d subscriptions) Update(ctx context.Context, s billing.Subscription) error {
+	r := subscriptionRow(s)
 	r.Version++
-	return saved(ofOwner(d.q(ctx), s.Owner).Where("version = ?", s.Version).Select("*").Omit("owner_kind", "owner_id").Updates(&r))
+	return updateVersion(ofOwner(d.q(ctx).Model(&subscriptionRow{}), s.Owner).Where("version = ?", s.Version), &r, "owner_kind", "owner_id")
 }
 
 // ListDue implements billing.Subscriptions.
-func (d Subscriptions) ListDue(ctx context.Context, now time.Time, n int) ([]billing.Owner, error) {
-	var rows []subscriptionRow
-	err := d.q(ctx).Select("owner_kind", "owner_id").Where("next_at IS NOT NULL AND next_at <= ?", now).Order("next_at").Limit(n).Find(&rows).Error
-	out := make([]billing.Owner, len(rows))
-	for i, r := range rows {
-		out[i] = billing.Owner{Kind: billing.OwnerKind(r.OwnerKind), ID: r.OwnerID}
-	}
-	return out, wrap(err)
+func (d subscriptions) ListDue(ctx context.Context, now time.Time, n int) ([]billing.Owner, error) {
+	return find(d.q(ctx).Select("owner_kind", "owner_id").Where("next_at IS NOT NULL AND next_at <= ?", now).Order("next_at").Limit(n),
+		func(r subscriptionRow) billing.Owner { return r.Owner })
 }
 
 // Erase implements billing.Subscriptions.
-func (d Subscriptions) Erase(ctx context.Context, o, anonymous billing.Owner) error {
+func (d subscriptions) Erase(ctx context.Context, o, anonymous billing.Owner) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		if err := ofOwner(d.q(ctx), o).Delete(&subscriptionRow{}).Error; err != nil {
 			return wrap(err)
 		}
 		return wrap(ofOwner(d.q(ctx).Model(&chargeRow{}), o).Updates(map[string]any{
-			"owner_kind": string(anonymous.Kind), "owner_id": anonymous.ID,
+			"owner_kind": anonymous.Kind, "owner_id": anonymous.ID,
 			"method_id":    gorm.Expr("CASE WHEN status = 'pending' THEN method_id ELSE '' END"),
 			"method_brand": "", "method_last4": "", "method_expiry_month": 0, "method_expiry_year": 0,
 		}).Error)
 	})
 }
 
-// Charges implements billing.Charges.
-type Charges struct{ *DB }
+// charges implements billing.Charges.
+type charges struct{ *DB }
 
 type chargeRow struct {
 	ID          string
-	OwnerKind   string
-	OwnerID     string
+	Owner       billing.Owner `gorm:"embedded;embeddedPrefix:owner_"`
 	Plan        string
 	AmountMinor int64
 	Currency    string
-	Method      methodRow `gorm:"embedded;embeddedPrefix:method_"`
+	Method      billing.Method `gorm:"embedded;embeddedPrefix:method_"`
 	Renewal     bool
 	PeriodStart time.Time
 	PeriodEnd   time.Time
-	Status      string
+	Status      billing.ChargeStatus
 	Receipt     string
-	CreatedAt   time.Time `gorm:"autoCreateTime:false"`
+	CreatedAt   time.Time
 	Attempts    int
 	NextAt      time.Time
-	ActionAt    *time.Time
+	ActionAt    time.Time `gorm:"serializer:nullable_time"`
 }
 
 // TableName implements schema.Tabler.
 func (chargeRow) TableName() string { return "charges" }
 
+func newChargeRow(c billing.Charge) chargeRow {
+	return chargeRow{c.ID, c.Owner, c.Plan, c.Amount.Minor, c.Amount.Currency, c.Method, c.Renewal, c.PeriodStart, c.PeriodEnd,
+		c.Status, c.Receipt, c.CreatedAt, c.Attempts, c.NextAt, c.ActionAt}
+}
+
 func (r chargeRow) charge() billing.Charge {
 	return billing.Charge{
-		ID: r.ID, Owner: billing.Owner{Kind: billing.OwnerKind(r.OwnerKind), ID: r.OwnerID}, Plan: r.Plan,
-		Amount: billing.Money{Minor: r.AmountMinor, Currency: r.Currency}, Method: billing.Method(r.Method), Renewal: r.Renewal,
-		PeriodStart: r.PeriodStart, PeriodEnd: r.PeriodEnd, Status: billing.ChargeStatus(r.Status), Receipt: r.Receipt,
-		CreatedAt: r.CreatedAt, Attempts: r.Attempts, NextAt: r.NextAt, ActionAt: orZero(r.ActionAt),
+		ID: r.ID, Owner: r.Owner, Plan: r.Plan, Amount: billing.Money{Minor: r.AmountMinor, Currency: r.Currency}, Method: r.Method, Renewal: r.Renewal,
+		PeriodStart: r.PeriodStart, PeriodEnd: r.PeriodEnd, Status: r.Status, Receipt: r.Receipt,
+		CreatedAt: r.CreatedAt, Attempts: r.Attempts, NextAt: r.NextAt, ActionAt: r.ActionAt,
 	}
 }
 
 // Create implements billing.Charges.
-func (d Charges) Create(ctx context.Context, c billing.Charge) error {
-	return wrap(d.q(ctx).Create(&chargeRow{
-		ID: c.ID, OwnerKind: string(c.Owner.Kind), OwnerID: c.Owner.ID, Plan: c.Plan, AmountMinor: c.Amount.Minor, Currency: c.Amount.Currency,
-		Method: methodRow(c.Method), Renewal: c.Renewal, PeriodStart: c.PeriodStart, PeriodEnd: c.PeriodEnd, Status: string(c.Status), Receipt: c.Receipt,
-		CreatedAt: c.CreatedAt, Attempts: c.Attempts, NextAt: c.NextAt, ActionAt: nilIfZero(c.ActionAt),
-	}).Error)
+func (d charges) Create(ctx context.Context, c billing.Charge) error {
+	r := newChargeRow(c)
+	return wrap(d.q(ctx).Create(&r).Error)
 }
 
 // Update implements billing.Charges.
-func (d Charges) Update(ctx context.Context, c billing.Charge) (bool, error) {
-	q := ofOwner(d.q(ctx).Model(&chargeRow{}), c.Owner).Where("id = ? AND status = 'pending'", c.ID)
-	set := map[string]any{
-		"status": string(c.Status), "receipt": c.Receipt, "method_id": c.Method.ID, "method_brand": c.Method.Brand, "method_last4": c.Method.Last4,
-		"method_expiry_month": c.Method.ExpiryMonth, "method_expiry_year": c.Method.ExpiryYear,
-	}
+func (d charges) Update(ctx context.Context, c billing.Charge) (bool, error) {
+	q := ofOwner(d.q(ctx), c.Owner).Where("id = ? AND status = 'pending'", c.ID)
 	if c.Status == billing.Pending {
-		q, set = q.Where("attempts = ?", c.Attempts-1), map[string]any{"attempts": c.Attempts, "next_at": c.NextAt, "action_at": nilIfZero(c.ActionAt)}
+		q = q.Where("attempts = ?", c.Attempts-1).Select("attempts", "next_at", "action_at")
+	} else {
+		q = q.Select("status", "receipt", "method_id", "method_brand", "method_last4", "method_expiry_month", "method_expiry_year")
 	}
-	res := q.Updates(set)
+	r := newChargeRow(c)
+	res := q.Updates(&r)
 	return res.RowsAffected > 0, wrap(res.Error)
 }
 
 // List implements billing.Charges.
-func (d Charges) List(ctx context.Context, f billing.ChargeFilter, n int) ([]billing.Charge, error) {
+func (d charges) List(ctx context.Context, f billing.ChargeFilter, n int) ([]billing.Charge, error) {
 	q, order := d.q(ctx), "id DESC"
 	if f.Owner == (billing.Owner{}) && f.DueBy.IsZero() {
 		return nil, nil
@@ -179,17 +144,8 @@ func (d Charges) List(ctx context.Context, f billing.ChargeFilter, n int) ([]bil
 	if f.Owner != (billing.Owner{}) {
 		q = ofOwner(q, f.Owner)
 	}
-	if f.Status != "" {
-		q = q.Where("status = ?", string(f.Status))
-	}
 	if !f.DueBy.IsZero() {
 		q, order = q.Where("status = 'pending' AND next_at <= ?", f.DueBy), "next_at"
 	}
-	var rows []chargeRow
-	err := q.Order(order).Limit(n).Find(&rows).Error
-	out := make([]billing.Charge, len(rows))
-	for i, r := range rows {
-		out[i] = r.charge()
-	}
-	return out, wrap(err)
+	return find(equal(q, "status", f.Status).Order(order).Limit(n), chargeRow.charge)
 }

@@ -1,6 +1,7 @@
 package gormdb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"iter"
@@ -17,11 +18,10 @@ import (
 const loadBatch = 500
 
 // Load implements listings.Loader. Rows are converted while others are written.
-func (d Listings) Load(ctx context.Context, all iter.Seq[listings.Listing], done func(int)) error {
+func (d listingRepository) Load(ctx context.Context, all iter.Seq[listings.Listing], done func(int)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	batches := make(chan []fullListingRow, 4)
-	var failed error
 	var conversion sync.WaitGroup
 	conversion.Go(func() {
 		defer close(batches)
@@ -36,12 +36,7 @@ func (d Listings) Load(ctx context.Context, all iter.Seq[listings.Listing], done
 			}
 		}
 		for l := range all {
-			row, err := newListingRow(&l)
-			if err != nil {
-				failed = err
-				return
-			}
-			if batch = append(batch, row); len(batch) == loadBatch && !send() {
+			if batch = append(batch, newListingRow(l)); len(batch) == loadBatch && !send() {
 				return
 			}
 		}
@@ -58,7 +53,7 @@ func (d Listings) Load(ctx context.Context, all iter.Seq[listings.Listing], done
 	err := write(ctx, batches, done)
 	cancel()
 	conversion.Wait()
-	return wrap(markUnavailable(d.dialect, firstError(failed, err)))
+	return wrap(markUnavailable(d.dialect, err))
 }
 
 // valuesOf returns the values of the rows, and calls done after each batch.
@@ -79,7 +74,7 @@ func valuesOf(batches <-chan []fullListingRow, done func(int)) iter.Seq[[]any] {
 const removeBatch = 1_000
 
 // DeleteByOrganizations implements listings.Loader.
-func (d Listings) DeleteByOrganizations(ctx context.Context, organizationIDs []string) (removed int, err error) {
+func (d listingRepository) DeleteByOrganizations(ctx context.Context, organizationIDs []string) (removed int, err error) {
 	for _, organizationID := range organizationIDs {
 		for n := removeBatch; n == removeBatch; removed += n {
 			err := d.Do(ctx, func(ctx context.Context) error {
@@ -91,7 +86,7 @@ func (d Listings) DeleteByOrganizations(ctx context.Context, organizationIDs []s
 				if err := d.recordListings(ctx, ids); err != nil {
 					return err
 				}
-				return wrap(firstError(
+				return wrap(cmp.Or(
 					d.unprepared(ctx).Exec("DELETE FROM listing_views WHERE ?", d.dialect.In("listing_id", ids)).Error,
 					d.unprepared(ctx).Exec("DELETE FROM listings WHERE ?", d.dialect.In("id", ids)).Error))
 			})
@@ -101,15 +96,6 @@ func (d Listings) DeleteByOrganizations(ctx context.Context, organizationIDs []s
 		}
 	}
 	return removed, nil
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // loadedColumns are the columns that Load writes.
@@ -129,11 +115,11 @@ func (r fullListingRow) values() []any {
 
 // loadInserts inserts in several transactions. A listing that an earlier load has
 // stored is ignored.
-func (d Listings) loadInserts(ctx context.Context, batches <-chan []fullListingRow, done func(int)) error {
+func (d listingRepository) loadInserts(ctx context.Context, batches <-chan []fullListingRow, done func(int)) error {
 	for {
 		n, err := d.loadTransaction(ctx, batches, done)
 		if err != nil || n < transactionBatches {
-			return firstError(err, ctx.Err())
+			return cmp.Or(err, ctx.Err())
 		}
 	}
 }
@@ -143,7 +129,7 @@ func (d Listings) loadInserts(ctx context.Context, batches <-chan []fullListingR
 const transactionBatches = 40
 
 // loadTransaction inserts at most transactionBatches and returns their number.
-func (d Listings) loadTransaction(ctx context.Context, batches <-chan []fullListingRow, done func(int)) (n int, err error) {
+func (d listingRepository) loadTransaction(ctx context.Context, batches <-chan []fullListingRow, done func(int)) (n int, err error) {
 	pool, err := d.writer.DB()
 	if err != nil {
 		return 0, err
@@ -173,14 +159,14 @@ func (d Listings) loadTransaction(ctx context.Context, batches <-chan []fullList
 			break
 		}
 	}
-	if err := firstError(ctx.Err(), d.newEpoch(ctx, tx)); err != nil {
+	if err := cmp.Or(ctx.Err(), d.newEpoch(ctx, tx)); err != nil {
 		return n, err
 	}
 	return n, tx.Commit()
 }
 
 // ignoring returns the end of an INSERT that ignores rows whose key exists.
-func (d Listings) ignoring(key ...string) (string, error) {
+func (d listingRepository) ignoring(key ...string) (string, error) {
 	s := &gorm.Statement{DB: d.gorm, Clauses: map[string]clause.Clause{}}
 	if err := s.Parse(&fullListingRow{}); err != nil {
 		return "", err

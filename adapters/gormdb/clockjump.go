@@ -1,6 +1,7 @@
 package gormdb
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -53,15 +54,15 @@ func (db *DB) releaseFuture(ctx context.Context, now time.Time, retries bool) er
 		update := func(row any, set map[string]any, where string, args ...any) error {
 			return db.q(ctx).Model(row).Where(where, args...).Updates(set).Error
 		}
-		err := firstError(
+		err := cmp.Or(
 			update(&taskRow{}, map[string]any{"due_at": now, "run_at": gorm.Expr("CASE WHEN run_at > ? THEN ? ELSE run_at END", now, db.dialect.Typed(now, "timestamptz"))},
 				"ended_at IS NULL AND due_at > ? AND ("+work+" OR state = 'running' AND due_at > ?)", ahead, ahead, lease),
 			update(&outboxRow{}, map[string]any{"claimed_until": nil}, "sent_at IS NULL AND claimed_until > ?", lease))
 		if db.stores("jobseeker") {
-			err = firstError(err, update(&alertListingRow{}, map[string]any{"claimed_until": now}, "claimed_until > ?", lease))
+			err = cmp.Or(err, update(&alertListingRow{}, map[string]any{"claimed_until": now}, "claimed_until > ?", lease))
 		}
 		if db.stores("integrations") {
-			err = firstError(err, update(&endpointRow{}, map[string]any{"leased_until": nil}, "leased_until > ?", lease),
+			err = cmp.Or(err, update(&endpointRow{}, map[string]any{"leased_until": nil}, "leased_until > ?", lease),
 				update(&deliveryRow{}, map[string]any{"next_at": now}, "status = 'pending' AND next_at > ? AND ("+deliveries+")", ahead, ahead))
 		}
 		return wrap(err)

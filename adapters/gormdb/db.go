@@ -19,6 +19,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/logger"
+	"gorm.io/gorm/schema"
 
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/fault"
@@ -123,6 +124,9 @@ func OpenDB(d Dialect, url string, o Options) (*DB, error) {
 }
 
 func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
+	for name, serializer := range serializers {
+		schema.RegisterSerializer(name, serializer)
+	}
 	g, err := gorm.Open(translator{db.dialect.Dialector(pool), db.dialect}, &gorm.Config{
 		QueryFields:            true, // SELECT * costs lists 2.6 times as much
 		PrepareStmt:            db.dialect.PreparesStatements(),
@@ -136,6 +140,8 @@ func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Rows have no hooks, and GORM must not set their UpdatedAt.
+	g = g.Session(&gorm.Session{SkipHooks: true})
 	// GORM does not translate the errors of Raw with Scan.
 	err = g.Callback().Row().After("gorm:row").Register("locum:translate", func(q *gorm.DB) {
 		if q.Error != nil {
@@ -345,16 +351,8 @@ func wrapUnavailable(err error) error {
 	return err
 }
 
-// saved checks the outcome of an UPDATE … WHERE version = ?.
-func saved(res *gorm.DB) error {
-	if res.Error != nil {
-		return wrap(res.Error)
-	}
-	if res.RowsAffected == 0 {
-		return errStale
-	}
-	return nil
-}
+// saved returns the error of an UPDATE … WHERE version = ?.
+func saved(res *gorm.DB) error { return one(res, errStale) }
 
 // orNotFound replaces errNotFound by the module's own fault.
 func orNotFound(err error, absent error) error {

@@ -47,8 +47,6 @@ type deliveryRow struct {
 // TableName implements schema.Tabler.
 func (deliveryRow) TableName() string { return "webhook_deliveries" }
 
-func (r deliveryRow) key() string { return r.ID }
-
 func newDeliveryRow(d integrations.Delivery) (deliveryRow, error) {
 	if d.Attempts == nil {
 		d.Attempts = []integrations.Attempt{}

@@ -1,6 +1,7 @@
 package gormdb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -152,7 +153,7 @@ func parseSnapshot(store, snapshot string) (p feedPosition, err error) {
 	p.Next, err = strconv.ParseInt(next, 10, 64)
 	for _, text := range strings.FieldsFunc(running, func(r rune) bool { return r == ',' }) {
 		xid, parseErr := strconv.ParseInt(text, 10, 64)
-		p.Running, err = append(p.Running, xid), firstError(err, parseErr)
+		p.Running, err = append(p.Running, xid), cmp.Or(err, parseErr)
 	}
 	return p, err
 }
@@ -349,7 +350,7 @@ func (d Feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) 
 		}
 		removed := d.unprepared(ctx).Exec("DELETE FROM listing_changes WHERE xid <= ? AND changed_at < ?", *last, before)
 		deleted = int(removed.RowsAffected)
-		return wrap(firstError(removed.Error, d.unprepared(ctx).Exec("UPDATE listing_feed SET purged_xid = ?", *last).Error))
+		return wrap(cmp.Or(removed.Error, d.unprepared(ctx).Exec("UPDATE listing_feed SET purged_xid = ?", *last).Error))
 	})
 	return deleted, err
 }

@@ -79,7 +79,7 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 			for i := range ls {
 				ls[i] = listings.Listing{ID: uuid.NewString(), OrganizationID: uuid.NewString(), Version: 1, Status: listings.Active, Open: true, PostedAt: &now}
 			}
-			require.NoError(t, Listings{db}.Create(t.Context(), ls[:]))
+			require.NoError(t, listingRepository{db}.Create(t.Context(), ls[:]))
 			require.NoError(t, db.writer.Exec("UPDATE listings SET requirements = '{}' WHERE id = ?", ls[1].ID).Error)
 
 			batch, err := feed.ListSince(t.Context(), from, 10)

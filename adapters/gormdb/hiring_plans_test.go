@@ -129,7 +129,7 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 		_, err := db.Storage().Listings.Listings.List(t.Context(), id, status, page.Request{Number: 1, Size: 500, Cursor: cursor})
 		require.NoError(t, err)
 	}
-	_, err := Applications{db}.List(t.Context(), hiring.Visibility{OrganizationID: id}, hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 500, Cursor: id})
+	_, err := applications{db}.List(t.Context(), hiring.Visibility{OrganizationID: id}, hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 500, Cursor: id})
 	require.NoError(t, err)
 	deep := 0
 	for i, sql := range asked.sql {
@@ -152,7 +152,7 @@ func TestVisibleApplications_Filtered_UseIndexes(t *testing.T) {
 	id, other, now := uuid.NewString(), uuid.NewString(), time.Now().UTC()
 	for _, v := range []hiring.Visibility{{OrganizationID: id}, {ApplicantID: id}, {OrganizationID: id, ApplicantID: other}} {
 		for _, f := range []hiring.ApplicationFilter{{ListingIDs: []string{other}}, {ListingIDs: []string{id, other}}, {IDs: []string{id, other}}, {ApplicantID: other}, {Statuses: hiring.Statuses[:2]}, {AppliedFrom: now, AppliedUntil: now.Add(time.Hour)}} {
-			_, err := Applications{db}.List(t.Context(), v, f, page.Request{Number: 1, Size: 20, Cursor: id})
+			_, err := applications{db}.List(t.Context(), v, f, page.Request{Number: 1, Size: 20, Cursor: id})
 			require.NoError(t, err)
 		}
 	}

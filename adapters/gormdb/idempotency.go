@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"time"
 
 	"gorm.io/gorm"
@@ -16,8 +15,8 @@ import (
 	"github.com/locumhq/locum/core/idempotency"
 )
 
-// Idempotency implements idempotency.Store.
-type Idempotency struct{ *DB }
+// idempotencyKeys implements idempotency.Store.
+type idempotencyKeys struct{ *DB }
 
 type idempotencyRow struct {
 	OwnerID      string
@@ -30,7 +29,7 @@ type idempotencyRow struct {
 	ExpiresAt    time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (idempotencyRow) TableName() string { return "idempotency_keys" }
 
 func keyHash(key string) string {
@@ -39,7 +38,7 @@ func keyHash(key string) string {
 }
 
 // Begin implements idempotency.Store.
-func (d Idempotency) Begin(ctx context.Context, r idempotency.Request) (idempotency.Claim, *idempotency.Answer, error) {
+func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idempotency.Claim, *idempotency.Answer, error) {
 	now := d.clock.Now()
 	claim := idempotency.Claim{Request: r, Until: now.Add(idempotency.Lease)}
 	row := idempotencyRow{
@@ -59,12 +58,10 @@ func (d Idempotency) Begin(ctx context.Context, r idempotency.Request) (idempote
 	if res.RowsAffected == 1 {
 		return claim, nil, nil
 	}
-	var kept idempotencyRow
-	if err := d.of(ctx, r).Take(&kept).Error; err != nil {
-		if errors.Is(wrap(err), errNotFound) {
-			return claim, nil, idempotency.ErrInProgress // deleted since the statement above
-		}
-		return claim, nil, wrap(err)
+	// A row that does not exist was deleted since the statement above.
+	kept, err := take[idempotencyRow](d.of(ctx, r), idempotency.ErrInProgress)
+	if err != nil {
+		return claim, nil, err
 	}
 	leased := kept.ClaimedUntil.After(now) && !kept.ClaimedUntil.After(claim.Until.Add(mostAhead))
 	switch {
@@ -80,39 +77,35 @@ func (d Idempotency) Begin(ctx context.Context, r idempotency.Request) (idempote
 	return claim, &idempotency.Answer{Status: kept.Status, Body: body}, nil
 }
 
-func (d Idempotency) of(ctx context.Context, r idempotency.Request) *gorm.DB {
+func (d idempotencyKeys) of(ctx context.Context, r idempotency.Request) *gorm.DB {
 	return d.q(ctx).Model(&idempotencyRow{}).Where("owner_id = ? AND operation = ? AND key_hash = ?", r.OwnerID, r.Operation, keyHash(r.Key))
 }
 
-func (d Idempotency) claimed(ctx context.Context, c idempotency.Claim) *gorm.DB {
+func (d idempotencyKeys) claimed(ctx context.Context, c idempotency.Claim) *gorm.DB {
 	return d.of(ctx, c.Request).Where("claimed_until = ?", c.Until)
 }
 
 // Finish implements idempotency.Store.
-func (d Idempotency) Finish(ctx context.Context, c idempotency.Claim, a idempotency.Answer) error {
+func (d idempotencyKeys) Finish(ctx context.Context, c idempotency.Claim, a idempotency.Answer) error {
 	return d.store(ctx, c, a, map[string]any{"claimed_until": d.clock.Now()})
 }
 
 // SetFallback implements idempotency.Store.
-func (d Idempotency) SetFallback(ctx context.Context, c idempotency.Claim, a idempotency.Answer) error {
+func (d idempotencyKeys) SetFallback(ctx context.Context, c idempotency.Claim, a idempotency.Answer) error {
 	return d.store(ctx, c, a, map[string]any{})
 }
 
-func (d Idempotency) store(ctx context.Context, c idempotency.Claim, a idempotency.Answer, columns map[string]any) error {
+func (d idempotencyKeys) store(ctx context.Context, c idempotency.Claim, a idempotency.Answer, columns map[string]any) error {
 	sealed, err := seal(c.Key, a.Body)
 	if err != nil {
 		return err
 	}
 	columns["status"], columns["answer"] = a.Status, sealed
-	res := d.claimed(ctx, c).Updates(columns)
-	if res.Error == nil && res.RowsAffected == 0 {
-		return idempotency.ErrInProgress
-	}
-	return wrap(res.Error)
+	return one(d.claimed(ctx, c).Updates(columns), idempotency.ErrInProgress)
 }
 
 // Release implements idempotency.Store.
-func (d Idempotency) Release(ctx context.Context, c idempotency.Claim) error {
+func (d idempotencyKeys) Release(ctx context.Context, c idempotency.Claim) error {
 	res := d.claimed(ctx, c).Where("status = 0").Delete(nil)
 	if res.Error != nil || res.RowsAffected > 0 {
 		return wrap(res.Error)

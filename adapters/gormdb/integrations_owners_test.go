@@ -61,7 +61,7 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 }
 
 func insertApp(db *DB, ownerID string) error {
-	r := appRow{ID: uuid.NewString(), OwnerID: ownerID, Name: "Ward Finder", Plan: "free", RedirectURIs: "[]", CreatedAt: time.Now().UTC(), UpdatedAt: time.Now().UTC(), Version: 1}
+	r := appRow{ID: uuid.NewString(), OwnerID: ownerID, Name: "Ward Finder", Plan: "free", RedirectURIs: []string{}, CreatedAt: time.Now().UTC(), UpdatedAt: time.Now().UTC(), Version: 1}
 	return db.writer.Create(&r).Error
 }
 
@@ -74,7 +74,7 @@ func fillIntegrations(t *testing.T, db *DB) string {
 	require.NoError(t, db.writer.Exec(`INSERT INTO users (id, email, email_key, name, kind, status, registered, password_hash, created_at, updated_at, version)
 		VALUES (?, 'a@example.org', 'a@example.org', 'A', 'jobseeker', 'active', true, 'h', ?, ?, 1)`, user, now, now).Error)
 	for _, row := range []any{
-		&appRow{ID: app, OwnerID: user, Name: "Zoë's", Plan: "free", RedirectURIs: "[]", CreatedAt: now, UpdatedAt: now, Version: 1},
+		&appRow{ID: app, OwnerID: user, Name: "Zoë's", Plan: "free", RedirectURIs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1},
 		&apiKeyRow{ID: uuid.NewString(), AppID: app, Name: "k", Prefix: "p", Hash: "h", CreatedAt: now},
 		&usageRow{AppID: app, Day: "2026-11-20", Requests: 3, Errors: 1},
 		&consentRow{UserID: user, AppID: app, Scopes: "jobs:read", GivenAt: now},

@@ -14,26 +14,13 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Listings implements listings.Repository, listings.PublicRepository and
+// listingRepository implements listings.Repository, listings.PublicRepository and
 // listings.Loader.
-type Listings struct{ *DB }
-
-func listingRows(ls []listings.Listing) (rows []fullListingRow, err error) {
-	rows = make([]fullListingRow, len(ls))
-	for i := range ls {
-		if rows[i], err = newListingRow(&ls[i]); err != nil {
-			return nil, err
-		}
-	}
-	return rows, nil
-}
+type listingRepository struct{ *DB }
 
 // Create implements listings.Repository.
-func (d Listings) Create(ctx context.Context, ls []listings.Listing) error {
-	rows, err := listingRows(ls)
-	if err != nil {
-		return err
-	}
+func (d listingRepository) Create(ctx context.Context, ls []listings.Listing) error {
+	rows := convert(ls, newListingRow)
 	if err := wrap(d.q(ctx).CreateInBatches(&rows, rowsAtOnce).Error); err != nil {
 		return err
 	}
@@ -51,17 +38,13 @@ var savedColumns = []string{
 
 // Update implements listings.Repository. It locks the rows, compares their versions
 // and writes all of them with one statement.
-func (d Listings) Update(ctx context.Context, organizationID string, ls []listings.Listing) error {
+func (d listingRepository) Update(ctx context.Context, organizationID string, ls []listings.Listing) error {
 	ls = slices.Clone(ls)
 	// Locked in order, so that two batches do not deadlock.
 	slices.SortFunc(ls, func(a, b listings.Listing) int { return strings.Compare(a.ID, b.ID) })
 	for i := range ls {
 		ls[i].Version++
 		ls[i].OrganizationID = organizationID
-	}
-	rows, err := listingRows(ls)
-	if err != nil {
-		return err
 	}
 	ids := idsOf(ls)
 	return d.Do(ctx, func(ctx context.Context) error {
@@ -73,7 +56,7 @@ func (d Listings) Update(ctx context.Context, organizationID string, ls []listin
 		if !slices.EqualFunc(stored, ls, func(r listingRow, l listings.Listing) bool { return r.ID == l.ID && r.Version == l.Version-1 }) {
 			return tx.ErrStale
 		}
-		if err := updateLocked(d.unprepared(ctx), rows, "id", savedColumns...); err != nil {
+		if err := updateLocked(d.unprepared(ctx), convert(ls, newListingRow), "id", savedColumns...); err != nil {
 			return err
 		}
 		return d.recordListings(ctx, ids)
@@ -81,56 +64,29 @@ func (d Listings) Update(ctx context.Context, organizationID string, ls []listin
 }
 
 func idsOf(ls []listings.Listing) []string {
-	ids := make([]string, len(ls))
-	for i := range ls {
-		ids[i] = ls[i].ID
-	}
-	return ids
-}
-
-func fullListings(rows []fullListingRow, err error) ([]listings.Listing, error) {
-	if err != nil {
-		return nil, wrap(err)
-	}
-	out := make([]listings.Listing, len(rows))
-	for i, r := range rows {
-		if out[i], err = r.listing(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return convert(ls, func(l listings.Listing) string { return l.ID })
 }
 
 // public are the conditions of a public listing.
 const public = "open AND (application_deadline IS NULL OR application_deadline > ?)"
 
 // ListPublic implements listings.PublicRepository.
-func (d Listings) ListPublic(ctx context.Context, ids []string, now time.Time, texts bool) ([]listings.Listing, error) {
+func (d listingRepository) ListPublic(ctx context.Context, ids []string, now time.Time, texts bool) ([]listings.Listing, error) {
 	q := d.q(ctx).Where(d.dialect.In("id", ids)).Where(public, now)
 	if texts {
-		var rows []fullListingRow
-		err := q.Find(&rows).Error
-		return fullListings(rows, err)
+		return findFull(q)
 	}
-	var rows []listingRow
-	err := q.Find(&rows).Error
-	ls := make([]listings.Listing, len(rows))
-	for i, r := range rows {
-		ls[i] = r.listing()
-	}
-	return ls, wrap(err)
+	return find(q, listingRow.listing)
 }
 
 // ClaimExpired implements listings.Repository.
-func (d Listings) ClaimExpired(ctx context.Context, now time.Time, n int) ([]listings.Listing, error) {
-	var rows []fullListingRow
-	err := d.skipLocked(ctx).Where(isTrue("open")+" AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
-		Order("application_deadline").Limit(n).Find(&rows).Error
-	return fullListings(rows, err)
+func (d listingRepository) ClaimExpired(ctx context.Context, now time.Time, n int) ([]listings.Listing, error) {
+	return findFull(d.skipLocked(ctx).Where(isTrue("open")+" AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
+		Order("application_deadline").Limit(n))
 }
 
 // ListBySelection implements listings.Repository.
-func (d Listings) ListBySelection(ctx context.Context, organizationID string, s listings.Selection, n int) ([]listings.Listing, error) {
+func (d listingRepository) ListBySelection(ctx context.Context, organizationID string, s listings.Selection, n int) ([]listings.Listing, error) {
 	q := d.locked(ctx).Where("organization_id = ?", organizationID)
 	if s.IDs != nil {
 		q = q.Where("id IN ?", s.IDs)
@@ -138,9 +94,7 @@ func (d Listings) ListBySelection(ctx context.Context, organizationID string, s 
 	if s.Open {
 		q = q.Where("open")
 	}
-	if s.NotCompany != "" {
-		q = q.Where("company <> ?", s.NotCompany)
-	}
+	q = optional(q, "company <> ?", s.NotCompany)
 	if s.Before != nil {
 		q = q.Where(precedes("created_at"), s.Before.CreatedAt, s.Before.ID, s.Before.CreatedAt)
 	}
@@ -148,21 +102,18 @@ func (d Listings) ListBySelection(ctx context.Context, organizationID string, s 
 	if s.IDs != nil || s.Open {
 		order = "id" // locked in the same order, so that two batches do not deadlock
 	}
-	var rows []fullListingRow
-	err := q.Order(order).Limit(n).Find(&rows).Error
-	return fullListings(rows, err)
+	return findFull(q.Order(order).Limit(n))
 }
 
 // List implements listings.Repository.
-func (d Listings) List(ctx context.Context, organizationID string, status listings.Status, r page.Request) (page.Result[listings.Listing], error) {
+func (d listingRepository) List(ctx context.Context, organizationID string, status listings.Status, r page.Request) (page.Result[listings.Listing], error) {
 	var out page.Result[listings.Listing]
-	scope := func() *gorm.DB { return d.own(ctx, organizationID, status) }
-	var n int64
-	if err := d.q(ctx).Table("(?) AS counted", scope().Select("1").Limit(page.MaxExact+1)).Count(&n).Error; err != nil {
-		return out, wrap(err)
+	n, err := countLimited(d.own(ctx, organizationID, status))
+	if err != nil {
+		return out, err
 	}
-	out.Total, out.TotalIsEstimate = min(int(n), page.MaxExact), n > page.MaxExact
-	q := scope().Order("created_at DESC, id DESC").Limit(r.Size + 1)
+	out.Total, out.TotalIsEstimate = min(n, page.MaxExact), n > page.MaxExact
+	q := d.own(ctx, organizationID, status).Order("created_at DESC, id DESC").Limit(r.Size + 1)
 	if r.Cursor != "" {
 		var at ownCursor
 		if !readCursor(r.Cursor, "own", &at) {
@@ -182,15 +133,12 @@ func (d Listings) List(ctx context.Context, organizationID string, status listin
 		last := rows[r.Size-1]
 		out.NextCursor = writeCursor("own", ownCursor{CreatedAt: last.CreatedAt, ID: last.ID})
 	}
-	out.Items = make([]listings.Listing, len(rows))
-	for i, row := range rows {
-		out.Items[i] = row.listing()
-	}
+	out.Items = convert(rows, listingRow.listing)
 	return out, nil
 }
 
 // Export implements listings.Repository.
-func (d Listings) Export(ctx context.Context, organizationID string, status listings.Status, cursor string, n int) (out []listings.Exported, next string, err error) {
+func (d listingRepository) Export(ctx context.Context, organizationID string, status listings.Status, cursor string, n int) (out []listings.Exported, next string, err error) {
 	where, args := "organization_id = ?", []any{organizationID}
 	if status != "" {
 		where, args = where+" AND status = ?", append(args, string(status))
@@ -238,7 +186,7 @@ func given[T any](v T, has bool) *T {
 }
 
 // CountByStatus implements listings.Repository.
-func (d Listings) CountByStatus(ctx context.Context, organizationID string) (map[listings.Status]int, error) {
+func (d listingRepository) CountByStatus(ctx context.Context, organizationID string) (map[listings.Status]int, error) {
 	return countedBy[listings.Status](d.own(ctx, organizationID, "").Select("status AS name, count(*) AS n").Group("status"))
 }
 
@@ -259,10 +207,43 @@ func countedBy[K ~string](q *gorm.DB) (map[K]int, error) {
 }
 
 // own returns a query for the organization's listings, all or those with a status.
-func (d Listings) own(ctx context.Context, organizationID string, status listings.Status) *gorm.DB {
-	q := d.q(ctx).Model(&listingRow{}).Where("organization_id = ?", organizationID)
-	if status != "" {
-		q = q.Where("status = ?", string(status))
+func (d listingRepository) own(ctx context.Context, organizationID string, status listings.Status) *gorm.DB {
+	return equal(d.q(ctx).Model(&listingRow{}).Where("organization_id = ?", organizationID), "status", status)
+}
+
+type briefRow struct {
+	ID             string
+	OrganizationID string
+	Title          string
+	Company        string
+	Location       string
+	Public         bool      `gorm:"column:open"`
+	Deadline       time.Time `gorm:"column:application_deadline"`
+}
+
+// TableName implements schema.Tabler.
+func (briefRow) TableName() string { return "listings" }
+
+// findBriefs returns the listings that q selects, as they are at a time.
+func findBriefs(q *gorm.DB, now time.Time) ([]listings.Brief, error) {
+	return find(q, func(r briefRow) listings.Brief {
+		r.Public = r.Public && (r.Deadline.IsZero() || r.Deadline.After(now))
+		return listings.Brief(r)
+	})
+}
+
+// ListBriefs implements listings.PublicRepository.
+func (d listingRepository) ListBriefs(ctx context.Context, ids []string, now time.Time) ([]listings.Brief, error) {
+	return findBriefs(d.q(ctx).Where(d.dialect.In("id", ids)), now)
+}
+
+// ListClosing implements listings.PublicRepository.
+func (d listingRepository) ListClosing(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]listings.Brief, error) {
+	q := d.q(ctx).Where(isTrue("open")+" AND application_deadline IS NOT NULL AND application_deadline <= ?", until)
+	if fromID == "" {
+		q = q.Where("application_deadline > ?", from)
+	} else {
+		q = q.Where("application_deadline >= ? AND (application_deadline > ? OR id > ?)", from, from, fromID)
 	}
-	return q
+	return findBriefs(q.Order("application_deadline, id").Limit(n), from)
 }

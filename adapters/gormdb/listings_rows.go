@@ -1,9 +1,12 @@
 package gormdb
 
 import (
+	"cmp"
+	"database/sql"
 	"encoding/json"
-	"fmt"
 	"time"
+
+	"gorm.io/gorm"
 
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -43,10 +46,11 @@ type listingRow struct {
 	UpdatedAt           time.Time
 }
 
-// TableName implements schema.Tabler of GORM.
+// TableName implements schema.Tabler.
 func (listingRow) TableName() string { return "listings" }
 
-// fullListingRow is a row of listings with all columns that are read.
+// fullListingRow is a row of listings with all columns that are read. Its JSON is decoded
+// after it was read, so that the search index can skip a row that cannot be decoded.
 type fullListingRow struct {
 	Short        listingRow `gorm:"embedded"`
 	Description  string
@@ -56,7 +60,7 @@ type fullListingRow struct {
 	Meta         jsonText
 }
 
-// TableName implements schema.Tabler of GORM.
+// TableName implements schema.Tabler.
 func (fullListingRow) TableName() string { return "listings" }
 
 // jsonText is a JSON column, which drivers return as text or as bytes.
@@ -64,38 +68,27 @@ type jsonText string
 
 // Scan implements sql.Scanner.
 func (j *jsonText) Scan(v any) error {
-	switch v := v.(type) {
-	case string:
-		*j = jsonText(v)
-	case []byte:
-		*j = jsonText(v)
-	case nil:
-		*j = "null"
-	default:
-		return fmt.Errorf("JSON column of type %T", v)
-	}
-	return nil
+	var text sql.Null[string]
+	err := text.Scan(v)
+	*j = jsonText(text.V)
+	return err
 }
 
-func toJSON(v any) (jsonText, error) {
-	text, err := json.Marshal(v)
-	return jsonText(text), err
+// jsonArray returns the JSON of items, which can be encoded.
+func jsonArray[T any](items []T) jsonText {
+	if len(items) == 0 {
+		return "[]"
+	}
+	text, _ := json.Marshal(items) //nolint:errchkjson // text
+	return jsonText(text)
 }
 
-// jsonArray decodes a column with an array. An empty one is nil.
-func jsonArray[T any](j jsonText) ([]T, error) {
-	if j == "" || j == "[]" || j == "null" {
-		return nil, nil
+// decode decodes an array. An empty one is nil.
+func (j jsonText) decode(items any) error {
+	if j == "" || j == "[]" {
+		return nil
 	}
-	var out []T
-	return out, json.Unmarshal([]byte(j), &out)
-}
-
-func orEmpty[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
+	return json.Unmarshal([]byte(j), items)
 }
 
 func (r listingRow) listing() listings.Listing {
@@ -123,18 +116,26 @@ func (r listingRow) listing() listings.Listing {
 func (r fullListingRow) listing() (listings.Listing, error) {
 	l := r.Short.listing()
 	l.Description, l.Meta = r.Description, json.RawMessage(r.Meta)
-	var err error
-	if l.Requirements, err = jsonArray[string](r.Requirements); err != nil {
-		return l, err
-	}
-	if l.Benefits, err = jsonArray[string](r.Benefits); err != nil {
-		return l, err
-	}
-	l.Questions, err = jsonArray[listings.Question](r.Questions)
-	return l, err
+	return l, cmp.Or(r.Requirements.decode(&l.Requirements), r.Benefits.decode(&l.Benefits), r.Questions.decode(&l.Questions))
 }
 
-func newListingRow(l *listings.Listing) (fullListingRow, error) {
+// findFull returns the listings that q selects, with their long texts.
+func findFull(q *gorm.DB) ([]listings.Listing, error) {
+	var rows []fullListingRow
+	if err := q.Find(&rows).Error; err != nil {
+		return nil, wrap(err)
+	}
+	out := make([]listings.Listing, len(rows))
+	for i, r := range rows {
+		var err error
+		if out[i], err = r.listing(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func newListingRow(l listings.Listing) fullListingRow {
 	short := listingRow{
 		ID: l.ID, OrganizationID: l.OrganizationID, Version: l.Version, Title: l.Title, Company: l.Company, Department: l.Department,
 		ContractType: l.ContractType, EmploymentType: l.EmploymentType, Specialty: l.Specialty, Remote: l.Remote, Location: l.Location,
@@ -151,19 +152,8 @@ func newListingRow(l *listings.Listing) (fullListingRow, error) {
 			short.Lat, short.Lon = &p.Lat, &p.Lon
 		}
 	}
-	r := fullListingRow{Short: short, Description: l.Description, Meta: "{}"}
-	if len(l.Meta) > 0 {
-		r.Meta = jsonText(l.Meta)
-	}
-	var err error
-	if r.Requirements, err = toJSON(orEmpty(l.Requirements)); err != nil {
-		return r, err
-	}
-	if r.Benefits, err = toJSON(orEmpty(l.Benefits)); err != nil {
-		return r, err
-	}
-	r.Questions, err = toJSON(orEmpty(l.Questions))
-	return r, err
+	return fullListingRow{Short: short, Description: l.Description, Requirements: jsonArray(l.Requirements), Benefits: jsonArray(l.Benefits),
+		Questions: jsonArray(l.Questions), Meta: cmp.Or(jsonText(l.Meta), "{}")}
 }
 
 func utc(t *time.Time) *time.Time {

@@ -2,67 +2,59 @@ package gormdb
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"reflect"
 	"strings"
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/schema"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// Members stores memberships and invitations.
-type Members struct{ *DB }
+// members implements identity.Members.
+type members struct{ *DB }
 
 type membershipRow struct {
-	OrganizationID string
-	UserID         string
-	ID             string
-	Role           string
-	Permissions    string
-	Founder        bool
-	Status         string
-	InvitedName    string
-	InvitedEmail   string
-	InvitedUntil   *time.Time
-	CreatedAt      time.Time
-	UpdatedAt      time.Time `gorm:"autoUpdateTime:false"`
-	Version        int64
+	ID                  string
+	OrganizationID      string
+	UserID              string
+	Role                identity.OrgRole
+	Permissions         identity.Permissions `gorm:"serializer:permissions"`
+	Founder             bool
+	Status              identity.MemberStatus
+	SecondFactorMissing bool `gorm:"-"`
+	InvitedName         string
+	InvitedEmail        string
+	InvitedUntil        time.Time `gorm:"serializer:nullable_time"`
+	CreatedAt           time.Time
+	UpdatedAt           time.Time
+	Version             int64
 }
 
 // TableName implements schema.Tabler.
 func (membershipRow) TableName() string { return "memberships" }
 
-func (r membershipRow) key() string { return r.ID }
+// permissionsColumn is the serializer of permissions: their names, separated by spaces.
+type permissionsColumn struct{}
 
-func toMembershipRow(m identity.Membership) membershipRow {
-	var names []string
-	for _, p := range m.Permissions.List() {
-		names = append(names, string(p))
-	}
-	return membershipRow{
-		OrganizationID: m.OrganizationID, UserID: m.UserID, ID: m.ID, Role: string(m.Role), Permissions: strings.Join(names, " "),
-		Founder: m.Founder, Status: string(m.Status), InvitedName: m.InvitedName, InvitedEmail: m.InvitedEmail,
-		InvitedUntil: nilIfZero(m.InvitedUntil), CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, Version: m.Version,
-	}
+// Scan implements schema.SerializerInterface.
+func (permissionsColumn) Scan(ctx context.Context, f *schema.Field, row reflect.Value, stored any) error {
+	var names sql.Null[string]
+	err := names.Scan(stored)
+	p := identity.PermissionsOf(convert(strings.Fields(names.V), func(name string) auth.Permission { return auth.Permission(name) }))
+	f.ReflectValueOf(ctx, row).Set(reflect.ValueOf(p))
+	return err
 }
 
-func (r membershipRow) membership() identity.Membership {
-	return identity.Membership{
-		ID: r.ID, OrganizationID: r.OrganizationID, UserID: r.UserID, Role: identity.OrgRole(r.Role), Permissions: permissionsOf(r.Permissions),
-		Founder: r.Founder, Status: identity.MemberStatus(r.Status), InvitedName: r.InvitedName, InvitedEmail: r.InvitedEmail,
-		InvitedUntil: orZero(r.InvitedUntil), CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Version: r.Version,
-	}
-}
-
-func permissionsOf(names string) identity.Permissions {
-	var list []auth.Permission
-	for _, n := range strings.Fields(names) {
-		list = append(list, auth.Permission(n))
-	}
-	return identity.PermissionsOf(list)
+// Value implements schema.SerializerValuerInterface.
+func (permissionsColumn) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v any) (any, error) {
+	names := convert(v.(identity.Permissions).List(), func(p auth.Permission) string { return string(p) })
+	return strings.Join(names, " "), nil
 }
 
 // ofExistingUsers is the condition on memberships whose users are not deleted. Personal
@@ -70,10 +62,9 @@ func permissionsOf(names string) identity.Permissions {
 const ofExistingUsers = "EXISTS (SELECT 1 FROM users WHERE users.id = memberships.user_id AND users.status <> 'deleted')"
 
 // Get implements identity.Members.
-func (d Members) Get(ctx context.Context, organizationID, userID string) (identity.Member, error) {
-	var r membershipRow
-	err := d.q(ctx).Where("organization_id = ? AND user_id = ?", organizationID, userID).Take(&r).Error
-	if err := orNotFound(err, identity.ErrNotInTeam); err != nil {
+func (d members) Get(ctx context.Context, organizationID, userID string) (identity.Member, error) {
+	r, err := take[membershipRow](d.q(ctx).Where("organization_id = ? AND user_id = ?", organizationID, userID), identity.ErrNotInTeam)
+	if err != nil {
 		return identity.Member{}, err
 	}
 	found, err := d.members(ctx, []membershipRow{r})
@@ -87,21 +78,17 @@ func (d Members) Get(ctx context.Context, organizationID, userID string) (identi
 }
 
 // members adds the names and addresses to memberships, except those of deleted users.
-func (d Members) members(ctx context.Context, rows []membershipRow) ([]identity.Member, error) {
+func (d members) members(ctx context.Context, rows []membershipRow) ([]identity.Member, error) {
 	out := make([]identity.Member, 0, len(rows))
 	if len(rows) == 0 {
 		return out, nil
 	}
-	ids := make([]string, len(rows))
-	for i, r := range rows {
-		ids[i] = r.UserID
-	}
-	users, err := Users(d).GetByIDs(ctx, ids)
+	found, err := users(d).GetByIDs(ctx, convert(rows, func(r membershipRow) string { return r.UserID }))
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[string]identity.User, len(users))
-	for _, u := range users {
+	byID := make(map[string]identity.User, len(found))
+	for _, u := range found {
 		byID[u.ID] = u
 	}
 	for _, r := range rows {
@@ -109,7 +96,7 @@ func (d Members) members(ctx context.Context, rows []membershipRow) ([]identity.
 		if !ok {
 			continue
 		}
-		m := identity.Member{Membership: r.membership(), Name: u.Name, Email: u.Email}
+		m := identity.Member{Membership: identity.Membership(r), Name: u.Name, Email: u.Email}
 		if m.Status == identity.MemberInvited {
 			m.Name, m.Email = m.InvitedName, m.InvitedEmail
 		}
@@ -119,36 +106,23 @@ func (d Members) members(ctx context.Context, rows []membershipRow) ([]identity.
 }
 
 // GetByUser implements identity.Members.
-func (d Members) GetByUser(ctx context.Context, userID string) (*identity.Membership, error) {
-	var r membershipRow
-	err := wrap(d.q(ctx).Where("user_id = ? AND status = 'active'", userID).Take(&r).Error)
-	if errors.Is(err, errNotFound) {
-		return nil, nil //nolint:nilnil // the contract of the port: most users have no membership
-	} else if err != nil {
-		return nil, err
+func (d members) GetByUser(ctx context.Context, userID string) (*identity.Membership, error) {
+	r, err := take[membershipRow](d.q(ctx).Where("user_id = ? AND status = 'active'", userID), nil)
+	if err != nil || r.ID == "" {
+		return nil, err //nolint:nilnil // the contract of the port: most users have no membership
 	}
-	m := r.membership()
-	var missing int64
-	err = d.q(ctx).Model(&organizationRow{}).Where("id = ? AND require_second_factor", m.OrganizationID).
-		Where("NOT EXISTS (?)", d.q(ctx).Model(&secondFactorRow{}).Select("1").Where("user_id = ? AND confirmed_at IS NOT NULL", userID)).
-		Count(&missing).Error
-	m.SecondFactorMissing = missing > 0
-	return &m, wrap(err)
+	m := identity.Membership(r)
+	m.SecondFactorMissing, err = exists(d.q(ctx).Model(&organizationRow{}).Where("id = ? AND require_second_factor", m.OrganizationID).
+		Where("NOT EXISTS (?)", d.q(ctx).Model(&secondFactorRow{}).Select("1").Where("user_id = ? AND confirmed_at IS NOT NULL", userID)))
+	return &m, err
 }
 
 // List implements identity.Members.
-func (d Members) List(ctx context.Context, organizationID string, f identity.MemberFilter, r page.Request) (page.Result[identity.Member], error) {
-	where, args := "organization_id = ? AND "+ofExistingUsers, []any{organizationID}
-	if len(f.UserIDs) > 0 {
-		where, args = where+" AND ?", append(args, d.dialect.In("user_id", f.UserIDs))
-	}
-	if f.Role != "" {
-		where, args = where+" AND role = ?", append(args, string(f.Role))
-	}
-	if f.Status != "" {
-		where, args = where+" AND status = ?", append(args, string(f.Status))
-	}
-	rows, out, err := listOf[membershipRow, identity.Member](ctx, d.DB, r, list{oldestFirst: true, where: func(q *gorm.DB) *gorm.DB { return q.Where(where, args...) }})
+func (d members) List(ctx context.Context, organizationID string, f identity.MemberFilter, r page.Request) (page.Result[identity.Member], error) {
+	rows, out, err := listOf[membershipRow, identity.Member](ctx, d.DB, r, list{oldestFirst: true, where: func(q *gorm.DB) *gorm.DB {
+		q = among(q.Where("organization_id = ? AND "+ofExistingUsers, organizationID), "user_id", f.UserIDs)
+		return equal(equal(q, "role", f.Role), "status", f.Status)
+	}})
 	if err != nil {
 		return out, err
 	}
@@ -157,34 +131,31 @@ func (d Members) List(ctx context.Context, organizationID string, f identity.Mem
 }
 
 // Upsert implements identity.Members.
-func (d Members) Upsert(ctx context.Context, m *identity.Membership) error {
-	r := toMembershipRow(*m)
+func (d members) Upsert(ctx context.Context, m *identity.Membership) (err error) {
+	r := membershipRow(*m)
 	r.Version++
-	var res *gorm.DB
 	if m.Version == 0 {
-		res = createNew(d.q(ctx), &r, "organization_id", "user_id")
+		res := createNew(d.q(ctx), &r, "organization_id", "user_id")
+		if errors.Is(res.Error, gorm.ErrForeignKeyViolated) {
+			return errStale // the invited user was deleted concurrently
+		}
+		err = one(res, errStale)
 	} else {
-		res = d.q(ctx).Model(&membershipRow{}).Where("organization_id = ? AND user_id = ? AND version = ?", m.OrganizationID, m.UserID, m.Version).
-			Select("*").Omit("organization_id", "user_id", "founder").Updates(&r)
+		err = updateVersion(d.q(ctx).Model(&membershipRow{}).Where("organization_id = ? AND user_id = ? AND version = ?", m.OrganizationID, m.UserID, m.Version),
+			&r, "organization_id", "user_id", "founder")
 	}
-	if errors.Is(res.Error, gorm.ErrForeignKeyViolated) {
-		return errStale // the invited user was deleted concurrently
+	if err == nil {
+		m.Version++
 	}
-	if err := saved(res); err != nil {
-		return err
-	}
-	m.Version++
-	return nil
+	return err
 }
 
 // Delete implements identity.Members.
-func (d Members) Delete(ctx context.Context, organizationID string, userIDs []string) error {
+func (d members) Delete(ctx context.Context, organizationID string, userIDs []string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		users := d.dialect.In("user_id", userIDs)
-		for _, row := range []any{&membershipRow{}, &mailTokenRow{}} {
-			if err := d.q(ctx).Where("organization_id = ? AND ?", organizationID, users).Delete(row).Error; err != nil {
-				return wrap(err)
-			}
+		invited := d.q(ctx).Where("organization_id = ? AND ?", organizationID, d.dialect.In("user_id", userIDs))
+		if err := deleteFrom(invited, membershipRow{}, mailTokenRow{}); err != nil {
+			return err
 		}
 		return d.deleteUninvited(ctx, userIDs)
 	})
@@ -198,15 +169,11 @@ func (db *DB) deleteUninvited(ctx context.Context, ids []string) error {
 }
 
 // MergeInvited implements identity.Members.
-func (d Members) MergeInvited(ctx context.Context, invitedID, userID string) error {
+func (d members) MergeInvited(ctx context.Context, invitedID, userID string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		var invited userRow
-		err := wrap(d.locked(ctx).Select("id", "status").Where("id = ?", invitedID).Take(&invited).Error)
-		if err != nil && !errors.Is(err, errNotFound) {
+		invited, err := take[userRow](d.locked(ctx).Select("id", "status").Where("id = ?", invitedID), nil)
+		if err != nil || invited.Status != identity.UserInvited {
 			return err
-		}
-		if invited.Status != string(identity.UserInvited) {
-			return nil
 		}
 		memberships := func() *gorm.DB { return d.q(ctx).Model(&membershipRow{}) }
 		var own, moved, open []string

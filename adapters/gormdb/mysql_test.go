@@ -213,7 +213,7 @@ func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
 func TestMySQL_Text_IsComparedExactly(t *testing.T) {
 	t.Parallel()
 	db := migrated(t, kit.MariaDBURL(t))
-	optOuts := OptOuts{db}
+	optOuts := optOuts{db}
 	boxes := []string{"straße", "strasse", "STRASSE", "strasse ", "😀"}
 	for _, box := range boxes {
 		exists, err := optOuts.Exists(t.Context(), box)

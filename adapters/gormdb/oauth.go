@@ -128,7 +128,7 @@ func (d Grants) Get(ctx context.Context, kind integrations.TokenKind, hash strin
 		}
 	}
 	out.Token, out.Grant = r.Token.token(), r.Grant.grant()
-	out.App, err = r.App.app()
+	out.App = r.App.app()
 	return out, err
 }
 
@@ -161,8 +161,6 @@ type consentRow struct {
 
 // TableName implements schema.Tabler.
 func (consentRow) TableName() string { return "oauth_consents" }
-
-func (r consentRow) key() string { return r.AppID }
 
 func (r consentRow) consent() integrations.Consent {
 	return integrations.Consent{UserID: r.UserID, AppID: r.AppID, Scopes: r.Scopes.scopes(), GivenAt: r.GivenAt}

@@ -2,7 +2,6 @@ package gormdb
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"gorm.io/gorm"
@@ -10,8 +9,8 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// Onboardings implements jobseeker.Onboardings.
-type Onboardings struct{ *DB }
+// onboardings implements jobseeker.Onboardings.
+type onboardings struct{ *DB }
 
 type onboardingRow struct {
 	VisitorKind string
@@ -19,7 +18,7 @@ type onboardingRow struct {
 	Email       string
 	Source      string
 	Preferences string
-	Steps       string
+	Steps       []jobseeker.Progress `gorm:"serializer:json_column"`
 	TouchedAt   time.Time
 	Version     int64
 }
@@ -42,41 +41,26 @@ func visitorKey(v jobseeker.Visitor) (kind, visitor string) {
 }
 
 // Get implements jobseeker.Onboardings.
-func (d Onboardings) Get(ctx context.Context, v jobseeker.Visitor) (jobseeker.Onboarding, error) {
+func (d onboardings) Get(ctx context.Context, v jobseeker.Visitor) (jobseeker.Onboarding, error) {
 	kind, visitor := visitorKey(v)
-	var rows []onboardingRow
-	if err := d.locked(ctx).Where("visitor_kind = ? AND visitor = ?", kind, visitor).Limit(1).Find(&rows).Error; err != nil {
-		return jobseeker.Onboarding{}, wrap(err)
-	}
-	o := jobseeker.Onboarding{Visitor: v}
-	if len(rows) == 0 {
-		return o, nil
-	}
-	r := rows[0]
-	o.Email, o.Source, o.Preferences, o.TouchedAt, o.Version = r.Email, r.Source, r.Preferences, r.TouchedAt, r.Version
-	return o, json.Unmarshal([]byte(r.Steps), &o.Steps)
+	r, err := take[onboardingRow](d.locked(ctx).Where("visitor_kind = ? AND visitor = ?", kind, visitor), nil)
+	return jobseeker.Onboarding{Visitor: v, Email: r.Email, Source: r.Source, Preferences: r.Preferences, Steps: r.Steps, TouchedAt: r.TouchedAt, Version: r.Version}, err
 }
 
 // Upsert implements jobseeker.Onboardings.
-func (d Onboardings) Upsert(ctx context.Context, o jobseeker.Onboarding) error {
+func (d onboardings) Upsert(ctx context.Context, o jobseeker.Onboarding) error {
 	kind, visitor := visitorKey(o.Visitor)
 	stored := func() *gorm.DB {
 		return d.q(ctx).Model(&onboardingRow{}).Where("visitor_kind = ? AND visitor = ? AND version = ?", kind, visitor, o.Version)
 	}
-	if o.IsEmpty() {
-		if o.Version == 0 {
-			return nil
-		}
-		return saved(stored().Delete(&onboardingRow{}))
+	r := onboardingRow{VisitorKind: kind, Visitor: visitor, Email: o.Email, Source: o.Source, Preferences: o.Preferences, Steps: o.Steps, TouchedAt: o.TouchedAt, Version: o.Version + 1}
+	switch {
+	case o.IsEmpty() && o.Version == 0:
+		return nil
+	case o.IsEmpty():
+		return one(stored().Delete(&onboardingRow{}), errStale)
+	case o.Version == 0:
+		return one(createNew(d.q(ctx), &r, "visitor_kind", "visitor"), errStale)
 	}
-	steps, err := toJSON(orEmpty(o.Steps))
-	if err != nil {
-		return err
-	}
-	if o.Version == 0 {
-		return saved(createNew(d.q(ctx), &onboardingRow{VisitorKind: kind, Visitor: visitor,
-			Email: o.Email, Source: o.Source, Preferences: o.Preferences, Steps: string(steps), TouchedAt: o.TouchedAt, Version: 1}, "visitor_kind", "visitor"))
-	}
-	return saved(stored().Updates(map[string]any{"email": o.Email, "source": o.Source, "preferences": o.Preferences, "steps": string(steps),
-		"touched_at": o.TouchedAt, "version": o.Version + 1}))
+	return updateVersion(stored(), &r, "visitor_kind", "visitor")
 }

@@ -45,33 +45,33 @@ func (db *DB) Storage() adapters.Storage {
 		database.Replicas = db.replicas.problems
 	}
 	if db.stores("identity") {
-		database.Audit = Audit{db}
+		database.Audit = auditLog{db}
 	}
 	return adapters.Storage{
 		Identity: adapters.IdentityStorage{
 			Database: database,
-			Users:    Users{db}, Organizations: Organizations{db}, Members: Members{db}, Sessions: Sessions{db}, MailTokens: MailTokens{db},
-			EmailChanges: EmailChanges{db}, EmployerSettings: EmployerSettings{db}, OptOuts: OptOuts{db}, SecondFactors: SecondFactors{db},
-			PersonalData: PersonalData{db}, Idempotency: Idempotency{db}, AuditLog: Audit{db},
+			Users:    users{db}, Organizations: organizations{db}, Members: members{db}, Sessions: sessions{db}, MailTokens: mailTokens{db},
+			EmailChanges: emailChanges{db}, EmployerSettings: employerSettings{db}, OptOuts: optOuts{db}, SecondFactors: secondFactors{db},
+			PersonalData: personalData{db}, Idempotency: idempotencyKeys{db}, AuditLog: auditLog{db},
 		},
 		Listings: adapters.ListingsStorage{
 			Database: database,
-			Listings: Listings{db}, Public: Listings{db}, Loader: Listings{db}, Feed: Feed{db}, Views: Views{db}, Changes: db.listingChanges.Load,
+			Listings: listingRepository{db}, Public: listingRepository{db}, Loader: listingRepository{db}, Feed: Feed{db}, Views: Views{db}, Changes: db.listingChanges.Load,
 		},
 		Hiring: adapters.HiringStorage{
 			Database:     database,
-			Applications: Applications{db}, Appointments: Appointments{db}, Messages: ApplicantMessages{db}, Exports: Exports{db}, PersonalData: ApplicantPersonalData{db}, Counts: Applications{db},
+			Applications: applications{db}, Appointments: appointments{db}, Messages: applicantMessages{db}, Exports: exports{db}, PersonalData: applicantData{db}, Counts: applications{db},
 		},
 		Jobseeker: adapters.JobseekerStorage{
 			Database: database,
-			Profiles: Profiles{db}, Notifications: Notifications{db}, Activities: Activities{db}, Bookmarks: Bookmarks{db}, Onboardings: Onboardings{db},
-			Documents: Documents{db}, DocumentFiles: DocumentFiles{db}, Dismissals: Dismissals{db}, Searches: SavedSearches{db}, AlertQueue: AlertQueue{db}, Matches: Matches{db},
-			PersonalData: SeekerPersonalData{db},
+			Profiles: profiles{db}, Notifications: notifications{db}, Activities: activities{db}, Bookmarks: bookmarks{db}, Onboardings: onboardings{db},
+			Documents: documents{db}, DocumentFiles: documentFiles{db}, Dismissals: dismissals{db}, Searches: SavedSearches{db}, AlertQueue: AlertQueue{db}, Matches: Matches{db},
+			PersonalData: seekerData{db},
 		},
-		Billing: adapters.BillingStorage{Database: database, Subscriptions: Subscriptions{db}, Charges: Charges{db}},
+		Billing: adapters.BillingStorage{Database: database, Subscriptions: subscriptions{db}, Charges: charges{db}},
 		Integrations: adapters.IntegrationsStorage{
 			Database: database,
-			Apps:     Apps{db}, Keys: Keys{db}, Usage: Usage{db}, Grants: Grants{db}, Consents: Consents{db}, Webhooks: Webhooks{db}, Deliveries: Deliveries{db},
+			Apps:     apps{db}, Keys: keys{db}, Usage: usage{db}, Grants: Grants{db}, Consents: Consents{db}, Webhooks: Webhooks{db}, Deliveries: Deliveries{db},
 		},
 	}
 }

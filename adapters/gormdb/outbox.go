@@ -27,7 +27,7 @@ type outboxRow struct {
 	Trace      string
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (outboxRow) TableName() string { return "outbox" }
 
 // Record implements event.Recorder.

@@ -2,28 +2,19 @@ package gormdb
 
 import (
 	"context"
+	"reflect"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
 
 	"github.com/locumhq/locum/core/page"
 )
 
-// listed is a row of a list.
-type listed interface {
-	TableName() string
-	// key is the value of the column that orders the list.
-	key() string
-}
+// selection adds conditions to a query.
+type selection func(q *gorm.DB) *gorm.DB
 
-// pageOf reads one page of a table in descending order of id: the rows that the
-// condition selects. The columns may be nil for all. The caller sets the items of
-// the result.
-func pageOf[R listed, T any](ctx context.Context, db *DB, columns []string, r page.Request, where string, args ...any) (rows []R, out page.Result[T], err error) {
-	return listOf[R, T](ctx, db, r, list{columns: columns, where: func(q *gorm.DB) *gorm.DB { return q.Where(where, args...) }})
-}
-
-// list describes a list for listOf.
+// list describes a list.
 type list struct {
 	// columns are those that are read, nil for all.
 	columns []string
@@ -35,15 +26,22 @@ type list struct {
 	oldestFirst bool
 	// where adds the conditions that select rows. An index returns those rows in the
 	// order of the list.
-	where func(q *gorm.DB) *gorm.DB
+	where selection
 	// locked locks the rows of the page until the end of the transaction.
 	locked bool
+}
+
+// pageOf reads one page of a list and converts its rows.
+func pageOf[R schema.Tabler, T any](ctx context.Context, db *DB, r page.Request, l list, item func(R) T) (page.Result[T], error) {
+	rows, out, err := listOf[R, T](ctx, db, r, l)
+	out.Items = convert(rows, item)
+	return out, err
 }
 
 // listOf reads one page of a list, the newest first unless it is oldestFirst. It
 // counts rows up to page.MaxExact, and only if the page does not contain the end of
 // the list. The caller sets the items of the result.
-func listOf[R listed, T any](ctx context.Context, db *DB, r page.Request, l list) (rows []R, out page.Result[T], err error) {
+func listOf[R schema.Tabler, T any](ctx context.Context, db *DB, r page.Request, l list) (rows []R, out page.Result[T], err error) {
 	q := db.q(ctx)
 	if l.locked {
 		q = db.locked(ctx)
@@ -58,33 +56,31 @@ func listOf[R listed, T any](ctx context.Context, db *DB, r page.Request, l list
 	if l.oldestFirst {
 		order, after = l.orderedBy, l.orderedBy+" > ?"
 	}
-	q = l.where(q).Order(order).Limit(r.Size + 1)
+	q = optional(l.where(q), after, r.Cursor).Order(order).Limit(r.Size + 1)
 	if l.columns != nil {
 		q = q.Select(l.columns)
 	}
-	if r.Cursor != "" {
-		q = q.Where(after, r.Cursor)
-	} else {
+	if r.Cursor == "" {
 		q = q.Offset(r.Offset())
 	}
-	if err := q.Find(&rows).Error; err != nil {
-		return nil, out, wrap(err)
+	if q = q.Find(&rows); q.Error != nil {
+		return nil, out, wrap(q.Error)
 	}
 	switch {
 	case r.WithoutTotal:
 	case r.Cursor == "" && len(rows) <= r.Size && (len(rows) > 0 || r.Offset() == 0):
 		out.Total = r.Offset() + len(rows)
 	default:
-		if out.Total, err = countLimited(l.where(db.q(ctx).Model(new(R)))); err != nil {
+		n, err := countLimited(l.where(db.q(ctx).Model(new(R))))
+		if err != nil {
 			return nil, out, err
 		}
-	}
-	if out.Total > page.MaxExact {
-		out.Total, out.TotalIsEstimate = page.MaxExact, true
+		out.Total, out.TotalIsEstimate = min(n, page.MaxExact), n > page.MaxExact
 	}
 	if len(rows) > r.Size {
 		rows = rows[:r.Size]
-		out.NextCursor = rows[r.Size-1].key()
+		last, _ := q.Statement.Schema.LookUpField(l.orderedBy).ValueOf(ctx, reflect.ValueOf(rows[r.Size-1]))
+		out.NextCursor = last.(string)
 	}
 	return rows, out, nil
 }

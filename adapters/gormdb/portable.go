@@ -1,6 +1,7 @@
 package gormdb
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -44,7 +45,7 @@ func updateReturning[R schema.Tabler](q *gorm.DB, key string, set map[string]any
 		return nil, wrap(err)
 	}
 	where := dialectOf(q).In(key, keys)
-	err = firstError(
+	err = cmp.Or(
 		fresh(q).Model(new(R)).Where(where).Updates(set).Error,
 		fresh(q).Select(columns).Where(where).Find(&rows).Error)
 	return rows, wrap(err)

@@ -22,52 +22,31 @@ var jobseekerExpiry = map[retention.Kind]expiry{
 	},
 }
 
-// Notifications implements jobseeker.Notifications.
-type Notifications struct{ *DB }
+// notifications implements jobseeker.Notifications.
+type notifications struct{ *DB }
 
-type notificationRow struct {
-	ID        string
-	UserID    string
-	Cause     string
-	Type      string
-	Message   string
-	Read      bool
-	CreatedAt time.Time
-}
+type notificationRow jobseeker.Notification
 
 // TableName implements schema.Tabler.
 func (notificationRow) TableName() string { return "notifications" }
 
-func (r notificationRow) key() string { return r.ID }
-
 // Create implements jobseeker.Notifications.
-func (d Notifications) Create(ctx context.Context, ns ...jobseeker.Notification) error {
-	if len(ns) == 0 {
-		return nil
-	}
-	rows := make([]notificationRow, len(ns))
-	for i, n := range ns {
-		rows[i] = notificationRow{ID: n.ID, UserID: n.UserID, Cause: n.Cause, Type: string(n.Type), Message: n.Message, Read: n.Read, CreatedAt: n.CreatedAt}
-	}
+func (d notifications) Create(ctx context.Context, ns ...jobseeker.Notification) error {
 	q := d.q(ctx)
-	if len(rows) > 1 { // the statement depends on the number of rows
+	if len(ns) > 1 { // the statement depends on the number of rows
 		q = d.unprepared(ctx)
 	}
-	return wrap(q.Clauses(onConflict([]string{"cause", "user_id"})).Create(&rows).Error)
+	return create(q.Clauses(onConflict([]string{"cause", "user_id"})), convert(ns, func(n jobseeker.Notification) notificationRow { return notificationRow(n) }))
 }
 
 // List implements jobseeker.Notifications.
-func (d Notifications) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Notification], error) {
-	rows, out, err := pageOf[notificationRow, jobseeker.Notification](ctx, d.DB, nil, r, "user_id = ? AND deleted_at IS NULL", userID)
-	out.Items = make([]jobseeker.Notification, len(rows))
-	for i, r := range rows {
-		out.Items[i] = jobseeker.Notification{ID: r.ID, UserID: r.UserID, Cause: r.Cause, Type: jobseeker.NotificationType(r.Type), Message: r.Message, Read: r.Read, CreatedAt: r.CreatedAt}
-	}
-	return out, err
+func (d notifications) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Notification], error) {
+	return pageOf(ctx, d.DB, r, list{where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ? AND deleted_at IS NULL", userID) }},
+		func(r notificationRow) jobseeker.Notification { return jobseeker.Notification(r) })
 }
 
 // Update implements jobseeker.Notifications.
-func (d Notifications) Update(ctx context.Context, userID, id string, u jobseeker.NotificationUpdate) error {
+func (d notifications) Update(ctx context.Context, userID, id string, u jobseeker.NotificationUpdate) error {
 	set := map[string]any{}
 	if u.Read != nil {
 		set["read"] = *u.Read
@@ -77,43 +56,24 @@ func (d Notifications) Update(ctx context.Context, userID, id string, u jobseeke
 	}
 	q := d.q(ctx).Model(&notificationRow{}).Where("id = ? AND user_id = ? AND deleted_at IS NULL", id, userID)
 	if len(set) == 0 {
-		var r notificationRow
-		return orNotFound(q.Select("id").Take(&r).Error, jobseeker.ErrNotificationNotFound)
+		_, err := take[notificationRow](q.Select("id"), jobseeker.ErrNotificationNotFound)
+		return err
 	}
 	return one(q.Updates(set), jobseeker.ErrNotificationNotFound)
 }
 
-// one returns the error of a statement that changes one row, or absent if there is no
-// such row.
-func one(res *gorm.DB, absent error) error {
-	if res.Error == nil && res.RowsAffected == 0 {
-		return absent
-	}
-	return wrap(res.Error)
-}
+// activities implements jobseeker.Activities.
+type activities struct{ *DB }
 
-// Activities implements jobseeker.Activities.
-type Activities struct{ *DB }
-
-type activityRow struct {
-	UserID      string
-	EventID     string
-	Type        string
-	Action      string
-	Description string
-	At          time.Time
-}
+type activityRow jobseeker.Activity
 
 // TableName implements schema.Tabler.
 func (activityRow) TableName() string { return "activities" }
 
-func (r activityRow) key() string { return r.EventID }
-
 // Create implements jobseeker.Activities.
-func (d Activities) Create(ctx context.Context, a jobseeker.Activity) error {
+func (d activities) Create(ctx context.Context, a jobseeker.Activity) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		row := activityRow(a)
-		if err := d.q(ctx).Clauses(onConflict([]string{"user_id", "event_id"})).Create(&row).Error; err != nil {
+		if err := d.q(ctx).Clauses(onConflict([]string{"user_id", "event_id"})).Create((*activityRow)(&a)).Error; err != nil {
 			return wrap(err)
 		}
 		var excess []string
@@ -126,12 +86,7 @@ func (d Activities) Create(ctx context.Context, a jobseeker.Activity) error {
 }
 
 // List implements jobseeker.Activities.
-func (d Activities) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Activity], error) {
-	rows, out, err := listOf[activityRow, jobseeker.Activity](ctx, d.DB, r, list{orderedBy: "event_id",
-		where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ?", userID) }})
-	out.Items = make([]jobseeker.Activity, len(rows))
-	for i, r := range rows {
-		out.Items[i] = jobseeker.Activity(r)
-	}
-	return out, err
+func (d activities) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Activity], error) {
+	return pageOf(ctx, d.DB, r, list{orderedBy: "event_id", where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ?", userID) }},
+		func(r activityRow) jobseeker.Activity { return jobseeker.Activity(r) })
 }

@@ -102,7 +102,7 @@ func TestBookmarksOfListings_UseIndex(t *testing.T) {
 	db := openTestSQLite(t)
 	asked := recordStatements(t, db.gorm, db.writer)
 	id := uuid.NewString()
-	_, err := Bookmarks{db}.List(t.Context(), id, jobseeker.BookmarkFilter{ListingIDs: []string{id}}, page.Request{Number: 1, Size: 1})
+	_, err := bookmarks{db}.List(t.Context(), id, jobseeker.BookmarkFilter{ListingIDs: []string{id}}, page.Request{Number: 1, Size: 1})
 	require.NoError(t, err)
 	require.Len(t, asked.sql, 1)
 	asked.useIndexes(t, db, "sorted") // at most 1,000 bookmarks

@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// Sessions stores sign-ins with their refresh tokens and cookies.
-type Sessions struct{ *DB }
+// sessions implements identity.Sessions.
+type sessions struct{ *DB }
 
 type sessionRow struct {
 	ID         string
@@ -23,34 +22,20 @@ type sessionRow struct {
 	CreatedAt  time.Time
 	LastUsedAt time.Time
 	ExpiresAt  time.Time
-	EndedAt    *time.Time
+	EndedAt    time.Time `gorm:"serializer:nullable_time"`
+	CookieHash string    `gorm:"-"`
+	Browser    bool      `gorm:"-"`
 }
 
 // TableName implements schema.Tabler.
 func (sessionRow) TableName() string { return "sessions" }
-
-func (r sessionRow) key() string { return r.ID }
-
-func newSessionRow(s identity.Session) sessionRow {
-	return sessionRow{
-		ID: s.ID, UserID: s.UserID, Address: s.Address, UserAgent: s.UserAgent,
-		CreatedAt: s.CreatedAt, LastUsedAt: s.LastUsedAt, ExpiresAt: s.ExpiresAt, EndedAt: nilIfZero(s.EndedAt),
-	}
-}
-
-func (r sessionRow) session() identity.Session {
-	return identity.Session{
-		ID: r.ID, UserID: r.UserID, Address: r.Address, UserAgent: r.UserAgent,
-		CreatedAt: r.CreatedAt, LastUsedAt: r.LastUsedAt, ExpiresAt: r.ExpiresAt, EndedAt: orZero(r.EndedAt),
-	}
-}
 
 type refreshTokenRow struct {
 	Hash      string
 	SessionID string
 	IssuedAt  time.Time
 	ExpiresAt time.Time
-	UsedAt    *time.Time
+	UsedAt    time.Time `gorm:"serializer:nullable_time"`
 }
 
 // TableName implements schema.Tabler.
@@ -65,10 +50,9 @@ type browserSessionRow struct {
 func (browserSessionRow) TableName() string { return "browser_sessions" }
 
 // Create implements identity.Sessions.
-func (d Sessions) Create(ctx context.Context, s identity.Session, tokens ...identity.RefreshToken) error {
+func (d sessions) Create(ctx context.Context, s identity.Session, tokens ...identity.RefreshToken) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		r := newSessionRow(s)
-		if err := d.q(ctx).Create(&r).Error; err != nil {
+		if err := d.q(ctx).Create((*sessionRow)(&s)).Error; err != nil {
 			return wrap(err)
 		}
 		if s.CookieHash != "" {
@@ -81,27 +65,24 @@ func (d Sessions) Create(ctx context.Context, s identity.Session, tokens ...iden
 }
 
 // upsertRefreshTokens stores new tokens of a session and UsedAt of existing ones.
-func (d Sessions) upsertRefreshTokens(ctx context.Context, sessionID string, tokens []identity.RefreshToken) error {
-	if len(tokens) == 0 {
-		return nil
-	}
-	rows := make([]refreshTokenRow, len(tokens))
-	for i, t := range tokens {
-		rows[i] = refreshTokenRow{Hash: t.Hash, SessionID: sessionID, IssuedAt: t.IssuedAt, ExpiresAt: t.ExpiresAt, UsedAt: nilIfZero(t.UsedAt)}
-	}
-	update := clause.OnConflict{Columns: columnsOf([]string{"hash"}), DoUpdates: clause.AssignmentColumns([]string{"used_at"})}
-	return wrap(d.q(ctx).Clauses(update).Create(&rows).Error)
+func (d sessions) upsertRefreshTokens(ctx context.Context, sessionID string, tokens []identity.RefreshToken) error {
+	return create(d.q(ctx).Clauses(replaceOn([]string{"hash"}, "used_at")), convert(tokens, func(t identity.RefreshToken) refreshTokenRow {
+		t.SessionID = sessionID
+		return refreshTokenRow(t)
+	}))
 }
 
 // principalColumns and the joins of GetPrincipal read a session with its user, active
 // membership and second factor.
 const principalColumns = `s.id, s.user_id, s.address, s.user_agent, s.created_at, s.last_used_at, s.expires_at, s.ended_at,
-	u.email, u.name, u.kind, u.status, u.registered, u.email_verified_at, u.created_at AS user_created_at,
-	m.organization_id, m.role, m.permissions, m.founder, (o.id IS NOT NULL AND f.user_id IS NULL) AS unenrolled`
+	u.email AS account_email, u.name AS account_name, u.kind AS account_kind, u.status AS account_status, u.registered AS account_registered,
+	u.email_verified_at AS account_email_verified_at, u.created_at AS account_created_at,
+	m.organization_id AS member_organization_id, m.role AS member_role, m.permissions AS member_permissions, m.founder AS member_founder,
+	(o.id IS NOT NULL AND f.user_id IS NULL) AS unenrolled`
 
 // GetPrincipal implements identity.Sessions. It runs for every signed-in request: a
 // constant statement that uses primary keys and the index of active memberships.
-func (d Sessions) GetPrincipal(ctx context.Context, k identity.SessionKey) (identity.Principal, error) {
+func (d sessions) GetPrincipal(ctx context.Context, k identity.SessionKey) (p identity.Principal, err error) {
 	q := d.q(ctx).Table("sessions AS s").Select(principalColumns).
 		Joins("JOIN users u ON u.id = s.user_id AND u.status = 'active' AND u.locked_at IS NULL").
 		Joins("LEFT JOIN memberships m ON m.user_id = s.user_id AND m.status = 'active'").
@@ -113,64 +94,48 @@ func (d Sessions) GetPrincipal(ctx context.Context, k identity.SessionKey) (iden
 		q = q.Where("s.id = ?", k.ID)
 	}
 	var r struct {
-		Session         sessionRow `gorm:"embedded"`
-		Email           string
-		Name            string
-		Kind            string
-		Status          string
-		Registered      bool
-		EmailVerifiedAt *time.Time
-		UserCreatedAt   time.Time
-		OrganizationID  *string
-		Role            *string
-		Permissions     *string
-		Founder         *bool
-		Unenrolled      bool
+		Session    sessionRow    `gorm:"embedded"`
+		User       userRow       `gorm:"embedded;embeddedPrefix:account_"`
+		Member     membershipRow `gorm:"embedded;embeddedPrefix:member_"`
+		Unenrolled bool
 	}
 	if err := q.Scan(&r).Error; err != nil {
-		return identity.Principal{}, wrap(err)
+		return p, wrap(err)
 	}
 	if r.Session.ID == "" {
-		return identity.Principal{}, identity.ErrSessionNotFound
+		return p, identity.ErrSessionNotFound
 	}
-	p := identity.Principal{Session: r.Session.session(), User: identity.User{
-		ID: r.Session.UserID, Email: r.Email, Name: r.Name, Kind: identity.Kind(r.Kind), Status: identity.UserStatus(r.Status), Registered: r.Registered,
-		EmailVerifiedAt: orZero(r.EmailVerifiedAt), CreatedAt: r.UserCreatedAt,
-	}}
-	if r.OrganizationID != nil {
-		p.Membership = &identity.Membership{
-			OrganizationID: *r.OrganizationID, UserID: r.Session.UserID, Role: identity.OrgRole(orZero(r.Role)),
-			Permissions: permissionsOf(orZero(r.Permissions)), Founder: orZero(r.Founder), Status: identity.MemberActive, SecondFactorMissing: r.Unenrolled,
-		}
+	p.Session, p.User = identity.Session(r.Session), identity.User(r.User)
+	p.User.ID = r.Session.UserID
+	if r.Member.OrganizationID != "" {
+		m := identity.Membership(r.Member)
+		m.UserID, m.Status, m.SecondFactorMissing = r.Session.UserID, identity.MemberActive, r.Unenrolled
+		p.Membership = &m
 	}
 	return p, nil
 }
 
 // List implements identity.Sessions.
-func (d Sessions) List(ctx context.Context, userID string, now time.Time, r page.Request) (page.Result[identity.Session], error) {
+func (d sessions) List(ctx context.Context, userID string, now time.Time, r page.Request) (page.Result[identity.Session], error) {
 	const isBrowser = "EXISTS (SELECT 1 FROM browser_sessions b WHERE b.session_id = sessions.id)"
 	api, browser := identity.LiveCutoffs(now)
-	rows, out, err := pageOf[sessionRow, identity.Session](ctx, d.DB, nil, r,
-		"user_id = ? AND ended_at IS NULL AND expires_at > ? AND (last_used_at > ? OR last_used_at > ? AND NOT "+isBrowser+")", userID, now, browser, api)
-	if err != nil || len(rows) == 0 {
+	out, err := pageOf(ctx, d.DB, r, list{where: func(q *gorm.DB) *gorm.DB {
+		return q.Where("user_id = ? AND ended_at IS NULL AND expires_at > ? AND (last_used_at > ? OR last_used_at > ? AND NOT "+isBrowser+")", userID, now, browser, api)
+	}}, func(r sessionRow) identity.Session { return identity.Session(r) })
+	if err != nil || len(out.Items) == 0 {
 		return out, err
 	}
-	ids := make([]string, len(rows))
-	for i, row := range rows {
-		ids[i] = row.ID
-	}
+	ids := convert(out.Items, func(s identity.Session) string { return s.ID })
 	var browsers []string
 	err = d.q(ctx).Model(&browserSessionRow{}).Where("?", d.dialect.In("session_id", ids)).Pluck("session_id", &browsers).Error
-	out.Items = make([]identity.Session, len(rows))
-	for i, row := range rows {
-		out.Items[i] = row.session()
-		out.Items[i].Browser = slices.Contains(browsers, row.ID)
+	for i, id := range ids {
+		out.Items[i].Browser = slices.Contains(browsers, id)
 	}
 	return out, wrap(err)
 }
 
 // Update implements identity.Sessions.
-func (d Sessions) Update(ctx context.Context, s identity.Session, tokens ...identity.RefreshToken) error {
+func (d sessions) Update(ctx context.Context, s identity.Session, tokens ...identity.RefreshToken) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		active := func(q *gorm.DB) *gorm.DB {
 			return q.Model(&sessionRow{}).Where("id = ? AND user_id = ? AND ended_at IS NULL", s.ID, s.UserID)
@@ -181,9 +146,8 @@ func (d Sessions) Update(ctx context.Context, s identity.Session, tokens ...iden
 		}
 		if res.RowsAffected == 0 {
 			// Some databases do not count a row that already has the values.
-			var r sessionRow
-			if err := active(d.locked(ctx)).Select("id").Take(&r).Error; err != nil {
-				return orNotFound(err, identity.ErrSessionNotFound)
+			if _, err := take[sessionRow](active(d.locked(ctx)).Select("id"), identity.ErrSessionNotFound); err != nil {
+				return err
 			}
 		}
 		return d.upsertRefreshTokens(ctx, s.ID, tokens)
@@ -191,34 +155,29 @@ func (d Sessions) Update(ctx context.Context, s identity.Session, tokens ...iden
 }
 
 // EndByUsers implements identity.Sessions.
-func (d Sessions) EndByUsers(ctx context.Context, userIDs []string, except string, at time.Time) error {
+func (d sessions) EndByUsers(ctx context.Context, userIDs []string, except string, at time.Time) error {
 	q := d.q(ctx).Model(&sessionRow{}).Where("? AND ended_at IS NULL", d.dialect.In("user_id", userIDs))
-	if except != "" {
-		q = q.Where("id <> ?", except)
-	}
-	return wrap(q.Update("ended_at", at).Error)
+	return wrap(optional(q, "id <> ?", except).Update("ended_at", at).Error)
 }
 
 // GetRefreshToken implements identity.Sessions.
-func (d Sessions) GetRefreshToken(ctx context.Context, hash string) (identity.RefreshToken, error) {
-	var r refreshTokenRow
-	err := d.q(ctx).Where("hash = ?", hash).Take(&r).Error
-	return identity.RefreshToken{Hash: r.Hash, SessionID: r.SessionID, IssuedAt: r.IssuedAt, ExpiresAt: r.ExpiresAt, UsedAt: orZero(r.UsedAt)},
-		orNotFound(err, identity.ErrSessionNotFound)
+func (d sessions) GetRefreshToken(ctx context.Context, hash string) (identity.RefreshToken, error) {
+	r, err := take[refreshTokenRow](d.q(ctx).Where("hash = ?", hash), identity.ErrSessionNotFound)
+	return identity.RefreshToken(r), err
 }
 
-// MailTokens stores the secrets that were sent by mail.
-type MailTokens struct{ *DB }
+// mailTokens implements identity.MailTokens.
+type mailTokens struct{ *DB }
 
 type mailTokenRow struct {
 	Hash           string
 	UserID         string
-	Purpose        string
-	OrganizationID *string
+	Purpose        identity.Purpose
+	OrganizationID string `gorm:"serializer:nullable_string"`
 	Email          string
 	CreatedAt      time.Time
 	ExpiresAt      time.Time
-	UsedAt         *time.Time
+	UsedAt         time.Time `gorm:"serializer:nullable_time"`
 }
 
 // TableName implements schema.Tabler.
@@ -226,36 +185,25 @@ func (mailTokenRow) TableName() string { return "user_tokens" }
 
 // Create implements identity.MailTokens. The lock of the user makes a concurrent
 // deletion visible.
-func (d MailTokens) Create(ctx context.Context, t identity.MailToken) error {
+func (d mailTokens) Create(ctx context.Context, t identity.MailToken) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		if _, err := Users(d).GetForUpdate(ctx, t.UserID); err != nil {
+		if _, err := users(d).GetForUpdate(ctx, t.UserID); err != nil {
 			return err
 		}
-		return wrap(d.q(ctx).Create(&mailTokenRow{
-			Hash: t.Hash, UserID: t.UserID, Purpose: string(t.Purpose), OrganizationID: nilIfZero(t.OrganizationID), Email: t.Email,
-			CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, UsedAt: nilIfZero(t.UsedAt),
-		}).Error)
+		return wrap(d.q(ctx).Create((*mailTokenRow)(&t)).Error)
 	})
 }
 
 // Get implements identity.MailTokens.
-func (d MailTokens) Get(ctx context.Context, hash string, p identity.Purpose) (identity.MailToken, error) {
-	var r mailTokenRow
-	err := d.q(ctx).Where("hash = ? AND purpose = ?", hash, string(p)).Take(&r).Error
-	return identity.MailToken{
-		Hash: r.Hash, UserID: r.UserID, Purpose: p, OrganizationID: orZero(r.OrganizationID), Email: r.Email,
-		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, UsedAt: orZero(r.UsedAt),
-	}, orNotFound(err, identity.ErrTokenNotFound)
+func (d mailTokens) Get(ctx context.Context, hash string, p identity.Purpose) (identity.MailToken, error) {
+	r, err := take[mailTokenRow](d.q(ctx).Where("hash = ? AND purpose = ?", hash, p), identity.ErrTokenNotFound)
+	return identity.MailToken(r), err
 }
 
 // MarkUsed implements identity.MailTokens.
-func (d MailTokens) MarkUsed(ctx context.Context, userID string, f identity.MailTokenFilter, at time.Time) (int, error) {
+func (d mailTokens) MarkUsed(ctx context.Context, userID string, f identity.MailTokenFilter, at time.Time) (int, error) {
 	q := d.q(ctx).Model(&mailTokenRow{}).Where("user_id = ? AND used_at IS NULL", userID)
-	for _, c := range []struct{ column, value string }{{"hash", f.Hash}, {"purpose", string(f.Purpose)}, {"organization_id", f.OrganizationID}} {
-		if c.value != "" {
-			q = q.Where(c.column+" = ?", c.value)
-		}
-	}
+	q = equal(equal(equal(q, "hash", f.Hash), "purpose", f.Purpose), "organization_id", f.OrganizationID)
 	res := q.Update("used_at", at)
 	return int(res.RowsAffected), wrap(res.Error)
 }

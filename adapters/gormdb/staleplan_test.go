@@ -15,7 +15,7 @@ func TestQuery_ColumnTypeChanges_IsRetried(t *testing.T) {
 	t.Parallel()
 	url := kit.PostgresURL(t)
 	db, operator := migrated(t, url), migrated(t, url)
-	users := Users{db}
+	users := users{db}
 	u := identity.NewUser(db.newID(), "jo@example.org", "Jo", identity.KindJobseeker, "verifier", time.Now().UTC().Truncate(time.Microsecond))
 	require.NoError(t, users.Create(t.Context(), &u))
 	find := func(ctx context.Context) error {

@@ -35,7 +35,7 @@ type taskRow struct {
 	EndedAt   *time.Time
 }
 
-// TableName tells GORM the table.
+// TableName implements schema.Tabler.
 func (taskRow) TableName() string { return "tasks" }
 
 func (r taskRow) task() task.Task {

@@ -174,7 +174,7 @@ func (db *DB) insertStatement(ctx context.Context, rows any) (Statement, error) 
 		p := p.(preparedInsert)
 		return Statement{p.sql, p.args(ctx, rows)}, nil
 	}
-	s := db.dryRun.Create(rows).Statement
+	s := db.dryRun.WithContext(ctx).Create(rows).Statement
 	if s.Error != nil {
 		return Statement{}, s.Error
 	}
@@ -242,7 +242,9 @@ func Conn(ctx context.Context) (*gorm.DB, error) {
 	if err := t.begin(); err != nil {
 		return nil, wrapUnavailable(err)
 	}
-	return t.gorm.WithContext(ctx), nil
+	q := t.gorm.WithContext(ctx)
+	q.Statement.SkipHooks = false
+	return q, nil
 }
 
 // markListingsWritten marks the transaction as one that writes listings.

@@ -70,7 +70,7 @@ func (d Views) Add(ctx context.Context, vs []listings.Visit) error {
 
 type visitRow struct{ Day, ListingID, Visitor, Network string }
 
-// TableName implements schema.Tabler of GORM.
+// TableName implements schema.Tabler.
 func (visitRow) TableName() string { return "listing_visits" }
 
 type viewsRow struct {
@@ -78,12 +78,12 @@ type viewsRow struct {
 	Views     int
 }
 
-// TableName implements schema.Tabler of GORM.
+// TableName implements schema.Tabler.
 func (viewsRow) TableName() string { return "listing_views" }
 
 type saltRow struct{ Day, Salt string }
 
-// TableName implements schema.Tabler of GORM.
+// TableName implements schema.Tabler.
 func (saltRow) TableName() string { return "listing_visit_salts" }
 
 // withinNetworks returns the visits without those beyond the number of visitors of
