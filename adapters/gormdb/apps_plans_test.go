@@ -15,7 +15,7 @@ func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage()
-	asked := recordStatements(t, db.gorm, db.writer)
+	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 
 	_, _ = s.Integrations.Apps.Get(ctx, id, id)
@@ -48,7 +48,7 @@ func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 func TestIntegrationsApps_ListByIDs_UsesPrimaryKey(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	asked := recordStatements(t, db.gorm, db.writer)
+	asked := recordStatements(t, db.reader, db.writer)
 	_, err := db.Storage().Integrations.Apps.List(t.Context(), integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: []string{uuid.NewString()}}, page.Request{Number: 1, Size: 1})
 	require.NoError(t, err)
 	require.Len(t, asked.sql, 1, "part of every OAuth request")

@@ -14,7 +14,7 @@ func TestBilling_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage()
-	asked := recordStatements(t, db.gorm, db.writer)
+	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 	o := billing.Owner{Kind: billing.User, ID: id}
 

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"iter"
 	"strings"
-	"sync"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -14,60 +13,31 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// loadBatch is how many listings are written at a time.
+// loadBatch is how many listings Load reports at a time.
 const loadBatch = 500
 
-// Load implements listings.Loader. Rows are converted while others are written.
+// Load implements listings.Loader.
 func (d listingRepository) Load(ctx context.Context, all iter.Seq[listings.Listing], done func(int)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	batches := make(chan []fullListingRow, 4)
-	var conversion sync.WaitGroup
-	conversion.Go(func() {
-		defer close(batches)
-		batch := make([]fullListingRow, 0, loadBatch)
-		send := func() bool {
-			select {
-			case batches <- batch:
-				batch = make([]fullListingRow, 0, loadBatch)
-				return true
-			case <-ctx.Done():
-				return false
-			}
-		}
+	rows := func(yield func([]any) bool) {
+		n := 0
 		for l := range all {
-			if batch = append(batch, newListingRow(l)); len(batch) == loadBatch && !send() {
+			if !yield(newListingRow(l).values()) {
 				return
 			}
-		}
-		if len(batch) > 0 {
-			send()
-		}
-	})
-	write := d.loadInserts
-	if inserter, ok := d.dialect.(BulkInserter); ok {
-		write = func(ctx context.Context, batches <-chan []fullListingRow, done func(int)) error {
-			return inserter.BulkInsert(ctx, d.sql, "listings", loadedColumns, valuesOf(batches, done), func(tx *sql.Tx) error { return d.newEpoch(ctx, tx) })
-		}
-	}
-	err := write(ctx, batches, done)
-	cancel()
-	conversion.Wait()
-	return wrap(markUnavailable(d.dialect, err))
-}
-
-// valuesOf returns the values of the rows, and calls done after each batch.
-func valuesOf(batches <-chan []fullListingRow, done func(int)) iter.Seq[[]any] {
-	return func(yield func([]any) bool) {
-		for batch := range batches {
-			for i := range batch {
-				if !yield(batch[i].values()) {
-					return
-				}
+			if n++; n == loadBatch {
+				done(n)
+				n = 0
 			}
-			done(len(batch))
 		}
+		done(n)
 	}
+	var err error
+	if inserter, ok := d.dialect.(BulkInserter); ok {
+		err = inserter.BulkInsert(ctx, d.pool, "listings", loadedColumns, rows, func(tx *sql.Tx) error { return d.newEpoch(ctx, tx) })
+	} else {
+		err = d.loadInserts(ctx, rows)
+	}
+	return wrap(markUnavailable(d.dialect, err))
 }
 
 // removeBatch is how many listings one transaction deletes.
@@ -115,59 +85,57 @@ func (r fullListingRow) values() []any {
 
 // loadInserts inserts in several transactions. A listing that an earlier load has
 // stored is ignored.
-func (d listingRepository) loadInserts(ctx context.Context, batches <-chan []fullListingRow, done func(int)) error {
-	for {
-		n, err := d.loadTransaction(ctx, batches, done)
-		if err != nil || n < transactionBatches {
-			return cmp.Or(err, ctx.Err())
-		}
+func (d listingRepository) loadInserts(ctx context.Context, rows iter.Seq[[]any]) (err error) {
+	next, stop := iter.Pull(rows)
+	defer stop()
+	for more := true; more && err == nil; {
+		more, err = d.loadTransaction(ctx, next)
 	}
+	return err
 }
 
-// transactionBatches is how many batches one transaction inserts. The driver of SQLite
+// transactionRows is how many listings one transaction inserts. The driver of SQLite
 // fails when the write-ahead log of a transaction reaches 2 GB.
-const transactionBatches = 40
+const transactionRows = 20_000
 
-// loadTransaction inserts at most transactionBatches and returns their number.
-func (d listingRepository) loadTransaction(ctx context.Context, batches <-chan []fullListingRow, done func(int)) (n int, err error) {
+// loadTransaction inserts at most transactionRows and reports whether there may be more.
+func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]any, bool)) (more bool, err error) {
 	pool, err := d.writer.DB()
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	ignore, err := d.ignoring("id")
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	defer func() { _ = tx.Rollback() }()
 	insert, err := tx.PrepareContext(ctx, "INSERT INTO listings ("+strings.Join(loadedColumns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(loadedColumns)-1)+") "+ignore) //nolint:gosec // of constants
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	defer func() { _ = insert.Close() }()
-	for batch := range batches {
-		for i := range batch {
-			if _, err := insert.ExecContext(ctx, batch[i].values()...); err != nil {
-				return n, err
+	more = true
+	for n := 0; more && n < transactionRows; n++ {
+		var row []any
+		if row, more = next(); more {
+			if _, err := insert.ExecContext(ctx, row...); err != nil {
+				return false, err
 			}
-		}
-		done(len(batch))
-		if n++; n == transactionBatches {
-			break
 		}
 	}
 	if err := cmp.Or(ctx.Err(), d.newEpoch(ctx, tx)); err != nil {
-		return n, err
+		return false, err
 	}
-	return n, tx.Commit()
+	return more, tx.Commit()
 }
 
 // ignoring returns the end of an INSERT that ignores rows whose key exists.
 func (d listingRepository) ignoring(key ...string) (string, error) {
-	s := &gorm.Statement{DB: d.gorm, Clauses: map[string]clause.Clause{}}
+	s := &gorm.Statement{DB: d.reader, Clauses: map[string]clause.Clause{}}
 	if err := s.Parse(&fullListingRow{}); err != nil {
 		return "", err
 	}

@@ -1,5 +1,31 @@
 // Package gormdb stores the modules in relational databases through GORM. What the
 // databases do differently is in their Dialect.
+//
+// DB.Storage returns the repositories. A file contains those of one part of a module and
+// begins with the name of the module; the other files are the mechanisms below.
+//
+// # Handles
+//
+// Repositories use GORM with handles that DB returns for one statement each. They belong
+// to the transaction in the context, if DB.Do has begun one there, and otherwise to the
+// database:
+//
+//   - q is the handle of ordinary statements.
+//   - locked and skipLocked are for reading rows that the transaction changes afterwards.
+//   - unprepared is for statements whose text depends on a filter or on the number of
+//     rows, which GORM must not keep.
+//   - inQueue is for the tables of events and tasks.
+//
+// Outside of a transaction, reads use DB.reader and writes DB.writer, which GORM chooses
+// by the statement, and reads that tx.AllowStale permits may use a replica. What GORM
+// cannot do uses the *sql.DB of the reader, DB.pool: streams (DB.each), batches of
+// inserts, bulk loads and notifications. Migrations and LISTEN use DB.direct, since they
+// need a session of the server.
+//
+// # Rows
+//
+// Each table has a type for its rows, which converts to the entity of the module; rows.go
+// says how. Statements that databases write differently are functions in portable.go.
 package gormdb
 
 import (
@@ -30,8 +56,17 @@ import (
 
 // DB is an open database: the tx.Runner, and what every repository is based on.
 type DB struct {
-	gorm    *gorm.DB
-	sql     *sql.DB
+	// reader, writer and pool are the connections to the primary. See the comment of
+	// the package. They are one pool, unless the database has one writer at a time.
+	reader *gorm.DB
+	writer *gorm.DB
+	pool   *sql.DB
+	// direct is for migrations and notifications. It is nil behind a transaction
+	// pooler without a direct URL, and otherwise pool or a pool of its own.
+	direct   *sql.DB
+	replicas *replicas // nil without replicas
+	pools    []*sql.DB // those that Close closes
+
 	dialect Dialect
 	url     string
 	modules []string
@@ -41,17 +76,8 @@ type DB struct {
 	newID      id.Source
 	log        *slog.Logger
 	notifier   *notifier
-	// writer is for all writes. It is another pool than gorm only if the database has
-	// one writer at a time.
-	writer *gorm.DB
-	// dryRun builds statements without executing them.
-	dryRun *gorm.DB
 	// preparedInserts has a preparedInsert for each type of row.
 	preparedInserts sync.Map
-	// direct is for migrations and notifications. It is nil behind a transaction
-	// pooler without a direct URL, and otherwise sql or a pool of its own.
-	direct *sql.DB
-	pools  []*sql.DB
 	// release ends what Claim has begun.
 	release func() error
 	watch   clockWatch
@@ -59,7 +85,6 @@ type DB struct {
 	listingChanges atomic.Uint64
 	// listingsChangedAt is when this process last learned of changed listings.
 	listingsChangedAt atomic.Pointer[time.Time]
-	replicas          *replicas // nil without replicas
 }
 
 // Options are the settings of a database other than its URL.
@@ -85,42 +110,48 @@ type Options struct {
 
 func (o Options) connections() int { return cmp.Or(o.MaxConnections, 10) }
 
-// OpenDB opens a database without connecting: one that is unavailable is noticed by
-// its users, who wait for it.
+// OpenDB opens a database without connecting to it: statements fail while it is
+// unavailable.
 func OpenDB(d Dialect, url string, o Options) (*DB, error) {
 	pools, err := d.Open(url, o)
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{sql: pools.Primary, dialect: d, url: url, modules: o.Modules, migrations: o.Migrations, clock: o.Clock, newID: o.NewID, log: o.Log, pools: []*sql.DB{pools.Primary}}
-	if db.gorm, err = db.openGORM(pools.Primary); err != nil {
-		return nil, errors.Join(err, db.closePools())
+	db := &DB{pool: pools.Primary, dialect: d, url: url, modules: o.Modules, migrations: o.Migrations, clock: o.Clock, newID: o.NewID, log: o.Log}
+	for _, pool := range []*sql.DB{pools.Primary, pools.Direct, pools.Writer} {
+		if pool != nil {
+			db.pools = append(db.pools, pool)
+		}
 	}
-	db.writer, db.direct = db.gorm, db.sql
+	db.direct = db.pool
 	if o.TransactionPooler {
 		db.direct = pools.Direct
 	}
-	if pools.Direct != nil {
-		db.pools = append(db.pools, pools.Direct)
-	}
-	if pools.Writer != nil {
-		db.pools = append(db.pools, pools.Writer)
-		if db.writer, err = db.openGORM(pools.Writer); err == nil {
-			err = db.separateWrites(pools.Writer)
-		}
-		if err != nil {
-			return nil, errors.Join(err, db.closePools())
-		}
-	}
-	db.dryRun = db.writer.Session(&gorm.Session{DryRun: true})
-	if db.replicas, err = openReplicas(d, url, o); err == nil {
-		err = db.useReplicas()
-	}
-	if err != nil {
+	if err := db.open(pools, o); err != nil {
 		return nil, errors.Join(err, db.replicas.close(), db.closePools())
 	}
 	db.notifier = newNotifier(db)
 	return db, nil
+}
+
+// open opens the handles of GORM and the replicas.
+func (db *DB) open(pools Pools, o Options) (err error) {
+	if db.reader, err = db.openGORM(pools.Primary); err != nil {
+		return err
+	}
+	db.writer = db.reader
+	if pools.Writer != nil {
+		if db.writer, err = db.openGORM(pools.Writer); err != nil {
+			return err
+		}
+		if err := db.separateWrites(pools.Writer); err != nil {
+			return err
+		}
+	}
+	if db.replicas, err = openReplicas(db.dialect, db.url, o); err != nil {
+		return err
+	}
+	return db.useReplicas()
 }
 
 func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
@@ -182,18 +213,18 @@ func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
 // are not prepared: a caller that waits for GORM to prepare a statement for another
 // caller fails when that one is cancelled.
 func (db *DB) separateWrites(pool *sql.DB) error {
-	away := func(q *gorm.DB) { q.Statement.ConnPool = pool }
-	awayIfItWrites := func(q *gorm.DB) {
+	toWriter := func(q *gorm.DB) { q.Statement.ConnPool = pool }
+	writesToWriter := func(q *gorm.DB) {
 		switch verb, _, _ := strings.Cut(q.Statement.SQL.String(), " "); verb {
 		case "INSERT", "UPDATE", "DELETE": // with RETURNING
-			away(q)
+			toWriter(q)
 		}
 	}
 	const name = "locum:writer"
-	on := db.gorm.Callback()
+	on := db.reader.Callback()
 	return errors.Join(
-		on.Create().Before("*").Register(name, away), on.Update().Before("*").Register(name, away), on.Delete().Before("*").Register(name, away), on.Raw().Before("*").Register(name, away),
-		on.Row().Before("*").Register(name, awayIfItWrites), on.Query().Before("*").Register(name, awayIfItWrites))
+		on.Create().Before("*").Register(name, toWriter), on.Update().Before("*").Register(name, toWriter), on.Delete().Before("*").Register(name, toWriter), on.Raw().Before("*").Register(name, toWriter),
+		on.Row().Before("*").Register(name, writesToWriter), on.Query().Before("*").Register(name, writesToWriter))
 }
 
 // stores reports whether the database stores the module.
@@ -246,21 +277,16 @@ func (db *DB) pingError(err error) error {
 	return wrap(err)
 }
 
-// Conn returns the handle for a statement: of the transaction in ctx, or of the
-// database outside of a transaction.
-func (db *DB) Conn(ctx context.Context) *gorm.DB { return db.q(ctx) }
-
-// q is the handle for a statement: bound to ctx, and to its transaction if
-// there is one.
+// q returns a handle for one statement, in the transaction in ctx if there is one.
 func (db *DB) q(ctx context.Context) *gorm.DB {
 	if t := db.current(ctx); t != nil {
 		return t.conn(ctx)
 	}
-	return db.gorm.WithContext(ctx)
+	return db.reader.WithContext(ctx)
 }
 
-// unprepared is q for a statement that a client gives its shape: kept for the
-// next time, each would stay in memory, and there is no end of them.
+// unprepared is q for a statement that depends on a filter or on the number of rows.
+// GORM would keep a prepared one for each.
 func (db *DB) unprepared(ctx context.Context) *gorm.DB { return unprepared(db.q(ctx)) }
 
 func unprepared(q *gorm.DB) *gorm.DB {
@@ -273,8 +299,7 @@ func unprepared(q *gorm.DB) *gorm.DB {
 	return q
 }
 
-// locked is q for reading rows that the same transaction is about to change: they
-// stay locked until its end.
+// locked is q for rows that the transaction changes afterwards: it locks them.
 func (db *DB) locked(ctx context.Context) *gorm.DB {
 	q := db.q(ctx)
 	if db.dialect.Locks() && db.current(ctx) != nil {
@@ -283,8 +308,7 @@ func (db *DB) locked(ctx context.Context) *gorm.DB {
 	return q
 }
 
-// skipLocked is locked for rows that no other transaction has locked; locked ones are
-// skipped.
+// skipLocked is locked without the rows that other transactions have locked.
 func (db *DB) skipLocked(ctx context.Context) *gorm.DB {
 	return db.skipLockedRows(db.q(ctx))
 }
@@ -296,8 +320,8 @@ func (db *DB) skipLockedRows(q *gorm.DB) *gorm.DB {
 	return q
 }
 
-// withAdvisoryLock makes the transactions that name the same lock take turns until
-// their ends, where rows that do not exist yet cannot be locked.
+// withAdvisoryLock locks a name until the end of the transaction, for rows that do not
+// exist yet and cannot be locked.
 func (db *DB) withAdvisoryLock(ctx context.Context, name string) error {
 	statement := db.dialect.AdvisoryLock()
 	if statement == "" || db.current(ctx) == nil {
@@ -306,7 +330,7 @@ func (db *DB) withAdvisoryLock(ctx context.Context, name string) error {
 	return wrap(db.q(ctx).Exec(statement, name).Error)
 }
 
-// inQueue runs fn in a transaction with a handle for the tables of events and tasks.
+// inQueue runs fn in a transaction with the QueueSettings and a handle for it.
 func (db *DB) inQueue(ctx context.Context, fn func(q *gorm.DB) error) error {
 	outer := db.current(ctx) != nil
 	return wrap(db.Do(ctx, func(ctx context.Context) error {
@@ -319,16 +343,16 @@ func (db *DB) inQueue(ctx context.Context, fn func(q *gorm.DB) error) error {
 	}))
 }
 
-// What a repository turns into its module's own words.
+// Errors that a repository replaces by those of its module.
 var (
 	errNotFound  = errors.New("no such row")
-	errDuplicate = errors.New("a row with this key is there already")
+	errDuplicate = errors.New("a row with this key exists")
 	// errStale makes Do run the transaction again.
 	errStale = tx.ErrStale
 )
 
-// wrap sorts the drivers' errors: what a repository answers to, what a caller
-// may try again, and the rest, which is a defect.
+// wrap replaces errors of GORM and of drivers: by errNotFound and errDuplicate, and by
+// fault.ErrUnavailable if the same call may succeed later.
 func wrap(err error) error {
 	var f *fault.Error
 	switch {

@@ -39,15 +39,15 @@ func TestSQLite_Timestamps_CompareCorrectly(t *testing.T) {
 	db := openTestSQLite(t)
 	whole := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var later bool
-	require.NoError(t, db.gorm.Raw("SELECT ? > ?", whole.Add(500*time.Millisecond), whole).Scan(&later).Error)
+	require.NoError(t, db.reader.Raw("SELECT ? > ?", whole.Add(500*time.Millisecond), whole).Scan(&later).Error)
 	require.True(t, later)
 }
 
 func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	require.NoError(t, db.gorm.Exec("CREATE TABLE counter (n INTEGER)").Error)
-	require.NoError(t, db.gorm.Exec("INSERT INTO counter VALUES (0)").Error)
+	require.NoError(t, db.reader.Exec("CREATE TABLE counter (n INTEGER)").Error)
+	require.NoError(t, db.reader.Exec("INSERT INTO counter VALUES (0)").Error)
 	var wg sync.WaitGroup
 	errs := make(chan error, 200)
 	for range 20 {
@@ -69,7 +69,7 @@ func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 		require.NoError(t, err)
 	}
 	var n int
-	require.NoError(t, db.gorm.Raw("SELECT n FROM counter").Scan(&n).Error)
+	require.NoError(t, db.reader.Raw("SELECT n FROM counter").Scan(&n).Error)
 	require.Equal(t, 200, n)
 }
 
@@ -78,7 +78,7 @@ func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	require.NoError(t, db.gorm.Exec("CREATE TABLE counter (n INTEGER)").Error)
+	require.NoError(t, db.reader.Exec("CREATE TABLE counter (n INTEGER)").Error)
 	inside, release := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	count := func(ctx context.Context) error {
@@ -112,13 +112,13 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	close(release)
 	all.Wait()
 	var n int
-	require.NoError(t, db.gorm.Raw("SELECT count(*) FROM counter").Scan(&n).Error)
+	require.NoError(t, db.reader.Raw("SELECT count(*) FROM counter").Scan(&n).Error)
 	require.Equal(t, 20, n)
 }
 
 func TestSQLite_ReadConnection_CannotWrite(t *testing.T) {
 	t.Parallel()
-	_, err := openTestSQLite(t).sql.ExecContext(t.Context(), "CREATE TABLE counter (n INTEGER)")
+	_, err := openTestSQLite(t).pool.ExecContext(t.Context(), "CREATE TABLE counter (n INTEGER)")
 	require.ErrorContains(t, err, "readonly")
 }
 

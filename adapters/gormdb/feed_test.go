@@ -43,7 +43,7 @@ func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
 		require.NoError(t, db.recordListings(ctx, []string{late}))
 		// Outside of ctx: a transaction for each change.
-		require.NoError(t, db.gorm.Exec(`DO $$ BEGIN FOR i IN 1..20000 LOOP
+		require.NoError(t, db.reader.Exec(`DO $$ BEGIN FOR i IN 1..20000 LOOP
 			INSERT INTO listing_changes (listing_id, changed_at) VALUES (gen_random_uuid(), now());
 			COMMIT;
 		END LOOP; END $$`).Error)

@@ -18,9 +18,9 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage().Hiring
-	asked := recordStatements(t, db.gorm, db.writer)
+	asked := recordStatements(t, db.reader, db.writer)
 	created := 0
-	for _, pool := range []*gorm.DB{db.gorm, db.writer} {
+	for _, pool := range []*gorm.DB{db.reader, db.writer} {
 		require.NoError(t, pool.Callback().Create().After("gorm:create").Register("test:create", func(*gorm.DB) { created++ }))
 	}
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
@@ -106,7 +106,7 @@ func TestHiringQueries_SortedRows_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage().Hiring
-	asked := recordStatements(t, db.gorm, db.writer)
+	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id := t.Context(), uuid.NewString()
 	first := page.Request{Number: 1, Size: 1}
 	_, err := s.Appointments.List(ctx, id, hiring.AppointmentFilter{ApplicationIDs: []string{id}}, first)
@@ -123,7 +123,7 @@ func TestHiringQueries_SortedRows_UseIndexes(t *testing.T) {
 func TestExports_DeepPages_UseIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	asked := recordStatements(t, db.gorm, db.writer)
+	asked := recordStatements(t, db.reader, db.writer)
 	id, cursor := uuid.NewString(), writeCursor("own", ownCursor{CreatedAt: time.Now().UTC(), ID: uuid.NewString()})
 	for _, status := range []listings.Status{"", listings.Closed} {
 		_, err := db.Storage().Listings.Listings.List(t.Context(), id, status, page.Request{Number: 1, Size: 500, Cursor: cursor})
@@ -134,7 +134,7 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 	deep := 0
 	for i, sql := range asked.sql {
 		var plan []struct{ Detail string }
-		require.NoError(t, db.gorm.Raw("EXPLAIN QUERY PLAN "+sql, asked.vars[i]...).Scan(&plan).Error, sql)
+		require.NoError(t, db.reader.Raw("EXPLAIN QUERY PLAN "+sql, asked.vars[i]...).Scan(&plan).Error, sql)
 		for _, step := range plan {
 			require.NotContains(t, step.Detail, "TEMP B-TREE", sql)
 			if strings.Contains(step.Detail, "organization_id=? AND (created_at,id)<(?,?)") || strings.Contains(step.Detail, "organization_id=? AND id<?") {
@@ -148,7 +148,7 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 func TestVisibleApplications_Filtered_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	asked := recordStatements(t, db.gorm, db.writer)
+	asked := recordStatements(t, db.reader, db.writer)
 	id, other, now := uuid.NewString(), uuid.NewString(), time.Now().UTC()
 	for _, v := range []hiring.Visibility{{OrganizationID: id}, {ApplicantID: id}, {OrganizationID: id, ApplicantID: other}} {
 		for _, f := range []hiring.ApplicationFilter{{ListingIDs: []string{other}}, {ListingIDs: []string{id, other}}, {IDs: []string{id, other}}, {ApplicantID: other}, {Statuses: hiring.Statuses[:2]}, {AppliedFrom: now, AppliedUntil: now.Add(time.Hour)}} {
@@ -159,7 +159,7 @@ func TestVisibleApplications_Filtered_UseIndexes(t *testing.T) {
 	require.Len(t, asked.sql, (2+2+4)*6)
 	for i, sql := range asked.sql {
 		var plan []struct{ Detail string }
-		require.NoError(t, db.gorm.Raw("EXPLAIN QUERY PLAN "+sql, asked.vars[i]...).Scan(&plan).Error, sql)
+		require.NoError(t, db.reader.Raw("EXPLAIN QUERY PLAN "+sql, asked.vars[i]...).Scan(&plan).Error, sql)
 		for _, step := range plan {
 			require.NotContains(t, step.Detail, "SCAN applications", sql)
 		}

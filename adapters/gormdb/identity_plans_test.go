@@ -48,7 +48,7 @@ func (s *statements) useIndexes(t *testing.T, db *DB, scanned ...string) {
 	t.Helper()
 	for i, sql := range s.sql {
 		var plan []struct{ Detail string }
-		require.NoError(t, db.gorm.Raw("EXPLAIN QUERY PLAN "+sql, s.vars[i]...).Scan(&plan).Error, sql)
+		require.NoError(t, db.reader.Raw("EXPLAIN QUERY PLAN "+sql, s.vars[i]...).Scan(&plan).Error, sql)
 		for _, step := range plan {
 			what, bare := strings.CutPrefix(step.Detail, "SCAN ")
 			inner := slices.Contains(scanned, what) || strings.HasPrefix(what, "json_each ")
@@ -64,7 +64,7 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage().Identity
-	asked := recordStatements(t, db.gorm, db.writer)
+	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 	two, first := []string{id, uuid.NewString()}, page.Request{Number: 1, Size: 20}
 

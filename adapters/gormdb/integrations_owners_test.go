@@ -48,12 +48,12 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 
 			down()
 			var owners []string
-			require.NoError(t, db.gorm.Raw("SELECT owner_id FROM apps").Scan(&owners).Error)
+			require.NoError(t, db.reader.Raw("SELECT owner_id FROM apps").Scan(&owners).Error)
 			require.Equal(t, []string{user}, owners, "owners without a row in users are deleted")
 			require.NoError(t, db.writer.Exec("DELETE FROM users WHERE id = ?", user).Error)
 			for _, table := range []string{"apps", "api_keys", "oauth_consents", "oauth_grants", "webhook_endpoints", "webhook_deliveries"} {
 				var n int
-				require.NoError(t, db.gorm.Raw("SELECT COUNT(*) FROM "+table).Scan(&n).Error)
+				require.NoError(t, db.reader.Raw("SELECT COUNT(*) FROM "+table).Scan(&n).Error)
 				require.Zero(t, n, table)
 			}
 		})
@@ -95,7 +95,7 @@ func dumpIntegrations(t *testing.T, db *DB) map[string][]map[string]any {
 	out := map[string][]map[string]any{}
 	for _, table := range integrationTables {
 		var rows []map[string]any
-		require.NoError(t, db.gorm.Table(table).Find(&rows).Error)
+		require.NoError(t, db.reader.Table(table).Find(&rows).Error)
 		require.Len(t, rows, 1, table)
 		out[table] = rows
 	}

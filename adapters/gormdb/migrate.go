@@ -100,7 +100,7 @@ func (s Schema) migrationPool() (pool *sql.DB, done func() error, err error) {
 		return pool, pool.Close, nil
 	}
 	if s.direct == nil {
-		return s.sql, func() error { return nil }, nil
+		return s.pool, func() error { return nil }, nil
 	}
 	return s.direct, func() error { return nil }, nil
 }
@@ -178,7 +178,7 @@ func (m migrator) legacyState(ctx context.Context) (exists, divided bool, err er
 		exists, err = extended.TableExists(ctx, m.pool)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
-		exists, err = m.gorm.WithContext(ctx).Migrator().HasTable(legacyTable), nil
+		exists, err = m.reader.WithContext(ctx).Migrator().HasTable(legacyTable), nil
 	}
 	if err != nil || !exists {
 		return exists, false, err

@@ -75,7 +75,7 @@ func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 	}
 	read := func(db *DB, query string) map[string]index {
 		var all []index
-		require.NoError(t, db.gorm.Raw(query).Scan(&all).Error)
+		require.NoError(t, db.reader.Raw(query).Scan(&all).Error)
 		out := map[string]index{}
 		for _, i := range all {
 			if !isOwn(i.Name) && !strings.HasPrefix(i.Name, "advisory_locks") {
@@ -122,27 +122,27 @@ func TestMySQL_SchemaOfInterruptedMigration_IsCompleted(t *testing.T) {
 	all.Wait()
 	require.NoError(t, s.Check(t.Context()))
 	// MariaDB commits each table by itself.
-	require.NoError(t, db.gorm.Exec("DELETE FROM schema_jobseeker WHERE version_id = 1").Error)
-	require.NoError(t, db.gorm.Exec("DROP TABLE alert_listings").Error)
+	require.NoError(t, db.reader.Exec("DELETE FROM schema_jobseeker WHERE version_id = 1").Error)
+	require.NoError(t, db.reader.Exec("DROP TABLE alert_listings").Error)
 	_, err := s.Up(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, s.Check(t.Context()))
-	require.True(t, db.gorm.Migrator().HasTable("alert_listings"))
+	require.True(t, db.reader.Migrator().HasTable("alert_listings"))
 	var n int64
-	require.NoError(t, db.gorm.Table("listing_feed").Count(&n).Error)
+	require.NoError(t, db.reader.Table("listing_feed").Count(&n).Error)
 	require.Equal(t, int64(1), n)
 	for range s.folders() {
 		_, err := s.Down(t.Context())
 		require.NoError(t, err)
 	}
-	require.False(t, db.gorm.Migrator().HasTable("users"))
+	require.False(t, db.reader.Migrator().HasTable("users"))
 }
 
 func TestMySQL_AfterDeadlock_NothingIsCommitted(t *testing.T) {
 	t.Parallel()
 	db := migrated(t, kit.MariaDBURL(t))
-	require.NoError(t, db.gorm.Exec("CREATE TABLE rows_of_test (id INT PRIMARY KEY, n INT)").Error)
-	require.NoError(t, db.gorm.Exec("INSERT INTO rows_of_test VALUES (1, 0), (2, 0)").Error)
+	require.NoError(t, db.reader.Exec("CREATE TABLE rows_of_test (id INT PRIMARY KEY, n INT)").Error)
+	require.NoError(t, db.reader.Exec("INSERT INTO rows_of_test VALUES (1, 0), (2, 0)").Error)
 	first, both := make(chan struct{}, 2), make(chan struct{})
 	deadlocks := atomic.Int32{}
 	var all sync.WaitGroup
@@ -176,7 +176,7 @@ func TestMySQL_AfterDeadlock_NothingIsCommitted(t *testing.T) {
 	all.Wait()
 	require.EqualValues(t, 1, deadlocks.Load())
 	var ids []int
-	require.NoError(t, db.gorm.Table("rows_of_test").Order("id").Pluck("n", &ids).Error)
+	require.NoError(t, db.reader.Table("rows_of_test").Order("id").Pluck("n", &ids).Error)
 	require.Equal(t, []int{1, 1}, ids)
 }
 
@@ -196,7 +196,7 @@ func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
 	<-inside
 	waiting := func() bool {
 		var n int
-		return db.gorm.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'UPDATE%listing_feed%'").Scan(&n).Error == nil && n > 0
+		return db.reader.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'UPDATE%listing_feed%'").Scan(&n).Error == nil && n > 0
 	}
 	all.Go(func() { assert.NoError(t, Feed{db}.Reset(t.Context())) })
 	require.Eventually(t, waiting, 30*time.Second, 10*time.Millisecond)
@@ -206,7 +206,7 @@ func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
 	close(release)
 	all.Wait()
 	var numbers []int
-	require.NoError(t, db.gorm.Table("listing_changes").Order("xid").Pluck("xid", &numbers).Error)
+	require.NoError(t, db.reader.Table("listing_changes").Order("xid").Pluck("xid", &numbers).Error)
 	require.Equal(t, []int{1, 2}, numbers)
 }
 
@@ -222,7 +222,7 @@ func TestMySQL_Text_IsComparedExactly(t *testing.T) {
 		require.NoError(t, optOuts.Create(t.Context(), box, time.Now()))
 	}
 	var n int64
-	require.NoError(t, db.gorm.Model(&optOutRow{}).Count(&n).Error)
+	require.NoError(t, db.reader.Model(&optOutRow{}).Count(&n).Error)
 	require.Len(t, boxes, int(n))
 }
 
@@ -234,7 +234,7 @@ func (s *statements) explain(t *testing.T, db *DB, most int) {
 			Table, Type, Key, Extra string
 			Rows                    string
 		}
-		require.NoError(t, db.gorm.Raw("EXPLAIN "+sql, s.vars[i]...).Scan(&plan).Error, sql)
+		require.NoError(t, db.reader.Raw("EXPLAIN "+sql, s.vars[i]...).Scan(&plan).Error, sql)
 		for _, step := range plan {
 			rows := 0
 			_, _ = fmt.Sscan(step.Rows, &rows) // "20 (1%)" with a filter, nothing without a table
@@ -273,14 +273,14 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 		"outbox (id, type, subject, payload, recorded_at, sent_at)":                                                                                   "?, 't', seq, '{}', NOW(), IF(seq % 1000 = 0, NULL, NOW())",
 	} {
 		fill := "SET STATEMENT foreign_key_checks = 0 FOR INSERT INTO " + table + " SELECT " + strings.NewReplacer("?", idOfSeq, "!", owner).Replace(values) + " FROM seq_1_to_20000"
-		require.NoError(t, db.gorm.Exec(fill).Error)
+		require.NoError(t, db.reader.Exec(fill).Error)
 		name, _, _ := strings.Cut(table, " ")
-		require.NoError(t, db.gorm.Exec("ANALYZE TABLE "+name).Error)
+		require.NoError(t, db.reader.Exec("ANALYZE TABLE "+name).Error)
 	}
-	require.NoError(t, db.gorm.Exec("UPDATE listing_feed SET last_xid = 20000").Error)
+	require.NoError(t, db.reader.Exec("UPDATE listing_feed SET last_xid = 20000").Error)
 	_, err := db.readClock(t.Context()) // after a start it compares all leases with the clock
 	require.NoError(t, err)
-	asked := recordStatements(t, db.gorm)
+	asked := recordStatements(t, db.reader)
 	s, ctx, now := db.Storage(), t.Context(), time.Now().UTC()
 	id, two, first := "00000007-0000-7000-8000-000000000000", []string{"00000007-0000-7000-8000-000000000000", "00000008-0000-7000-8000-000000000000"}, page.Request{Number: 1, Size: 20}
 	run := func(_ any, err error) { t.Helper(); require.NoError(t, err) }

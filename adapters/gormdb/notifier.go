@@ -84,7 +84,7 @@ func (n *notifier) send(ctx context.Context) {
 		case <-n.due:
 		}
 		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
-		err := n.remote.Notify(attempt, n.db.sql)
+		err := n.remote.Notify(attempt, n.db.pool)
 		cancel()
 		if err != nil && ctx.Err() == nil {
 			n.log.Debug("failed to notify other processes; they poll", "error", err)

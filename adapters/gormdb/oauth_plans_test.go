@@ -18,7 +18,7 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage()
-	asked := recordStatements(t, db.gorm, db.writer)
+	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 	require.NoError(t, s.Integrations.Apps.Create(ctx, integrations.App{ID: id, OwnerID: id, Version: 1}, 9))
 	require.NoError(t, s.Integrations.Grants.Create(ctx, integrations.Token{Hash: "h", GrantID: id}, &integrations.Grant{ID: id, AppID: id, UserID: id, ExpiresAt: now}))

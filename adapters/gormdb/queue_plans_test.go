@@ -32,12 +32,12 @@ func TestTasks_Claim_100000Done_UsesIndex(t *testing.T) {
 		`INSERT INTO outbox (id, type, subject, payload, recorded_at, attempts, sent_at) SELECT gen_random_uuid(), 't', 's' || n, '{}', now(), 1, now() FROM generate_series(1, 100000) AS n`,
 		`INSERT INTO outbox (id, type, subject, payload, recorded_at) SELECT gen_random_uuid(), 't', 'u' || n, '{}', now() FROM generate_series(1, 100) AS n`,
 	} {
-		require.NoError(t, db.gorm.Exec(fill).Error)
+		require.NoError(t, db.reader.Exec(fill).Error)
 	}
-	asked := recordStatements(t, db.gorm)
+	asked := recordStatements(t, db.reader)
 	for _, known := range []bool{false, true} {
 		if known {
-			require.NoError(t, db.gorm.Exec("ANALYZE tasks, outbox").Error)
+			require.NoError(t, db.reader.Exec("ANALYZE tasks, outbox").Error)
 		}
 		for name, query := range map[string]func() error{
 			"Due":   func() error { _, err := Tasks{db}.Due(t.Context(), 500); return err },
@@ -72,7 +72,7 @@ func (db *DB) genericPlan(t *testing.T, statement string, vars []any) string {
 		}
 	}
 	var plan strings.Builder
-	conn, err := db.sql.BeginTx(t.Context(), nil)
+	conn, err := db.pool.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 	defer func() { _ = conn.Rollback() }()
 	_, err = conn.ExecContext(t.Context(), db.dialect.(QueueSettings).QueueSettings())

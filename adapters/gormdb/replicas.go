@@ -345,7 +345,7 @@ func (db *DB) useReplicas() error {
 	if db.replicas == nil {
 		return nil
 	}
-	return db.gorm.Callback().Query().Replace("gorm:query", func(q *gorm.DB) {
+	return db.reader.Callback().Query().Replace("gorm:query", func(q *gorm.DB) {
 		if q.Error != nil {
 			return
 		}

@@ -182,7 +182,7 @@ func nilIfZero[T comparable](v T) any {
 // columnsAs returns the columns of R for a SELECT of a join: those of the table with
 // the alias, named with the prefix. A struct reads them with embeddedPrefix.
 func columnsAs[R schema.Tabler](db *DB, alias, prefix string) string {
-	statement := &gorm.Statement{DB: db.gorm}
+	statement := &gorm.Statement{DB: db.reader}
 	if err := statement.Parse(new(R)); err != nil {
 		panic(err) // R is not a struct
 	}

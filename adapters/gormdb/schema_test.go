@@ -47,7 +47,7 @@ func migrated(t *testing.T, url string) *DB {
 func things(t *testing.T, db *DB, query string) []string {
 	t.Helper()
 	var all, out []string
-	require.NoError(t, db.gorm.Raw(query).Scan(&all).Error)
+	require.NoError(t, db.reader.Raw(query).Scan(&all).Error)
 	for _, thing := range all {
 		if name, _, _ := strings.Cut(thing, ":"); !isOwn(name) {
 			out = append(out, thing)
@@ -121,7 +121,7 @@ func catalog(t *testing.T, db *DB) (out []string) {
 	}
 	for _, query := range queries {
 		var all []string
-		require.NoError(t, db.gorm.Raw(query).Scan(&all).Error)
+		require.NoError(t, db.reader.Raw(query).Scan(&all).Error)
 		for _, line := range all {
 			if table, _, _ := strings.Cut(line, " "); !isOwn(table) {
 				out = append(out, strings.Join(strings.Fields(strings.ReplaceAll(line, `"`, "")), " "))
@@ -179,7 +179,7 @@ func TestSchema_AddedModule_IsReverted(t *testing.T) {
 			reverted, err := Schema{db}.Down(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, "notes/0003_notes.sql", reverted)
-			require.False(t, db.gorm.Migrator().HasTable("notes"))
+			require.False(t, db.reader.Migrator().HasTable("notes"))
 		})
 	}
 }
@@ -202,7 +202,7 @@ func TestSchema_AddedModule_FirstMigrationIsRevertedAfterTheUpgrade(t *testing.T
 func TestSchema_LegacyMigrationIsMissing_IsRefused(t *testing.T) {
 	t.Parallel()
 	db := legacy(t, kit.PostgresURL(t))
-	require.NoError(t, db.gorm.Exec("DELETE FROM "+legacyTable+" WHERE version_id = 24").Error)
+	require.NoError(t, db.reader.Exec("DELETE FROM "+legacyTable+" WHERE version_id = 24").Error)
 	_, err := Schema{db}.Up(t.Context())
 	require.ErrorContains(t, err, "missing")
 	require.ErrorContains(t, Schema{db}.Check(t.Context()), "earlier locum")
@@ -216,7 +216,7 @@ func TestSchema_OneModule_HasItsTablesOnly(t *testing.T) {
 		applied, err := Schema{db}.Up(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []string{"database/0001_init.sql", "billing/0001_init.sql", "billing/0002_charge_actions.sql"}, applied)
-		require.True(t, db.gorm.Migrator().HasTable("charges"))
-		require.False(t, db.gorm.Migrator().HasTable("users"))
+		require.True(t, db.reader.Migrator().HasTable("charges"))
+		require.False(t, db.reader.Migrator().HasTable("users"))
 	}
 }

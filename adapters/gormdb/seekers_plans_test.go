@@ -16,7 +16,7 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage().Jobseeker
-	asked := recordStatements(t, db.gorm, db.writer)
+	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id, now, pages := t.Context(), uuid.NewString(), time.Now().UTC(), []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: uuid.NewString()}}
 	read := true
 
@@ -100,7 +100,7 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 func TestBookmarksOfListings_UseIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	asked := recordStatements(t, db.gorm, db.writer)
+	asked := recordStatements(t, db.reader, db.writer)
 	id := uuid.NewString()
 	_, err := bookmarks{db}.List(t.Context(), id, jobseeker.BookmarkFilter{ListingIDs: []string{id}}, page.Request{Number: 1, Size: 1})
 	require.NoError(t, err)

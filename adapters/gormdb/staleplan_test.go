@@ -27,7 +27,7 @@ func TestQuery_ColumnTypeChanges_IsRetried(t *testing.T) {
 		for range 3 {
 			require.NoError(t, read(t.Context())) // which prepares the statement
 		}
-		require.NoError(t, operator.gorm.Exec("ALTER TABLE users ALTER COLUMN name TYPE "+[]string{"VARCHAR(300)", "TEXT"}[i%2]).Error)
+		require.NoError(t, operator.reader.Exec("ALTER TABLE users ALTER COLUMN name TYPE "+[]string{"VARCHAR(300)", "TEXT"}[i%2]).Error)
 		require.NoError(t, read(t.Context()))
 	}
 }

@@ -12,8 +12,8 @@ import (
 func TestError_ConstraintViolation_IsNotUnavailable(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	err := wrap(db.gorm.Exec("INSERT INTO listings (id) VALUES ('x')").Error)
+	err := wrap(db.reader.Exec("INSERT INTO listings (id) VALUES ('x')").Error)
 	require.Error(t, err)
 	require.Equal(t, fault.Internal, fault.KindOf(err))
-	require.Equal(t, fault.Internal, fault.KindOf(wrap(db.gorm.Exec("SELEKT").Error)))
+	require.Equal(t, fault.Internal, fault.KindOf(wrap(db.reader.Exec("SELEKT").Error)))
 }

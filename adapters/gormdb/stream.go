@@ -10,7 +10,7 @@ import (
 // take several times as long for a row as reading it does. Parameters are written
 // as ?.
 func (db *DB) each(ctx context.Context, query string, args []any, fn func(rows Rows) error) error {
-	return wrap(markUnavailable(db.dialect, db.stream(ctx, db.sql, query, args, fn)))
+	return wrap(markUnavailable(db.dialect, db.stream(ctx, db.pool, query, args, fn)))
 }
 
 // eachOnReplica is each on a replica, if ctx permits it. If the replica fails, reset

@@ -15,7 +15,7 @@ func TestTasks_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	tasks, outbox := Tasks{db}, Outbox{db}
-	asked := recordStatements(t, db.gorm, db.writer)
+	asked := recordStatements(t, db.reader, db.writer)
 	ctx, now, ids := t.Context(), time.Now().UTC(), []string{uuid.NewString(), uuid.NewString()}
 	_, err := outbox.Claim(ctx, 10, time.Minute)
 	require.NoError(t, err)

@@ -94,7 +94,7 @@ func (db *DB) runOnce(ctx context.Context, fn func(context.Context) error) (*tra
 // begin, all statements fail with that error.
 func (t *transaction) conn(ctx context.Context) *gorm.DB {
 	if err := t.begin(); err != nil {
-		q := t.db.gorm.WithContext(ctx)
+		q := t.db.reader.WithContext(ctx)
 		_ = q.AddError(err)
 		return q
 	}
@@ -143,7 +143,7 @@ func (t *transaction) commitBatch(ctx context.Context, batcher Batcher) error {
 		}
 		duplicate = cmp.Or(duplicate, i.duplicate)
 	}
-	err := batcher.ExecBatch(ctx, t.db.sql, statements)
+	err := batcher.ExecBatch(ctx, t.db.pool, statements)
 	err = wrap(t.db.writer.Dialector.(gorm.ErrorTranslator).Translate(err))
 	if duplicate != nil && errors.Is(err, errDuplicate) {
 		return duplicate
@@ -174,7 +174,7 @@ func (db *DB) insertStatement(ctx context.Context, rows any) (Statement, error) 
 		p := p.(preparedInsert)
 		return Statement{p.sql, p.args(ctx, rows)}, nil
 	}
-	s := db.dryRun.WithContext(ctx).Create(rows).Statement
+	s := db.writer.Session(&gorm.Session{Context: ctx, DryRun: true}).Create(rows).Statement
 	if s.Error != nil {
 		return Statement{}, s.Error
 	}
@@ -223,7 +223,7 @@ func (db *DB) Read(ctx context.Context, fn func(context.Context) error) error {
 	if db.current(ctx) != nil {
 		return fn(ctx)
 	}
-	t := &transaction{db: db, gorm: db.gorm.WithContext(ctx)}
+	t := &transaction{db: db, gorm: db.reader.WithContext(ctx)}
 	defer func() { t.ended = true }()
 	return wrapUnavailable(fn(context.WithValue(ctx, innermostKey{}, t)))
 }

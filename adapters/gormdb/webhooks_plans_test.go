@@ -16,7 +16,7 @@ func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	s := db.Storage()
-	asked := recordStatements(t, db.gorm, db.writer)
+	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 
 	_, _ = s.Integrations.Webhooks.Get(ctx, id, id)
