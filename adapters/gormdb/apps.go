@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/retention"
@@ -169,10 +168,7 @@ func (d usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed m
 	slices.SortFunc(rows, func(a, b usageRow) int { return cmp.Or(cmp.Compare(a.AppID, b.AppID), cmp.Compare(a.Day, b.Day)) })
 	return d.Do(ctx, func(ctx context.Context) error {
 		if len(rows) > 0 {
-			add := clause.OnConflict{Columns: columnsOf([]string{"app_id", "day"}), DoUpdates: clause.Assignments(map[string]any{
-				"requests": gorm.Expr("app_usage.requests + " + d.dialect.Excluded("requests")),
-				"errors":   gorm.Expr("app_usage.errors + " + d.dialect.Excluded("errors")),
-			})}
+			add := d.addOn("app_usage", []string{"app_id", "day"}, "requests", "errors")
 			if err := d.unprepared(ctx).Clauses(add).CreateInBatches(&rows, 1000).Error; err != nil {
 				return wrap(err)
 			}

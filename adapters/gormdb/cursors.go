@@ -10,34 +10,29 @@ import (
 	"github.com/locumhq/locum/core/id"
 )
 
-type ownCursor struct {
+var errCursor = fault.InvalidField("cursor", "is not one that this list gave out")
+
+// listingCursor is the position of a listing in the list of its organization.
+type listingCursor struct {
 	CreatedAt time.Time
 	ID        string
 }
 
-var errCursor = fault.InvalidField("cursor", "is not one that this list gave out")
+// cursorPrefix begins a cursor, so that one of another list is invalid.
+const cursorPrefix = "own."
 
-// A cursor contains the position of the next page and the name of the list. A cursor of a
-// list in another order is invalid.
-func writeCursor(list string, at any) string {
-	raw, err := json.Marshal(at)
-	if err != nil {
-		return ""
-	}
-	return base64.RawURLEncoding.EncodeToString(append([]byte(list+"."), raw...))
+func (c listingCursor) encode() string {
+	raw, _ := json.Marshal(c) //nolint:errchkjson // a time of a row
+	return base64.RawURLEncoding.EncodeToString(append([]byte(cursorPrefix), raw...))
 }
 
-// readCursor also rejects values that a database would refuse, because clients can forge
-// cursors.
-func readCursor(cursor, list string, at interface{ sound() bool }) bool {
+// parseListingCursor also rejects values that a database would refuse, because clients can
+// forge cursors.
+func parseListingCursor(cursor string) (c listingCursor, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil {
-		return false
+	rest, ok := bytes.CutPrefix(raw, []byte(cursorPrefix))
+	if err != nil || !ok || json.Unmarshal(rest, &c) != nil || !id.Valid(c.ID) || c.CreatedAt.Year() < 1900 || c.CreatedAt.Year() > 9000 {
+		return c, errCursor
 	}
-	rest, ok := bytes.CutPrefix(raw, []byte(list+"."))
-	return ok && json.Unmarshal(rest, at) == nil && at.sound()
+	return c, nil
 }
-
-func (c *ownCursor) sound() bool { return id.Valid(c.ID) && soundMoment(c.CreatedAt) }
-
-func soundMoment(t time.Time) bool { return t.Year() >= 1900 && t.Year() <= 9000 }

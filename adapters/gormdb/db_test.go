@@ -255,7 +255,7 @@ func requireUnavailable(t *testing.T, d Dialect, url string) {
 		"ping":        db.Ping(ctx),
 		"schema":      Schema{db}.Check(ctx),
 		"queue":       Tasks{db}.RecordOutcomes(ctx, task.Outcome{State: task.Done}),
-		"feed":        func() error { _, err := Feed{db}.ReadOpen(ctx, nil); return err }(),
+		"feed":        func() error { _, err := feed{db}.ReadOpen(ctx, nil); return err }(),
 	} {
 		require.Equal(t, fault.Unavailable, fault.KindOf(err), "%s: %v", name, err)
 		require.Equal(t, string(NoConnection), fault.Of(err).Reason, name)

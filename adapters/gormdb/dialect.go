@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"iter"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -77,6 +78,14 @@ type Pools struct {
 	Writer *sql.DB
 	// Direct is the pool of Options.DirectURL, nil without one.
 	Direct *sql.DB
+}
+
+// limitConnections configures the pool of a database server.
+func limitConnections(pool *sql.DB, n int) {
+	pool.SetMaxOpenConns(n)
+	pool.SetMaxIdleConns(n)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	pool.SetConnMaxLifetime(time.Hour)
 }
 
 // Notifier is implemented by dialects that can notify other processes of commits.

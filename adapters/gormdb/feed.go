@@ -17,7 +17,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Feed implements listings.Feed. Every transaction that writes listings also
+// feed implements listings.Feed. Every transaction that writes listings also
 // writes their ids to listing_changes.
 //
 // On Postgres, transactions commit in another order than that of their ids, so
@@ -25,7 +25,7 @@ import (
 // A position is therefore like a snapshot of Postgres: it also has the transactions
 // that were running when it was read, at most one per connection. Databases without a
 // SnapshotReader number the changes in the order of the commits.
-type Feed struct{ *DB }
+type feed struct{ *DB }
 
 // feedPosition is a listings.FeedPosition. Its zero value precedes all changes.
 type feedPosition struct {
@@ -67,16 +67,14 @@ type listingChange struct {
 // TableName implements schema.Tabler.
 func (listingChange) TableName() string { return "listing_changes" }
 
-// recordListings stores that the transaction has changed the listings.
+// recordListings stores that the transaction has changed listings.
 func (db *DB) recordListings(ctx context.Context, ids []string) error {
 	db.markListingsWritten(ctx)
 	if len(ids) == 0 {
 		return nil
 	}
-	rows := make([]listingChange, len(ids))
-	for i, id := range ids {
-		rows[i] = listingChange{ListingID: id, ChangedAt: db.clock.Now()}
-	}
+	now := db.clock.Now()
+	rows := convert(ids, func(id string) listingChange { return listingChange{ListingID: id, ChangedAt: now} })
 	if _, ok := db.dialect.(SnapshotReader); ok {
 		return wrap(db.unprepared(ctx).Clauses(onConflict(nil)).Omit("xid").Create(&rows).Error)
 	}
@@ -101,21 +99,21 @@ func (db *DB) recordListings(ctx context.Context, ids []string) error {
 func (db *DB) newEpoch(ctx context.Context, tx *sql.Tx) error {
 	q := db.writer.Session(&gorm.Session{NewDB: true, Context: ctx})
 	q.Statement.ConnPool = tx
-	return Feed{db}.setEpoch(q)
+	return feed{db}.setEpoch(q)
 }
 
-func (d Feed) setEpoch(q *gorm.DB) error {
+func (d feed) setEpoch(q *gorm.DB) error {
 	return wrap(q.Table("listing_feed").Where("1 = 1").Update("epoch", d.newID()).Error)
 }
 
 // beginEpoch replaces the epoch that is the same in all new databases.
-func (d Feed) beginEpoch(ctx context.Context) error {
+func (d feed) beginEpoch(ctx context.Context) error {
 	return wrap(d.q(ctx).Table("listing_feed").Where("epoch = ?", "00000000-0000-0000-0000-000000000000").Update("epoch", d.newID()).Error)
 }
 
 // storeID returns what identifies the database and its epoch: transaction ids are
 // compared within one database cluster only, not with those of a restored copy.
-func (d Feed) storeID() string {
+func (d feed) storeID() string {
 	if r, ok := d.dialect.(SnapshotReader); ok && r.Cluster() != "" {
 		return "(SELECT CONCAT(epoch, '/', " + r.Cluster() + ") FROM listing_feed)"
 	}
@@ -126,7 +124,7 @@ func (d Feed) storeID() string {
 const nextChange = "(SELECT last_xid + 1 FROM listing_feed)"
 
 // running returns the lowest id of a transaction that may be running.
-func (d Feed) running() string {
+func (d feed) running() string {
 	if r, ok := d.dialect.(SnapshotReader); ok {
 		return r.OldestRunning()
 	}
@@ -134,7 +132,7 @@ func (d Feed) running() string {
 }
 
 // snapshot returns the snapshot of a statement, as SnapshotReader describes it.
-func (d Feed) snapshot() string {
+func (d feed) snapshot() string {
 	if r, ok := d.dialect.(SnapshotReader); ok {
 		return r.Snapshot()
 	}
@@ -162,7 +160,7 @@ func parseSnapshot(store, snapshot string) (p feedPosition, err error) {
 const openAtOnce = 1_000
 
 // ReadOpen implements listings.Feed.
-func (d Feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (listings.FeedPosition, error) {
+func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (listings.FeedPosition, error) {
 	var store, snapshot string
 	err := d.unprepared(ctx).Raw("SELECT "+d.storeID()+", "+d.snapshot()).Row().Scan(&store, &snapshot)
 	if err != nil {
@@ -195,7 +193,7 @@ func (d Feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (l
 }
 
 // decode returns the listings of the rows without those that cannot be decoded.
-func (d Feed) decode(rows []fullListingRow) []listings.Listing {
+func (d feed) decode(rows []fullListingRow) []listings.Listing {
 	out := make([]listings.Listing, 0, len(rows))
 	for i := range rows {
 		l, err := rows[i].listing()
@@ -214,7 +212,7 @@ func (p feedPosition) encode() listings.FeedPosition {
 }
 
 // ListSince implements listings.Feed.
-func (d Feed) ListSince(ctx context.Context, position listings.FeedPosition, n int) (listings.FeedBatch, error) {
+func (d feed) ListSince(ctx context.Context, position listings.FeedPosition, n int) (listings.FeedBatch, error) {
 	var from feedPosition
 	if err := json.Unmarshal([]byte(position), &from); err != nil {
 		return listings.FeedBatch{}, listings.ErrFeedPosition
@@ -226,10 +224,7 @@ func (d Feed) ListSince(ctx context.Context, position listings.FeedPosition, n i
 	if len(changes) > 0 {
 		d.noteListingsChanged()
 	}
-	ids := make([]string, len(changes))
-	for i, c := range changes {
-		ids[i] = c.ListingID
-	}
+	ids := convert(changes, func(c listingChange) string { return c.ListingID })
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	batch := listings.FeedBatch{Position: next.encode(), More: more}
@@ -255,7 +250,7 @@ func missing(ids []string, found []fullListingRow) []string {
 
 // changesSince returns the changes of whole transactions, about n or all of one,
 // and the position after them.
-func (d Feed) changesSince(ctx context.Context, from feedPosition, n int) (changes []listingChange, next feedPosition, more bool, err error) {
+func (d feed) changesSince(ctx context.Context, from feedPosition, n int) (changes []listingChange, next feedPosition, more bool, err error) {
 	state, changes, err := d.readChanges(ctx, from, n)
 	if err != nil {
 		return nil, next, false, err
@@ -288,13 +283,10 @@ type feedState struct {
 }
 
 // readChanges reads at most n changes in the order of their transactions.
-func (d Feed) readChanges(ctx context.Context, from feedPosition, n int) (state feedState, changes []listingChange, err error) {
+func (d feed) readChanges(ctx context.Context, from feedPosition, n int) (state feedState, changes []listingChange, err error) {
 	rows := "SELECT xid, listing_id FROM listing_changes WHERE xid >= ?"
 	if len(from.Running) > 0 {
-		running := make([]string, len(from.Running))
-		for i, xid := range from.Running {
-			running[i] = strconv.FormatInt(xid, 10)
-		}
+		running := convert(from.Running, func(xid int64) string { return strconv.FormatInt(xid, 10) })
 		rows = "SELECT xid, listing_id FROM listing_changes WHERE xid IN (" + strings.Join(running, ", ") + ") UNION ALL " + rows
 	}
 	query := fmt.Sprintf(`SELECT s.store, s.snapshot, s.purged, c.xid, c.listing_id
@@ -315,7 +307,7 @@ func (d Feed) readChanges(ctx context.Context, from feedPosition, n int) (state 
 
 // wholeTransactions returns the changes without those of the last transaction,
 // which may be incomplete, or all changes of the only one.
-func (d Feed) wholeTransactions(ctx context.Context, changes []listingChange) ([]listingChange, error) {
+func (d feed) wholeTransactions(ctx context.Context, changes []listingChange) ([]listingChange, error) {
 	last := changes[len(changes)-1].Xid
 	if first := changes[0].Xid; first != last {
 		return slices.DeleteFunc(changes, func(c listingChange) bool { return c.Xid == last }), nil
@@ -326,22 +318,22 @@ func (d Feed) wholeTransactions(ctx context.Context, changes []listingChange) ([
 }
 
 // Reset implements listings.Feed.
-func (d Feed) Reset(ctx context.Context) error {
+func (d feed) Reset(ctx context.Context) error {
 	return d.setEpoch(d.q(ctx))
 }
 
 // listingsExpiry are the kinds of the listings module.
 var listingsExpiry = map[retention.Kind]expiry{
 	listings.FeedChanges: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
-		return Feed{db}.deleteChangesBefore(ctx, before, n)
+		return feed{db}.deleteChangesBefore(ctx, before, n)
 	},
 	listings.Visits: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
-		return Views{db}.deleteVisitsBefore(ctx, before.Format(time.DateOnly), n)
+		return views{db}.deleteVisitsBefore(ctx, before.Format(time.DateOnly), n)
 	},
 }
 
 // deleteChangesBefore deletes up to about n changes.
-func (d Feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) (deleted int, err error) {
+func (d feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) (deleted int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		var last *int64
 		err := d.unprepared(ctx).Raw("SELECT max(xid) FROM (SELECT xid, changed_at FROM listing_changes WHERE xid < "+d.running()+" ORDER BY xid LIMIT ?) oldest WHERE changed_at < ?", n, before).Scan(&last).Error

@@ -16,7 +16,7 @@ import (
 
 // drainFeed reads the feed to its end and returns how often each listing was
 // returned, and the size of the longest position.
-func drainFeed(t *testing.T, d Feed, from listings.FeedPosition, n int) (seen map[string]int, end listings.FeedPosition, longest int) {
+func drainFeed(t *testing.T, d feed, from listings.FeedPosition, n int) (seen map[string]int, end listings.FeedPosition, longest int) {
 	t.Helper()
 	seen = map[string]int{}
 	for more := true; more; {
@@ -33,7 +33,7 @@ func drainFeed(t *testing.T, d Feed, from listings.FeedPosition, n int) (seen ma
 func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 	t.Parallel()
 	db := migrated(t, kit.PostgresURL(t))
-	feed := Feed{db}
+	feed := feed{db}
 	from, err := feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
 	require.NoError(t, err)
 
@@ -72,7 +72,7 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 			db := migrated(t, url(t))
 			var log bytes.Buffer
 			db.log = slog.New(slog.NewTextHandler(&log, nil))
-			feed, now := Feed{db}, time.Now()
+			feed, now := feed{db}, time.Now()
 			from, err := feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
 			require.NoError(t, err)
 			var ls [3]listings.Listing

@@ -87,10 +87,10 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	}
 	costs(1, 0, func() { require.NoError(t, s.Exports.Delete(ctx, ids)) })
 	costs(1, 0, func() { _, _ = db.Storage().Listings.Listings.CountByStatus(ctx, id) })
-	views := Views{db}
+	views := views{db}
 	costs(1, 0, func() { _, _ = views.Get(ctx, id, ids) })
 	costs(1, 0, func() { _ = views.Add(ctx, []listings.Visit{{Day: "2026-03-01", ListingID: id, Visitor: "a"}}) })
-	costs(2, 0, func() { _, _ = Retention{db}.DeleteBefore(ctx, listings.Visits, now, 100) })
+	costs(2, 0, func() { _, _ = expiries{db}.DeleteBefore(ctx, listings.Visits, now, 100) })
 	costs(1, 1, func() { _, _ = views.GetOrCreateSalt(ctx, "2026-03-01", "x") })
 	costs(1, 0, func() {
 		_, _ = db.Storage().Listings.Listings.ListBySelection(ctx, id, listings.Selection{NotCompany: "New"}, 100)
@@ -124,7 +124,7 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	asked := recordStatements(t, db.reader, db.writer)
-	id, cursor := uuid.NewString(), writeCursor("own", ownCursor{CreatedAt: time.Now().UTC(), ID: uuid.NewString()})
+	id, cursor := uuid.NewString(), listingCursor{CreatedAt: time.Now().UTC(), ID: uuid.NewString()}.encode()
 	for _, status := range []listings.Status{"", listings.Closed} {
 		_, err := db.Storage().Listings.Listings.List(t.Context(), id, status, page.Request{Number: 1, Size: 500, Cursor: cursor})
 		require.NoError(t, err)

@@ -115,9 +115,9 @@ func (d listingRepository) List(ctx context.Context, organizationID string, stat
 	out.Total, out.TotalIsEstimate = min(n, page.MaxExact), n > page.MaxExact
 	q := d.own(ctx, organizationID, status).Order("created_at DESC, id DESC").Limit(r.Size + 1)
 	if r.Cursor != "" {
-		var at ownCursor
-		if !readCursor(r.Cursor, "own", &at) {
-			return out, errCursor
+		at, err := parseListingCursor(r.Cursor)
+		if err != nil {
+			return out, err
 		}
 		// An index finds a comparison of rows at any depth, an OR it does not.
 		q = q.Where(precedes("created_at"), at.CreatedAt, at.ID, at.CreatedAt)
@@ -131,7 +131,7 @@ func (d listingRepository) List(ctx context.Context, organizationID string, stat
 	if len(rows) > r.Size {
 		rows = rows[:r.Size]
 		last := rows[r.Size-1]
-		out.NextCursor = writeCursor("own", ownCursor{CreatedAt: last.CreatedAt, ID: last.ID})
+		out.NextCursor = listingCursor{CreatedAt: last.CreatedAt, ID: last.ID}.encode()
 	}
 	out.Items = convert(rows, listingRow.listing)
 	return out, nil
@@ -144,9 +144,9 @@ func (d listingRepository) Export(ctx context.Context, organizationID string, st
 		where, args = where+" AND status = ?", append(args, string(status))
 	}
 	if cursor != "" {
-		var at ownCursor
-		if !readCursor(cursor, "own", &at) {
-			return nil, "", errCursor
+		at, err := parseListingCursor(cursor)
+		if err != nil {
+			return nil, "", err
 		}
 		where, args = where+" AND "+precedes("created_at"), append(args, at.CreatedAt, at.ID, at.CreatedAt)
 	}
@@ -154,7 +154,7 @@ func (d listingRepository) Export(ctx context.Context, organizationID string, st
 		e                listings.Exported
 		low, high        pgtype.Int8
 		posted, deadline pgtype.Timestamptz
-		last             ownCursor
+		last             listingCursor
 	)
 	into := []any{&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
 		&posted, &deadline, &e.UpdatedAt, &last.CreatedAt, &e.Views}
@@ -172,7 +172,7 @@ func (d listingRepository) Export(ctx context.Context, organizationID string, st
 	})
 	if len(out) == n && err == nil {
 		last.ID = out[n-1].ID
-		next = writeCursor("own", last)
+		next = last.encode()
 	}
 	return out, next, err
 }

@@ -273,7 +273,7 @@ func (s Schema) Up(ctx context.Context) (names []string, err error) {
 			names = append(names, applied...)
 		}
 		if err == nil && s.stores("listings") {
-			err = Feed(s).beginEpoch(ctx)
+			err = feed(s).beginEpoch(ctx)
 		}
 		return err
 	})

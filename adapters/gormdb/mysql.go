@@ -42,10 +42,7 @@ func (MySQL) Open(address string, o Options) (Pools, error) {
 		return Pools{}, errMySQLURL
 	}
 	pool := sql.OpenDB(mysqlConnector{connector})
-	pool.SetMaxOpenConns(o.connections())
-	pool.SetMaxIdleConns(o.connections())
-	pool.SetConnMaxIdleTime(5 * time.Minute)
-	pool.SetConnMaxLifetime(time.Hour)
+	limitConnections(pool, o.connections())
 	return Pools{Primary: pool}, nil
 }
 

@@ -198,7 +198,7 @@ func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
 		var n int
 		return db.reader.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'UPDATE%listing_feed%'").Scan(&n).Error == nil && n > 0
 	}
-	all.Go(func() { assert.NoError(t, Feed{db}.Reset(t.Context())) })
+	all.Go(func() { assert.NoError(t, feed{db}.Reset(t.Context())) })
 	require.Eventually(t, waiting, 30*time.Second, 10*time.Millisecond)
 	all.Go(func() {
 		assert.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { return db.recordListings(ctx, []string{uuid.NewString()}) }))
@@ -330,7 +330,7 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	_, _, err = outbox.Lag(ctx)
 	require.NoError(t, err)
 	for _, kind := range []retention.Kind{event.Sent, task.DoneTasks, identity.SessionKind, identity.RefreshTokenKind, jobseeker.NotificationKind, integrations.MessagesKind} {
-		run(Retention{db}.DeleteBefore(ctx, kind, now.Add(-24*time.Hour), 10))
+		run(expiries{db}.DeleteBefore(ctx, kind, now.Add(-24*time.Hour), 10))
 	}
 	require.Greater(t, len(asked.sql), 50)
 	asked.explain(t, db, 500)

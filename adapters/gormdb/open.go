@@ -38,7 +38,7 @@ func OpenDialect(dialect Dialect, url string, d adapters.Deps) (adapters.Storage
 func (db *DB) Storage() adapters.Storage {
 	outbox := Outbox{db}
 	database := adapters.Database{
-		Tx: db, Events: outbox, Outbox: outbox, Tasks: Tasks{db}, Retention: Retention{db},
+		Tx: db, Events: outbox, Outbox: outbox, Tasks: Tasks{db}, Retention: expiries{db},
 		Schema: Schema{db}, Embedded: db.dialect.Embedded(), Claim: db.Claim, Ping: db.Ping, Close: db.Close,
 	}
 	if db.replicas != nil {
@@ -56,7 +56,7 @@ func (db *DB) Storage() adapters.Storage {
 		},
 		Listings: adapters.ListingsStorage{
 			Database: database,
-			Listings: listingRepository{db}, Public: listingRepository{db}, Loader: listingRepository{db}, Feed: Feed{db}, Views: Views{db}, Changes: db.listingChanges.Load,
+			Listings: listingRepository{db}, Public: listingRepository{db}, Loader: listingRepository{db}, Feed: feed{db}, Views: views{db}, Changes: db.listingChanges.Load,
 		},
 		Hiring: adapters.HiringStorage{
 			Database:     database,

@@ -114,7 +114,7 @@ func (Postgres) Unavailable(err error) Reason {
 			return TooManyConnections
 		case strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "57P"): // connection, shutdown
 			return NoConnection
-		case pg.Code == "57014", pg.Code == "55P03": // cancelled, lock TimedOut
+		case pg.Code == "57014", pg.Code == "55P03": // cancelled, lock timeout
 			return TimedOut
 		case pg.Code == "58030":
 			return IOError
@@ -191,14 +191,11 @@ func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 		return nil
 	}))
-	pool.SetMaxOpenConns(connections)
-	pool.SetMaxIdleConns(connections)
-	pool.SetConnMaxIdleTime(5 * time.Minute)
-	pool.SetConnMaxLifetime(time.Hour)
+	limitConnections(pool, connections)
 	return pool, nil
 }
 
-// QueueSettings implements gormdb.QueueSettings. The statements of the queue read the
+// QueueSettings implements QueueSettings. The statements of the queue read the
 // first rows of an index, on tables that fill and empty faster than their
 // statistics: without these settings Postgres reads and sorts all rows (25 ms instead
 // of 3 at 20,000 rows).
@@ -228,13 +225,7 @@ func (Postgres) Notify(ctx context.Context, pool *sql.DB) error {
 
 // Listen implements Notifier.
 func (Postgres) Listen(ctx context.Context, pool *sql.DB, fn func()) error {
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	return conn.Raw(func(driver any) error {
-		pg := driver.(*stdlib.Conn).Conn()
+	return withConnection(ctx, pool, func(pg *pgx.Conn) error {
 		// A connection that listens cannot be used for anything else afterwards.
 		defer func() { _ = pg.Close(context.WithoutCancel(ctx)) }()
 		if _, err := pg.Exec(ctx, "LISTEN "+channel); err != nil {
@@ -262,13 +253,8 @@ func (Postgres) Listen(ctx context.Context, pool *sql.DB, fn func()) error {
 // Stream implements Streamer: without database/sql, which takes several times as
 // long for a row as reading it does.
 func (Postgres) Stream(ctx context.Context, pool *sql.DB, query string, args []any, fn func(rows Rows) error) error {
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	return conn.Raw(func(driver any) error {
-		rows, err := driver.(*stdlib.Conn).Conn().Query(ctx, numbered(query), args...)
+	return withConnection(ctx, pool, func(pg *pgx.Conn) error {
+		rows, err := pg.Query(ctx, numbered(query), args...)
 		if err != nil {
 			return err
 		}
@@ -280,18 +266,23 @@ func (Postgres) Stream(ctx context.Context, pool *sql.DB, query string, args []a
 // ExecBatch implements Batcher. Postgres executes statements that are sent together
 // in one transaction.
 func (Postgres) ExecBatch(ctx context.Context, pool *sql.DB, statements []Statement) error {
+	return withConnection(ctx, pool, func(pg *pgx.Conn) error {
+		var batch pgx.Batch
+		for _, s := range statements {
+			batch.Queue(s.SQL, s.Args...)
+		}
+		return pg.SendBatch(ctx, &batch).Close()
+	})
+}
+
+// withConnection calls fn with a connection of the driver.
+func withConnection(ctx context.Context, pool *sql.DB, fn func(pg *pgx.Conn) error) error {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	return conn.Raw(func(driver any) error {
-		var batch pgx.Batch
-		for _, s := range statements {
-			batch.Queue(s.SQL, s.Args...)
-		}
-		return driver.(*stdlib.Conn).Conn().SendBatch(ctx, &batch).Close()
-	})
+	return conn.Raw(func(driver any) error { return fn(driver.(*stdlib.Conn).Conn()) })
 }
 
 // numbered writes parameters as $1, $2, ….

@@ -14,14 +14,14 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// Retention implements retention.Store.
-type Retention struct{ *DB }
+// expiries implements retention.Store.
+type expiries struct{ *DB }
 
 // expiry deletes at most n rows whose time is before the given one.
 type expiry func(ctx context.Context, db *DB, before time.Time, n int) (int, error)
 
-// expiries are the kinds that can expire, by module.
-var expiries = []map[retention.Kind]expiry{databaseExpiry, identityExpiry, listingsExpiry, jobseekerExpiry, integrationsExpiry}
+// expiriesByModule are the kinds of rows that can expire.
+var expiriesByModule = []map[retention.Kind]expiry{databaseExpiry, identityExpiry, listingsExpiry, jobseekerExpiry, integrationsExpiry}
 
 // databaseExpiry are the kinds of the ports that every module has.
 var databaseExpiry = map[retention.Kind]expiry{
@@ -39,8 +39,8 @@ func expireTasks(state task.State) expiry {
 }
 
 // DeleteBefore implements retention.Store.
-func (d Retention) DeleteBefore(ctx context.Context, kind retention.Kind, before time.Time, n int) (int, error) {
-	for _, kinds := range expiries {
+func (d expiries) DeleteBefore(ctx context.Context, kind retention.Kind, before time.Time, n int) (int, error) {
+	for _, kinds := range expiriesByModule {
 		if deleteBefore, ok := kinds[kind]; ok {
 			return deleteBefore(ctx, d.DB, before, n)
 		}

@@ -170,6 +170,15 @@ func replaceOn(key []string, columns ...string) clause.OnConflict {
 	return clause.OnConflict{Columns: columnsOf(key), DoUpdates: clause.AssignmentColumns(columns)}
 }
 
+// addOn adds to columns of the rows of a table whose key exists.
+func (db *DB) addOn(table string, key []string, columns ...string) clause.OnConflict {
+	set := map[string]any{}
+	for _, column := range columns {
+		set[column] = gorm.Expr(table + "." + column + " + " + db.dialect.Excluded(column))
+	}
+	return clause.OnConflict{Columns: columnsOf(key), DoUpdates: clause.Assignments(set)}
+}
+
 // nilIfZero returns a value of a nullable column for a map of updates.
 func nilIfZero[T comparable](v T) any {
 	var zero T

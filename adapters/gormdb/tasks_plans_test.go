@@ -22,7 +22,7 @@ func TestTasks_Queries_UseIndexes(t *testing.T) {
 	require.NoError(t, outbox.MarkSent(ctx, ids...))
 	_, _, err = outbox.Lag(ctx)
 	require.NoError(t, err)
-	_, err = Retention{db}.DeleteBefore(ctx, event.Sent, now, 10)
+	_, err = expiries{db}.DeleteBefore(ctx, event.Sent, now, 10)
 	require.NoError(t, err)
 	_, err = tasks.Due(ctx, 10)
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestTasks_Queries_UseIndexes(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tasks.Drop(ctx, ids)
 	require.NoError(t, err)
-	_, err = Retention{db}.DeleteBefore(ctx, task.DoneTasks, now, 10)
+	_, err = expiries{db}.DeleteBefore(ctx, task.DoneTasks, now, 10)
 	require.NoError(t, err)
 
 	require.GreaterOrEqual(t, len(asked.sql), 16)

@@ -6,22 +6,16 @@ import (
 	"maps"
 	"slices"
 
-	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
-
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Views implements listings.Views.
-type Views struct{ *DB }
+// views implements listings.Views.
+type views struct{ *DB }
 
 // Add implements listings.Views.
-func (d Views) Add(ctx context.Context, vs []listings.Visit) error {
+func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		ids := make([]string, len(vs))
-		for i, v := range vs {
-			ids[i] = v.ListingID
-		}
+		ids := convert(vs, func(v listings.Visit) string { return v.ListingID })
 		var owners []struct{ ID, OrganizationID string }
 		if err := d.unprepared(ctx).Table("listings").Select("id", "organization_id").Where(d.dialect.In("id", ids)).Find(&owners).Error; err != nil {
 			return wrap(err)
@@ -31,8 +25,8 @@ func (d Views) Add(ctx context.Context, vs []listings.Visit) error {
 			ownerOf[o.ID] = o.OrganizationID
 		}
 		vs = slices.DeleteFunc(slices.Clone(vs), func(v listings.Visit) bool {
-			owner, there := ownerOf[v.ListingID]
-			return !there || owner == v.OrganizationID
+			owner, exists := ownerOf[v.ListingID]
+			return !exists || owner == v.OrganizationID
 		})
 		if len(vs) == 0 {
 			return nil
@@ -45,10 +39,7 @@ func (d Views) Add(ctx context.Context, vs []listings.Visit) error {
 		if err != nil || len(vs) == 0 {
 			return err
 		}
-		rows := make([]visitRow, len(vs))
-		for i, v := range vs {
-			rows[i] = visitRow{v.Day, v.ListingID, v.Visitor, v.Network}
-		}
+		rows := convert(vs, func(v listings.Visit) visitRow { return visitRow{v.Day, v.ListingID, v.Visitor, v.Network} })
 		counted, err := insertNew(d.unprepared(ctx), rows, "day", "listing_id", "visitor")
 		if err != nil || len(counted) == 0 {
 			return err
@@ -61,10 +52,7 @@ func (d Views) Add(ctx context.Context, vs []listings.Visit) error {
 		for _, id := range slices.Sorted(maps.Keys(more)) {
 			sums = append(sums, viewsRow{id, more[id]})
 		}
-		return wrap(d.unprepared(ctx).Clauses(clause.OnConflict{
-			Columns:   []clause.Column{{Name: "listing_id"}},
-			DoUpdates: clause.Set{{Column: clause.Column{Name: "views"}, Value: gorm.Expr("listing_views.views + " + d.dialect.Excluded("views"))}},
-		}).Create(&sums).Error)
+		return wrap(d.unprepared(ctx).Clauses(d.addOn("listing_views", []string{"listing_id"}, "views")).Create(&sums).Error)
 	})
 }
 
@@ -88,7 +76,7 @@ func (saltRow) TableName() string { return "listing_visit_salts" }
 
 // withinNetworks returns the visits without those beyond the number of visitors of
 // a network, whose hash is different for each listing and day.
-func (d Views) withinNetworks(ctx context.Context, vs []listings.Visit) ([]listings.Visit, error) {
+func (d views) withinNetworks(ctx context.Context, vs []listings.Visit) ([]listings.Visit, error) {
 	var networks []string
 	for _, v := range vs {
 		if v.Network != "" {
@@ -122,28 +110,27 @@ func (d Views) withinNetworks(ctx context.Context, vs []listings.Visit) ([]listi
 }
 
 // GetOrCreateSalt implements listings.Views.
-func (d Views) GetOrCreateSalt(ctx context.Context, day, fresh string) (salt string, err error) {
+func (d views) GetOrCreateSalt(ctx context.Context, day, fresh string) (salt string, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		if err := d.q(ctx).Clauses(onConflict([]string{"day"})).Create(&saltRow{day, fresh}).Error; err != nil {
 			return wrap(err)
 		}
-		var r saltRow
-		err := d.q(ctx).Where("day = ?", day).Take(&r).Error
+		r, err := take[saltRow](d.q(ctx).Where("day = ?", day), errNotFound)
 		salt = r.Salt
-		return wrap(err)
+		return err
 	})
 	return salt, err
 }
 
 // Get implements listings.Views.
-func (d Views) Get(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error) {
+func (d views) Get(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error) {
 	return countedBy[string](d.unprepared(ctx).Table("listings").Select("listing_views.listing_id AS name, listing_views.views AS n").
 		Joins("JOIN listing_views ON listing_views.listing_id = listings.id").
 		Where("listings.organization_id = ?", organizationID).Where(d.dialect.In("listings.id", listingIDs)))
 }
 
 // deleteVisitsBefore deletes the visitors and salts of the days before the day.
-func (d Views) deleteVisitsBefore(ctx context.Context, day string, n int) (int, error) {
+func (d views) deleteVisitsBefore(ctx context.Context, day string, n int) (int, error) {
 	if err := d.q(ctx).Where("day < ?", day).Delete(&saltRow{}).Error; err != nil {
 		return 0, wrap(err)
 	}
