@@ -17,9 +17,6 @@ type emailChangeRow struct {
 	identity.EmailChange
 }
 
-// TableName implements schema.Tabler.
-func (emailChangeRow) TableName() string { return "email_changes" }
-
 type emailUndoRow struct {
 	UserID    string
 	ChangedAt time.Time
@@ -27,9 +24,6 @@ type emailUndoRow struct {
 	EmailKey  string
 	ExpiresAt time.Time
 }
-
-// TableName implements schema.Tabler.
-func (emailUndoRow) TableName() string { return "email_undos" }
 
 // Get implements identity.EmailChanges.
 func (d emailChanges) Get(ctx context.Context, userID string) (identity.EmailHistory, error) {
@@ -82,9 +76,6 @@ type employerSettingsRow struct {
 	Version     int64
 }
 
-// TableName implements schema.Tabler.
-func (employerSettingsRow) TableName() string { return "employer_settings" }
-
 // Get implements identity.EmployerSettingsStore.
 func (d employerSettings) Get(ctx context.Context, userID string) (identity.EmployerSettings, error) {
 	r, err := take[employerSettingsRow](d.q(ctx).Where("user_id = ?", userID), nil)
@@ -112,22 +103,19 @@ func (d employerSettings) Upsert(ctx context.Context, s *identity.EmployerSettin
 // optOuts implements identity.OptOuts.
 type optOuts struct{ *DB }
 
-type optOutRow struct {
+type invitationOptOutRow struct {
 	Mailbox   string
 	CreatedAt time.Time
 }
 
-// TableName implements schema.Tabler.
-func (optOutRow) TableName() string { return "invitation_opt_outs" }
-
 // Create implements identity.OptOuts.
 func (d optOuts) Create(ctx context.Context, mailbox string, at time.Time) error {
-	return wrap(d.q(ctx).Clauses(onConflict([]string{"mailbox"})).Create(&optOutRow{mailbox, at}).Error)
+	return wrap(d.q(ctx).Clauses(onConflict([]string{"mailbox"})).Create(&invitationOptOutRow{mailbox, at}).Error)
 }
 
 // Exists implements identity.OptOuts.
 func (d optOuts) Exists(ctx context.Context, mailbox string) (bool, error) {
-	return exists(d.q(ctx).Model(&optOutRow{}).Where("mailbox = ?", mailbox))
+	return exists(d.q(ctx).Model(&invitationOptOutRow{}).Where("mailbox = ?", mailbox))
 }
 
 // personalData implements identity.PersonalData.

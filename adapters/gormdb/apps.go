@@ -31,9 +31,6 @@ type appRow struct {
 	Version      int64
 }
 
-// TableName implements schema.Tabler.
-func (appRow) TableName() string { return "apps" }
-
 func (r appRow) app() integrations.App {
 	if r.RedirectURIs == nil {
 		r.RedirectURIs = []string{}
@@ -107,9 +104,6 @@ func (d apps) Delete(ctx context.Context, ownerID, id string) error {
 type keys struct{ *DB }
 
 type apiKeyRow integrations.Key
-
-// TableName implements schema.Tabler.
-func (apiKeyRow) TableName() string { return "api_keys" }
 
 func (r apiKeyRow) apiKey() integrations.Key { return integrations.Key(r) }
 

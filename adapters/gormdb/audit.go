@@ -13,7 +13,7 @@ import (
 // auditLog implements audit.Recorder and audit.Log.
 type auditLog struct{ *DB }
 
-type auditRow struct {
+type auditEntryRow struct {
 	ID             string
 	At             time.Time
 	Action         audit.Action
@@ -24,15 +24,12 @@ type auditRow struct {
 	Detail         string
 }
 
-// TableName implements schema.Tabler.
-func (auditRow) TableName() string { return "audit_entries" }
-
 // Record implements audit.Recorder.
 func (d auditLog) Record(ctx context.Context, e audit.Entry) error {
 	if e.ID == "" {
 		e.ID, e.At, e.Network = d.newID(), d.clock.Now(), audit.NetworkOf(ctx)
 	}
-	return wrap(d.q(ctx).Clauses(onConflict([]string{"id"})).Create((*auditRow)(&e)).Error)
+	return wrap(d.q(ctx).Clauses(onConflict([]string{"id"})).Create((*auditEntryRow)(&e)).Error)
 }
 
 // List implements audit.Log.
@@ -44,5 +41,5 @@ func (d auditLog) List(ctx context.Context, f audit.Filter, r page.Request) (pag
 		}
 		q = equal(q, "action", f.Action)
 		return optional(optional(q, "at >= ?", f.From), "at < ?", f.To)
-	}}, func(r auditRow) audit.Entry { return audit.Entry(r) })
+	}}, func(r auditEntryRow) audit.Entry { return audit.Entry(r) })
 }

@@ -25,9 +25,6 @@ type subscriptionRow struct {
 	Version   int64
 }
 
-// TableName implements schema.Tabler.
-func (subscriptionRow) TableName() string { return "subscriptions" }
-
 // ofOwner restricts q to the rows of the owner.
 func ofOwner(q *gorm.DB, o billing.Owner) *gorm.DB {
 	return q.Where("owner_kind = ? AND owner_id = ?", o.Kind, o.ID)
@@ -99,9 +96,6 @@ type chargeRow struct {
 	NextAt      time.Time
 	ActionAt    time.Time `gorm:"serializer:nullable_time"`
 }
-
-// TableName implements schema.Tabler.
-func (chargeRow) TableName() string { return "charges" }
 
 func newChargeRow(c billing.Charge) chargeRow {
 	return chargeRow{c.ID, c.Owner, c.Plan, c.Amount.Minor, c.Amount.Currency, c.Method, c.Renewal, c.PeriodStart, c.PeriodEnd,

@@ -19,9 +19,6 @@ type bookmarkRow struct {
 	DeadlineTold bool
 }
 
-// TableName implements schema.Tabler.
-func (bookmarkRow) TableName() string { return "bookmarks" }
-
 func (r bookmarkRow) bookmark() jobseeker.Bookmark { return r.Bookmark }
 
 // Upsert implements jobseeker.Bookmarks.
@@ -67,9 +64,6 @@ type dismissalRow struct {
 	ListingID   string
 	DismissedAt time.Time
 }
-
-// TableName implements schema.Tabler.
-func (dismissalRow) TableName() string { return "dismissals" }
 
 // Create implements jobseeker.Dismissals.
 func (d dismissals) Create(ctx context.Context, userID, listingID string, at time.Time, limit int) error {

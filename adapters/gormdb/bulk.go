@@ -76,9 +76,9 @@ func (r fullListingRow) values() []any {
 	return []any{
 		s.ID, s.OrganizationID, s.CreatedAt,
 		s.Version, s.Title, r.Description, s.Company, s.Department, s.ContractType, s.EmploymentType, s.Specialty, s.Remote,
-		s.Location, s.PlaceKind, s.City, s.Region, s.Nation, s.Country, s.Lat, s.Lon,
-		s.SalaryMin, s.SalaryMax, s.SalaryCurrency, s.SalaryPeriod,
-		string(r.Requirements), string(r.Benefits), string(r.Questions), string(r.Meta), s.Status, s.Open,
+		s.Location, string(s.PlaceKind), s.City, s.Region, s.Nation, s.Country, s.Lat, s.Lon,
+		s.Salary.Min, s.Salary.Max, s.Salary.Currency, s.Salary.Period,
+		string(r.Requirements), string(r.Benefits), string(r.Questions), string(r.Meta), string(s.Status), s.Open,
 		s.ApplicationDeadline, s.PostedAt, s.ArchivedAt, s.DeletedAt, s.HiddenAt, s.UpdatedAt,
 	}
 }

@@ -29,7 +29,6 @@
 package gormdb
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -47,10 +46,10 @@ import (
 	"gorm.io/gorm/logger"
 	"gorm.io/gorm/schema"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
-	"github.com/locumhq/locum/core/metrics"
 	"github.com/locumhq/locum/core/tx"
 )
 
@@ -87,44 +86,21 @@ type DB struct {
 	listingsChangedAt atomic.Pointer[time.Time]
 }
 
-// Options are the settings of a database other than its URL.
-type Options struct {
-	Clock clock.Clock
-	NewID id.Source
-	Log   *slog.Logger
-	// Modules are the modules that the database stores, all if it is empty.
-	Modules []string
-	// MaxConnections is the most connections to a database server, 10 if it is zero.
-	MaxConnections int
-	// TransactionPooler and DirectURL are those of adapters.DatabaseSettings.
-	TransactionPooler bool
-	DirectURL         string
-	// ReplicaURLs are those of adapters.DatabaseSettings. Their connections are part
-	// of MaxConnections.
-	ReplicaURLs []string
-	// Migrations are those of adapters.DatabaseSettings.
-	Migrations map[string]fs.FS
-	// Metrics may be nil.
-	Metrics metrics.Registry
-}
-
-func (o Options) connections() int { return cmp.Or(o.MaxConnections, 10) }
-
 // OpenDB opens a database without connecting to it: statements fail while it is
 // unavailable.
-func OpenDB(d Dialect, url string, o Options) (*DB, error) {
-	pools, err := d.Open(url, o)
+func OpenDB(d Dialect, url string, o adapters.Deps) (*DB, error) {
+	pools, err := d.Open(url, o.Database)
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{pool: pools.Primary, dialect: d, url: url, modules: o.Modules, migrations: o.Migrations, clock: o.Clock, newID: o.NewID, log: o.Log}
+	db := &DB{pool: pools.Primary, dialect: d, url: url, modules: o.Modules, migrations: o.Database.Migrations, clock: o.Clock, newID: o.NewID, log: o.Log}
 	for _, pool := range []*sql.DB{pools.Primary, pools.Direct, pools.Writer} {
 		if pool != nil {
 			db.pools = append(db.pools, pool)
 		}
 	}
 	db.direct = db.pool
-	if o.TransactionPooler {
+	if o.Database.TransactionPooler {
 		db.direct = pools.Direct
 	}
 	if err := db.open(pools, o); err != nil {
@@ -135,7 +111,7 @@ func OpenDB(d Dialect, url string, o Options) (*DB, error) {
 }
 
 // open opens the handles of GORM and the replicas.
-func (db *DB) open(pools Pools, o Options) (err error) {
+func (db *DB) open(pools Pools, o adapters.Deps) (err error) {
 	if db.reader, err = db.openGORM(pools.Primary); err != nil {
 		return err
 	}
@@ -159,6 +135,7 @@ func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
 		schema.RegisterSerializer(name, serializer)
 	}
 	g, err := gorm.Open(translator{db.dialect.Dialector(pool), db.dialect}, &gorm.Config{
+		NamingStrategy:         tableNames{},
 		QueryFields:            true, // SELECT * costs lists 2.6 times as much
 		PrepareStmt:            db.dialect.PreparesStatements(),
 		PrepareStmtMaxSize:     256, // a batch has a statement of its own for each number of items

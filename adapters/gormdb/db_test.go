@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gorm.io/gorm"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
@@ -26,7 +27,7 @@ import (
 
 func openTestSQLite(t *testing.T) *DB {
 	t.Helper()
-	db, err := OpenDB(SQLite{}, "sqlite:"+t.TempDir()+"/test.db", Options{Clock: clock.System{}, NewID: func() string { return uuid.Must(uuid.NewV7()).String() }, Log: slog.New(slog.DiscardHandler)})
+	db, err := OpenDB(SQLite{}, "sqlite:"+t.TempDir()+"/test.db", adapters.Deps{Clock: clock.System{}, NewID: func() string { return uuid.Must(uuid.NewV7()).String() }, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = Schema{db}.Up(t.Context())
@@ -144,7 +145,7 @@ func TestDo_ErrorOfFunction_IsReturnedUnchanged(t *testing.T) {
 
 func TestConn_NoServer_IsUnavailable(t *testing.T) {
 	t.Parallel()
-	db, err := OpenDB(Postgres{}, "postgres://locum@127.0.0.1:1/x?sslmode=disable", Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
+	db, err := OpenDB(Postgres{}, "postgres://locum@127.0.0.1:1/x?sslmode=disable", adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	require.ErrorIs(t, db.Do(t.Context(), func(ctx context.Context) error {
@@ -240,7 +241,7 @@ func TestPostgres_NoServer_IsUnavailable(t *testing.T) {
 // requireUnavailable checks what is returned while no server listens at the URL.
 func requireUnavailable(t *testing.T, d Dialect, url string) {
 	t.Helper()
-	db, err := OpenDB(d, url, Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
+	db, err := OpenDB(d, url, adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	ctx := t.Context()

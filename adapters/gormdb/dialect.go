@@ -1,6 +1,7 @@
 package gormdb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -12,6 +13,8 @@ import (
 	"github.com/pressly/goose/v3/lock"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+
+	"github.com/locumhq/locum/adapters"
 )
 
 // Dialect contains the differences between databases. The repositories are written with
@@ -23,7 +26,7 @@ type Dialect interface {
 	Name() string
 	// Open opens the pools for a URL without connecting. The URL has a scheme that
 	// the dialect was registered for.
-	Open(url string, o Options) (Pools, error)
+	Open(url string, s adapters.DatabaseSettings) (Pools, error)
 	// Dialector returns GORM's driver for a pool.
 	Dialector(pool *sql.DB) gorm.Dialector
 	// PreparesStatements reports whether GORM should keep prepared statements,
@@ -76,9 +79,12 @@ type Pools struct {
 	// Writer is for all writes if the database has one writer at a time, and
 	// otherwise nil.
 	Writer *sql.DB
-	// Direct is the pool of Options.DirectURL, nil without one.
+	// Direct is the pool of the DirectURL of the settings, nil without one.
 	Direct *sql.DB
 }
+
+// connections returns the number of connections to a database server.
+func connections(s adapters.DatabaseSettings) int { return cmp.Or(s.MaxConnections, 10) }
 
 // limitConnections configures the pool of a database server.
 func limitConnections(pool *sql.DB, n int) {
@@ -176,7 +182,7 @@ type Batcher interface {
 type Replicator interface {
 	// OpenReplica opens a pool for a URL without connecting. The pool of the primary
 	// is opened with the same function for the observation of replicas.
-	OpenReplica(url string, connections int, o Options) (*sql.DB, error)
+	OpenReplica(url string, connections int, s adapters.DatabaseSettings) (*sql.DB, error)
 	// CommittedPosition returns a position in the log of the primary: it is not before the end
 	// of any transaction that has been committed.
 	CommittedPosition(ctx context.Context, primary *sql.DB) (LogPosition, error)

@@ -30,9 +30,6 @@ type documentRow struct {
 	UpdatedAt  time.Time
 }
 
-// TableName implements schema.Tabler.
-func (documentRow) TableName() string { return "documents" }
-
 func newDocumentRow(d jobseeker.Document) documentRow {
 	return documentRow{d.ID, d.UserID, d.Type, d.Title, d.FileName, d.IsDefault, d.File, d.Size, d.Form, d.MediaType, d.UploadedAt, d.UpdatedAt}
 }
@@ -107,9 +104,6 @@ type documentFileRow struct {
 	UserID string
 	FreeAt *time.Time
 }
-
-// TableName implements schema.Tabler.
-func (documentFileRow) TableName() string { return "document_files" }
 
 func releaseFile(q *gorm.DB, id, userID string, at time.Time) error {
 	return wrap(q.Model(&documentFileRow{}).Where("id = ? AND user_id = ?", id, userID).Update("free_at", at).Error)

@@ -23,9 +23,6 @@ type exportRow struct {
 	FinishedAt     *time.Time
 }
 
-// TableName implements schema.Tabler.
-func (exportRow) TableName() string { return "exports" }
-
 func (r exportRow) export() hiring.Export { return hiring.Export(r) }
 
 // Create implements hiring.Exports.

@@ -57,15 +57,12 @@ func (p feedPosition) through(last int64, now feedPosition) feedPosition {
 	return after
 }
 
-// listingChange is a row of listing_changes.
-type listingChange struct {
+// listingChangeRow is a row of listing_changes.
+type listingChangeRow struct {
 	Xid       int64 `gorm:"primaryKey;autoIncrement:false"`
 	ListingID string
 	ChangedAt time.Time
 }
-
-// TableName implements schema.Tabler.
-func (listingChange) TableName() string { return "listing_changes" }
 
 // recordListings stores that the transaction has changed listings.
 func (db *DB) recordListings(ctx context.Context, ids []string) error {
@@ -74,7 +71,7 @@ func (db *DB) recordListings(ctx context.Context, ids []string) error {
 		return nil
 	}
 	now := db.clock.Now()
-	rows := convert(ids, func(id string) listingChange { return listingChange{ListingID: id, ChangedAt: now} })
+	rows := convert(ids, func(id string) listingChangeRow { return listingChangeRow{ListingID: id, ChangedAt: now} })
 	if _, ok := db.dialect.(SnapshotReader); ok {
 		return wrap(db.unprepared(ctx).Clauses(onConflict(nil)).Omit("xid").Create(&rows).Error)
 	}
@@ -111,32 +108,36 @@ func (d feed) beginEpoch(ctx context.Context) error {
 	return wrap(d.q(ctx).Table("listing_feed").Where("epoch = ?", "00000000-0000-0000-0000-000000000000").Update("epoch", d.newID()).Error)
 }
 
-// storeID returns what identifies the database and its epoch: transaction ids are
-// compared within one database cluster only, not with those of a restored copy.
-func (d feed) storeID() string {
-	if r, ok := d.dialect.(SnapshotReader); ok && r.Cluster() != "" {
-		return "(SELECT CONCAT(epoch, '/', " + r.Cluster() + ") FROM listing_feed)"
-	}
-	return "(SELECT epoch FROM listing_feed)"
-}
-
 // nextChange is the number of the next change that a transaction will commit.
 const nextChange = "(SELECT last_xid + 1 FROM listing_feed)"
 
-// running returns the lowest id of a transaction that may be running.
-func (d feed) running() string {
+// commitOrder implements SnapshotReader with the numbers of listing_feed: their order is
+// that of the commits.
+type commitOrder struct{}
+
+// Cluster implements SnapshotReader.
+func (commitOrder) Cluster() string { return "" }
+
+// Snapshot implements SnapshotReader.
+func (commitOrder) Snapshot() string { return nextChange }
+
+// OldestRunning implements SnapshotReader.
+func (commitOrder) OldestRunning() string { return nextChange }
+
+func (d feed) snapshots() SnapshotReader {
 	if r, ok := d.dialect.(SnapshotReader); ok {
-		return r.OldestRunning()
+		return r
 	}
-	return nextChange
+	return commitOrder{}
 }
 
-// snapshot returns the snapshot of a statement, as SnapshotReader describes it.
-func (d feed) snapshot() string {
-	if r, ok := d.dialect.(SnapshotReader); ok {
-		return r.Snapshot()
+// storeID returns what identifies the database and its epoch: transaction ids are
+// compared within one database cluster only, not with those of a restored copy.
+func (d feed) storeID() string {
+	if cluster := d.snapshots().Cluster(); cluster != "" {
+		return "(SELECT CONCAT(epoch, '/', " + cluster + ") FROM listing_feed)"
 	}
-	return nextChange
+	return "(SELECT epoch FROM listing_feed)"
 }
 
 // parseSnapshot returns the position at which everything visible in the snapshot
@@ -162,7 +163,7 @@ const openAtOnce = 1_000
 // ReadOpen implements listings.Feed.
 func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (listings.FeedPosition, error) {
 	var store, snapshot string
-	err := d.unprepared(ctx).Raw("SELECT "+d.storeID()+", "+d.snapshot()).Row().Scan(&store, &snapshot)
+	err := d.unprepared(ctx).Raw("SELECT "+d.storeID()+", "+d.snapshots().Snapshot()).Row().Scan(&store, &snapshot)
 	if err != nil {
 		return "", wrap(markUnavailable(d.dialect, err))
 	}
@@ -224,7 +225,7 @@ func (d feed) ListSince(ctx context.Context, position listings.FeedPosition, n i
 	if len(changes) > 0 {
 		d.noteListingsChanged()
 	}
-	ids := convert(changes, func(c listingChange) string { return c.ListingID })
+	ids := convert(changes, func(c listingChangeRow) string { return c.ListingID })
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	batch := listings.FeedBatch{Position: next.encode(), More: more}
@@ -250,7 +251,7 @@ func missing(ids []string, found []fullListingRow) []string {
 
 // changesSince returns the changes of whole transactions, about n or all of one,
 // and the position after them.
-func (d feed) changesSince(ctx context.Context, from feedPosition, n int) (changes []listingChange, next feedPosition, more bool, err error) {
+func (d feed) changesSince(ctx context.Context, from feedPosition, n int) (changes []listingChangeRow, next feedPosition, more bool, err error) {
 	state, changes, err := d.readChanges(ctx, from, n)
 	if err != nil {
 		return nil, next, false, err
@@ -283,7 +284,7 @@ type feedState struct {
 }
 
 // readChanges reads at most n changes in the order of their transactions.
-func (d feed) readChanges(ctx context.Context, from feedPosition, n int) (state feedState, changes []listingChange, err error) {
+func (d feed) readChanges(ctx context.Context, from feedPosition, n int) (state feedState, changes []listingChangeRow, err error) {
 	rows := "SELECT xid, listing_id FROM listing_changes WHERE xid >= ?"
 	if len(from.Running) > 0 {
 		running := convert(from.Running, func(xid int64) string { return strconv.FormatInt(xid, 10) })
@@ -292,13 +293,13 @@ func (d feed) readChanges(ctx context.Context, from feedPosition, n int) (state 
 	query := fmt.Sprintf(`SELECT s.store, s.snapshot, s.purged, c.xid, c.listing_id
 		FROM (SELECT %s AS store, %s AS snapshot, (SELECT purged_xid FROM listing_feed) AS purged) s
 		LEFT JOIN (SELECT xid, listing_id FROM (%s) r ORDER BY xid, listing_id LIMIT ?) c ON 1 = 1
-		ORDER BY c.xid`, d.storeID(), d.snapshot(), rows)
+		ORDER BY c.xid`, d.storeID(), d.snapshots().Snapshot(), rows)
 	err = d.each(ctx, query, []any{from.Next, n}, func(rows Rows) error {
 		var xid *int64
 		var listingID *string
 		err := rows.Scan(&state.Store, &state.Snapshot, &state.Purged, &xid, &listingID)
 		if xid != nil && listingID != nil {
-			changes = append(changes, listingChange{Xid: *xid, ListingID: *listingID})
+			changes = append(changes, listingChangeRow{Xid: *xid, ListingID: *listingID})
 		}
 		return err
 	})
@@ -307,12 +308,12 @@ func (d feed) readChanges(ctx context.Context, from feedPosition, n int) (state 
 
 // wholeTransactions returns the changes without those of the last transaction,
 // which may be incomplete, or all changes of the only one.
-func (d feed) wholeTransactions(ctx context.Context, changes []listingChange) ([]listingChange, error) {
+func (d feed) wholeTransactions(ctx context.Context, changes []listingChangeRow) ([]listingChangeRow, error) {
 	last := changes[len(changes)-1].Xid
 	if first := changes[0].Xid; first != last {
-		return slices.DeleteFunc(changes, func(c listingChange) bool { return c.Xid == last }), nil
+		return slices.DeleteFunc(changes, func(c listingChangeRow) bool { return c.Xid == last }), nil
 	}
-	var all []listingChange
+	var all []listingChangeRow
 	err := d.unprepared(ctx).Raw("SELECT xid, listing_id FROM listing_changes WHERE xid = ?", last).Scan(&all).Error
 	return all, wrap(err)
 }
@@ -336,7 +337,7 @@ var listingsExpiry = map[retention.Kind]expiry{
 func (d feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) (deleted int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		var last *int64
-		err := d.unprepared(ctx).Raw("SELECT max(xid) FROM (SELECT xid, changed_at FROM listing_changes WHERE xid < "+d.running()+" ORDER BY xid LIMIT ?) oldest WHERE changed_at < ?", n, before).Scan(&last).Error
+		err := d.unprepared(ctx).Raw("SELECT max(xid) FROM (SELECT xid, changed_at FROM listing_changes WHERE xid < "+d.snapshots().OldestRunning()+" ORDER BY xid LIMIT ?) oldest WHERE changed_at < ?", n, before).Scan(&last).Error
 		if err != nil || last == nil {
 			return wrap(err)
 		}

@@ -31,16 +31,13 @@ type applicationRow struct {
 	WithdrawnAt    *time.Time
 }
 
-// TableName implements schema.Tabler.
-func (applicationRow) TableName() string { return "applications" }
-
 func (r applicationRow) application() hiring.Application { return hiring.Application(r) }
 
 // applicationListColumns are those without details, which may be long texts.
 var applicationListColumns = []string{"id", "listing_id", "organization_id", "applicant_id", "status", "tracker", "tracker_color",
 	"applied_at", "changed_at", "withdrawn_at"}
 
-type changeRow struct {
+type applicationChangeRow struct {
 	ID            string
 	ApplicationID string
 	Actor         hiring.ActorKind
@@ -49,9 +46,6 @@ type changeRow struct {
 	To            hiring.Status `gorm:"column:to_status"`
 	At            time.Time
 }
-
-// TableName implements schema.Tabler.
-func (changeRow) TableName() string { return "application_changes" }
 
 // Create implements hiring.Applications.
 func (d applications) Create(ctx context.Context, a hiring.Application) error {
@@ -232,13 +226,13 @@ func (d applications) Update(ctx context.Context, applicantID string, a hiring.A
 }
 
 func (d applications) createChanges(ctx context.Context, changes []hiring.Change) error {
-	return create(d.q(ctx), convert(changes, func(c hiring.Change) changeRow { return changeRow(c) }))
+	return create(d.q(ctx), convert(changes, func(c hiring.Change) applicationChangeRow { return applicationChangeRow(c) }))
 }
 
 // ListChanges implements hiring.Applications.
 func (d applications) ListChanges(ctx context.Context, organizationID, applicationID string, n int) ([]hiring.Change, error) {
 	owned := d.q(ctx).Model(&applicationRow{}).Select("id").Where("id = ? AND organization_id = ?", applicationID, organizationID)
-	changes, err := find(d.q(ctx).Where("application_id = (?)", owned).Order("id DESC").Limit(n), func(r changeRow) hiring.Change { return hiring.Change(r) })
+	changes, err := find(d.q(ctx).Where("application_id = (?)", owned).Order("id DESC").Limit(n), func(r applicationChangeRow) hiring.Change { return hiring.Change(r) })
 	slices.Reverse(changes)
 	return changes, err
 }

@@ -18,7 +18,7 @@ import (
 // idempotencyKeys implements idempotency.Store.
 type idempotencyKeys struct{ *DB }
 
-type idempotencyRow struct {
+type idempotencyKeyRow struct {
 	OwnerID      string
 	Operation    string
 	KeyHash      string
@@ -29,9 +29,6 @@ type idempotencyRow struct {
 	ExpiresAt    time.Time
 }
 
-// TableName implements schema.Tabler.
-func (idempotencyRow) TableName() string { return "idempotency_keys" }
-
 func keyHash(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
@@ -41,7 +38,7 @@ func keyHash(key string) string {
 func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idempotency.Claim, *idempotency.Answer, error) {
 	now := d.clock.Now()
 	claim := idempotency.Claim{Request: r, Until: now.Add(idempotency.Lease)}
-	row := idempotencyRow{
+	row := idempotencyKeyRow{
 		OwnerID: r.OwnerID, Operation: r.Operation, KeyHash: keyHash(r.Key), Fingerprint: r.Fingerprint,
 		ClaimedUntil: claim.Until, ExpiresAt: now.Add(idempotency.Keep),
 	}
@@ -59,7 +56,7 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 		return claim, nil, nil
 	}
 	// A row that does not exist was deleted since the statement above.
-	kept, err := take[idempotencyRow](d.of(ctx, r), idempotency.ErrInProgress)
+	kept, err := take[idempotencyKeyRow](d.of(ctx, r), idempotency.ErrInProgress)
 	if err != nil {
 		return claim, nil, err
 	}
@@ -78,7 +75,7 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 }
 
 func (d idempotencyKeys) of(ctx context.Context, r idempotency.Request) *gorm.DB {
-	return d.q(ctx).Model(&idempotencyRow{}).Where("owner_id = ? AND operation = ? AND key_hash = ?", r.OwnerID, r.Operation, keyHash(r.Key))
+	return d.q(ctx).Model(&idempotencyKeyRow{}).Where("owner_id = ? AND operation = ? AND key_hash = ?", r.OwnerID, r.Operation, keyHash(r.Key))
 }
 
 func (d idempotencyKeys) claimed(ctx context.Context, c idempotency.Claim) *gorm.DB {

@@ -27,9 +27,6 @@ type userRow struct {
 	Version         int64
 }
 
-// TableName implements schema.Tabler.
-func (userRow) TableName() string { return "users" }
-
 func newUserRow(u identity.User) userRow {
 	u.Key = u.EmailKey()
 	return userRow(u)
@@ -116,9 +113,6 @@ func (d users) Exists(ctx context.Context) (bool, error) { return exists(d.q(ctx
 type organizations struct{ *DB }
 
 type organizationRow identity.Organization
-
-// TableName implements schema.Tabler.
-func (organizationRow) TableName() string { return "organizations" }
 
 func (r organizationRow) organization() identity.Organization { return identity.Organization(r) }
 

@@ -14,9 +14,6 @@ type appointments struct{ *DB }
 
 type interviewRow hiring.Appointment
 
-// TableName implements schema.Tabler.
-func (interviewRow) TableName() string { return "interviews" }
-
 // Upsert implements hiring.Appointments.
 func (d appointments) Upsert(ctx context.Context, a hiring.Appointment) error {
 	r := (*interviewRow)(&a)

@@ -24,18 +24,15 @@ type listingRow struct {
 	Specialty           string
 	Remote              bool
 	Location            string
-	PlaceKind           string
+	PlaceKind           listings.PlaceKind
 	City                string
 	Region              string
 	Nation              string
 	Country             string
 	Lat                 *float64
 	Lon                 *float64
-	SalaryMin           *int64
-	SalaryMax           *int64
-	SalaryCurrency      string
-	SalaryPeriod        string
-	Status              string
+	Salary              listings.Salary `gorm:"embedded;embeddedPrefix:salary_"`
+	Status              listings.Status
 	Open                bool
 	ApplicationDeadline *time.Time
 	PostedAt            *time.Time
@@ -45,9 +42,6 @@ type listingRow struct {
 	CreatedAt           time.Time
 	UpdatedAt           time.Time
 }
-
-// TableName implements schema.Tabler.
-func (listingRow) TableName() string { return "listings" }
 
 // fullListingRow is a row of listings with all columns that are read. Its JSON is decoded
 // after it was read, so that the search index can skip a row that cannot be decoded.
@@ -98,14 +92,14 @@ func (r listingRow) listing() listings.Listing {
 			Title: r.Title, Department: r.Department, ContractType: r.ContractType, EmploymentType: r.EmploymentType,
 			Specialty: r.Specialty, Location: r.Location, Remote: r.Remote, Deadline: r.ApplicationDeadline,
 		},
-		Status: listings.Status(r.Status), Open: r.Open,
+		Status: r.Status, Open: r.Open,
 		PostedAt: r.PostedAt, ArchivedAt: r.ArchivedAt, DeletedAt: r.DeletedAt, HiddenAt: r.HiddenAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
-	if r.SalaryMin != nil || r.SalaryMax != nil {
-		l.Salary = &listings.Salary{Min: r.SalaryMin, Max: r.SalaryMax, Currency: r.SalaryCurrency, Period: r.SalaryPeriod}
+	if r.Salary.Min != nil || r.Salary.Max != nil {
+		l.Salary = &r.Salary
 	}
 	if r.PlaceKind != "" {
-		l.Place = &listings.Place{Kind: listings.PlaceKind(r.PlaceKind), Name: r.City, Region: r.Region, Nation: r.Nation, Country: r.Country}
+		l.Place = &listings.Place{Kind: r.PlaceKind, Name: r.City, Region: r.Region, Nation: r.Nation, Country: r.Country}
 		if r.Lat != nil && r.Lon != nil {
 			l.Place.Lat, l.Place.Lon = *r.Lat, *r.Lon
 		}
@@ -139,15 +133,15 @@ func newListingRow(l listings.Listing) fullListingRow {
 	short := listingRow{
 		ID: l.ID, OrganizationID: l.OrganizationID, Version: l.Version, Title: l.Title, Company: l.Company, Department: l.Department,
 		ContractType: l.ContractType, EmploymentType: l.EmploymentType, Specialty: l.Specialty, Remote: l.Remote, Location: l.Location,
-		Status: string(l.Status), Open: l.Open,
+		Status: l.Status, Open: l.Open,
 		ApplicationDeadline: utc(l.Deadline), PostedAt: utc(l.PostedAt), ArchivedAt: utc(l.ArchivedAt), DeletedAt: utc(l.DeletedAt), HiddenAt: utc(l.HiddenAt),
 		CreatedAt: l.CreatedAt.UTC(), UpdatedAt: l.UpdatedAt.UTC(),
 	}
-	if s := l.Salary; s != nil {
-		short.SalaryMin, short.SalaryMax, short.SalaryCurrency, short.SalaryPeriod = s.Min, s.Max, s.Currency, s.Period
+	if l.Salary != nil {
+		short.Salary = *l.Salary
 	}
 	if p := l.Place; p != nil {
-		short.PlaceKind, short.City, short.Region, short.Nation, short.Country = string(p.Kind), p.Name, p.Region, p.Nation, p.Country
+		short.PlaceKind, short.City, short.Region, short.Nation, short.Country = p.Kind, p.Name, p.Region, p.Nation, p.Country
 		if p.Kind == listings.Town {
 			short.Lat, short.Lon = &p.Lat, &p.Lon
 		}

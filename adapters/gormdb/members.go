@@ -36,9 +36,6 @@ type membershipRow struct {
 	Version             int64
 }
 
-// TableName implements schema.Tabler.
-func (membershipRow) TableName() string { return "memberships" }
-
 // permissionsColumn is the serializer of permissions: their names, separated by spaces.
 type permissionsColumn struct{}
 

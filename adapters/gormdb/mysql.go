@@ -23,6 +23,8 @@ import (
 	gormmysql "gorm.io/driver/mysql"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+
+	"github.com/locumhq/locum/adapters"
 )
 
 // MySQL is the dialect of MariaDB 10.6 and later.
@@ -32,7 +34,7 @@ type MySQL struct{}
 func (MySQL) Name() string { return "mysql" }
 
 // Open implements Dialect.
-func (MySQL) Open(address string, o Options) (Pools, error) {
+func (MySQL) Open(address string, s adapters.DatabaseSettings) (Pools, error) {
 	cfg, err := mysqlConfig(address)
 	if err != nil {
 		return Pools{}, err
@@ -42,7 +44,7 @@ func (MySQL) Open(address string, o Options) (Pools, error) {
 		return Pools{}, errMySQLURL
 	}
 	pool := sql.OpenDB(mysqlConnector{connector})
-	limitConnections(pool, o.connections())
+	limitConnections(pool, connections(s))
 	return Pools{Primary: pool}, nil
 }
 

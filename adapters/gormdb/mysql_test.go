@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/retention"
@@ -43,7 +44,7 @@ func TestMySQLConfig_URL(t *testing.T) {
 	require.True(t, cfg.AllowFallbackToPlaintext)
 	for _, bad := range []string{"mysql://jo:secret@db", "mysql://jo:secret@db/", "mysql://jo:sec%ret@db/x", "mysql://jo:secret@db/x?tls=unknown", "mysql://jo:secret@db/x?ca=/none",
 		"mysql://jo:secret@db/x?character_set_client=gbk", "mysql://jo:secret@db/x?autocommit=0", "mysql://jo:secret@db/x?multiStatements=true", "mysql://jo:secret@db/x?sql_mode=%27%27"} {
-		_, err := MySQL{}.Open(bad, Options{})
+		_, err := MySQL{}.Open(bad, adapters.DatabaseSettings{})
 		require.Error(t, err, bad)
 		require.NotContains(t, err.Error(), "sec", bad)
 	}
@@ -222,7 +223,7 @@ func TestMySQL_Text_IsComparedExactly(t *testing.T) {
 		require.NoError(t, optOuts.Create(t.Context(), box, time.Now()))
 	}
 	var n int64
-	require.NoError(t, db.reader.Model(&optOutRow{}).Count(&n).Error)
+	require.NoError(t, db.reader.Model(&invitationOptOutRow{}).Count(&n).Error)
 	require.Len(t, boxes, int(n))
 }
 

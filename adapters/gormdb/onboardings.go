@@ -23,9 +23,6 @@ type onboardingRow struct {
 	Version     int64
 }
 
-// TableName implements schema.Tabler.
-func (onboardingRow) TableName() string { return "onboardings" }
-
 // The values of onboardingRow.VisitorKind.
 const (
 	userVisitor  = "user"

@@ -23,11 +23,7 @@ func Open(_ context.Context, url string, d adapters.Deps) (adapters.Storage, err
 
 // OpenDialect opens a storage in a database with the dialect.
 func OpenDialect(dialect Dialect, url string, d adapters.Deps) (adapters.Storage, error) {
-	db, err := OpenDB(dialect, url, Options{
-		Clock: d.Clock, NewID: d.NewID, Log: d.Log, Modules: d.Modules,
-		MaxConnections: d.Database.MaxConnections, TransactionPooler: d.Database.TransactionPooler, DirectURL: d.Database.DirectURL,
-		ReplicaURLs: d.Database.ReplicaURLs, Migrations: d.Database.Migrations, Metrics: d.Metrics,
-	})
+	db, err := OpenDB(dialect, url, d)
 	if err != nil {
 		return adapters.Storage{}, err
 	}

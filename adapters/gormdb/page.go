@@ -6,7 +6,6 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
-	"gorm.io/gorm/schema"
 
 	"github.com/locumhq/locum/core/page"
 )
@@ -32,7 +31,7 @@ type list struct {
 }
 
 // pageOf reads one page of a list and converts its rows.
-func pageOf[R schema.Tabler, T any](ctx context.Context, db *DB, r page.Request, l list, item func(R) T) (page.Result[T], error) {
+func pageOf[R any, T any](ctx context.Context, db *DB, r page.Request, l list, item func(R) T) (page.Result[T], error) {
 	rows, out, err := listOf[R, T](ctx, db, r, l)
 	out.Items = convert(rows, item)
 	return out, err
@@ -41,7 +40,7 @@ func pageOf[R schema.Tabler, T any](ctx context.Context, db *DB, r page.Request,
 // listOf reads one page of a list, the newest first unless it is oldestFirst. It
 // counts rows up to page.MaxExact, and only if the page does not contain the end of
 // the list. The caller sets the items of the result.
-func listOf[R schema.Tabler, T any](ctx context.Context, db *DB, r page.Request, l list) (rows []R, out page.Result[T], err error) {
+func listOf[R any, T any](ctx context.Context, db *DB, r page.Request, l list) (rows []R, out page.Result[T], err error) {
 	q := db.q(ctx)
 	if l.locked {
 		q = db.locked(ctx)

@@ -9,7 +9,6 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
-	"gorm.io/gorm/schema"
 )
 
 // The statements below are written differently by some databases. Repositories use
@@ -21,7 +20,7 @@ func dialectOf(q *gorm.DB) Dialect { return q.Dialector.(translator).dialect }
 // deleteLimited deletes at most n of the rows that the conditions of q select, the
 // first ones in the order, and returns their number. key are the columns of the
 // primary key.
-func deleteLimited[R schema.Tabler](q *gorm.DB, n int, order string, key ...string) (int, error) {
+func deleteLimited[R any](q *gorm.DB, n int, order string, key ...string) (int, error) {
 	if dialectOf(q).DeleteLimit() {
 		res := q.Order(order).Limit(n).Delete(new(R))
 		return int(res.RowsAffected), wrap(res.Error)
@@ -34,7 +33,7 @@ func deleteLimited[R schema.Tabler](q *gorm.DB, n int, order string, key ...stri
 // updateReturning updates the rows that the conditions of q, a handle of a transaction,
 // select, and returns the columns of those rows as they are then. key is the primary
 // key.
-func updateReturning[R schema.Tabler](q *gorm.DB, key string, set map[string]any, columns ...string) (rows []R, err error) {
+func updateReturning[R any](q *gorm.DB, key string, set map[string]any, columns ...string) (rows []R, err error) {
 	if dialectOf(q).Returning() {
 		err = q.Model(&rows).Clauses(returning(columns)).Updates(set).Error
 		return rows, wrap(err)
@@ -66,7 +65,7 @@ func createNew(q *gorm.DB, row any, key ...string) *gorm.DB {
 
 // insertNew inserts the rows whose key, the columns of a unique index, does not
 // exist, and returns those. q is a handle of a transaction.
-func insertNew[R schema.Tabler](q *gorm.DB, rows []R, key ...string) (inserted []R, err error) {
+func insertNew[R any](q *gorm.DB, rows []R, key ...string) (inserted []R, err error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -94,7 +93,7 @@ func insertNew[R schema.Tabler](q *gorm.DB, rows []R, key ...string) (inserted [
 
 // insertMissing reads which keys exist and inserts the other rows. Rows that other
 // transactions insert meanwhile make the transaction run again.
-func insertMissing[R schema.Tabler](q *gorm.DB, rows []R, key []string) ([]R, error) {
+func insertMissing[R any](q *gorm.DB, rows []R, key []string) ([]R, error) {
 	table := fresh(q).Model(new(R))
 	if err := table.Statement.Parse(new(R)); err != nil {
 		return nil, err

@@ -23,6 +23,8 @@ import (
 	gormpg "gorm.io/driver/postgres"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+
+	"github.com/locumhq/locum/adapters"
 )
 
 // Postgres is the dialect of PostgreSQL.
@@ -33,24 +35,24 @@ func (Postgres) Name() string { return "postgres" }
 
 // Open implements Dialect. A direct pool has two of the connections, for
 // notifications and migrations.
-func (Postgres) Open(url string, o Options) (pools Pools, err error) {
-	most := o.primaryConnections()
-	if o.DirectURL != "" {
+func (Postgres) Open(url string, s adapters.DatabaseSettings) (pools Pools, err error) {
+	most := primaryConnections(s)
+	if s.DirectURL != "" {
 		const direct = 2
-		if pools.Direct, err = openPostgres(o.DirectURL, direct, false); err != nil {
+		if pools.Direct, err = openPostgres(s.DirectURL, direct, false); err != nil {
 			return pools, fmt.Errorf("the direct URL %w", err)
 		}
 		most -= direct
 	}
-	if pools.Primary, err = openPostgres(url, most, o.TransactionPooler); err != nil && pools.Direct != nil {
+	if pools.Primary, err = openPostgres(url, most, s.TransactionPooler); err != nil && pools.Direct != nil {
 		err = errors.Join(err, pools.Direct.Close())
 	}
 	return pools, err
 }
 
 // OpenReplica implements Replicator.
-func (Postgres) OpenReplica(url string, connections int, o Options) (*sql.DB, error) {
-	return openPostgres(url, connections, o.TransactionPooler)
+func (Postgres) OpenReplica(url string, connections int, s adapters.DatabaseSettings) (*sql.DB, error) {
+	return openPostgres(url, connections, s.TransactionPooler)
 }
 
 // CommittedPosition implements Replicator. A transaction is visible after its record was

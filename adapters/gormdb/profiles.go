@@ -47,9 +47,6 @@ type seekerRow struct {
 	DigestWaiting     bool
 }
 
-// TableName implements schema.Tabler.
-func (seekerRow) TableName() string { return "seekers" }
-
 // Get implements jobseeker.Profiles. A profile that is not stored cannot be locked, so
 // it stores one.
 func (d profiles) Get(ctx context.Context, userID string) (jobseeker.Profile, error) {
@@ -84,9 +81,6 @@ type numberRow struct {
 	Name string
 	Last int64
 }
-
-// TableName implements schema.Tabler.
-func (numberRow) TableName() string { return "numbers" }
 
 func (d profiles) nextNumber(ctx context.Context) (int64, error) {
 	rows, err := updateReturning[numberRow](d.q(ctx).Where("name = ?", "seekers"), "name", map[string]any{"last": gorm.Expr("last + 1")}, "last")

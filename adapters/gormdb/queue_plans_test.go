@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/test/kit"
 )
@@ -19,7 +20,7 @@ import (
 // more for it, whatever little Postgres knows of the table.
 func TestTasks_Claim_100000Done_UsesIndex(t *testing.T) {
 	t.Parallel()
-	db, err := OpenDB(Postgres{}, kit.PostgresURL(t), Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
+	db, err := OpenDB(Postgres{}, kit.PostgresURL(t), adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = Schema{db}.Up(t.Context())

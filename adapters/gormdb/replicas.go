@@ -14,6 +14,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/callbacks"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/metrics"
 	"github.com/locumhq/locum/core/tx"
 )
@@ -69,17 +70,17 @@ type replica struct {
 
 // replicaConnections returns the number of connections to each replica. All replicas
 // together have two fifths of all connections, but each has at least two.
-func (o Options) replicaConnections() int {
-	if len(o.ReplicaURLs) == 0 {
+func replicaConnections(s adapters.DatabaseSettings) int {
+	if len(s.ReplicaURLs) == 0 {
 		return 0
 	}
-	return max(2, o.connections()*2/5/len(o.ReplicaURLs))
+	return max(2, connections(s)*2/5/len(s.ReplicaURLs))
 }
 
 // primaryConnections returns the number of connections that are left for the primary.
-func (o Options) primaryConnections() int {
-	n := o.connections() - len(o.ReplicaURLs)*o.replicaConnections()
-	if len(o.ReplicaURLs) > 0 {
+func primaryConnections(s adapters.DatabaseSettings) int {
+	n := connections(s) - len(s.ReplicaURLs)*replicaConnections(s)
+	if len(s.ReplicaURLs) > 0 {
 		n-- // for measurements
 	}
 	return max(n, 3)
@@ -88,8 +89,9 @@ func (o Options) primaryConnections() int {
 // errNotConnected is the error of a replica that has not been measured.
 var errNotConnected = errors.New("not connected yet")
 
-func openReplicas(d Dialect, url string, o Options) (r *replicas, err error) {
-	if len(o.ReplicaURLs) == 0 {
+func openReplicas(d Dialect, url string, o adapters.Deps) (r *replicas, err error) {
+	s := o.Database
+	if len(s.ReplicaURLs) == 0 {
 		return nil, nil
 	}
 	dialect, ok := d.(Replicator)
@@ -97,16 +99,16 @@ func openReplicas(d Dialect, url string, o Options) (r *replicas, err error) {
 		return nil, fmt.Errorf("%s does not support database.replica_urls; remove it", d.Name())
 	}
 	r = &replicas{dialect: dialect, log: o.Log}
-	if r.primary, err = dialect.OpenReplica(url, 1, o); err != nil {
+	if r.primary, err = dialect.OpenReplica(url, 1, s); err != nil {
 		return nil, err
 	}
-	for i, url := range o.ReplicaURLs {
-		pool, err := dialect.OpenReplica(url, o.replicaConnections(), o)
+	for i, url := range s.ReplicaURLs {
+		pool, err := dialect.OpenReplica(url, replicaConnections(s), s)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("replica %d in database.replica_urls %w", i+1, err), r.close())
 		}
 		r.all = append(r.all, &replica{
-			name: fmt.Sprintf("replica %d", i+1), pool: pool, slots: make(chan struct{}, o.replicaConnections()-1),
+			name: fmt.Sprintf("replica %d", i+1), pool: pool, slots: make(chan struct{}, replicaConnections(s)-1),
 			opened: time.Now(), err: errNotConnected,
 		})
 	}

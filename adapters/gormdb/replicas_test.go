@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/test/kit"
@@ -28,7 +29,7 @@ func TestReplicas(t *testing.T) {
 	t.Parallel()
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
-	db, err := OpenDB(Postgres{}, primary.URL, Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler), ReplicaURLs: []string{replica.URL}})
+	db, err := OpenDB(Postgres{}, primary.URL, adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler), Database: adapters.DatabaseSettings{ReplicaURLs: []string{replica.URL}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = Schema{db}.Up(t.Context())
@@ -153,7 +154,7 @@ func TestReplica_LagsForLong_RemembersFewCommits(t *testing.T) {
 func TestReplicas_Connections(t *testing.T) {
 	t.Parallel()
 	for replicas, want := range [][2]int{{10, 0}, {5, 4}, {5, 2}, {3, 2}} {
-		o := Options{ReplicaURLs: make([]string, replicas)}
-		require.Equal(t, want, [2]int{o.primaryConnections(), o.replicaConnections()})
+		o := adapters.DatabaseSettings{ReplicaURLs: make([]string, replicas)}
+		require.Equal(t, want, [2]int{primaryConnections(o), replicaConnections(o)})
 	}
 }

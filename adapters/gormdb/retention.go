@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"gorm.io/gorm/schema"
-
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/idempotency"
@@ -28,8 +26,8 @@ var databaseExpiry = map[retention.Kind]expiry{
 	event.Sent:       expireBy[outboxRow]("sent_at", "id"),
 	task.DoneTasks:   expireTasks(task.Done),
 	task.DeadTasks:   expireTasks(task.Dead),
-	audit.Entries:    expireBy[auditRow]("at", "id"),
-	idempotency.Keys: expireBy[idempotencyRow]("expires_at", "owner_id", "operation", "key_hash"),
+	audit.Entries:    expireBy[auditEntryRow]("at", "id"),
+	idempotency.Keys: expireBy[idempotencyKeyRow]("expires_at", "owner_id", "operation", "key_hash"),
 }
 
 func expireTasks(state task.State) expiry {
@@ -50,7 +48,7 @@ func (d expiries) DeleteBefore(ctx context.Context, kind retention.Kind, before 
 
 // expireBy deletes rows by one of their columns, which an index serves. key are the
 // columns of the primary key.
-func expireBy[R schema.Tabler](column string, key ...string) expiry {
+func expireBy[R any](column string, key ...string) expiry {
 	return func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
 		return deleteLimited[R](db.q(ctx).Where(column+" < ?", before), n, column, key...)
 	}

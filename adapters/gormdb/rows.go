@@ -19,6 +19,14 @@ import (
 // database: names, and the serializers below. Fields that are not stored have the tag
 // "-". A type that needs no tags is defined by its entity.
 
+// tableNames names the table of a type of rows: userRow is a row of users.
+type tableNames struct{ schema.NamingStrategy }
+
+// TableName implements schema.Namer.
+func (n tableNames) TableName(row string) string {
+	return n.NamingStrategy.TableName(strings.TrimSuffix(row, "Row"))
+}
+
 // serializers are those of the tags of rows, by their names.
 var serializers = map[string]schema.SerializerInterface{
 	"nullable_time":   nullable[time.Time]{},
@@ -133,7 +141,7 @@ func one(res *gorm.DB, absent error) error {
 }
 
 // deleteFrom deletes the rows that the conditions of q select from several tables.
-func deleteFrom(q *gorm.DB, tables ...schema.Tabler) error {
+func deleteFrom(q *gorm.DB, tables ...any) error {
 	q = q.Session(&gorm.Session{})
 	for _, table := range tables {
 		if err := q.Delete(table).Error; err != nil {
@@ -190,7 +198,7 @@ func nilIfZero[T comparable](v T) any {
 
 // columnsAs returns the columns of R for a SELECT of a join: those of the table with
 // the alias, named with the prefix. A struct reads them with embeddedPrefix.
-func columnsAs[R schema.Tabler](db *DB, alias, prefix string) string {
+func columnsAs[R any](db *DB, alias, prefix string) string {
 	statement := &gorm.Statement{DB: db.reader}
 	if err := statement.Parse(new(R)); err != nil {
 		panic(err) // R is not a struct
@@ -206,7 +214,7 @@ const rowsAtOnce = 20
 // updateLocked writes the columns of rows that were read and locked in the same
 // transaction, with a statement for some rows. It is an upsert, since databases
 // differ in how UPDATE takes values of several rows; key is the primary key.
-func updateLocked[R schema.Tabler](q *gorm.DB, rows []R, key string, columns ...string) error {
+func updateLocked[R any](q *gorm.DB, rows []R, key string, columns ...string) error {
 	if len(rows) == 0 {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/migrations"
 	"github.com/locumhq/locum/test/kit"
@@ -28,7 +29,7 @@ func isOwn(column string) bool {
 func openURL(t *testing.T, url string) *DB {
 	t.Helper()
 	scheme, _, _ := strings.Cut(url, ":")
-	db, err := OpenDB(dialects[scheme], url, Options{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
+	db, err := OpenDB(dialects[scheme], url, adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db

@@ -20,16 +20,10 @@ type secondFactorRow struct {
 	RecoveryCodes []string `gorm:"-"`
 }
 
-// TableName implements schema.Tabler.
-func (secondFactorRow) TableName() string { return "second_factors" }
-
 type recoveryCodeRow struct {
 	UserID string
 	Hash   string
 }
-
-// TableName implements schema.Tabler.
-func (recoveryCodeRow) TableName() string { return "recovery_codes" }
 
 // Get implements identity.SecondFactors.
 func (d secondFactors) Get(ctx context.Context, userID string) (identity.SecondFactor, error) {

@@ -27,9 +27,6 @@ type notifications struct{ *DB }
 
 type notificationRow jobseeker.Notification
 
-// TableName implements schema.Tabler.
-func (notificationRow) TableName() string { return "notifications" }
-
 // Create implements jobseeker.Notifications.
 func (d notifications) Create(ctx context.Context, ns ...jobseeker.Notification) error {
 	q := d.q(ctx)
@@ -66,9 +63,6 @@ func (d notifications) Update(ctx context.Context, userID, id string, u jobseeke
 type activities struct{ *DB }
 
 type activityRow jobseeker.Activity
-
-// TableName implements schema.Tabler.
-func (activityRow) TableName() string { return "activities" }
 
 // Create implements jobseeker.Activities.
 func (d activities) Create(ctx context.Context, a jobseeker.Activity) error {

@@ -27,9 +27,6 @@ type sessionRow struct {
 	Browser    bool      `gorm:"-"`
 }
 
-// TableName implements schema.Tabler.
-func (sessionRow) TableName() string { return "sessions" }
-
 type refreshTokenRow struct {
 	Hash      string
 	SessionID string
@@ -38,16 +35,10 @@ type refreshTokenRow struct {
 	UsedAt    time.Time `gorm:"serializer:nullable_time"`
 }
 
-// TableName implements schema.Tabler.
-func (refreshTokenRow) TableName() string { return "refresh_tokens" }
-
 type browserSessionRow struct {
 	Hash      string
 	SessionID string
 }
-
-// TableName implements schema.Tabler.
-func (browserSessionRow) TableName() string { return "browser_sessions" }
 
 // Create implements identity.Sessions.
 func (d sessions) Create(ctx context.Context, s identity.Session, tokens ...identity.RefreshToken) error {

@@ -20,6 +20,8 @@ import (
 	"github.com/pressly/goose/v3/lock"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+
+	"github.com/locumhq/locum/adapters"
 )
 
 // SQLite is the dialect of SQLite. A file is served by one process.
@@ -32,7 +34,7 @@ func (SQLite) Name() string { return "sqlite" }
 // has one connection, for which writers wait in turn, and the other connections
 // are read-only. SQLite itself lets them try again and again, and refuses one that
 // has not succeeded for 5 s.
-func (SQLite) Open(address string, _ Options) (Pools, error) {
+func (SQLite) Open(address string, _ adapters.DatabaseSettings) (Pools, error) {
 	path := sqlitePath(address)
 	if path == "" {
 		return Pools{}, errors.New("want sqlite:PATH")

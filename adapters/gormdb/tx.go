@@ -243,7 +243,7 @@ func Conn(ctx context.Context) (*gorm.DB, error) {
 		return nil, wrapUnavailable(err)
 	}
 	q := t.gorm.WithContext(ctx)
-	q.Statement.SkipHooks = false
+	q.Statement.SkipHooks, q.NamingStrategy = false, schema.NamingStrategy{}
 	return q, nil
 }
 

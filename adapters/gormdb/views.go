@@ -39,7 +39,9 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 		if err != nil || len(vs) == 0 {
 			return err
 		}
-		rows := convert(vs, func(v listings.Visit) visitRow { return visitRow{v.Day, v.ListingID, v.Visitor, v.Network} })
+		rows := convert(vs, func(v listings.Visit) listingVisitRow {
+			return listingVisitRow{v.Day, v.ListingID, v.Visitor, v.Network}
+		})
 		counted, err := insertNew(d.unprepared(ctx), rows, "day", "listing_id", "visitor")
 		if err != nil || len(counted) == 0 {
 			return err
@@ -48,31 +50,22 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 		for _, r := range counted {
 			more[r.ListingID]++
 		}
-		sums := make([]viewsRow, 0, len(more))
+		sums := make([]listingViewRow, 0, len(more))
 		for _, id := range slices.Sorted(maps.Keys(more)) {
-			sums = append(sums, viewsRow{id, more[id]})
+			sums = append(sums, listingViewRow{id, more[id]})
 		}
 		return wrap(d.unprepared(ctx).Clauses(d.addOn("listing_views", []string{"listing_id"}, "views")).Create(&sums).Error)
 	})
 }
 
-type visitRow struct{ Day, ListingID, Visitor, Network string }
+type listingVisitRow struct{ Day, ListingID, Visitor, Network string }
 
-// TableName implements schema.Tabler.
-func (visitRow) TableName() string { return "listing_visits" }
-
-type viewsRow struct {
+type listingViewRow struct {
 	ListingID string
 	Views     int
 }
 
-// TableName implements schema.Tabler.
-func (viewsRow) TableName() string { return "listing_views" }
-
-type saltRow struct{ Day, Salt string }
-
-// TableName implements schema.Tabler.
-func (saltRow) TableName() string { return "listing_visit_salts" }
+type listingVisitSaltRow struct{ Day, Salt string }
 
 // withinNetworks returns the visits without those beyond the number of visitors of
 // a network, whose hash is different for each listing and day.
@@ -112,10 +105,10 @@ func (d views) withinNetworks(ctx context.Context, vs []listings.Visit) ([]listi
 // GetOrCreateSalt implements listings.Views.
 func (d views) GetOrCreateSalt(ctx context.Context, day, fresh string) (salt string, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		if err := d.q(ctx).Clauses(onConflict([]string{"day"})).Create(&saltRow{day, fresh}).Error; err != nil {
+		if err := d.q(ctx).Clauses(onConflict([]string{"day"})).Create(&listingVisitSaltRow{day, fresh}).Error; err != nil {
 			return wrap(err)
 		}
-		r, err := take[saltRow](d.q(ctx).Where("day = ?", day), errNotFound)
+		r, err := take[listingVisitSaltRow](d.q(ctx).Where("day = ?", day), errNotFound)
 		salt = r.Salt
 		return err
 	})
@@ -131,8 +124,8 @@ func (d views) Get(ctx context.Context, organizationID string, listingIDs []stri
 
 // deleteVisitsBefore deletes the visitors and salts of the days before the day.
 func (d views) deleteVisitsBefore(ctx context.Context, day string, n int) (int, error) {
-	if err := d.q(ctx).Where("day < ?", day).Delete(&saltRow{}).Error; err != nil {
+	if err := d.q(ctx).Where("day < ?", day).Delete(&listingVisitSaltRow{}).Error; err != nil {
 		return 0, wrap(err)
 	}
-	return deleteLimited[visitRow](d.q(ctx).Where("day < ?", day), n, "day", "day", "listing_id", "visitor")
+	return deleteLimited[listingVisitRow](d.q(ctx).Where("day < ?", day), n, "day", "day", "listing_id", "visitor")
 }

@@ -39,7 +39,7 @@ func (Dialect) Name() string { return "libsql" }
 
 // Open implements gormdb.Dialect. One connection writes; the others read at the same
 // time.
-func (Dialect) Open(url string, _ gormdb.Options) (pools gormdb.Pools, err error) {
+func (Dialect) Open(url string, _ adapters.DatabaseSettings) (pools gormdb.Pools, err error) {
 	path := strings.TrimPrefix(url, "libsql:")
 	if path == "" {
 		return pools, errors.New("want libsql:PATH")
