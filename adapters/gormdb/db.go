@@ -25,7 +25,7 @@
 // # Rows
 //
 // Each table has a type for its rows, which converts to the entity of the module; rows.go
-// says how. Statements that databases write differently are functions in portable.go.
+// says how. Statements that databases write differently are functions in statements.go.
 package gormdb
 
 import (

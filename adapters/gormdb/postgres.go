@@ -1,13 +1,11 @@
 package gormdb
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net"
 	"strconv"
@@ -317,7 +315,16 @@ func (Postgres) BulkInsert(ctx context.Context, pool *sql.DB, table string, colu
 	if _, err := tx.ExecContext(ctx, "SELECT set_config('statement_timeout', '0', true), set_config('synchronous_commit', 'off', true)"); err != nil {
 		return err
 	}
-	if err := copyRows(ctx, conn, "COPY "+table+" ("+strings.Join(columns, ", ")+") FROM STDIN", rows); err != nil {
+	next, stop := iter.Pull(rows)
+	defer stop()
+	err = conn.Raw(func(driver any) error {
+		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(func() ([]any, error) {
+			row, _ := next()
+			return row, nil
+		}))
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if err := finish(tx); err != nil {
@@ -330,57 +337,51 @@ func (Postgres) BulkInsert(ctx context.Context, pool *sql.DB, table string, colu
 	return err
 }
 
-// copyRows streams the rows in the text form of COPY.
-func copyRows(ctx context.Context, conn *sql.Conn, statement string, rows iter.Seq[[]any]) error {
-	pr, pw := io.Pipe()
-	go func() {
-		w := bufio.NewWriterSize(pw, 1<<20)
-		var b []byte
-		for row := range rows {
-			b = b[:0]
-			for n, v := range row {
-				if n > 0 {
-					b = append(b, '\t')
-				}
-				b = copyValue(b, v)
-			}
-			if _, err := w.Write(append(b, '\n')); err != nil {
-				return // the reader has failed and returns its error
-			}
-		}
-		_ = pw.CloseWithError(w.Flush())
-	}()
-	return conn.Raw(func(driverConn any) error {
-		_, err := driverConn.(*stdlib.Conn).Conn().PgConn().CopyFrom(ctx, pr, statement)
-		_ = pr.CloseWithError(err)
-		return err
-	})
+// isStalePlan reports a statement that a connection prepared before a migration
+// changed the type of its result. The driver prepares it anew the next time.
+func isStalePlan(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "0A000" && strings.Contains(pg.Message, "cached plan")
 }
 
-var copyEscapes = strings.NewReplacer("\\", `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`)
+// retryPool retries statements with a stale plan, as often as there may be
+// connections that have one. Transactions are retried by Do.
+type retryPool struct{ *sql.DB }
 
-func copyValue(b []byte, v any) []byte {
-	switch v := v.(type) {
-	case string:
-		return append(b, copyEscapes.Replace(v)...)
-	case bool:
-		return strconv.AppendBool(b, v)
-	case int64:
-		return strconv.AppendInt(b, v, 10)
-	case time.Time:
-		return v.AppendFormat(b, time.RFC3339Nano)
-	case *int64:
-		if v != nil {
-			return strconv.AppendInt(b, *v, 10)
-		}
-	case *float64:
-		if v != nil {
-			return strconv.AppendFloat(b, *v, 'g', -1, 64)
-		}
-	case *time.Time:
-		if v != nil {
-			return v.AppendFormat(b, time.RFC3339Nano)
+func (p retryPool) retry(run func() error) {
+	for range p.Stats().MaxOpenConnections + 1 {
+		if !isStalePlan(run()) {
+			return
 		}
 	}
-	return append(b, '\\', 'N')
 }
+
+// QueryContext implements gorm.ConnPool.
+func (p retryPool) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
+	p.retry(func() error {
+		rows, err = p.DB.QueryContext(ctx, query, args...) //nolint:rowserrcheck,sqlclosecheck // the caller reads them
+		return err
+	})
+	return rows, err
+}
+
+// QueryRowContext implements gorm.ConnPool.
+func (p retryPool) QueryRowContext(ctx context.Context, query string, args ...any) (row *sql.Row) {
+	p.retry(func() error {
+		row = p.DB.QueryRowContext(ctx, query, args...)
+		return row.Err()
+	})
+	return row
+}
+
+// ExecContext implements gorm.ConnPool.
+func (p retryPool) ExecContext(ctx context.Context, query string, args ...any) (result sql.Result, err error) {
+	p.retry(func() error {
+		result, err = p.DB.ExecContext(ctx, query, args...)
+		return err
+	})
+	return result, err
+}
+
+// GetDBConn implements gorm.GetDBConnector.
+func (p retryPool) GetDBConn() (*sql.DB, error) { return p.DB, nil }

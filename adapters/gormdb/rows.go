@@ -187,15 +187,6 @@ func (db *DB) addOn(table string, key []string, columns ...string) clause.OnConf
 	return clause.OnConflict{Columns: columnsOf(key), DoUpdates: clause.Assignments(set)}
 }
 
-// nilIfZero returns a value of a nullable column for a map of updates.
-func nilIfZero[T comparable](v T) any {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return v
-}
-
 // columnsAs returns the columns of R for a SELECT of a join: those of the table with
 // the alias, named with the prefix. A struct reads them with embeddedPrefix.
 func columnsAs[R any](db *DB, alias, prefix string) string {

@@ -128,18 +128,10 @@ func (d sessions) List(ctx context.Context, userID string, now time.Time, r page
 // Update implements identity.Sessions.
 func (d sessions) Update(ctx context.Context, s identity.Session, tokens ...identity.RefreshToken) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		active := func(q *gorm.DB) *gorm.DB {
-			return q.Model(&sessionRow{}).Where("id = ? AND user_id = ? AND ended_at IS NULL", s.ID, s.UserID)
-		}
-		res := active(d.q(ctx)).Updates(map[string]any{"last_used_at": s.LastUsedAt, "ended_at": nilIfZero(s.EndedAt)})
-		if res.Error != nil {
-			return wrap(res.Error)
-		}
-		if res.RowsAffected == 0 {
-			// Some databases do not count a row that already has the values.
-			if _, err := take[sessionRow](active(d.locked(ctx)).Select("id"), identity.ErrSessionNotFound); err != nil {
-				return err
-			}
+		active := d.q(ctx).Where("id = ? AND user_id = ? AND ended_at IS NULL", s.ID, s.UserID)
+		res := active.Select("last_used_at", "ended_at").Updates((*sessionRow)(&s))
+		if err := one(res, identity.ErrSessionNotFound); err != nil {
+			return err
 		}
 		return d.upsertRefreshTokens(ctx, s.ID, tokens)
 	})

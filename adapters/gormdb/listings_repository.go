@@ -1,7 +1,10 @@
 package gormdb
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"gorm.io/gorm"
 
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/listings"
@@ -246,4 +251,31 @@ func (d listingRepository) ListClosing(ctx context.Context, from time.Time, from
 		q = q.Where("application_deadline >= ? AND (application_deadline > ? OR id > ?)", from, from, fromID)
 	}
 	return findBriefs(q.Order("application_deadline, id").Limit(n), from)
+}
+
+var errCursor = fault.InvalidField("cursor", "is not one that this list gave out")
+
+// listingCursor is the position of a listing in the list of its organization.
+type listingCursor struct {
+	CreatedAt time.Time
+	ID        string
+}
+
+// cursorPrefix begins a cursor, so that one of another list is invalid.
+const cursorPrefix = "own."
+
+func (c listingCursor) encode() string {
+	raw, _ := json.Marshal(c) //nolint:errchkjson // a time of a row
+	return base64.RawURLEncoding.EncodeToString(append([]byte(cursorPrefix), raw...))
+}
+
+// parseListingCursor also rejects values that a database would refuse, because clients can
+// forge cursors.
+func parseListingCursor(cursor string) (c listingCursor, err error) {
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	rest, ok := bytes.CutPrefix(raw, []byte(cursorPrefix))
+	if err != nil || !ok || json.Unmarshal(rest, &c) != nil || !id.Valid(c.ID) || c.CreatedAt.Year() < 1900 || c.CreatedAt.Year() > 9000 {
+		return c, errCursor
+	}
+	return c, nil
 }

@@ -1,6 +1,7 @@
 package gormdb
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -83,4 +84,21 @@ func (d activities) Create(ctx context.Context, a jobseeker.Activity) error {
 func (d activities) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Activity], error) {
 	return pageOf(ctx, d.DB, r, list{orderedBy: "event_id", where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ?", userID) }},
 		func(r activityRow) jobseeker.Activity { return jobseeker.Activity(r) })
+}
+
+// seekerData implements jobseeker.PersonalData.
+type seekerData struct{ *DB }
+
+// DeleteByUser implements jobseeker.PersonalData.
+func (d seekerData) DeleteByUser(ctx context.Context, userID string, now time.Time) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		byUser := func() *gorm.DB { return d.q(ctx).Where("user_id = ?", userID) }
+		searches := byUser().Model(&savedSearchRow{}).Select("id")
+		return cmp.Or(
+			wrap(d.q(ctx).Where("search_id IN (?)", searches).Delete(&matchRow{}).Error),
+			wrap(byUser().Model(&documentFileRow{}).Update("free_at", now).Error),
+			wrap(byUser().Where("deleted_at IS NULL").Delete(&notificationRow{}).Error),
+			wrap(d.q(ctx).Where("visitor_kind = ? AND visitor = ?", userVisitor, userID).Delete(&onboardingRow{}).Error),
+			deleteFrom(byUser(), savedSearchRow{}, bookmarkRow{}, dismissalRow{}, documentRow{}, activityRow{}, seekerRow{}))
+	})
 }

@@ -73,22 +73,7 @@ func insertNew[R any](q *gorm.DB, rows []R, key ...string) (inserted []R, err er
 		return insertMissing(q, rows, key)
 	}
 	insert := q.Session(&gorm.Session{DryRun: true}).Clauses(onConflict(key), returning(nil)).Create(&rows).Statement
-	found, err := q.Statement.ConnPool.QueryContext(q.Statement.Context, insert.SQL.String(), insert.Vars...)
-	if err != nil {
-		return nil, wrap(q.Dialector.(gorm.ErrorTranslator).Translate(err))
-	}
-	defer func() { _ = found.Close() }()
-	for found.Next() {
-		var r R
-		if err := fresh(q).ScanRows(found, &r); err != nil {
-			return nil, wrap(err)
-		}
-		inserted = append(inserted, r)
-	}
-	if err := found.Err(); err != nil {
-		return nil, wrap(q.Dialector.(gorm.ErrorTranslator).Translate(err))
-	}
-	return inserted, nil
+	return inserted, wrap(fresh(q).Raw(insert.SQL.String(), insert.Vars...).Scan(&inserted).Error)
 }
 
 // insertMissing reads which keys exist and inserts the other rows. Rows that other
