@@ -11,20 +11,20 @@ import (
 
 // Timestamps later than these were written by a clock that was ahead.
 const (
-	// mostAhead is more than two clocks of one installation differ.
+	// mostAhead is more than the difference between two clocks of one installation.
 	mostAhead = time.Minute
-	// longestLease is more than any lease lasts.
+	// longestLease is longer than any lease.
 	longestLease = 15 * time.Minute
 )
 
-// clockWatch notices that the clock was set back.
+// clockWatch detects that the clock was set back.
 type clockWatch struct {
 	mu   sync.Mutex
 	last time.Time
 }
 
-// readClock returns the time. If the clock was set back since the last call, or
-// may have been before the first, it releases what the clock has put off.
+// readClock returns the time. If the clock was set back since the last call, or may have
+// been before the first call, it corrects timestamps that are too far ahead.
 func (db *DB) readClock(ctx context.Context) (time.Time, error) {
 	w := &db.watch
 	w.mu.Lock()

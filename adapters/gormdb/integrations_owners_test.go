@@ -25,7 +25,7 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 			t.Parallel()
 			db := legacy(t, open(t))
 			migrate := func(to func(p *goose.Provider) error) {
-				require.NoError(t, Schema{db}.with(func(m migrator) error {
+				require.NoError(t, Schema{db}.withMigrator(func(m migrator) error {
 					p, err := m.provider(legacyFolder)
 					require.NoError(t, err)
 					return to(p)

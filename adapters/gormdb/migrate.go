@@ -38,8 +38,8 @@ const (
 	// by module, and legacyTable their versions.
 	legacyFolder = "legacy"
 	legacyTable  = "goose_db_version"
-	// dividedVersion is in legacyTable when the versions of the modules are in tables
-	// of their own. An older program refuses such a database.
+	// dividedVersion is in legacyTable if the versions of the modules are in separate
+	// tables. Earlier versions of locum reject such a database.
 	dividedVersion = 1000
 )
 
@@ -90,8 +90,8 @@ func translate(d Dialect, files fs.FS) (fs.FS, error) {
 	return out, nil
 }
 
-// migrationPool returns the connections for migrations. For SQLite it is one of its
-// own: goose writes timestamps in SQLite's format, which the others do not read.
+// migrationPool returns the connections for migrations. SQLite has a separate pool, since
+// goose writes timestamps in another format than the repositories read.
 func (s Schema) migrationPool() (pool *sql.DB, done func() error, err error) {
 	if _, ok := s.dialect.(SQLite); ok {
 		if pool, err = openSQLite(sqlitePath(s.url), "", 1); err != nil {
@@ -105,8 +105,8 @@ func (s Schema) migrationPool() (pool *sql.DB, done func() error, err error) {
 	return s.direct, func() error { return nil }, nil
 }
 
-// with calls fn with the connections for migrations.
-func (s Schema) with(fn func(m migrator) error) (err error) {
+// withMigrator calls fn with the connections for migrations.
+func (s Schema) withMigrator(fn func(m migrator) error) (err error) {
 	pool, done, err := s.migrationPool()
 	if err != nil {
 		return err
@@ -115,8 +115,8 @@ func (s Schema) with(fn func(m migrator) error) (err error) {
 	return wrap(markUnavailable(s.dialect, fn(migrator{s, pool})))
 }
 
-// exclusively is with, for one process at a time.
-func (s Schema) exclusively(ctx context.Context, fn func(m migrator) error) error {
+// withLock is withMigrator for one process at a time.
+func (s Schema) withLock(ctx context.Context, fn func(m migrator) error) error {
 	if s.direct == nil {
 		return errNoDirectURL
 	}
@@ -124,7 +124,7 @@ func (s Schema) exclusively(ctx context.Context, fn func(m migrator) error) erro
 	if err != nil {
 		return err
 	}
-	return s.with(func(m migrator) (err error) {
+	return s.withMigrator(func(m migrator) (err error) {
 		if locker == nil {
 			return fn(m)
 		}
@@ -190,8 +190,8 @@ func (m migrator) legacyState(ctx context.Context) (exists, divided bool, err er
 	return true, err == nil, err
 }
 
-// divide applies the remaining legacy migrations and notes that the first version of
-// every module is applied.
+// divide applies the remaining legacy migrations and records the first version of every
+// module as applied.
 func (m migrator) divide(ctx context.Context) (names []string, err error) {
 	if names, err = m.up(ctx, legacyFolder); err != nil {
 		return names, err
@@ -206,7 +206,7 @@ func (m migrator) divide(ctx context.Context) (names []string, err error) {
 	if err != nil || divided > 0 { // by another process
 		return names, err
 	}
-	note := func(table string, create bool, versions ...int64) error {
+	record := func(table string, create bool, versions ...int64) error {
 		store, err := database.NewStore(m.dialect.Migrations(), table)
 		if err == nil && create {
 			err = store.CreateVersionTable(ctx, tx)
@@ -219,11 +219,11 @@ func (m migrator) divide(ctx context.Context) (names []string, err error) {
 		return err
 	}
 	for _, folder := range append([]string{"database"}, migrations.Modules()...) {
-		if err := note(versionTable(folder), true, 0, 1); err != nil {
+		if err := record(versionTable(folder), true, 0, 1); err != nil {
 			return names, err
 		}
 	}
-	if err := note(legacyTable, false, dividedVersion); err != nil {
+	if err := record(legacyTable, false, dividedVersion); err != nil {
 		return names, err
 	}
 	return names, tx.Commit()
@@ -257,7 +257,7 @@ func (m migrator) up(ctx context.Context, folder string) (names []string, err er
 
 // Up implements adapters.Schema.
 func (s Schema) Up(ctx context.Context) (names []string, err error) {
-	err = s.exclusively(ctx, func(m migrator) error {
+	err = s.withLock(ctx, func(m migrator) error {
 		legacy, err := m.isLegacy(ctx)
 		if err == nil && legacy {
 			names, err = m.divide(ctx)
@@ -302,7 +302,7 @@ func (s Schema) Down(ctx context.Context) (name string, err error) {
 	if newest < 0 {
 		return "", errors.New("there is no migration to revert")
 	}
-	err = s.exclusively(ctx, func(m migrator) error {
+	err = s.withLock(ctx, func(m migrator) error {
 		_, divided, err := m.legacyState(ctx)
 		if err != nil {
 			return err
@@ -323,7 +323,7 @@ func (s Schema) Down(ctx context.Context) (name string, err error) {
 
 // Status implements adapters.Schema.
 func (s Schema) Status(ctx context.Context) (out []adapters.SchemaStep, err error) {
-	err = s.with(func(m migrator) error {
+	err = s.withMigrator(func(m migrator) error {
 		folders := s.folders()
 		legacy, err := m.isLegacy(ctx)
 		if err != nil {
@@ -352,7 +352,7 @@ func (s Schema) Status(ctx context.Context) (out []adapters.SchemaStep, err erro
 
 // Check implements adapters.Schema.
 func (s Schema) Check(ctx context.Context) error {
-	return s.with(func(m migrator) error {
+	return s.withMigrator(func(m migrator) error {
 		legacy, err := m.isLegacy(ctx)
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 // expiries implements retention.Store.
 type expiries struct{ *DB }
 
-// expiry deletes at most n rows whose time is before the given one.
+// expiry deletes at most n rows that are older than a time.
 type expiry func(ctx context.Context, db *DB, before time.Time, n int) (int, error)
 
 // expiriesByModule are the kinds of rows that can expire.

@@ -101,7 +101,7 @@ func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 func legacy(t *testing.T, url string) *DB {
 	t.Helper()
 	db := openURL(t, url)
-	require.NoError(t, Schema{db}.with(func(m migrator) error {
+	require.NoError(t, Schema{db}.withMigrator(func(m migrator) error {
 		_, err := m.up(t.Context(), legacyFolder)
 		return err
 	}))

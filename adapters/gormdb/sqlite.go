@@ -30,10 +30,9 @@ type SQLite struct{}
 // Name implements Dialect.
 func (SQLite) Name() string { return "sqlite" }
 
-// Open implements Dialect. SQLite has one writer at a time: the pool of the writer
-// has one connection, for which writers wait in turn, and the other connections
-// are read-only. SQLite itself lets them try again and again, and refuses one that
-// has not succeeded for 5 s.
+// Open implements Dialect. SQLite has one writer at a time: the pool of the writer has
+// one connection, for which writers queue, and the other connections are read-only.
+// Writers on several connections would poll for the lock and fail after 5 s.
 func (SQLite) Open(address string, _ adapters.DatabaseSettings) (Pools, error) {
 	path := sqlitePath(address)
 	if path == "" {
@@ -154,7 +153,7 @@ func openSQLite(path, more string, connections int) (*sql.DB, error) {
 			return nil, fmt.Errorf("the database's folder: %w", err)
 		}
 	}
-	// What is in it is for this user alone.
+	// Only this user may read the database.
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("the database's file: %w", err)
@@ -165,10 +164,10 @@ func openSQLite(path, more string, connections int) (*sql.DB, error) {
 	if err := copyPermissions(path); err != nil {
 		return nil, err
 	}
-	// Immediate transactions wait for their turn at BEGIN; deferred ones fail
-	// half way when two of them want to write (190 of 200 under 20 writers).
+	// Immediate transactions wait for the lock at BEGIN. Deferred ones fail when two of
+	// them begin to write (190 of 200 under 20 writers).
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_txlock=immediate&modeof=" + strings.ReplaceAll(url.QueryEscape(path), "+", "%20") + // a plus is a plus there
+		"?_txlock=immediate&modeof=" + strings.ReplaceAll(url.QueryEscape(path), "+", "%20") + // which does not decode a plus
 		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)" + more
 	pool, err := sqlitedriver.Open(dsn, func(*sqlite3.Conn) error { return copyPermissions(path) })
@@ -180,10 +179,10 @@ func openSQLite(path, more string, connections int) (*sql.DB, error) {
 	return pool, nil
 }
 
-// copyPermissions has the files beside the database's, in which its newest pages are,
-// be for the same users. The driver makes the log so by itself (modeof), but not
-// the log's index, and neither where they are there. No file is opened that may be
-// in use: on some systems closing it would end the driver's locks.
+// copyPermissions gives the write-ahead log and its index, which contain pages of the
+// database, the mode of the database. The driver does so for a new log (modeof), but not
+// for its index nor for existing files. Existing files are not opened: on some systems
+// closing one would release the locks of the driver.
 func copyPermissions(path string) error {
 	database, err := os.Stat(path)
 	if err != nil {
@@ -198,7 +197,7 @@ func copyPermissions(path string) error {
 		if err == nil && is.Mode().Perm() != mode {
 			err = os.Chmod(beside, mode)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // it is another's
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // of another user
 			return fmt.Errorf("a file beside the database's: %w", err)
 		}
 	}

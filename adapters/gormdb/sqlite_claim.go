@@ -15,22 +15,20 @@ import (
 	sqlitedriver "github.com/ncruces/go-sqlite3/driver"
 )
 
-// handover is how long a process that begins to serve a SQLite file waits for
-// the one before it, which may be about to end and has that long for it.
-const handover = 30 * time.Second
+// claimTimeout is how long Claim waits for another process to shut down.
+const claimTimeout = 30 * time.Second
 
 // Claim implements SingleProcess.
 //
-// What is locked is a file beside that of the database, so that operators' commands
-// are not excluded, and by the driver itself, which knows how on every system. The
-// lock belongs to the system: it ends with the process, however that ends.
+// It locks a file beside the database, so that commands of operators can use the
+// database. The operating system releases the lock when the process ends.
 func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err error) {
 	path := sqlitePath(db.url)
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
 	path += "-serve"
-	// Never one that is there: see copyPermissions.
+	// An existing file is not opened: see copyPermissions.
 	if file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err == nil {
 		_ = file.Close()
 	}
@@ -38,27 +36,27 @@ func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err erro
 	if err != nil {
 		return nil, fmt.Errorf("the file %s: %w", path, err)
 	}
-	held, err := db.hold(ctx, pool)
+	locked, err := db.lockExclusively(ctx, pool)
 	if err != nil {
 		err = errors.Join(err, pool.Close())
 		if errors.Is(err, sqlite3.BUSY) {
-			return nil, fmt.Errorf("another `locum serve` has this database; of SQLite one process serves at a time: end that one, or use postgres://…")
+			return nil, fmt.Errorf("another `locum serve` has this database; one process at a time can serve a SQLite database: stop the other one, or use postgres://…")
 		}
 		return nil, fmt.Errorf("the file %s: %w", path, err)
 	}
-	return func() error { return errors.Join(held.Close(), pool.Close()) }, nil
+	return func() error { return errors.Join(locked.Close(), pool.Close()) }, nil
 }
 
-// hold takes the lock at once, or when the process that has it ends soon.
-func (db *DB) hold(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
+// lockExclusively acquires the lock. If another process has it, it waits for claimTimeout.
+func (db *DB) lockExclusively(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	_, err = conn.ExecContext(ctx, "BEGIN EXCLUSIVE")
 	if errors.Is(err, sqlite3.BUSY) {
-		db.log.Warn("another process uses this database; waiting for it to end", "database", sqlitePath(db.url), "within", handover.String())
-		if _, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", handover.Milliseconds())); err == nil {
+		db.log.Warn("another process uses this database; waiting for it to end", "database", sqlitePath(db.url), "within", claimTimeout.String())
+		if _, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", claimTimeout.Milliseconds())); err == nil {
 			_, err = conn.ExecContext(ctx, "BEGIN EXCLUSIVE")
 		}
 	}

@@ -5,10 +5,9 @@ import (
 	"database/sql"
 )
 
-// each runs a query of many rows outside of any transaction and calls fn for each
-// row. It goes past GORM, and on some databases past database/sql, which together
-// take several times as long for a row as reading it does. Parameters are written
-// as ?.
+// each runs a query outside of any transaction and calls fn for each row. It bypasses
+// GORM, and database/sql where the dialect can, which take several times as long per row
+// as the driver. Parameters are written as ?.
 func (db *DB) each(ctx context.Context, query string, args []any, fn func(rows Rows) error) error {
 	return wrap(markUnavailable(db.dialect, db.stream(ctx, db.pool, query, args, fn)))
 }

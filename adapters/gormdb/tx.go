@@ -16,17 +16,17 @@ import (
 )
 
 // transaction is the transaction in the context of a tx.Do. It begins with its first
-// statement. Inserts that come before are kept: if nothing but inserts is done, they
-// are sent together, in place of four round trips.
+// statement other than an insert. Inserts before that are deferred: a transaction of
+// inserts alone takes one round trip instead of four.
 type transaction struct {
 	db       *DB
 	start    func() *gorm.DB // with the context of Do
 	gorm     *gorm.DB        // nil until the transaction begins
-	inserts  []insert        // kept until the transaction begins or commits
+	inserts  []insert        // deferred until the transaction begins or commits
 	err      error           // why the transaction cannot commit, such as a deadlock
 	ended    bool
-	recorded bool // events were recorded or tasks added: wake the relay after the commit
-	listings bool // listings were written: what was read of them before is old
+	recorded bool // events were recorded or tasks added: the commit notifies the relay
+	listings bool // listings were written: the commit invalidates what was read of them
 }
 
 // insert is a row, or a pointer to several.
@@ -101,7 +101,7 @@ func (t *transaction) conn(ctx context.Context) *gorm.DB {
 	return t.gorm.WithContext(ctx)
 }
 
-// begin begins the transaction, unless it has begun, and executes the kept inserts.
+// begin begins the transaction, unless it has begun, and executes the deferred inserts.
 func (t *transaction) begin() error {
 	if t.ended {
 		return sql.ErrTxDone
@@ -198,8 +198,8 @@ func (t *transaction) end() {
 	t.ended = true
 }
 
-// insert executes an insert, or keeps it if the transaction in ctx has not begun:
-// the transaction then fails with its error.
+// insert executes an insert, or defers it if the transaction in ctx has not begun: then
+// the transaction fails with its error.
 func (db *DB) insert(ctx context.Context, i insert) error {
 	if t := db.current(ctx); t != nil && t.gorm == nil && !t.ended {
 		t.inserts = append(t.inserts, i)
@@ -231,9 +231,9 @@ func (db *DB) Read(ctx context.Context, fn func(context.Context) error) error {
 // ErrNoTransaction is the error of Conn outside of a transaction.
 var ErrNoTransaction = errors.New("there is no transaction in the context")
 
-// Conn returns the handle of the transaction in ctx, in which a repository of yours
-// takes part, or of tx.Read. The error is ErrNoTransaction outside of a transaction, or means that the
-// transaction cannot begin.
+// Conn returns a handle of the transaction in ctx, or of the tx.Read in ctx, for
+// repositories outside of this package. The error is ErrNoTransaction outside of a
+// transaction, or the reason why the transaction cannot begin.
 func Conn(ctx context.Context) (*gorm.DB, error) {
 	t, ok := ctx.Value(innermostKey{}).(*transaction)
 	if !ok {

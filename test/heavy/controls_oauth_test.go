@@ -7,7 +7,7 @@ const (
 	signInPages = "adapters/fiberhttp/pages/session.go"
 	pages       = "adapters/fiberhttp/pages/pages.go"
 	developers  = "adapters/developer/authenticator.go"
-	apps        = "adapters/gormdb/apps.go"
+	apps        = "adapters/gormdb/integrations_apps.go"
 	grants      = "adapters/gormdb/oauth.go"
 	gateway     = "adapters/fiberhttp/server.go"
 	admission   = "adapters/web/admission.go"
@@ -105,8 +105,8 @@ func credentials() []removal {
 	ofAccount := []testName{{"./modules/integrations", "TestAuthenticate_InactiveAccount_Unauthorized"}}
 	ownSight := []testName{stored("hiring/application lists/visibility and filters")}
 	return []removal{
-		{"a revoked key opens nothing", []cut{{apps, "res := q.Delete(&apiKeyRow{})", `res := q.Where("1 = 0").Delete(&apiKeyRow{})`}}, []testName{{"./modules/integrations", "TestAuthenticateKey_DeletedOrMistyped_Unauthorized"}}},
-		{"another's application is not found", []cut{{apps, `ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id).Take`, `d.locked(ctx).Where("id = ?", id).Take`}}, ownApps},
+		{"a revoked key opens nothing", []cut{{apps, "f.CreatedBefore).Delete(&apiKeyRow{})", `f.CreatedBefore).Where("1 = 0").Delete(&apiKeyRow{})`}}, []testName{{"./modules/integrations", "TestAuthenticateKey_DeletedOrMistyped_Unauthorized"}}},
+		{"another's application is not found", []cut{{apps, `ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id)`, `d.locked(ctx).Where("id = ?", id)`}}, ownApps},
 		{"another's application gets no key", []cut{{apps, `ofAppOwner(d.q(ctx).Select("id"), ownerID).Where("id = ?", k.AppID)`, `d.q(ctx).Select("id").Where("id = ?", k.AppID)`}}, ownKeys},
 		{"keys of another's application are neither listed nor deleted", []cut{{apps, `apps := ofAppOwner(d.q(ctx).Model(&appRow{}).Select("id"), ownerID)`, `apps := d.q(ctx).Model(&appRow{}).Select("id")`}}, ownKeys},
 		{"the key of another's application beside a token", []cut{{developers, "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID", "byKey.App.ID == \"?\""}}, []testName{onServer("TestDeveloperApplications", "key beside a token")}},
@@ -125,8 +125,8 @@ func credentials() []removal {
 			{grants, "JOIN apps AS a ON a.id = g.app_id", "LEFT JOIN apps AS a ON a.id = g.app_id"}}, []testName{stored("integrations/grants/deleted application")}},
 		{"an inactive account's codes and refresh tokens", []cut{{"modules/integrations/oauth.go", "case !exists:", "case !exists && false:"}}, ofAccount},
 		{"an inactive account's access tokens", []cut{{"modules/integrations/oauth.go", "if err := s.requireActive(ctx, t.Grant.UserID); err != nil {", "if err := s.requireActive(ctx, t.Grant.UserID); err != nil && false {"}}, ofAccount},
-		{"applications to another organization are not listed", []cut{{"adapters/gormdb/hiring.go", `q.Where("organization_id = ?", v.OrganizationID)`, `q.Where("(organization_id = ? OR 1 = 1)", v.OrganizationID)`}}, ownSight},
-		{"applications of another jobseeker are not listed", []cut{{"adapters/gormdb/hiring.go", `q.Where("applicant_id = ?", v.ApplicantID)`, `q.Where("(applicant_id = ? OR 1 = 1)", v.ApplicantID)`}}, ownSight},
+		{"applications to another organization are not listed", []cut{{"adapters/gormdb/hiring_applications.go", `q.Where("organization_id = ?", v.OrganizationID)`, `q.Where("(organization_id = ? OR 1 = 1)", v.OrganizationID)`}}, ownSight},
+		{"applications of another jobseeker are not listed", []cut{{"adapters/gormdb/hiring_applications.go", `q.Where("applicant_id = ?", v.ApplicantID)`, `q.Where("(applicant_id = ? OR 1 = 1)", v.ApplicantID)`}}, ownSight},
 		{"applications are listed for who may view them", []cut{{"modules/hiring/visible.go", "if by.May(auth.ApplicationsView) {", "if by.OrganizationID != \"\" {"}}, []testName{onServer("TestDeveloperApplications", "GET /api/v1/applications")}},
 		{"of an application hear those alone who may see it", []cut{{"modules/integrations/visibility.go", "return v.OrganizationID != \"\" && ", "return true || v.OrganizationID != \"\" && "}}, []testName{{"./modules/integrations", "TestFanOut_Application_OnlyAuthorizedReceive"}}},
 		{"a quota is exact for 200 at once", []cut{{"adapters/locallimit/quota.go", "if !record || !before.Allowed {", "if !record {"}}, []testName{{"./adapters/locallimit", "TestLimiter/quotas/concurrent calls"}}},
