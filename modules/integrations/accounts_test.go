@@ -17,8 +17,8 @@ import (
 
 // credentials are the credentials that a user has created or allowed.
 type credentials struct {
-	key, access, codeHash string
-	hook                  integrations.WebhookPath
+	key, access, code string
+	hook              integrations.WebhookPath
 }
 
 // credentials creates an application with a key and a webhook, and lets the user
@@ -32,15 +32,7 @@ func (d *desk) credentials(t *testing.T, me auth.Actor, otherApp string) credent
 	require.NoError(t, err)
 	e, _, err := d.CreateWebhook(ctx, me, a.ID, integrations.WebhookInput{URL: "https://receiver.example/", Events: []string{"job.closed"}})
 	require.NoError(t, err)
-	scopes := []integrations.Scope{integrations.JobsRead}
-	require.NoError(t, d.Consent(ctx, me, otherApp, scopes))
-	c := credentials{key: key, hook: integrations.WebhookPath{AppID: a.ID, ID: e.ID}, access: integrations.NewToken(integrations.Access)}
-	c.codeHash = integrations.HashToken(integrations.Code, integrations.NewToken(integrations.Code))
-	require.NoError(t, d.Authorize(ctx, otherApp, me.UserID, scopes, c.codeHash, "", "c"))
-	issued, _, err := d.Issued(ctx, integrations.Code, c.codeHash)
-	require.NoError(t, err)
-	require.NoError(t, d.IssueToken(ctx, integrations.Access, issued.Grant, scopes, integrations.HashToken(integrations.Access, c.access)))
-	return c
+	return credentials{key: key, hook: integrations.WebhookPath{AppID: a.ID, ID: e.ID}, access: d.tokens(t, me, otherApp).Access, code: d.code(t, me, otherApp)}
 }
 
 // works reports whether the key, the token, the code and the webhook work.
@@ -54,10 +46,10 @@ func (d *desk) works(t *testing.T, me auth.Actor, c credentials) [4]bool {
 	}
 	_, byKey := d.AuthenticateKey(t.Context(), c.key)
 	_, byToken := d.AuthenticateToken(t.Context(), c.access)
-	_, _, byCode := d.Issued(t.Context(), integrations.Code, c.codeHash)
+	byCode := d.tryCode(t, c.code)
 	e, err := d.MyWebhook(t.Context(), me, c.hook)
 	require.NoError(t, err)
-	return [4]bool{worked(byKey, fault.ErrUnauthorized), worked(byToken, fault.ErrUnauthorized), worked(byCode, integrations.ErrTokenNotFound), e.Status == integrations.EndpointActive}
+	return [4]bool{worked(byKey, fault.ErrUnauthorized), worked(byToken, fault.ErrUnauthorized), worked(byCode, integrations.ErrInvalidGrant), e.Status == integrations.EndpointActive}
 }
 
 var (
@@ -67,7 +59,7 @@ var (
 
 func (d *desk) otherApp(t *testing.T) string {
 	t.Helper()
-	a, _, err := d.CreateApp(t.Context(), d.developer(t), integrations.AppInput{Name: "Bed Finder"})
+	a, _, err := d.CreateApp(t.Context(), d.developer(t), integrations.AppInput{Name: "Bed Finder", RedirectURIs: []string{callback}})
 	require.NoError(t, err)
 	return a.ID
 }
@@ -79,8 +71,8 @@ func TestAuthenticate_InactiveAccount_Unauthorized(t *testing.T) {
 		require.Equal(t, allWork, p.works(t, me, c))
 		p.inactive[me.UserID] = true // locked
 		require.Equal(t, [4]bool{3: true}, p.works(t, me, c))
-		hash := integrations.HashToken(integrations.Code, integrations.NewToken(integrations.Code))
-		require.ErrorIs(t, p.Authorize(t.Context(), other, me.UserID, nil, hash, "", "c"), integrations.ErrAppNotFound)
+		_, err := p.Approve(t.Context(), me, p.authorizationRequest(t, other))
+		require.ErrorIs(t, err, integrations.ErrAppNotFound)
 		p.inactive[me.UserID] = false
 		require.Equal(t, allWork, p.works(t, me, c))
 	})
@@ -264,7 +256,7 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 		sent, err := s.Deliveries.List(t.Context(), me.UserID, mine.hook.ID, "", page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
 		require.Empty(t, sent.Items)
-		_, _, err = p.Issued(t.Context(), integrations.Code, mine.codeHash)
+		_, err = s.Grants.Get(t.Context(), integrations.Code, integrations.HashToken(integrations.Code, mine.code))
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 		_, err = p.AuthenticateToken(t.Context(), mine.access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)

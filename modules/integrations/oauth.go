@@ -2,7 +2,12 @@ package integrations
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
 	"errors"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +15,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/tx"
 )
 
 // Lifetimes of tokens.
@@ -77,13 +83,14 @@ func (t Token) Active(g Grant, now time.Time) bool {
 // Scopes returns all scopes.
 func Scopes() []Scope { return []Scope{JobsRead, ApplicationsRead, ApplicationsWrite} }
 
-// ScopesOf returns the scopes with the names, each once and in the order of Scopes;
-// false if one of them is unknown. The default is JobsRead.
-func ScopesOf(names []string) ([]Scope, bool) {
+// parseScopes parses scopes, which are separated by spaces (RFC 6749 §3.3). It returns
+// each once and in the order of Scopes, or the default for none; false if one of them
+// is unknown.
+func parseScopes(text string, byDefault []Scope) (out []Scope, known bool) {
+	names := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' })
 	if len(names) == 0 {
-		return []Scope{JobsRead}, true
+		return byDefault, true
 	}
-	var out []Scope
 	for _, s := range Scopes() {
 		if slices.Contains(names, string(s)) {
 			out = append(out, s)
@@ -97,8 +104,31 @@ func Covers(granted, scopes []Scope) bool {
 	return !slices.ContainsFunc(scopes, func(s Scope) bool { return !slices.Contains(granted, s) })
 }
 
-// Client returns the application with the client_id, or ErrAppNotFound.
-func (s *Service) Client(ctx context.Context, clientID string) (App, error) {
+// Errors of OAuth have the error codes of RFC 6749 §4.1.2.1 and §5.2. Their messages are
+// the error_description.
+var (
+	ErrInvalidClient = fault.New(fault.Unauthenticated, "invalid_client", "The client could not be authenticated: it is unknown, its secret is wrong or missing, or it used another method.")
+	ErrInvalidGrant  = oauthError("invalid_grant", "The code or refresh token is unknown, has expired, was revoked, or was issued to another client.")
+	ErrAccessDenied  = oauthError("access_denied", "The user has denied the request.")
+	errInvalidScope  = oauthError("invalid_scope", "A requested scope is unknown or was not granted.")
+)
+
+func oauthError(code, description string) *fault.Error {
+	return fault.New(fault.Invalid, code, description)
+}
+
+// InvalidRequest returns the OAuth error invalid_request.
+func InvalidRequest(description string) *fault.Error {
+	return oauthError("invalid_request", description)
+}
+
+// unsupportedParameter returns the error for a parameter of OpenID Connect (Core §3.1.2.6).
+func unsupportedParameter(name string) *fault.Error {
+	return oauthError(name+"_not_supported", "The parameter "+name+" is not supported.")
+}
+
+// client returns the application with the client_id, or ErrAppNotFound.
+func (s *Service) client(ctx context.Context, clientID string) (App, error) {
 	clientID, ok := id.Canonical(clientID)
 	if !ok {
 		return App{}, ErrAppNotFound
@@ -106,103 +136,255 @@ func (s *Service) Client(ctx context.Context, clientID string) (App, error) {
 	return s.findApp(ctx, clientID)
 }
 
+// AuthenticateClient returns the application with the client_id if it has the secret or
+// is public, else ErrInvalidClient.
+func (s *Service) AuthenticateClient(ctx context.Context, clientID, secret string) (App, error) {
+	a, err := s.client(ctx, clientID)
+	switch {
+	case fault.KindOf(err) == fault.NotFound:
+		return App{}, ErrInvalidClient
+	case err != nil:
+		return App{}, err
+	case a.Public:
+		return a, nil
+	case a.SecretHash == "" || subtle.ConstantTimeCompare([]byte(a.SecretHash), []byte(auth.HashSecret(secret))) != 1:
+		return App{}, ErrInvalidClient
+	}
+	return a, nil
+}
+
 // Owner returns the name of the application's owner.
 func (s *Service) Owner(ctx context.Context, a App) (string, error) {
 	return s.Accounts.OwnerName(ctx, a.OwnerID)
 }
 
-// InTransaction runs fn in one transaction. fn may run twice.
-func (s *Service) InTransaction(ctx context.Context, fn func(context.Context) error) error {
-	return s.Tx.Do(ctx, fn)
+// s256 is the only method of PKCE that is supported.
+const s256 = "S256"
+
+var (
+	// s256Challenge matches 256 bits in base64url (RFC 7636 §4.2).
+	s256Challenge = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+	codeVerifier  = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`) // RFC 7636 §4.1
+)
+
+// verifies reports whether the challenge was made from the verifier (RFC 7636 §4.6).
+func verifies(verifier, challenge string) bool {
+	sum := sha256.Sum256([]byte(verifier))
+	made := base64.RawURLEncoding.EncodeToString(sum[:])
+	return codeVerifier.MatchString(verifier) && subtle.ConstantTimeCompare([]byte(made), []byte(challenge)) == 1
 }
 
-// Authorize creates an authorization with its code, whose hash is stored. It fails
-// with ErrAppNotFound if the application does not exist or the user's account is not
+// AuthorizationRequest is a request for an authorization code (RFC 6749 §4.1.1).
+type AuthorizationRequest struct {
+	App    App
+	Scopes []Scope
+	// Redirect is the address to which the browser returns. It is nil if the request has
+	// no valid client and redirect_uri: then the user sees the error, not the client.
+	Redirect *url.URL
+	State    string
+	// redirectURI is the parameter, empty if it was left out.
+	redirectURI, challenge, prompt string
+}
+
+// ParseAuthorization returns the authorization request with the parameters. The request
+// is valid if err is nil; Redirect and State are also set with other errors.
+func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r AuthorizationRequest, err error) {
+	for _, name := range []string{"request", "request_uri"} {
+		if params.Has(name) {
+			return r, unsupportedParameter(name)
+		}
+	}
+	r = AuthorizationRequest{State: params.Get("state"), redirectURI: params.Get("redirect_uri"), challenge: params.Get("code_challenge"), prompt: params.Get("prompt")}
+	r.App, err = s.client(ctx, params.Get("client_id"))
+	if fault.KindOf(err) == fault.NotFound {
+		return r, InvalidRequest("The client_id is unknown.")
+	} else if err != nil {
+		return r, err
+	}
+	uri := r.redirectURI
+	if uri == "" && len(r.App.RedirectURIs) == 1 {
+		uri = r.App.RedirectURIs[0]
+	}
+	redirect, err := url.Parse(uri)
+	if err != nil || !r.App.RedirectsTo(uri) {
+		return r, InvalidRequest("The redirect_uri is none of those that are registered.")
+	}
+	r.Redirect = redirect
+	scopes, known := parseScopes(params.Get("scope"), []Scope{JobsRead})
+	r.Scopes = scopes
+	mode := params.Get("response_mode")
+	switch {
+	case params.Get("registration") != "":
+		err = unsupportedParameter("registration")
+	case params.Get("response_type") == "":
+		err = InvalidRequest("response_type is missing.")
+	case params.Get("response_type") != "code":
+		err = oauthError("unsupported_response_type", "The response_type has to be code.")
+	case mode != "" && mode != "query":
+		err = oauthError("unsupported_response_mode", "The response_mode has to be query.")
+	case params.Get("code_challenge_method") != s256 || !s256Challenge.MatchString(r.challenge):
+		err = InvalidRequest("PKCE is required: code_challenge, of 43 characters, with code_challenge_method=S256.")
+	case !known:
+		err = errInvalidScope
+	}
+	return r, err
+}
+
+// RequiresNewConsent reports whether an earlier consent does not suffice: because the
+// client requests a new one, or because another program may receive the redirect. It may
+// have registered the scheme of a public client, or listen at its port (RFC 8252 §8.6).
+func (r AuthorizationRequest) RequiresNewConsent() bool {
+	return r.prompt == "consent" || r.App.Public && r.Redirect.Scheme != "https"
+}
+
+// Approve stores the consent of the caller and returns an authorization code. It fails
+// with ErrAppNotFound if the application does not exist or the caller's account is not
 // active.
-func (s *Service) Authorize(ctx context.Context, appID, userID string, scopes []Scope, hash, redirectURI, challenge string) error {
+func (s *Service) Approve(ctx context.Context, by auth.Actor, r AuthorizationRequest) (code string, err error) {
+	code = NewToken(Code)
 	now := s.Clock.Now()
-	g := Grant{ID: s.NewID(), AppID: appID, UserID: userID, Scopes: scopes, CreatedAt: now, ExpiresAt: now.Add(GrantLife)}
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if active, err := s.Accounts.IsActive(ctx, userID); err != nil {
+	g := Grant{ID: s.NewID(), AppID: r.App.ID, UserID: by.UserID, Scopes: r.Scopes, CreatedAt: now, ExpiresAt: now.Add(GrantLife)}
+	t := Token{Hash: HashToken(Code, code), GrantID: g.ID, Kind: Code, Scopes: r.Scopes, RedirectURI: r.redirectURI, Challenge: r.challenge, IssuedAt: now, ExpiresAt: now.Add(CodeLife)}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Consent(ctx, by, r.App.ID, r.Scopes); err != nil {
+			return err
+		}
+		if active, err := s.Accounts.IsActive(ctx, by.UserID); err != nil {
 			return err
 		} else if !active {
 			return ErrAppNotFound
 		}
-		return s.Grants.Create(ctx, Token{Hash: hash, GrantID: g.ID, Kind: Code, Scopes: scopes, RedirectURI: redirectURI, Challenge: challenge, IssuedAt: now, ExpiresAt: now.Add(CodeLife)}, &g)
+		return s.Grants.Create(ctx, t, &g)
+	})
+	return code, err
+}
+
+// TokenPair is an access token and the refresh token that renews it.
+type TokenPair struct {
+	Access, Refresh string
+	// ExpiresIn and Scopes are those of the access token.
+	ExpiresIn time.Duration
+	Scopes    []Scope
+}
+
+// ExchangeCode returns tokens for an authorization code (RFC 6749 §4.1.3, RFC 7636 §4.5).
+// Of several exchanges of a code one succeeds; the others revoke its tokens.
+func (s *Service) ExchangeCode(ctx context.Context, client App, code, redirectURI, verifier string) (TokenPair, error) {
+	return s.redeem(ctx, client, Code, code, func(t IssuedToken) ([]Scope, error) {
+		if t.Token.RedirectURI != "" && t.Token.RedirectURI != redirectURI {
+			return nil, oauthError("invalid_grant", "The redirect_uri is not that of the authorization request.")
+		}
+		if !verifies(verifier, t.Token.Challenge) {
+			return nil, oauthError("invalid_grant", "The code_verifier does not match the code_challenge.")
+		}
+		return t.Token.Scopes, nil
 	})
 }
 
-// Issued returns the token of the kind with the hash, and whether it is active. It
-// fails with ErrTokenNotFound, also if the user's account is not active.
-func (s *Service) Issued(ctx context.Context, kind TokenKind, hash string) (t IssuedToken, active bool, err error) {
-	if hash == "" {
-		return t, false, ErrTokenNotFound
-	}
-	if t, err = s.Grants.Get(ctx, kind, hash); err != nil {
-		return IssuedToken{}, false, err
-	}
-	switch exists, err := s.Accounts.IsActive(ctx, t.Grant.UserID); {
-	case err != nil:
-		return IssuedToken{}, false, err
-	case !exists:
-		return IssuedToken{}, false, ErrTokenNotFound
-	}
-	return t, t.Token.Active(t.Grant, s.Clock.Now()), nil
+// Refresh returns new tokens for a refresh token, whose authorization it revokes if the
+// token has been used before (RFC 6749 §6, RFC 9700 §4.14.2). The access token may have
+// fewer scopes.
+func (s *Service) Refresh(ctx context.Context, client App, token, scope string) (TokenPair, error) {
+	return s.redeem(ctx, client, Refresh, token, func(t IssuedToken) ([]Scope, error) {
+		scopes, known := parseScopes(scope, t.Token.Scopes)
+		if !known || !Covers(t.Token.Scopes, scopes) {
+			return nil, errInvalidScope
+		}
+		return scopes, nil
+	})
 }
 
-// UseToken marks a code or a refresh token as used, and ends the access tokens
-// issued before. It reports false if the token had been used.
-func (s *Service) UseToken(ctx context.Context, kind TokenKind, hash string) (ok bool, err error) {
+// redeem exchanges a code or refresh token of the client for tokens with the scopes that
+// check returns. A token that check rejects can still be used.
+func (s *Service) redeem(ctx context.Context, client App, kind TokenKind, token string, check func(IssuedToken) ([]Scope, error)) (out TokenPair, err error) {
+	reused := false
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		t, err := s.Grants.Get(ctx, kind, hash)
+		t, active, err := s.findToken(ctx, token, kind)
 		if err != nil {
 			return err
 		}
-		ok, err = s.Grants.Use(ctx, t.Grant.ID, hash, s.Clock.Now())
+		if reused = t.Token.UsedAt != nil; reused {
+			return s.Grants.End(ctx, t.Grant.ID, s.Clock.Now())
+		}
+		if !active || t.App.ID != client.ID {
+			return ErrInvalidGrant
+		}
+		scopes, err := check(t)
+		if err != nil {
+			return err
+		}
+		if used, err := s.Grants.Use(ctx, t.Grant.ID, t.Token.Hash, s.Clock.Now()); err != nil {
+			return err
+		} else if !used {
+			return tx.ErrStale // another transaction has used it
+		}
+		out, err = s.issueTokens(ctx, t.Grant, scopes)
 		return err
 	})
-	return ok, err
+	switch {
+	case fault.KindOf(err) == fault.NotFound:
+		return TokenPair{}, ErrInvalidGrant
+	case err == nil && reused:
+		return TokenPair{}, oauthError("invalid_grant", "The code or refresh token was used before. All tokens of the authorization are revoked.")
+	}
+	return out, err
 }
 
-// IssueToken adds an access or a refresh token to the authorization; its hash is
-// stored.
-func (s *Service) IssueToken(ctx context.Context, kind TokenKind, g Grant, scopes []Scope, hash string) error {
+// issueTokens adds an access token with the scopes to the authorization, and a refresh
+// token with all scopes of the authorization.
+func (s *Service) issueTokens(ctx context.Context, g Grant, scopes []Scope) (TokenPair, error) {
 	now := s.Clock.Now()
-	life := AccessLife
-	if kind == Refresh {
-		life = RefreshLife
+	out := TokenPair{Access: NewToken(Access), Refresh: NewToken(Refresh), ExpiresIn: min(AccessLife, g.ExpiresAt.Sub(now)), Scopes: scopes}
+	access := Token{Hash: HashToken(Access, out.Access), GrantID: g.ID, Kind: Access, Scopes: scopes, IssuedAt: now, ExpiresAt: now.Add(out.ExpiresIn)}
+	refresh := Token{Hash: HashToken(Refresh, out.Refresh), GrantID: g.ID, Kind: Refresh, Scopes: g.Scopes, IssuedAt: now, ExpiresAt: now.Add(min(RefreshLife, g.ExpiresAt.Sub(now)))}
+	if err := s.Grants.Create(ctx, access, nil); err != nil {
+		return TokenPair{}, err
 	}
-	expires := now.Add(life)
-	if expires.After(g.ExpiresAt) {
-		expires = g.ExpiresAt
-	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Grants.Create(ctx, Token{Hash: hash, GrantID: g.ID, Kind: kind, Scopes: scopes, IssuedAt: now, ExpiresAt: expires}, nil)
-	})
+	return out, s.Grants.Create(ctx, refresh, nil)
 }
 
-// EndGrant ends an authorization with all of its tokens.
-func (s *Service) EndGrant(ctx context.Context, grantID string) error {
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Grants.End(ctx, grantID, s.Clock.Now()) })
+// findToken returns the token if it is of one of the kinds, or ErrTokenNotFound. It is
+// active if it can be used and the user's account is active.
+func (s *Service) findToken(ctx context.Context, token string, kinds ...TokenKind) (t IssuedToken, active bool, err error) {
+	i := slices.IndexFunc(kinds, func(kind TokenKind) bool { return HashToken(kind, token) != "" })
+	if i < 0 {
+		return t, false, ErrTokenNotFound
+	}
+	if t, err = s.Grants.Get(ctx, kinds[i], HashToken(kinds[i], token)); err != nil || !t.Token.Active(t.Grant, s.Clock.Now()) {
+		return t, false, err
+	}
+	active, err = s.Accounts.IsActive(ctx, t.Grant.UserID)
+	return t, active, err
+}
+
+// Introspect returns an access or refresh token of the client, and false if it is not
+// active or not the client's (RFC 7662).
+func (s *Service) Introspect(ctx context.Context, client App, token string) (IssuedToken, bool, error) {
+	t, active, err := s.findToken(ctx, token, Access, Refresh)
+	if fault.KindOf(err) == fault.NotFound {
+		return t, false, nil
+	}
+	return t, active && t.App.ID == client.ID, err
+}
+
+// Revoke ends the authorization of an access or refresh token of the client, with all of
+// its tokens (RFC 7009). Other tokens are ignored.
+func (s *Service) Revoke(ctx context.Context, client App, token string) error {
+	t, active, err := s.Introspect(ctx, client, token)
+	if err != nil || !active {
+		return err
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Grants.End(ctx, t.Grant.ID, s.Clock.Now()) })
 }
 
 // AuthenticateToken returns the caller behind the access token, or
 // fault.ErrUnauthorized.
 func (s *Service) AuthenticateToken(ctx context.Context, token string) (Caller, error) {
-	hash := HashToken(Access, token)
-	if hash == "" {
-		return Caller{}, fault.ErrUnauthorized
-	}
-	t, err := s.Grants.Get(ctx, Access, hash)
+	t, active, err := s.findToken(ctx, token, Access)
 	switch {
-	case fault.KindOf(err) == fault.NotFound:
+	case fault.KindOf(err) == fault.NotFound, err == nil && !active:
 		return Caller{}, fault.ErrUnauthorized
 	case err != nil:
-		return Caller{}, err
-	case !t.Token.Active(t.Grant, s.Clock.Now()):
-		return Caller{}, fault.ErrUnauthorized
-	}
-	if err := s.requireActive(ctx, t.Grant.UserID); err != nil {
 		return Caller{}, err
 	}
 	return Caller{App: t.App, UserID: t.Grant.UserID, Scopes: t.Token.Scopes}, nil

@@ -1,96 +1,161 @@
 package integrations_test
 
 import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/test/kit/stores"
 )
+
+const callback = "https://wardfinder.example/callback"
+
+// The example of RFC 7636, appendix B.
+const (
+	verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+)
+
+func (d *desk) authorizationRequest(t *testing.T, appID string) integrations.AuthorizationRequest {
+	t.Helper()
+	r, err := d.ParseAuthorization(t.Context(), url.Values{"response_type": {"code"}, "client_id": {appID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}})
+	require.NoError(t, err)
+	return r
+}
+
+// code returns a code of the user for the application.
+func (d *desk) code(t *testing.T, me auth.Actor, appID string) string {
+	t.Helper()
+	code, err := d.Approve(t.Context(), me, d.authorizationRequest(t, appID))
+	require.NoError(t, err)
+	return code
+}
+
+// tokens returns tokens of the user for the application.
+func (d *desk) tokens(t *testing.T, me auth.Actor, appID string) integrations.TokenPair {
+	t.Helper()
+	issued, err := d.ExchangeCode(t.Context(), integrations.App{ID: appID}, d.code(t, me, appID), "", verifier)
+	require.NoError(t, err)
+	return issued
+}
+
+var errRollback = errors.New("rollback")
+
+// tryCode returns the error of an exchange of the code, which can be used afterwards.
+func (d *desk) tryCode(t *testing.T, code string) (exchange error) {
+	t.Helper()
+	s := d.store.Integrations
+	issued, err := s.Grants.Get(t.Context(), integrations.Code, integrations.HashToken(integrations.Code, code))
+	if err != nil {
+		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+	}
+	require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
+		_, exchange = d.ExchangeCode(ctx, issued.App, code, "", verifier)
+		return errRollback
+	}), errRollback)
+	return exchange
+}
 
 func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, me := t.Context(), d.developer(t)
-		a, _, err := d.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder"})
+		a, _, err := d.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
-		scopes := []integrations.Scope{integrations.JobsRead}
-		code := integrations.NewToken(integrations.Code)
-		hash := integrations.HashToken(integrations.Code, code)
-		require.NoError(t, d.Authorize(ctx, a.ID, me.UserID, scopes, hash, "", "c"))
-		active := func(kind integrations.TokenKind, hash string) bool {
-			_, is, err := d.Issued(ctx, kind, hash)
-			require.NoError(t, err)
-			return is
-		}
-		issued, _, err := d.Issued(ctx, integrations.Code, hash)
-		require.NoError(t, err)
-		g := issued.Grant
-		issue := func(kind integrations.TokenKind) (token, hash string) {
-			token = integrations.NewToken(kind)
-			hash = integrations.HashToken(kind, token)
-			require.NoError(t, d.IssueToken(ctx, kind, g, scopes, hash))
-			return token, hash
-		}
-
+		code := d.code(t, me, a.ID)
 		d.clock.Advance(integrations.CodeLife - time.Second)
-		require.True(t, active(integrations.Code, hash))
+		require.NoError(t, d.tryCode(t, code))
 		d.clock.Advance(time.Second)
-		require.False(t, active(integrations.Code, hash))
+		require.ErrorIs(t, d.tryCode(t, code), integrations.ErrInvalidGrant)
 
-		access, accessHash := issue(integrations.Access)
+		issued := d.tokens(t, me, a.ID)
+		first := issued.Refresh
+		require.Equal(t, integrations.AccessLife, issued.ExpiresIn)
 		d.clock.Advance(integrations.AccessLife - time.Second)
-		caller, err := d.AuthenticateToken(ctx, access)
+		caller, err := d.AuthenticateToken(ctx, issued.Access)
 		require.NoError(t, err)
 		require.Equal(t, me.UserID, caller.UserID)
-		require.Equal(t, scopes, caller.Scopes)
+		require.Equal(t, []integrations.Scope{integrations.JobsRead}, caller.Scopes)
 		d.clock.Advance(time.Second)
-		require.False(t, active(integrations.Access, accessHash))
-		_, err = d.AuthenticateToken(ctx, access)
+		_, err = d.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
+		issued = d.tokens(t, me, a.ID)
 		for range 4 { // each refresh lasts for a week, until the authorization has lasted for 30 days
-			_, hash = issue(integrations.Refresh)
-			d.clock.Advance(integrations.RefreshLife - time.Second)
-			require.True(t, active(integrations.Refresh, hash))
+			d.clock.Advance(integrations.RefreshLife - time.Minute)
+			issued, err = d.Refresh(ctx, a, issued.Refresh, "")
+			require.NoError(t, err)
 		}
-		_, hash = issue(integrations.Refresh)
-		access, _ = issue(integrations.Access)
-		d.clock.Advance(integrations.GrantLife - 4*integrations.RefreshLife)
-		require.False(t, active(integrations.Refresh, hash))
-		_, err = d.AuthenticateToken(ctx, access)
+		_, err = d.Refresh(ctx, a, first, "")
+		require.ErrorIs(t, err, integrations.ErrInvalidGrant, "not refreshed for a week")
+		d.clock.Advance(integrations.GrantLife - 4*(integrations.RefreshLife-time.Minute) - 2*time.Minute)
+		issued, err = d.Refresh(ctx, a, issued.Refresh, "")
+		require.NoError(t, err)
+		require.Equal(t, 2*time.Minute, issued.ExpiresIn)
+		_, err = d.AuthenticateToken(ctx, issued.Access)
+		require.NoError(t, err)
+		d.clock.Advance(2 * time.Minute)
+		_, err = d.Refresh(ctx, a, issued.Refresh, "")
+		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
+		_, err = d.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
+	})
+}
+
+func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, me := t.Context(), d.developer(t)
+		a, _, err := d.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback, callback + "/2"}})
+		require.NoError(t, err)
+		r, err := d.ParseAuthorization(ctx, url.Values{"response_type": {"code"}, "client_id": {a.ID}, "redirect_uri": {callback}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}})
+		require.NoError(t, err)
+		code, err := d.Approve(ctx, me, r)
+		require.NoError(t, err)
+		for name, wrong := range map[string]struct {
+			client                      integrations.App
+			code, redirectURI, verifier string
+		}{
+			"client":          {integrations.App{ID: stores.NewID()}, code, callback, verifier},
+			"code":            {a, integrations.NewToken(integrations.Code), callback, verifier},
+			"kind of token":   {a, integrations.NewToken(integrations.Refresh), callback, verifier},
+			"redirect URI":    {a, code, callback + "/2", verifier},
+			"no redirect URI": {a, code, "", verifier},
+			"no verifier":     {a, code, callback, ""},
+			"verifier":        {a, code, callback, strings.ToUpper(verifier)},
+			"the challenge":   {a, code, callback, challenge},
+			"short verifier":  {a, code, callback, verifier[:42]},
+		} {
+			_, err := d.ExchangeCode(ctx, wrong.client, wrong.code, wrong.redirectURI, wrong.verifier)
+			require.ErrorIs(t, err, integrations.ErrInvalidGrant, name)
+		}
+		_, err = d.ExchangeCode(ctx, a, code, callback, verifier)
+		require.NoError(t, err)
 	})
 }
 
 func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 	onEach(t, func(t *testing.T, d *desk) {
 		ctx, owner := t.Context(), d.developer(t)
-		a, _, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder"})
+		a, _, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
 		me := d.developer(t)
 		scopes := []integrations.Scope{integrations.JobsRead}
-		token := func() string {
-			hash := integrations.HashToken(integrations.Code, integrations.NewToken(integrations.Code))
-			require.NoError(t, d.Consent(ctx, me, a.ID, scopes))
-			require.NoError(t, d.Authorize(ctx, a.ID, me.UserID, scopes, hash, "", "c"))
-			issued, _, err := d.Issued(ctx, integrations.Code, hash)
-			require.NoError(t, err)
-			g := issued.Grant
-			access := integrations.NewToken(integrations.Access)
-			require.NoError(t, d.IssueToken(ctx, integrations.Access, g, scopes, integrations.HashToken(integrations.Access, access)))
-			_, err = d.AuthenticateToken(ctx, access)
-			require.NoError(t, err)
-			return access
-		}
 		for _, end := range []func(){
 			func() { require.NoError(t, d.WithdrawConsent(ctx, me, a.ID)) },
 			func() { d.tell(t, event.AccountDeleted{UserID: me.UserID}) },
 			func() { require.NoError(t, d.DeleteApp(ctx, owner, a.ID)) },
 		} {
-			access := token()
+			access := d.tokens(t, me, a.ID).Access
+			_, err = d.AuthenticateToken(ctx, access)
+			require.NoError(t, err)
 			end()
 			_, err := d.AuthenticateToken(ctx, access)
 			require.ErrorIs(t, err, fault.ErrUnauthorized)

@@ -413,19 +413,12 @@ func (s *Service) AuthenticateKey(ctx context.Context, key string) (Caller, erro
 	} else if err != nil {
 		return Caller{}, err
 	}
-	if err := s.requireActive(ctx, a.OwnerID); err != nil {
+	if active, err := s.Accounts.IsActive(ctx, a.OwnerID); err != nil {
 		return Caller{}, err
+	} else if !active {
+		return Caller{}, fault.ErrUnauthorized
 	}
 	return Caller{App: a, UserID: a.OwnerID, KeyID: k.ID}, nil
-}
-
-// requireActive fails with fault.ErrUnauthorized unless the account is active.
-func (s *Service) requireActive(ctx context.Context, userID string) error {
-	active, err := s.Accounts.IsActive(ctx, userID)
-	if err == nil && !active {
-		return fault.ErrUnauthorized
-	}
-	return err
 }
 
 // Periodic returns the periodic tasks of the module.

@@ -2,7 +2,7 @@ package heavy
 
 const (
 	oauthServer = "adapters/fiberhttp/oauth/oauth.go"
-	oauthStore  = "adapters/fiberhttp/oauth/store.go"
+	oauth       = "modules/integrations/oauth.go"
 	oauthPages  = "adapters/fiberhttp/oauth/authorize.go"
 	signInPages = "adapters/fiberhttp/pages/session.go"
 	pages       = "adapters/fiberhttp/pages/pages.go"
@@ -12,13 +12,6 @@ const (
 	gateway     = "adapters/fiberhttp/server.go"
 	admission   = "adapters/web/admission.go"
 	redisQuota  = "adapters/redislimit/quota.go"
-
-	// fosite is the OAuth library. A control that only the library has is
-	// removed in a copy of it.
-	fosite  = "github.com/ory/fosite/"
-	byCode  = fosite + "handler/oauth2/flow_authorize_code_token.go"
-	refresh = fosite + "handler/oauth2/flow_refresh.go"
-	pkce    = fosite + "handler/pkce/handler.go"
 
 	server = "./test/e2e"
 )
@@ -46,40 +39,28 @@ func signIns() []removal {
 	refreshOnce := []testName{onOAuth("refresh token replay revokes the family")}
 	noFrame := []testName{onOAuth("frames are refused")}
 	return []removal{
-		{"code replay revokes what the code gave", []cut{{oauthStore, "s.findToken(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)", "s.findToken(ctx, integrations.Code, hash, fosite.ErrNotFound)"}}, codeOnce},
-		{"code replay: the look at the code, that at its challenge, and the spending", []cut{
-			{oauthStore, "s.findToken(ctx, integrations.Code, hash, fosite.ErrInvalidatedAuthorizeCode)", "s.findToken(ctx, integrations.Code, hash, nil)"},
-			{oauthStore, "s.findToken(ctx, integrations.Code, hash, fosite.ErrNotFound)", "s.findToken(ctx, integrations.Code, hash, nil)"},
-			{oauthStore, "if err == nil && !ok {", "if err == nil && !ok && kind != integrations.Code {"}}, codeOnce},
+		{"code and refresh replay revoke what they gave", []cut{{oauth, "if reused = t.Token.UsedAt != nil; reused {", "if reused = t.Token.UsedAt != nil && kind == \"\"; reused {"}}, []testName{codeOnce[0], refreshOnce[0]}},
+		{"code and refresh replay: what is spent is refused", []cut{
+			{oauth, "if reused = t.Token.UsedAt != nil; reused {", "t.Token.UsedAt = nil\n\t\tactive = true\n\t\tif reused {"},
+			{oauth, "} else if !used {", "} else if !used && kind == \"\" {"}}, []testName{codeOnce[0], refreshOnce[0]}},
 		{"code and refresh replay at once: what is spent is not spent again", []cut{{grants, "hash = ? AND grant_id = ? AND used_at IS NULL", "hash = ? AND grant_id = ?"}}, []testName{stored("integrations/grants/concurrent use")}},
-		{"refresh replay ends the family", []cut{{oauthStore, "s.findToken(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.findToken(ctx, integrations.Refresh, hash, fosite.ErrNotFound)"}}, refreshOnce},
-		{"refresh replay: the look at the token and the spending", []cut{
-			{oauthStore, "s.findToken(ctx, integrations.Refresh, hash, fosite.ErrInactiveToken)", "s.findToken(ctx, integrations.Refresh, hash, nil)"},
-			{oauthStore, "if err == nil && !ok {", "if err == nil && !ok && kind != integrations.Refresh {"}}, refreshOnce},
 		{"refresh replay: a rotation ends the access token before it", []cut{{grants, "grant_id = ? AND kind = 'access' AND used_at IS NULL", "1 = 0 AND grant_id = ?"}}, []testName{onOAuth("rotation revokes the previous access token")}},
-		{"client mix-up: a code is its client's", []cut{{byCode, "authorizeRequest.GetClient().GetID() != request.GetClient().GetID()", "false"}}, ownClient},
-		{"client mix-up: a refresh token is its client's", []cut{{refresh, "originalRequest.GetClient().GetID() != request.GetClient().GetID()", "false"}}, ownClient},
-		{"client mix-up: the client's secret", []cut{{oauthStore, `[]byte(auth.HashSecret(string(secret)))) != 1 {`, `[]byte(auth.HashSecret(string(secret)))) > 1 {`}}, ownClient},
-		{"client mix-up: introspection is of one's own tokens", []cut{{oauthServer, "if err != nil || found.GetClient().GetID() != who.GetID() {", "if err != nil {"}}, ownTokens},
-		{"client mix-up: a token is revoked by its own client", []cut{{fosite + "handler/oauth2/revocation.go", "if ar.GetClient().GetID() != client.GetID() {", "if false {"}}, ownTokens},
+		{"client mix-up: a code and a refresh token are their client's", []cut{{oauth, "if !active || t.App.ID != client.ID {", "if !active {"}}, ownClient},
+		{"client mix-up: the client's secret", []cut{{oauth, "[]byte(auth.HashSecret(secret))) != 1:", "[]byte(auth.HashSecret(secret))) > 1:"}}, ownClient},
+		{"client mix-up: introspection and revocation are of one's own tokens", []cut{{oauth, "active && t.App.ID == client.ID, err", "active, err"}}, ownTokens},
 		{"client mix-up: the answer says who gives it", []cut{{oauthPages, `q.Set("iss", s.issuer)`, ""}}, []testName{onServer("TestOAuth", "the whole flow with golang.org/x/oauth2")}},
-		{"client mix-up: a client authenticates in one way", []cut{{oauthServer, "if err := checkSingleMethod(c.Get(fiber.HeaderAuthorization), form); err != nil {", "if err := checkSingleMethod(\"\", form); err != nil {"}}, []testName{onOAuth("two authentication methods are refused")}},
-		{"redirect variants at authorization: our own look and the library's", []cut{{fosite + "authorize_helper.go", "if b == uri {\n\t\t\treturn b, true", "if strings.HasPrefix(uri, b) {\n\t\t\treturn uri, true"},
-			{oauthPages, "is && !to.app.RedirectsTo(uri)", "is && to.app.ID == uri"}}, ownAddress},
-		{"redirect variants of a loopback address: our own look and the library's", []cut{{fosite + "authorize_helper.go", "registered.Path == requested.Path &&", ""},
-			{"modules/integrations/app.go", "return ip.String() + rest, true", "_ = rest\n\treturn ip.String(), true"}}, []testName{onOAuth("loopback redirect URI with any port")}},
-		{"redirect variants at the exchange", []cut{{oauthStore, "formRedirect: {t.RedirectURI}, ", ""}}, ownAddress},
-		{"PKCE downgrade to none: our own look and the library's", []cut{{oauthServer, "EnforcePKCE:                true", "EnforcePKCE:                false"},
-			{oauthPages, "if form.Get(formMethod) != s256 || !challenge.MatchString(form.Get(formChallenge)) {", "if form.Has(formChallenge) && (form.Get(formMethod) != s256 || !challenge.MatchString(form.Get(formChallenge))) {"}}, noDowngrade},
-		{"PKCE downgrade to plain: our own look and the library's", []cut{{oauthServer, "EnforcePKCE:                true,", "EnforcePKCE: true, EnablePKCEPlainChallengeMethod: true,"},
-			{oauthPages, "form.Get(formMethod) != s256 || ", ""}}, noDowngrade},
-		{"PKCE: a verifier is asked for at all", []cut{{oauthServer, "compose.OAuth2PKCEFactory,", ""}}, verified},
-		{"PKCE: the verifier is missing", []cut{{pkce, "if nv < 43 {", "if nv == 0 {\n\t\treturn nil\n\t} else if nv < 43 {"}}, verified},
-		{"PKCE: the verifier is wrong", []cut{{pkce, "if base64.RawURLEncoding.EncodeToString(hash.Sum([]byte{})) != challenge {", "if base64.RawURLEncoding.EncodeToString(hash.Sum([]byte{})) != challenge && challenge == verifier {"}}, verified},
-		{"scope widening by a refresh", []cut{{oauthStore, "if slices.ContainsFunc(asked, func(name string) bool { return !r.GrantedScope.Has(name) }) {\n\t\treturn false", "if slices.ContainsFunc(asked, func(name string) bool { return !r.GrantedScope.Has(name) }) {\n\t\treturn true"}},
-			[]testName{onOAuth("refresh cannot widen scopes")}},
-		{"scope widening at authorization: our own look and the library's", []cut{{oauthServer, "fosite.ExactScopeStrategy", "func([]string, string) bool { return true }"}, {oauthPages, "if !known {", "if !known && form == nil {"}},
-			[]testName{onOAuth("unknown and missing scopes")}},
+		{"client mix-up: a client authenticates in one way", []cut{{oauthServer, `case form.Get("client_secret") != "":`, `case form.Get("client_secret") == "?":`}}, []testName{onOAuth("two authentication methods are refused")}},
+		{"client mix-up: a client has one name", []cut{{oauthServer, `case named != "" && named != clientID:`, `case named == "?":`}}, []testName{onOAuth("two authentication methods are refused")}},
+		{"redirect variants at authorization", []cut{{oauth, "if err != nil || !r.App.RedirectsTo(uri) {", "if err != nil || !strings.HasPrefix(uri, r.App.RedirectURIs[0]) {"}}, ownAddress},
+		{"redirect variants of a loopback address", []cut{{"modules/integrations/app.go", "return ip.String() + rest, true", "_ = rest\n\treturn ip.String(), true"}}, []testName{onOAuth("loopback redirect URI with any port")}},
+		{"redirect variants at the exchange", []cut{{oauth, `if t.Token.RedirectURI != "" && t.Token.RedirectURI != redirectURI {`, `if t.Token.RedirectURI == "" && t.Token.RedirectURI != redirectURI {`}}, ownAddress},
+		{"PKCE downgrade to none", []cut{{oauth, `params.Get("code_challenge_method") != s256 || !s256Challenge.MatchString(r.challenge):`,
+			`r.challenge != "" && (params.Get("code_challenge_method") != s256 || !s256Challenge.MatchString(r.challenge)):`}}, noDowngrade},
+		{"PKCE downgrade to plain", []cut{{oauth, `params.Get("code_challenge_method") != s256 || `, ""}}, noDowngrade},
+		{"PKCE: a verifier is asked for at all", []cut{{oauth, "if !verifies(verifier, t.Token.Challenge) {", `if verifier != "" && !verifies(verifier, t.Token.Challenge) {`}}, verified},
+		{"PKCE: the verifier is wrong", []cut{{oauth, "subtle.ConstantTimeCompare([]byte(made), []byte(challenge)) == 1", `made != ""`}}, verified},
+		{"scope widening by a refresh", []cut{{oauth, "if !known || !Covers(t.Token.Scopes, scopes) {", "if !known {"}}, []testName{onOAuth("refresh cannot widen scopes")}},
+		{"scope widening at authorization", []cut{{oauth, "case !known:", `case !known && mode == "?":`}}, []testName{onOAuth("unknown and missing scopes")}},
 		{"scope widening: a consent is for what it was given for", []cut{{"modules/integrations/consents.go", "Covers(", "true || Covers("}}, []testName{onServer("TestOAuth", "consent is remembered until more is requested")}},
 		{"scope widening: a token does what its scopes say", []cut{{admission, `if r.Scope != "" && !call.Caller.May(r.Scope) {`, `if r.Scope == "?" {`}}, []testName{onServer("TestDeveloperRoleMatrix", "GET /api/v1/applications")}},
 		{"CSRF on the consent: the form's secret", []cut{{oauthPages, "if !s.renderer.ValidCSRF(c) {", "if c == nil {"}},
@@ -119,12 +100,11 @@ func credentials() []removal {
 		{"a deleted application's keys: they go along, and are looked for with it and its owner", []cut{
 			{"migrations/integrations/0001_init.sql", "app_id       UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    name         TEXT", "app_id       UUID        NOT NULL,\n    name         TEXT"},
 			{apps, "JOIN apps AS a ON a.id = k.app_id", "LEFT JOIN apps AS a ON a.id = k.app_id"}}, []testName{stored("integrations/keys/deleted application")}},
-		{"an inactive account's keys", []cut{{"modules/integrations/service.go", "if err := s.requireActive(ctx, a.OwnerID); err != nil {", "if err := s.requireActive(ctx, a.OwnerID); err != nil && false {"}}, ofAccount},
+		{"an inactive account's keys", []cut{{"modules/integrations/service.go", "} else if !active {\n\t\treturn Caller{}, fault.ErrUnauthorized", "} else if !active && err != nil {\n\t\treturn Caller{}, fault.ErrUnauthorized"}}, ofAccount},
 		{"a deleted application's tokens: they go along, and are looked for with it", []cut{
 			{"migrations/integrations/0001_init.sql", "app_id     UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    user_id    UUID        NOT NULL,", "app_id     UUID        NOT NULL,\n    user_id    UUID        NOT NULL,"},
 			{grants, "JOIN apps AS a ON a.id = g.app_id", "LEFT JOIN apps AS a ON a.id = g.app_id"}}, []testName{stored("integrations/grants/deleted application")}},
-		{"an inactive account's codes and refresh tokens", []cut{{"modules/integrations/oauth.go", "case !exists:", "case !exists && false:"}}, ofAccount},
-		{"an inactive account's access tokens", []cut{{"modules/integrations/oauth.go", "if err := s.requireActive(ctx, t.Grant.UserID); err != nil {", "if err := s.requireActive(ctx, t.Grant.UserID); err != nil && false {"}}, ofAccount},
+		{"an inactive account's codes and tokens", []cut{{oauth, "active, err = s.Accounts.IsActive(ctx, t.Grant.UserID)\n\treturn t, active, err", "_, err = s.Accounts.IsActive(ctx, t.Grant.UserID)\n\treturn t, true, err"}}, ofAccount},
 		{"applications to another organization are not listed", []cut{{"adapters/gormdb/hiring_applications.go", `q.Where("organization_id = ?", v.OrganizationID)`, `q.Where("(organization_id = ? OR 1 = 1)", v.OrganizationID)`}}, ownSight},
 		{"applications of another jobseeker are not listed", []cut{{"adapters/gormdb/hiring_applications.go", `q.Where("applicant_id = ?", v.ApplicantID)`, `q.Where("(applicant_id = ? OR 1 = 1)", v.ApplicantID)`}}, ownSight},
 		{"applications are listed for who may view them", []cut{{"modules/hiring/visible.go", "if by.May(auth.ApplicationsView) {", "if by.OrganizationID != \"\" {"}}, []testName{onServer("TestDeveloperApplications", "GET /api/v1/applications")}},

@@ -2,7 +2,6 @@ package heavy
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,11 +110,11 @@ func controls() []removal { return slices.Concat(addresses(), signIns(), credent
 // A change of a control's source text fails this test, which runs in every build.
 func TestControls_SourceTexts_AreFoundOnce(t *testing.T) {
 	t.Parallel()
-	library, names := libraryDir(t), map[string]bool{}
+	names := map[string]bool{}
 	for _, r := range controls() {
 		require.False(t, names[r.name], "two are called %s", r.name)
 		names[r.name] = true
-		applyCuts(t, r.cuts, library)
+		applyCuts(t, r.cuts)
 	}
 }
 
@@ -213,22 +212,12 @@ func pattern(tests []string) string {
 }
 
 // buildFlags writes the files without the controls and returns the flags of go
-// that use them: an overlay and, for the library, which an overlay cannot
-// replace, a go.mod that refers to a changed copy.
+// that use them.
 func buildFlags(t *testing.T, cuts []cut) string {
 	t.Helper()
 	dir := t.TempDir()
-	flags := "-ldflags=-w"
-	library := filepath.Join(dir, "library")
-	if slices.ContainsFunc(cuts, func(c cut) bool { return strings.HasPrefix(c.file, fosite) }) {
-		flags += " -modfile=" + copyLibrary(t, dir, library)
-	}
 	replaced := map[string]string{}
-	for path, text := range applyCuts(t, cuts, library) {
-		if strings.HasPrefix(path, library) {
-			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-			continue
-		}
+	for path, text := range applyCuts(t, cuts) {
 		replaced[path] = filepath.Join(dir, strings.ReplaceAll(path, string(filepath.Separator), "_"))
 		require.NoError(t, os.WriteFile(replaced[path], []byte(text), 0o600))
 	}
@@ -236,20 +225,16 @@ func buildFlags(t *testing.T, cuts []cut) string {
 	require.NoError(t, err)
 	overlay := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(overlay, raw, 0o600))
-	return flags + " -overlay=" + overlay
+	return "-ldflags=-w -overlay=" + overlay
 }
 
-// applyCuts returns the texts of the files without the controls, by path. The
-// library is in the directory.
-func applyCuts(t *testing.T, cuts []cut, library string) map[string]string {
+// applyCuts returns the texts of the files without the controls, by path.
+func applyCuts(t *testing.T, cuts []cut) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
 	for _, c := range cuts {
 		path, err := filepath.Abs(filepath.Join("..", "..", c.file))
 		require.NoError(t, err)
-		if rest, ok := strings.CutPrefix(c.file, fosite); ok {
-			path = filepath.Join(library, rest)
-		}
 		text, read := texts[path]
 		if !read {
 			raw, err := os.ReadFile(path)
@@ -260,28 +245,4 @@ func applyCuts(t *testing.T, cuts []cut, library string) map[string]string {
 		texts[path] = strings.Replace(text, c.old, c.new, 1)
 	}
 	return texts
-}
-
-// libraryDir returns the directory of the library's source.
-func libraryDir(t *testing.T) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", strings.TrimSuffix(fosite, "/")).Output()
-	require.NoError(t, err)
-	return strings.TrimSpace(string(out))
-}
-
-// copyLibrary copies the library to the directory, and writes a go.mod that
-// refers to it.
-func copyLibrary(t *testing.T, dir, library string) string {
-	t.Helper()
-	require.NoError(t, os.CopyFS(library, os.DirFS(libraryDir(t))))
-	for _, name := range []string{"go.mod", "go.sum"} {
-		raw, err := os.ReadFile(filepath.Join("..", "..", name))
-		require.NoError(t, err)
-		if name == "go.mod" {
-			raw = fmt.Appendf(raw, "\nreplace %s => %s\n", strings.TrimSuffix(fosite, "/"), library)
-		}
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), raw, 0o600))
-	}
-	return filepath.Join(dir, "go.mod")
 }

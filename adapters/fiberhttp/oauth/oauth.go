@@ -1,7 +1,7 @@
 // Package oauth implements the authorization server: authorization codes with PKCE S256
 // (RFC 6749, 7636), refresh tokens that rotate, revocation (RFC 7009),
-// introspection (RFC 7662) and metadata (RFC 8414, 9207). The library fosite
-// implements the protocol; the module integrations decides what is issued.
+// introspection (RFC 7662) and metadata (RFC 8414, 9207). The rules are those of the
+// module integrations; this package parses requests and renders responses.
 package oauth
 
 import (
@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/ory/fosite"
-	"github.com/ory/fosite/compose"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/web"
@@ -38,7 +36,6 @@ type Server struct {
 	issuer        string
 	limitFailures FailureLimiter
 	log           *slog.Logger
-	fosite        *fosite.Fosite
 }
 
 // FailureLimiter is called for each client that authenticated with a secret, or failed to
@@ -47,22 +44,7 @@ type FailureLimiter func(ctx context.Context, c *fiber.Ctx, client string, faile
 
 // New returns the server. The issuer is the public URL of the service.
 func New(module *integrations.Service, renderer *pages.Renderer, issuer string, guess FailureLimiter, log *slog.Logger) *Server {
-	config := &fosite.Config{
-		EnforcePKCE:                true,
-		ScopeStrategy:              fosite.ExactScopeStrategy,
-		AuthorizeCodeLifespan:      integrations.CodeLife,
-		AccessTokenLifespan:        integrations.AccessLife,
-		RefreshTokenLifespan:       integrations.RefreshLife,
-		RefreshTokenScopes:         []string{}, // every code returns one
-		SanitationWhiteList:        []string{formRedirect, formChallenge, formMethod},
-		ClientSecretsHasher:        secrets{},
-		OmitRedirectScopeParam:     true,
-		SendDebugMessagesToClients: false,
-	}
-	provider, _ := compose.Compose(config, store{module}, tokens{},
-		compose.OAuth2AuthorizeExplicitFactory, compose.OAuth2RefreshTokenGrantFactory, compose.OAuth2PKCEFactory,
-		compose.OAuth2TokenIntrospectionFactory, compose.OAuth2TokenRevocationFactory).(*fosite.Fosite)
-	return &Server{module: module, renderer: renderer, issuer: issuer, limitFailures: guess, log: log, fosite: provider}
+	return &Server{module: module, renderer: renderer, issuer: issuer, limitFailures: guess, log: log}
 }
 
 // Add serves the endpoints.
@@ -106,7 +88,7 @@ func (s *Server) metadata(c *fiber.Ctx) error {
 		"token_endpoint_auth_methods_supported":          append(secret, "none"),
 		"revocation_endpoint_auth_methods_supported":     append(secret, "none"),
 		"introspection_endpoint_auth_methods_supported":  secret,
-		"code_challenge_methods_supported":               []string{s256},
+		"code_challenge_methods_supported":               []string{"S256"},
 		"authorization_response_iss_parameter_supported": true,
 		"service_documentation":                          s.issuer + "/docs/guides",
 	})
@@ -133,10 +115,10 @@ func (s *Server) handleForm(handle func(context.Context, *fiber.Ctx, url.Values)
 func parseForm(c *fiber.Ctx) (url.Values, error) {
 	kind, _, _ := strings.Cut(c.Get(fiber.HeaderContentType), ";")
 	if !strings.EqualFold(strings.TrimSpace(kind), fiber.MIMEApplicationForm) {
-		return nil, fosite.ErrInvalidRequest.WithHint("The body has to be application/x-www-form-urlencoded.")
+		return nil, integrations.InvalidRequest("The body has to be application/x-www-form-urlencoded.")
 	}
 	if len(c.Body()) > maxForm || c.Get(fiber.HeaderContentEncoding) != "" {
-		return nil, fosite.ErrInvalidRequest.WithHint("The body is too large or encoded.")
+		return nil, integrations.InvalidRequest("The body is too large or encoded.")
 	}
 	return parseParams(string(c.Body()))
 }
@@ -145,141 +127,121 @@ func parseForm(c *fiber.Ctx) (url.Values, error) {
 func parseParams(text string) (url.Values, error) {
 	values, err := url.ParseQuery(text)
 	if err != nil {
-		return nil, fosite.ErrInvalidRequest.WithHint("The parameters cannot be read.")
+		return nil, integrations.InvalidRequest("The parameters cannot be read.")
 	}
 	for _, list := range values {
 		if len(list) > 1 {
-			return nil, fosite.ErrInvalidRequest.WithHint("A parameter is there more than once.")
+			return nil, integrations.InvalidRequest("A parameter is there more than once.")
 		}
 	}
 	return values, nil
 }
 
-// newLibraryRequest returns the request for the library, which reads only the form and the
-// Authorization header.
-func newLibraryRequest(c *fiber.Ctx, method string, form url.Values) *http.Request {
-	header := http.Header{}
-	if credentials := c.Get(fiber.HeaderAuthorization); credentials != "" {
-		header.Set(fiber.HeaderAuthorization, credentials)
+// require returns the parameter, or an error if it is missing.
+func require(form url.Values, name string) (string, error) {
+	if form.Get(name) == "" {
+		return "", integrations.InvalidRequest(name + " is missing.")
 	}
-	return &http.Request{Method: method, URL: &url.URL{}, Header: header, Form: form, PostForm: form, Body: http.NoBody}
+	return form.Get(name), nil
+}
+
+// credentials returns the id and the secret of the client, from the Authorization header
+// or from the form, but not from both (RFC 6749 §2.3).
+func credentials(header string, form url.Values) (clientID, secret string, err error) {
+	if form.Has("client_assertion") || form.Has("client_assertion_type") {
+		return "", "", integrations.ErrInvalidClient
+	}
+	if scheme, _, _ := strings.Cut(header, " "); !strings.EqualFold(scheme, "Basic") {
+		return form.Get("client_id"), form.Get("client_secret"), nil
+	}
+	r := http.Request{Header: http.Header{fiber.HeaderAuthorization: {header}}}
+	encodedID, encodedSecret, ok := r.BasicAuth()
+	clientID, badID := url.QueryUnescape(encodedID)
+	secret, badSecret := url.QueryUnescape(encodedSecret)
+	switch named := form.Get("client_id"); {
+	case !ok || badID != nil || badSecret != nil:
+		err = integrations.InvalidRequest("The Authorization header cannot be read.")
+	case form.Get("client_secret") != "":
+		err = integrations.InvalidRequest("The client has to authenticate in the Authorization header or in the body, not in both.")
+	case named != "" && named != clientID:
+		err = integrations.InvalidRequest("The client_id in the body is another than that of the Authorization header.")
+	}
+	return clientID, secret, err
 }
 
 // authenticate returns the client. Only failures are counted, since all users of a client
 // may share an address.
-func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values) (fosite.Client, error) {
-	if err := checkSingleMethod(c.Get(fiber.HeaderAuthorization), form); err != nil {
-		return nil, err // no authentication was attempted
+func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values) (integrations.App, error) {
+	clientID, secret, err := credentials(c.Get(fiber.HeaderAuthorization), form)
+	if err != nil {
+		return integrations.App{}, err
 	}
-	who, err := s.authenticateClient(ctx, c, form)
-	if err != nil && isServerError(err) || err == nil && who.IsPublic() {
-		return who, err
+	client, err := s.module.AuthenticateClient(ctx, clientID, secret)
+	failed := errors.Is(err, integrations.ErrInvalidClient)
+	if failed || err == nil && !client.Public {
+		if over := s.limitFailures(ctx, c, clientID, failed); over != nil {
+			return integrations.App{}, over
+		}
 	}
-	if over := s.limitFailures(ctx, c, clientName(c.Get(fiber.HeaderAuthorization), form), err != nil); over != nil {
-		return nil, over
-	}
-	return who, err
-}
-
-// checkSingleMethod rejects authentication in both the header and the body (RFC 6749 §2.3).
-// With the header, the body may have a client_id if it is the same.
-func checkSingleMethod(credentials string, form url.Values) error {
-	if scheme, _, _ := strings.Cut(credentials, " "); !strings.EqualFold(scheme, "Basic") {
-		return nil
-	}
-	if form.Get("client_secret") != "" {
-		return fosite.ErrInvalidRequest.WithHint("The client has to authenticate in the Authorization header or in the body, not in both.")
-	}
-	if name := clientName(credentials, nil); name != "" && form.Get("client_id") != "" && name != form.Get("client_id") {
-		return fosite.ErrInvalidRequest.WithHint("The client_id in the body is another than that of the Authorization header.")
-	}
-	return nil
-}
-
-// clientName returns the client_id of the Authorization header, else that of the form.
-func clientName(credentials string, form url.Values) string {
-	header := http.Request{Header: http.Header{fiber.HeaderAuthorization: {credentials}}}
-	if name, _, ok := header.BasicAuth(); ok {
-		name, _ = url.QueryUnescape(name) // a malformed name matches no client
-		return name
-	}
-	return form.Get("client_id")
-}
-
-func (s *Server) authenticateClient(ctx context.Context, c *fiber.Ctx, form url.Values) (fosite.Client, error) {
-	if form.Has("client_assertion") || form.Has("client_assertion_type") {
-		return nil, fosite.ErrInvalidClient.WithHint("Clients authenticate with client_secret_basic or client_secret_post.")
-	}
-	if c.Get(fiber.HeaderAuthorization) == "" && form.Get("client_id") == "" {
-		return nil, fosite.ErrInvalidClient.WithHint("The client has to say who it is.")
-	}
-	return s.fosite.AuthenticateClient(ctx, newLibraryRequest(c, http.MethodPost, form), form)
+	return client, err
 }
 
 // token handles POST /oauth/token.
 func (s *Server) token(ctx context.Context, c *fiber.Ctx, form url.Values) error {
-	// Before the transaction, so that invalid clients do not occupy one.
-	if _, err := s.authenticate(ctx, c, form); err != nil {
+	client, err := s.authenticate(ctx, c, form)
+	if err != nil {
 		return err
 	}
-	required := "grant_type"
-	switch form.Get("grant_type") {
-	case "":
+	grant, err := require(form, "grant_type")
+	if err != nil {
+		return err
+	}
+	var issued integrations.TokenPair
+	switch grant {
 	case grantCode:
-		required = "code"
+		var code string
+		if code, err = require(form, "code"); err == nil {
+			issued, err = s.module.ExchangeCode(ctx, client, code, form.Get("redirect_uri"), form.Get("code_verifier"))
+		}
 	case grantRefresh:
-		required = "refresh_token"
+		var token string
+		if token, err = require(form, "refresh_token"); err == nil {
+			issued, err = s.module.Refresh(ctx, client, token, form.Get("scope"))
+		}
 	default:
-		return fosite.ErrUnsupportedGrantType
+		err = fault.New(fault.Invalid, "unsupported_grant_type", "The grant_type has to be authorization_code or refresh_token.")
 	}
-	if form.Get(required) == "" {
-		return fosite.ErrInvalidRequest.WithHint(required + " is missing.")
-	}
-	var answer fosite.AccessResponder
-	var refused error
-	life := integrations.AccessLife
-	err := s.module.InTransaction(ctx, func(ctx context.Context) error {
-		answer, refused = nil, nil
-		asked, err := s.fosite.NewAccessRequest(ctx, newLibraryRequest(c, http.MethodPost, form), &session{})
-		if err != nil {
-			if isServerError(err) {
-				return err
-			}
-			refused = err // what it revoked is committed
-			return nil
-		}
-		r, _ := asked.(*fosite.AccessRequest)
-		if form.Get("grant_type") == grantRefresh && !narrowScopes(r, strings.Fields(form.Get("scope"))) {
-			refused = fosite.ErrInvalidScope.WithHint("A refresh can have fewer scopes, not others.")
-			return nil
-		}
-		answer, err = s.fosite.NewAccessResponse(ctx, r)
+	if err != nil {
 		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case refused != nil:
-		return refused
 	}
-	answer.SetExpiresIn(life)
-	answer.SetTokenType("Bearer")
 	c.Set(fiber.HeaderPragma, "no-cache")
-	return send(c, fiber.StatusOK, answer.ToMap())
+	return send(c, fiber.StatusOK, map[string]any{
+		"access_token": issued.Access, "token_type": "Bearer", "expires_in": int(issued.ExpiresIn.Seconds()),
+		"refresh_token": issued.Refresh, "scope": scopeText(issued.Scopes),
+	})
 }
 
-// revoke handles POST /oauth/revoke (RFC 7009): any token of an authorization revokes all
-// of its tokens. For an unknown token, or one of another client, the response is the same
-// and nothing is revoked.
+// scopeText returns the scopes in the form of RFC 6749 §3.3.
+func scopeText(scopes []integrations.Scope) string {
+	names := make([]string, len(scopes))
+	for i, s := range scopes {
+		names[i] = string(s)
+	}
+	return strings.Join(names, " ")
+}
+
+// revoke handles POST /oauth/revoke (RFC 7009). For an unknown token, or one of another
+// client, the response is the same and nothing is revoked.
 func (s *Server) revoke(ctx context.Context, c *fiber.Ctx, form url.Values) error {
-	if _, err := s.authenticate(ctx, c, form); err != nil {
+	client, err := s.authenticate(ctx, c, form)
+	if err != nil {
 		return err
 	}
-	if form.Get("token") == "" {
-		return fosite.ErrInvalidRequest.WithHint("token is missing.")
+	token, err := require(form, "token")
+	if err != nil {
+		return err
 	}
-	err := s.fosite.NewRevocationRequest(ctx, newLibraryRequest(c, http.MethodPost, form))
-	if err != nil && !errors.Is(err, fosite.ErrUnauthorizedClient) {
+	if err := s.module.Revoke(ctx, client, token); err != nil {
 		return err
 	}
 	return c.SendStatus(fiber.StatusOK)
@@ -288,70 +250,54 @@ func (s *Server) revoke(ctx context.Context, c *fiber.Ctx, form url.Values) erro
 // introspect handles POST /oauth/introspect (RFC 7662) for confidential clients and their
 // own tokens.
 func (s *Server) introspect(ctx context.Context, c *fiber.Ctx, form url.Values) error {
-	who, err := s.authenticate(ctx, c, form)
+	client, err := s.authenticate(ctx, c, form)
+	if err == nil && client.Public {
+		err = integrations.ErrInvalidClient
+	}
 	if err != nil {
 		return err
 	}
-	if who.IsPublic() {
-		return fosite.ErrInvalidClient.WithHint("Only clients with a secret can introspect.")
-	}
-	token := form.Get("token")
-	if token == "" {
-		return fosite.ErrInvalidRequest.WithHint("token is missing.")
-	}
-	use, found, err := s.fosite.IntrospectToken(ctx, token, fosite.TokenUse(form.Get("token_type_hint")), &session{})
-	if err != nil && isServerError(err) {
+	token, err := require(form, "token")
+	if err != nil {
 		return err
 	}
-	if err != nil || found.GetClient().GetID() != who.GetID() {
+	t, active, err := s.module.Introspect(ctx, client, token)
+	if err != nil {
+		return err
+	}
+	if !active {
 		return send(c, fiber.StatusOK, map[string]any{"active": false})
 	}
-	about, _ := found.GetSession().(*session)
 	answer := map[string]any{
-		"active": true, "client_id": who.GetID(), "sub": about.grant.UserID, "iss": s.issuer,
-		"scope": strings.Join(found.GetGrantedScopes(), " "), "iat": about.token.IssuedAt.Unix(), "exp": about.token.ExpiresAt.Unix(),
+		"active": true, "client_id": client.ID, "sub": t.Grant.UserID, "iss": s.issuer,
+		"scope": scopeText(t.Token.Scopes), "iat": t.Token.IssuedAt.Unix(), "exp": t.Token.ExpiresAt.Unix(),
 	}
-	if use == fosite.AccessToken {
+	if t.Token.Kind == integrations.Access {
 		answer["token_type"] = "Bearer"
 	}
 	return send(c, fiber.StatusOK, answer)
 }
 
-// isServerError reports whether the error is caused by the server and not by the client.
-func isServerError(err error) bool {
-	var f *fault.Error
-	if errors.As(err, &f) && (f.Kind == fault.Unavailable || f.Kind == fault.Internal) {
-		return true
-	}
-	var e *fosite.RFC6749Error
-	return !errors.As(err, &e) || e.CodeField >= http.StatusInternalServerError
-}
-
 // renderError renders an error (RFC 6749 §5.2).
 func (s *Server) renderError(c *fiber.Ctx, err error) error {
-	var f *fault.Error
-	if errors.As(err, &f) && (f.Kind == fault.Unavailable || f.Kind == fault.TooMany) {
-		// The standard has no better code for either.
-		status := fiber.StatusServiceUnavailable
+	f := fault.Of(err)
+	status, code := fiber.StatusBadRequest, f.Code
+	switch f.Kind {
+	case fault.Invalid:
+	case fault.Unauthenticated: // RFC 9110 §15.5.2, for every authentication method
+		status = fiber.StatusUnauthorized
+		c.Set(fiber.HeaderWWWAuthenticate, `Basic realm="locum"`)
+	case fault.TooMany, fault.Unavailable: // the standard has no better code for either
+		status, code = fiber.StatusServiceUnavailable, "temporarily_unavailable"
 		if f.Kind == fault.TooMany {
 			status = fiber.StatusTooManyRequests
 		}
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(max(1, int((f.RetryAfter+time.Second-1)/time.Second))))
-		return send(c, status, map[string]any{"error": fosite.ErrTemporarilyUnavailable.ErrorField, "error_description": f.Message})
+	default:
+		s.log.Error("request failed", "request_id", c.GetRespHeader(fiber.HeaderXRequestID), "method", c.Method(), "path", c.Path(), "error", err)
+		status, code, f = fiber.StatusInternalServerError, "server_error", fault.ErrInternal
 	}
-	if isServerError(err) {
-		return s.renderServerError(c, err)
-	}
-	e := fosite.ErrorToRFC6749Error(err)
-	if e.CodeField == fiber.StatusUnauthorized { // RFC 9110 §15.5.2, for every authentication method
-		c.Set(fiber.HeaderWWWAuthenticate, `Basic realm="locum"`)
-	}
-	return send(c, e.CodeField, map[string]any{"error": e.ErrorField, "error_description": e.GetDescription()})
-}
-
-func (s *Server) renderServerError(c *fiber.Ctx, err error) error {
-	s.log.Error("request failed", "request_id", c.GetRespHeader(fiber.HeaderXRequestID), "method", c.Method(), "path", c.Path(), "error", err)
-	return send(c, fiber.StatusInternalServerError, map[string]any{"error": fosite.ErrServerError.ErrorField, "error_description": "Internal server error"})
+	return send(c, status, map[string]any{"error": code, "error_description": f.Message})
 }
 
 func send(c *fiber.Ctx, status int, body any) error {
