@@ -1,0 +1,86 @@
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const program = module + "/bootstrap/cmd/locum"
+
+// notLinked are the beginnings of the paths of packages for tests and builds, and of
+// libraries that were replaced, because they require more than the program uses.
+var notLinked = []string{
+	"github.com/stretchr/testify", "github.com/golang/mock", "go.uber.org/mock", "go.uber.org/goleak", "net/http/httptest",
+	"github.com/mattn/goveralls", "github.com/ory/", "github.com/chromedp/", "github.com/pb33f/", "github.com/CycloneDX/",
+	"github.com/emersion/", "github.com/standard-webhooks/", "golang.org/x/mod", "github.com/sirupsen/logrus", module + "/test/",
+}
+
+// gRPC is linked by the exporter of traces, which uses types of it, and by no other module.
+const (
+	grpc       = "google.golang.org/grpc"
+	openTraces = "go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+)
+
+// linkedPackages returns the imports of the packages of the program, by path.
+func linkedPackages(t *testing.T) map[string][]string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Imports", program)
+	list.Dir = filepath.Join("..", "..")
+	out, err := list.Output()
+	require.NoError(t, err)
+	packages := map[string][]string{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else {
+			require.NoError(t, err)
+		}
+		packages[p.ImportPath] = p.Imports
+	}
+}
+
+// importChain returns the shortest chain of imports from the program to a package whose
+// path begins with the prefix, without the packages below except; nil if there is none.
+func importChain(packages map[string][]string, prefix, except string) []string {
+	chains, seen := [][]string{{program}}, map[string]bool{program: true}
+	for len(chains) > 0 {
+		chain := chains[0]
+		chains = chains[1:]
+		for _, imported := range packages[chain[len(chain)-1]] {
+			if seen[imported] || except != "" && strings.HasPrefix(imported, except) {
+				continue
+			}
+			seen[imported] = true
+			next := append(slices.Clone(chain), imported)
+			if strings.HasPrefix(imported, prefix) {
+				return next
+			}
+			chains = append(chains, next)
+		}
+	}
+	return nil
+}
+
+func TestProgram_LinkedPackages_AreNeeded(t *testing.T) {
+	t.Parallel()
+	packages := linkedPackages(t)
+	require.NotNil(t, importChain(packages, "gorm.io/gorm", ""), "a package that is linked")
+	for _, prefix := range notLinked {
+		chain := importChain(packages, prefix, "")
+		require.Nil(t, chain, "%s is linked: %s", prefix, strings.Join(chain, " imports "))
+	}
+	chain := importChain(packages, grpc, openTraces)
+	require.Nil(t, chain, "gRPC is linked: %s", strings.Join(chain, " imports "))
+}
