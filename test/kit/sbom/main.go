@@ -5,12 +5,10 @@ package main
 
 import (
 	"debug/buildinfo"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
-
-	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
 func main() {
@@ -24,27 +22,37 @@ func main() {
 	}
 }
 
+// component is a component of CycloneDX.
+type component struct {
+	Type    string `json:"type"`
+	Ref     string `json:"bom-ref"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	URL     string `json:"purl"`
+}
+
+func newComponent(kind, path, version string) component {
+	return component{kind, path, path, version, "pkg:golang/" + path + "@" + version}
+}
+
 // write lists the modules that the linker recorded in the program.
 func write(w io.Writer, program string) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
 		return err
 	}
-	main := component(&info.Main)
-	main.Type = cdx.ComponentTypeApplication
-	components := []cdx.Component{component(&debug.Module{Path: "std", Version: info.GoVersion})}
+	components := []component{newComponent("library", "std", info.GoVersion)}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		components = append(components, component(m))
+		components = append(components, newComponent("library", m.Path, m.Version))
 	}
-	bom := cdx.NewBOM()
-	bom.Metadata = &cdx.Metadata{Component: &main}
-	bom.Components = &components
-	return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
-}
-
-func component(m *debug.Module) cdx.Component {
-	return cdx.Component{BOMRef: m.Path, Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: m.Version, PackageURL: "pkg:golang/" + m.Path + "@" + m.Version}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(map[string]any{
+		"$schema": "http://cyclonedx.org/schema/bom-1.7.schema.json", "bomFormat": "CycloneDX", "specVersion": "1.7", "version": 1,
+		"metadata":   map[string]any{"component": newComponent("application", info.Main.Path, info.Main.Version)},
+		"components": components,
+	})
 }
