@@ -149,6 +149,9 @@ func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 // readForm reads the body for routes outside of the route tables: the pages and the
 // endpoints of OAuth, whose handlers read forms.
 func (s *Server) readForm(c *fiber.Ctx) error {
+	if len(c.Request().Header.PeekAll(fiber.HeaderContentEncoding)) > 0 {
+		return c.Next() // without the body: the form parsers decode it without a limit
+	}
 	if f, ok := c.Locals(framingKey).(*framing); ok && f.remaining && slices.ContainsFunc(s.forms, func(path string) bool { return fiber.RoutePatternMatch(c.Path(), path) }) {
 		if err := s.readBody(c, s.clientIP(c), formBody); err != nil {
 			return err

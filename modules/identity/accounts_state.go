@@ -2,15 +2,22 @@ package identity
 
 import (
 	"context"
+	"slices"
 
 	"github.com/locumhq/locum/core/page"
 )
 
-// IsActive reports whether the account exists, is active and is not locked. It is
-// one look-up by primary key.
-func (s *Service) IsActive(ctx context.Context, userID string) (bool, error) {
-	found, err := s.Users.GetByIDs(ctx, []string{userID})
-	return err == nil && len(found) == 1 && found[0].Status == UserActive && found[0].LockedAt.IsZero(), err
+// IsActive reports whether the accounts exist, are active and are not locked. It is one
+// look-up by primary key.
+func (s *Service) IsActive(ctx context.Context, userIDs ...string) (bool, error) {
+	found, err := s.Users.GetByIDs(ctx, userIDs)
+	if err != nil {
+		return false, err
+	}
+	isActive := func(userID string) bool {
+		return slices.ContainsFunc(found, func(u User) bool { return u.ID == userID && u.Status == UserActive && u.LockedAt.IsZero() })
+	}
+	return !slices.ContainsFunc(userIDs, func(userID string) bool { return !isActive(userID) }), nil
 }
 
 const (

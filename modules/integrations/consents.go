@@ -23,12 +23,6 @@ type Allowed struct {
 	Name, Description string
 }
 
-// Consented reports whether the user has allowed the application all of the scopes.
-func (s *Service) Consented(ctx context.Context, userID, appID string, scopes []Scope) (bool, error) {
-	c, found, err := s.consent(ctx, userID, appID)
-	return found && Covers(c.Scopes, scopes), err
-}
-
 // consent returns the user's consent to the application, if there is one. Inside a
 // transaction it is locked until its end.
 func (s *Service) consent(ctx context.Context, userID, appID string) (c Consent, found bool, err error) {

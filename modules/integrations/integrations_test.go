@@ -2,6 +2,7 @@ package integrations_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,9 +59,9 @@ func (d *desk) Visibility(_ context.Context, userID string) (integrations.Visibi
 
 func (d *desk) HoldSession(context.Context, auth.Actor) error { return nil }
 
-func (d *desk) IsActive(_ context.Context, userID string) (bool, error) {
+func (d *desk) IsActive(_ context.Context, userIDs ...string) (bool, error) {
 	d.lookups++
-	return !d.inactive[userID], nil
+	return !slices.ContainsFunc(userIDs, func(userID string) bool { return d.inactive[userID] }), nil
 }
 
 func (d *desk) ListMembers(_ context.Context, organizationID string) ([]string, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/tx"
 )
 
@@ -127,13 +128,23 @@ func unsupportedParameter(name string) *fault.Error {
 	return oauthError(name+"_not_supported", "The parameter "+name+" is not supported.")
 }
 
-// client returns the application with the client_id, or ErrAppNotFound.
+// client returns the application with the client_id. It fails with ErrAppNotFound if there
+// is none or its owner's account is not active.
 func (s *Service) client(ctx context.Context, clientID string) (App, error) {
 	clientID, ok := id.Canonical(clientID)
 	if !ok {
 		return App{}, ErrAppNotFound
 	}
-	return s.findApp(ctx, clientID)
+	a, err := s.findApp(ctx, clientID)
+	if err != nil {
+		return App{}, err
+	}
+	if active, err := s.Accounts.IsActive(ctx, a.OwnerID); err != nil {
+		return App{}, err
+	} else if !active {
+		return App{}, ErrAppNotFound
+	}
+	return a, nil
 }
 
 // AuthenticateClient returns the application with the client_id if it has the secret or
@@ -190,7 +201,7 @@ type AuthorizationRequest struct {
 // is valid if err is nil; Redirect and State are also set with other errors.
 func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r AuthorizationRequest, err error) {
 	for _, name := range []string{"request", "request_uri"} {
-		if params.Has(name) {
+		if params.Get(name) != "" {
 			return r, unsupportedParameter(name)
 		}
 	}
@@ -230,23 +241,56 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 	return r, err
 }
 
-// RequiresNewConsent reports whether an earlier consent does not suffice: because the
+// requiresNewConsent reports whether an earlier consent does not suffice: because the
 // client requests a new one, or because another program may receive the redirect. It may
 // have registered the scheme of a public client, or listen at its port (RFC 8252 §8.6).
-func (r AuthorizationRequest) RequiresNewConsent() bool {
-	return r.prompt == "consent" || r.App.Public && r.Redirect.Scheme != "https"
+func (r AuthorizationRequest) requiresNewConsent() bool {
+	return slices.Contains(strings.Fields(r.prompt), "consent") || r.App.Public && r.Redirect.Scheme != "https"
 }
+
+// approvalsPerAccount limits the authorizations that an account creates, of which each is
+// stored for a while.
+var approvalsPerAccount = limit.Rule{Name: "oauth.approvals", Max: 60, Per: time.Minute}
 
 // Approve stores the consent of the caller and returns an authorization code. It fails
 // with ErrAppNotFound if the application does not exist or the caller's account is not
 // active.
 func (s *Service) Approve(ctx context.Context, by auth.Actor, r AuthorizationRequest) (code string, err error) {
+	return s.authorize(ctx, by, r, func(ctx context.Context) error { return s.Consent(ctx, by, r.App.ID, r.Scopes) })
+}
+
+// ApproveAgain returns an authorization code if the caller has consented to the scopes
+// before and the request requires no new consent, else ErrConsentNotFound.
+func (s *Service) ApproveAgain(ctx context.Context, by auth.Actor, r AuthorizationRequest) (code string, err error) {
+	if r.requiresNewConsent() {
+		return "", ErrConsentNotFound
+	}
+	return s.authorize(ctx, by, r, func(ctx context.Context) error {
+		return s.signedIn(ctx, by, func(ctx context.Context) error {
+			c, found, err := s.consent(ctx, by.UserID, r.App.ID)
+			if err == nil && !(found && Covers(c.Scopes, r.Scopes)) {
+				err = ErrConsentNotFound
+			}
+			return err
+		})
+	})
+}
+
+// authorize creates an authorization and returns its code, in one transaction with
+// consent.
+func (s *Service) authorize(ctx context.Context, by auth.Actor, r AuthorizationRequest, consent func(ctx context.Context) error) (code string, err error) {
+	if err := by.RequireUser(); err != nil {
+		return "", err
+	}
+	if err := s.take(ctx, approvalsPerAccount, by.UserID); err != nil {
+		return "", err
+	}
 	code = NewToken(Code)
 	now := s.Clock.Now()
 	g := Grant{ID: s.NewID(), AppID: r.App.ID, UserID: by.UserID, Scopes: r.Scopes, CreatedAt: now, ExpiresAt: now.Add(GrantLife)}
 	t := Token{Hash: HashToken(Code, code), GrantID: g.ID, Kind: Code, Scopes: r.Scopes, RedirectURI: r.redirectURI, Challenge: r.challenge, IssuedAt: now, ExpiresAt: now.Add(CodeLife)}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Consent(ctx, by, r.App.ID, r.Scopes); err != nil {
+		if err := consent(ctx); err != nil {
 			return err
 		}
 		if active, err := s.Accounts.IsActive(ctx, by.UserID); err != nil {
@@ -303,10 +347,13 @@ func (s *Service) redeem(ctx context.Context, client App, kind TokenKind, token 
 		if err != nil {
 			return err
 		}
+		if t.App.ID != client.ID {
+			return ErrInvalidGrant
+		}
 		if reused = t.Token.UsedAt != nil; reused {
 			return s.Grants.End(ctx, t.Grant.ID, s.Clock.Now())
 		}
-		if !active || t.App.ID != client.ID {
+		if !active {
 			return ErrInvalidGrant
 		}
 		scopes, err := check(t)
@@ -344,7 +391,8 @@ func (s *Service) issueTokens(ctx context.Context, g Grant, scopes []Scope) (Tok
 }
 
 // findToken returns the token if it is of one of the kinds, or ErrTokenNotFound. It is
-// active if it can be used and the user's account is active.
+// active if it can be used and the accounts of the user and of the application's owner are
+// active.
 func (s *Service) findToken(ctx context.Context, token string, kinds ...TokenKind) (t IssuedToken, active bool, err error) {
 	i := slices.IndexFunc(kinds, func(kind TokenKind) bool { return HashToken(kind, token) != "" })
 	if i < 0 {
@@ -353,7 +401,7 @@ func (s *Service) findToken(ctx context.Context, token string, kinds ...TokenKin
 	if t, err = s.Grants.Get(ctx, kinds[i], HashToken(kinds[i], token)); err != nil || !t.Token.Active(t.Grant, s.Clock.Now()) {
 		return t, false, err
 	}
-	active, err = s.Accounts.IsActive(ctx, t.Grant.UserID)
+	active, err = s.Accounts.IsActive(ctx, t.Grant.UserID, t.App.OwnerID)
 	return t, active, err
 }
 
@@ -368,13 +416,20 @@ func (s *Service) Introspect(ctx context.Context, client App, token string) (Iss
 }
 
 // Revoke ends the authorization of an access or refresh token of the client, with all of
-// its tokens (RFC 7009). Other tokens are ignored.
+// its tokens (RFC 7009), also if the token itself has expired or was used. Other tokens
+// are ignored.
 func (s *Service) Revoke(ctx context.Context, client App, token string) error {
-	t, active, err := s.Introspect(ctx, client, token)
-	if err != nil || !active {
-		return err
+	err := s.Tx.Do(ctx, func(ctx context.Context) error {
+		t, _, err := s.findToken(ctx, token, Access, Refresh)
+		if err != nil || t.App.ID != client.ID {
+			return err
+		}
+		return s.Grants.End(ctx, t.Grant.ID, s.Clock.Now())
+	})
+	if fault.KindOf(err) == fault.NotFound {
+		return nil
 	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Grants.End(ctx, t.Grant.ID, s.Clock.Now()) })
+	return err
 }
 
 // AuthenticateToken returns the caller behind the access token, or

@@ -147,26 +147,85 @@ func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 		a, _, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
 		me := d.developer(t)
-		scopes := []integrations.Scope{integrations.JobsRead}
 		for _, end := range []func(){
 			func() { require.NoError(t, d.WithdrawConsent(ctx, me, a.ID)) },
 			func() { d.tell(t, event.AccountDeleted{UserID: me.UserID}) },
 			func() { require.NoError(t, d.DeleteApp(ctx, owner, a.ID)) },
 		} {
-			access := d.tokens(t, me, a.ID).Access
+			access, r := d.tokens(t, me, a.ID).Access, d.authorizationRequest(t, a.ID)
 			_, err = d.AuthenticateToken(ctx, access)
+			require.NoError(t, err)
+			_, err = d.ApproveAgain(ctx, me, r)
 			require.NoError(t, err)
 			end()
 			_, err := d.AuthenticateToken(ctx, access)
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
-			given, err := d.Consented(ctx, me.UserID, a.ID, scopes)
-			require.NoError(t, err)
-			require.False(t, given)
+			_, err = d.ApproveAgain(ctx, me, r)
+			require.ErrorIs(t, err, integrations.ErrConsentNotFound)
 		}
 		for _, wrong := range []string{"", "loc_at_", integrations.NewToken(integrations.Access), integrations.NewToken(integrations.Refresh), integrations.NewToken(integrations.Code)} {
 			_, err := d.AuthenticateToken(ctx, wrong)
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
 		}
+	})
+}
+
+func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, owner, me := t.Context(), d.developer(t), d.developer(t)
+		a, secret, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+		require.NoError(t, err)
+		issued := d.tokens(t, me, a.ID)
+		d.inactive[owner.UserID] = true
+		_, err = d.AuthenticateToken(ctx, issued.Access)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
+		_, err = d.AuthenticateClient(ctx, a.ID, secret)
+		require.ErrorIs(t, err, integrations.ErrInvalidClient)
+		_, err = d.Refresh(ctx, a, issued.Refresh, "")
+		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
+		_, err = d.ParseAuthorization(ctx, url.Values{"response_type": {"code"}, "client_id": {a.ID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}})
+		require.ErrorContains(t, err, "client_id is unknown")
+		d.inactive[owner.UserID] = false
+		_, err = d.Refresh(ctx, a, issued.Refresh, "")
+		require.NoError(t, err)
+	})
+}
+
+func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, owner, me := t.Context(), d.developer(t), d.developer(t)
+		a, _, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+		require.NoError(t, err)
+		first := d.tokens(t, me, a.ID)
+		second, err := d.Refresh(ctx, a, first.Refresh, "")
+		require.NoError(t, err)
+		require.NoError(t, d.Revoke(ctx, integrations.App{ID: stores.NewID()}, first.Refresh), "another client's token is ignored")
+		_, err = d.AuthenticateToken(ctx, second.Access)
+		require.NoError(t, err)
+		require.NoError(t, d.Revoke(ctx, a, first.Refresh))
+		_, err = d.AuthenticateToken(ctx, second.Access)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
+
+		expired := d.tokens(t, me, a.ID)
+		d.clock.Advance(integrations.AccessLife)
+		require.NoError(t, d.Revoke(ctx, a, expired.Access))
+		_, err = d.Refresh(ctx, a, expired.Refresh, "")
+		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
+	})
+}
+
+func TestRefresh_UsedTokenOfAnotherClient_EndsNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, d *desk) {
+		ctx, owner, me := t.Context(), d.developer(t), d.developer(t)
+		a, _, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+		require.NoError(t, err)
+		first := d.tokens(t, me, a.ID)
+		second, err := d.Refresh(ctx, a, first.Refresh, "")
+		require.NoError(t, err)
+		_, err = d.Refresh(ctx, integrations.App{ID: stores.NewID()}, first.Refresh, "")
+		require.Equal(t, integrations.ErrInvalidGrant, err)
+		_, err = d.AuthenticateToken(ctx, second.Access)
+		require.NoError(t, err)
 	})
 }
 

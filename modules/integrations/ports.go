@@ -109,9 +109,9 @@ type Accounts interface {
 	// ends before it does: what the transaction creates is committed before a
 	// concurrent password reset, which then revokes it.
 	HoldSession(ctx context.Context, by auth.Actor) error
-	// IsActive reports whether the account exists, is active and is not locked. It runs
+	// IsActive reports whether the accounts exist, are active and are not locked. It runs
 	// for every request with a key or a token and costs one look-up by primary key.
-	IsActive(ctx context.Context, userID string) (bool, error)
+	IsActive(ctx context.Context, userIDs ...string) (bool, error)
 	// ListMembers returns the user ids of the organization's active members, at most
 	// 10,000.
 	ListMembers(ctx context.Context, organizationID string) ([]string, error)

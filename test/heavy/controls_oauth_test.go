@@ -104,7 +104,7 @@ func credentials() []removal {
 		{"a deleted application's tokens: they go along, and are looked for with it", []cut{
 			{"migrations/integrations/0001_init.sql", "app_id     UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    user_id    UUID        NOT NULL,", "app_id     UUID        NOT NULL,\n    user_id    UUID        NOT NULL,"},
 			{grants, "JOIN apps AS a ON a.id = g.app_id", "LEFT JOIN apps AS a ON a.id = g.app_id"}}, []testName{stored("integrations/grants/deleted application")}},
-		{"an inactive account's codes and tokens", []cut{{oauth, "active, err = s.Accounts.IsActive(ctx, t.Grant.UserID)\n\treturn t, active, err", "_, err = s.Accounts.IsActive(ctx, t.Grant.UserID)\n\treturn t, true, err"}}, ofAccount},
+		{"an inactive account's codes and tokens", []cut{{oauth, "active, err = s.Accounts.IsActive(ctx, t.Grant.UserID, t.App.OwnerID)\n\treturn t, active, err", "_, err = s.Accounts.IsActive(ctx, t.Grant.UserID)\n\treturn t, true, err"}}, ofAccount},
 		{"applications to another organization are not listed", []cut{{"adapters/gormdb/hiring_applications.go", `q.Where("organization_id = ?", v.OrganizationID)`, `q.Where("(organization_id = ? OR 1 = 1)", v.OrganizationID)`}}, ownSight},
 		{"applications of another jobseeker are not listed", []cut{{"adapters/gormdb/hiring_applications.go", `q.Where("applicant_id = ?", v.ApplicantID)`, `q.Where("(applicant_id = ? OR 1 = 1)", v.ApplicantID)`}}, ownSight},
 		{"applications are listed for who may view them", []cut{{"modules/hiring/visible.go", "if by.May(auth.ApplicationsView) {", "if by.OrganizationID != \"\" {"}}, []testName{onServer("TestDeveloperApplications", "GET /api/v1/applications")}},

@@ -22,7 +22,7 @@ func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 			return handle(ctx, c, who)
 		}
 		// A form with other values is another request.
-		sum := sha256.Sum256(append([]byte(c.Path()+"\n"), c.Body()...))
+		sum := sha256.Sum256(append([]byte(c.Path()+"\n"), c.Request().Body()...))
 		r := idempotency.Request{OwnerID: who.User.ID, Operation: "form", Key: hex.EncodeToString(sum[:])}
 		operation := idempotency.Operation{
 			Run: func(ctx context.Context) (idempotency.Answer, error) {

@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"embed"
+	"errors"
 	"maps"
 	"net/url"
 	"regexp"
@@ -56,15 +57,20 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 	if err != nil {
 		return s.reject(c, integrations.AuthorizationRequest{}, err)
 	}
-	r, err := s.module.ParseAuthorization(ctx, params)
-	if err != nil {
-		return s.reject(c, r, err)
+	r, invalid := s.module.ParseAuthorization(ctx, params)
+	if invalid != nil && r.Redirect == nil {
+		return s.reject(c, r, invalid)
 	}
+	// Users sign in before they are redirected to a client, also with an error: otherwise
+	// links to this host could lead to any client (RFC 9700 §4.11.2).
 	who, err := s.renderer.Viewer(ctx, c)
 	if fault.KindOf(err) == fault.Unauthenticated {
 		return c.Redirect("/developers/sign-in?next="+url.QueryEscape("/oauth/authorize?"+query), fiber.StatusSeeOther)
 	} else if err != nil {
 		return err
+	}
+	if invalid != nil {
+		return s.reject(c, r, invalid)
 	}
 	if c.Method() == fiber.MethodPost {
 		if !s.renderer.ValidCSRF(c) {
@@ -73,14 +79,11 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 		if c.FormValue("decision") != "allow" {
 			return s.reject(c, r, integrations.ErrAccessDenied)
 		}
-		return s.approve(ctx, c, r, who)
+		code, err := s.module.Approve(ctx, who.Actor(), r)
+		return s.redirectWithCode(c, r, code, err)
 	}
-	remembered, err := s.module.Consented(ctx, who.User.ID, r.App.ID, r.Scopes)
-	if err != nil {
-		return err
-	}
-	if remembered && !r.RequiresNewConsent() {
-		return s.approve(ctx, c, r, who)
+	if code, err := s.module.ApproveAgain(ctx, who.Actor(), r); !errors.Is(err, integrations.ErrConsentNotFound) {
+		return s.redirectWithCode(c, r, code, err)
 	}
 	owner, err := s.module.Owner(ctx, r.App)
 	if err != nil {
@@ -94,9 +97,7 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 	return s.renderer.Render(c, fiber.StatusOK, consentPage, who, v)
 }
 
-// approve records the consent and returns the code to the client.
-func (s *Server) approve(ctx context.Context, c *fiber.Ctx, r integrations.AuthorizationRequest, who *pages.Viewer) error {
-	code, err := s.module.Approve(ctx, who.Actor(), r)
+func (s *Server) redirectWithCode(c *fiber.Ctx, r integrations.AuthorizationRequest, code string, err error) error {
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -117,10 +118,11 @@ func parseForm(c *fiber.Ctx) (url.Values, error) {
 	if !strings.EqualFold(strings.TrimSpace(kind), fiber.MIMEApplicationForm) {
 		return nil, integrations.InvalidRequest("The body has to be application/x-www-form-urlencoded.")
 	}
-	if len(c.Body()) > maxForm || c.Get(fiber.HeaderContentEncoding) != "" {
+	body := c.Request().Body() // not c.Body(), which decodes any Content-Encoding without a limit
+	if len(body) > maxForm || len(c.Request().Header.PeekAll(fiber.HeaderContentEncoding)) > 0 {
 		return nil, integrations.InvalidRequest("The body is too large or encoded.")
 	}
-	return parseParams(string(c.Body()))
+	return parseParams(string(body))
 }
 
 // parseParams parses parameters, which must not be repeated (RFC 6749 §3.1, §3.2).
@@ -172,14 +174,19 @@ func credentials(header string, form url.Values) (clientID, secret string, err e
 // authenticate returns the client. Only failures are counted, since all users of a client
 // may share an address.
 func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values) (integrations.App, error) {
-	clientID, secret, err := credentials(c.Get(fiber.HeaderAuthorization), form)
+	headers := c.Request().Header.PeekAll(fiber.HeaderAuthorization)
+	if len(headers) > 1 {
+		return integrations.App{}, integrations.InvalidRequest("The Authorization header is there more than once.")
+	}
+	clientID, secret, err := credentials(string(bytes.Join(headers, nil)), form)
 	if err != nil {
 		return integrations.App{}, err
 	}
 	client, err := s.module.AuthenticateClient(ctx, clientID, secret)
 	failed := errors.Is(err, integrations.ErrInvalidClient)
 	if failed || err == nil && !client.Public {
-		if over := s.limitFailures(ctx, c, clientID, failed); over != nil {
+		limited, _ := id.Canonical(clientID) // one spelling of each id; all other texts together
+		if over := s.limitFailures(ctx, c, limited, failed); over != nil {
 			return integrations.App{}, over
 		}
 	}
