@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -74,5 +78,48 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 				require.Equal(t, "invalid_grant", a.text("error"))
 			}
 		})
+	})
+}
+
+// The libraries of the server decode a form with any encoding and without a limit: some
+// hundred bytes would take gigabytes of memory.
+func TestOAuth_EncodedForm_RefusedUnread(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		var bomb bytes.Buffer
+		outer := gzip.NewWriter(&bomb)
+		inner := gzip.NewWriter(outer)
+		_, err := io.CopyN(inner, zeros{}, 100<<20)
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(inner.Close(), outer.Close()))
+		require.Less(t, bomb.Len(), 10<<10)
+		for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
+			for _, encodings := range [][]string{{"gzip, gzip"}, {"gzip"}, {"br"}, {"", "gzip"}} {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+path, bytes.NewReader(bomb.Bytes()))
+				require.NoError(t, err)
+				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+				r.Header["Content-Encoding"] = encodings
+				a := (&client{t: t, w: w}).do(r)
+				require.Equal(t, 400, a.status, "%s %q: %s", path, encodings, a.raw)
+				require.Equal(t, "invalid_request", a.text("error"))
+			}
+		}
+	})
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// Users are not redirected to a client, even with an error, before they have signed in.
+func TestOAuth_InvalidRequestOfGuest_SignsInFirst(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		p := w.thirdParty(t, nil)
+		link := strings.Replace(p.authorizationPath(oauth2.GenerateVerifier()), "response_type=code", "response_type=token", 1)
+		browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		a, err := browser.Get(w.url + link)
+		require.NoError(t, err)
+		require.NoError(t, a.Body.Close())
+		require.Equal(t, http.StatusSeeOther, a.StatusCode)
+		require.True(t, strings.HasPrefix(a.Header.Get("Location"), "/developers/sign-in?next="), a.Header.Get("Location"))
 	})
 }
