@@ -51,7 +51,7 @@ func New(module *integrations.Service, renderer *pages.Renderer, issuer string, 
 // Add serves the endpoints.
 func (s *Server) Add(app *fiber.App) {
 	app.Get("/.well-known/oauth-authorization-server", allowAnyOrigin, s.metadata)
-	for path, handle := range map[string]func(context.Context, *fiber.Ctx, url.Values) error{
+	for path, handle := range map[string]formHandler{
 		"/oauth/token": s.token, "/oauth/revoke": s.revoke, "/oauth/introspect": s.introspect,
 	} {
 		app.Post(path, allowAnyOrigin, s.handleForm(handle)).Name("client")
@@ -97,14 +97,21 @@ func (s *Server) metadata(c *fiber.Ctx) error {
 
 const maxForm = 64 << 10
 
-// handleForm parses the form of a client, calls handle and renders errors.
-func (s *Server) handleForm(handle func(context.Context, *fiber.Ctx, url.Values) error) fiber.Handler {
+// formHandler handles the form of an authenticated client.
+type formHandler func(ctx context.Context, c *fiber.Ctx, client integrations.App, form url.Values) error
+
+// handleForm parses the form, authenticates the client, calls handle and renders errors.
+func (s *Server) handleForm(handle formHandler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 		defer cancel()
 		form, err := parseForm(c)
+		if err != nil {
+			return s.renderError(c, err)
+		}
+		client, err := s.authenticate(ctx, c, form)
 		if err == nil {
-			err = handle(ctx, c, form)
+			err = handle(ctx, c, client, form)
 		}
 		if err != nil {
 			return s.renderError(c, err)
@@ -194,11 +201,7 @@ func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values
 }
 
 // token handles POST /oauth/token.
-func (s *Server) token(ctx context.Context, c *fiber.Ctx, form url.Values) error {
-	client, err := s.authenticate(ctx, c, form)
-	if err != nil {
-		return err
-	}
+func (s *Server) token(ctx context.Context, c *fiber.Ctx, client integrations.App, form url.Values) error {
 	grant, err := require(form, "grant_type")
 	if err != nil {
 		return err
@@ -239,11 +242,7 @@ func scopeText(scopes []integrations.Scope) string {
 
 // revoke handles POST /oauth/revoke (RFC 7009). For an unknown token, or one of another
 // client, the response is the same and nothing is revoked.
-func (s *Server) revoke(ctx context.Context, c *fiber.Ctx, form url.Values) error {
-	client, err := s.authenticate(ctx, c, form)
-	if err != nil {
-		return err
-	}
+func (s *Server) revoke(ctx context.Context, c *fiber.Ctx, client integrations.App, form url.Values) error {
 	token, err := require(form, "token")
 	if err != nil {
 		return err
@@ -256,13 +255,9 @@ func (s *Server) revoke(ctx context.Context, c *fiber.Ctx, form url.Values) erro
 
 // introspect handles POST /oauth/introspect (RFC 7662) for confidential clients and their
 // own tokens.
-func (s *Server) introspect(ctx context.Context, c *fiber.Ctx, form url.Values) error {
-	client, err := s.authenticate(ctx, c, form)
-	if err == nil && client.Public {
-		err = integrations.ErrInvalidClient
-	}
-	if err != nil {
-		return err
+func (s *Server) introspect(ctx context.Context, c *fiber.Ctx, client integrations.App, form url.Values) error {
+	if client.Public {
+		return integrations.ErrInvalidClient
 	}
 	token, err := require(form, "token")
 	if err != nil {
