@@ -257,8 +257,8 @@ var errCursor = fault.InvalidField("cursor", "is not one that this list gave out
 
 // listingCursor is the position of a listing in the list of its organization.
 type listingCursor struct {
-	CreatedAt time.Time
-	ID        string
+	CreatedAt time.Time `json:"CreatedAt"`
+	ID        string    `json:"ID"`
 }
 
 // cursorPrefix begins a cursor, so that one of another list is invalid.

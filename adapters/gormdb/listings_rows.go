@@ -77,8 +77,8 @@ func jsonArray[T any](items []T) jsonText {
 	return jsonText(text)
 }
 
-// decode decodes an array. An empty one is nil.
-func (j jsonText) decode(items any) error {
+// decodeArray decodes an array. An empty one is nil.
+func decodeArray(j jsonText, items any) error {
 	if j == "" || j == "[]" {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (r listingRow) listing() listings.Listing {
 func (r fullListingRow) listing() (listings.Listing, error) {
 	l := r.Short.listing()
 	l.Description, l.Meta = r.Description, json.RawMessage(r.Meta)
-	return l, cmp.Or(r.Requirements.decode(&l.Requirements), r.Benefits.decode(&l.Benefits), r.Questions.decode(&l.Questions))
+	return l, cmp.Or(decodeArray(r.Requirements, &l.Requirements), decodeArray(r.Benefits, &l.Benefits), decodeArray(r.Questions, &l.Questions))
 }
 
 // findFull returns the listings that q selects, with their long texts.
