@@ -330,7 +330,7 @@ func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, coun
 		Webhooks: s.Integrations.Webhooks, Deliveries: s.Integrations.Deliveries,
 		Accounts: integrationsAccounts{i}, SeparateIdentity: !isSame(s.Integrations.Tx, s.Identity.Tx), Payments: integrationsPayments{b}, Limiter: counts,
 		Sender: webhookout.New(webhookout.Options{Private: c.Webhooks.AllowPrivateNetworks}), PrivateReceivers: c.Webhooks.AllowPrivateNetworks,
-		Vault: ring, Postings: integrationsPostings{l, s.Identity.Organizations, c.HTTP.PublicURL}, Mailer: m, PublicURL: c.HTTP.PublicURL,
+		Vault: ring, Postings: integrationsPostings{s.Identity.Organizations, c.HTTP.PublicURL}, Mailer: m, PublicURL: c.HTTP.PublicURL,
 	})
 }
 

@@ -2,9 +2,9 @@ package bootstrap
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/locumhq/locum/adapters/developer"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/modules/listings"
@@ -22,26 +22,19 @@ func (b integrationsAccounts) ListByIDs(ctx context.Context, ids []string) (map[
 
 // integrationsPostings implements integrations.Postings.
 type integrationsPostings struct {
-	*listings.Service
 	organizations identity.Organizations
 	publicURL     string
 }
 
-func (b integrationsPostings) Posting(ctx context.Context, organizationID, id string) (*integrations.JobView, bool, error) {
-	l, err := b.OfOrganization(ctx, organizationID, id)
-	if fault.KindOf(err) == fault.NotFound {
-		return nil, false, nil
-	} else if err != nil {
-		return nil, false, err
+func (b integrationsPostings) View(ctx context.Context, snapshot json.RawMessage) (v integrations.JobView, err error) {
+	var l listings.Listing
+	if err := json.Unmarshal(snapshot, &l); err != nil {
+		return v, err
 	}
 	var by identity.Organization
-	found, err := b.organizations.GetByIDs(ctx, []string{organizationID})
-	if err != nil {
-		return nil, false, err
-	}
+	found, err := b.organizations.GetByIDs(ctx, []string{l.OrganizationID})
 	if len(found) > 0 {
 		by = found[0]
 	}
-	v := developer.ViewJob(l, by, b.publicURL)
-	return &v, l.Open, nil
+	return developer.ViewJob(l, by, b.publicURL), err
 }

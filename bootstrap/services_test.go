@@ -32,7 +32,7 @@ var withoutActor = map[string]string{
 		Billing.ChooseFor Billing.Current Billing.SetUpMethodFor Hiring.ApplicantStats Hiring.AppliedAmong Hiring.AppliedLately Identity.Admins Identity.IsActive Identity.ListMemberIDs
 		Identity.MemberMay Identity.OrganizationName Identity.PendingEmail Identity.People Identity.Rename Identity.WantsAlerts
 		Listings.Briefs Listings.CloseOrganization Listings.ClosestTo Listings.ClosingBetween Listings.CountByStatus Listings.ForApply Listings.Gather
-		Listings.OfOrganization Listings.PublicMany Listings.Resolve Listings.Titles Listings.Viewed Seekers.SavedAmong Seekers.SavedCount
+		Listings.PublicMany Listings.Resolve Listings.Titles Listings.Viewed Seekers.SavedAmong Seekers.SavedCount
 		Seekers.TakeOverOnboarding Seekers.TakeOverProgress`,
 }
 

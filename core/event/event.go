@@ -74,22 +74,20 @@ func Decode[T Event](e Envelope) (T, error) {
 
 // The events.
 type (
-	// JobCreated is recorded when a listing becomes public for the first time.
+	// JobCreated is recorded when a listing becomes public for the first time. Listing
+	// is the state after the change, without private fields, as module listings encodes
+	// it; nil if it is too large for a webhook.
 	JobCreated struct {
-		JobID          string `json:"job_id"`
-		OrganizationID string `json:"organization_id"`
+		JobID          string          `json:"job_id"`
+		OrganizationID string          `json:"organization_id"`
+		Listing        json.RawMessage `json:"listing,omitempty"`
 	}
 	// JobUpdated is recorded when a public field of a public listing changes, or a
-	// listing becomes public again.
-	JobUpdated struct {
-		JobID          string `json:"job_id"`
-		OrganizationID string `json:"organization_id"`
-	}
-	// JobClosed is recorded when a listing stops being public.
-	JobClosed struct {
-		JobID          string `json:"job_id"`
-		OrganizationID string `json:"organization_id"`
-	}
+	// listing becomes public again. Its fields are those of JobCreated.
+	JobUpdated JobCreated
+	// JobClosed is recorded when a listing stops being public. Its fields are those of
+	// JobCreated.
+	JobClosed JobCreated
 	// ApplicationSubmitted is recorded when a candidate applies.
 	ApplicationSubmitted struct {
 		ApplicationID  string    `json:"application_id"`

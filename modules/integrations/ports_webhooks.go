@@ -2,6 +2,7 @@ package integrations
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
@@ -141,9 +142,9 @@ type Answer struct {
 	Took  time.Duration
 }
 
-// Postings returns listings.
+// Postings represents listings.
 type Postings interface {
-	// Posting returns the organization's listing as the developer API shows it,
-	// whatever its status, and whether it is public now; nil if it does not exist.
-	Posting(ctx context.Context, organizationID, id string) (v *JobView, public bool, err error)
+	// View returns the listing in an event (event.JobCreated) as the developer API
+	// shows it.
+	View(ctx context.Context, listing json.RawMessage) (JobView, error)
 }

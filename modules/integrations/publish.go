@@ -29,35 +29,32 @@ func newMessage(eventID, eventType string, at time.Time, data any) (Message, err
 
 // PublishJobCreated publishes to webhooks that a listing became public.
 func (s *Service) PublishJobCreated(ctx context.Context, e event.Envelope, c event.JobCreated) error {
-	return s.publishJob(ctx, e, c.OrganizationID, c.JobID)
+	return s.publish(ctx, EndpointFilter{Event: e.Type}, func() (Message, error) {
+		data := JobData{ID: c.JobID}
+		if c.Listing != nil {
+			v, err := s.Postings.View(ctx, c.Listing)
+			if err != nil {
+				return Message{}, err
+			}
+			data.Job = &v
+		}
+		m, err := newMessage(e.ID, e.Type, e.RecordedAt, data)
+		if err != nil || len(m.Body) <= maxBody {
+			return m, err
+		}
+		return newMessage(e.ID, e.Type, e.RecordedAt, JobData{ID: c.JobID})
+	}, nil)
 }
 
 // PublishJobUpdated publishes to webhooks that a public listing has changed, or
 // became public again.
 func (s *Service) PublishJobUpdated(ctx context.Context, e event.Envelope, c event.JobUpdated) error {
-	return s.publishJob(ctx, e, c.OrganizationID, c.JobID)
+	return s.PublishJobCreated(ctx, e, event.JobCreated(c))
 }
 
 // PublishJobClosed publishes to webhooks that a listing is no longer public.
 func (s *Service) PublishJobClosed(ctx context.Context, e event.Envelope, c event.JobClosed) error {
-	return s.publishJob(ctx, e, c.OrganizationID, c.JobID)
-}
-
-func (s *Service) publishJob(ctx context.Context, e event.Envelope, organizationID, jobID string) error {
-	return s.publish(ctx, EndpointFilter{Event: e.Type}, func() (Message, error) {
-		v, public, err := s.Postings.Posting(ctx, organizationID, jobID)
-		if err != nil {
-			return Message{}, err
-		}
-		if v != nil && !public && v.UpdatedAt.After(e.RecordedAt) {
-			v = nil // changes after closing are private
-		}
-		m, err := newMessage(e.ID, e.Type, e.RecordedAt, JobData{ID: jobID, Job: v})
-		if err == nil && len(m.Body) > maxBody {
-			return newMessage(e.ID, e.Type, e.RecordedAt, JobData{ID: jobID})
-		}
-		return m, err
-	}, nil)
+	return s.PublishJobCreated(ctx, e, event.JobCreated(c))
 }
 
 // PublishSubmitted publishes a job application to authorized webhooks.

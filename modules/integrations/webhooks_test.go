@@ -2,6 +2,7 @@ package integrations_test
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -30,8 +31,6 @@ type post struct {
 	sent    []integrations.Post
 	mails   []string // the subjects
 	sees    map[string]integrations.Visibility
-	job     *integrations.JobView
-	public  bool
 }
 
 func (p *post) Post(_ context.Context, m integrations.Post) integrations.Answer {
@@ -48,8 +47,8 @@ func (p *post) Send(_ context.Context, m mail.Message) error {
 
 func (p *post) Encrypt(secret, owner string) (string, error)     { return owner + secret, nil }
 func (p *post) Decrypt(ciphertext, owner string) (string, error) { return ciphertext[len(owner):], nil }
-func (p *post) Posting(context.Context, string, string) (*integrations.JobView, bool, error) {
-	return p.job, p.public, nil
+func (p *post) View(_ context.Context, listing json.RawMessage) (v integrations.JobView, err error) {
+	return v, json.Unmarshal(listing, &v)
 }
 func (p *post) Visibility(_ context.Context, userID string) (integrations.Visibility, error) {
 	return p.sees[userID], nil
@@ -191,15 +190,13 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 	})
 }
 
-func TestFanOut_ListingClosed_LaterChangesNotSent(t *testing.T) {
+func TestFanOut_Listing_IsThatOfEvent(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		p.hook(t, p.developer(t), "job.closed")
-		p.job = &integrations.JobView{Title: "Nurse", UpdatedAt: p.clock.Now()}
-		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: json.RawMessage(`{"title":"Nurse"}`)})
 		require.Contains(t, p.sent[0].Body, `"title":"Nurse"`)
-		p.job.UpdatedAt = p.clock.Now().Add(time.Second)
 		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
-		require.Contains(t, p.sent[1].Body, `"job":null`)
+		require.Contains(t, p.sent[1].Body, `"job":null`, "it was too large for the event")
 	})
 }
 
@@ -207,8 +204,9 @@ func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		p.hook(t, p.developer(t), "job.closed")
 		body := func(description string) string {
-			p.job = &integrations.JobView{Title: "Nurse", Description: description, UpdatedAt: p.clock.Now()}
-			p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+			listing, err := json.Marshal(integrations.JobView{Title: "Nurse", Description: description})
+			require.NoError(t, err)
+			p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: listing})
 			return p.sent[len(p.sent)-1].Body
 		}
 		require.Contains(t, body(strings.Repeat("x", 19_000)), `"title":"Nurse"`)

@@ -3,8 +3,6 @@ package listings
 import (
 	"context"
 	"time"
-
-	"github.com/locumhq/locum/core/id"
 )
 
 // Applicable is the part of a listing that applications need.
@@ -51,13 +49,4 @@ func (s *Service) Briefs(ctx context.Context, ids []string) ([]Brief, error) {
 // from, or at from with an id after fromID, and not after until, in that order.
 func (s *Service) ClosingBetween(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error) {
 	return s.Public.ListClosing(ctx, from, fromID, until, n)
-}
-
-// OfOrganization returns the organization's listing in any state, for other modules.
-func (s *Service) OfOrganization(ctx context.Context, organizationID, listingID string) (Listing, error) {
-	listingID, ok := id.Canonical(listingID)
-	if !ok {
-		return Listing{}, ErrJobNotFound
-	}
-	return s.get(ctx, organizationID, listingID)
 }

@@ -170,13 +170,28 @@ func (l *Listing) finishChange(before *Listing, now time.Time) []event.Event {
 	switch {
 	case public && l.PostedAt == nil:
 		l.PostedAt = &now
-		return []event.Event{event.JobCreated{JobID: l.ID, OrganizationID: l.OrganizationID}}
+		return []event.Event{l.change()}
 	case public && (!was || !samePublicFields(l, before)):
-		return []event.Event{event.JobUpdated{JobID: l.ID, OrganizationID: l.OrganizationID}}
+		return []event.Event{event.JobUpdated(l.change())}
 	case was && !public:
-		return []event.Event{event.JobClosed{JobID: l.ID, OrganizationID: l.OrganizationID}}
+		return []event.Event{event.JobClosed(l.change())}
 	}
 	return nil
+}
+
+// maxSnapshot is the maximum size of a listing in an event, in bytes. The body of a
+// webhook with a larger one exceeds its limit of 20 KiB.
+const maxSnapshot = 24 << 10
+
+// change returns the fields of an event about the present state of the listing.
+func (l *Listing) change() event.JobCreated {
+	e := event.JobCreated{JobID: l.ID, OrganizationID: l.OrganizationID}
+	snapshot := *l
+	snapshot.Meta, snapshot.Department = nil, ""
+	if raw, err := json.Marshal(snapshot); err == nil && len(raw) <= maxSnapshot {
+		e.Listing = raw
+	}
+	return e
 }
 
 // samePublicFields compares the fields that the public sees, which meta is not.

@@ -60,6 +60,24 @@ func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 	require.Equal(t, posted, *l.PostedAt, "the first publication stays")
 }
 
+func TestListing_Event_ContainsSnapshot(t *testing.T) {
+	t.Parallel()
+	snapshot := func(description string) (out Listing) {
+		l := Listing{ID: "1", Status: Active, Content: Content{Title: "Nurse", Description: description, Department: "private"}, Meta: json.RawMessage(`{"private":1}`)}
+		raw := l.finishChange(&Listing{}, noon)[0].(event.JobCreated).Listing
+		if raw == nil {
+			return out
+		}
+		require.NotContains(t, string(raw), "private")
+		require.NoError(t, json.Unmarshal(raw, &out))
+		return out
+	}
+	l := snapshot("On a ward.")
+	require.Equal(t, []any{"1", "Nurse", "On a ward.", Active, noon}, []any{l.ID, l.Title, l.Description, l.Status, *l.PostedAt})
+	require.Equal(t, "1", snapshot(strings.Repeat("x", 20<<10)).ID, "no smaller than the body of a webhook")
+	require.Empty(t, snapshot(strings.Repeat("<", 4<<10)))
+}
+
 func TestListing_DeadlinePassed_IsNotPublic(t *testing.T) {
 	t.Parallel()
 	l := Listing{Status: Active, Content: Content{Deadline: &noon}}

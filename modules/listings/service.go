@@ -173,7 +173,11 @@ func (s *Service) Get(ctx context.Context, by auth.Actor, listingID string) (Lis
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return Listing{}, err
 	}
-	return s.OfOrganization(ctx, by.OrganizationID, listingID)
+	listingID, ok := id.Canonical(listingID)
+	if !ok {
+		return Listing{}, ErrJobNotFound
+	}
+	return s.get(ctx, by.OrganizationID, listingID)
 }
 
 // get returns the organization's listing, or ErrJobNotFound.

@@ -31,6 +31,7 @@ import (
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/modules/integrations"
+	"github.com/locumhq/locum/modules/listings"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
 )
@@ -268,9 +269,13 @@ func (s *webhookBench) rate(do func(ctx context.Context) error) float64 {
 func (s *webhookBench) fannedOutRate() float64 {
 	s.b.Helper()
 	return s.rate(func(ctx context.Context) error {
+		found, err := s.storage.Listings.Listings.ListBySelection(ctx, s.organization, listings.Selection{IDs: []string{s.job}}, 1)
+		require.NoError(s.b, err)
+		listing, err := json.Marshal(found[0])
+		require.NoError(s.b, err)
 		events := make([]event.Event, hookEvents)
 		for i := range events {
-			events[i] = event.JobUpdated{JobID: s.job, OrganizationID: s.organization}
+			events[i] = event.JobUpdated{JobID: s.job, OrganizationID: s.organization, Listing: listing}
 		}
 		return s.storage.Identity.Events.Record(ctx, events...)
 	})

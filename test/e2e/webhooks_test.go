@@ -41,6 +41,23 @@ func TestWebhooks(t *testing.T) {
 			require.Equal(t, "archived", closed.body.Data["job"].(object)["status"])
 			require.NotEqual(t, created.headers.Get("Webhook-Id"), closed.headers.Get("Webhook-Id"))
 		})
+		t.Run("listing updated and closed at once", func(t *testing.T) {
+			t.Parallel()
+			r := newReceiver(t, nil)
+			w.seeker(t).createWebhook(r.URL, "job.updated", "job.closed")
+			employer := w.employer(t)
+			for range 3 {
+				id := employer.listing(nil)
+				employer.put("/api/employers/jobs/"+id, object{"title": "Ward Manager"}).ok(200)
+				employer.put("/api/employers/jobs/"+id, object{"title": "Private", "status": "closed"}).ok(200)
+				employer.put("/api/employers/jobs/"+id, object{"title": "Changed after closing"}).ok(200)
+				for kind, want := range map[string][2]string{"job.updated": {"Ward Manager", "active"}, "job.closed": {"Private", "closed"}} {
+					job, is := r.waitForEvent(kind, "id", id).body.Data["job"].(object)
+					require.True(t, is, kind)
+					require.Equal(t, want, [2]string{job["title"].(string), job["status"].(string)})
+				}
+			}
+		})
 		t.Run("event of an expired listing", func(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, nil)
