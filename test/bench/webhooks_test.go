@@ -31,7 +31,6 @@ import (
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/modules/integrations"
-	"github.com/locumhq/locum/modules/listings"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
 )
@@ -111,7 +110,7 @@ type webhookBench struct {
 	body   []byte
 
 	employer, owner, ownerID, app string
-	job, organization             string
+	job                           string
 	hooks                         []string
 	events                        int // that every endpoint has got
 }
@@ -151,7 +150,6 @@ func newWebhookBench(b *testing.B, env func(b *testing.B, dir string) []string) 
 	s.owner, s.ownerID = signUp("/api/auth/register", `"userType":"jobseeker"`)
 	s.app = s.send(s.owner, "POST", "/api/developers/apps", `{"name":"Ward Finder"}`, 201)["app"].(map[string]any)["id"].(string)
 	s.job = s.send(s.employer, "POST", "/api/employers/jobs", `{"title":"Staff Nurse","location":"Leeds","description":"`+strings.Repeat("Days and nights on a ward. ", 60)+`"}`, 201)["id"].(string)
-	s.organization = s.send(s.employer, "GET", "/api/employers/profile", "", 200)["id"].(string)
 	return s
 }
 
@@ -269,13 +267,13 @@ func (s *webhookBench) rate(do func(ctx context.Context) error) float64 {
 func (s *webhookBench) fannedOutRate() float64 {
 	s.b.Helper()
 	return s.rate(func(ctx context.Context) error {
-		found, err := s.storage.Listings.Listings.ListBySelection(ctx, s.organization, listings.Selection{IDs: []string{s.job}}, 1)
+		found, err := s.storage.Listings.Public.ListPublic(ctx, []string{s.job}, clock.System{}.Now(), true)
 		require.NoError(s.b, err)
 		listing, err := json.Marshal(found[0])
 		require.NoError(s.b, err)
 		events := make([]event.Event, hookEvents)
 		for i := range events {
-			events[i] = event.JobUpdated{JobID: s.job, OrganizationID: s.organization, Listing: listing}
+			events[i] = event.JobUpdated{JobID: s.job, OrganizationID: found[0].OrganizationID, Listing: listing}
 		}
 		return s.storage.Identity.Events.Record(ctx, events...)
 	})
