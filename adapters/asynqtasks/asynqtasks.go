@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	// taskType is the only type of Asynq tasks; the id contains the reference.
-	taskType = "task"
 	// timeout bounds a call to Redis.
 	timeout = 2 * time.Second
 	// concurrency is the number of references that are sent to Redis concurrently: Asynq takes them
@@ -90,8 +88,9 @@ func (q *Queue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 func (q *Queue) enqueue(ctx context.Context, t task.Reference) error {
 	// The id of the Asynq task prevents a duplicate reference in Redis; the store decides
 	// whether the task is due. Asynq therefore does not retry, and has no deadline,
-	// because the store may extend the lease.
-	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(taskType, []byte(t.ID)), asynq.Queue(q.queueOf(t.Queue)),
+	// because the store may extend the lease. Its type is the kind of the task, so that
+	// the tools of Asynq show it.
+	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(t.Kind, []byte(t.ID)), asynq.Queue(q.queueOf(t.Queue)),
 		asynq.TaskID(fmt.Sprintf("%s:%d", t.ID, t.Enqueues)), asynq.MaxRetry(0), asynq.Timeout(24*time.Hour))
 	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
 		return fmt.Errorf("handing a task to Redis: %w", err)
@@ -118,7 +117,7 @@ func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Referenc
 			Logger: logger{q.log}, LogLevel: asynq.WarnLevel,
 		})
 		err := server.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
-			do(context.WithoutCancel(ctx), task.Reference{Queue: queue, ID: string(t.Payload())})
+			do(context.WithoutCancel(ctx), task.Reference{Queue: queue, Kind: t.Type(), ID: string(t.Payload())})
 			return nil
 		}))
 		if err != nil {

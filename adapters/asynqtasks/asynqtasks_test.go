@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/hibiken/asynq"
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
@@ -40,19 +41,20 @@ func TestQueue_Work_Conformance(t *testing.T) {
 func TestEnqueue_SameReferenceTwice_IsStoredOnce(t *testing.T) {
 	t.Parallel()
 	q := open(t, kit.RedisURL(t))
-	ref := task.Reference{Queue: task.Events, ID: "a", Enqueues: 1}
+	ref := task.Reference{Queue: task.Events, Kind: "greet", ID: "a", Enqueues: 1}
 	require.NoError(t, q.Enqueue(t.Context(), ref, ref))
 	require.NoError(t, q.Enqueue(t.Context(), ref))
-	n, err := q.redis.LLen(t.Context(), "asynq:{locum-events}:pending").Result()
+	pending, err := asynq.NewInspectorFromRedisClient(q.redis).ListPendingTasks("locum-events")
 	require.NoError(t, err)
-	require.EqualValues(t, 1, n)
+	require.Len(t, pending, 1)
+	require.Equal(t, "greet", pending[0].Type)
 }
 
 func TestQueue_SharedRedis_PrefixSeparates(t *testing.T) {
 	t.Parallel()
 	url := kit.RedisURL(t)
 	one, two := open(t, url+"?prefix=north"), open(t, url+"?prefix=south")
-	require.NoError(t, one.Enqueue(t.Context(), task.Reference{Queue: task.Mail, ID: "a"}))
+	require.NoError(t, one.Enqueue(t.Context(), task.Reference{Queue: task.Mail, Kind: "greet", ID: "a"}))
 	n, err := two.redis.LLen(t.Context(), "asynq:{north-mail}:pending").Result()
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)

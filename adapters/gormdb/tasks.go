@@ -83,7 +83,7 @@ func (d Tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 		}
 		rows[i] = taskRow{ID: d.newID(), Key: j.Key, Kind: j.Kind, Class: string(j.Queue), Payload: string(j.Payload), Trace: cmp.Or(j.Trace, trace.Parent(ctx)),
 			State: string(task.Waiting), HandOuts: handOuts, RunAt: runAt, DueAt: due, CreatedAt: now}
-		refs[i] = task.Reference{Queue: j.Queue, ID: rows[i].ID, Enqueues: handOuts}
+		refs[i] = task.Reference{Queue: j.Queue, Kind: j.Kind, ID: rows[i].ID, Enqueues: handOuts}
 	}
 	if err := d.insert(ctx, rows); err != nil {
 		return nil, wrap(err)
@@ -107,7 +107,7 @@ func (d Tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 	}
 	var rows []taskRow
 	err = d.inQueue(ctx, func(q *gorm.DB) error {
-		err := d.skipLockedRows(q).Select("id", "class", "hand_outs", "run_at", "state").Where("ended_at IS NULL AND due_at <= ?", now).Order("due_at").Limit(n).Find(&rows).Error
+		err := d.skipLockedRows(q).Select("id", "kind", "class", "hand_outs", "run_at", "state").Where("ended_at IS NULL AND due_at <= ?", now).Order("due_at").Limit(n).Find(&rows).Error
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (d Tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 	})
 	out := make([]task.Reference, len(rows))
 	for i, r := range rows {
-		out[i] = task.Reference{Queue: task.QueueName(r.Class), ID: r.ID, Enqueues: r.HandOuts}
+		out[i] = task.Reference{Queue: task.QueueName(r.Class), Kind: r.Kind, ID: r.ID, Enqueues: r.HandOuts}
 	}
 	return out, nil
 }

@@ -5,7 +5,9 @@ import "context"
 // Reference refers to a task that is due.
 type Reference struct {
 	Queue QueueName
-	ID    string
+	// Kind is that of the task, for the tools of a queue.
+	Kind string
+	ID   string
 	// Enqueues is how often the task was enqueued. With the id it identifies the
 	// reference.
 	Enqueues int

@@ -32,7 +32,7 @@ func Queue(t *testing.T, open func(t testing.TB) task.Queue, outage ...Outage[ta
 		return stop
 	}
 	ref := func(c task.QueueName, n int) task.Reference {
-		return task.Reference{Queue: c, ID: fmt.Sprint("task-", n), Enqueues: 1}
+		return task.Reference{Queue: c, Kind: "greet", ID: fmt.Sprint("task-", n), Enqueues: 1}
 	}
 	await := func(t *testing.T, came <-chan task.Reference) task.Reference {
 		t.Helper()

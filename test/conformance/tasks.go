@@ -85,7 +85,7 @@ func Tasks(t *testing.T, open DatabaseOpener) {
 		refs, err := s.Tasks.Due(t.Context(), 10)
 		require.NoError(t, err)
 		require.Len(t, refs, 1)
-		require.Equal(t, task.Reference{Queue: task.Mail, ID: refs[0].ID, Enqueues: 1}, refs[0])
+		require.Equal(t, task.Reference{Queue: task.Mail, Kind: "greet", ID: refs[0].ID, Enqueues: 1}, refs[0])
 		started := start(t, s, refs[0].ID, none)
 		require.Len(t, started, 1)
 		got := started[0]

@@ -87,7 +87,7 @@ func TestQueue_Embedded_DependsOnURL(t *testing.T) {
 func TestQueue_Server_IsShared(t *testing.T) {
 	t.Parallel()
 	url := startServer(t)
-	ref := task.Reference{Queue: task.Mail, ID: "a", Enqueues: 1}
+	ref := task.Reference{Queue: task.Mail, Kind: "greet", ID: "a", Enqueues: 1}
 	require.NoError(t, open(t, url).Enqueue(t.Context(), ref))
 	ctx, cancel := context.WithCancel(t.Context())
 	delivered := make(chan task.Reference, 1)
