@@ -23,6 +23,7 @@ type taskRow struct {
 	Key       string
 	Kind      string
 	Class     string
+	TaskGroup string
 	Payload   string
 	Trace     string
 	State     string
@@ -38,8 +39,17 @@ type taskRow struct {
 // TableName implements schema.Tabler.
 func (taskRow) TableName() string { return "tasks" }
 
+// taskGroupRow is a group with the task that runs in it.
+type taskGroupRow struct {
+	Name   string
+	TaskID string
+}
+
+// TableName implements schema.Tabler.
+func (taskGroupRow) TableName() string { return "task_groups" }
+
 func (r taskRow) task() task.Task {
-	return task.Task{ID: r.ID, Kind: r.Kind, Queue: task.QueueName(r.Class), Key: r.Key, Payload: json.RawMessage(r.Payload),
+	return task.Task{ID: r.ID, Kind: r.Kind, Queue: task.QueueName(r.Class), Key: r.Key, Group: r.TaskGroup, Payload: json.RawMessage(r.Payload),
 		RunAt: r.RunAt, Trace: r.Trace, Attempt: r.Attempts, CreatedAt: r.CreatedAt}
 }
 
@@ -81,9 +91,13 @@ func (d Tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 		if handOuts > 0 {
 			due = now.Add(handedOutFor)
 		}
-		rows[i] = taskRow{ID: d.newID(), Key: j.Key, Kind: j.Kind, Class: string(j.Queue), Payload: string(j.Payload), Trace: cmp.Or(j.Trace, trace.Parent(ctx)),
+		rows[i] = taskRow{ID: d.newID(), Key: j.Key, Kind: j.Kind, Class: string(j.Queue), TaskGroup: j.Group, Payload: string(j.Payload), Trace: cmp.Or(j.Trace, trace.Parent(ctx)),
 			State: string(task.Waiting), HandOuts: handOuts, RunAt: runAt, DueAt: due, CreatedAt: now}
 		refs[i] = task.Reference{Queue: j.Queue, Kind: j.Kind, ID: rows[i].ID, Enqueues: handOuts}
+	}
+	rows, err := d.withoutWaiting(ctx, rows)
+	if err != nil || len(rows) == 0 {
+		return refs, wrap(err)
 	}
 	if err := d.insert(ctx, rows); err != nil {
 		return nil, wrap(err)
@@ -92,6 +106,36 @@ func (d Tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 		d.markRecorded(ctx)
 	}
 	return refs, nil
+}
+
+// withoutWaiting returns the rows but those in whose group another task waits that is
+// due by then.
+func (d Tasks) withoutWaiting(ctx context.Context, rows []taskRow) ([]taskRow, error) {
+	var groups []string
+	for _, r := range rows {
+		if r.TaskGroup != "" {
+			groups = append(groups, r.TaskGroup)
+		}
+	}
+	if len(groups) == 0 {
+		return rows, nil
+	}
+	var waiting []taskRow
+	err := d.unprepared(ctx).Select("task_group", "run_at").Where(d.dialect.In("task_group", groups)).
+		Where("ended_at IS NULL AND task_group <> '' AND state = ?", string(task.Waiting)).Find(&waiting).Error
+	earliest := map[string]time.Time{}
+	isWaiting := func(r taskRow) bool {
+		at, found := earliest[r.TaskGroup]
+		if found && !at.After(r.RunAt) {
+			return true
+		}
+		earliest[r.TaskGroup] = r.RunAt
+		return false
+	}
+	for _, w := range waiting {
+		isWaiting(w)
+	}
+	return slices.DeleteFunc(rows, func(r taskRow) bool { return r.TaskGroup != "" && isWaiting(r) }), err
 }
 
 // insert stores the rows whose keys are new.
@@ -107,10 +151,11 @@ func (d Tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 	}
 	var rows []taskRow
 	err = d.inQueue(ctx, func(q *gorm.DB) error {
-		err := d.skipLockedRows(q).Select("id", "kind", "class", "hand_outs", "run_at", "state").Where("ended_at IS NULL AND due_at <= ?", now).Order("due_at").Limit(n).Find(&rows).Error
+		err := d.skipLockedRows(q).Select("id", "kind", "class", "task_group", "hand_outs", "run_at", "state").Where("ended_at IS NULL AND due_at <= ?", now).Order("due_at").Limit(n).Find(&rows).Error
 		if err != nil {
 			return err
 		}
+		var lost []string // with a group
 		// A task is enqueued again after as long as it has waited.
 		ids := map[time.Duration][]string{}
 		for i := range rows {
@@ -124,6 +169,9 @@ func (d Tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 			}
 			ids[pause] = append(ids[pause], r.ID)
 			r.HandOuts++
+			if r.State == string(task.Running) && r.TaskGroup != "" {
+				lost = append(lost, r.ID)
+			}
 		}
 		for pause, ids := range ids {
 			// MySQL evaluates the columns in their order, which is that of their names.
@@ -132,7 +180,7 @@ func (d Tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 				"run_at": gorm.Expr("CASE state WHEN ? THEN ? ELSE run_at END", string(task.Running), d.dialect.Typed(now, "timestamptz")), "state": string(task.Waiting),
 			}).Error)
 		}
-		return err
+		return errors.Join(err, d.endGroups(q, lost))
 	})
 	if err != nil {
 		return nil, err
@@ -168,7 +216,10 @@ func (d Tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]
 	err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
 		rows, err = updateReturning[taskRow](q.Where(d.dialect.In("id", ids)).Where("state = ? AND run_at <= ?", string(task.Waiting), now.Add(skew)), "id",
 			map[string]any{"state": string(task.Running), "attempts": gorm.Expr("attempts + 1"), "due_at": now.Add(lease)},
-			"id", "key", "kind", "class", "payload", "trace", "attempts", "run_at", "created_at")
+			"id", "key", "kind", "class", "task_group", "payload", "trace", "attempts", "run_at", "created_at")
+		if err == nil {
+			rows, err = d.beginGroups(q, rows, now)
+		}
 		return err
 	})
 	out := make([]task.Task, len(rows))
@@ -176,6 +227,43 @@ func (d Tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]
 		out[i] = r.task()
 	}
 	return out, err
+}
+
+// beginGroups returns the started tasks but those in whose group another one runs, which
+// wait again as if they had not been started.
+func (d Tasks) beginGroups(q *gorm.DB, started []taskRow, now time.Time) ([]taskRow, error) {
+	var groups []taskGroupRow
+	var ids []string
+	for _, r := range started {
+		if r.TaskGroup != "" {
+			groups, ids = append(groups, taskGroupRow{r.TaskGroup, r.ID}), append(ids, r.ID)
+		}
+	}
+	if len(groups) == 0 {
+		return started, nil
+	}
+	// In one order, so that concurrent callers do not deadlock.
+	slices.SortFunc(groups, func(a, b taskGroupRow) int { return strings.Compare(a.Name, b.Name) })
+	var run []string
+	err := firstError(
+		fresh(q).Clauses(onConflict([]string{"name"})).Create(&groups).Error,
+		fresh(q).Model(&taskGroupRow{}).Where(d.dialect.In("task_id", ids)).Pluck("task_id", &run).Error)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(run, id) })
+	if err != nil || len(ids) == 0 {
+		return started, err
+	}
+	started = slices.DeleteFunc(started, func(r taskRow) bool { return slices.Contains(ids, r.ID) })
+	return started, fresh(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).
+		Updates(map[string]any{"state": string(task.Waiting), "attempts": gorm.Expr("attempts - 1"), "due_at": now.Add(handedOutFor)}).Error
+}
+
+// endGroups ends the groups of tasks that do not run any more.
+func (d Tasks) endGroups(q *gorm.DB, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	running := fresh(q).Model(&taskRow{}).Select("id").Where(d.dialect.In("id", ids)).Where("state = ?", string(task.Running))
+	return fresh(q).Where(d.dialect.In("task_id", ids)).Where("task_id NOT IN (?)", running).Delete(&taskGroupRow{}).Error
 }
 
 // byAttempt groups the ids of runs, which one statement may name by their
@@ -214,7 +302,13 @@ const maxTaskError = 1000
 
 // RecordOutcomes implements task.Store.
 func (d Tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) error {
-	return d.inQueue(ctx, func(q *gorm.DB) error {
+	var groups, grouped []string
+	for _, o := range outcomes {
+		if o.Group != "" {
+			groups, grouped = append(groups, o.Group), append(grouped, o.ID)
+		}
+	}
+	err := d.inQueue(ctx, func(q *gorm.DB) error {
 		now := d.clock.Now()
 		// Not ended_at IS NULL: with few statistics of a young table, Postgres would
 		// read all unfinished rows for that, instead of the few ids.
@@ -251,8 +345,17 @@ func (d Tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 				return err
 			}
 		}
-		return nil
+		if len(groups) == 0 {
+			return nil
+		}
+		return firstError(
+			fresh(q).Model(&taskRow{}).Where(d.dialect.In("task_group", groups)).Where("ended_at IS NULL AND task_group <> '' AND state = ? AND run_at <= ?", string(task.Waiting), now).Update("due_at", now).Error,
+			d.endGroups(q, grouped))
 	})
+	if err == nil && len(groups) > 0 {
+		d.markRecorded(ctx)
+	}
+	return err
 }
 
 // clipped is text that every database stores: at most n bytes, whole

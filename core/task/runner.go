@@ -120,6 +120,7 @@ func (r *Runner) do(ctx, until context.Context, ref Reference) {
 	}
 	begun := time.Now()
 	o := r.attempt(ctx, until, *j)
+	o.Group = j.Group
 	r.record(ctx, until, o)
 	if r.Report != nil {
 		r.Report(Report{Kind: j.Kind, Queue: j.Queue, State: o.State, Duration: time.Since(begun)})

@@ -35,7 +35,8 @@ type Executor interface {
 	Postpone(ctx context.Context, refs []Reference, until time.Time) error
 	// Start claims the tasks with the ids that wait and are due, each for one caller,
 	// and counts the attempt. RunAt may be seconds ahead, because the clock of another
-	// machine decided that the task was due.
+	// machine decided that the task was due. A task in whose group another one runs
+	// waits until that one has ended, or its lease has.
 	Start(ctx context.Context, ids []string, lease time.Duration) ([]Task, error)
 	// Extend renews leases. It returns the runs that are no longer the newest attempt
 	// of a running task.
@@ -89,6 +90,8 @@ type Outcome struct {
 	// State is Done, Dead, or Waiting for another attempt at RunAt.
 	State State
 	RunAt time.Time
+	// Group is that of the task.
+	Group string
 	// Err is the text of the error, empty if there was none.
 	Err string
 	// DoNotCountAttempt does not count the attempt, because the worker was stopped.

@@ -37,6 +37,8 @@ type Task struct {
 	Queue QueueName
 	// Key identifies the work: a task whose key is in the store is not added again.
 	Key string
+	// Group is a concurrency group: one task of a group runs at a time. Empty for none.
+	Group string
 	// Payload contains ids and small values as JSON.
 	Payload json.RawMessage
 	// RunAt is the time before which the task is not executed, zero for now.
@@ -60,7 +62,8 @@ func New(kind string, q QueueName, key string, payload any) Task {
 // Adder adds tasks.
 type Adder interface {
 	// Add stores tasks, in the transaction of ctx if there is one, so that they exist
-	// if and only if its changes do. It ignores a task whose key exists.
+	// if and only if its changes do. It ignores a task whose key exists, and one in
+	// whose group another one waits that is due by then.
 	Add(ctx context.Context, tasks ...Task) error
 }
 

@@ -137,6 +137,116 @@ func Tasks(t *testing.T, open DatabaseOpener) {
 		require.NoError(t, err)
 		require.Len(t, start(t, s, refs[0].ID), 1)
 	})
+	// in adds tasks to a group, each due before the one before it, and returns their ids
+	// in that order.
+	in := func(t *testing.T, s adapters.Database, clk *fakeClock, group string, n int) (ids []string) {
+		t.Helper()
+		for i := range n {
+			j := mail(fmt.Sprint(group, i))
+			j.Group, j.RunAt = group, clk.Now().Add(-time.Duration(i)*time.Microsecond)
+			add(t, s, j)
+		}
+		for _, r := range list(t, s, task.Waiting) {
+			if r.Group == group {
+				ids = append(ids, r.ID)
+			}
+		}
+		require.Len(t, ids, n)
+		return ids
+	}
+	end := func(t *testing.T, s adapters.Database, j task.Task, state task.State, runAt time.Time) {
+		t.Helper()
+		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: j.Attempt}, Group: j.Group, State: state, RunAt: runAt}))
+	}
+	t.Run("group runs one task", func(t *testing.T) {
+		s, clk := fresh(t)
+		ids := in(t, s, clk, "a", 3)
+		other := in(t, s, clk, "b", 1)
+		require.Len(t, due(t, s), 4)
+		require.Len(t, start(t, s, append(ids, other...)...), 2)
+		require.Empty(t, start(t, s, ids...))
+		for n := range 3 {
+			running := list(t, s, task.Running)
+			require.Len(t, running, 2)
+			for _, r := range running {
+				require.Equal(t, 1, r.Attempt, "a task that waits for its group is not an attempt")
+				if r.Group == "a" {
+					end(t, s, r.Task, task.Done, time.Time{})
+				}
+			}
+			waiting := due(t, s)
+			require.Len(t, waiting, 2-n, "due at once")
+			require.Len(t, start(t, s, waiting...), min(1, len(waiting)))
+			require.Empty(t, due(t, s))
+		}
+	})
+	t.Run("group, concurrently", func(t *testing.T) {
+		s, clk := fresh(t)
+		ids := in(t, s, clk, "a", 20)
+		for range 3 {
+			var all sync.WaitGroup
+			var mu sync.Mutex
+			var started []task.Task
+			for _, id := range ids {
+				all.Go(func() {
+					some, err := s.Tasks.Start(context.Background(), []string{id, ids[0]}, 30*time.Second)
+					require.NoError(t, err)
+					mu.Lock()
+					defer mu.Unlock()
+					started = append(started, some...)
+				})
+			}
+			all.Wait()
+			require.Len(t, started, 1)
+			end(t, s, started[0], task.Done, time.Time{})
+		}
+	})
+	t.Run("group of a killed worker", func(t *testing.T) {
+		s, clk := fresh(t)
+		ids := in(t, s, clk, "a", 2)
+		due(t, s)
+		killed := start(t, s, ids...)[0]
+		clk.Advance(31 * time.Second)
+		require.Len(t, due(t, s), 2)
+		next := start(t, s, ids...)
+		require.Len(t, next, 1)
+		end(t, s, killed, task.Done, time.Time{})
+		if next[0].ID == killed.ID {
+			require.Equal(t, 2, next[0].Attempt)
+		} else {
+			require.Len(t, list(t, s, task.Running), 1)
+		}
+		require.Empty(t, start(t, s, ids...), "an outdated outcome does not end the group")
+	})
+	t.Run("group of a failed task", func(t *testing.T) {
+		s, clk := fresh(t)
+		ids := in(t, s, clk, "a", 2)
+		due(t, s)
+		failed := start(t, s, ids...)[0]
+		end(t, s, failed, task.Waiting, clk.Now().Add(time.Hour))
+		next := start(t, s, due(t, s)...)
+		require.Len(t, next, 1)
+		require.NotEqual(t, failed.ID, next[0].ID)
+		end(t, s, next[0], task.Dead, time.Time{})
+		clk.Advance(time.Hour)
+		require.Len(t, start(t, s, due(t, s)...), 1)
+	})
+	t.Run("group in which a task waits", func(t *testing.T) {
+		s, clk := fresh(t)
+		grouped := func(key string, in time.Duration) task.Task {
+			j := mail(key)
+			j.Group, j.RunAt = "a", clk.Now().Add(in)
+			return j
+		}
+		add(t, s, grouped("1", time.Minute), grouped("2", time.Hour))
+		add(t, s, grouped("3", time.Hour))
+		require.Len(t, list(t, s, task.Waiting), 1)
+		add(t, s, grouped("4", 0))
+		require.Len(t, list(t, s, task.Waiting), 2, "an earlier one is added")
+		require.Len(t, start(t, s, due(t, s)...), 1)
+		add(t, s, grouped("5", 0), grouped("6", 0))
+		require.Len(t, list(t, s, task.Waiting), 2, "one that runs does not count")
+	})
 	t.Run("attempt that does not count", func(t *testing.T) {
 		s, _ := fresh(t)
 		add(t, s, mail("a"))
