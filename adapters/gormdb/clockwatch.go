@@ -62,8 +62,7 @@ func (db *DB) releaseFuture(ctx context.Context, now time.Time, retries bool) er
 			err = cmp.Or(err, update(&alertListingRow{}, map[string]any{"claimed_until": now}, "claimed_until > ?", lease))
 		}
 		if db.stores("integrations") {
-			err = cmp.Or(err, update(&endpointRow{}, map[string]any{"leased_until": nil}, "leased_until > ?", lease),
-				update(&deliveryRow{}, map[string]any{"next_at": now}, "status = 'pending' AND next_at > ? AND ("+deliveries+")", ahead, ahead))
+			err = cmp.Or(err, update(&deliveryRow{}, map[string]any{"next_at": now}, "status = 'pending' AND next_at > ? AND ("+deliveries+")", ahead, ahead))
 		}
 		return wrap(err)
 	})

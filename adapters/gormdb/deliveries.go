@@ -64,7 +64,7 @@ func (r deliveryRow) delivery() (integrations.Delivery, error) {
 
 // Enqueue implements integrations.Deliveries. Endpoints are locked and messages
 // stored in one order, so that concurrent transactions do not deadlock.
-func (d Deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds []integrations.Delivery, now, since time.Time) (idle []string, err error) {
+func (d Deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds []integrations.Delivery) error {
 	messages, rows := make([]messageRow, len(ms)), make([]deliveryRow, len(ds))
 	endpoints := map[string]bool{}
 	for i, m := range ms {
@@ -72,12 +72,13 @@ func (d Deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds [
 	}
 	for i, delivery := range ds {
 		endpoints[delivery.EndpointID] = true
+		var err error
 		if rows[i], err = newDeliveryRow(delivery); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	slices.SortFunc(messages, func(a, b messageRow) int { return strings.Compare(a.EventID, b.EventID) })
-	err = d.Do(ctx, func(ctx context.Context) error {
+	return d.Do(ctx, func(ctx context.Context) error {
 		var active []string
 		err := d.locked(ctx).Model(&endpointRow{}).Where("?", d.dialect.In("id", slices.Sorted(maps.Keys(endpoints)))).Where("status = 'active'").Order("id").Pluck("id", &active).Error
 		if err != nil {
@@ -87,25 +88,11 @@ func (d Deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds [
 		if len(keep) == 0 {
 			return nil
 		}
-		if idle, err = d.listIdle(ctx, active, now, since); err != nil {
-			return err
-		}
 		if err := d.unprepared(ctx).Clauses(onConflict([]string{"event_id"})).CreateInBatches(&messages, 200).Error; err != nil {
 			return wrap(err)
 		}
 		return wrap(d.unprepared(ctx).Clauses(onConflict([]string{"event_id", "endpoint_id"})).CreateInBatches(&keep, 200).Error)
 	})
-	return idle, err
-}
-
-// listIdle returns those of the endpoints that have no lease at now and no delivery
-// that became due between since and now.
-func (d Deliveries) listIdle(ctx context.Context, endpoints []string, now, since time.Time) (ids []string, err error) {
-	due := d.q(ctx).Table("webhook_deliveries AS d").Select("1").
-		Where("d.endpoint_id = webhook_endpoints.id AND d.status = 'pending' AND d.next_at > ? AND d.next_at <= ?", since, now)
-	err = d.q(ctx).Model(&endpointRow{}).Where("?", d.dialect.In("id", endpoints)).
-		Where("listening_until IS NULL AND (leased_until IS NULL OR leased_until <= ?) AND NOT EXISTS (?)", now, due).Order("id").Pluck("id", &ids).Error
-	return ids, wrap(err)
 }
 
 // ofEndpoint restricts q to the deliveries to the owner's endpoint.
@@ -141,9 +128,6 @@ func (d Deliveries) ListMessages(ctx context.Context, ownerID, endpointID string
 	}
 	if !f.DueBy.IsZero() {
 		q = q.Where("next_at <= ?", f.DueBy)
-	}
-	if f.After != nil {
-		q = q.Where("(next_at, id) > (?, ?) AND next_at >= ?", f.After.NextAt, f.After.ID, f.After.NextAt)
 	}
 	var rows []deliveryRow
 	if err := q.Limit(n).Find(&rows).Error; err != nil || len(rows) == 0 {

@@ -26,8 +26,6 @@ type endpointRow struct {
 	FailingSince   *time.Time
 	WarnedAt       *time.Time
 	ListeningUntil *time.Time
-	Lease          *string
-	LeasedUntil    *time.Time
 	CreatedAt      time.Time `gorm:"autoCreateTime:false"`
 	UpdatedAt      time.Time `gorm:"autoUpdateTime:false"`
 	Version        int64
@@ -39,13 +37,13 @@ func (endpointRow) TableName() string { return "webhook_endpoints" }
 func newEndpointRow(e integrations.Endpoint) (endpointRow, error) {
 	events, err := json.Marshal(e.Events)
 	return endpointRow{ID: e.ID, AppID: e.AppID, OwnerID: e.OwnerID, URL: e.URL, Events: string(events), Status: string(e.Status),
-		Secret: e.Secret, PreviousSecret: e.PreviousSecret, PreviousUntil: e.PreviousUntil, FailingSince: e.FailingSince, WarnedAt: e.WarnedAt, ListeningUntil: e.ListeningUntil, Lease: orNull(e.Lease), LeasedUntil: e.LeasedUntil,
+		Secret: e.Secret, PreviousSecret: e.PreviousSecret, PreviousUntil: e.PreviousUntil, FailingSince: e.FailingSince, WarnedAt: e.WarnedAt, ListeningUntil: e.ListeningUntil,
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Version: e.Version}, err
 }
 
 func (r endpointRow) endpoint() (integrations.Endpoint, error) {
 	e := integrations.Endpoint{ID: r.ID, AppID: r.AppID, OwnerID: r.OwnerID, URL: r.URL, Status: integrations.EndpointStatus(r.Status),
-		Secret: r.Secret, PreviousSecret: r.PreviousSecret, PreviousUntil: r.PreviousUntil, FailingSince: r.FailingSince, WarnedAt: r.WarnedAt, ListeningUntil: r.ListeningUntil, Lease: orNone(r.Lease), LeasedUntil: r.LeasedUntil,
+		Secret: r.Secret, PreviousSecret: r.PreviousSecret, PreviousUntil: r.PreviousUntil, FailingSince: r.FailingSince, WarnedAt: r.WarnedAt, ListeningUntil: r.ListeningUntil,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Version: r.Version}
 	return e, json.Unmarshal([]byte(r.Events), &e.Events)
 }
@@ -143,10 +141,6 @@ func (d Webhooks) List(ctx context.Context, ownerID string, f integrations.Endpo
 	if len(f.UserIDs) > 0 {
 		consented := d.q(ctx).Model(&consentRow{}).Select("app_id").Where("?", d.dialect.In("user_id", f.UserIDs))
 		q = q.Where("(? OR e.app_id IN (?))", d.dialect.In("e.owner_id", f.UserIDs), consented)
-	}
-	if !f.DueBefore.IsZero() {
-		due := d.q(ctx).Table("webhook_deliveries AS d").Select("1").Where("d.endpoint_id = e.id AND d.status = 'pending' AND d.next_at < ?", f.DueBefore)
-		q = q.Where("e.listening_until IS NULL AND (e.leased_until IS NULL OR e.leased_until <= ?) AND EXISTS (?)", f.Now, due)
 	}
 	if after == "" {
 		after = firstID

@@ -237,7 +237,7 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 		for _, applicant := range []string{me.UserID, foreign.UserID} {
 			m := integrations.Message{EventID: stores.NewID(), Type: "application.submitted", Body: "{}", OrganizationID: stores.NewID(), ApplicantID: applicant, CreatedAt: now}
 			about[applicant] = stores.NewID()
-			_, err := s.Deliveries.Enqueue(t.Context(), []integrations.Message{m}, []integrations.Delivery{{ID: about[applicant], EndpointID: theirs.hook.ID, OwnerID: foreign.UserID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now}}, now, now)
+			err := s.Deliveries.Enqueue(t.Context(), []integrations.Message{m}, []integrations.Delivery{{ID: about[applicant], EndpointID: theirs.hook.ID, OwnerID: foreign.UserID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now}})
 			require.NoError(t, err)
 		}
 		require.Len(t, p.deliveries(t, me, mine.hook), 1)

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// deliverKind is the kind of the tasks that run a delivery worker for an endpoint.
-	// The stored deliveries are the source of truth, so that a superfluous task has no
-	// effect.
+	// deliverKind is the kind of the tasks that run a delivery worker for an endpoint,
+	// which is their group. The stored deliveries are the source of truth, so that a
+	// superfluous task has no effect.
 	deliverKind = "integrations.deliver"
 	// postponeFor is the delay after a failure before an attempt was made.
 	postponeFor = 30 * time.Second
@@ -21,24 +21,7 @@ const (
 	// requires failures that are at least twelve hours apart.
 	warnAfter    = 24 * time.Hour
 	disableAfter = 5 * 24 * time.Hour
-	// overdueAfter is the age at which a due delivery without a worker is taken for
-	// one whose task or worker was lost.
-	overdueAfter = 15 * time.Second
-	sweepEvery   = 15 * time.Second
-	sweepBatch   = 500
 )
-
-// deliverPayload names an endpoint for which something is due at a time.
-type deliverPayload struct {
-	Endpoint string    `json:"endpoint"`
-	At       time.Time `json:"at"`
-}
-
-func newDeliverTask(endpointID, key string, at time.Time) task.Task {
-	t := task.New(deliverKind, task.Webhooks, "whd:"+key, deliverPayload{endpointID, at})
-	t.RunAt = at
-	return t
-}
 
 // attemptResult is the result of processing a delivery. Without an attempt the
 // delivery fails, or was postponed.
@@ -50,30 +33,30 @@ type attemptResult struct {
 	postponed  bool
 }
 
-// deliver runs a delivery worker for the endpoint, unless another one holds the
-// lease or too many run already.
-func (s *Service) deliver(ctx context.Context, p deliverPayload) error {
-	w := s.newDeliveryWorker(p.Endpoint)
-	w.dueAt = p.At
-	e, err := s.Webhooks.Get(ctx, AnyOwner, p.Endpoint)
-	if fault.KindOf(err) == fault.NotFound {
+// deliver runs a delivery worker for the endpoint that is the group of the task, unless
+// too many run already.
+func (s *Service) deliver(ctx context.Context, t task.Task) error {
+	e, err := s.Webhooks.Get(ctx, AnyOwner, t.Group)
+	if fault.KindOf(err) == fault.NotFound || e.ListeningUntil != nil {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	now := s.Clock.Now()
-	if e.isLeased(now) {
-		// The worker checks once more before it releases the lease, unless it was killed.
-		return s.Tasks.Add(ctx, newDeliverTask(e.ID, e.ID+":after:"+e.Lease, *e.LeasedUntil))
-	}
 	release, ok := s.acquireWorker(ctx, e)
 	if !ok {
-		// Tasks for the same endpoint become one.
-		at := now.Truncate(busyDelay).Add(2 * busyDelay)
-		return s.Tasks.Add(ctx, newDeliverTask(e.ID, e.ID+":crowd:"+strconv.FormatInt(at.Unix(), 10), at))
+		return s.Tasks.Add(ctx, s.newDeliverTask(e.ID, s.Clock.Now().Add(busyDelay)))
 	}
 	defer release()
+	w := deliveryWorker{Service: s, endpoint: e, dueAt: t.RunAt}
 	return w.run(ctx)
+}
+
+// newDeliverTask returns the task that runs a delivery worker for the endpoint at the
+// time.
+func (s *Service) newDeliverTask(endpointID string, at time.Time) task.Task {
+	t := task.New(deliverKind, task.Webhooks, "whd:"+s.NewID(), struct{}{})
+	t.Group, t.RunAt = endpointID, at
+	return t
 }
 
 // attempt sends a delivery, if the endpoint is still authorized to receive it. After

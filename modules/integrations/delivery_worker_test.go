@@ -24,45 +24,31 @@ func (p *post) closes(t *testing.T) {
 	p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 }
 
-// lease leases the endpoint to a worker that does not respond any more.
-func (p *post) lease(t *testing.T, hook integrations.WebhookPath) {
+// begin starts a task of the endpoint, with a worker that does not respond any more.
+func (p *post) begin(t *testing.T, hook integrations.WebhookPath) {
 	t.Helper()
-	require.NoError(t, p.store.Integrations.Tx.Do(t.Context(), func(ctx context.Context) error {
-		e, err := p.store.Integrations.Webhooks.Get(ctx, integrations.AnyOwner, hook.ID)
-		if err != nil {
-			return err
-		}
-		until := p.clock.Now().Add(30 * time.Second)
-		e.Lease, e.LeasedUntil = stores.NewID(), &until
-		return p.store.Integrations.Webhooks.Upsert(ctx, e)
-	}))
-}
-
-// sweep runs the search for endpoints without a worker.
-func (p *post) sweep(t *testing.T) {
-	t.Helper()
-	for _, periodic := range p.Periodic() {
-		if periodic.Kind == "integrations.sweep-deliveries" {
-			require.NoError(t, periodic.Do(t.Context()))
-		}
-	}
-	p.work.All(t)
+	j := task.New("integrations.deliver", task.Webhooks, stores.NewID(), struct{}{})
+	j.Group, j.RunAt = hook.ID, p.clock.Now()
+	refs, err := p.store.Integrations.Tasks.AddAndReserve(t.Context(), j)
+	require.NoError(t, err)
+	started, err := p.store.Integrations.Tasks.Start(t.Context(), []string{refs[0].ID}, 30*time.Second)
+	require.NoError(t, err)
+	require.Len(t, started, 1)
 }
 
 func TestDeliveryWorker_Killed_NextSendsAfterLease(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
-		me := p.developer(t)
-		hook := p.hook(t, me, "job.closed")
-		p.lease(t, hook)
+		hook := p.hook(t, p.developer(t), "job.closed")
+		p.begin(t, hook)
 		p.closes(t)
-		p.sweep(t)
-		require.Empty(t, p.sent, "somebody else looks after it")
-		p.clock.Advance(31 * time.Second)
-		p.sweep(t)
+		p.clock.Advance(29 * time.Second)
+		p.work.All(t)
+		require.Empty(t, p.sent, "another worker sends to the endpoint")
+		p.clock.Advance(2 * time.Second)
+		p.work.All(t)
 		require.Len(t, p.sent, 1)
-		e, err := p.MyWebhook(t.Context(), me, hook)
-		require.NoError(t, err)
-		require.Empty(t, e.Lease, "whoever is done leaves")
+		p.closes(t)
+		require.Len(t, p.sent, 2)
 	})
 }
 
@@ -140,16 +126,12 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 	}
 }
 
-func TestDeliveryWorker_LeaseLost_WritesNothing(t *testing.T) {
+func TestDeliveryWorker_LeaseLost_OneResultIsStored(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		me := p.developer(t)
 		hook := p.hook(t, me, "job.closed")
-		p.during(1, 200, func() { p.lease(t, hook) })
+		p.during(1, 500, func() { require.NoError(t, p.look(t.Context(), integrations.Endpoint{ID: hook.ID})) })
 		p.closes(t)
-		require.Len(t, p.sent, 1)
-		require.Equal(t, integrations.Pending, p.deliveries(t, me, hook)[0].Status)
-		p.clock.Advance(time.Minute)
-		p.sweep(t)
 		require.Len(t, p.sent, 2)
 		require.Equal(t, p.sent[0].Headers["webhook-id"], p.sent[1].Headers["webhook-id"])
 		require.Equal(t, p.sent[0].Body, p.sent[1].Body)
@@ -159,37 +141,22 @@ func TestDeliveryWorker_LeaseLost_WritesNothing(t *testing.T) {
 	})
 }
 
-func TestDeliveryWorker_TwoForOneEndpoint_OneSends(t *testing.T) {
+func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
-		me := p.developer(t)
-		hook := p.hook(t, me, "job.closed")
-		e, err := p.MyWebhook(t.Context(), me, hook)
-		require.NoError(t, err)
+		e := p.endpoint(t, p.developer(t))
 		p.due(t, e, 250)
-		// The worker continues after the other one has read the queue and ended.
-		left := make(chan struct{})
-		var leaving sync.Once
 		underWay, most := 0, 0
 		p.answers = func(integrations.Post) integrations.Answer {
 			underWay++
 			most = max(most, underWay)
 			p.mu.Unlock()
-			select {
-			case <-left:
-			case <-time.After(10 * time.Second):
-			}
+			time.Sleep(time.Millisecond)
 			p.mu.Lock()
 			underWay--
 			return integrations.Answer{Status: 200}
 		}
-		var both sync.WaitGroup
-		for range 2 {
-			both.Go(func() {
-				_ = p.look(t.Context(), e)
-				leaving.Do(func() { close(left) })
-			})
-		}
-		both.Wait()
+		require.NoError(t, p.look(t.Context(), e))
+		p.work.All(t)
 		require.Len(t, p.sent, 250)
 		require.LessOrEqual(t, most, 5)
 		once := map[string]bool{}
@@ -203,11 +170,22 @@ func TestDeliveryWorker_TwoForOneEndpoint_OneSends(t *testing.T) {
 	})
 }
 
+func TestDeliveryWorker_ReceiverGone_FewAttempts(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		e := p.endpoint(t, p.developer(t))
+		p.due(t, e, 50)
+		p.answers = answering(410)
+		require.NoError(t, p.look(t.Context(), e))
+		p.work.All(t)
+		require.LessOrEqual(t, len(p.sent), 5)
+	})
+}
+
 // look starts a worker for the due deliveries of an endpoint.
 func (p *post) look(ctx context.Context, e integrations.Endpoint) error {
 	for _, h := range p.Handlers() {
 		if h.Kind == "integrations.deliver" {
-			return h.Do(ctx, task.New(h.Kind, h.Queue, "look", map[string]any{"endpoint": e.ID, "at": p.clock.Now()}))
+			return h.Do(ctx, task.Task{Kind: h.Kind, Group: e.ID, RunAt: p.clock.Now()})
 		}
 	}
 	return errors.New("no handler of deliveries")
@@ -223,8 +201,7 @@ func (p *post) due(t *testing.T, e integrations.Endpoint, n int) {
 		m := integrations.Message{EventID: stores.NewID(), Type: "job.closed", Body: "{}", CreatedAt: now}
 		ms, ds = append(ms, m), append(ds, integrations.Delivery{ID: stores.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now})
 	}
-	_, err := p.store.Integrations.Deliveries.Enqueue(t.Context(), ms, ds, now, now)
-	require.NoError(t, err)
+	require.NoError(t, p.store.Integrations.Deliveries.Enqueue(t.Context(), ms, ds))
 }
 
 // endpoint makes an active endpoint that wants job.closed.
@@ -359,7 +336,7 @@ func TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged(t *testing.T) {
 	withPost(t, func(t *testing.T, p *post) {
 		me := p.developer(t)
 		answer := p.hang(t)
-		var visits, looks visitors
+		var visits visitors
 		for range 32 {
 			e := p.endpoint(t, me)
 			p.due(t, e, 1)
@@ -368,10 +345,9 @@ func TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged(t *testing.T) {
 		p.reaches(t, 32, "as many as may")
 		crowded := p.endpoint(t, me)
 		p.due(t, crowded, 1)
-		for range 20 {
-			looks.come(t, p, crowded)
+		for range 3 {
+			require.NoError(t, p.look(t.Context(), crowded))
 		}
-		looks.Wait()
 		p.clock.Advance(10 * time.Second)
 		refs, err := p.store.Integrations.Tasks.Due(t.Context(), 100)
 		require.NoError(t, err)

@@ -32,26 +32,6 @@ func (e *Endpoint) healthChanged(before Endpoint) bool {
 	return e.Status != before.Status || e.FailingSince != before.FailingSince || e.WarnedAt != before.WarnedAt
 }
 
-// sweepDeliveries adds tasks for endpoints with overdue deliveries and without a
-// lease: their task or their worker was lost.
-func (s *Service) sweepDeliveries(ctx context.Context) error {
-	now := s.Clock.Now()
-	for last := ""; ; {
-		overdue, err := s.Webhooks.List(ctx, AnyOwner, EndpointFilter{DueBefore: now.Add(-overdueAfter), Now: now}, last, sweepBatch)
-		if err != nil || len(overdue) == 0 {
-			return err
-		}
-		tasks := make([]task.Task, len(overdue))
-		for i, e := range overdue {
-			tasks[i] = newDeliverTask(e.ID, e.ID+":sweep:"+now.Truncate(sweepEvery).Format(time.RFC3339), now)
-		}
-		if err := s.Tasks.Add(ctx, tasks...); err != nil || len(overdue) < sweepBatch {
-			return err
-		}
-		last = overdue[len(overdue)-1].ID
-	}
-}
-
 const messagesPerStatement = 1_000
 
 // deleteMessages deletes messages and deliveries that are older than 30 days.

@@ -17,6 +17,9 @@ const (
 	// each extendEvery: that of a killed listener expires soon.
 	listenerLife = time.Minute
 	extendEvery  = 15 * time.Second
+	// pollEvery is how often a listener reads the database, and a worker tries again
+	// while it is unavailable.
+	pollEvery = 200 * time.Millisecond
 )
 
 // ListenInput describes a listener.
@@ -116,9 +119,7 @@ func (s *Service) Forward(ctx context.Context, e Endpoint, onAttempt func(Forwar
 		}
 		next, err := s.nextDue(ctx, e.ID)
 		if err == nil && next != nil && !next.After(now) {
-			w := s.newDeliveryWorker(e.ID)
-			w.url = e.URL
-			w.onResult = func(r attemptResult) { r.report(onAttempt, s.Clock.Now()) }
+			w := deliveryWorker{Service: s, endpoint: e, url: e.URL, onResult: func(r attemptResult) { r.report(onAttempt, s.Clock.Now()) }}
 			err = w.run(ctx)
 		}
 		if err != nil && !isTransient(ctx, err) {

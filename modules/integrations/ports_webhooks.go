@@ -18,8 +18,7 @@ var (
 	ErrWebhookInactive  = fault.New(fault.Conflict, "webhook_inactive", "The webhook is not active")
 )
 
-// Webhooks stores endpoints. The port is unstable: leases will be removed when
-// deliveries become tasks.
+// Webhooks stores endpoints.
 type Webhooks interface {
 	// Upsert stores a new endpoint, whose Version is 0, or one that Get has returned in
 	// the same transaction, and increments the version. If the stored version is
@@ -48,24 +47,18 @@ type EndpointFilter struct {
 	// UserIDs selects endpoints owned by one of the users, or whose application has the
 	// consent of one of them.
 	UserIDs []string
-	// DueBefore selects endpoints with a pending delivery that was due before the time,
-	// and whose lease has ended at Now. Those of listeners are not selected.
-	DueBefore, Now time.Time
 }
 
 // ListenersKind is the retention of the endpoints of listeners, by ListeningUntil.
 const ListenersKind retention.Kind = "integrations.listeners"
 
-// Deliveries stores messages and their deliveries. The port is unstable: it will
-// change when deliveries become tasks.
+// Deliveries stores messages and their deliveries.
 type Deliveries interface {
 	// Enqueue stores messages, and pending deliveries by message and endpoint; existing
 	// ones do not change. Deliveries to endpoints that do not exist or are not active
-	// are left out. It returns the endpoints that need a delivery task: no lease is
-	// held at now, and no other delivery became due since the given time, whose task
-	// will find these as well. The endpoints are locked until the end of the
-	// transaction, so that a worker that releases a lease sees the new deliveries.
-	Enqueue(ctx context.Context, ms []Message, ds []Delivery, now, since time.Time) (idle []string, err error)
+	// are left out. The endpoints are locked until the end of the transaction, so that
+	// a worker that finds no more deliveries has seen the new ones.
+	Enqueue(ctx context.Context, ms []Message, ds []Delivery) error
 	// List returns a page of the deliveries to the endpoint, the newest first, with the
 	// status unless it is empty.
 	List(ctx context.Context, ownerID, endpointID string, status DeliveryStatus, r page.Request) (page.Result[Delivery], error)
@@ -97,8 +90,6 @@ type MessageFilter struct {
 	ID string
 	// DueBy selects deliveries that are due at or before the time, if it is not zero.
 	DueBy time.Time
-	// After selects the deliveries after this one in the order, if it is not nil.
-	After *Delivery
 }
 
 // ReplayFilter selects deliveries.

@@ -3,6 +3,7 @@ package integrations
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -192,24 +193,25 @@ func (s *Service) newBroadcast(m Message, to []Endpoint) broadcast {
 	return broadcast{m, ds}
 }
 
-// enqueue stores messages with their deliveries, and adds tasks for endpoints that
-// no worker serves.
+// enqueue stores messages with their deliveries, and adds tasks for the endpoints.
 func (s *Service) enqueue(ctx context.Context, all []broadcast) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		now := s.Clock.Now()
 		var ms []Message
 		var ds []Delivery
+		tasks, now := map[string]task.Task{}, s.Clock.Now()
 		for _, b := range all {
 			ms, ds = append(ms, b.Message), append(ds, b.deliveries...)
 		}
-		idle, err := s.Deliveries.Enqueue(ctx, ms, ds, now, now.Add(-overdueAfter))
-		if err != nil {
+		for _, d := range ds {
+			if _, added := tasks[d.EndpointID]; !added {
+				tasks[d.EndpointID] = s.newDeliverTask(d.EndpointID, now)
+			}
+		}
+		// First the deliveries, which lock the endpoints: a worker then either sends
+		// them, or has ended before its group is checked for a task that waits.
+		if err := s.Deliveries.Enqueue(ctx, ms, ds); err != nil {
 			return err
 		}
-		tasks := make([]task.Task, len(idle))
-		for i, endpointID := range idle {
-			tasks[i] = newDeliverTask(endpointID, endpointID+":new:"+s.NewID(), now)
-		}
-		return s.Tasks.Add(ctx, tasks...)
+		return s.Tasks.Add(ctx, slices.Collect(maps.Values(tasks))...)
 	})
 }

@@ -106,7 +106,7 @@ func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPa
 			return err
 		}
 		d = replayed.Delivery
-		return s.Tasks.Add(ctx, newDeliverTask(e.ID, d.ID+":replay:"+s.NewID(), now))
+		return s.Tasks.Add(ctx, s.newDeliverTask(e.ID, now))
 	})
 	return d, err
 }
@@ -121,7 +121,7 @@ func (s *Service) ReplayFailed(ctx context.Context, by auth.Actor, p WebhookPath
 		if n, err = s.Deliveries.Replay(ctx, by.UserID, e.ID, ReplayFilter{FailedSince: since}, now, maxReplayed); err != nil || n == 0 {
 			return err
 		}
-		return s.Tasks.Add(ctx, newDeliverTask(e.ID, e.ID+":replay:"+s.NewID(), now))
+		return s.Tasks.Add(ctx, s.newDeliverTask(e.ID, now))
 	})
 	return n, err
 }

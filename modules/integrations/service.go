@@ -426,8 +426,7 @@ func (s *Service) Periodic() []task.Periodic {
 	return []task.Periodic{
 		{Kind: "integrations.forget-usage", Every: time.Hour, Do: s.deleteUsage},
 		{Kind: "integrations.forget-grants", Every: time.Hour, Do: s.deleteGrants},
-		{Kind: "integrations.sweep-deliveries", Every: sweepEvery, Do: s.sweepDeliveries},
-		{Kind: "integrations.end-listeners", Every: sweepEvery, Do: func(ctx context.Context) error {
+		{Kind: "integrations.end-listeners", Every: extendEvery, Do: func(ctx context.Context) error {
 			return s.expire(ctx, ListenersKind, s.Clock.Now(), listenersPerStatement)
 		}},
 		{Kind: "integrations.forget-messages", Every: time.Hour, Do: s.deleteMessages, Timeout: 5 * time.Minute},
@@ -458,5 +457,5 @@ func (s *Service) Handlers() []task.Handler {
 		}
 		return s.warn(ctx, j.Key, w)
 	}}
-	return []task.Handler{task.Handle(deliverKind, task.Webhooks, s.deliver).WithTimeout(maxWorkerTime), task.Handle(revokeKind, task.Events, s.revoke), warn}
+	return []task.Handler{{Kind: deliverKind, Queue: task.Webhooks, Do: s.deliver, Timeout: maxWorkerTime}, task.Handle(revokeKind, task.Events, s.revoke), warn}
 }

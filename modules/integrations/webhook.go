@@ -40,13 +40,9 @@ type Endpoint struct {
 	// ListeningUntil is set for the endpoint of a listener (Listen), which is deleted
 	// then unless the listener extends it. Delivery tasks send nothing there.
 	ListeningUntil *time.Time
-	// Lease identifies the delivery worker that serves the endpoint until LeasedUntil;
-	// empty and nil without one.
-	Lease       string
-	LeasedUntil *time.Time
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
-	Version     int64
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	Version        int64
 }
 
 const maxWebhooks = 20

@@ -293,12 +293,13 @@ func (s *webhookBench) deliveredRate() float64 {
 				ds = append(ds, integrations.Delivery{ID: stores.NewID(), EndpointID: hook, OwnerID: s.ownerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now})
 			}
 		}
-		if _, err := s.storage.Integrations.Deliveries.Enqueue(ctx, ms, ds, now, now); err != nil {
+		if err := s.storage.Integrations.Deliveries.Enqueue(ctx, ms, ds); err != nil {
 			return err
 		}
 		jobs := make([]task.Task, len(s.hooks))
 		for i, hook := range s.hooks {
-			jobs[i] = task.New("integrations.deliver", task.Webhooks, "bench:"+stores.NewID(), map[string]any{"endpoint": hook, "at": now})
+			jobs[i] = task.New("integrations.deliver", task.Webhooks, "bench:"+stores.NewID(), struct{}{})
+			jobs[i].Group = hook
 		}
 		return s.storage.Identity.Tasks.Add(ctx, jobs...)
 	})

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -318,17 +319,21 @@ func (w *installation) waitFannedOut() {
 
 // waitQuiet waits until no delivery is due for a while: deliveries to working
 // receivers have arrived, also those whose worker was killed, and the others have
-// failed twice and are retried minutes later. No lease is held at that time, so
-// no delivery is hidden by the lease of a killed worker. After a long run the
+// failed twice and are retried minutes later. After a long run the
 // first deliveries are due again when the last one has failed, so there may be no
 // quiet minute before the sixth attempt.
 func (w *installation) waitQuiet() {
 	w.t.Helper()
 	s := w.openStorage()
 	require.Eventually(w.t, func() bool {
-		now := time.Now()
-		soon, err := s.Integrations.Webhooks.List(w.t.Context(), integrations.AnyOwner, integrations.EndpointFilter{DueBefore: now.Add(time.Minute), Now: now.Add(time.Hour)}, "", 1)
-		return err == nil && len(soon) == 0
+		all, err := s.Integrations.Webhooks.List(w.t.Context(), integrations.AnyOwner, integrations.EndpointFilter{}, "", 100)
+		for _, e := range all {
+			soon, failed := s.Integrations.Deliveries.ListMessages(w.t.Context(), integrations.AnyOwner, e.ID, integrations.MessageFilter{DueBy: time.Now().Add(time.Minute)}, 1)
+			if err = errors.Join(err, failed); len(soon) > 0 {
+				return false
+			}
+		}
+		return err == nil
 	}, 8*time.Minute, 100*time.Millisecond, "not everything that is due is sent")
 }
 

@@ -26,7 +26,6 @@ func Integrations(t *testing.T, open IntegrationsOpener) {
 	t.Run("grants", func(t *testing.T) { Grants(t, open) })
 	t.Run("consents", func(t *testing.T) { Consents(t, open) })
 	t.Run("webhooks", func(t *testing.T) { Webhooks(t, open) })
-	t.Run("leases", func(t *testing.T) { WebhookLeases(t, open) })
 	t.Run("deliveries", func(t *testing.T) { Deliveries(t, open) })
 	t.Run("delivery log", func(t *testing.T) { DeliveryLog(t, open) })
 }
