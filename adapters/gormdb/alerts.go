@@ -137,41 +137,21 @@ func (d SavedSearches) UpdateResolved(ctx context.Context, resolved map[string]s
 type AlertQueue struct{ *DB }
 
 type alertListingRow struct {
-	ListingID    string
-	ClaimedUntil time.Time
+	ListingID string
 }
 
 // TableName implements schema.Tabler.
 func (alertListingRow) TableName() string { return "alert_listings" }
 
-// Upsert implements jobseeker.AlertQueue.
-func (d AlertQueue) Upsert(ctx context.Context, listingIDs []string, claimedUntil time.Time) error {
-	if len(listingIDs) == 0 {
-		return nil
-	}
-	rows := make([]alertListingRow, len(listingIDs))
-	// A fixed order avoids deadlocks between two callers.
-	for i, id := range slices.Sorted(slices.Values(listingIDs)) {
-		rows[i] = alertListingRow{ListingID: id, ClaimedUntil: claimedUntil}
-	}
-	return d.Do(ctx, func(ctx context.Context) error {
-		return wrap(cmp.Or(
-			d.unprepared(ctx).Clauses(onConflict([]string{"listing_id"})).Create(&rows).Error,
-			d.q(ctx).Model(&alertListingRow{}).Where("claimed_until < ? AND ?", claimedUntil, d.dialect.In("listing_id", listingIDs)).Update("claimed_until", claimedUntil).Error))
-	})
+// Add implements jobseeker.AlertQueue.
+func (d AlertQueue) Add(ctx context.Context, listingID string) error {
+	return wrap(d.q(ctx).Clauses(onConflict([]string{"listing_id"})).Create(&alertListingRow{listingID}).Error)
 }
 
-// Claim implements jobseeker.AlertQueue.
-func (d AlertQueue) Claim(ctx context.Context, n int, now, until time.Time) (ids []string, err error) {
-	err = d.Do(ctx, func(ctx context.Context) error {
-		ids = nil
-		err := d.skipLocked(ctx).Model(&alertListingRow{}).Where("claimed_until <= ?", now).Order("claimed_until, listing_id").Limit(n).Pluck("listing_id", &ids).Error
-		if err != nil || len(ids) == 0 {
-			return wrap(err)
-		}
-		return wrap(d.q(ctx).Model(&alertListingRow{}).Where("?", d.dialect.In("listing_id", ids)).Update("claimed_until", until).Error)
-	})
-	return ids, err
+// List implements jobseeker.AlertQueue.
+func (d AlertQueue) List(ctx context.Context, n int) (ids []string, err error) {
+	err = d.q(ctx).Model(&alertListingRow{}).Order("listing_id").Limit(n).Pluck("listing_id", &ids).Error
+	return ids, wrap(err)
 }
 
 // Delete implements jobseeker.AlertQueue.

@@ -58,9 +58,6 @@ func (db *DB) releaseFuture(ctx context.Context, now time.Time, retries bool) er
 			update(&taskRow{}, map[string]any{"due_at": now, "run_at": gorm.Expr("CASE WHEN run_at > ? THEN ? ELSE run_at END", now, db.dialect.Typed(now, "timestamptz"))},
 				"ended_at IS NULL AND due_at > ? AND ("+work+" OR state = 'running' AND due_at > ?)", ahead, ahead, lease),
 			update(&outboxRow{}, map[string]any{"claimed_until": nil}, "sent_at IS NULL AND claimed_until > ?", lease))
-		if db.stores("jobseeker") {
-			err = cmp.Or(err, update(&alertListingRow{}, map[string]any{"claimed_until": now}, "claimed_until > ?", lease))
-		}
 		if db.stores("integrations") {
 			err = cmp.Or(err, update(&deliveryRow{}, map[string]any{"next_at": now}, "status = 'pending' AND next_at > ? AND ("+deliveries+")", ahead, ahead))
 		}

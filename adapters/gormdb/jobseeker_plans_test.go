@@ -80,8 +80,8 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	_, _ = s.Searches.List(ctx, jobseeker.SearchFilter{Unresolved: true}, 10)
 	require.NoError(t, s.Searches.UpdateResolved(ctx, map[string]string{id: "x"}))
 
-	require.NoError(t, s.AlertQueue.Upsert(ctx, []string{id}, now))
-	_, err = s.AlertQueue.Claim(ctx, 10, now, now)
+	require.NoError(t, s.AlertQueue.Add(ctx, id))
+	_, err = s.AlertQueue.List(ctx, 10)
 	require.NoError(t, err)
 	require.NoError(t, s.AlertQueue.Delete(ctx, []string{id}))
 	for range 2 {
@@ -94,7 +94,7 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.PersonalData.DeleteByUser(ctx, id, now))
 
-	asked.useIndexes(t, db, "counted", "saved_searches USING INDEX saved_searches_unresolved")
+	asked.useIndexes(t, db, "counted", "saved_searches USING INDEX saved_searches_unresolved", "alert_listings USING COVERING INDEX sqlite_autoindex_alert_listings_1")
 }
 
 func TestBookmarksOfListings_UseIndex(t *testing.T) {

@@ -311,7 +311,6 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	run(s.Jobseeker.Notifications.List(ctx, id, first))
 	run(s.Jobseeker.Bookmarks.ClaimReminders(ctx, two, 10))
 	run(s.Jobseeker.Searches.List(ctx, jobseeker.SearchFilter{Unresolved: true}, 10))
-	run(s.Jobseeker.AlertQueue.Claim(ctx, 10, now, now))
 	_, _, err = s.Jobseeker.Matches.AssignDigests(ctx, two, now.Add(time.Hour), now)
 	require.NoError(t, err)
 	_, _, err = s.Integrations.Keys.GetByHash(ctx, "7")

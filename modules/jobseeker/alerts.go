@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,9 +37,6 @@ const (
 	collectFor = 5 * time.Second
 	// matchWithin bounds a run.
 	matchWithin = 10 * time.Minute
-	// leaseFor is the lease on claimed listings. A run extends it, so that the listings
-	// of a run that was killed are soon claimed by another.
-	leaseFor = 40 * time.Second
 
 	listingsAtOnce = 1_000
 	searchesAtOnce = 1_000
@@ -50,23 +46,27 @@ const (
 // OnJobCreated adds a new listing to the alert queue and a task that processes it.
 func (s *Service) OnJobCreated(ctx context.Context, e event.JobCreated) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.AlertQueue.Upsert(ctx, []string{e.JobID}, time.Unix(0, 0).UTC()); err != nil {
+		if err := s.AlertQueue.Add(ctx, e.JobID); err != nil {
 			return err
 		}
-		// There is one task per window. Its run may miss a listing whose transaction
-		// commits late; then the next task or the periodic one processes it.
-		at := s.Clock.Now().Truncate(collectFor).Add(collectFor)
-		run := task.New(matchKind, task.Maintenance, matchKind+"/"+strconv.FormatInt(at.Unix(), 10), struct{}{})
-		run.RunAt = at
-		return s.Tasks.Add(ctx, run)
+		// If a task waits that misses a listing whose transaction commits late, the next
+		// task or the periodic one processes it.
+		return s.addMatchTask(ctx, s.Clock.Now().Add(collectFor))
 	})
 }
 
+// addMatchTask adds a task that processes the alert queue, unless one waits. One runs at
+// a time.
+func (s *Service) addMatchTask(ctx context.Context, at time.Time) error {
+	run := task.New(matchKind, task.Maintenance, matchKind+"/"+s.NewID(), struct{}{})
+	run.Group, run.RunAt = matchKind, at
+	return s.Tasks.Add(ctx, run)
+}
+
 // match processes the alert queue and creates digests.
-func (s *Service) match(ctx context.Context) error {
+func (s *Service) match(ctx context.Context, _ struct{}) error {
 	for {
-		now := s.Clock.Now()
-		ids, err := s.AlertQueue.Claim(ctx, listingsAtOnce, now, now.Add(leaseFor))
+		ids, err := s.AlertQueue.List(ctx, listingsAtOnce)
 		if err != nil {
 			return err
 		}
@@ -101,14 +101,7 @@ func (s *Service) matchListings(ctx context.Context, ids []string) error {
 	if len(r.postings) == 0 {
 		return nil
 	}
-	renew := s.Clock.Now().Add(leaseFor / 2)
 	for last := ""; ; {
-		if now := s.Clock.Now(); now.After(renew) {
-			if err := s.AlertQueue.Upsert(ctx, ids, now.Add(leaseFor)); err != nil {
-				return err
-			}
-			renew = now.Add(leaseFor / 2)
-		}
 		searches, err := s.Searches.List(ctx, SearchFilter{AfterID: last}, searchesAtOnce)
 		if err != nil {
 			return err

@@ -188,12 +188,10 @@ type SearchFilter struct {
 // AlertQueue stores the new listings that have to be matched with the saved
 // searches.
 type AlertQueue interface {
-	// Upsert adds listings, which no caller can claim until the given time. For
-	// listings that are in the queue the later time counts.
-	Upsert(ctx context.Context, listingIDs []string, claimedUntil time.Time) error
-	// Claim returns at most n listings, those first that have waited longest. Until
-	// the given time no other caller gets them.
-	Claim(ctx context.Context, n int, now, until time.Time) ([]string, error)
+	// Add adds a listing, unless it is in the queue.
+	Add(ctx context.Context, listingID string) error
+	// List returns at most n listings, in any order.
+	List(ctx context.Context, n int) ([]string, error)
 	// Delete removes listings from the queue.
 	Delete(ctx context.Context, listingIDs []string) error
 }

@@ -72,7 +72,7 @@ const (
 // Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
 	return []task.Periodic{
-		{Kind: "jobseeker.match-left", Every: time.Minute, Timeout: matchWithin, Do: s.match},
+		{Kind: "jobseeker.match-left", Every: time.Minute, Do: func(ctx context.Context) error { return s.addMatchTask(ctx, s.Clock.Now()) }},
 		{Kind: "jobseeker.digests", Every: time.Minute, Timeout: matchWithin, Do: s.digests},
 		{Kind: "jobseeker.deadlines", Every: 15 * time.Minute, Timeout: 10 * time.Minute, Do: s.remindOfDeadlines},
 		{Kind: "jobseeker.files-left", Every: 10 * time.Minute, Timeout: removeWithin, Do: s.removeFiles},
@@ -83,7 +83,7 @@ func (s *Service) Periodic() []task.Periodic {
 // Handlers returns the handlers of the tasks that the module adds.
 func (s *Service) Handlers() []task.Handler {
 	return []task.Handler{
-		task.Handle(matchKind, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.match(ctx) }).WithTimeout(matchWithin),
+		task.Handle(matchKind, task.Maintenance, s.match).WithTimeout(matchWithin),
 		task.Handle(removeKind, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).WithTimeout(removeWithin),
 		task.Handle(digestKind, task.Mail, s.sendDigest),
 	}

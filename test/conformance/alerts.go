@@ -182,56 +182,28 @@ func SavedSearches(t *testing.T, open JobseekerOpener) {
 // AlertQueue checks the port jobseeker.AlertQueue.
 func AlertQueue(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
-	claim := func(t *testing.T, s adapters.JobseekerStorage, n int, now, until time.Time) []string {
+	s, _ := openJobseeker(t, open)
+	list := func(n int) []string {
 		t.Helper()
-		ids, err := s.AlertQueue.Claim(ctx, n, now, until)
+		ids, err := s.AlertQueue.List(ctx, n)
 		require.NoError(t, err)
 		return ids
 	}
-
-	t.Run("claim, extend, delete", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		want := newIDs(5)
-		for range 2 {
-			for _, id := range want {
-				require.NoError(t, s.AlertQueue.Upsert(ctx, []string{id}, now))
-			}
+	want := newIDs(5)
+	for range 2 { // a second delivery of the event
+		for _, id := range want {
+			require.NoError(t, s.AlertQueue.Add(ctx, id))
 		}
-		first := claim(t, s, 3, now, now.Add(time.Minute))
-		require.Len(t, first, 3)
-		second := claim(t, s, 3, now, now.Add(time.Minute))
-		require.ElementsMatch(t, want, slices.Concat(first, second))
-		require.NoError(t, s.AlertQueue.Upsert(ctx, want[:1], now), "second delivery of the event")
-		require.Empty(t, claim(t, s, 3, now.Add(time.Minute-time.Microsecond), now.Add(time.Hour)))
-		require.NoError(t, s.AlertQueue.Upsert(ctx, first, now.Add(2*time.Minute)))
-		require.NoError(t, s.AlertQueue.Upsert(ctx, nil, now))
-		require.NoError(t, s.AlertQueue.Delete(ctx, nil))
-		require.NoError(t, s.AlertQueue.Delete(ctx, second[:1]))
-		require.Equal(t, second[1:], claim(t, s, 9, now.Add(time.Minute), now.Add(time.Hour)))
-		require.ElementsMatch(t, first, claim(t, s, 9, now.Add(2*time.Minute), now.Add(time.Hour)))
-	})
-
-	t.Run("claimed in order of waiting", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		ids := newIDs(4)
-		for i, id := range ids {
-			require.NoError(t, s.AlertQueue.Upsert(ctx, []string{id}, now.Add(-time.Duration(i)*time.Minute)))
-		}
-		require.ElementsMatch(t, ids[2:], claim(t, s, 2, now, now.Add(time.Hour)))
-	})
-
-	t.Run("claimed once, concurrently", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		want := newIDs(40)
-		require.NoError(t, s.AlertQueue.Upsert(ctx, want, now))
-		claims := make([][]string, 9)
-		together(t, 8, func(i int) (err error) {
-			claims[i], err = s.AlertQueue.Claim(ctx, 5, now, now.Add(time.Minute))
-			return err
-		})
-		claims[8] = claim(t, s, 100, now, now.Add(time.Minute))
-		require.ElementsMatch(t, want, slices.Concat(claims...))
-	})
+	}
+	first := list(3)
+	require.Len(t, first, 3)
+	require.Equal(t, first, list(3), "reading does not remove them")
+	require.NoError(t, s.AlertQueue.Delete(ctx, nil))
+	require.NoError(t, s.AlertQueue.Delete(ctx, first))
+	rest := list(5)
+	require.ElementsMatch(t, want, slices.Concat(first, rest))
+	require.NoError(t, s.AlertQueue.Delete(ctx, want))
+	require.Empty(t, list(5))
 }
 
 // Matches checks the port jobseeker.Matches.
