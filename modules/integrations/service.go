@@ -93,14 +93,20 @@ type AppInput struct {
 	Public bool `json:"public"`
 }
 
+// requireConfirmed returns an error unless the actor is a user who has authenticated
+// within the last minutes.
+func (s *Service) requireConfirmed(by auth.Actor) error {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	return by.RequireConfirmed(s.Clock.Now())
+}
+
 // CreateApp creates an application on the free plan and returns its secret, which is
 // not stored; public applications have none. The caller must be confirmed.
 func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a App, secret string, err error) {
-	if err := by.RequireUser(); err != nil {
+	if err := s.requireConfirmed(by); err != nil {
 		return a, secret, err
-	}
-	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
-		return a, "", err
 	}
 	if err := in.check(); err != nil {
 		return a, "", err
@@ -262,10 +268,7 @@ func (s *Service) deleteApp(ctx context.Context, ownerID, appID string) error {
 // RotateSecret replaces the secret of an application and returns the new one, which
 // is not stored. The caller must be confirmed.
 func (s *Service) RotateSecret(ctx context.Context, by auth.Actor, appID string) (string, error) {
-	if err := by.RequireUser(); err != nil {
-		return "", err
-	}
-	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
+	if err := s.requireConfirmed(by); err != nil {
 		return "", err
 	}
 	secret := auth.NewSecret(secretPrefix, secretLength)
@@ -287,11 +290,8 @@ type KeyInput struct {
 // CreateKey creates a key of one of the caller's applications and returns its secret,
 // which is not stored. The caller must be confirmed.
 func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in KeyInput) (k Key, secret string, err error) {
-	if err := by.RequireUser(); err != nil {
+	if err := s.requireConfirmed(by); err != nil {
 		return k, secret, err
-	}
-	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
-		return k, "", err
 	}
 	name, err := label(in.Name)
 	if err != nil {
@@ -324,9 +324,6 @@ func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in
 
 // MyKeys returns the keys of one of the caller's applications, the newest first.
 func (s *Service) MyKeys(ctx context.Context, by auth.Actor, appID string) ([]Key, error) {
-	if err := by.RequireUser(); err != nil {
-		return nil, err
-	}
 	a, err := s.MyApp(ctx, by, appID)
 	if err != nil {
 		return nil, err
@@ -336,9 +333,6 @@ func (s *Service) MyKeys(ctx context.Context, by auth.Actor, appID string) ([]Ke
 
 // DeleteKey deletes a key of one of the caller's applications.
 func (s *Service) DeleteKey(ctx context.Context, by auth.Actor, appID, keyID string) error {
-	if err := by.RequireUser(); err != nil {
-		return err
-	}
 	a, err := s.MyApp(ctx, by, appID)
 	if err != nil {
 		return err

@@ -73,11 +73,8 @@ type WebhookInput struct {
 // CreateWebhook creates an endpoint of one of the caller's applications and returns
 // its secret, which is not stored in plain text. The caller must be confirmed.
 func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string, in WebhookInput) (e Endpoint, secret string, err error) {
-	if err := by.RequireUser(); err != nil {
+	if err := s.requireConfirmed(by); err != nil {
 		return e, secret, err
-	}
-	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
-		return e, "", err
 	}
 	appID, ok := id.Canonical(appID)
 	if !ok {
@@ -119,9 +116,6 @@ func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string
 // MyWebhooks returns the endpoints of one of the caller's applications, the newest
 // first.
 func (s *Service) MyWebhooks(ctx context.Context, by auth.Actor, appID string) ([]Endpoint, error) {
-	if err := by.RequireUser(); err != nil {
-		return nil, err
-	}
 	a, err := s.MyApp(ctx, by, appID)
 	if err != nil {
 		return nil, err
@@ -134,9 +128,6 @@ type WebhookPath struct{ AppID, ID string }
 
 // MyWebhook returns one of the caller's endpoints.
 func (s *Service) MyWebhook(ctx context.Context, by auth.Actor, p WebhookPath) (Endpoint, error) {
-	if err := by.RequireUser(); err != nil {
-		return Endpoint{}, err
-	}
 	a, err := s.MyApp(ctx, by, p.AppID)
 	if err != nil {
 		return Endpoint{}, err
@@ -215,22 +206,15 @@ func (s *Service) changeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 
 // DeleteWebhook deletes one of the caller's endpoints with its log.
 func (s *Service) DeleteWebhook(ctx context.Context, by auth.Actor, p WebhookPath) error {
-	if err := by.RequireUser(); err != nil {
-		return err
-	}
-	a, err := s.MyApp(ctx, by, p.AppID)
-	if err != nil {
-		return err
-	}
-	hookID, ok := id.Canonical(p.ID)
-	if !ok {
-		return ErrWebhookNotFound
-	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Webhooks.Delete(ctx, by.UserID, a.ID, hookID); err != nil {
+		e, err := s.MyWebhook(ctx, by, p)
+		if err != nil {
 			return err
 		}
-		return s.Audit.Record(ctx, audit.By(by, audit.WebhookDeleted, hookID))
+		if err := s.Webhooks.Delete(ctx, by.UserID, e.AppID, e.ID); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(by, audit.WebhookDeleted, e.ID))
 	})
 }
 
@@ -238,10 +222,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 // which is not stored in plain text. For a day the previous one signs as well. The
 // caller must be confirmed.
 func (s *Service) RotateWebhookSecret(ctx context.Context, by auth.Actor, p WebhookPath) (string, error) {
-	if err := by.RequireUser(); err != nil {
-		return "", err
-	}
-	if err := by.RequireConfirmed(s.Clock.Now()); err != nil {
+	if err := s.requireConfirmed(by); err != nil {
 		return "", err
 	}
 	secret := newHookSecret()
