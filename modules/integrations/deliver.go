@@ -47,7 +47,8 @@ func (s *Service) deliver(ctx context.Context, t task.Task) error {
 		return s.Tasks.Add(ctx, s.newDeliverTask(e.ID, s.Clock.Now().Add(busyDelay)))
 	}
 	defer release()
-	w := deliveryWorker{Service: s, endpoint: e, dueAt: t.RunAt}
+	w := s.newDeliveryWorker(e)
+	w.dueAt = t.RunAt
 	return w.run(ctx)
 }
 

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
@@ -21,13 +21,17 @@ const (
 	// fill the memory.
 	minBatch = 2 * maxAttempts
 	maxBatch = 200
-	// batchFor is how long a batch starts attempts: how soon results are stored, and
-	// changes of the endpoint noticed. runFor is how long a worker starts batches; what
-	// is due later waits behind other endpoints.
+	// batchFor is how long a batch takes: how soon results are stored, and changes of
+	// the endpoint and further deliveries noticed.
 	batchFor = 500 * time.Millisecond
-	runFor   = 3 * time.Second
+	// runFor is how long a worker starts attempts; what is due later waits behind other
+	// endpoints. While an attempt takes longer than slowAttempt, the worker cannot end
+	// and starts others beside it, for at most maxRunFor.
+	runFor      = 3 * time.Second
+	slowAttempt = time.Second
+	maxRunFor   = 20 * time.Second
 	// maxWorkerTime is longer than a worker runs with an attempt at its end.
-	maxWorkerTime = runFor + batchFor + AnswerWithin + 5*time.Second
+	maxWorkerTime = maxRunFor + AnswerWithin + 5*time.Second
 	// attemptGrace is how long running attempts may take after cancellation, and
 	// storeGrace how long their results may take to be stored. Together they are
 	// shorter than the grace period of the task runner.
@@ -46,11 +50,25 @@ type deliveryWorker struct {
 	endpoint Endpoint
 	// dueAt is when another process noticed a due delivery; its clock may be ahead.
 	dueAt time.Time
+	// running maps the ids of deliveries to the start of their attempt.
+	running  map[string]time.Time
+	finished chan finishedAttempt
 
 	// Listeners send to url instead of the endpoint's address, and receive results
 	// after they were stored.
 	url      string
 	onResult func(attemptResult)
+}
+
+// finishedAttempt is the end of an attempt, with or without a result.
+type finishedAttempt struct {
+	attemptResult
+	id  string
+	err error
+}
+
+func (s *Service) newDeliveryWorker(e Endpoint) *deliveryWorker {
+	return &deliveryWorker{Service: s, endpoint: e, running: map[string]time.Time{}, finished: make(chan finishedAttempt, maxAttempts)}
 }
 
 // run sends due deliveries until there are none or its time is up, and leaves a task
@@ -61,17 +79,23 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(attemptGrace, cancel) })()
 	var failed error
-	for n, end := minBatch, time.Now().Add(runFor); ; {
-		due, err := w.Deliveries.ListMessages(ctx, AnyOwner, w.endpoint.ID, MessageFilter{DueBy: w.dueBy()}, n)
-		if err != nil {
-			return errors.Join(failed, err)
+	for n, begun := minBatch, time.Now(); ; {
+		stopping := ctx.Err() != nil || w.isTimeUp(time.Since(begun))
+		var due []Outgoing
+		if !stopping {
+			var err error
+			if due, err = w.readDue(ctx, n); err != nil {
+				return errors.Join(failed, err)
+			}
 		}
 		results, err := w.send(ctx, attempts, due)
 		if w.onResult == nil { // listeners continue
 			failed = errors.Join(failed, err)
 		}
-		stopping := ctx.Err() != nil || time.Now().After(end)
-		ended, err := w.store(ctx, results, stopping, len(due) < n)
+		if len(results) == 0 && len(w.running) > 0 {
+			continue
+		}
+		ended, err := w.store(ctx, results, stopping || ctx.Err() != nil)
 		if err != nil || ended {
 			return errors.Join(failed, err)
 		}
@@ -83,6 +107,25 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 	}
 }
 
+// isTimeUp reports whether the worker should make room for other endpoints.
+func (w *deliveryWorker) isTimeUp(elapsed time.Duration) bool {
+	if elapsed < runFor || elapsed > maxRunFor {
+		return elapsed > maxRunFor
+	}
+	for _, since := range w.running {
+		if time.Since(since) > slowAttempt {
+			return false
+		}
+	}
+	return true
+}
+
+// readDue returns at most n due deliveries whose attempt is not running.
+func (w *deliveryWorker) readDue(ctx context.Context, n int) ([]Outgoing, error) {
+	due, err := w.Deliveries.ListMessages(ctx, AnyOwner, w.endpoint.ID, MessageFilter{DueBy: w.dueBy()}, n+len(w.running))
+	return slices.DeleteFunc(due, func(o Outgoing) bool { _, running := w.running[o.ID]; return running }), err
+}
+
 // dueBy is the time up to which deliveries are due, by the clock that is ahead.
 func (w *deliveryWorker) dueBy() time.Time {
 	if now := w.Clock.Now(); !w.dueAt.After(now) {
@@ -92,60 +135,61 @@ func (w *deliveryWorker) dueBy() time.Time {
 }
 
 // send sends deliveries for at most batchFor, or until an attempt fails, and returns the
-// results of the attempts.
+// results of attempts. Attempts that take longer are running then.
 func (w *deliveryWorker) send(ctx, attempts context.Context, due []Outgoing) (results []attemptResult, failed error) {
 	limit := maxAttempts
 	if w.endpoint.FailingSince != nil {
 		limit = maxAttemptsFailing
 	}
-	e := w.endpoint
-	e.URL = cmp.Or(w.url, e.URL)
-	var mu sync.Mutex
-	end := time.Now().Add(batchFor)
-	next := func() (out Outgoing, ok bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if len(due) == 0 || ctx.Err() != nil || time.Now().After(end) {
-			return out, false
+	timer := time.NewTimer(batchFor)
+	defer timer.Stop()
+	timeout, cancelled := timer.C, ctx.Done()
+	for {
+		for len(due) > 0 && len(w.running) < limit {
+			w.start(attempts, due[0])
+			due = due[1:]
 		}
-		out, due = due[0], due[1:]
-		return out, true
-	}
-	var sending sync.WaitGroup
-	for range min(limit, len(due)) {
-		sending.Go(func() {
-			for out, ok := next(); ok; out, ok = next() {
-				r, err := w.attemptOrPanic(attempts, e, out)
-				mu.Lock()
-				failed = errors.Join(failed, err)
-				if r.EndpointID != "" {
-					results = append(results, r)
-				}
-				if r.postponed || r.attempt != nil && r.attempt.Error != "" {
-					due = nil
-				}
-				mu.Unlock()
+		if len(w.running) == 0 {
+			return results, failed
+		}
+		select {
+		case end := <-w.finished:
+			delete(w.running, end.id)
+			failed = errors.Join(failed, end.err)
+			if end.EndpointID != "" {
+				results = append(results, end.attemptResult)
 			}
-		})
-	}
-	sending.Wait()
-	return results, failed
-}
-
-// attemptOrPanic is attempt; a panic is an error that postpones the delivery.
-func (w *deliveryWorker) attemptOrPanic(ctx context.Context, e Endpoint, out Outgoing) (r attemptResult, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			r, err = attemptResult{Outgoing: out, postponed: true}, fmt.Errorf("panic: %v", p)
+			if end.postponed || end.attempt != nil && end.attempt.Error != "" {
+				return results, failed
+			}
+		case <-timeout:
+			return results, failed
+		case <-cancelled: // running attempts end soon
+			due, timeout, cancelled = nil, nil, nil
 		}
-	}()
-	return w.attempt(ctx, e, out)
+	}
 }
 
-// store stores results, and reports whether the worker ends: because it is stopping, or
-// the deliveries that it has read were the last ones and no other is due. While the
-// database is unavailable it tries again.
-func (w *deliveryWorker) store(ctx context.Context, results []attemptResult, stopping, last bool) (ended bool, err error) {
+// start starts an attempt. A panic postpones the delivery.
+func (w *deliveryWorker) start(ctx context.Context, out Outgoing) {
+	s, e, finished := w.Service, w.endpoint, w.finished // all that the goroutine uses
+	e.URL = cmp.Or(w.url, e.URL)
+	w.running[out.ID] = time.Now()
+	go func() {
+		end := finishedAttempt{id: out.ID, attemptResult: attemptResult{Outgoing: out, postponed: true}}
+		defer func() {
+			if p := recover(); p != nil {
+				end.err = fmt.Errorf("panic: %v", p)
+			}
+			finished <- end
+		}()
+		end.attemptResult, end.err = s.attempt(ctx, e, out)
+	}()
+}
+
+// store stores results, and reports whether the worker ends: no attempt is running, and
+// it is stopping or no delivery is due. While the database is unavailable it tries again.
+func (w *deliveryWorker) store(ctx context.Context, results []attemptResult, stopping bool) (ended bool, err error) {
 	wait := storeFor
 	if ctx.Err() != nil {
 		wait = storeGrace
@@ -153,7 +197,7 @@ func (w *deliveryWorker) store(ctx context.Context, results []attemptResult, sto
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
 	defer cancel()
 	for {
-		ended, err = w.storeOnce(ctx, results, stopping, last)
+		ended, err = w.storeOnce(ctx, results, stopping)
 		if fault.KindOf(err) != fault.Unavailable || ctx.Err() != nil {
 			break
 		}
@@ -170,7 +214,7 @@ func (w *deliveryWorker) store(ctx context.Context, results []attemptResult, sto
 	return ended, err
 }
 
-func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult, stopping, last bool) (ended bool, err error) {
+func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult, stopping bool) (ended bool, err error) {
 	err = w.Tx.Do(ctx, func(ctx context.Context) error {
 		// Deliveries that are created meanwhile wait for the lock of the endpoint.
 		e, err := w.Webhooks.Get(ctx, AnyOwner, w.endpoint.ID)
@@ -190,7 +234,7 @@ func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult,
 			}
 		}
 		w.endpoint = e
-		if ended = stopping || last; !ended {
+		if ended = len(w.running) == 0; !ended {
 			return w.Tasks.Add(ctx, tasks...)
 		}
 		next, err := w.nextDue(ctx, e.ID)

@@ -119,7 +119,8 @@ func (s *Service) Forward(ctx context.Context, e Endpoint, onAttempt func(Forwar
 		}
 		next, err := s.nextDue(ctx, e.ID)
 		if err == nil && next != nil && !next.After(now) {
-			w := deliveryWorker{Service: s, endpoint: e, url: e.URL, onResult: func(r attemptResult) { r.report(onAttempt, s.Clock.Now()) }}
+			w := s.newDeliveryWorker(e)
+			w.url, w.onResult = e.URL, func(r attemptResult) { r.report(onAttempt, s.Clock.Now()) }
 			err = w.run(ctx)
 		}
 		if err != nil && !isTransient(ctx, err) {
