@@ -132,7 +132,9 @@ func TestMySQL_SchemaOfInterruptedMigration_IsCompleted(t *testing.T) {
 	var n int64
 	require.NoError(t, db.reader.Table("listing_feed").Count(&n).Error)
 	require.Equal(t, int64(1), n)
-	for range s.folders() {
+	steps, err := s.Status(t.Context())
+	require.NoError(t, err)
+	for range steps {
 		_, err := s.Down(t.Context())
 		require.NoError(t, err)
 	}
