@@ -245,7 +245,7 @@ func (d Tasks) beginGroups(q *gorm.DB, started []taskRow, now time.Time) ([]task
 	// In one order, so that concurrent callers do not deadlock.
 	slices.SortFunc(groups, func(a, b taskGroupRow) int { return strings.Compare(a.Name, b.Name) })
 	var run []string
-	err := firstError(
+	err := cmp.Or(
 		fresh(q).Clauses(onConflict([]string{"name"})).Create(&groups).Error,
 		fresh(q).Model(&taskGroupRow{}).Where(d.dialect.In("task_id", ids)).Pluck("task_id", &run).Error)
 	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(run, id) })
@@ -348,7 +348,7 @@ func (d Tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 		if len(groups) == 0 {
 			return nil
 		}
-		return firstError(
+		return cmp.Or(
 			fresh(q).Model(&taskRow{}).Where(d.dialect.In("task_group", groups)).Where("ended_at IS NULL AND task_group <> '' AND state = ? AND run_at <= ?", string(task.Waiting), now).Update("due_at", now).Error,
 			d.endGroups(q, grouped))
 	})
