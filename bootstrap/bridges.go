@@ -323,7 +323,7 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 	return out, err
 }
 
-func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, i *identity.Service, l *listings.Service, b *billing.Service, m mail.Mailer, ring *jwttokens.Tokens) *integrations.Service {
+func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, i *identity.Service, b *billing.Service, m mail.Mailer, ring *jwttokens.Tokens) *integrations.Service {
 	return integrations.New(integrations.Deps{
 		Tx: s.Integrations.Tx, Events: s.Integrations.Events, Audit: s.Integrations.Audit, Clock: d.Clock, NewID: d.NewID, Tasks: s.Integrations.Tasks, Retention: s.Integrations.Retention,
 		Apps: s.Integrations.Apps, Keys: s.Integrations.Keys, Usage: s.Integrations.Usage, Grants: s.Integrations.Grants, Consents: s.Integrations.Consents,

@@ -28,7 +28,7 @@ type integrationsPostings struct {
 
 func (b integrationsPostings) View(ctx context.Context, snapshot json.RawMessage) (v integrations.JobView, err error) {
 	var l listings.Listing
-	if err := json.Unmarshal(snapshot, &l); err != nil {
+	if err := json.Unmarshal(snapshot, &l); err != nil { //nolint:musttag // as listings encodes it
 		return v, err
 	}
 	var by identity.Organization

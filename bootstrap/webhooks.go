@@ -81,7 +81,7 @@ func (o *operator) withWebhooks(cmd *cobra.Command, appID string, run func(ctx c
 		if err != nil {
 			return fmt.Errorf("%w (the keys are those of `locum serve`: start that first, and this in the same folder)", err)
 		}
-		in := newIntegrations(c, s.Storage, d, nil, newIdentity(c, s.Storage, d, ring, nil, nil), nil, nil, nil, ring)
+		in := newIntegrations(c, s.Storage, d, nil, newIdentity(c, s.Storage, d, ring, nil, nil), nil, nil, ring)
 		in.Sender = webhookout.New(webhookout.Options{Private: true})
 		where := "its id is on its page at " + c.HTTP.PublicURL + "/developers"
 		a, err := in.FindApp(ctx, appID)
