@@ -98,14 +98,17 @@ func (c compiler) match(e *search.Expr, mask uint64) uint64 {
 		if !found {
 			return 0
 		}
-		list := c.s.keyPostings()
-		return list.word(n) & mask
+		return c.s.keyPostings().word(n) & mask
 	case search.OpWord:
 		list := c.s.wordPostings()
 		if e.Title {
 			list = c.s.titlePostings()
 		}
-		return list.anyWord(c.members(e.Text)) & mask
+		found := uint64(0)
+		for _, n := range c.members(e.Text) {
+			found |= list.word(int(n))
+		}
+		return found & mask
 	case search.OpWithin:
 		return c.matchWithin(e, mask)
 	default:
@@ -140,7 +143,7 @@ func (c compiler) matchNode(e *search.Expr, mask uint64) uint64 {
 }
 
 // word returns the documents below 64 of a posting.
-func (p *postings) word(i int) uint64 {
+func (p postings) word(i int) uint64 {
 	docs := p.get(i)
 	if docs.count == 1 {
 		return 1 << docs.single
@@ -150,14 +153,6 @@ func (p *postings) word(i int) uint64 {
 		for _, doc := range docs.array(c) {
 			word |= 1 << doc
 		}
-	}
-	return word
-}
-
-func (p *postings) anyWord(numbers []uint32) uint64 {
-	word := uint64(0)
-	for _, n := range numbers {
-		word |= p.word(int(n))
 	}
 	return word
 }

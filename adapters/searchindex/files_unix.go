@@ -3,6 +3,7 @@
 package searchindex
 
 import (
+	"cmp"
 	"os"
 	"syscall"
 )
@@ -19,9 +20,5 @@ func syncFolder(root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	err = dir.Sync()
-	if closeErr := dir.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return cmp.Or(dir.Sync(), dir.Close())
 }

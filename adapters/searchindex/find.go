@@ -72,25 +72,21 @@ type finder struct {
 	slots          map[*part][]slotPlan
 	exact, relaxed []ranked
 	total          int
-	facets         map[string]*facetCounts
+	facets         map[string]facetCounts
 }
 
-// facetCounts are counts by key. The map has positions, since assigning to it
-// would keep a key that shares the memory of a segment.
-type facetCounts struct {
-	positions map[string]int
-	keys      []string
-	counts    []int
-}
+// facetCounts are counts by key. The values are pointers, since an assignment to
+// the map would store a key that shares the memory of a segment.
+type facetCounts map[string]*int
 
 func newFinder(q *search.Query, after *cursor, normalize func(string) string) *finder {
 	f := &finder{
 		evaluation: evaluations.Get().(*evaluation), //nolint:forcetypeassert // the pool makes no other
 		q:          q, after: after, normalize: normalize, costBits: q.CostBits(),
-		slots: map[*part][]slotPlan{}, facets: map[string]*facetCounts{},
+		slots: map[*part][]slotPlan{}, facets: map[string]facetCounts{},
 	}
 	for _, prefix := range q.Facets {
-		f.facets[prefix] = &facetCounts{positions: map[string]int{}}
+		f.facets[prefix] = facetCounts{}
 	}
 	return f
 }
@@ -251,12 +247,10 @@ func (f *finder) sort(pl *plan) {
 // boundOf returns where the hits of a class begin, nil for all of them. It
 // reports false if none follows the cursor.
 func (pl *plan) boundOf(class int) (*bound, bool) {
-	switch {
-	case pl.bound == nil || class > pl.bound.class:
+	if pl.bound == nil || class > pl.bound.class {
 		return nil, true
-	default:
-		return pl.bound, class == pl.bound.class
 	}
+	return pl.bound, class == pl.bound.class
 }
 
 // ranked returns the best hits of some classes in a segment.
@@ -440,10 +434,10 @@ func (f *finder) freePlaces() int {
 // result puts the page together.
 func (f *finder) result() search.Result {
 	r := search.Result{Total: f.total, Facets: map[string]map[string]int{}}
-	for prefix, c := range f.facets {
-		r.Facets[prefix] = make(map[string]int, len(c.keys))
-		for i, key := range c.keys {
-			r.Facets[prefix][key] = c.counts[i]
+	for prefix, counts := range f.facets {
+		r.Facets[prefix] = make(map[string]int, len(counts))
+		for key, n := range counts {
+			r.Facets[prefix][key] = *n
 		}
 	}
 	page, more := f.page()
@@ -472,7 +466,7 @@ func (f *finder) hit(r *ranked) search.Hit {
 }
 
 // add counts the documents of hits for the keys that begin with the prefix.
-func (c *facetCounts) add(s *segment, prefix string, hits vector) {
+func (c facetCounts) add(s *segment, prefix string, hits vector) {
 	list := s.keyPostings()
 	from, to := s.keys.prefixed(prefix)
 	for i := from; i < to; i++ {
@@ -481,15 +475,10 @@ func (c *facetCounts) add(s *segment, prefix string, hits vector) {
 		if n == 0 {
 			continue
 		}
-		key := s.keys.at(i)
-		at, known := c.positions[key]
-		if !known {
-			key = strings.Clone(key)
-			at = len(c.keys)
-			c.positions[key] = at
-			c.keys = append(c.keys, key)
-			c.counts = append(c.counts, 0)
+		if sum := c[s.keys.at(i)]; sum != nil {
+			*sum += n
+		} else {
+			c[strings.Clone(s.keys.at(i))] = &n
 		}
-		c.counts[at] += n
 	}
 }

@@ -3,6 +3,7 @@ package searchindex
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -188,17 +190,10 @@ func (f *folder) write(name string, content func(io.Writer) error) (err error) {
 		return err
 	}
 	buffer := bufio.NewWriterSize(file, 1<<16)
-	err = content(buffer)
-	if err == nil {
-		err = buffer.Flush()
-	}
-	if err == nil {
+	if err = cmp.Or(content(buffer), buffer.Flush()); err == nil {
 		err = file.Sync()
 	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
+	if err = cmp.Or(err, file.Close()); err == nil {
 		err = f.root.Rename(partial, name)
 	}
 	if err != nil {
@@ -317,11 +312,7 @@ func (x *Index) writeState(st *state, m *manifest) error {
 		}
 		ms := manifestSegment{File: im.file, Size: len(im.bytes), Checksum: im.checksum}
 		if p.deadCount > 0 {
-			var dead []uint32
-			for doc := range p.dead.each {
-				dead = append(dead, doc)
-			}
-			ms.Dead = appendPosting(nil, dead)
+			ms.Dead = appendPosting(nil, slices.Collect(p.dead.each))
 		}
 		m.Segments = append(m.Segments, ms)
 	}

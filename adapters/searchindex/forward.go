@@ -18,13 +18,10 @@ func appendRecord(dst []byte, words []uint32, title int) []byte {
 	var text []byte
 	size := 0
 	for i, code := range words {
-		if i == title {
+		text = binary.AppendUvarint(text, uint64(code))
+		if i+1 == title {
 			size = len(text)
 		}
-		text = binary.AppendUvarint(text, uint64(code))
-	}
-	if title == len(words) {
-		size = len(text)
 	}
 	return append(binary.AppendUvarint(dst, uint64(size)), text...)
 }

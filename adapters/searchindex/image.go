@@ -8,8 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 	"unsafe"
-
-	"github.com/locumhq/locum/modules/listings/search"
 )
 
 // An image holds one segment:
@@ -95,9 +93,9 @@ func (w *imageWriter) end() {
 
 // close writes the small sections, those of s, and the table.
 func (w *imageWriter) close(s *segment) error {
-	for i, slice := range s.sections()[:postingSection] {
+	for i, section := range s.sections()[:postingSection] {
 		w.begin(i)
-		w.write(sliceBytes(slice))
+		w.write(section.bytes())
 		w.end()
 	}
 	table := bytesOf(w.table[:])
@@ -116,43 +114,23 @@ func bytesOf[T any](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(t))) //nolint:gosec // exactly the memory of s
 }
 
-func sliceBytes(slice any) []byte {
-	switch s := slice.(type) {
-	case *[]byte:
-		return *s
-	case *[]uint32:
-		return bytesOf(*s)
-	case *[]uint64:
-		return bytesOf(*s)
-	case *[]int64:
-		return bytesOf(*s)
-	case *[]search.Point:
-		return bytesOf(*s)
-	}
-	panic(fmt.Sprintf("section of type %T", slice))
+// section is a slice of a segment that is stored in its image.
+type section interface {
+	bytes() []byte
+	// set points the slice at b. It reports whether b has complete elements only.
+	set(b []byte) bool
 }
 
-// setSlice points slice at b. It reports whether b has whole elements.
-func setSlice(slice any, b []byte) bool {
-	switch s := slice.(type) {
-	case *[]byte:
-		*s = b
-	case *[]uint32:
-		return setView(s, b)
-	case *[]uint64:
-		return setView(s, b)
-	case *[]int64:
-		return setView(s, b)
-	case *[]search.Point:
-		return setView(s, b)
-	}
-	return true
-}
+type sliceSection[T any] struct{ slice *[]T }
 
-func setView[T any](s *[]T, b []byte) bool {
+func of[T any](slice *[]T) section { return sliceSection[T]{slice} }
+
+func (s sliceSection[T]) bytes() []byte { return bytesOf(*s.slice) }
+
+func (s sliceSection[T]) set(b []byte) bool {
 	var t T
 	size := int(unsafe.Sizeof(t))
-	*s = view[T](b, len(b)/size)
+	*s.slice = view[T](b, len(b)/size)
 	return len(b)%size == 0
 }
 
@@ -163,7 +141,7 @@ func openSegment(im *image) (*segment, error) {
 		return nil, err
 	}
 	s := &segment{image: im}
-	for i, slice := range s.sections() {
+	for i, section := range s.sections() {
 		e := table[i]
 		end := e.Offset + e.Length + uint64(padding(int(e.Length)))
 		if e.Offset%8 != 0 || e.Length > uint64(len(im.bytes)) || end > uint64(len(im.bytes)) || e.Offset > end {
@@ -172,7 +150,7 @@ func openSegment(im *image) (*segment, error) {
 		if crc32.Checksum(im.bytes[e.Offset:end], castagnoli) != uint32(e.Checksum) {
 			return nil, fmt.Errorf("%w: checksum of section %d differs", ErrDamaged, i)
 		}
-		if !setSlice(slice, im.bytes[e.Offset:e.Offset+e.Length:e.Offset+e.Length]) {
+		if !section.set(im.bytes[e.Offset : e.Offset+e.Length : e.Offset+e.Length]) {
 			return nil, fmt.Errorf("%w: section %d has a partial element", ErrDamaged, i)
 		}
 	}

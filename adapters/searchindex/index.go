@@ -151,10 +151,7 @@ func (x *Index) Close() error {
 	x.done.Wait()
 	x.maintaining.Lock()
 	defer x.maintaining.Unlock()
-	x.writing.Lock()
-	closed := x.state.Load() == nil
-	x.writing.Unlock()
-	if closed {
+	if x.state.Load() == nil {
 		return nil
 	}
 	err := x.checkpoint()
@@ -278,8 +275,7 @@ func (x *Index) Frequency(word string) int {
 	n := 0
 	for _, p := range st.parts {
 		if i, found := p.words.find(word); found {
-			list := p.wordPostings()
-			n += list.count(i)
+			n += p.wordPostings().count(i)
 		}
 	}
 	return n
@@ -287,17 +283,13 @@ func (x *Index) Frequency(word string) int {
 
 // Words implements search.Index.
 func (x *Index) Words(prefix string) iter.Seq2[string, int] {
-	return x.terms(prefix, func(s *segment) *texts { return &s.words }, func(p *part, i int) int {
-		list := p.wordPostings()
-		return list.count(i)
-	})
+	return x.terms(prefix, wordsOf, func(p *part, i int) int { return p.wordPostings().count(i) })
 }
 
 // Keys implements search.Index.
 func (x *Index) Keys(prefix string) iter.Seq2[string, int] {
-	return x.terms(prefix, func(s *segment) *texts { return &s.keys }, func(p *part, i int) int {
-		list := p.keyPostings()
-		docs := list.get(i)
+	return x.terms(prefix, keysOf, func(p *part, i int) int {
+		docs := p.keyPostings().get(i)
 		if p.dead == nil {
 			return docs.count
 		}
@@ -314,25 +306,11 @@ func (x *Index) terms(prefix string, list func(*segment) *texts, count func(p *p
 			return
 		}
 		defer st.release()
-		next, end := make([]int, len(st.parts)), make([]int, len(st.parts))
-		for i, p := range st.parts {
-			next[i], end[i] = list(p.segment).prefixed(prefix)
-		}
-		for {
-			term, found := "", false
-			for i, p := range st.parts {
-				if next[i] < end[i] && (!found || list(p.segment).at(next[i]) < term) {
-					term, found = list(p.segment).at(next[i]), true
-				}
-			}
-			if !found {
-				return
-			}
+		for term, at := range unionTerms(st.parts, list, prefix) {
 			n := 0
 			for i, p := range st.parts {
-				if next[i] < end[i] && list(p.segment).at(next[i]) == term {
-					n += count(p, next[i])
-					next[i]++
+				if at[i] >= 0 {
+					n += count(p, at[i])
 				}
 			}
 			if n > 0 && !yield(strings.Clone(term), n) {

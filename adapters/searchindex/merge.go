@@ -97,29 +97,33 @@ func (s *segment) row(doc int) row {
 	return r
 }
 
-// terms iterates over the union of sorted lists. It yields the position of the
-// term in each source, -1 where it is missing.
-func (m *merger) terms(list func(*segment) *texts) iter.Seq2[string, []int] {
+func keysOf(s *segment) *texts  { return &s.keys }
+func wordsOf(s *segment) *texts { return &s.words }
+
+// unionTerms iterates over the terms with the prefix in the sorted lists of all
+// parts. It yields the position of the term in each list, -1 where it is missing.
+func unionTerms(parts []*part, list func(*segment) *texts, prefix string) iter.Seq2[string, []int] {
 	return func(yield func(string, []int) bool) {
-		next := make([]int, len(m.sources))
-		at := make([]int, len(m.sources))
+		next, end, at := make([]int, len(parts)), make([]int, len(parts)), make([]int, len(parts))
+		for i, p := range parts {
+			next[i], end[i] = list(p.segment).prefixed(prefix)
+		}
 		for {
 			least, found := "", false
-			for i, p := range m.sources {
-				l := list(p.segment)
+			for i, p := range parts {
 				at[i] = -1
-				if next[i] == l.len() {
+				if next[i] == end[i] {
 					continue
 				}
-				if term := l.at(next[i]); !found || term < least {
+				if term := list(p.segment).at(next[i]); !found || term < least {
 					least, found = term, true
 				}
 			}
 			if !found {
 				return
 			}
-			for i, p := range m.sources {
-				if l := list(p.segment); next[i] < l.len() && l.at(next[i]) == least {
+			for i, p := range parts {
+				if next[i] < end[i] && list(p.segment).at(next[i]) == least {
 					at[i] = next[i]
 					next[i]++
 				}
@@ -133,7 +137,7 @@ func (m *merger) terms(list func(*segment) *texts) iter.Seq2[string, []int] {
 
 func (m *merger) keys(yield func(string, []uint32) bool) {
 	var docs []uint32
-	for key, at := range m.terms(func(s *segment) *texts { return &s.keys }) {
+	for key, at := range unionTerms(m.sources, keysOf, "") {
 		docs = m.collect(docs[:0], at, (*segment).keyPostings)
 		if len(docs) > 0 && !yield(key, docs) {
 			return
@@ -144,7 +148,7 @@ func (m *merger) keys(yield func(string, []uint32) bool) {
 func (m *merger) words(yield func(string, wordDocs) bool) {
 	var docs wordDocs
 	count := uint32(0)
-	for word, at := range m.terms(func(s *segment) *texts { return &s.words }) {
+	for word, at := range unionTerms(m.sources, wordsOf, "") {
 		docs.anywhere = m.collect(docs.anywhere[:0], at, (*segment).wordPostings)
 		if len(docs.anywhere) == 0 {
 			continue
@@ -171,8 +175,7 @@ func (m *merger) collect(docs []uint32, at []int, list func(*segment) postings) 
 		}
 		sources++
 		start := len(docs)
-		all := list(m.sources[i].segment)
-		p := all.get(n)
+		p := list(m.sources[i].segment).get(n)
 		docs = p.appendTo(docs)
 		kept := docs[:start]
 		for _, doc := range docs[start:] {

@@ -209,19 +209,14 @@ func newRanked(p *part, class int, it item, by search.SortKey) ranked {
 
 // compareRanked orders hits of different segments.
 func compareRanked(a, b *ranked, descending bool) int {
-	if order := cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.key, b.key)); order != 0 {
+	byText := strings.Compare(a.text, b.text)
+	if descending {
+		byText = -byText
+	}
+	if order := cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.key, b.key), byText); order != 0 {
 		return order
 	}
-	if order := strings.Compare(a.text, b.text); order != 0 {
-		if descending {
-			return -order
-		}
-		return order
-	}
-	if order := cmp.Compare(b.posted(), a.posted()); order != 0 {
-		return order
-	}
-	return strings.Compare(b.id(), a.id())
+	return cmp.Or(cmp.Compare(b.posted(), a.posted()), strings.Compare(b.id(), a.id()))
 }
 
 // cursor is the place of a hit in the order of a query.

@@ -46,7 +46,7 @@ type postings struct {
 }
 
 // get returns the posting with this number.
-func (p *postings) get(i int) posting {
+func (p postings) get(i int) posting {
 	reference := p.references[i]
 	switch {
 	case reference == 0:
@@ -58,7 +58,7 @@ func (p *postings) get(i int) posting {
 }
 
 // count returns the number of documents without reading the containers.
-func (p *postings) count(i int) int {
+func (p postings) count(i int) int {
 	switch reference := p.references[i]; {
 	case reference == 0:
 		return 0

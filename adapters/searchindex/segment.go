@@ -74,19 +74,19 @@ const never = math.MaxInt64
 
 // sections lists the slices that make up the image, in the order of their
 // numbers.
-func (s *segment) sections() []any {
-	return []any{
-		&s.ids.starts, &s.ids.bytes, &s.byID, &s.versions, &s.posted, &s.deadlines, &s.byDeadline,
-		&s.currencies.starts, &s.currencies.bytes, &s.currency, &s.payMin, &s.payMax,
-		&s.titles.starts, &s.titles.bytes, &s.title,
-		&s.locations.starts, &s.locations.bytes, &s.location,
-		&s.places, &s.place, &s.cells, &s.cellStarts,
-		&s.byPayMin, &s.byPayMax, &s.byTitle, &s.byLocation,
-		&s.keys.starts, &s.keys.bytes, &s.words.starts, &s.words.bytes,
-		&s.norms.starts, &s.norms.bytes, &s.starts, &s.members, &s.codes,
-		&s.keyReferences, &s.wordReferences, &s.titleReferences, &s.currencyReferences, &s.placeReferences,
-		&s.pairReferences, &s.forwardStarts,
-		&s.postingData, &s.forward, &s.pairData,
+func (s *segment) sections() []section {
+	return []section{
+		of(&s.ids.starts), of(&s.ids.bytes), of(&s.byID), of(&s.versions), of(&s.posted), of(&s.deadlines), of(&s.byDeadline),
+		of(&s.currencies.starts), of(&s.currencies.bytes), of(&s.currency), of(&s.payMin), of(&s.payMax),
+		of(&s.titles.starts), of(&s.titles.bytes), of(&s.title),
+		of(&s.locations.starts), of(&s.locations.bytes), of(&s.location),
+		of(&s.places), of(&s.place), of(&s.cells), of(&s.cellStarts),
+		of(&s.byPayMin), of(&s.byPayMax), of(&s.byTitle), of(&s.byLocation),
+		of(&s.keys.starts), of(&s.keys.bytes), of(&s.words.starts), of(&s.words.bytes),
+		of(&s.norms.starts), of(&s.norms.bytes), of(&s.starts), of(&s.members), of(&s.codes),
+		of(&s.keyReferences), of(&s.wordReferences), of(&s.titleReferences), of(&s.currencyReferences), of(&s.placeReferences),
+		of(&s.pairReferences), of(&s.forwardStarts),
+		of(&s.postingData), of(&s.forward), of(&s.pairData),
 	}
 }
 
