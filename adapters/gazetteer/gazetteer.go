@@ -85,10 +85,10 @@ type sortedRows struct {
 // unzip unpacks an embedded file, and panics if it is damaged.
 func unzip(file []byte) sortedRows {
 	z, err := gzip.NewReader(bytes.NewReader(file))
-	if err != nil {
-		panic(fmt.Sprintf("gazetteer: an embedded file is damaged: %v", err))
+	var raw []byte
+	if err == nil {
+		raw, err = io.ReadAll(z)
 	}
-	raw, err := io.ReadAll(z)
 	if err != nil {
 		panic(fmt.Sprintf("gazetteer: an embedded file is damaged: %v", err))
 	}
@@ -280,13 +280,10 @@ func (t *tables) qualified(head string, tail []string) (listings.Place, bool) {
 			}
 		}
 	}
-	if known == 0 && len(tail) > 0 && strings.TrimSpace(strings.Join(tail, "")) != "" {
+	if known == 0 && strings.TrimSpace(strings.Join(tail, "")) != "" {
 		return listings.Place{}, false
 	}
-	if p, ok := t.named(head, within); ok {
-		return p, true
-	}
-	return listings.Place{}, false
+	return t.named(head, within)
 }
 
 // localityPopulation is the size below which a town may share its name with a
@@ -321,12 +318,12 @@ func both(a, b []area) []area {
 	var out []area
 	for _, x := range a {
 		for _, y := range b {
-			if x.Country == y.Country {
-				if y.Kind == listings.Country {
-					out = append(out, x)
-				} else {
-					out = append(out, y)
-				}
+			switch {
+			case x.Country != y.Country:
+			case y.Kind == listings.Country:
+				out = append(out, x)
+			default:
+				out = append(out, y)
 			}
 		}
 	}
@@ -336,8 +333,7 @@ func both(a, b []area) []area {
 // qualifier returns the areas of a qualifier behind a town: a region, a country, or the
 // region of a larger town nearby.
 func (t *tables) qualifier(k string) ([]area, bool) {
-	var out []area
-	out = append(out, t.regions[k]...)
+	out := slices.Clone(t.regions[k])
 	if c, ok := t.countries[k]; ok {
 		out = append(out, c)
 	}
@@ -360,7 +356,7 @@ func (t *tables) named(k string, within []area) (listings.Place, bool) {
 		}
 		if rs := t.regions[k]; len(rs) > 0 && len(k) > 2 {
 			for _, r := range rs {
-				if !inside(within, r.Country, r.Nation, r.Region) {
+				if !inside(within, r.Place) {
 					continue
 				}
 				// A city is meant before the county or state that is named after
@@ -376,49 +372,41 @@ func (t *tables) named(k string, within []area) (listings.Place, bool) {
 
 // town finds the largest town with the key inside one of the areas.
 func (t *tables) town(k string, within []area) (listings.Place, bool) {
-	if to, ok := t.aliases[k]; ok && within == nil {
-		if p, ok := t.alias(to); ok {
-			return p, true
-		}
+	alias, isAlias := t.alias(k)
+	if isAlias && within == nil {
+		return alias, true
 	}
 	best, found := t.largest(k, within)
-	if !found {
-		if alt, ok := saint(k); ok {
-			best, found = t.largest(alt, within)
-		}
+	if rest, ok := strings.CutPrefix(k, "st "); ok && !found {
+		best, found = t.largest("saint "+rest, within)
+	} else if rest, ok := strings.CutPrefix(k, "saint "); ok && !found {
+		best, found = t.largest("st "+rest, within)
 	}
-	if !found && within != nil {
-		if to, ok := t.aliases[k]; ok {
-			if p, ok := t.alias(to); ok && inside(within, p.Country, p.Nation, p.Region) {
-				return p, true
-			}
-		}
+	if !found && isAlias && inside(within, alias) {
+		return alias, true
 	}
 	return best, found
 }
 
-func (t *tables) alias(to []string) (listings.Place, bool) {
-	// The key, the country and, where it takes one, the region's code.
+// alias finds the town of which the key is another name.
+func (t *tables) alias(k string) (listings.Place, bool) {
+	to, ok := t.aliases[k] // words of the key, the country and possibly the code of the region
+	if !ok {
+		return listings.Place{}, false
+	}
 	n := len(to) - 1
-	if len(to[n-1]) == 2 && len(to[n]) == 2 && (to[n-1] == "us" || to[n-1] == "ca") {
-		return t.largest(strings.Join(to[:n-1], " "), []area{{Place: listings.Place{Country: strings.ToUpper(to[n-1]), Region: regionName(t, strings.ToUpper(to[n-1]), to[n])}}})
+	in := listings.Place{Country: strings.ToUpper(to[n])}
+	if country := to[n-1]; len(to[n]) == 2 && (country == "us" || country == "ca") {
+		n--
+		in.Country = strings.ToUpper(country)
+		in.Region = regionName(t, in.Country, to[n+1])
 	}
-	return t.largest(strings.Join(to[:n], " "), []area{{Place: listings.Place{Country: strings.ToUpper(to[n])}}})
-}
-
-func saint(k string) (string, bool) {
-	switch {
-	case strings.HasPrefix(k, "st "):
-		return "saint " + k[3:], true
-	case strings.HasPrefix(k, "saint "):
-		return "st " + k[6:], true
-	}
-	return "", false
+	return t.largest(strings.Join(to[:n], " "), []area{{Place: in}})
 }
 
 func (t *tables) largest(k string, within []area) (listings.Place, bool) {
 	for row := range t.towns.search(k) { // the largest first
-		if p := t.place(row); inside(within, p.Country, p.Nation, p.Region) {
+		if p := t.place(row); inside(within, p) {
 			return p, true
 		}
 	}
@@ -466,18 +454,17 @@ func regionName(t *tables, country, code string) string {
 	return code
 }
 
-func inside(within []area, country, nation, region string) bool {
-	if within == nil {
-		return true
-	}
-	for _, a := range within {
+// inside reports whether a place is in one of the areas; nil is everywhere.
+func inside(within []area, p listings.Place) bool {
+	return within == nil || slices.ContainsFunc(within, func(a area) bool {
 		switch {
-		case a.Country != country:
-		case a.Region == region && region != "", slices.Contains(a.Regions, region), a.nationwide && a.Nation == nation:
-			return true
-		case a.Region == "" && a.Regions == nil && !a.nationwide:
+		case a.Country != p.Country:
+			return false
+		case a.nationwide:
+			return a.Nation == p.Nation
+		case a.Region == "" && a.Regions == nil:
 			return true
 		}
-	}
-	return false
+		return a.Region == p.Region && p.Region != "" || slices.Contains(a.Regions, p.Region)
+	})
 }

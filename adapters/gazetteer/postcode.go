@@ -125,7 +125,7 @@ func (t *tables) inTown(p listings.Place, name string) (listings.Place, bool) {
 		return p, true
 	}
 	within, ok := t.qualifier(name)
-	return p, ok && inside(within, p.Country, p.Nation, p.Region)
+	return p, ok && inside(within, p)
 }
 
 // fullPostcode is postcode without districts and routing keys alone.

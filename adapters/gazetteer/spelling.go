@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/modules/listings/search"
 )
 
 // The shortest text that is corrected, and the shortest in which two edits are.
@@ -145,7 +146,7 @@ func (x *spellingIndex) closest(k string) []match {
 			}
 			seen[id] = true
 			name := x.names[id]
-			d := editDistance(k, name.key, allowed)
+			d := search.EditDistance([]byte(k), []byte(name.key), allowed)
 			if name.key[0] != k[0] {
 				d++
 			}
@@ -158,40 +159,6 @@ func (x *spellingIndex) closest(k string) []match {
 		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(b.size, a.size), cmp.Compare(a.key, b.key))
 	})
 	return out
-}
-
-// editDistance counts the insertions, deletions, substitutions and swaps of
-// neighbours between two texts, or returns limit+1 if it takes more.
-func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) > limit || len(b)-len(a) > limit || len(b) > maxName {
-		return limit + 1
-	}
-	var rows [3][maxName + 1]int
-	before, prev, cur := &rows[0], &rows[1], &rows[2]
-	for j := range len(b) + 1 {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		cur[0] = i
-		best := i
-		for j := 1; j <= len(b); j++ {
-			change := 1
-			if a[i-1] == b[j-1] {
-				change = 0
-			}
-			d := min(prev[j]+1, cur[j-1]+1, prev[j-1]+change)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d = min(d, before[j-2]+1)
-			}
-			cur[j] = d
-			best = min(best, d)
-		}
-		if best > limit {
-			return limit + 1
-		}
-		before, prev, cur = prev, cur, before
-	}
-	return prev[len(b)]
 }
 
 // maxName is the longest name that a text is compared with.

@@ -125,7 +125,7 @@ func (a *annotator) addContext(p *phrases) {
 	for i := range p.found {
 		f := p.found[i].Form
 		if !f.IsAmbiguous() {
-			p.found[i].concept = f.Readings[0].Concept
+			p.found[i].concept = f.likeliest()
 			a.ctx.Concepts = append(a.ctx.Concepts, p.found[i].concept)
 		}
 	}
@@ -256,13 +256,10 @@ func (a *annotator) tagFields() {
 		a.series(p, InField)
 	}
 	a.tagEmployer()
-	for _, id := range []string{a.advert.ContractType, a.advert.EmploymentType} {
-		if c := a.v.byID[id]; c != nil {
-			a.add(c, InField)
-		}
-	}
-	if c := a.v.byID["work-from-home"]; c != nil && a.advert.Remote {
-		a.add(c, InField)
+	a.addID(a.advert.ContractType, InField)
+	a.addID(a.advert.EmploymentType, InField)
+	if a.advert.Remote {
+		a.addID(remoteConcept, InField)
 	}
 }
 
@@ -279,6 +276,13 @@ func (a *annotator) add(c *Concept, level Level) {
 		a.addAncestors(up, level)
 	}
 	a.addImplied(c, level)
+}
+
+// addID is add for the id of a concept. An id that the vocabulary lacks is ignored.
+func (a *annotator) addID(id string, level Level) {
+	if c := a.v.byID[id]; c != nil {
+		a.add(c, level)
+	}
 }
 
 // addAncestors tags what is above a concept. Over second-choice links this
@@ -394,7 +398,7 @@ func (a *annotator) tagText() {
 func (a *annotator) meaning(p *phrases) *Concept {
 	f := p.found[0].Form
 	if !f.IsAmbiguous() {
-		return f.Readings[0].Concept
+		return f.likeliest()
 	}
 	a.resolve(p)
 	return p.found[0].concept
@@ -430,16 +434,7 @@ func (a *annotator) tagPhrase(c *Concept, m Match) bool {
 // isTaught reports whether the words before word i mean that the job includes teaching or
 // leading what follows: "you will support newly qualified nurses".
 func (a *annotator) isTaught(i int) bool {
-	tokens := a.text.tokens
-	for j := i - 1; j >= 0 && j >= i-reach; j-- {
-		if teaching[tokens[j].Word] {
-			return true
-		}
-		if endsSentence(tokens[j+1].Gap) {
-			return false
-		}
-	}
-	return false
+	return a.hasBefore(i, func(j int) bool { return teaching[a.text.tokens[j].Word] })
 }
 
 // teaching are the verbs whose objects are not the applicants.
@@ -457,17 +452,23 @@ const reach = 8
 // follows: "we are looking for a", "are you a", "as a".
 func (a *annotator) isWanted(i int) bool {
 	tokens := a.text.tokens
+	return a.hasBefore(i, func(j int) bool {
+		word := tokens[j].Word
+		return wanting[word] || word == "you" && j > 0 && tokens[j-1].Word == "are"
+	})
+}
+
+// wanting are the words after which an advert names the applicants or the post.
+var wanting = wordSet("looking seeking recruit recruiting hiring require requires need needs as role position post vacancy opportunity appoint appointing seek seeks become welcome")
+
+// hasBefore reports whether the description has an accepted word among the last ones
+// before word i, in the same sentence.
+func (a *annotator) hasBefore(i int, accepts func(j int) bool) bool {
 	for j := i - 1; j >= 0 && j >= i-reach; j-- {
-		switch tokens[j].Word {
-		case "looking", "seeking", "recruit", "recruiting", "hiring", "require", "requires", "need", "needs", "as", "role", "position",
-			"post", "vacancy", "opportunity", "appoint", "appointing", "seek", "seeks", "become", "welcome":
+		if accepts(j) {
 			return true
-		case "you":
-			if j > 0 && tokens[j-1].Word == "are" {
-				return true
-			}
 		}
-		if endsSentence(tokens[j+1].Gap) {
+		if endsSentence(a.text.tokens[j+1].Gap) {
 			return false
 		}
 	}

@@ -20,9 +20,7 @@ func (a *annotator) clock(p *phrases) {
 			}
 			from = afternoon(from)
 		}
-		if c := a.v.byID[shiftFrom(from)]; c != nil {
-			a.add(c, InTitle)
-		}
+		a.addID(shiftFrom(from), InTitle)
 		i = end - 1
 	}
 }

@@ -24,7 +24,7 @@ func (v *Vocabulary) Complete(text string, n int) []*Concept {
 		if !strings.HasPrefix(f.text, prefix) || len(out) == n {
 			break
 		}
-		c := f.form.Readings[0].Concept
+		c := f.form.likeliest()
 		if c.isUnspecified() {
 			c = c.Same
 		}

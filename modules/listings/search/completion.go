@@ -52,7 +52,7 @@ func (r *run) isBegun(i, end int) bool {
 func (r *run) hasRole(i int) bool {
 	for j := range i {
 		for _, m := range r.Vocabulary.Matches(nil, r.words, j) {
-			if c := m.Form.Readings[0].Concept; m.End <= i && c.Kind == Role && !c.Generic {
+			if c := m.Form.likeliest(); m.End <= i && c.Kind == Role && !c.Generic {
 				return true
 			}
 		}
@@ -92,7 +92,7 @@ func (v *Vocabulary) completions(words []string, whole, noRoles bool) (out []*Co
 			if !strings.HasPrefix(f.text, prefix) {
 				break
 			}
-			c := f.form.Readings[0].Concept
+			c := f.form.likeliest()
 			if f.text == prefix || longer != strings.Contains(f.text[len(prefix):], " ") || c.Kind == Filler || noRoles && c.Kind == Role || slices.Contains(out, c) || len(out) > 0 && c.Kind != out[0].Kind {
 				continue
 			}

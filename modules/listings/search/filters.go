@@ -35,7 +35,7 @@ func NearSlot(p Place, radius float64) Slot {
 // IsRemote reports whether the text is a name of work from home.
 func (v *Vocabulary) IsRemote(text string) bool {
 	f := v.Form(text)
-	return f != nil && f.Readings[0].Concept.ID == remoteConcept
+	return f != nil && f.likeliest().ID == remoteConcept
 }
 
 // IsEmployer matches the adverts of the companies with a name that is, or begins

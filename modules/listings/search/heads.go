@@ -195,7 +195,7 @@ func (a *annotator) completed(p *phrases, head int) *Concept {
 	}
 	for _, text := range []*phrases{p, &a.fields[0], &a.fields[1], &a.company} {
 		for _, f := range text.found {
-			if k := f.Form.Readings[0].Concept.Kind; k != Specialty && k != Setting {
+			if k := f.Form.likeliest().Kind; k != Specialty && k != Setting {
 				continue
 			}
 			if c := a.compound(text, f, noun); c != nil && a.completes(c, h.concept) {
@@ -230,7 +230,7 @@ func (a *annotator) compound(text *phrases, f phrase, noun []Token) *Concept {
 	if c := a.roleOf(words, noun); c != nil {
 		return c
 	}
-	if first := a.v.Form(words[0].Word); len(words) == 1 || first == nil || first.Readings[0].Concept != f.Form.Readings[0].Concept {
+	if first := a.v.Form(words[0].Word); len(words) == 1 || first == nil || first.likeliest() != f.Form.likeliest() {
 		return nil
 	}
 	return a.roleOf(words[:1], noun)
@@ -245,10 +245,10 @@ func (a *annotator) roleOf(words, noun []Token) *Concept {
 		}
 	}
 	f := a.v.Form(text.String())
-	if f == nil || f.IsAmbiguous() || f.Readings[0].Concept.Kind != Role {
+	if f == nil || f.IsAmbiguous() || f.likeliest().Kind != Role {
 		return nil
 	}
-	return f.Readings[0].Concept
+	return f.likeliest()
 }
 
 // completes reports whether a compound is more specific than its noun.

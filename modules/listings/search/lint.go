@@ -52,18 +52,15 @@ func (v *Vocabulary) Lint() []Problem {
 // link resolves ids and builds the look-up of forms. Problems are left for
 // Lint.
 func (p *parser) link() *Vocabulary {
-	v := &Vocabulary{byID: make(map[string]*Concept, len(p.lines)), trie: newTrie()}
-	for _, l := range p.lines {
-		c := &Concept{ID: l.id, Kind: l.kind, Forms: l.forms, Broad: l.broad, Generic: l.generic, Leads: l.leads, line: l.at}
-		if len(l.forms) > 0 {
-			c.Label = label(l.forms[0])
+	v := &Vocabulary{concepts: p.concepts, byID: p.byID, trie: newTrie()}
+	for _, c := range v.concepts {
+		if len(c.Forms) > 0 {
+			c.Label = label(c.Forms[0])
 		}
-		v.concepts = append(v.concepts, c)
-		v.byID[c.ID] = c
 	}
-	for i, l := range p.lines {
-		v.linkConcept(v.concepts[i], l)
-		if c := v.concepts[i]; c.isUnspecified() {
+	for _, c := range v.concepts {
+		v.linkConcept(c)
+		if c.isUnspecified() {
 			c.Same.Label = c.Label
 		}
 	}
@@ -73,8 +70,8 @@ func (p *parser) link() *Vocabulary {
 	for _, c := range v.concepts {
 		c.ancestors = ancestorsOf(c)
 	}
-	for i, l := range p.lines {
-		v.addForms(v.concepts[i], l.forms)
+	for _, c := range v.concepts {
+		v.addForms(c)
 	}
 	for _, r := range p.reads {
 		v.addRead(r)
@@ -95,18 +92,18 @@ func label(form string) string {
 	return strings.ToUpper(form[:1]) + form[1:]
 }
 
-func (v *Vocabulary) linkConcept(c *Concept, line *conceptLine) {
-	for _, l := range line.links {
+func (v *Vocabulary) linkConcept(c *Concept) {
+	for _, l := range c.links {
 		to := v.byID[l.to]
 		if to == nil || to == c {
-			v.failf(line.at, "%s: link %s%s leads to no other concept", c.ID, l.sign, l.to)
+			v.failf(c.line, "%s: link %s%s leads to no other concept", c.ID, l.sign, l.to)
 			continue
 		}
 		link := Link{To: to, Strength: l.strength}
 		switch l.sign {
 		case "<", "<~":
 			if to.Kind != c.Kind {
-				v.failf(line.at, "%s: %s must be a %s", c.ID, to.ID, c.Kind)
+				v.failf(c.line, "%s: %s must be a %s", c.ID, to.ID, c.Kind)
 			}
 			c.Parents = append(c.Parents, link)
 			to.children = append(to.children, c)
@@ -116,7 +113,7 @@ func (v *Vocabulary) linkConcept(c *Concept, line *conceptLine) {
 			c.Implied = append(c.Implied, to)
 		case "=":
 			if to.Kind != c.Kind || c.Same != nil {
-				v.failf(line.at, "%s: = must name one %s", c.ID, c.Kind)
+				v.failf(c.line, "%s: = must name one %s", c.ID, c.Kind)
 			}
 			c.Same = to
 		}
@@ -173,8 +170,8 @@ func ancestorsOf(c *Concept) []Link {
 }
 
 // addForms adds the forms of a concept to the look-up.
-func (v *Vocabulary) addForms(c *Concept, forms []string) {
-	for _, text := range forms {
+func (v *Vocabulary) addForms(c *Concept) {
+	for _, text := range c.Forms {
 		text, capitals := strings.CutSuffix(text, "!")
 		words := normalized(text)
 		if len(words) == 0 {
@@ -186,8 +183,8 @@ func (v *Vocabulary) addForms(c *Concept, forms []string) {
 			continue
 		}
 		f := &Form{Text: text, Words: len(words), Capitals: capitals}
-		if there := v.trie.insert(words, f); there != f {
-			f = there
+		if existing := v.trie.insert(words, f); existing != f {
+			f = existing
 		} else {
 			v.forms = append(v.forms, f)
 		}
@@ -264,9 +261,9 @@ func (v *Vocabulary) checkForms() {
 			for i, r := range f.Readings {
 				ids[i] = r.Concept.ID
 			}
-			v.failf(f.Readings[0].Concept.line, "form %q of %s needs a read line", f.Text, strings.Join(ids, ", "))
+			v.failf(f.likeliest().line, "form %q of %s needs a read line", f.Text, strings.Join(ids, ", "))
 		}
-		if f.Readings[0].Concept.Kind == Filler {
+		if f.likeliest().Kind == Filler {
 			continue
 		}
 		for _, words := range variants(normalized(f.Text)) {

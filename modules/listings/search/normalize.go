@@ -76,7 +76,7 @@ func oneSpelling(w string) string {
 				return oneSpelling(w[:i+1] + w[i+2:]) // tumour
 			}
 		case 'z':
-			if len(w) >= 6 && (w[i-min(i, 1)] == 'i' || w[i-min(i, 1)] == 'y') && izeEnding(w[i+1:]) {
+			if len(w) >= 6 && (w[i-min(i, 1)] == 'i' || w[i-min(i, 1)] == 'y') && izeEndings[w[i+1:]] {
 				return w[:i] + "s" + w[i+1:] // organization
 			}
 		}
@@ -108,13 +108,8 @@ func dropsO(w string, i int) bool {
 		before == "man" && strings.HasPrefix(rest, "oeu")
 }
 
-func izeEnding(s string) bool {
-	switch s {
-	case "e", "ed", "er", "ers", "es", "ing", "ation", "ations", "able":
-		return true
-	}
-	return false
-}
+// izeEndings are the endings of words after -iz and -yz.
+var izeEndings = wordSet("e ed er ers es ing ation ations able")
 
 // singleL writes counsellor as counselor and travelling as traveling.
 func singleL(w string) string {

@@ -2,6 +2,7 @@ package search
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -54,8 +55,7 @@ func (a *annotator) series(p *phrases, level Level) {
 // number and the token after it.
 func seriesAt(tokens []Token, i int) (name, number string, next int) {
 	w := strings.TrimSuffix(tokens[i].Word, "+")
-	switch w {
-	case "band", "bands":
+	if w == "band" || w == "bands" {
 		if i+1 < len(tokens) {
 			return "band ", tokens[i+1].Word, i + 2
 		}
@@ -130,33 +130,17 @@ func (a *annotator) hours(p *phrases, level Level) {
 		if full {
 			id = "full-time"
 		}
-		if c := a.v.byID[id]; c != nil {
-			a.add(c, level)
-		}
+		a.addID(id, level)
 	}
 }
 
 // number parses a decimal of at most three digits before the point.
 func number(s string) (float64, bool) {
-	if s == "" || !digit(s[0]) {
+	if s == "" || !digit(s[0]) || strings.Trim(s, "0123456789.") != "" {
 		return 0, false
 	}
-	n, scale := 0.0, 0.0
-	for i := range len(s) {
-		switch c := s[i]; {
-		case digit(c):
-			n = n*10 + float64(c-'0')
-			scale *= 10
-		case c == '.' && scale == 0:
-			scale = 1
-		default:
-			return 0, false
-		}
-	}
-	if scale > 0 {
-		n /= scale
-	}
-	return n, n < 1000
+	n, err := strconv.ParseFloat(s, 64)
+	return n, err == nil && n < 1000
 }
 
 // maxYears is the longest experience that an advert may require.

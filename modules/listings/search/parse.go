@@ -56,17 +56,7 @@ const (
 	related      = .5
 )
 
-// conceptLine is a parsed line of a concept.
-type conceptLine struct {
-	at             source
-	id             string
-	kind           Kind
-	broad, generic bool
-	leads          bool
-	links          []linkLine
-	forms          []string
-}
-
+// linkLine is a link whose target is not resolved.
 type linkLine struct {
 	sign     string // of < <~ ~ + =
 	to       string
@@ -86,8 +76,8 @@ type readingLine struct {
 
 // parser collects the lines of all sources.
 type parser struct {
-	lines    []*conceptLine
-	byID     map[string]*conceptLine
+	concepts []*Concept
+	byID     map[string]*Concept
 	reads    []*readLine
 	problems []Problem
 }
@@ -96,7 +86,7 @@ type parser struct {
 // line that is malformed. What is wrong between well-formed lines is left to
 // Lint.
 func Parse(sources ...Source) (*Vocabulary, error) {
-	p := parser{byID: map[string]*conceptLine{}}
+	p := parser{byID: map[string]*Concept{}}
 	hash := sha256.New()
 	for _, s := range sources {
 		fmt.Fprintf(hash, "%d\n%s", len(s.Text), s.Text)
@@ -156,35 +146,35 @@ func (p *parser) parseConcept(at source, word string, kind Kind, rest string) {
 		p.failf(at, "expected an id of lower-case letters, digits and hyphens after %s", word)
 		return
 	}
-	c := &conceptLine{at: at, id: fields[0], kind: kind}
+	c := &Concept{ID: fields[0], Kind: kind, line: at}
 	for _, f := range fields[1:] {
 		p.parseLink(c, f)
 	}
 	for form := range strings.SplitSeq(forms, ";") {
 		if form = strings.TrimSpace(form); form != "" {
-			c.forms = append(c.forms, form)
+			c.Forms = append(c.Forms, form)
 		}
 	}
 	p.add(c, word == "extend")
 }
 
 // add stores a line. Filler lines add to each other.
-func (p *parser) add(c *conceptLine, extend bool) {
-	earlier := p.byID[c.id]
+func (p *parser) add(c *Concept, extend bool) {
+	earlier := p.byID[c.ID]
 	switch {
 	case extend && earlier == nil:
-		p.failf(c.at, "%s must be defined before it is extended", c.id)
-	case extend, c.kind == Filler && earlier != nil:
-		earlier.forms = append(earlier.forms, c.forms...)
+		p.failf(c.line, "%s must be defined before it is extended", c.ID)
+	case extend, c.Kind == Filler && earlier != nil:
+		earlier.Forms = append(earlier.Forms, c.Forms...)
 		earlier.links = append(earlier.links, c.links...)
-		earlier.broad = earlier.broad || c.broad
-		earlier.generic = earlier.generic || c.generic
-		earlier.leads = earlier.leads || c.leads
+		earlier.Broad = earlier.Broad || c.Broad
+		earlier.Generic = earlier.Generic || c.Generic
+		earlier.Leads = earlier.Leads || c.Leads
 	case earlier == nil:
-		p.byID[c.id] = c
-		p.lines = append(p.lines, c)
-	case earlier.at.name == c.at.name:
-		p.failf(c.at, "%s is already defined in line %d", c.id, earlier.at.line)
+		p.byID[c.ID] = c
+		p.concepts = append(p.concepts, c)
+	case earlier.line.name == c.line.name:
+		p.failf(c.line, "%s is already defined in line %d", c.ID, earlier.line.line)
 	default:
 		*earlier = *c
 	}
@@ -202,16 +192,16 @@ func isID(s string) bool {
 // signs are the link signs, longer ones before their prefixes.
 var signs = []string{"<~", "<", "~", "+", "="}
 
-func (p *parser) parseLink(c *conceptLine, field string) {
+func (p *parser) parseLink(c *Concept, field string) {
 	switch field {
 	case "*broad":
-		c.broad = true
+		c.Broad = true
 		return
 	case "*generic":
-		c.generic = true
+		c.Generic = true
 		return
 	case "*leads":
-		c.leads = true
+		c.Leads = true
 		return
 	}
 	for _, sign := range signs {
@@ -230,18 +220,18 @@ func (p *parser) parseLink(c *conceptLine, field string) {
 		if weighted {
 			w, err := strconv.ParseFloat(weight, 64)
 			if err != nil || !(w > 0 && w <= 1) || l.strength == 1 {
-				p.failf(c.at, "the strength of %s must be a number above 0 and at most 1, on a ~ link", field)
+				p.failf(c.line, "the strength of %s must be a number above 0 and at most 1, on a ~ link", field)
 			}
 			l.strength = w
 		}
 		if !isID(to) {
-			p.failf(c.at, "link %s must name an id", field)
+			p.failf(c.line, "link %s must name an id", field)
 		}
 		l.to = to
 		c.links = append(c.links, l)
 		return
 	}
-	p.failf(c.at, "unknown link %s", field)
+	p.failf(c.line, "unknown link %s", field)
 }
 
 // parseRead parses a read line. A later one for the same form replaces the

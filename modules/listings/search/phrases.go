@@ -105,7 +105,7 @@ func (a *annotator) hidesRole(p *phrases, m Match) bool {
 	if slash == m.End {
 		return false
 	}
-	c, before, after := m.Form.Readings[0].Concept, a.roleAt(p, m.Start, slash), a.roleAt(p, slash, m.End)
+	c, before, after := m.Form.likeliest(), a.roleAt(p, m.Start, slash), a.roleAt(p, slash, m.End)
 	if before == nil || after == nil || !before.isNamed() || !after.isNamed() || before.IsKin(after) {
 		return false
 	}
@@ -119,7 +119,7 @@ func (a *annotator) roleAt(p *phrases, from, to int) *Concept {
 	if n == 0 || a.inner[n-1].End < to || !p.mayMatch(a.inner[n-1]) {
 		return nil
 	}
-	if c := a.inner[n-1].Form.Readings[0].Concept; c.Kind == Role {
+	if c := a.inner[n-1].Form.likeliest(); c.Kind == Role {
 		return c
 	}
 	return nil
@@ -127,7 +127,7 @@ func (a *annotator) roleAt(p *phrases, from, to int) *Concept {
 
 // cost is the cost of covering words with the form.
 func (m Match) cost() float64 {
-	switch c := m.Form.Readings[0].Concept; {
+	switch c := m.Form.likeliest(); {
 	case c.Generic:
 		return genericCost
 	case c.Same != nil && len(c.Implied) > 0:
@@ -150,14 +150,14 @@ func (p *phrases) cost(m Match) float64 {
 // mayMatch reports whether a form counts in adverts, with the capitals that the
 // text has.
 func (p *phrases) mayMatch(m Match) bool {
-	if m.Form.Readings[0].Concept.Kind == Filler || p.isNegated(m) || p.isUnit(m) {
+	if m.Form.likeliest().Kind == Filler || p.isNegated(m) || p.isUnit(m) {
 		return false
 	}
 	if !m.Form.Capitals {
 		return true
 	}
 	if p.caps {
-		return m.Form.Words > 1 || !commonWord(p.tokens[m.Start].Word) || p.isPart(m)
+		return m.Form.Words > 1 || !commonWords[p.tokens[m.Start].Word] || p.isPart(m)
 	}
 	for _, t := range p.tokens[m.Start:m.End] {
 		if !t.Capitals && t.Surface != strings.ToUpper(t.Surface) {
@@ -169,7 +169,7 @@ func (p *phrases) mayMatch(m Match) bool {
 
 // isNegated reports whether "no" precedes a form: no nights, no call.
 func (p *phrases) isNegated(m Match) bool {
-	return m.Start > 0 && p.tokens[m.Start-1].Word == "no" && m.Form.Readings[0].Concept.Kind != Experience
+	return m.Start > 0 && p.tokens[m.Start-1].Word == "no" && m.Form.likeliest().Kind != Experience
 }
 
 // isUnit reports whether a form is the unit of the number before it: 3 days,
@@ -209,9 +209,9 @@ func (p *phrases) isConjunction(i int) bool {
 		p.words[f.Start].gap != gapNone || p.words[f.End].gap != gapNone {
 		return false
 	}
-	kind := after.Form.Readings[0].Concept.Kind
+	kind := after.Form.likeliest().Kind
 	if before.End == f.Start {
-		return kind != Specialty && kind == before.Form.Readings[0].Concept.Kind
+		return kind != Specialty && kind == before.Form.likeliest().Kind
 	}
 	return kind == Grade || kind == Hours || kind == Contract || kind == Experience
 }
@@ -221,14 +221,8 @@ func (p *phrases) isPart(m Match) bool {
 	return p.words[m.Start].gap == gapBreak && (m.End == len(p.words) || p.words[m.End].gap == gapBreak)
 }
 
-// commonWord reports whether a word of two letters is also plain English.
-func commonWord(w string) bool {
-	switch w {
-	case "or", "it", "am", "as", "at", "he", "us", "an", "in", "on", "is", "me", "pa":
-		return true
-	}
-	return false
-}
+// commonWords are the abbreviations of two letters that are also plain English.
+var commonWords = wordSet("or it am as at he us an in on is me pa")
 
 // kinds returns the kinds of the phrases beside phrase i in the same part.
 func (p *phrases) kinds(i, step int) []Kind {
@@ -360,11 +354,8 @@ func (p *phrases) head(alt span) int {
 }
 
 func (p *phrases) hasPreposition(from, to int) bool {
-	return slices.ContainsFunc(p.tokens[from:to], func(t Token) bool {
-		switch t.Word {
-		case "to", "for", "in", "of", "with", "at", "on", "within", "from", "by", "supporting", "reporting", "covering", "assisting":
-			return true
-		}
-		return false
-	})
+	return slices.ContainsFunc(p.tokens[from:to], func(t Token) bool { return prepositions[t.Word] })
 }
+
+// prepositions are the words after which a title names no head.
+var prepositions = wordSet("to for in of with at on within from by supporting reporting covering assisting")

@@ -15,7 +15,7 @@ func (r *run) places(i int) (out []candidate) {
 		return nil
 	}
 	first, marked := i, false
-	if w := r.tokens[i].Word; markers[w] || w == "of" && i > 0 && isDistance(r.tokens[i-1].Word) {
+	if w := r.tokens[i].Word; markers[w] || w == "of" && i > 0 && distanceUnits[r.tokens[i-1].Word] {
 		first, marked = i+1, true
 	}
 	if first > 0 && first < len(r.tokens) && strings.Contains(r.tokens[first].Gap, ",") {

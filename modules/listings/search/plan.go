@@ -46,7 +46,8 @@ type Plan struct {
 	Must  []Expr
 	Slots []Slot
 	First *Expr
-	// Terms are the indexes of the terms to which the slots belong.
+	// Terms are the indexes of the terms to which the slots belong, -1 for slots
+	// that only order the hits.
 	Terms []int
 	// How has, for each slot, the way of each level.
 	How [][]How
@@ -180,7 +181,7 @@ func anyKey(prefix string, concepts []*Concept) Expr {
 func (b *planner) role(t *Term) []level {
 	head := anyKey(keyRoleHead, t.Concepts)
 	if t.either != nil {
-		head = Or(each(t.either, func(all []*Concept) Expr { return And(each(all, named)...) })...)
+		head = Or(each(t.either, func(all []*Concept) Expr { return And(each(all, isMain)...) })...)
 	}
 	if b.First == nil {
 		b.First = &head
@@ -198,7 +199,7 @@ func (b *planner) role(t *Term) []level {
 		exact(costRoleText, HowText, anyKey(keyRoleText, t.Concepts)),
 		exact(costSecond, HowTitle, anyKey(keyRoleSecond, t.Concepts)),
 	}
-	if !slices.ContainsFunc(t.Concepts, func(c *Concept) bool { return c.Broad }) {
+	if !hasBroad(t.Concepts) {
 		out = append(out, relaxed(costRoleTitle, HowTitle, And(anyKey(keyRoleTitle, t.Concepts), Not(HasKey(keyRoleHead+nonClinical)))))
 	}
 	out = append(out, composed(t.Concepts)...)
@@ -208,16 +209,8 @@ func (b *planner) role(t *Term) []level {
 	return append(out, relatedLevels(t.Concepts, t.related, keyRoleHead, costStep)...)
 }
 
-// named matches the adverts that name a concept in the title or a field.
-func named(c *Concept) Expr {
-	switch c.Kind {
-	case Role:
-		return HasKey(keyRoleHead + c.ID)
-	case Specialty:
-		return Or(HasKey(keySpecTitle+c.ID), HasKey(keySpecField+c.ID))
-	}
-	return HasKey(slots[c.Kind] + ":" + c.ID)
-}
+// isMain matches the adverts that name a concept in the title or a field.
+func isMain(c *Concept) Expr { return about(c, keyRoleHead) }
 
 // composed are levels for the posts of a wider role in the specialty that the
 // role implies: a physiologist in neurophysiology is a neurophysiologist.
@@ -239,12 +232,10 @@ func composed(roles []*Concept) (out []level) {
 // radiology is no radiographer.
 func (b *planner) othersInSpecialty() Expr {
 	out := []Expr{Not(HasKey(keyRoleHead + nonClinical)), Not(HasKey(keyRoleHead + doctor))}
-	for i := range b.understanding.Terms {
-		if t := &b.understanding.Terms[i]; t.Slot == SlotSpecialty && !t.Excluded {
-			out = append(out, anyKey(keySpecTitle, t.Concepts))
-			for _, role := range professions(t.Concepts) {
-				out = append(out, Not(HasKey(keyRoleHead+role.ID)))
-			}
+	for _, t := range b.terms(SlotSpecialty) {
+		out = append(out, anyKey(keySpecTitle, t.Concepts))
+		for _, role := range professions(t.Concepts) {
+			out = append(out, Not(HasKey(keyRoleHead+role.ID)))
 		}
 	}
 	return And(out...)
@@ -324,17 +315,27 @@ func (b *planner) specialty(t *Term) []level {
 
 // specMissing is the cost of an advert in another specialty.
 func (b *planner) specMissing() int {
-	for i := range b.understanding.Terms {
-		if t := &b.understanding.Terms[i]; t.Slot == SlotRole && !t.Excluded && slices.ContainsFunc(t.Concepts, func(c *Concept) bool { return c.Broad }) {
-			return costSpecBroad
-		}
+	if slices.ContainsFunc(b.terms(SlotRole), func(t *Term) bool { return hasBroad(t.Concepts) }) {
+		return costSpecBroad
 	}
 	return costSpecMissing
 }
 
-func (b *planner) has(slot string) bool {
-	return slices.ContainsFunc(b.understanding.Terms, func(t Term) bool { return t.Slot == slot && !t.Excluded })
+func hasBroad(concepts []*Concept) bool {
+	return slices.ContainsFunc(concepts, func(c *Concept) bool { return c.Broad })
 }
+
+// terms returns the terms of the slots that are not excluded.
+func (b *planner) terms(slots ...string) (out []*Term) {
+	for i := range b.understanding.Terms {
+		if t := &b.understanding.Terms[i]; !t.Excluded && slices.Contains(slots, t.Slot) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func (b *planner) has(slots ...string) bool { return len(b.terms(slots...)) > 0 }
 
 // remoteConcept is the concept of working from home.
 const remoteConcept = "work-from-home"
@@ -365,15 +366,7 @@ func (b *planner) detail(t *Term) []level {
 
 // detailCost keeps the sum over all details within maxDetails.
 func (b *planner) detailCost(cost int) int {
-	n := 0
-	for i := range b.understanding.Terms {
-		switch t := &b.understanding.Terms[i]; t.Slot {
-		case SlotGrade, SlotExperience, SlotContract, SlotHours, SlotShift, SlotSetting:
-			if !t.Excluded {
-				n++
-			}
-		}
-	}
+	n := len(b.terms(SlotGrade, SlotExperience, SlotContract, SlotHours, SlotShift, SlotSetting))
 	return min(cost, max(1, cost*maxDetails/(costContradicts*max(n, 1))))
 }
 
@@ -390,7 +383,7 @@ func (b *planner) place(t *Term) []level {
 			return Or()
 		})
 	}
-	out := []level{
+	return []level{
 		exact(0, HowField, each(func(p Place) Expr { return PlaceExpr(p, b.radius) })),
 		exact(costRemote, HowField, each(func(p Place) Expr { return Or(HasKey(keyRemote+p.Country), HasKey(keyRemote+"*")) })),
 		relaxed(costNearby, HowNearby, within(2.5)),
@@ -402,8 +395,8 @@ func (b *planner) place(t *Term) []level {
 			}
 			return HasKey(keyRegion + p.Country + "/" + p.Region)
 		})),
+		relaxed(costSameCountry, HowMissing, each(func(p Place) Expr { return HasKey(keyCountry + p.Country) })),
 	}
-	return append(out, relaxed(costSameCountry, HowMissing, each(func(p Place) Expr { return HasKey(keyCountry + p.Country) })))
 }
 
 // PlaceExpr matches the documents in a region or country, or within radius miles
@@ -415,11 +408,7 @@ func PlaceExpr(p Place, radius float64) Expr {
 	case p.Kind == Country:
 		return HasKey(keyCountry + p.Country)
 	case p.Kind == Region && len(p.Regions) > 0:
-		var regions []Expr
-		for _, r := range p.Regions {
-			regions = append(regions, HasKey(keyRegion+p.Country+"/"+r))
-		}
-		return Or(regions...)
+		return Or(each(p.Regions, func(r string) Expr { return HasKey(keyRegion + p.Country + "/" + r) })...)
 	case p.Kind == Region && p.Nation != "" && p.Region == "":
 		return HasKey(keyNation + p.Country + "/" + p.Nation)
 	case p.Kind == Region:
@@ -469,19 +458,18 @@ func modifier(t *Term) []level {
 // of the same thing.
 func (b *planner) addWording() {
 	var words []Expr
-	for i := range b.understanding.Terms {
-		t := &b.understanding.Terms[i]
-		if (t.Slot == SlotRole || t.Slot == SlotSpecialty) && !t.Excluded && !t.Unfinished {
-			for _, w := range t.Words {
-				words = append(words, HasTitleWord(w))
-			}
+	for _, t := range b.terms(SlotRole, SlotSpecialty) {
+		if !t.Unfinished {
+			words = append(words, each(t.Words, HasTitleWord)...)
 		}
 	}
-	if len(words) == 0 {
-		return
+	if len(words) > 0 {
+		b.add(-1, []level{
+			exact(0, HowTitle, And(words...)),
+			exact(costOtherWords/2, HowTitle, Or(words...)),
+			exact(costOtherWords, HowMissing, All()),
+		})
 	}
-	b.Slots = append(b.Slots, Slot{Levels: []SlotLevel{{And(words...), 0, true}, {Or(words...), costOtherWords / 2, true}, {All(), costOtherWords, true}}})
-	b.How, b.Terms = append(b.How, nil), append(b.Terms, -1)
 }
 
 // addProfession puts the posts of the profession that staffs a specialty before
@@ -497,15 +485,13 @@ func (b *planner) addProfession() {
 			}
 		}
 	}
-	if !b.has(SlotSpecialty) && !b.has(SlotSetting) && !b.has(SlotPhrase) && !b.has(SlotWord) {
-		return
+	if b.has(SlotSpecialty, SlotSetting, SlotPhrase, SlotWord) {
+		b.add(-1, []level{
+			exact(0, HowTitle, Or(professions...)),
+			exact(costOtherProfession, HowTitle, Not(HasKey(keyRoleHead+nonClinical))),
+			exact(costNonClinical, HowMissing, All()),
+		})
 	}
-	b.Slots = append(b.Slots, Slot{Levels: []SlotLevel{
-		{Or(professions...), 0, true},
-		{Not(HasKey(keyRoleHead + nonClinical)), costOtherProfession, true},
-		{All(), costNonClinical, true},
-	}})
-	b.How, b.Terms = append(b.How, nil), append(b.Terms, -1)
 }
 
 // core matches what an exclusion takes out: adverts for the role itself, and the

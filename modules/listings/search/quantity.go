@@ -42,14 +42,8 @@ func (r *run) findDistance(text string) {
 	}
 }
 
-// isDistance reports whether a word ends a distance, before "of" and a place.
-func isDistance(word string) bool {
-	switch word {
-	case "mile", "miles", "mi", "km", "kms", "radius":
-		return true
-	}
-	return false
-}
+// distanceUnits are the words that end a distance, before "of" and a place.
+var distanceUnits = wordSet("mile miles mi km kms radius")
 
 // quantity reads a number of days, which does not mean day shifts, of programmed
 // activities, and a share of full time that is written in one word: "4 days", "10

@@ -1,8 +1,6 @@
 package search
 
-import (
-	"strings"
-)
+import "strings"
 
 // The slots of a query.
 const (
@@ -126,10 +124,7 @@ type part struct {
 // split divides the text into quoted phrases, excluded words and runs of plain
 // words.
 func (q *query) split() {
-	run := 0 // where the present run starts
-	flush := func(end int, last bool) {
-		q.parseRun(run, end, last)
-	}
+	run := 0 // where the current run starts
 	for i := 0; i < len(q.text); {
 		excluded := q.text[i] == '-' && i+1 < len(q.text) && q.text[i+1] != '-' && q.text[i+1] != ' ' && (i == 0 || isSpace(q.text[i-1]))
 		at := i
@@ -139,12 +134,12 @@ func (q *query) split() {
 		quote := quoteAt(q.text[at:])
 		switch {
 		case quote > 0:
-			flush(i, false)
+			q.parseRun(run, i, false)
 			end, next := closingQuote(q.text, at+quote)
 			q.addPhrase(at+quote, end, excluded)
 			i, run = next, next
 		case excluded:
-			flush(i, false)
+			q.parseRun(run, i, false)
 			end := at
 			for end < len(q.text) && !isSpace(q.text[end]) && quoteAt(q.text[end:]) == 0 {
 				end++
@@ -155,7 +150,7 @@ func (q *query) split() {
 			i++
 		}
 	}
-	flush(len(q.text), true)
+	q.parseRun(run, len(q.text), true)
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
@@ -209,7 +204,7 @@ func (q *query) addExcluded(start, end int) {
 	q.hasWord = true
 	p := part{tokens: tokens, term: Term{Slot: SlotWord, Words: foldedWords(q.text[start:end]), Excluded: true, Start: start, End: end}}
 	for _, m := range q.Vocabulary.Matches(nil, q.Vocabulary.Words(tokens), 0) {
-		if m.End == len(tokens) && m.Form.Readings[0].Concept.Kind != Filler {
+		if m.End == len(tokens) && m.Form.likeliest().Kind != Filler {
 			p.form = m.Form
 		}
 	}

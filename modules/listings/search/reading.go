@@ -51,6 +51,10 @@ func (f *Form) Resolve(ctx *Context) *Concept {
 	return nil
 }
 
+// likeliest returns the first meaning of the form, its only one unless the form is
+// ambiguous.
+func (f *Form) likeliest() *Concept { return f.Readings[0].Concept }
+
 // IsAmbiguous reports whether the meaning depends on the context.
 func (f *Form) IsAmbiguous() bool {
 	return len(f.Readings) > 1 || len(f.Readings[0].Conditions) > 0

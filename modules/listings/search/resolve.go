@@ -59,7 +59,7 @@ func (q *query) resolveForms() {
 		switch {
 		case p.form == nil:
 		case !p.form.IsAmbiguous():
-			p.concept = p.form.Readings[0].Concept
+			p.concept = p.form.likeliest()
 		default:
 			own := ctx
 			own.Capitals = p.capitals()
@@ -82,7 +82,7 @@ func (q *query) context() Context {
 			words[Normalize(t.Word)] = true
 		}
 		if p.form != nil && !p.form.IsAmbiguous() {
-			ctx.Concepts = append(ctx.Concepts, p.form.Readings[0].Concept)
+			ctx.Concepts = append(ctx.Concepts, p.form.likeliest())
 		}
 		for _, place := range p.term.Places {
 			ctx.Country = LowerASCII(place.Country)

@@ -356,7 +356,7 @@ func (r *run) isOperator(i int) bool {
 	}
 	for start := max(0, i-maxFormWords); start < i; start++ {
 		for _, before := range r.Vocabulary.Matches(nil, r.words, start) {
-			if before.End == i && r.beginsKind(i+1, before.Form.Readings[0].Concept.Kind) {
+			if before.End == i && r.beginsKind(i+1, before.Form.likeliest().Kind) {
 				return true
 			}
 		}
@@ -370,7 +370,7 @@ const maxFormWords = 4
 // beginsKind reports whether a name of the kind begins at token i.
 func (r *run) beginsKind(i int, kind Kind) bool {
 	return i < len(r.tokens) && slices.ContainsFunc(r.Vocabulary.Matches(nil, r.words, i), func(m Match) bool {
-		return m.Form.Readings[0].Concept.Kind == kind
+		return m.Form.likeliest().Kind == kind
 	})
 }
 
@@ -378,13 +378,13 @@ func (r *run) beginsKind(i int, kind Kind) bool {
 // matter".
 func (r *run) beginsFiller(i int) bool {
 	return slices.ContainsFunc(r.Vocabulary.Matches(nil, r.words, i), func(m Match) bool {
-		return m.End > i+1 && m.Form.Readings[0].Concept.Kind == Filler
+		return m.End > i+1 && m.Form.likeliest().Kind == Filler
 	})
 }
 
 func (r *run) formCandidate(m Match) candidate {
 	s := candidate{start: m.Start, end: m.End, cost: m.cost(), form: m.Form}
-	if m.Form.Readings[0].Concept.Kind == Filler {
+	if m.Form.likeliest().Kind == Filler {
 		s.drop, s.cost = true, costFiller*float64(m.End-m.Start)
 	}
 	return s
@@ -420,10 +420,10 @@ func (r *run) gradeSeries(i int) (candidate, bool) {
 // grade returns the grade with the name, or nil.
 func (v *Vocabulary) grade(name string) *Concept {
 	f := v.Form(name)
-	if f == nil || f.Readings[0].Concept.Kind != Grade {
+	if f == nil || f.likeliest().Kind != Grade {
 		return nil
 	}
-	return f.Readings[0].Concept
+	return f.likeliest()
 }
 
 // add appends the part that a candidate becomes.
@@ -475,7 +475,7 @@ func (v *Vocabulary) isFiller(word string) bool {
 			continue
 		}
 		for _, filler := range [...]string{stem, stem + "e", stem[:len(stem)-1]} {
-			if f := v.Form(filler); f != nil && f.Readings[0].Concept.Kind == Filler {
+			if f := v.Form(filler); f != nil && f.likeliest().Kind == Filler {
 				return true
 			}
 		}

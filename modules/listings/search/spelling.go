@@ -95,10 +95,7 @@ func (s *Spelling) Correct(t Token, unfinished bool) []string {
 	if isPair && frequency == 0 && s.vocabulary.Form(first+" "+second) != nil {
 		return []string{first, second}
 	}
-	edits := 1
-	if n >= twoEditsFrom {
-		edits = 2
-	}
+	edits := maxEdits(n)
 	best, distance := s.nearest(t.Word, edits, unfinished)
 	if n < twoEditsFrom && best != "" && best[0] != t.Word[0] && best[0] != t.Word[1] {
 		best = "" // light is not night
@@ -128,6 +125,7 @@ const sureLetters = 2
 // similar returns the closest word of the adverts, of equally close ones the most
 // frequent one.
 func (s *Spelling) similar(word string, edits int) (best string) {
+	letters := []rune(word)
 	closest, frequency, candidates := edits+1, 0, 0
 	for candidate, n := range s.completions(word[:sureLetters]) {
 		if candidates++; candidates > maxSimilar {
@@ -136,7 +134,7 @@ func (s *Spelling) similar(word string, edits int) (best string) {
 		if len(candidate) > len(word)+edits || len(candidate) < len(word)-edits {
 			continue
 		}
-		if d := editDistance(word, candidate); d < closest || d == closest && d <= edits && n > frequency {
+		if d := EditDistance(letters, []rune(candidate), edits); d < closest || d == closest && d <= edits && n > frequency {
 			best, closest, frequency = candidate, d, n
 		}
 	}
@@ -224,13 +222,14 @@ func (s *Spelling) completions(prefix string) iter.Seq2[string, int] {
 // others are wrong; then, and in finished words, the last one is likely to be right
 // too.
 func (s *Spelling) nearest(word string, edits int, unfinished bool) (best string, distance int) {
+	letters := []rune(word)
 	distance = edits + 1
 	for _, rest := range deletions(word, edits) {
 		for _, candidate := range s.deleted[rest] {
 			if candidate == best {
 				continue
 			}
-			d := editDistance(word, candidate)
+			d := EditDistance(letters, []rune(candidate), edits)
 			if d > edits || d > distance || d > 1 && candidate[0] != word[0] {
 				continue
 			}
@@ -259,10 +258,11 @@ func (s *Spelling) near(word string) []string {
 		return nil
 	}
 	s.once.Do(s.build)
+	letters := []rune(word)
 	var out []string
 	for _, rest := range deletions(word, 1) {
 		for _, candidate := range s.deleted[rest] {
-			if !slices.Contains(out, candidate) && editDistance(word, candidate) == 1 {
+			if !slices.Contains(out, candidate) && EditDistance(letters, []rune(candidate), 1) == 1 {
 				out = append(out, candidate)
 			}
 		}
@@ -305,28 +305,3 @@ func (s *Spelling) parts(word string) (first, second string, ok bool) {
 // minPart is the length of the shortest part of a divided word. Parts of that
 // length make a form: compact is not comp and act.
 const minPart = 3
-
-// editDistance is the optimal string alignment distance: insertions, deletions,
-// substitutions and transpositions of neighbours.
-func editDistance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		row[0] = i
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(y)]
-}

@@ -69,7 +69,8 @@ type Concept struct {
 	Related []Link
 
 	line      source
-	ancestors []Link // Parents, closed, without the concept itself
+	links     []linkLine
+	ancestors []Link // every concept above this one: strength 1 over is-a links alone
 	children  []*Concept
 }
 
@@ -94,10 +95,6 @@ func (c *Concept) IsA(other *Concept) bool {
 	}
 	return c.Same != nil && c.Same.IsA(other)
 }
-
-// Ancestors returns every concept above this one. The strength is 1 over is-a
-// links alone and less over second choices.
-func (c *Concept) Ancestors() []Link { return c.ancestors }
 
 // isUnspecified reports whether the concept is the plain name of another:
 // "unspecified-nurse" is a nurse without further qualification.
@@ -395,17 +392,11 @@ func variants(words []string) [][]string {
 			out = append(out, append(v, words[i+1:]...))
 		}
 	}
-	if len(words) == 1 && len(words[0]) == 2 && !isStem(words[0]) {
+	if len(words) == 1 && len(words[0]) == 2 && !stems[words[0]] {
 		out = append(out, []string{words[0] + "s"}) // gps
 	}
 	return out
 }
 
-// isStem reports whether two letters and an s are plain English.
-func isStem(w string) bool {
-	switch w {
-	case "ha", "wa", "hi", "it", "ga", "bu", "ye", "pa", "mr":
-		return true
-	}
-	return false
-}
+// stems are the words of two letters that are plain English with an s.
+var stems = wordSet("ha wa hi it ga bu ye pa mr")

@@ -139,11 +139,11 @@ func TestConcept_Closure(t *testing.T) {
 	t.Parallel()
 	v := parseSmall(t)
 	strengths := map[string]float64{}
-	for _, l := range v.Concept("sister").Ancestors() {
+	for _, l := range v.Concept("sister").ancestors {
 		strengths[l.To.ID] = l.Strength
 	}
 	assert.Equal(t, map[string]float64{"nurse": 1, "manager": .5, "leader": .5}, strengths)
-	assert.Len(t, v.Concept("deputy").Ancestors(), 2, "one second choice: sister, nurse")
+	assert.Len(t, v.Concept("deputy").ancestors, 2, "one second choice: sister, nurse")
 	assert.True(t, v.Concept("matron").IsA(v.Concept("leader")))
 	assert.False(t, v.Concept("sister").IsA(v.Concept("manager")))
 	assert.True(t, v.Concept("hand-surgeon").IsA(v.Concept("doctor")))

@@ -6,7 +6,7 @@ import "slices"
 func (a *annotator) tagEmployer() {
 	p := &a.company
 	for _, f := range p.found {
-		c := f.Form.Readings[0].Concept
+		c := f.Form.likeliest()
 		switch {
 		case f.Form.IsAmbiguous(), c.Kind == Specialty && vague[c.ID]:
 		case c.Kind == Setting, c.Kind == Specialty:
@@ -14,9 +14,7 @@ func (a *annotator) tagEmployer() {
 		}
 	}
 	for _, id := range a.workplaces(p) {
-		if c := a.v.byID[id]; c != nil {
-			a.add(c, InField)
-		}
+		a.addID(id, InField)
 	}
 }
 
