@@ -72,7 +72,7 @@ func (t *tables) district(country, code string) (listings.Place, bool) {
 
 // townPostcode finds the place of a postcode behind the name of a place in the
 // same country, without a comma between them: "leeds ls1 4dy". A district alone
-// does not count there.
+// is not accepted.
 func (t *tables) townPostcode(k string) (listings.Place, bool) {
 	words := strings.Fields(k)
 	for n := 1; n <= 2 && n < len(words); n++ {
@@ -136,16 +136,16 @@ func (t *tables) fullPostcode(k string) (listings.Place, bool) {
 	return t.postcode(k)
 }
 
-// isInward reports the second half of a postcode: 4dy. Its letters are never
-// C, I, K, M, O or V, so that 5mg and 9pm are none.
+// isInward reports whether s is the second half of a postcode: 4dy. Its letters are never
+// C, I, K, M, O or V, so that 5mg and 9pm are not postcodes.
 func isInward(s string) bool {
 	return len(s) == 3 && isDigit(s[0]) && isInwardLetter(s[1]) && isInwardLetter(s[2])
 }
 
 func isInwardLetter(c byte) bool { return isLetter(c) && strings.IndexByte("cikmov", c) < 0 }
 
-// isEircodeIdentifier reports the second half of an Eircode: xy12. Without a
-// digit it is taken for a word.
+// isEircodeIdentifier reports whether s is the second half of an Eircode: xy12. Without a
+// digit it is a word.
 func isEircodeIdentifier(s string) bool {
 	return len(s) == 4 && strings.ContainsAny(s, "0123456789") && strings.Trim(s, "0123456789acdefhknprtvwxy") == ""
 }

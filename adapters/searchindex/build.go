@@ -22,7 +22,7 @@ type content struct {
 	// text appends the words of a document: their position in words plus one, or
 	// 0 between fields. It is called after words has ended.
 	text func(doc int, words []uint32) (all []uint32, title int)
-	// stop, if set, returns an error when the work is no longer wanted.
+	// stop, if set, returns an error after the build has been cancelled.
 	stop func() error
 }
 
@@ -123,8 +123,8 @@ func (d *dictionary) get(word string) *wordDocs {
 	if word == "" {
 		return nil
 	}
-	n, known := d.numbers[word]
-	if !known {
+	n, exists := d.numbers[word]
+	if !exists {
 		n = uint32(len(d.docs))
 		d.numbers[word] = n
 		d.docs = append(d.docs, wordDocs{})
@@ -257,25 +257,25 @@ func newTexts(list []string) texts {
 // column returns the sorted distinct values of the rows and, for each row, the
 // position of its value plus one, 0 for none.
 func column[T comparable](c content, compare func(a, b T) int, value func(row) (T, bool)) (values []T, numbers []uint32) {
-	known := map[T]uint32{}
+	positions := map[T]uint32{}
 	numbers = make([]uint32, c.docs)
 	for i := range c.docs {
 		v, stated := value(c.row(i))
 		if !stated {
 			continue
 		}
-		n, found := known[v]
+		n, found := positions[v]
 		if !found {
 			values = append(values, v)
 			n = uint32(len(values))
-			known[v] = n
+			positions[v] = n
 		}
 		numbers[i] = n
 	}
 	slices.SortFunc(values, compare)
 	sorted := make([]uint32, len(values)+1)
 	for i, v := range values {
-		sorted[known[v]] = uint32(i + 1)
+		sorted[positions[v]] = uint32(i + 1)
 	}
 	for i, n := range numbers {
 		numbers[i] = sorted[n]

@@ -33,8 +33,8 @@ func (e *evaluation) begin(s *segment, block int) {
 	e.block, e.words = block, (s.blockDocs(block)+63)/64
 }
 
-// vector returns a scratch vector with any content. It is given back by release
-// with the mark from before.
+// vector returns a scratch vector with undefined content. The caller frees it by
+// calling release with the mark that it got before.
 func (e *evaluation) vector() vector {
 	n := len(e.used)
 	if n == len(e.free) {
@@ -54,7 +54,7 @@ func (e *evaluation) counters(bits int) counters {
 	return c
 }
 
-// wideVector returns an empty scratch vector for the whole segment.
+// wideVector returns an empty scratch vector for all documents of the segment.
 func (e *evaluation) wideVector(number, docs int) vector {
 	n := (docs + 63) / 64
 	if cap(e.wide[number]) < n {

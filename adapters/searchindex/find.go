@@ -1,7 +1,6 @@
 package searchindex
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -39,13 +38,6 @@ func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error)
 		}
 	}
 	return f.result(), nil
-}
-
-// canRelax reports whether the query has levels that are not exact.
-func canRelax(q *search.Query) bool {
-	return slices.ContainsFunc(q.Slots, func(s search.Slot) bool {
-		return slices.ContainsFunc(s.Levels, func(l search.SlotLevel) bool { return !l.Exact })
-	})
 }
 
 // findAll adds the exact hits of all parts, or the relaxed ones.
@@ -100,97 +92,6 @@ func (f *finder) wanted() int {
 	return f.q.Offset + f.q.Limit + 1
 }
 
-// plan is a query that is resolved against one segment.
-type plan struct {
-	*part
-	must  node
-	slots []slotPlan
-	// slotsFirst is set if the first slot has a lower weight than must.
-	slotsFirst bool
-	first      node
-	now        int64
-	bound      *bound
-	order      *sortOrder // nil if hits are sorted by cost
-	useCosts   bool
-	best       [classes]top
-	// found has the exact hits by class, if there are facets or an order.
-	found [classRelaxed]vector
-}
-
-type slotPlan struct {
-	number int
-	levels []node
-}
-
-func (s *slotPlan) weight() int {
-	sum := 0
-	for _, l := range s.levels {
-		sum += l.weight()
-	}
-	return sum
-}
-
-// newPlan resolves the query. Slots are in the order of their weight.
-func (f *finder) newPlan(p *part) *plan {
-	c := compiler{p.segment, f.normalize}
-	pl := &plan{part: p, now: f.q.Now.UnixMicro(), bound: f.after.bound(p.segment)}
-	if len(f.q.Must) > 0 {
-		pl.must = newAnd(c.all(f.q.Must))
-	}
-	pl.slots = f.slotPlans(c)
-	f.slots[p] = pl.slots
-	slices.SortStableFunc(pl.slots, func(a, b slotPlan) int { return cmp.Compare(a.weight(), b.weight()) })
-	pl.slotsFirst = pl.must != nil && len(pl.slots) > 0 && pl.slots[0].weight() < pl.must.weight()
-	if f.q.First != nil {
-		pl.first = c.node(f.q.First)
-	}
-	sorted, useCosts := sortedByCost(f.q.Sort)
-	pl.useCosts = (useCosts || f.relaxing) && f.q.Limit > 0
-	if f.relaxing {
-		pl.best[classRelaxed].n = f.freePlaces()
-		return pl
-	}
-	if !sorted {
-		pl.order = newSortOrder(p.segment, f.q)
-	}
-	pl.best[classFirst].n, pl.best[classExact].n = f.wanted(), f.wanted()
-	if !sorted || len(f.q.Facets) > 0 {
-		for class := range pl.found {
-			pl.found[class] = f.wideVector(class, p.docs())
-		}
-	}
-	return pl
-}
-
-// isEmpty reports whether the segment certainly has no hit.
-func (pl *plan) isEmpty() bool {
-	return pl.must != nil && pl.must.weight() == 0 || len(pl.slots) > 0 && pl.slots[0].weight() == 0
-}
-
-func (f *finder) slotPlans(c compiler) []slotPlan {
-	plans := make([]slotPlan, len(f.q.Slots))
-	for i := range f.q.Slots {
-		plans[i].number = i
-		levels := f.q.Slots[i].Levels
-		if !f.relaxing {
-			levels = trimRelaxed(levels)
-		}
-		for j := range levels {
-			plans[i].levels = append(plans[i].levels, c.node(&levels[j].Expr))
-		}
-	}
-	return plans
-}
-
-// trimRelaxed returns the levels up to the last exact one.
-func trimRelaxed(levels []search.SlotLevel) []search.SlotLevel {
-	n := len(levels)
-	for n > 0 && !levels[n-1].Exact {
-		n--
-	}
-	return levels[:n]
-}
-
 // find adds the hits of a segment.
 func (f *finder) find(p *part) {
 	pl := f.newPlan(p)
@@ -242,15 +143,6 @@ func (f *finder) sort(pl *plan) {
 			}
 		}
 	}
-}
-
-// boundOf returns where the hits of a class begin, nil for all of them. It
-// reports false if none follows the cursor.
-func (pl *plan) boundOf(class int) (*bound, bool) {
-	if pl.bound == nil || class > pl.bound.class {
-		return nil, true
-	}
-	return pl.bound, class == pl.bound.class
 }
 
 // ranked returns the best hits of some classes in a segment.
@@ -431,7 +323,7 @@ func (f *finder) freePlaces() int {
 	return min(f.q.Limit-len(page), f.q.Relaxed)
 }
 
-// result puts the page together.
+// result returns the page, the total and the facets.
 func (f *finder) result() search.Result {
 	r := search.Result{Total: f.total, Facets: map[string]map[string]int{}}
 	for prefix, counts := range f.facets {
@@ -451,7 +343,7 @@ func (f *finder) result() search.Result {
 	return r
 }
 
-// hit returns what is reported of a document.
+// hit converts a ranked document to a search.Hit.
 func (f *finder) hit(r *ranked) search.Hit {
 	s := r.part.segment
 	h := search.Hit{ID: strings.Clone(r.id()), Version: s.versions[r.doc], Exact: r.class != classRelaxed, Levels: make([]int, len(f.q.Slots))}

@@ -26,7 +26,7 @@ func appendRecord(dst []byte, words []uint32, title int) []byte {
 	return append(binary.AppendUvarint(dst, uint64(size)), text...)
 }
 
-// record returns the title and the whole text of a document.
+// record returns the title and the entire text of a document.
 func (s *segment) record(doc uint32) (title, text []byte) {
 	r := s.forward[s.forwardStarts[doc]:s.forwardStarts[doc+1]]
 	size, n := binary.Uvarint(r)

@@ -103,7 +103,7 @@ type Index struct {
 	position   string
 	tombstones tombstones
 	changed    bool              // since the last checkpoint
-	claimed    map[*segment]bool // that a merge reads
+	claimed    map[*segment]bool // the segments that a merge reads
 
 	maintaining sync.Mutex // serializes checkpoints and merges to files and guards the next fields
 	folder      *folder    // nil in memory
@@ -229,9 +229,9 @@ func newest(changes []search.Change) []search.Change {
 	at := map[string]int{}
 	var list []search.Change
 	for _, c := range changes {
-		i, known := at[c.ID]
+		i, exists := at[c.ID]
 		switch {
-		case !known:
+		case !exists:
 			at[c.ID] = len(list)
 			list = append(list, c)
 		case c.Version > list[i].Version:

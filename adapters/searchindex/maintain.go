@@ -45,7 +45,7 @@ func (x *Index) maintain(ctx context.Context) {
 	}
 }
 
-// report logs an error of maintenance, which the next attempt may remedy.
+// report logs an error of maintenance, which is attempted again.
 func (x *Index) report(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, search.ErrIndexClosed) {
 		x.options.Log.Error("search index maintenance failed; will retry", "error", err)

@@ -139,8 +139,8 @@ func (p *posting) addTo(block int, mask, out vector) {
 	}
 }
 
-// countIn returns the number of documents that are in v, a vector of the whole
-// segment.
+// countIn returns the number of documents that are in v, a vector of all documents of
+// the segment.
 func (p *posting) countIn(v vector) int {
 	if p.count == 1 && p.containers == nil {
 		return int(v.bit(p.single))

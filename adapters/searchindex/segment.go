@@ -152,12 +152,12 @@ func (s *segment) expired(now int64) vector {
 	if e.count > 0 {
 		e.from = s.deadlines[s.byDeadline[e.count-1]]
 		e.docs = newVector(s.docs())
-		known := 0
+		done := 0
 		if last != nil && last.docs != nil && last.count <= e.count {
 			copy(e.docs, last.docs)
-			known = last.count
+			done = last.count
 		}
-		for _, doc := range s.byDeadline[known:e.count] {
+		for _, doc := range s.byDeadline[done:e.count] {
 			e.docs.set(doc)
 		}
 	}

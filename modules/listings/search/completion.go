@@ -10,7 +10,7 @@ import (
 func (r *run) completion(i int) (candidate, bool) {
 	n := len(r.tokens)
 	final := r.tokens[n-1].Word
-	if !r.last || len(final) < minUnfinished && i == n-1 || n-i > maxUnfinished || r.coversTaken(i, n) || (r.isForm(n-1) || stopWords[final]) && !r.isBegun(i, n-1) {
+	if !r.last || len(final) < minUnfinished && i == n-1 || n-i > maxUnfinished || r.overlapsReserved(i, n) || (r.isForm(n-1) || stopWords[final]) && !r.isBegun(i, n-1) {
 		return candidate{}, false
 	}
 	var words []string
@@ -18,7 +18,7 @@ func (r *run) completion(i int) (candidate, bool) {
 		words = append(words, Normalize(t.Word))
 	}
 	words[len(words)-1] = oneSpelling(final)
-	concepts, longer := r.Vocabulary.completions(words, r.whole, r.hasRole(i))
+	concepts, longer := r.Vocabulary.completions(words, r.isComplete, r.hasRole(i))
 	if len(concepts) == 0 || longer && n-i == 1 && len(concepts) > maxPhrasesBegun {
 		return candidate{}, false
 	}
@@ -75,17 +75,16 @@ const maxPhrasesBegun = 4
 
 // completions returns the concepts, all of one kind, with a form that continues
 // the words, of which the last one may be incomplete: first those that complete
-// the last word alone. A word that is whole, since adverts contain it, begins
-// longer words but no phrases. Roles may be left out. It reports whether words are
-// missing too.
-func (v *Vocabulary) completions(words []string, whole, noRoles bool) (out []*Concept, longer bool) {
+// the last word alone. A complete word, which adverts contain, begins longer words
+// but no phrases. Roles may be left out. It reports whether words are missing too.
+func (v *Vocabulary) completions(words []string, isComplete, noRoles bool) (out []*Concept, longer bool) {
 	prefix := strings.Join(words, " ")
 	from, _ := slices.BinarySearchFunc(v.sorted, prefix, func(f sortedForm, prefix string) int { return strings.Compare(f.text, prefix) })
 	for _, longer = range []bool{false, true} {
 		if longer && len(out) > 0 {
 			return out, false
 		}
-		if longer && whole && len(words) == 1 {
+		if longer && isComplete && len(words) == 1 {
 			break
 		}
 		for _, f := range v.sorted[from:] {

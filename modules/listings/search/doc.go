@@ -1,9 +1,9 @@
-// Package search holds the vocabulary of healthcare jobs and what it is used
-// for: Tokens divides a text into words, Vocabulary finds the names of roles,
-// specialties, grades and other concepts among them, and Annotate decides what
-// an advert is about.
+// Package search contains the vocabulary of healthcare jobs and the analysis of
+// adverts and queries: Tokens divides a text into words, Vocabulary finds the names
+// of roles, specialties, grades and other concepts among them, and Annotate returns
+// the concepts of an advert.
 //
-// These depend on their input and the version of the vocabulary alone.
+// The results depend only on the input and the version of the vocabulary.
 //
 // A query is read by Parser, whose Understanding becomes a Plan of conditions for an
 // Index. Corrections, completions and employers depend on the words and names in the

@@ -7,14 +7,14 @@ import (
 
 // Employers provides the names of the employers of the indexed adverts.
 type Employers interface {
-	// HasEmployer reports whether a company with adverts is called so, or its
-	// name begins so. The name is one that EmployerKeys makes keys of.
+	// HasEmployer reports whether a company with adverts has the name, or a name
+	// that begins with it. The name is normalized as by EmployerKeys.
 	HasEmployer(name string) bool
 }
 
 // EmployerKeys returns the keys by which a company's adverts are found: one for
 // its name and one for each beginning of it of at least two words, since few
-// people write "NHS Foundation Trust".
+// queries contain "NHS Foundation Trust".
 func EmployerKeys(company string) []string {
 	words := employerWords(Tokens(company))
 	var keys []string
@@ -58,13 +58,13 @@ func (r *run) employers(i int) (out []candidate) {
 		return nil
 	}
 	for end := i + 1; end <= min(len(r.tokens), i+maxEmployerWords); end++ {
-		if r.coversTaken(i, end) || end == i+1 && r.isForm(i) {
+		if r.overlapsReserved(i, end) || end == i+1 && r.isForm(i) {
 			continue
 		}
 		name := strings.Join(employerWords(r.tokens[i:end]), " ")
 		if name == "" || !r.Employers.HasEmployer(name) {
 			if end > i+1 {
-				break // no longer name begins so either
+				break // no longer name has this beginning either
 			}
 			continue
 		}

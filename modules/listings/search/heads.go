@@ -10,14 +10,14 @@ func (a *annotator) tagHeads(p *phrases) bool {
 	var heads []*Concept
 	mainPart := -1
 	training := false
-	asks := p.hasAnswer()
+	skipQuestions := p.hasAnswer()
 	if i := slices.IndexFunc(p.found, p.isSales); i >= 0 {
 		a.add(p.found[i].concept, Head)
 		return true
 	}
 	for _, alt := range p.alternatives() {
 		head := p.head(alt)
-		if head < 0 || asks && p.isQuestion(p.found[head].part) {
+		if head < 0 || skipQuestions && p.isQuestion(p.found[head].part) {
 			continue
 		}
 		main := mainPart < 0 || mainPart == p.found[head].part
@@ -206,7 +206,7 @@ func (a *annotator) completed(p *phrases, head int) *Concept {
 	return h.concept
 }
 
-// inverted returns the role of a head that the whole next part completes, as
+// inverted returns the role of a head that the entire next part completes, as
 // in "Therapist, Speech", or else the concept of the head.
 func (a *annotator) inverted(p *phrases, head int) *Concept {
 	h := p.found[head]
@@ -265,8 +265,8 @@ func (a *annotator) completes(c, noun *Concept) bool {
 // isUnspecific reports whether a role is an unspecific noun.
 func (c *Concept) isUnspecific() bool { return c.Generic || c.Broad || c.isUnspecified() }
 
-// isNamed reports whether a role is more than such a noun or the name of a
-// whole group.
+// isNamed reports whether a role is neither such a noun nor the name of a group of
+// roles.
 func (c *Concept) isNamed() bool { return !c.Generic && !c.Broad }
 
 // isClerical reports whether a role is a clerk or administrator without further
@@ -283,8 +283,8 @@ func (a *annotator) isProfession(c *Concept) bool {
 	return c.isNamed() && !c.isNonClinical() && !a.isA(c, "doctor") && !a.isA(c, "educator")
 }
 
-// readGrades takes the names of doctors of a grade beside another profession
-// for grades: a "Dietitian, Staff Grade" is no doctor.
+// readGrades replaces the names of doctors of a grade beside another profession
+// by their grades: a "Dietitian, Staff Grade" is no doctor.
 func (a *annotator) readGrades(p *phrases) {
 	for i := range p.found {
 		grade := p.found[i].doctorGrade()

@@ -195,7 +195,7 @@ func PaysBetween(r PayRange) Expr { return Expr{Op: OpPay, Pay: &r} }
 // PostedSince matches the documents posted at t or later.
 func PostedSince(t time.Time) Expr { return Expr{Op: OpPosted, After: &t} }
 
-// Query asks for one page of documents. Documents whose deadline is not after
+// Query selects one page of documents. Documents whose deadline is not after
 // Now are not found. Like Expr it can be stored as JSON.
 type Query struct {
 	Now   time.Time `json:"now"`

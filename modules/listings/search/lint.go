@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Problem is something wrong with a vocabulary.
+// Problem is an error in a vocabulary.
 type Problem struct {
 	File    string
-	Line    int // 0 if it is about the whole
+	Line    int // 0 if it is about the entire vocabulary
 	Message string
 }
 
@@ -36,7 +36,7 @@ func (v *Vocabulary) Count() Counts {
 	return c
 }
 
-// Lint returns what is wrong with the vocabulary: unknown ids, cycles, forms
+// Lint returns the errors of the vocabulary: unknown ids, cycles, forms
 // of several concepts without a read line, readings that nothing uses, forms
 // that no text can match, and concepts without forms.
 func (v *Vocabulary) Lint() []Problem {
@@ -49,8 +49,8 @@ func (v *Vocabulary) Lint() []Problem {
 	return problems
 }
 
-// link resolves ids and builds the look-up of forms. Problems are left for
-// Lint.
+// link resolves ids and builds the trie of forms. Lint returns the problems that it
+// finds.
 func (p *parser) link() *Vocabulary {
 	v := &Vocabulary{concepts: p.concepts, byID: p.byID, trie: newTrie()}
 	for _, c := range v.concepts {
@@ -124,7 +124,7 @@ func (v *Vocabulary) failf(at source, format string, args ...any) {
 	v.problems = append(v.problems, at.problemf(format, args...))
 }
 
-// checkCycle reports a path from a concept to itself, and cuts it.
+// checkCycle reports a path from a concept to itself and removes its last link.
 func (v *Vocabulary) checkCycle(c *Concept, path []*Concept) {
 	path = append(path, c)
 	for i := 0; i < len(c.Parents); i++ {
@@ -142,8 +142,8 @@ func (v *Vocabulary) checkCycle(c *Concept, path []*Concept) {
 	}
 }
 
-// ancestorsOf closes Parents upwards, with the best strength of all paths. A
-// path has at most one second-choice link.
+// ancestorsOf returns the transitive closure of Parents, with the highest strength of
+// all paths. A path has at most one second-choice link.
 func ancestorsOf(c *Concept) []Link {
 	var out []Link
 	var climb func(c *Concept, strength float64)
@@ -169,7 +169,7 @@ func ancestorsOf(c *Concept) []Link {
 	return out
 }
 
-// addForms adds the forms of a concept to the look-up.
+// addForms adds the forms of a concept to the trie.
 func (v *Vocabulary) addForms(c *Concept) {
 	for _, text := range c.Forms {
 		text, capitals := strings.CutSuffix(text, "!")

@@ -33,7 +33,7 @@ import (
 //
 // A form of several concepts needs a read line, which decides between them:
 // the first reading whose conditions hold. A form of several words is quoted
-// there. A later line with the id of an earlier one replaces it; extend adds
+// in it. A later line with the id of an earlier one replaces it; extend adds
 // forms and links to it.
 type Source struct {
 	Name string // of the file, for messages
@@ -82,9 +82,8 @@ type parser struct {
 	problems []Problem
 }
 
-// Parse parses sources, later ones over earlier ones. The error names each
-// line that is malformed. What is wrong between well-formed lines is left to
-// Lint.
+// Parse parses sources; later ones override earlier ones. The error contains each
+// malformed line. Lint returns the contradictions between well-formed lines.
 func Parse(sources ...Source) (*Vocabulary, error) {
 	p := parser{byID: map[string]*Concept{}}
 	hash := sha256.New()

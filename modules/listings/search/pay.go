@@ -67,7 +67,7 @@ func (r *run) findPay(text string) {
 			continue
 		}
 		factor := perYear(period, currency, max(low, high))
-		r.taken[start] = candidate{start: start, end: end, cost: costForm, term: Term{
+		r.reserved[start] = candidate{start: start, end: end, cost: costForm, term: Term{
 			Slot: SlotPay, Pay: &PayRange{Min: minorUnits(low * factor), Max: minorUnits(high * factor), Currency: currency},
 		}}
 	}

@@ -17,11 +17,11 @@ type phrases struct {
 // phrase is one form in a text.
 type phrase struct {
 	Match
-	concept *Concept // nil if the form means nothing here
+	concept *Concept // nil if the form has no meaning in this context
 	part    int      // of the text, counted at breaks
 }
 
-// parse covers a short text with forms.
+// parse divides a short text into forms.
 func (a *annotator) parse(p *phrases, text string) {
 	p.tokens = splitNumbers(AppendTokens(p.tokens[:0], text))
 	p.words = a.v.appendWords(p.words[:0], p.tokens)
@@ -216,7 +216,7 @@ func (p *phrases) isConjunction(i int) bool {
 	return kind == Grade || kind == Hours || kind == Contract || kind == Experience
 }
 
-// isPart reports whether a form is all that stands between two breaks.
+// isPart reports whether a form is all of the text between two breaks.
 func (p *phrases) isPart(m Match) bool {
 	return p.words[m.Start].gap == gapBreak && (m.End == len(p.words) || p.words[m.End].gap == gapBreak)
 }

@@ -1,6 +1,6 @@
 package search
 
-// PlaceKind is how large a place is.
+// PlaceKind is the size of a place.
 type PlaceKind string
 
 // The kinds of place.

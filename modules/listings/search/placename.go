@@ -22,7 +22,7 @@ func (r *run) places(i int) (out []candidate) {
 		marked = true
 	}
 	for end := first + 1; end <= len(r.tokens) && end-first <= maxPlaceWords; end++ {
-		if r.coversTaken(first, end) {
+		if r.overlapsReserved(first, end) {
 			break
 		}
 		p, corrected, ok := r.resolvePlace(first, end)

@@ -37,8 +37,8 @@ func (r *run) findDistance(text string) {
 		n *= milesPerKilometer
 	}
 	r.out.Radius = min(n, MaxRadius)
-	if start, end := r.tokensIn(m[0], m[1]); start < end && !r.coversTaken(start, end) {
-		r.taken[start] = candidate{start: start, end: end, cost: costForm, drop: true}
+	if start, end := r.tokensIn(m[0], m[1]); start < end && !r.overlapsReserved(start, end) {
+		r.reserved[start] = candidate{start: start, end: end, cost: costForm, drop: true}
 	}
 }
 

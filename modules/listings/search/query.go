@@ -97,14 +97,14 @@ func (p *Parser) parse(text string) *query {
 // query is a query that is being parsed.
 type query struct {
 	*Parser
-	text    string
-	out     Understanding
-	parts   []part
-	hasWord bool
-	or      bool // the next part is an alternative to the previous one
-	not     bool // the next part is excluded
-	skipped int  // words without a meaning since the word that excludes
-	whole   bool // adverts contain the last word
+	text       string
+	out        Understanding
+	parts      []part
+	hasWord    bool
+	or         bool // the next part is an alternative to the previous one
+	not        bool // the next part is excluded
+	skipped    int  // words without a meaning since the word that excludes
+	isComplete bool // adverts contain the last word
 	// corrected are the corrections of the text by their start.
 	corrected map[int]correction
 }

@@ -2,7 +2,7 @@ package search
 
 import "slices"
 
-// resolve decides what each part means and turns the parts into terms.
+// resolve determines the concept of each part and converts the parts to terms.
 func (q *query) resolve() {
 	q.resolveForms()
 	q.dropModifierRoles()
@@ -190,7 +190,7 @@ func (c *Concept) isNonClinical() bool {
 const nonClinical = "non-clinical"
 
 // describe turns a role into the specialty that it implies and reports whether
-// there is one: the dentist of "receptionist at a dentist".
+// it implies one: the dentist of "receptionist at a dentist".
 func (p *part) describe(role *Concept) bool {
 	i := slices.IndexFunc(p.concept.Implied, func(c *Concept) bool { return c.Kind == Specialty })
 	if i < 0 || p.concept.IsKin(role) {
@@ -201,8 +201,8 @@ func (p *part) describe(role *Concept) bool {
 	return true
 }
 
-// demote makes a role a modifier: it is still wanted, as a word or in another
-// part of the title, unless the role that stays says the same.
+// demote makes a role a modifier: a word that adverts should contain, in any part of
+// the title. If it is not wanted, since the remaining role implies it, it is dropped.
 func (p *part) demote(wanted bool) {
 	p.term.Slot, p.term.Concepts = SlotWord, []*Concept{p.concept}
 	p.concept, p.form = nil, nil

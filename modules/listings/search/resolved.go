@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// A resolved query is the corrected text, followed by wholeMark if adverts contain
+// A resolved query is the corrected text, followed by completeMark if adverts contain
 // its last word, and by the names of employers in it, each after employerMark.
 const (
-	wholeMark    = " "
+	completeMark = " "
 	employerMark = "\x1f"
 )
 
-// Resolve returns the query with everything decided that depends on Words and
-// Employers: a parser without them and with Resolved set reads the result as this
-// one reads the query. An unfinished last word stays unfinished.
+// Resolve returns a text that contains the results of Words and Employers: a parser
+// without them and with Resolved set reads the text as this parser reads the query. An unfinished last word stays unfinished.
 func (p *Parser) Resolve(text string) string {
 	text = strings.ReplaceAll(strings.TrimSpace(text), employerMark, "\x1e") // also no part of a word
 	employers := employerRecorder{Employers: p.Employers, names: employerNames{}}
@@ -33,8 +32,8 @@ func (p *Parser) Resolve(text string) string {
 		end = c.end
 	}
 	b.WriteString(text[end:])
-	if q.whole {
-		b.WriteString(wholeMark)
+	if q.isComplete {
+		b.WriteString(completeMark)
 	}
 	for _, name := range slices.Sorted(maps.Keys(employers.names)) {
 		b.WriteString(employerMark + name)
@@ -45,7 +44,7 @@ func (p *Parser) Resolve(text string) string {
 // readResolved reads what Resolve adds to a query.
 func (q *query) readResolved() {
 	parts := strings.Split(q.text, employerMark)
-	q.text, q.whole = strings.CutSuffix(parts[0], wholeMark)
+	q.text, q.isComplete = strings.CutSuffix(parts[0], completeMark)
 	names := employerNames{}
 	for _, name := range parts[1:] {
 		names[name] = true
@@ -61,7 +60,7 @@ type employerNames map[string]bool
 // HasEmployer implements Employers.
 func (e employerNames) HasEmployer(name string) bool { return e[name] }
 
-// employerRecorder records the names that there are.
+// employerRecorder records the names of employers that it finds.
 type employerRecorder struct {
 	Employers
 	names employerNames

@@ -13,9 +13,9 @@ type run struct {
 	words  Words
 	// last is set if the text ends with the last word, which may be incomplete.
 	last bool
-	// taken are pay amounts and other spans that were read before, by their
-	// first token.
-	taken map[int]candidate
+	// reserved are the amounts of money and distances, by their first token. No other
+	// candidate overlaps them.
+	reserved map[int]candidate
 	// hasCorrectPlaces is set if names of places have been corrected.
 	hasCorrectPlaces bool
 }
@@ -30,15 +30,15 @@ func (q *query) parseRun(start, end int, last bool) {
 	if q.Words != nil {
 		tokens = q.correct(tokens, start)
 	}
-	r := run{query: q, base: start, tokens: tokens, words: q.Vocabulary.Words(tokens), taken: map[int]candidate{}}
+	r := run{query: q, base: start, tokens: tokens, words: q.Vocabulary.Words(tokens), reserved: map[int]candidate{}}
 	r.last = last && len(text) > 0 && tokens[len(tokens)-1].End == len(text)
 	if r.last && q.Words != nil {
-		q.whole = q.Words.lexicon.Frequency(tokens[len(tokens)-1].Word) > 0
+		q.isComplete = q.Words.lexicon.Frequency(tokens[len(tokens)-1].Word) > 0
 	}
 	r.findQuantities(text)
 	parts := r.segment()
 	if r.correctPlaces(parts) {
-		clear(r.taken)
+		clear(r.reserved)
 		r.findQuantities(text)
 		parts = r.segment()
 	}
@@ -47,192 +47,6 @@ func (q *query) parseRun(start, end int, last bool) {
 	}
 }
 
-// correctPlaces replaces the misspelt and unfinished names of places, once, and
-// reports whether there are any. Others may then be read otherwise: with
-// Lincolnshire, Boston is the one in England.
-func (r *run) correctPlaces(parts []candidate) bool {
-	var tokens []Token
-	next := 0
-	for _, s := range parts {
-		if s.corrected == "" {
-			continue
-		}
-		last := r.tokens[s.end-1]
-		r.addCorrection(last.Word, s.corrected)
-		r.replace(r.base, last, s.corrected)
-		tokens = append(tokens, r.tokens[next:s.end-1]...)
-		for i, t := range Tokens(s.corrected) {
-			if i == 0 {
-				t.Gap = last.Gap
-			}
-			t.Start, t.End, t.Capitals = last.Start, last.End, last.Capitals
-			tokens = append(tokens, t)
-		}
-		next = s.end
-	}
-	if next == 0 {
-		return false
-	}
-	r.tokens, r.hasCorrectPlaces = append(tokens, r.tokens[next:]...), true
-	r.words = r.Vocabulary.Words(r.tokens)
-	return true
-}
-
-// correct replaces misspelt words, and joins words that were divided ("radio
-// grapher"). The run of the tokens begins at base.
-func (q *query) correct(tokens []Token, base int) []Token {
-	out := make([]Token, 0, len(tokens))
-	for i := 0; i < len(tokens); i++ {
-		t := tokens[i]
-		if i+1 < len(tokens) && q.Vocabulary.isDivided(tokens, i) {
-			t.Word += tokens[i+1].Word
-			t.Surface, t.End = t.Word, tokens[i+1].End
-			q.replace(base, t, t.Word)
-			out = append(out, t)
-			i++
-			continue
-		}
-		to := q.Words.Correct(t, i == len(tokens)-1)
-		if len(to) == 0 || q.isPlace(t) || q.isInPlace(tokens, i) {
-			out = append(out, t)
-			continue
-		}
-		q.addCorrection(t.Word, to...)
-		q.replace(base, t, strings.Join(to, " "))
-		for k, word := range to {
-			c := t
-			c.Word, c.Surface = word, word
-			if k > 0 {
-				c.Gap = " "
-			}
-			out = append(out, c)
-		}
-	}
-	return q.correctPhrases(out, base)
-}
-
-func (q *query) addCorrection(from string, to ...string) {
-	q.out.Corrections = append(q.out.Corrections, Correction{From: from, To: strings.Join(to, " ")})
-}
-
-// isDivided reports whether token i and the next one are parts of one known word.
-// They are not if they make a form apart from each other, or each has a meaning
-// and the word has none.
-func (v *Vocabulary) isDivided(tokens []Token, i int) bool {
-	a, b := tokens[i], tokens[i+1]
-	joined := a.Word + b.Word
-	if b.Gap != " " && b.Gap != "-" || len(joined) < minDivided || !v.isKnown(joined) {
-		return false
-	}
-	from := max(0, i-maxPhrase)
-	words := v.Words(tokens[from:min(len(tokens), i+1+maxPhrase)])
-	var meanings [2]bool // of the parts
-	for j := range i - from + 2 {
-		for _, m := range v.Matches(nil, words, j) {
-			switch {
-			case m.Start <= i-from && m.End > i-from+1:
-				return false
-			case m.Start >= i-from:
-				meanings[m.Start-(i-from)] = true
-			}
-		}
-	}
-	return !meanings[0] || !meanings[1] || v.Form(joined) != nil
-}
-
-// minDivided is the length of the shortest word that is joined of two.
-const minDivided = 7
-
-// isKnown reports whether a form has the word.
-func (v *Vocabulary) isKnown(word string) bool { return v.trie.words[Normalize(word)] != 0 }
-
-// correctPhrases replaces unknown words that adverts or the gazetteer know, one
-// edit from a word with which the ones beside them make a form: "heath visitor".
-func (q *query) correctPhrases(tokens []Token, base int) []Token {
-	for i, t := range tokens {
-		if len(tokens) == 1 || len(t.Word) < minInPhrase || hasDigit(t.Word) || q.Vocabulary.isKnown(t.Word) {
-			continue
-		}
-		if i > 0 && markers[tokens[i-1].Word] {
-			continue
-		}
-		frequency := q.Words.lexicon.Frequency(t.Word)
-		for _, word := range q.Words.near(t.Word) {
-			if frequency > 0 && q.Words.lexicon.Frequency(word) < rareInPhrase*frequency {
-				continue
-			}
-			tokens[i].Word, tokens[i].Surface = word, word
-			if q.Vocabulary.isInPhrase(tokens, i) {
-				q.addCorrection(t.Word, word)
-				q.replace(base, t, word)
-				break
-			}
-			tokens[i] = t
-		}
-	}
-	return tokens
-}
-
-// minInPhrase is the length of the shortest word that its neighbours correct.
-const minInPhrase = 4
-
-// rareInPhrase is how many times as frequent the word must be that replaces one
-// that adverts contain.
-const rareInPhrase = 10
-
-// isInPhrase reports whether token i is in a form of several words.
-func (v *Vocabulary) isInPhrase(tokens []Token, i int) bool {
-	from := max(0, i-maxPhrase)
-	words := v.Words(tokens[from:min(len(tokens), i+maxPhrase)])
-	for j := range i - from + 1 {
-		for _, m := range v.Matches(nil, words, j) {
-			if m.End > i-from && m.End-m.Start > 1 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// maxPhrase is how many words before or after a word its form may reach.
-const maxPhrase = 3
-
-// isPlace reports whether the word is the name of a place.
-func (q *query) isPlace(t Token) bool {
-	if q.Places == nil {
-		return false
-	}
-	p, ok := q.Places.Resolve(t.Surface)
-	return ok && (p.Kind != Town || p.Population >= wellKnown)
-}
-
-// isInPlace reports whether token i belongs to the name of a place of several
-// words: the Wight of the Isle of Wight.
-func (q *query) isInPlace(tokens []Token, i int) bool {
-	if q.Places == nil {
-		return false
-	}
-	for start := max(0, i-maxPlaceWords+1); start <= i; start++ {
-		name := tokens[start].Surface
-		for end := start + 1; end < min(start+maxPlaceWords, len(tokens)); end++ {
-			if strings.Contains(tokens[end].Gap, ",") {
-				break
-			}
-			name += " " + tokens[end].Surface
-			if end < i {
-				continue
-			}
-			if _, ok := q.Places.Resolve(name); ok && !stopWords[tokens[start].Word] {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// wellKnown is the population of towns whose names are no misspelt words.
-const wellKnown = 10_000
-
 // candidate is a possible reading of tokens start to end, exclusive.
 type candidate struct {
 	start, end int
@@ -240,10 +54,10 @@ type candidate struct {
 	form       *Form
 	concept    *Concept // of an unfinished form
 	term       Term
-	drop       bool // it asks for nothing
+	drop       bool // it is no condition
 	or         bool // the operator OR
 	not        bool // the next thing is excluded: "not retail", "without nights"
-	// corrected is the name that a misspelt or unfinished place was taken for.
+	// corrected is the name that replaces a misspelt or unfinished place.
 	corrected string
 }
 
@@ -293,12 +107,12 @@ func (r *run) segment() []candidate {
 
 // candidatesAt returns the possible spans that begin at token i.
 func (r *run) candidatesAt(i int) []candidate {
-	if s, ok := r.taken[i]; ok {
+	if s, ok := r.reserved[i]; ok {
 		return []candidate{s}
 	}
 	out := []candidate{r.word(i)}
 	for _, m := range r.Vocabulary.Matches(nil, r.words, i) {
-		if r.coversTaken(m.Start, m.End) || r.isOperator(i) {
+		if r.overlapsReserved(m.Start, m.End) || r.isOperator(i) {
 			continue
 		}
 		out = append(out, r.formCandidate(m))
@@ -316,9 +130,9 @@ func (r *run) candidatesAt(i int) []candidate {
 	return append(out, r.places(i)...)
 }
 
-func (r *run) coversTaken(start, end int) bool {
+func (r *run) overlapsReserved(start, end int) bool {
 	for i := start; i < end; i++ {
-		if _, ok := r.taken[i]; ok {
+		if _, ok := r.reserved[i]; ok {
 			return true
 		}
 	}
@@ -490,7 +304,7 @@ func isSmallNumber(word string) bool {
 	return ok && n < 100
 }
 
-// stopWords ask for nothing anywhere, not even as part of a place.
+// stopWords are never a condition, not even as part of a place.
 var stopWords = wordSet("a an the and or of for to in on at near by with from as is are be i me my we our you your any all some this that around within close im who which")
 
 func wordSet(words string) map[string]bool {

@@ -34,10 +34,10 @@ type misspellings struct {
 	deleted map[string][]string // words by what remains of them after deletions
 }
 
-// limit ends the corrections of a query.
+// limit bounds the corrections of a query.
 type limit struct {
 	stop  func() error
-	words int // that may still be looked for
+	words int // that may still be corrected
 }
 
 // NewSpelling returns a Spelling for a vocabulary. Words that adverts contain are
@@ -47,7 +47,7 @@ func NewSpelling(v *Vocabulary, lexicon Lexicon) *Spelling {
 }
 
 // Within returns a Spelling for one query, and one goroutine. It corrects no words
-// after ctx is done, and looks for at most maxCorrected.
+// after ctx is done, and at most maxCorrected words.
 func (s *Spelling) Within(ctx context.Context) *Spelling {
 	own := *s
 	own.limit = &limit{stop: ctx.Err, words: maxCorrected}
@@ -57,8 +57,8 @@ func (s *Spelling) Within(ctx context.Context) *Spelling {
 // isStopped reports whether the context of the query is done.
 func (s *Spelling) isStopped() bool { return s.limit != nil && s.limit.stop() != nil }
 
-// take reports whether another word may be looked for.
-func (s *Spelling) take() bool {
+// consume counts a word and reports whether it may be corrected.
+func (s *Spelling) consume() bool {
 	if s.limit == nil {
 		return true
 	}
@@ -71,8 +71,8 @@ const (
 	oneEditFrom  = 5 // characters
 	twoEditsFrom = 8
 	longestWord  = 30
-	// maxCorrected is the number of words of a query that are looked for. One
-	// that is neither known nor similar to another takes a millisecond.
+	// maxCorrected is the number of words of a query that are compared with others. A
+	// word that is neither known nor similar to another takes a millisecond.
 	maxCorrected = 12
 	// rareBeside is how many times as frequent a neighbour of a rare word is.
 	rareBeside = 1_000
@@ -84,7 +84,7 @@ const (
 func (s *Spelling) Correct(t Token, unfinished bool) []string {
 	s.once.Do(s.build)
 	n := utf8.RuneCountInString(t.Word)
-	if n < oneEditFrom || n > longestWord || hasDigit(t.Word) || strings.ContainsAny(t.Word, "&+/.") || s.vocabulary.isKnown(t.Word) || s.vocabulary.isFiller(t.Word) || !s.take() {
+	if n < oneEditFrom || n > longestWord || hasDigit(t.Word) || strings.ContainsAny(t.Word, "&+/.") || s.vocabulary.isKnown(t.Word) || s.vocabulary.isFiller(t.Word) || !s.consume() {
 		return nil
 	}
 	frequency := s.lexicon.Frequency(t.Word)
@@ -196,7 +196,7 @@ func (s *Spelling) beginsWord(prefix string) bool {
 	return false
 }
 
-// beginsCommonWord reports whether several adverts have a word that begins so.
+// beginsCommonWord reports whether several adverts have a word with the prefix.
 func (s *Spelling) beginsCommonWord(prefix string) bool {
 	for _, n := range s.completions(prefix) {
 		if n > 1 {

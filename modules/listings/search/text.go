@@ -29,8 +29,8 @@ func Tokens(text string) []Token {
 	return AppendTokens(make([]Token, 0, len(text)/5+1), text)
 }
 
-// AppendTokens is Tokens with a slice to append to, for analyzing many texts
-// without garbage.
+// AppendTokens appends the tokens of a text, so that many texts are analyzed without
+// allocations.
 func AppendTokens(tokens []Token, text string) []Token {
 	s := scanner{text: text, lower: LowerASCII(text)}
 	last := 0
@@ -44,12 +44,12 @@ func AppendTokens(tokens []Token, text string) []Token {
 	return tokens
 }
 
-// scanner finds one token after the other.
+// scanner iterates over the tokens of a text.
 type scanner struct {
 	text  string
 	lower string // as long as text, with ASCII letters in lower case
 
-	// The present token.
+	// The current token.
 	start, end int
 	word       string
 	capitals   bool

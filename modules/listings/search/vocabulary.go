@@ -40,7 +40,8 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Concept is one thing under all its names. Concepts must not be changed.
+// Concept is a role, a specialty or another subject with all its names. Concepts must not
+// be changed.
 type Concept struct {
 	// ID is stable: it is stored with adverts and in saved searches.
 	ID   string
@@ -77,8 +78,8 @@ type Concept struct {
 // Link leads to another concept.
 type Link struct {
 	To *Concept
-	// Strength is 1 where the concepts are the same to a searcher and near 0
-	// where they have little in common.
+	// Strength is 1 if a search for one concept should find the other as well and near 0
+	// if they have little in common.
 	Strength float64
 }
 
@@ -166,7 +167,7 @@ type Form struct {
 	// has one reading without conditions.
 	Readings []Reading
 
-	read bool // a read line decides
+	read bool // a read line defines the readings
 }
 
 // Match is a form found at tokens Start to End, exclusive.
@@ -212,7 +213,7 @@ func (v *Vocabulary) Concept(id string) *Concept { return v.byID[id] }
 // Forms returns all forms in the order of the vocabulary.
 func (v *Vocabulary) Forms() []*Form { return v.forms }
 
-// Form returns the form that is written so, or nil.
+// Form returns the form whose words are those of the text, or nil.
 func (v *Vocabulary) Form(text string) *Form {
 	words := v.Words(Tokens(text))
 	for _, m := range v.Matches(nil, words, 0) {
@@ -231,7 +232,7 @@ func (v *Vocabulary) Label(id string) string {
 	return id
 }
 
-// Words are the tokens of a text as the vocabulary knows them.
+// Words are the tokens of a text with their numbers in the vocabulary.
 type Words []word
 
 type word struct {
@@ -335,8 +336,8 @@ func (t *trie) step(node, word int32) (int32, bool) {
 
 func edge(node, word int32) uint64 { return uint64(uint32(node))<<32 | uint64(uint32(word)) }
 
-// insert adds a form under normalized words, and reports the form that is
-// there already, if any.
+// insert adds a form under normalized words. It returns the form that already has
+// these words, or else the given one.
 func (t *trie) insert(words []string, f *Form) *Form {
 	node := int32(0)
 	for _, w := range words {

@@ -1,0 +1,165 @@
+package gazetteer
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+//go:embed places.tsv.gz
+var placesFile []byte
+
+//go:embed postcodes.tsv.gz
+var postcodesFile []byte
+
+//go:embed regions.tsv
+var regionsFile string
+
+//go:embed countries.tsv
+var countriesFile string
+
+//go:embed aliases.tsv
+var aliasesFile string
+
+type tables struct {
+	towns     sortedRows // by name, then by falling population
+	postcodes sortedRows // by country and code: "gb ls1"
+
+	regions   map[string][]area // by every name, folded
+	countries map[string]area
+	aliases   map[string][]string
+}
+
+// area is a region, nation or country.
+type area struct {
+	listings.Place
+	nationwide bool // everything with the nation is in it
+}
+
+// sortedRows is an unpacked file and the offsets of its rows, which are sorted
+// by their first field: a binary search in one string takes a tenth of the
+// memory of a map.
+type sortedRows struct {
+	text    string
+	offsets []int32
+}
+
+// unzip unpacks an embedded file, and panics if it is damaged.
+func unzip(file []byte) sortedRows {
+	z, err := gzip.NewReader(bytes.NewReader(file))
+	var raw []byte
+	if err == nil {
+		raw, err = io.ReadAll(z)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("gazetteer: an embedded file is damaged: %v", err))
+	}
+	s := sortedRows{text: string(raw)}
+	s.offsets = make([]int32, 0, strings.Count(s.text, "\n"))
+	for at := 0; at < len(s.text); {
+		s.offsets = append(s.offsets, int32(at))
+		at += strings.IndexByte(s.text[at:], '\n') + 1
+	}
+	return s
+}
+
+// row returns the i-th row without its line end.
+func (s sortedRows) row(i int) string {
+	row := s.text[s.offsets[i]:]
+	return row[:strings.IndexByte(row, '\n')]
+}
+
+// search returns the rows with the first field k.
+func (s sortedRows) search(k string) iter.Seq[string] {
+	i, _ := slices.BinarySearchFunc(s.offsets, k, func(at int32, k string) int {
+		return strings.Compare(firstField(s.text[at:]), k)
+	})
+	return func(yield func(string) bool) {
+		for ; i < len(s.offsets); i++ {
+			if row := s.row(i); firstField(row) != k || !yield(row) {
+				return
+			}
+		}
+	}
+}
+
+func firstField(row string) string { return row[:strings.IndexByte(row, '\t')] }
+
+func unpack() *tables {
+	t := &tables{
+		towns: unzip(placesFile), postcodes: unzip(postcodesFile),
+		regions: map[string][]area{}, countries: map[string]area{}, aliases: map[string][]string{},
+	}
+	for f := range rows(regionsFile) {
+		names := strings.Split(f[2], "|")
+		a := area{Place: listings.Place{Kind: listings.Region, Name: names[0], Country: f[0], Nation: f[1], Lat: number(f[3]), Lon: number(f[4])}}
+		switch f[6] {
+		case "":
+			a.Region = names[0]
+		case "*":
+			a.nationwide = true
+		default:
+			a.Regions = strings.Split(f[6], ",")
+		}
+		for _, n := range names {
+			k := key(n)
+			t.regions[k] = append(t.regions[k], a)
+		}
+	}
+	for f := range rows(countriesFile) {
+		names := strings.Split(f[1], "|")
+		a := area{Place: listings.Place{Kind: listings.Country, Name: names[0], Country: f[0], Lat: number(f[2]), Lon: number(f[3])}}
+		for _, n := range names {
+			t.countries[key(n)] = a
+		}
+	}
+	for f := range rows(aliasesFile) {
+		t.aliases[f[0]] = strings.Fields(f[1])
+	}
+	return t
+}
+
+// rows iterates over the fields of a table's lines.
+func rows(file string) func(yield func([]string) bool) {
+	return func(yield func([]string) bool) {
+		for line := range strings.Lines(file) {
+			line = strings.TrimSuffix(line, "\n")
+			if line != "" && line[0] != '#' && !yield(strings.Split(line, "\t")) {
+				return
+			}
+		}
+	}
+}
+
+func number(s string) float64 {
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		panic("gazetteer: " + err.Error())
+	}
+	return x
+}
+
+// key returns the form of a name that is looked up: folded words without points and
+// hyphens.
+func key(name string) string {
+	var b strings.Builder
+	for _, r := range search.Fold(name) {
+		switch {
+		case r == '\'' || r == '’' || r == '‘' || r == '`' || r == '.':
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r > 0x7f:
+			b.WriteRune(r)
+		default:
+			b.WriteByte(' ')
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
