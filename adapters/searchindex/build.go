@@ -14,7 +14,8 @@ import (
 // content is the input of an image: new documents or other segments.
 type content struct {
 	docs int
-	row  func(doc int) row
+	// row returns the columns of a document. Its keys and words are not used.
+	row func(doc int) search.Document
 	// keys and words iterate over all terms in alphabetical order with their
 	// documents, which are valid until the next term.
 	keys  iter.Seq2[string, []uint32]
@@ -33,33 +34,8 @@ func (c *content) stopped() error {
 	return c.stop()
 }
 
-type row struct {
-	id               string
-	version          int64
-	posted, deadline int64
-	pay              search.PayRange
-	paid             bool
-	title, location  string
-	point            search.Point
-	placed           bool
-}
-
 // wordDocs are the documents that contain a word anywhere and in the title.
 type wordDocs struct{ anywhere, title []uint32 }
-
-func newRow(d *search.Document) row {
-	r := row{id: d.ID, version: d.Version, posted: d.PostedAt.UnixMicro(), deadline: never, title: d.SortTitle, location: d.SortLocation}
-	if !d.Deadline.IsZero() {
-		r.deadline = d.Deadline.UnixMicro()
-	}
-	if d.Pay != nil {
-		r.pay, r.paid = *d.Pay, true
-	}
-	if d.Point != nil {
-		r.point, r.placed = *d.Point, true
-	}
-	return r
-}
 
 // newContent prepares documents. It sorts them.
 func newContent(docs []*search.Document) content {
@@ -76,7 +52,7 @@ func newContent(docs []*search.Document) content {
 	}
 	return content{
 		docs: len(docs),
-		row:  func(doc int) row { return newRow(docs[doc]) },
+		row:  func(doc int) search.Document { return *docs[doc] },
 		keys: func(yield func(string, []uint32) bool) {
 			for _, key := range slices.Sorted(maps.Keys(keys)) {
 				if !yield(key, keys[key]) {
@@ -193,18 +169,20 @@ type builder struct {
 func (b *builder) columns(c content) {
 	s := b.s
 	for i := range c.docs {
-		r := c.row(i)
-		s.ids.add(r.id)
+		d := c.row(i)
+		s.ids.add(d.ID)
 		s.byID = append(s.byID, uint32(i))
-		s.versions = append(s.versions, r.version)
-		s.posted = append(s.posted, r.posted)
-		s.deadlines = append(s.deadlines, r.deadline)
-		if r.deadline != never {
+		s.versions = append(s.versions, d.Version)
+		s.posted = append(s.posted, d.PostedAt.UnixMicro())
+		deadline := int64(never)
+		if !d.Deadline.IsZero() {
+			deadline = d.Deadline.UnixMicro()
 			s.byDeadline = append(s.byDeadline, uint32(i))
 		}
-		pay := search.PayRange{Min: -1, Max: -1}
-		if r.paid {
-			pay = r.pay
+		s.deadlines = append(s.deadlines, deadline)
+		pay, isStated := valueOf(d.Pay)
+		if !isStated {
+			pay.Min, pay.Max = -1, -1
 		}
 		s.payMin = append(s.payMin, pay.Min)
 		s.payMax = append(s.payMax, pay.Max)
@@ -213,14 +191,25 @@ func (b *builder) columns(c content) {
 	slices.SortFunc(s.byDeadline, func(a, b uint32) int { return cmp.Compare(s.deadlines[a], s.deadlines[b]) })
 
 	var currencies, titles, locations []string
-	currencies, s.currency = column(c, strings.Compare, func(r row) (string, bool) { return r.pay.Currency, r.paid })
-	titles, s.title = column(c, strings.Compare, func(r row) (string, bool) { return r.title, r.title != "" })
-	locations, s.location = column(c, strings.Compare, func(r row) (string, bool) { return r.location, r.location != "" })
-	s.places, s.place = column(c, comparePlaces, func(r row) (search.Point, bool) { return r.point, r.placed })
+	currencies, s.currency = column(c, strings.Compare, func(d search.Document) (string, bool) {
+		pay, isStated := valueOf(d.Pay)
+		return pay.Currency, isStated
+	})
+	titles, s.title = column(c, strings.Compare, func(d search.Document) (string, bool) { return d.SortTitle, d.SortTitle != "" })
+	locations, s.location = column(c, strings.Compare, func(d search.Document) (string, bool) { return d.SortLocation, d.SortLocation != "" })
+	s.places, s.place = column(c, comparePlaces, func(d search.Document) (search.Point, bool) { return valueOf(d.Point) })
 	s.currencies, s.titles, s.locations = newTexts(currencies), newTexts(titles), newTexts(locations)
 	s.groupPlaces()
 	s.byPayMin, s.byPayMax = sortedBy(s.payMin, s.currency), sortedBy(s.payMax, s.currency)
 	s.byTitle, s.byLocation = sortedBy(s.title, s.title), sortedBy(s.location, s.location)
+}
+
+// valueOf returns the value that p points to, if any.
+func valueOf[T any](p *T) (value T, exists bool) {
+	if p == nil {
+		return value, false
+	}
+	return *p, true
 }
 
 // sortedBy returns the ordinals of the documents with a value, sorted by it.
@@ -256,7 +245,7 @@ func newTexts(list []string) texts {
 
 // column returns the sorted distinct values of the rows and, for each row, the
 // position of its value plus one, 0 for none.
-func column[T comparable](c content, compare func(a, b T) int, value func(row) (T, bool)) (values []T, numbers []uint32) {
+func column[T comparable](c content, compare func(a, b T) int, value func(search.Document) (T, bool)) (values []T, numbers []uint32) {
 	positions := map[T]uint32{}
 	numbers = make([]uint32, c.docs)
 	for i := range c.docs {

@@ -6,6 +6,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/locumhq/locum/modules/listings/search"
 )
 
 // dropped is the new ordinal of a deleted document.
@@ -74,27 +77,29 @@ func (m *merger) content() content {
 	return content{docs: len(m.order), row: m.row, keys: m.keys, words: m.words, text: m.text}
 }
 
-func (m *merger) row(doc int) row {
+func (m *merger) row(doc int) search.Document {
 	d := m.order[doc]
 	return m.sources[d.source].row(int(d.doc))
 }
 
-func (s *segment) row(doc int) row {
-	r := row{id: s.ids.at(doc), version: s.versions[doc], posted: s.posted[doc], deadline: s.deadlines[doc]}
+func (s *segment) row(doc int) search.Document {
+	d := search.Document{ID: s.ids.at(doc), Version: s.versions[doc], PostedAt: time.UnixMicro(s.posted[doc])}
+	if s.deadlines[doc] != never {
+		d.Deadline = time.UnixMicro(s.deadlines[doc])
+	}
 	if n := s.currency[doc]; n > 0 {
-		r.paid = true
-		r.pay.Min, r.pay.Max, r.pay.Currency = s.payMin[doc], s.payMax[doc], s.currencies.at(int(n-1))
+		d.Pay = &search.PayRange{Min: s.payMin[doc], Max: s.payMax[doc], Currency: s.currencies.at(int(n - 1))}
 	}
 	if n := s.title[doc]; n > 0 {
-		r.title = s.titles.at(int(n - 1))
+		d.SortTitle = s.titles.at(int(n - 1))
 	}
 	if n := s.location[doc]; n > 0 {
-		r.location = s.locations.at(int(n - 1))
+		d.SortLocation = s.locations.at(int(n - 1))
 	}
 	if n := s.place[doc]; n > 0 {
-		r.placed, r.point = true, s.places[n-1]
+		d.Point = &s.places[n-1]
 	}
-	return r
+	return d
 }
 
 func keysOf(s *segment) *texts  { return &s.keys }

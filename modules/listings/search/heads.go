@@ -253,13 +253,7 @@ func (a *annotator) roleOf(words, noun []Token) *Concept {
 
 // completes reports whether a compound is more specific than its noun.
 func (a *annotator) completes(c, noun *Concept) bool {
-	switch {
-	case c.Generic || c.base() == noun.base():
-		return false
-	case a.isClerical(noun):
-		return a.isA(c, "admin-role")
-	}
-	return true
+	return !c.Generic && c.base() != noun.base() && (!a.isClerical(noun) || a.isA(c, "admin-role"))
 }
 
 // isUnspecific reports whether a role is an unspecific noun.

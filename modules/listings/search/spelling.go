@@ -23,7 +23,9 @@ type Lexicon interface {
 type Spelling struct {
 	vocabulary *Vocabulary
 	lexicon    Lexicon
-	limit      *limit // nil for none
+	// stop, unless it is nil, returns an error when corrections have to end.
+	stop  func() error
+	words int // that may still be corrected; used with stop
 	*misspellings
 }
 
@@ -32,12 +34,6 @@ type misspellings struct {
 	once    sync.Once
 	known   map[string]bool
 	deleted map[string][]string // words by what remains of them after deletions
-}
-
-// limit bounds the corrections of a query.
-type limit struct {
-	stop  func() error
-	words int // that may still be corrected
 }
 
 // NewSpelling returns a Spelling for a vocabulary. Words that adverts contain are
@@ -50,20 +46,20 @@ func NewSpelling(v *Vocabulary, lexicon Lexicon) *Spelling {
 // after ctx is done, and at most maxCorrected words.
 func (s *Spelling) Within(ctx context.Context) *Spelling {
 	own := *s
-	own.limit = &limit{stop: ctx.Err, words: maxCorrected}
+	own.stop, own.words = ctx.Err, maxCorrected
 	return &own
 }
 
 // isStopped reports whether the context of the query is done.
-func (s *Spelling) isStopped() bool { return s.limit != nil && s.limit.stop() != nil }
+func (s *Spelling) isStopped() bool { return s.stop != nil && s.stop() != nil }
 
 // consume counts a word and reports whether it may be corrected.
 func (s *Spelling) consume() bool {
-	if s.limit == nil {
+	if s.stop == nil {
 		return true
 	}
-	s.limit.words--
-	return s.limit.words >= 0 && !s.isStopped()
+	s.words--
+	return s.words >= 0 && !s.isStopped()
 }
 
 // The limits of corrections.
