@@ -153,16 +153,20 @@ func NetworkOf(ctx context.Context) string {
 
 // Network returns the part of an address that one subscriber usually holds: the
 // /24 of an IPv4 address and the /64 of an IPv6 address.
-func Network(address string) string {
+func Network(address string) string { return Prefix(address, 24, 64) }
+
+// Prefix returns the network of an address with the length v4 or v6, or "unknown" if it
+// is not an IP address.
+func Prefix(address string, v4, v6 int) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
 		return "unknown"
 	}
 	a = a.Unmap().WithZone("")
-	bits := 64
+	bits := v6
 	if a.Is4() {
-		bits = 24
+		bits = v4
 	}
-	p, _ := a.Prefix(bits) // both lengths fit their families
+	p, _ := a.Prefix(bits) // callers pass lengths that fit
 	return p.String()
 }

@@ -5,6 +5,8 @@ package limit
 import (
 	"context"
 	"time"
+
+	"github.com/locumhq/locum/core/fault"
 )
 
 // Rule allows at most Max calls in any Per. Name is unique among rules and is part of
@@ -22,6 +24,14 @@ type Decision struct {
 	// RetryAfter is the time until the next call would be allowed, zero if this one
 	// was. It is at most the rule's Per.
 	RetryAfter time.Duration
+}
+
+// Err returns nil if the call was allowed, otherwise fault.ErrRateLimit.
+func (d Decision) Err() error {
+	if d.Allowed {
+		return nil
+	}
+	return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 }
 
 // Quota is the number of calls that a key may make: PerMinute in any 60 seconds, and
@@ -92,4 +102,13 @@ type Limiter interface {
 	Spend(ctx context.Context, quota Quota, key string) (QuotaStatus, error)
 	// Status is Spend without spending.
 	Status(ctx context.Context, quota Quota, key string) (QuotaStatus, error)
+}
+
+// Take records a call by l.Take and returns fault.ErrRateLimit if the rule refuses it.
+func Take(ctx context.Context, l Limiter, rule Rule, key string) error {
+	d, err := l.Take(ctx, rule, key)
+	if err != nil {
+		return err
+	}
+	return d.Err()
 }

@@ -14,7 +14,7 @@ const MaxExact = 10_000
 
 // Request asks for one page of a list. Number and Size are at least 1. Cursor
 // is the NextCursor of the previous page, empty for the first; when it is set,
-// Number only labels the answer.
+// Number only labels the response.
 type Request struct {
 	Number int
 	Size   int
@@ -55,4 +55,9 @@ type Result[T any] struct {
 	TotalIsEstimate bool
 	// NextCursor continues after the last item, empty at the end.
 	NextCursor string
+}
+
+// WithItems returns the page r with other items.
+func WithItems[A, B any](r Result[A], items []B) Result[B] {
+	return Result[B]{Items: items, Total: r.Total, TotalIsEstimate: r.TotalIsEstimate, NextCursor: r.NextCursor}
 }

@@ -18,3 +18,17 @@ type Store interface {
 	// of rows deleted. A kind that the store does not have is an error.
 	DeleteBefore(ctx context.Context, kind Kind, before time.Time, n int) (int, error)
 }
+
+// DeleteAllBefore deletes all rows of the kind whose time is before the given one, at
+// most n in one call of the store. A nil store has no rows.
+func DeleteAllBefore(ctx context.Context, s Store, kind Kind, before time.Time, n int) error {
+	if s == nil {
+		return nil
+	}
+	for {
+		deleted, err := s.DeleteBefore(ctx, kind, before, n)
+		if err != nil || deleted < n {
+			return err
+		}
+	}
+}

@@ -39,3 +39,18 @@ func Read(ctx context.Context, r Runner, fn func(ctx context.Context) error) err
 	}
 	return r.Do(ctx, fn)
 }
+
+// DoBatches runs fn in one transaction after another until it returns an error, or has
+// processed less than size items.
+func DoBatches(ctx context.Context, r Runner, size int, fn func(ctx context.Context) (n int, err error)) error {
+	for {
+		var n int
+		err := r.Do(ctx, func(ctx context.Context) (err error) {
+			n, err = fn(ctx)
+			return err
+		})
+		if err != nil || n < size {
+			return err
+		}
+	}
+}

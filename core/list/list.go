@@ -1,0 +1,47 @@
+// Package list has helpers for slices that package slices lacks.
+package list
+
+// First returns the first item. It returns the error of the query that the items come
+// from, or absent if there is none.
+func First[T any](items []T, err, absent error) (first T, _ error) {
+	if err != nil {
+		return first, err
+	}
+	if len(items) == 0 {
+		return first, absent
+	}
+	return items[0], nil
+}
+
+// Map returns the results of fn for the items, in their order.
+func Map[T, U any](items []T, fn func(T) U) []U {
+	out := make([]U, len(items))
+	for i, item := range items {
+		out[i] = fn(item)
+	}
+	return out
+}
+
+// Distinct returns the different results of fn for the items, in the order of their
+// first occurrences.
+func Distinct[T any, U comparable](items []T, fn func(T) U) []U {
+	seen := make(map[U]bool, len(items))
+	var out []U
+	for _, item := range items {
+		if v := fn(item); !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// ToMap returns the keys and values that fn returns for the items.
+func ToMap[T any, K comparable, V any](items []T, fn func(T) (K, V)) map[K]V {
+	out := make(map[K]V, len(items))
+	for _, item := range items {
+		key, value := fn(item)
+		out[key] = value
+	}
+	return out
+}

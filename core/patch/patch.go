@@ -1,0 +1,18 @@
+// Package patch applies inputs whose absent fields are nil.
+package patch
+
+import "strings"
+
+// Set stores the value unless it is nil.
+func Set[T any](to, value *T) {
+	if value != nil {
+		*to = *value
+	}
+}
+
+// SetText stores the value without surrounding white space unless it is nil.
+func SetText(to, value *string) {
+	if value != nil {
+		*to = strings.TrimSpace(*value)
+	}
+}
