@@ -9,7 +9,6 @@ import (
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/task"
@@ -17,7 +16,7 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// EmailChange is the address that an account gets when its owner has confirmed it.
+// EmailChange is a requested address, which the account gets when it is confirmed.
 type EmailChange struct {
 	Email       string
 	RequestedAt time.Time
@@ -61,7 +60,7 @@ func (h *EmailHistory) change(former EmailUndo, nextKey string) {
 	h.Undos = append(h.Undos, former)
 }
 
-// revert deletes the addresses that the account has left at the time or later.
+// revert deletes the former addresses that were replaced at the time or later.
 func (h *EmailHistory) revert(since time.Time) {
 	h.Undos = slices.DeleteFunc(h.Undos, func(u EmailUndo) bool { return !u.ChangedAt.Before(since) })
 }
@@ -120,11 +119,8 @@ func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) e
 	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
 		return err
 	}
-	switch d, err := s.Limiter.Take(ctx, changesPerAccount, userID); {
-	case err != nil:
+	if err := limit.Take(ctx, s.Limiter, changesPerAccount, userID); err != nil {
 		return err
-	case !d.Allowed:
-		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 	}
 	// After the limit, which bounds the addresses that a client can test.
 	if err := s.notTaken(ctx, email); err != nil {
@@ -265,9 +261,9 @@ func (s *Service) takeAddress(ctx context.Context, u *User, email string) error 
 	}
 }
 
-// OnEmailChangeRequested warns the present address and then asks the other one
-// to confirm, in this order, so that the owner is notified before the holder of a
-// stolen session can confirm.
+// OnEmailChangeRequested sends a warning to the present address and then a confirmation
+// request to the other one, in this order, so that the owner is notified before the
+// holder of a stolen session can confirm.
 func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChangeRequested) error {
 	u, err := s.recipient(ctx, e.UserID)
 	if err != nil || u.ID == "" {
@@ -288,17 +284,7 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 	}
 	next := u
 	next.Email = c.Email
-	token, err := s.mailToken(ctx, next, ForVerification, "", s.Clock.Now())
-	if err != nil {
-		return ignoreDeleted(err)
-	}
-	held, err := s.heldPrograms(ctx, u.ID)
-	if err != nil {
-		return err
-	}
-	return s.send(ctx, next, "confirm-email-"+id, "Please confirm your new e-mail address", slices.Concat([]mail.Block{
-		{Text: "This is to be the e-mail address of your account on locum. Please confirm that it is yours."},
-		s.link("Confirm the address", "verify-email", token),
-		{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, {Code: token},
-	}, held, []mail.Block{{Text: "If you did not ask for this, you need not do anything."}})...)
+	return s.sendVerification(ctx, next, "confirm-email-"+id, "Please confirm your new e-mail address",
+		"This is to be the e-mail address of your account on locum. Please confirm that it is yours.",
+		"If you did not ask for this, you need not do anything.")
 }

@@ -2,10 +2,12 @@ package identity
 
 import (
 	"context"
+	"slices"
 
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 )
 
@@ -46,7 +48,7 @@ func (s *Service) signInFailed(ctx context.Context, userID string) error {
 	return ErrBadCredentials
 }
 
-// AuditEntry is an entry with the actor as the team knows them.
+// AuditEntry is an entry with the name and address of its actor.
 type AuditEntry struct {
 	audit.Entry
 	// ActorName and ActorEmail are empty for an actor who is not in the team.
@@ -68,34 +70,18 @@ func (s *Service) OrganizationAudit(ctx context.Context, a auth.Actor, f audit.F
 	if err != nil {
 		return out, err
 	}
+	actors := list.Distinct(found.Items, func(e audit.Entry) string { return e.Actor })
+	actors = slices.DeleteFunc(actors, func(actor string) bool { return !id.Valid(actor) })
 	members := map[string]Member{}
-	for _, e := range found.Items {
-		members[e.Actor] = Member{}
-	}
-	if actors := ids(members); len(actors) > 0 {
+	if len(actors) > 0 {
 		team, err := s.Members.List(ctx, a.OrganizationID, MemberFilter{UserIDs: actors}, page.After("", len(actors)))
 		if err != nil {
 			return out, err
 		}
-		for _, m := range team.Items {
-			members[m.UserID] = m
-		}
+		members = list.ToMap(team.Items, func(m Member) (string, Member) { return m.UserID, m })
 	}
-	out = page.Result[AuditEntry]{Total: found.Total, TotalIsEstimate: found.TotalIsEstimate, NextCursor: found.NextCursor, Items: make([]AuditEntry, len(found.Items))}
-	for i, e := range found.Items {
+	return page.WithItems(found, list.Map(found.Items, func(e audit.Entry) AuditEntry {
 		m := members[e.Actor]
-		out.Items[i] = AuditEntry{Entry: e, ActorName: m.Name, ActorEmail: m.Email}
-	}
-	return out, nil
-}
-
-// ids returns the keys that are ids.
-func ids(members map[string]Member) []string {
-	var out []string
-	for key := range members {
-		if id.Valid(key) {
-			out = append(out, key)
-		}
-	}
-	return out
+		return AuditEntry{Entry: e, ActorName: m.Name, ActorEmail: m.Email}
+	})), nil
 }

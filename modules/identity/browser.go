@@ -10,12 +10,12 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The lifetimes of a sign-in by a browser, which has a cookie and may be left
+// The lifetimes of a session in a browser, which has a cookie and may be left
 // unattended.
 const (
 	browserLife = 7 * 24 * time.Hour // absolute
 	browserIdle = 12 * time.Hour
-	browserNote = time.Minute // the precision of LastUsedAt
+	browserNote = time.Minute // the interval at which LastUsedAt is stored
 )
 
 const browserPrefix = "loc_bs_"
@@ -28,8 +28,8 @@ func (s *Service) LoginBrowser(ctx context.Context, in LoginInput, from Client, 
 	return secret, s.signIn(ctx, in, from, s.openBrowser(secret, from, old))
 }
 
-// openBrowser opens a session and ends the browser's earlier one.
-func (s *Service) openBrowser(secret string, from Client, old string) func(ctx context.Context, userID string, now time.Time) error {
+// openBrowser returns a function that opens a session and ends the browser's earlier one.
+func (s *Service) openBrowser(secret string, from Client, old string) openFunc {
 	return func(ctx context.Context, userID string, now time.Time) error {
 		if err := s.logoutBrowser(ctx, old, now); err != nil {
 			return err
@@ -47,22 +47,14 @@ func (s *Service) openBrowser(secret string, from Client, old string) func(ctx c
 // RegisterBrowser is Register for the pages. It returns a secret as LoginBrowser
 // does.
 func (s *Service) RegisterBrowser(ctx context.Context, in RegisterInput, from Client, old string) (string, error) {
-	r, err := in.registration()
-	if err != nil {
-		return "", err
-	}
 	secret := auth.NewSecret(browserPrefix, secretChars)
-	return secret, s.register(ctx, r, from, s.openBrowser(secret, from, old))
+	return secret, s.register(ctx, in, from, s.openBrowser(secret, from, old))
 }
 
 // RegisterEmployerBrowser is RegisterEmployer for the pages.
 func (s *Service) RegisterEmployerBrowser(ctx context.Context, in RegisterEmployerInput, from Client, old string) (string, error) {
-	r, err := in.registration()
-	if err != nil {
-		return "", err
-	}
 	secret := auth.NewSecret(browserPrefix, secretChars)
-	return secret, s.register(ctx, r, from, s.openBrowser(secret, from, old))
+	return secret, s.register(ctx, in, from, s.openBrowser(secret, from, old))
 }
 
 // AuthenticateBrowser returns the principal of the session with the cookie's secret,

@@ -10,7 +10,6 @@ import (
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/task"
 )
@@ -34,10 +33,8 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor) error {
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.user(ctx, a.UserID)
-		if errors.Is(err, ErrUserNotFound) {
-			return fault.ErrUnauthorized // deleted since the request began
-		} else if err != nil {
+		u, err := s.caller(ctx, a.UserID)
+		if err != nil {
 			return err
 		}
 		now := s.Clock.Now()
@@ -79,10 +76,8 @@ func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.user(ctx, a.UserID)
-		if errors.Is(err, ErrUserNotFound) {
-			return fault.ErrUnauthorized
-		} else if err != nil {
+		u, err := s.caller(ctx, a.UserID)
+		if err != nil {
 			return err
 		}
 		now := s.Clock.Now()
@@ -96,28 +91,20 @@ func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error
 // resign ends the user's membership. The organization is closed if it has no
 // other admin.
 func (s *Service) resign(ctx context.Context, u User, now time.Time) error {
-	m, err := s.lockMembership(ctx, u.ID)
-	if err != nil || m == nil {
+	m, err := s.leave(ctx, u.ID)
+	if !errors.Is(err, ErrLastAdmin) {
 		return err
 	}
-	if m.guards() {
-		switch err := s.anotherAdmin(ctx, *m); {
-		case errors.Is(err, ErrLastAdmin):
-			// Separate from the other members, who keep their accounts.
-			if err := s.Members.Delete(ctx, m.OrganizationID, []string{u.ID}); err != nil {
-				return err
-			}
-			return s.dissolve(ctx, m.OrganizationID, u, now)
-		case err != nil:
-			return err
-		}
+	// Separate from the other members, who keep their accounts.
+	if err := s.Members.Delete(ctx, m.OrganizationID, []string{u.ID}); err != nil {
+		return err
 	}
-	return s.removeMember(ctx, m.OrganizationID, u.ID)
+	return s.dissolve(ctx, m.OrganizationID, u, now)
 }
 
-// lockMembership returns the user's active membership, or nil without one, and locks
-// its organization.
-func (s *Service) lockMembership(ctx context.Context, userID string) (*Membership, error) {
+// leave deletes the user's active membership, which it returns, or nil without one. It
+// fails with ErrLastAdmin if the organization has no other admin.
+func (s *Service) leave(ctx context.Context, userID string) (*Membership, error) {
 	m, err := s.Members.GetByUser(ctx, userID)
 	if err != nil || m == nil {
 		return nil, err
@@ -126,20 +113,21 @@ func (s *Service) lockMembership(ctx context.Context, userID string) (*Membershi
 		return nil, err
 	}
 	// Read again: it may have changed before the lock was acquired.
-	return s.Members.GetByUser(ctx, userID)
-}
-
-// removeMember deletes the membership of a user who leaves.
-func (s *Service) removeMember(ctx context.Context, organizationID, userID string) error {
-	if err := s.Members.Delete(ctx, organizationID, []string{userID}); err != nil {
-		return err
+	if m, err = s.Members.GetByUser(ctx, userID); err != nil || m == nil {
+		return nil, err
 	}
-	return s.Audit.Record(ctx, audit.Entry{Action: audit.MemberRemoved, Actor: userID, OrganizationID: organizationID, Object: userID})
+	if err := s.requireOtherAdmin(ctx, *m); err != nil {
+		return m, err
+	}
+	if err := s.Members.Delete(ctx, m.OrganizationID, []string{userID}); err != nil {
+		return m, err
+	}
+	return m, s.Audit.Record(ctx, audit.Entry{Action: audit.MemberRemoved, Actor: userID, OrganizationID: m.OrganizationID, Object: userID})
 }
 
-// dissolve closes an organization whose last admin leaves, as no one could add
-// members any more. It keeps its name for its applicants, unless that is the name of
-// the admin.
+// dissolve closes an organization whose last admin leaves: without an admin, no members
+// can be added. Applicants still see the name of the organization, unless that is the
+// name of the admin.
 func (s *Service) dissolve(ctx context.Context, organizationID string, last User, now time.Time) error {
 	for more := true; more; {
 		team, err := s.Members.List(ctx, organizationID, MemberFilter{}, page.After("", dismissBatch))

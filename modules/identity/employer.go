@@ -1,8 +1,8 @@
 package identity
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -10,6 +10,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/patch"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/valid"
@@ -54,13 +55,7 @@ type EmployerAccount struct {
 // Contact returns the contact details with the defaults.
 func (a EmployerAccount) Contact() Contact {
 	c := a.Settings.Contact
-	if c.Name == "" {
-		c.Name = a.Name
-	}
-	if c.Email == "" {
-		c.Email = a.Email
-	}
-	return c
+	return Contact{Name: cmp.Or(c.Name, a.Name), Email: cmp.Or(c.Email, a.Email), Phone: c.Phone}
 }
 
 // MyEmployerAccount returns the caller's account.
@@ -77,9 +72,7 @@ func (s *Service) employerAccount(ctx context.Context, a auth.Actor) (out Employ
 	if err := a.RequireEmployer(); err != nil {
 		return EmployerAccount{}, err
 	}
-	if out.User, err = s.user(ctx, a.UserID); errors.Is(err, ErrUserNotFound) {
-		return EmployerAccount{}, fault.ErrUnauthorized // deleted since the request began
-	} else if err != nil {
+	if out.User, err = s.caller(ctx, a.UserID); err != nil {
 		return EmployerAccount{}, err
 	}
 	if a.OrganizationID != "" {
@@ -181,23 +174,15 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 func (in EmployerInput) applyTo(s *EmployerSettings) bool {
 	before := *s
 	if in.Profile != nil {
-		set(&s.JobTitle, in.Profile.JobTitle)
+		patch.Set(&s.JobTitle, in.Profile.JobTitle)
 	}
-	if in.EmailAlerts != nil {
-		s.EmailAlerts = *in.EmailAlerts
-	}
+	patch.Set(&s.EmailAlerts, in.EmailAlerts)
 	if c := in.Contact; c != nil {
-		set(&s.Contact.Name, c.Name)
-		set(&s.Contact.Email, c.Email)
-		set(&s.Contact.Phone, c.Phone)
+		patch.Set(&s.Contact.Name, c.Name)
+		patch.Set(&s.Contact.Email, c.Email)
+		patch.Set(&s.Contact.Phone, c.Phone)
 	}
 	return *s != before
-}
-
-func set(to *string, from *string) {
-	if from != nil {
-		*to = *from
-	}
 }
 
 func (in EmployerInput) normalize() {
@@ -302,28 +287,27 @@ func (s *Service) requireSecondFactor(ctx context.Context, a auth.Actor, o Organ
 	detail := "off"
 	if *wanted {
 		detail = "on"
-		if f, err := s.SecondFactors.Get(ctx, a.UserID); errors.Is(err, ErrNoSecondFactor) || err == nil && !f.Enabled() {
-			return fault.InvalidField("requireSecondFactor", "needs a second factor on your own account first")
-		} else if err != nil {
+		switch f, err := s.secondFactor(ctx, a.UserID); {
+		case err != nil:
 			return err
+		case !f.Enabled():
+			return fault.InvalidField("requireSecondFactor", "needs a second factor on your own account first")
 		}
 	}
 	return s.Audit.Record(ctx, audit.By(a, audit.SecondFactorRequired, o.ID).With(detail))
 }
 
-// rewrite stores the changes of the organization and records the event of another
-// name, for which the rate limit is taken before (counted).
+// rewrite stores the changes of the organization and records the event of another name.
+// It fails with errRenames if the rate limiter has not counted that (counted).
 func (s *Service) rewrite(ctx context.Context, o *Organization, in OrganizationInput, counted bool, now time.Time) error {
 	before := *o
-	set(&o.Name, in.Name)
-	set(&o.Description, in.Description)
-	set(&o.Website, in.Website)
-	set(&o.Logo, in.Logo)
-	set(&o.Industry, in.Industry)
-	set(&o.Size, in.Size)
-	if in.RequireSecondFactor != nil {
-		o.RequireSecondFactor = *in.RequireSecondFactor
-	}
+	patch.Set(&o.Name, in.Name)
+	patch.Set(&o.Description, in.Description)
+	patch.Set(&o.Website, in.Website)
+	patch.Set(&o.Logo, in.Logo)
+	patch.Set(&o.Industry, in.Industry)
+	patch.Set(&o.Size, in.Size)
+	patch.Set(&o.RequireSecondFactor, in.RequireSecondFactor)
 	if *o == before {
 		return nil
 	}

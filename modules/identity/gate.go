@@ -4,14 +4,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The limits of passwords that are hashed or wait for it at one time. The hasher
-// lets 64 wait.
+// The limits of passwords that are hashed, or wait for that, at one time. The queue of
+// the hasher has 64 places.
 const (
 	// maxPerSite is for one /24 or /48, without devices that have an earlier
-	// sign-in: half of what the hasher lets wait.
+	// sign-in: half of the queue.
 	maxPerSite = 32
 	// maxUnknown leaves the rest to devices with an earlier sign-in.
 	maxUnknown = 48
@@ -34,7 +35,7 @@ func (g *gate) acquire(address, account string) (release func(), err error) {
 	defer g.mu.Unlock()
 	key, limit, unknown := "account "+account, maxPerAccount, 0
 	if account == "" {
-		key, limit, unknown = prefix(address, 24, 48), maxPerSite, 1
+		key, limit, unknown = audit.Prefix(address, 24, 48), maxPerSite, 1
 	}
 	if g.busy[key] >= limit || g.unknown+unknown > maxUnknown {
 		return nil, fault.ErrUnavailable.WithReason("password hasher: busy").WithRetryAfter(time.Second)

@@ -183,9 +183,6 @@ func (m *Membership) Change(role OrgRole, p Permissions, now time.Time) {
 	m.Role, m.Permissions, m.UpdatedAt = role, p, now
 }
 
-// guards reports whether the member is an active admin.
-func (m *Membership) guards() bool { return m.Role == Admin && m.Status == MemberActive }
-
 // Grants returns the member's permissions in the organization.
 func (m *Membership) Grants() []auth.Permission {
 	if m.SecondFactorMissing {

@@ -21,9 +21,9 @@ var (
 	resetsPerClient  = limit.Rule{Name: "forgot-password.client", Max: 20, Per: time.Hour}
 )
 
-// resetAnswersAfter is longer than the work for an address that has an account, so that
-// the time of the answer does not reveal whether it has one.
-const resetAnswersAfter = 200 * time.Millisecond
+// resetResponseTime is longer than the work for an address that has an account, so that
+// the response time does not reveal whether it has one.
+const resetResponseTime = 200 * time.Millisecond
 
 // errBadToken is the error for a mailed token that is unknown, used, expired or for
 // another purpose. It does not disclose which.
@@ -34,26 +34,26 @@ type ForgotPasswordInput struct {
 	Email string `json:"email" validate:"required,max=254,email"`
 }
 
-// ForgotPassword has a reset link mailed to the address if it has an account. The
-// answer and its time are the same for an unknown address and for a client or
+// ForgotPassword causes a reset link to be mailed to the address if it has an account.
+// The response and its time are the same for an unknown address and for a client or
 // mailbox over its limit.
 func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput, from Client) error {
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
 	email, _ := text.ParseEmail(in.Email)
-	answer := time.NewTimer(resetAnswersAfter)
-	defer answer.Stop()
+	response := time.NewTimer(resetResponseTime)
+	defer response.Stop()
 	err := s.requestReset(ctx, email, from)
 	select {
-	case <-answer.C:
+	case <-response.C:
 	case <-ctx.Done():
 	}
 	return err
 }
 
 func (s *Service) requestReset(ctx context.Context, email string, from Client) error {
-	for _, n := range []count{{resetsPerClient, prefix(from.Address, 32, 64)}, {resetsPerMailbox, s.Mailboxes.Key(email)}} {
+	for _, n := range []count{{resetsPerClient, audit.Prefix(from.Address, 32, 64)}, {resetsPerMailbox, s.Mailboxes.Key(email)}} {
 		if d, err := s.Limiter.Take(ctx, n.rule, n.key); err != nil || !d.Allowed {
 			return err
 		}
@@ -155,10 +155,8 @@ func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePas
 // checkOwnPassword checks the password of the caller's account. Failures count as
 // failed logins do, so that a stolen access token does not help to guess the password.
 func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password string, from Client) (User, error) {
-	u, err := s.user(ctx, a.UserID)
-	if errors.Is(err, ErrUserNotFound) {
-		return User{}, fault.ErrUnauthorized // deleted since the request began
-	} else if err != nil {
+	u, err := s.caller(ctx, a.UserID)
+	if err != nil {
 		return User{}, err
 	}
 	u, _, err = s.checkPassword(ctx, u.Email, password, from)

@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/mail"
 )
 
@@ -18,12 +19,18 @@ import (
 // and no event contains a token. A handler that runs twice creates a second token and
 // sends the same message again: both tokens work until one is used.
 
-// OnUserRegistered asks a new user to confirm the address.
+// OnUserRegistered sends a new user the link that confirms the address.
 func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) error {
 	u, err := s.recipient(ctx, e.UserID)
 	if err != nil || u.ID == "" || !u.EmailVerifiedAt.IsZero() {
 		return err
 	}
+	return s.sendVerification(ctx, u, "verify-email-"+u.ID, "Please confirm your e-mail address",
+		"Welcome to locum. Please confirm that this is your e-mail address.", "If you did not register, you need not do anything.")
+}
+
+// sendVerification sends a link that confirms the address of u, between two texts.
+func (s *Service) sendVerification(ctx context.Context, u User, id, subject, first, last string) error {
 	token, err := s.mailToken(ctx, u, ForVerification, "", s.Clock.Now())
 	if err != nil {
 		return ignoreDeleted(err)
@@ -32,11 +39,11 @@ func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) 
 	if err != nil {
 		return err
 	}
-	return s.send(ctx, u, "verify-email-"+u.ID, "Please confirm your e-mail address", slices.Concat([]mail.Block{
-		{Text: "Welcome to locum. Please confirm that this is your e-mail address."},
+	return s.send(ctx, u, id, subject, slices.Concat([]mail.Block{
+		{Text: first},
 		s.link("Confirm the address", "verify-email", token),
 		{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, {Code: token},
-	}, held, []mail.Block{{Text: "If you did not register, you need not do anything."}})...)
+	}, held, []mail.Block{{Text: last}})...)
 }
 
 // heldPrograms lists what programs can do for the account, for a mail that asks
@@ -52,11 +59,7 @@ func (s *Service) heldPrograms(ctx context.Context, userID string) ([]mail.Block
 
 // listed returns a list with the lines.
 func listed(lines []string) mail.Block {
-	var b mail.Block
-	for _, line := range lines {
-		b.Items = append(b.Items, mail.Entry{Title: line})
-	}
-	return b
+	return mail.Block{Items: list.Map(lines, func(line string) mail.Entry { return mail.Entry{Title: line} })}
 }
 
 // OnPasswordResetRequested sends the link that sets a new password.
@@ -76,7 +79,8 @@ func (s *Service) OnPasswordResetRequested(ctx context.Context, e event.Password
 		mail.Block{Text: "If it was not you, your password stays as it is and you need not do anything."})
 }
 
-// OnSecondFactorChanged notifies the owner, in case it was someone else.
+// OnSecondFactorChanged notifies the owner of the account, who may not have made the
+// change.
 func (s *Service) OnSecondFactorChanged(ctx context.Context, e event.SecondFactorChanged) error {
 	u, err := s.recipient(ctx, e.UserID)
 	if err != nil || u.ID == "" {
@@ -91,7 +95,7 @@ func (s *Service) OnSecondFactorChanged(ctx context.Context, e event.SecondFacto
 		mail.Block{Text: "If it was not you, set a new password now."}, s.newPassword())
 }
 
-// OnPasswordChanged notifies the owner, in case it was someone else.
+// OnPasswordChanged notifies the owner of the account, who may not have made the change.
 func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged) error {
 	u, err := s.recipient(ctx, e.UserID)
 	if err != nil || u.ID == "" {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
 )
 
@@ -13,8 +12,8 @@ import (
 // organization.
 var renamesPerOrganization = limit.Rule{Name: "rename-organization", Max: 20, Per: time.Hour}
 
-// errRenames is that a name would change which was not counted yet.
-var errRenames = errors.New("identity: a new name of an organization is to be counted first")
+// errRenames reports a new name that the rate limiter has not counted yet.
+var errRenames = errors.New("identity: the new name of the organization must be counted first")
 
 // maybeRenaming runs fn in a transaction. If fn renames the organization, the transaction
 // is rolled back, the renaming is counted by the limiter, and fn runs once more: only the
@@ -24,11 +23,8 @@ func (s *Service) maybeRenaming(ctx context.Context, organizationID string, fn f
 	if !errors.Is(err, errRenames) {
 		return err
 	}
-	switch d, err := s.Limiter.Take(ctx, renamesPerOrganization, organizationID); {
-	case err != nil:
+	if err := limit.Take(ctx, s.Limiter, renamesPerOrganization, organizationID); err != nil {
 		return err
-	case !d.Allowed:
-		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, true) })
 }

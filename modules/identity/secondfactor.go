@@ -12,6 +12,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/limit"
 )
 
 // recoveryCodes is the number of recovery codes of an account.
@@ -72,8 +73,8 @@ func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (out SecondF
 	if err := a.RequireUser(); err != nil {
 		return out, err
 	}
-	f, err := s.SecondFactors.Get(ctx, a.UserID)
-	if err != nil && !errors.Is(err, ErrNoSecondFactor) {
+	f, err := s.secondFactor(ctx, a.UserID)
+	if err != nil {
 		return out, err
 	}
 	if out.Enabled, out.EnabledAt = f.Enabled(), f.ConfirmedAt; out.Enabled {
@@ -86,6 +87,15 @@ func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (out SecondF
 	o, err := s.organization(ctx, m.OrganizationID)
 	out.Required = o.RequireSecondFactor
 	return out, err
+}
+
+// secondFactor returns the user's second factor, the zero value without one.
+func (s *Service) secondFactor(ctx context.Context, userID string) (SecondFactor, error) {
+	f, err := s.SecondFactors.Get(ctx, userID)
+	if errors.Is(err, ErrNoSecondFactor) {
+		return SecondFactor{}, nil
+	}
+	return f, err
 }
 
 // Enrollment is the data for an authenticator app.
@@ -106,33 +116,30 @@ func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollm
 	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
 		return Enrollment{}, err
 	}
-	u, err := s.user(ctx, a.UserID)
-	if errors.Is(err, ErrUserNotFound) {
-		return Enrollment{}, fault.ErrUnauthorized
-	} else if err != nil {
+	u, err := s.caller(ctx, a.UserID)
+	if err != nil {
 		return Enrollment{}, err
 	}
 	var out Enrollment
 	if out.Secret, out.URL, err = s.OneTimeCodes.NewSecret(u.Email); err != nil {
 		return Enrollment{}, err
 	}
-	hidden, err := s.Vault.Encrypt(out.Secret, u.ID)
+	encrypted, err := s.Vault.Encrypt(out.Secret, u.ID)
 	if err != nil {
 		return Enrollment{}, err
 	}
 	return out, s.Tx.Do(ctx, func(ctx context.Context) error {
-		present, err := s.SecondFactors.Get(ctx, u.ID)
-		switch {
-		case err != nil && !errors.Is(err, ErrNoSecondFactor):
+		switch existing, err := s.secondFactor(ctx, u.ID); {
+		case err != nil:
 			return err
-		case present.Enabled():
+		case existing.Enabled():
 			return ErrSecondFactorEnabled
 		}
-		return s.SecondFactors.Upsert(ctx, SecondFactor{UserID: u.ID, Secret: hidden, CreatedAt: s.Clock.Now()})
+		return s.SecondFactors.Upsert(ctx, SecondFactor{UserID: u.ID, Secret: encrypted, CreatedAt: s.Clock.Now()})
 	})
 }
 
-// CodeInput carries a code of an authenticator app.
+// CodeInput contains a code of an authenticator app.
 type CodeInput struct {
 	Code string `json:"code" validate:"required,max=64" sample:"\"123456\""`
 }
@@ -197,10 +204,11 @@ func (s *Service) DisableSecondFactor(ctx context.Context, a auth.Actor, in Disa
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		if f, err := s.SecondFactors.Get(ctx, a.UserID); errors.Is(err, ErrNoSecondFactor) || err == nil && !f.Enabled() {
-			return ErrNotEnrolled
-		} else if err != nil {
+		switch f, err := s.secondFactor(ctx, a.UserID); {
+		case err != nil:
 			return err
+		case !f.Enabled():
+			return ErrNotEnrolled
 		}
 		if err := s.useSecondFactor(ctx, a.UserID, in.Code, now); err != nil {
 			return err
@@ -234,14 +242,12 @@ func (s *Service) ResetSecondFactor(ctx context.Context, email string) error {
 	})
 }
 
-// dropSecondFactor deletes the second factor of an account that has been given
-// back to the owner of its mailbox, if the factor was not enabled before the time.
-// It runs after the account was saved, so that a sign-in comes before or after it.
+// dropSecondFactor deletes the second factor of an account after its address was proven
+// by a mailed link, unless the factor was enabled before the time. The caller has stored
+// the account, which serializes it with sign-ins.
 func (s *Service) dropSecondFactor(ctx context.Context, userID string, since, now time.Time) error {
-	f, err := s.SecondFactors.Get(ctx, userID)
-	if errors.Is(err, ErrNoSecondFactor) || err == nil && f.Enabled() && f.ConfirmedAt.Before(since) {
-		return nil
-	} else if err != nil {
+	f, err := s.secondFactor(ctx, userID)
+	if err != nil || f.UserID == "" || f.Enabled() && f.ConfirmedAt.Before(since) {
 		return err
 	}
 	if err := s.SecondFactors.Delete(ctx, userID); err != nil || !f.Enabled() {
@@ -262,11 +268,9 @@ func (s *Service) recordSecondFactor(ctx context.Context, userID string, action 
 // ErrSecondFactorRequired if the code is empty and with ErrSecondFactorInvalid if
 // it is wrong or was used.
 func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now time.Time) error {
-	f, err := s.SecondFactors.Get(ctx, userID)
+	f, err := s.secondFactor(ctx, userID)
 	switch {
-	case errors.Is(err, ErrNoSecondFactor), err == nil && !f.Enabled():
-		return nil
-	case err != nil:
+	case err != nil || !f.Enabled():
 		return err
 	case code == "":
 		return ErrSecondFactorRequired
@@ -298,11 +302,8 @@ func (s *Service) matchCode(f SecondFactor, code string, now time.Time) (step in
 // secondFactorFailed counts and records a wrong code as a failed sign-in and
 // returns ErrSecondFactorInvalid.
 func (s *Service) secondFactorFailed(ctx context.Context, u User, from Client) error {
-	switch d, err := s.Limiter.Take(ctx, failedCodes, u.ID); {
-	case err != nil:
+	if err := limit.Take(ctx, s.Limiter, failedCodes, u.ID); err != nil {
 		return err
-	case !d.Allowed:
-		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 	}
 	if err := s.addFailure(ctx, s.failuresOf(u.Email, from)); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/retention"
@@ -65,7 +66,7 @@ type Service struct {
 // New returns the service.
 func New(d Deps) *Service { return &Service{Deps: d} }
 
-// Account is a user with what the user is shown.
+// Account is a user with the data that the user sees.
 type Account struct {
 	User
 	Role auth.Role
@@ -90,12 +91,15 @@ type RegisterInput struct {
 
 // Register creates an account of either type and signs it in. The organization of
 // an employer has the user's name until it is given another one.
-func (s *Service) Register(ctx context.Context, in RegisterInput, from Client) (SignedIn, error) {
-	r, err := in.registration()
-	if err != nil {
-		return SignedIn{}, err
-	}
-	return s.registerAndOpen(ctx, r, from)
+func (s *Service) Register(ctx context.Context, in RegisterInput, from Client) (out SignedIn, err error) {
+	err = s.register(ctx, in, from, s.openInto(&out, from))
+	return out, err
+}
+
+// registrable is an input of a registration.
+type registrable interface {
+	// registration returns the normalized input, or what is wrong with it.
+	registration() (registration, error)
 }
 
 // registration is the normalized input of a registration.
@@ -128,12 +132,9 @@ type RegisterEmployerInput struct {
 }
 
 // RegisterEmployer creates an organization and the account of its first admin.
-func (s *Service) RegisterEmployer(ctx context.Context, in RegisterEmployerInput, from Client) (SignedIn, error) {
-	r, err := in.registration()
-	if err != nil {
-		return SignedIn{}, err
-	}
-	return s.registerAndOpen(ctx, r, from)
+func (s *Service) RegisterEmployer(ctx context.Context, in RegisterEmployerInput, from Client) (out SignedIn, err error) {
+	err = s.register(ctx, in, from, s.openInto(&out, from))
+	return out, err
 }
 
 func (in RegisterEmployerInput) registration() (registration, error) {
@@ -142,16 +143,12 @@ func (in RegisterEmployerInput) registration() (registration, error) {
 	return r, err
 }
 
-func (s *Service) registerAndOpen(ctx context.Context, r registration, from Client) (out SignedIn, err error) {
-	err = s.register(ctx, r, from, func(ctx context.Context, userID string, now time.Time) (err error) {
-		out, err = s.open(ctx, userID, from, now)
-		return err
-	})
-	return out, err
-}
-
 // register creates the account and calls open in the same transaction.
-func (s *Service) register(ctx context.Context, r registration, from Client, open func(ctx context.Context, userID string, now time.Time) error) error {
+func (s *Service) register(ctx context.Context, in registrable, from Client, open openFunc) error {
+	r, err := in.registration()
+	if err != nil {
+		return err
+	}
 	// This check avoids hashing for an address that is taken; Users.Create decides
 	// between concurrent registrations.
 	key := s.Mailboxes.Key(r.email)
@@ -203,30 +200,28 @@ func (s *Service) register(ctx context.Context, r registration, from Client, ope
 // Users.GetForUpdate it locks nothing.
 func (s *Service) user(ctx context.Context, userID string) (User, error) {
 	found, err := s.Users.GetByIDs(ctx, []string{userID})
-	if err != nil {
-		return User{}, err
+	return list.First(found, err, ErrUserNotFound)
+}
+
+// caller is user for the caller of a request. It fails with fault.ErrUnauthorized if the
+// account was deleted since the request began.
+func (s *Service) caller(ctx context.Context, userID string) (User, error) {
+	u, err := s.user(ctx, userID)
+	if errors.Is(err, ErrUserNotFound) {
+		err = fault.ErrUnauthorized.WithCause(err)
 	}
-	if len(found) == 0 {
-		return User{}, ErrUserNotFound
-	}
-	return found[0], nil
+	return u, err
 }
 
 // organization returns the organization or fails with ErrOrganizationNotFound.
 func (s *Service) organization(ctx context.Context, id string) (Organization, error) {
 	found, err := s.Organizations.GetByIDs(ctx, []string{id})
-	if err != nil {
-		return Organization{}, err
-	}
-	if len(found) == 0 {
-		return Organization{}, ErrOrganizationNotFound
-	}
-	return found[0], nil
+	return list.First(found, err, ErrOrganizationNotFound)
 }
 
 // findByEmail finds the account or invited user with the mailbox, or fails with
-// ErrUserNotFound. Rows from before other spellings were recognized have the key
-// that their owners type.
+// ErrUserNotFound. Rows that were stored before Mailboxes recognized other spellings
+// have the key EmailKey.
 func (s *Service) findByEmail(ctx context.Context, email string) (User, error) {
 	key, typed := s.Mailboxes.Key(email), EmailKey(email)
 	u, err := s.Users.GetByEmail(ctx, key)
@@ -236,7 +231,18 @@ func (s *Service) findByEmail(ctx context.Context, email string) (User, error) {
 	return u, err
 }
 
-// open starts a session in the transaction of ctx.
+// openFunc opens a session of the user in the transaction of ctx.
+type openFunc func(ctx context.Context, userID string, now time.Time) error
+
+// openInto returns a function that calls Service.open and stores its result.
+func (s *Service) openInto(out *SignedIn, from Client) openFunc {
+	return func(ctx context.Context, userID string, now time.Time) (err error) {
+		*out, err = s.open(ctx, userID, from, now)
+		return err
+	}
+}
+
+// open opens a session in the transaction of ctx.
 func (s *Service) open(ctx context.Context, userID string, from Client, now time.Time) (SignedIn, error) {
 	session := NewSession(s.NewID(), userID, from, now)
 	token, secret := session.NewRefreshToken(now)
@@ -294,10 +300,8 @@ func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Ac
 // ActorFor returns the account as an actor, for programs that act for it without a
 // session. It fails with fault.ErrUnauthorized if the account is deleted or locked.
 func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, error) {
-	u, err := s.user(ctx, userID)
+	u, err := s.caller(ctx, userID)
 	switch {
-	case errors.Is(err, ErrUserNotFound):
-		return auth.Actor{}, fault.ErrUnauthorized.WithCause(err)
 	case err != nil:
 		return auth.Actor{}, err
 	case u.Status != UserActive, !u.LockedAt.IsZero():
@@ -331,10 +335,7 @@ func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
 	if err := a.RequireUser(); err != nil {
 		return Account{}, err
 	}
-	u, err := s.user(ctx, a.UserID)
-	if errors.Is(err, ErrUserNotFound) {
-		return Account{}, fault.ErrUnauthorized // deleted since the request began
-	}
+	u, err := s.caller(ctx, a.UserID)
 	if err != nil {
 		return Account{}, err
 	}
@@ -344,15 +345,11 @@ func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
 
 // OrganizationsOf returns organizations by their ids. Unknown ids are left out.
 func (s *Service) OrganizationsOf(ctx context.Context, ids []string) (map[string]Organization, error) {
-	out := make(map[string]Organization, len(ids))
 	if len(ids) == 0 {
-		return out, nil
+		return map[string]Organization{}, nil
 	}
 	found, err := s.Organizations.GetByIDs(ctx, ids)
-	for _, o := range found {
-		out[o.ID] = o
-	}
-	return out, err
+	return list.ToMap(found, func(o Organization) (string, Organization) { return o.ID, o }), err
 }
 
 // Person is a user as other modules may show it.
@@ -364,14 +361,7 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]Person, 
 		return map[string]Person{}, nil
 	}
 	users, err := s.Users.GetByIDs(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string]Person, len(users))
-	for _, u := range users {
-		out[u.ID] = Person{ID: u.ID, Name: u.Name, Email: u.Email}
-	}
-	return out, nil
+	return list.ToMap(users, func(u User) (string, Person) { return u.ID, Person{u.ID, u.Name, u.Email} }), err
 }
 
 // OrganizationName returns the name of an organization.
@@ -394,15 +384,11 @@ func (s *Service) MemberMay(ctx context.Context, organizationID, userID string, 
 // in which they were added.
 func (s *Service) Admins(ctx context.Context, organizationID string, n int) ([]string, error) {
 	found, err := s.Members.List(ctx, organizationID, MemberFilter{Role: Admin, Status: MemberActive}, page.After("", n))
-	var ids []string
-	for _, m := range found.Items {
-		ids = append(ids, m.UserID)
-	}
-	return ids, err
+	return list.Map(found.Items, func(m Member) string { return m.UserID }), err
 }
 
-// The time for which expired rows are kept, to answer questions about them. The name
-// and address of an invited user are kept for as long as the team list shows them.
+// The time for which expired rows are kept, for support. The name and address of an
+// invited user are kept for as long as the team list shows them.
 const (
 	expiredFor    = 7 * 24 * time.Hour
 	unacceptedFor = 30 * 24 * time.Hour
@@ -412,28 +398,13 @@ const (
 // expired.
 func (s *Service) Forget(ctx context.Context) error {
 	const batchSize = 1000
-	if s.Retention == nil {
-		return nil
-	}
 	now := s.Clock.Now()
-	for _, expired := range []struct {
-		kind  retention.Kind
-		after time.Duration
-	}{
-		{SessionKind, expiredFor}, {RefreshTokenKind, expiredFor}, {MailTokenKind, expiredFor}, {EmailChangeKind, expiredFor}, {EmailUndoKind, expiredFor},
-		{InvitationKind, unacceptedFor},
-	} {
-		for {
-			n, err := s.Retention.DeleteBefore(ctx, expired.kind, now.Add(-expired.after), batchSize)
-			if err != nil {
-				return err
-			}
-			if n < batchSize {
-				break
-			}
+	for _, kind := range []retention.Kind{SessionKind, RefreshTokenKind, MailTokenKind, EmailChangeKind, EmailUndoKind} {
+		if err := retention.DeleteAllBefore(ctx, s.Retention, kind, now.Add(-expiredFor), batchSize); err != nil {
+			return err
 		}
 	}
-	return nil
+	return retention.DeleteAllBefore(ctx, s.Retention, InvitationKind, now.Add(-unacceptedFor), batchSize)
 }
 
 // Periodic returns the periodic tasks of the module.

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 )
 
@@ -51,7 +52,7 @@ func NewSession(id, userID string, c Client, now time.Time) Session {
 		_, n := utf8.DecodeLastRuneInString(agent)
 		agent = agent[:len(agent)-n]
 	}
-	return Session{ID: id, UserID: userID, Address: network(c.Address), UserAgent: agent, CreatedAt: now, LastUsedAt: now, ExpiresAt: now.Add(sessionLife)}
+	return Session{ID: id, UserID: userID, Address: audit.Network(c.Address), UserAgent: agent, CreatedAt: now, LastUsedAt: now, ExpiresAt: now.Add(sessionLife)}
 }
 
 // LiveCutoffs returns the times of the last use before which an unused session has
@@ -111,13 +112,13 @@ var purposeLife = map[Purpose]time.Duration{
 	ForInvitation:   invitationLife,
 }
 
-// MailToken is a secret that was sent to a person's address.
+// MailToken is a secret that was sent to an address.
 type MailToken struct {
 	Hash           string
 	UserID         string
 	Purpose        Purpose
 	OrganizationID string // of an invitation
-	Email          string // the address that it proves
+	Email          string // the address that its use verifies
 	CreatedAt      time.Time
 	ExpiresAt      time.Time
 	UsedAt         time.Time
@@ -131,10 +132,6 @@ func NewMailToken(userID, email string, p Purpose, now time.Time) (MailToken, st
 
 // Usable reports whether the token is neither used nor expired.
 func (t MailToken) Usable(now time.Time) bool { return t.UsedAt.IsZero() && now.Before(t.ExpiresAt) }
-
-// network returns the part of an address that usually belongs to one subscriber:
-// the /24 of IPv4, the /64 of IPv6.
-func network(address string) string { return prefix(address, 24, 64) }
 
 // Principal is a session with its user and membership.
 type Principal struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// LoginInput signs in.
+// LoginInput is the input of Login.
 type LoginInput struct {
 	Email    string `json:"email" validate:"required"`
 	Password string `json:"password" validate:"required"`
@@ -27,15 +27,12 @@ func (s *Service) Login(ctx context.Context, in LoginInput, from Client) (Signed
 		return SignedIn{}, err
 	}
 	var out SignedIn
-	err := s.signIn(ctx, in, from, func(ctx context.Context, userID string, now time.Time) (err error) {
-		out, err = s.open(ctx, userID, from, now)
-		return err
-	})
+	err := s.signIn(ctx, in, from, s.openInto(&out, from))
 	return out, err
 }
 
 // signIn checks the password and calls open, in one transaction.
-func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open func(ctx context.Context, userID string, now time.Time) error) error {
+func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open openFunc) error {
 	// The second attempt is for a verifier that a concurrent sign-in has renewed.
 	for range 2 {
 		u, renewed, err := s.checkPassword(ctx, in.Email, in.Password, from)

@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/patch"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/valid"
 )
@@ -71,8 +72,8 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 		if err := s.Audit.Record(ctx, audit.By(a, audit.MemberInvited, userID).With(string(role))); err != nil || optedOut {
 			return err
 		}
-		// Counted late, by the one caller that stores the invitation. A transaction that
-		// runs again counts twice, which errs on the safe side.
+		// The invitation is counted by the one caller that stores it. A transaction that
+		// runs again counts it twice, so that fewer mails are sent, never more.
 		if d, err := s.Limiter.Take(ctx, invitationsPerMailbox, mailbox); err != nil || !d.Allowed {
 			return err
 		}
@@ -100,7 +101,7 @@ func (s *Service) getOrCreateInvited(ctx context.Context, name, email, key strin
 }
 
 // invitationsPerMailbox limits the mails with which organizations can reach an
-// address that did not ask for any. The inviter does not learn that it is used up.
+// address. The inviter does not learn that the limit is reached.
 var invitationsPerMailbox = limit.Rule{Name: "invitations", Max: 3, Per: 24 * time.Hour}
 
 // OptOut ends the invitations to the mailbox that the token is for. An invalid
@@ -168,22 +169,17 @@ type ApplicationPermissionsInput struct {
 }
 
 func (in ChangePermissionsInput) applyTo(p Permissions) Permissions {
-	set := func(to *bool, from *bool) {
-		if from != nil {
-			*to = *from
-		}
-	}
 	if in.Permissions == nil {
 		return p
 	}
 	if j := in.Permissions.Jobs; j != nil {
-		set(&p.Jobs.Create, j.Create)
-		set(&p.Jobs.Update, j.Update)
-		set(&p.Jobs.Delete, j.Delete)
+		patch.Set(&p.Jobs.Create, j.Create)
+		patch.Set(&p.Jobs.Update, j.Update)
+		patch.Set(&p.Jobs.Delete, j.Delete)
 	}
 	if v := in.Permissions.Applications; v != nil {
-		set(&p.Applications.View, v.View)
-		set(&p.Applications.Update, v.Update)
+		patch.Set(&p.Applications.View, v.View)
+		patch.Set(&p.Applications.Update, v.Update)
 	}
 	return p
 }
@@ -195,8 +191,8 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 	if err := a.Require(auth.Manage); err != nil {
 		return Member{}, err
 	}
-	userID, known := id.Canonical(userID)
-	if !known {
+	userID, ok := id.Canonical(userID)
+	if !ok {
 		return Member{}, ErrNotInTeam
 	}
 	role, ok := ParseOrgRole(in.Role)
@@ -221,8 +217,8 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 		if next == Admin && permissions != Admin.Defaults() {
 			return fault.InvalidField("permissions", "an admin holds every permission")
 		}
-		if m.guards() && next != Admin {
-			if err := s.anotherAdmin(ctx, m.Membership); err != nil {
+		if next != Admin {
+			if err := s.requireOtherAdmin(ctx, m.Membership); err != nil {
 				return err
 			}
 		}
@@ -244,8 +240,8 @@ func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string)
 	if err := a.Require(auth.Manage); err != nil {
 		return err
 	}
-	userID, known := id.Canonical(userID)
-	if !known {
+	userID, ok := id.Canonical(userID)
+	if !ok {
 		return ErrNotInTeam
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
@@ -256,10 +252,8 @@ func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string)
 		if err != nil {
 			return err
 		}
-		if m.guards() {
-			if err := s.anotherAdmin(ctx, m.Membership); err != nil {
-				return err
-			}
+		if err := s.requireOtherAdmin(ctx, m.Membership); err != nil {
+			return err
 		}
 		if err := s.dismiss(ctx, a.OrganizationID, []Member{m}, s.Clock.Now()); err != nil {
 			return err
@@ -268,9 +262,12 @@ func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string)
 	})
 }
 
-// anotherAdmin fails with ErrLastAdmin if m is the only active admin. The caller has
-// locked the organization.
-func (s *Service) anotherAdmin(ctx context.Context, m Membership) error {
+// requireOtherAdmin fails with ErrLastAdmin if m is the only active admin. The caller
+// has locked the organization.
+func (s *Service) requireOtherAdmin(ctx context.Context, m Membership) error {
+	if m.Role != Admin || m.Status != MemberActive {
+		return nil
+	}
 	admins, err := s.Admins(ctx, m.OrganizationID, 2)
 	if err == nil && !slices.ContainsFunc(admins, func(id string) bool { return id != m.UserID }) {
 		return ErrLastAdmin
@@ -344,7 +341,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		case a.UserID != u.ID:
 			err = ErrSignInToAccept
 		default:
-			if err = s.leave(ctx, u.ID); err == nil && u.EmailVerifiedAt.IsZero() {
+			if _, err = s.leave(ctx, u.ID); err == nil && u.EmailVerifiedAt.IsZero() {
 				err = s.proveAddress(ctx, &u, t.Email, now)
 			}
 		}
@@ -392,21 +389,6 @@ func (s *Service) proveAddress(ctx context.Context, u *User, email string, now t
 		}
 	}
 	return s.Events.Record(ctx, event.ProgramsSignedOut{UserID: u.ID, Programs: labels(ended), SignedOutAt: now})
-}
-
-// leave deletes the user's active membership. It fails with ErrLastAdmin if the
-// organization has no other admin.
-func (s *Service) leave(ctx context.Context, userID string) error {
-	m, err := s.lockMembership(ctx, userID)
-	if err != nil || m == nil {
-		return err
-	}
-	if m.guards() {
-		if err := s.anotherAdmin(ctx, *m); err != nil {
-			return err
-		}
-	}
-	return s.removeMember(ctx, m.OrganizationID, userID)
 }
 
 // mailToken creates a token for a mail to the address of u and returns its secret.

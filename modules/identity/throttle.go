@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
 )
 
@@ -17,8 +17,8 @@ const failureWindow = 15 * time.Minute
 
 var failuresPerAccount = limit.Rule{Name: "login.account", Max: 10, Per: failureWindow}
 
-// failedCodes are the wrong codes of an account's second factor, from all networks
-// together. Only who has the right password can use them up.
+// failedCodes limits the wrong codes of an account's second factor, from all networks
+// together. A code is only checked after the right password.
 var failedCodes = limit.Rule{Name: "login.totp", Max: 10, Per: failureWindow}
 
 // networkRules are the limits of failed sign-ins per network, by the length of
@@ -34,21 +34,6 @@ var networkRules = map[bool][]networkRule{
 type networkRule struct {
 	bits int
 	rule limit.Rule
-}
-
-// prefix returns the network of the address with that length, or "unknown".
-func prefix(address string, v4, v6 int) string {
-	a, err := netip.ParseAddr(address)
-	if err != nil {
-		return "unknown"
-	}
-	a = a.Unmap().WithZone("")
-	bits := v6
-	if a.Is4() {
-		bits = v4
-	}
-	p, _ := a.Prefix(bits) // callers pass lengths that fit
-	return p.String()
 }
 
 // isIPv4 reports whether the address is one, mapped ones included.
@@ -70,12 +55,12 @@ type failures struct {
 }
 
 func (s *Service) failuresOf(email string, from Client) failures {
-	f := failures{account: count{failuresPerAccount, s.Mailboxes.Key(email) + " " + network(from.Address)}}
+	f := failures{account: count{failuresPerAccount, s.Mailboxes.Key(email) + " " + audit.Network(from.Address)}}
 	if s.isKnownDevice(email, from) {
 		return f
 	}
 	for _, n := range networkRules[isIPv4(from.Address)] {
-		f.networks = append(f.networks, count{n.rule, prefix(from.Address, n.bits, n.bits)})
+		f.networks = append(f.networks, count{n.rule, audit.Prefix(from.Address, n.bits, n.bits)})
 	}
 	return f
 }
@@ -86,8 +71,8 @@ func (s *Service) checkFailures(ctx context.Context, f failures) error {
 	if err != nil {
 		return err
 	}
-	if !account.Allowed {
-		return fault.ErrRateLimit.WithRetryAfter(account.RetryAfter)
+	if err := account.Err(); err != nil {
+		return err
 	}
 	hasFailed := account.Remaining < f.account.rule.Max
 	for i, n := range f.networks {
@@ -96,7 +81,7 @@ func (s *Service) checkFailures(ctx context.Context, f failures) error {
 			return err
 		}
 		if !d.Allowed && (hasFailed || i == len(f.networks)-1) {
-			return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+			return d.Err()
 		}
 	}
 	return nil
@@ -109,21 +94,17 @@ func (s *Service) checkCodeFailures(ctx context.Context, userID, code string) er
 		return nil
 	}
 	d, err := s.Limiter.Peek(ctx, failedCodes, userID)
-	if err == nil && !d.Allowed {
-		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+	if err != nil {
+		return err
 	}
-	return err
+	return d.Err()
 }
 
 // addFailure counts a failure and returns fault.ErrRateLimit if it exceeds the limit.
 func (s *Service) addFailure(ctx context.Context, f failures) error {
 	for _, n := range append([]count{f.account}, f.networks...) {
-		d, err := s.Limiter.Take(ctx, n.rule, n.key)
-		if err != nil {
+		if err := limit.Take(ctx, s.Limiter, n.rule, n.key); err != nil {
 			return err
-		}
-		if !d.Allowed {
-			return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 		}
 	}
 	return nil

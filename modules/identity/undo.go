@@ -38,8 +38,8 @@ func (s *Service) notReserved(ctx context.Context, u *User, now time.Time) error
 	return err
 }
 
-// UndoEmailChangeInput carries the token that was mailed to the old address, and
-// a new password.
+// UndoEmailChangeInput contains the token that was mailed to the old address and a new
+// password.
 type UndoEmailChangeInput struct {
 	Token    string `json:"token" validate:"required,max=4096"`
 	Password string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024,password"`

@@ -9,18 +9,18 @@ import (
 	"github.com/locumhq/locum/core/text"
 )
 
-// Kind is the side of the job board that an account was made for.
+// Kind is the side of the job board that an account was created for.
 type Kind string
 
-// The kinds. An account of kind Jobseeker keeps its jobseeker side for good,
-// also when it joins an organization. One that was made for an organization
-// alone becomes of that kind when the organization is closed.
+// The kinds. An account of KindJobseeker keeps this kind when it joins an organization.
+// An account that was created by an invitation changes to it when the organization is
+// closed.
 const (
 	KindJobseeker Kind = "jobseeker"
 	KindEmployer  Kind = "employer"
 )
 
-// UserStatus is where an account stands.
+// UserStatus is the status of an account.
 type UserStatus string
 
 // The statuses of an account; see the package comment.
@@ -30,7 +30,7 @@ const (
 	UserDeleted UserStatus = "deleted"
 )
 
-// User is a person with an account, or one who was invited to make one.
+// User is a person with an account, or one who was invited to create one.
 type User struct {
 	ID    string
 	Email string
@@ -45,7 +45,7 @@ type User struct {
 	Registered bool
 	// PasswordHash is empty exactly for an invited person.
 	PasswordHash string
-	// EmailVerifiedAt is zero until the address is proven.
+	// EmailVerifiedAt is zero until the address is verified.
 	EmailVerifiedAt time.Time
 	// LockedAt is when an operator locked the account, zero if it is not locked.
 	LockedAt  time.Time
@@ -54,35 +54,35 @@ type User struct {
 	Version   int64
 }
 
-// NewUser makes an active account. The caller has checked name and password.
+// NewUser returns an active account. The caller has checked name and password.
 func NewUser(id, email, name string, kind Kind, passwordHash string, now time.Time) User {
 	return User{ID: id, Email: email, Name: name, Kind: kind, Status: UserActive, Registered: true, PasswordHash: passwordHash, CreatedAt: now, UpdatedAt: now, Version: 1}
 }
 
-// NewInvited holds the place of a person without an account.
+// NewInvited returns an invited user, who has no account yet.
 func NewInvited(id, email, name string, now time.Time) User {
 	u := NewUser(id, email, name, KindEmployer, "", now)
 	u.Status, u.Registered = UserInvited, false
 	return u
 }
 
-// EmailKey is the unique form of the user's address.
+// EmailKey returns the unique form of the user's address.
 func (u *User) EmailKey() string { return cmp.Or(u.Key, EmailKey(u.Email)) }
 
-// FirstName is how a mail greets the user.
+// FirstName returns the name in the greeting of mails.
 func (u *User) FirstName() string {
 	first, _, _ := strings.Cut(u.Name, " ")
 	return first
 }
 
-// Claim turns an invited person into an account. The invitation came by mail,
-// so the address is proven with it.
+// Claim makes the account of an invited user active. The invitation was mailed, so the
+// address is verified.
 func (u *User) Claim(name, passwordHash string, now time.Time) {
 	u.Name, u.PasswordHash, u.Status, u.CreatedAt = name, passwordHash, UserActive, now
 	u.Verify(now)
 }
 
-// Verify notes that the user reads mail at the address.
+// Verify records that the user receives mail at the address.
 func (u *User) Verify(now time.Time) {
 	if u.EmailVerifiedAt.IsZero() {
 		u.EmailVerifiedAt = now
@@ -107,7 +107,7 @@ func (u *User) Unlock(now time.Time) { u.LockedAt, u.UpdatedAt = time.Time{}, no
 // Rename gives the user another name, which the caller has checked.
 func (u *User) Rename(name string, now time.Time) { u.Name, u.UpdatedAt = name, now }
 
-// Move makes a proven address the account's.
+// Move replaces the address of the account by a verified one.
 func (u *User) Move(email, key string, now time.Time) {
 	u.Email, u.Key, u.EmailVerifiedAt, u.UpdatedAt = email, key, now, now
 }
@@ -123,7 +123,7 @@ func (u *User) Erase(now time.Time) {
 // DeletedName is the name of deleted accounts.
 const DeletedName = "Deleted user"
 
-// EmailKey is an address in lower case. Addresses with the same one are the same;
+// EmailKey returns an address in lower case. Addresses with the same key are the same;
 // Mailboxes.Key also recognizes other spellings.
 func EmailKey(email string) string { return strings.ToLower(email) }
 
