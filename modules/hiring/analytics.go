@@ -2,6 +2,7 @@ package hiring
 
 import (
 	"context"
+	"maps"
 	"math"
 
 	"github.com/locumhq/locum/core/auth"
@@ -12,11 +13,11 @@ type Counts map[Status]int
 
 // Total returns the sum over all statuses.
 func (c Counts) Total() int {
-	n := 0
-	for _, m := range c {
-		n += m
+	total := 0
+	for _, n := range c {
+		total += n
 	}
-	return n
+	return total
 }
 
 // StatsInput selects the applications to count. EndDate includes that day if it is a
@@ -28,13 +29,10 @@ type StatsInput struct {
 	JobID     string `query:"jobId"`
 }
 
-func (in StatsInput) given() map[string]string {
-	out := map[string]string{}
-	for name, value := range map[string]string{"status": in.Status, "startDate": in.StartDate, "endDate": in.EndDate, "jobId": in.JobID} {
-		if value != "" {
-			out[name] = value
-		}
-	}
+// filters returns the fields that are not empty, by name.
+func (in StatsInput) filters() map[string]string {
+	out := map[string]string{"status": in.Status, "startDate": in.StartDate, "endDate": in.EndDate, "jobId": in.JobID}
+	maps.DeleteFunc(out, func(_, value string) bool { return value == "" })
 	return out
 }
 
@@ -43,7 +41,7 @@ func (s *Service) Stats(ctx context.Context, by auth.Actor, in StatsInput) (Coun
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return nil, err
 	}
-	f, err := applicationFilter(in.given(), "")
+	f, err := applicationFilter(in.filters(), "")
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/patch"
 	"github.com/locumhq/locum/core/valid"
 )
 
@@ -82,19 +84,16 @@ func CheckResumeURL(address string) error {
 // checkAnswers validates the answers: each must answer another question of the listing,
 // and all required questions must be answered.
 func checkAnswers(questions []Question, answers []Answer) error {
-	asked := make(map[string]bool, len(questions))
-	for _, q := range questions {
-		asked[q.ID] = true
-	}
-	var bad []fault.Field
-	add := func(name, message string) { bad = append(bad, fault.Field{Name: name, Message: message}) }
+	exists := list.ToMap(questions, func(q Question) (string, bool) { return q.ID, true })
+	var problems []fault.Field
+	add := func(name, message string) { problems = append(problems, fault.Field{Name: name, Message: message}) }
 	answered := make(map[string]bool, len(answers))
 	for i, a := range answers {
 		at := fmt.Sprintf("answers.%d.", i)
 		switch {
 		case a.QuestionID == "":
 			add(at+"question_id", "is required")
-		case !asked[a.QuestionID]:
+		case !exists[a.QuestionID]:
 			add(at+"question_id", "is not a question of this listing")
 		case answered[a.QuestionID]:
 			add(at+"question_id", "must not stand twice")
@@ -109,8 +108,8 @@ func checkAnswers(questions []Question, answers []Answer) error {
 			break
 		}
 	}
-	if len(bad) > 0 {
-		return fault.ErrInvalid.WithFields(bad...)
+	if len(problems) > 0 {
+		return fault.ErrInvalid.WithFields(problems...)
 	}
 	return nil
 }
@@ -128,7 +127,7 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor, r page.Request) (page
 		return page.Result[View]{}, err
 	}
 	views, err := s.titled(ctx, found.Items)
-	return withItems(found, views), err
+	return page.WithItems(found, views), err
 }
 
 // MyApplication returns one of the caller's applications.
@@ -177,9 +176,7 @@ func (s *Service) Track(ctx context.Context, by auth.Actor, id string, in TrackI
 				return err
 			}
 		}
-		if in.StatusColor != nil {
-			a.TrackerColor = *in.StatusColor
-		}
+		patch.Set(&a.TrackerColor, in.StatusColor)
 		return s.Applications.Update(ctx, by.UserID, a)
 	})
 	return a, err
@@ -196,15 +193,21 @@ func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error 
 			return err
 		}
 		from := a.Status
-		if !a.Withdraw(s.Clock.Now()) {
-			return s.Applications.Update(ctx, by.UserID, a)
-		}
-		c := s.change(&a, ByApplicant, by, from)
-		if err := s.Applications.Update(ctx, by.UserID, a, c); err != nil {
-			return err
-		}
-		return s.Events.Record(ctx, c.event(&a))
+		return s.storeWithdrawal(ctx, by, &a, from, a.Withdraw(s.Clock.Now()))
 	})
+}
+
+// storeWithdrawal stores an application that is withdrawn. If its status has changed, it
+// also records that in the timeline and as an event.
+func (s *Service) storeWithdrawal(ctx context.Context, by auth.Actor, a *Application, from Status, hasChanged bool) error {
+	if !hasChanged {
+		return s.Applications.Update(ctx, by.UserID, *a)
+	}
+	c := s.change(a, ByApplicant, by, from)
+	if err := s.Applications.Update(ctx, by.UserID, *a, c); err != nil {
+		return err
+	}
+	return s.Events.Record(ctx, c.event(a))
 }
 
 // cancelInterview cancels the interview of an application that is being withdrawn.
@@ -224,7 +227,7 @@ func (s *Service) cancelInterview(ctx context.Context, by auth.Actor, a *Applica
 // not withdrawn.
 func (s *Service) AppliedLately(ctx context.Context, applicantID string, n int) ([]string, error) {
 	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.After("", n))
-	return distinct(found.Items, func(a Application) string { return a.ListingID }), err
+	return list.Distinct(found.Items, func(a Application) string { return a.ListingID }), err
 }
 
 // AppliedAmong returns those of the listings, at most 1,000, that the applicant has
@@ -235,9 +238,5 @@ func (s *Service) AppliedAmong(ctx context.Context, applicantID string, listingI
 	}
 	f := ApplicationFilter{ListingIDs: listingIDs, Withdrawn: IncludeWithdrawn}
 	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, f, page.After("", len(listingIDs)))
-	out := make(map[string]bool, len(found.Items))
-	for _, a := range found.Items {
-		out[a.ListingID] = true
-	}
-	return out, err
+	return list.ToMap(found.Items, func(a Application) (string, bool) { return a.ListingID, true }), err
 }

@@ -25,11 +25,8 @@ func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (
 	if err != nil {
 		return page.Result[View]{}, err
 	}
-	views, err := s.named(ctx, found.Items)
-	if err == nil {
-		err = s.withInterviews(ctx, by.OrganizationID, views)
-	}
-	return withItems(found, views), err
+	views, err := s.receivedViews(ctx, by.OrganizationID, found.Items)
+	return page.WithItems(found, views), err
 }
 
 // ReceivedApplication returns an application to a listing of the organization.
@@ -41,10 +38,7 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 	if err != nil {
 		return Detail{}, err
 	}
-	views, err := s.named(ctx, []Application{a})
-	if err == nil {
-		err = s.withInterviews(ctx, by.OrganizationID, views)
-	}
+	views, err := s.receivedViews(ctx, by.OrganizationID, []Application{a})
 	if err != nil {
 		return Detail{}, err
 	}
@@ -126,7 +120,7 @@ func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision)
 		return nil, nil, err
 	}
 	for i, d := range ds {
-		if f, bad := failed[i]; bad {
+		if f, isRefused := failed[i]; isRefused {
 			refused = append(refused, Refusal{At: i, Decision: Decision{ID: clip(d.ID), Status: clip(d.Status)}, Error: refusalMessage(f)})
 		}
 	}
@@ -177,13 +171,13 @@ func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (upd
 				continue
 			}
 			from := a.Status
-			did, err := a.Decide(Status(d.Status), now)
+			changed, err := a.Decide(Status(d.Status), now)
 			if err != nil {
 				failed[i] = fault.Of(err)
 				continue
 			}
 			updated = append(updated, Decision{ID: a.ID, Status: d.Status})
-			if did {
+			if changed {
 				c := s.change(a, ByEmployer, by, from)
 				changes, events, moved[a.ID] = append(changes, c), append(events, c.event(a)), true
 			}

@@ -6,7 +6,9 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/tx"
 )
 
 // DeletedName replaces the name of an applicant who has deleted their account.
@@ -22,14 +24,9 @@ const erasedAtOnce = 20
 // messages to the applicant and the export files that may mention the applicant are
 // deleted.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
-	for {
-		n, err := s.abandon(ctx, e.UserID)
-		if err != nil {
-			return err
-		}
-		if n < erasedAtOnce {
-			break
-		}
+	err := tx.DoBatches(ctx, s.Tx, erasedAtOnce, func(ctx context.Context) (int, error) { return s.abandon(ctx, e.UserID) })
+	if err != nil {
+		return err
 	}
 	if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.PersonalData.EraseByApplicant(ctx, e.UserID) }); err != nil {
 		return err
@@ -39,35 +36,23 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 
 // abandon withdraws some of the applications that are not withdrawn and returns their
 // number.
-func (s *Service) abandon(ctx context.Context, applicantID string) (n int, err error) {
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		active, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.After("", erasedAtOnce))
-		if n = len(active.Items); err != nil {
-			return err
+func (s *Service) abandon(ctx context.Context, applicantID string) (int, error) {
+	active, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.After("", erasedAtOnce))
+	if err != nil {
+		return 0, err
+	}
+	by := auth.Actor{UserID: applicantID}
+	for i := range active.Items {
+		a := &active.Items[i]
+		if err := s.cancelInterview(ctx, by, a); err != nil {
+			return 0, err
 		}
-		by := auth.Actor{UserID: applicantID}
-		for i := range active.Items {
-			a := &active.Items[i]
-			if err := s.cancelInterview(ctx, by, a); err != nil {
-				return err
-			}
-			from := a.Status
-			var changes []Change
-			if a.Abandon(s.Clock.Now()) {
-				changes = append(changes, s.change(a, ByApplicant, by, from))
-			}
-			if err := s.Applications.Update(ctx, applicantID, *a, changes...); err != nil {
-				return err
-			}
-			for _, c := range changes {
-				if err := s.Events.Record(ctx, c.event(a)); err != nil {
-					return err
-				}
-			}
+		from := a.Status
+		if err := s.storeWithdrawal(ctx, by, a, from, a.Abandon(s.Clock.Now())); err != nil {
+			return 0, err
 		}
-		return nil
-	})
-	return n, err
+	}
+	return len(active.Items), nil
 }
 
 // deleteExportsMentioning deletes the exports of applications, begun by the given time,
@@ -80,7 +65,7 @@ func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID strin
 		if err != nil || len(applied.Items) == 0 {
 			return err
 		}
-		f := ExportFilter{OrganizationIDs: distinct(applied.Items, func(a Application) string { return a.OrganizationID }), Kind: "applications",
+		f := ExportFilter{OrganizationIDs: list.Distinct(applied.Items, func(a Application) string { return a.OrganizationID }), Kind: "applications",
 			Begun: true, CreatedBefore: begun.Add(time.Microsecond)}
 		if err := s.deleteExports(ctx, f); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package hiring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,8 @@ type ExportFilters struct {
 	EndDate   *string `json:"endDate"`
 }
 
-func (f ExportFilters) given() map[string]string {
+// filters returns the fields that are not nil, by name.
+func (f ExportFilters) filters() map[string]string {
 	out := map[string]string{}
 	for name, value := range map[string]*string{"status": f.Status, "jobId": f.JobID, "startDate": f.StartDate, "endDate": f.EndDate} {
 		if value != nil {
@@ -104,14 +106,6 @@ func requiredPermission(kind string) auth.Permission {
 	return auth.AnyPermission
 }
 
-// mayExport returns an error unless the caller may read the table.
-func mayExport(by auth.Actor, kind string) error {
-	if err := by.Require(requiredPermission(kind)); err != nil {
-		return err
-	}
-	return nil
-}
-
 func (s *Service) table(kind string) (Table, bool) {
 	if kind == "applications" {
 		return applicationTable{s}, true
@@ -122,19 +116,19 @@ func (s *Service) table(kind string) (Table, bool) {
 
 // StartExport stores an export and adds the task that writes it.
 func (s *Service) StartExport(ctx context.Context, by auth.Actor, in ExportInput) (Export, error) {
-	if err := mayExport(by, in.Kind); err != nil {
+	if err := by.Require(requiredPermission(in.Kind)); err != nil {
 		return Export{}, err
 	}
-	table, known := s.table(in.Kind)
-	if !known {
+	table, ok := s.table(in.Kind)
+	if !ok {
 		return Export{}, fault.InvalidField("kind", "must be one of: "+strings.Join(append(slices.Sorted(maps.Keys(s.Tables)), "applications"), ", "))
 	}
-	if err := table.Check(in.Filters.given()); err != nil {
+	if err := table.Check(in.Filters.filters()); err != nil {
 		return Export{}, err
 	}
 	var e Export
 	return e, s.Tx.Do(ctx, func(ctx context.Context) error {
-		e = Export{ID: s.NewID(), OrganizationID: by.OrganizationID, UserID: by.UserID, Kind: in.Kind, Filters: in.Filters.given(), State: ExportQueued, CreatedAt: s.Clock.Now()}
+		e = Export{ID: s.NewID(), OrganizationID: by.OrganizationID, UserID: by.UserID, Kind: in.Kind, Filters: in.Filters.filters(), State: ExportQueued, CreatedAt: s.Clock.Now()}
 		if err := s.Exports.Create(ctx, e, exportsAtOnce); err != nil {
 			return err
 		}
@@ -163,7 +157,7 @@ func (s *Service) MyExport(ctx context.Context, by auth.Actor, exportID string) 
 	if err != nil {
 		return ExportView{}, err
 	}
-	if err := mayExport(by, e.Kind); err != nil {
+	if err := by.Require(requiredPermission(e.Kind)); err != nil {
 		return ExportView{}, err
 	}
 	v := ExportView{Export: e}
@@ -175,8 +169,8 @@ func (s *Service) MyExport(ctx context.Context, by auth.Actor, exportID string) 
 	return v, err
 }
 
-// exportLink returns the link by which its holder downloads the file until the
-// timestamp, as long as the user for whom it is made may see what is in it.
+// exportLink returns a link with which anyone can download the file until the
+// timestamp, as long as the user may read the table.
 func (s *Service) exportLink(e Export, userID string, until time.Time) (string, error) {
 	token, err := s.Sealer.Seal(auth.ForDownload, e.OrganizationID+"."+e.ID+"."+userID, until)
 	return s.PublicURL + "/api/employers/exports/" + e.ID + "/file?token=" + token, err
@@ -193,9 +187,9 @@ func exportName(kind string, at time.Time) string {
 	return "locum-" + kind + "-" + at.Format("20060102") + ".csv"
 }
 
-// OpenExport opens the file of an export for the holder of a link to it.
-// fault.ErrForbidden if the user for whom the link was made may not see the file
-// any more.
+// OpenExport opens the file of an export for the holder of a link to it. It returns
+// fault.ErrForbidden if the user for whom the link was created may no longer read the
+// table.
 func (s *Service) OpenExport(ctx context.Context, exportID, token string) (Download, error) {
 	subject, err := s.Sealer.Unseal(auth.ForDownload, token)
 	if err != nil {
@@ -210,9 +204,7 @@ func (s *Service) OpenExport(ctx context.Context, exportID, token string) (Downl
 	if err != nil {
 		return Download{}, err
 	}
-	if userID == "" { // a link from before they named the user
-		userID = e.UserID
-	}
+	userID = cmp.Or(userID, e.UserID) // older links do not name the user
 	if may, err := s.Organizations.May(ctx, organizationID, userID, requiredPermission(e.Kind)); err != nil {
 		return Download{}, err
 	} else if !may {
@@ -258,8 +250,8 @@ func (s *Service) export(ctx context.Context, j task.Task, in exportTask) error 
 }
 
 func (s *Service) fill(ctx context.Context, e *Export) error {
-	table, known := s.table(e.Kind)
-	if !known {
+	table, ok := s.table(e.Kind)
+	if !ok {
 		return fmt.Errorf("no table %q", e.Kind)
 	}
 	stale := tx.AllowStale(ctx, 0)
@@ -338,34 +330,28 @@ func (s *Service) MailExport(ctx context.Context, m event.ExportFinished) error 
 // they do not count for the limit any more, and deletes expired ones.
 func (s *Service) ForgetExports(ctx context.Context) error {
 	now := s.Clock.Now()
-	for failed := failedAtOnce; failed == failedAtOnce; {
-		var err error
-		if failed, err = s.failExports(ctx, now); err != nil {
-			return err
+	err := tx.DoBatches(ctx, s.Tx, failedAtOnce, func(ctx context.Context) (int, error) {
+		unfinished, err := s.Exports.List(ctx, ExportFilter{Unfinished: true, CreatedBefore: now.Add(-exportTimeout)}, failedAtOnce)
+		if err != nil {
+			return 0, err
 		}
+		for _, e := range unfinished {
+			e.State, e.FinishedAt = ExportFailed, &now
+			if err := s.Exports.Update(ctx, e); err != nil {
+				return 0, err
+			}
+		}
+		return len(unfinished), nil
+	})
+	if err != nil {
+		return err
 	}
 	return s.deleteExports(ctx, ExportFilter{CreatedBefore: now.Add(-exportLifetime)})
 }
 
+// failedAtOnce is the maximum number of exports that are marked as failed per
+// transaction.
 const failedAtOnce = 100
-
-// failExports marks some unfinished exports as failed and returns their number.
-func (s *Service) failExports(ctx context.Context, now time.Time) (n int, err error) {
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		lost, err := s.Exports.List(ctx, ExportFilter{Unfinished: true, CreatedBefore: now.Add(-exportTimeout)}, failedAtOnce)
-		if n = len(lost); err != nil {
-			return err
-		}
-		for _, e := range lost {
-			e.State, e.FinishedAt = ExportFailed, &now
-			if err := s.Exports.Update(ctx, e); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return n, err
-}
 
 // Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {

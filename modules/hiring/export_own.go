@@ -8,6 +8,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 )
 
@@ -60,7 +61,7 @@ func (s *Service) own(ctx context.Context, applicantID, cursor string, n int) ([
 	if err != nil {
 		return nil, "", err
 	}
-	companies, err := s.Listings.Companies(ctx, distinct(found.Items, func(a Application) string { return a.ListingID }))
+	companies, err := s.Listings.Companies(ctx, list.Distinct(found.Items, func(a Application) string { return a.ListingID }))
 	out := make([]OwnApplication, len(views))
 	for i, v := range views {
 		out[i] = OwnApplication{View: v, Company: companies[v.ListingID]}

@@ -30,9 +30,9 @@ func (t *tablePages) next(ctx context.Context, page *csvfile.Page) (bool, error)
 	if t.cursor == "" {
 		page.Row(t.table.Columns())
 	}
-	above := page.Rows()
+	header := page.Rows()
 	cursor, err := t.table.Rows(ctx, t.organizationID, t.filters, t.cursor, exportRows, page)
-	t.cursor, t.rows = cursor, t.rows+page.Rows()-above
+	t.cursor, t.rows = cursor, t.rows+page.Rows()-header
 	return cursor != "", err
 }
 
@@ -40,17 +40,17 @@ func (t *tablePages) next(ctx context.Context, page *csvfile.Page) (bool, error)
 // it is read. The first page is read before ExportNow returns, so that most errors are
 // returned by it. A later error ends the file early and is returned by Read.
 func (s *Service) ExportNow(ctx context.Context, by auth.Actor, kind string, in ExportFilters) (Download, error) {
-	if err := mayExport(by, kind); err != nil {
+	if err := by.Require(requiredPermission(kind)); err != nil {
 		return Download{}, err
 	}
-	table, known := s.table(kind)
-	if !known {
+	table, ok := s.table(kind)
+	if !ok {
 		return Download{}, ErrExportNotFound
 	}
-	if err := table.Check(in.given()); err != nil {
+	if err := table.Check(in.filters()); err != nil {
 		return Download{}, err
 	}
-	d, err := s.stream(ctx, kind, table, by.OrganizationID, in.given())
+	d, err := s.stream(ctx, kind, table, by.OrganizationID, in.filters())
 	if err != nil {
 		return Download{}, err
 	}

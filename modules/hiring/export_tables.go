@@ -38,9 +38,9 @@ func (applicationTable) Check(filters map[string]string) error {
 	return err
 }
 
-// applicationFilter decodes filters. place is the prefix of their names in faults.
-func applicationFilter(filters map[string]string, place string) (f ApplicationFilter, err error) {
-	bad := func(name, message string) error { return fault.InvalidField(place+name, message) }
+// applicationFilter decodes filters. prefix precedes their names in faults.
+func applicationFilter(filters map[string]string, prefix string) (f ApplicationFilter, err error) {
+	invalid := func(name, message string) error { return fault.InvalidField(prefix+name, message) }
 	for _, name := range slices.Sorted(maps.Keys(filters)) {
 		value := filters[name]
 		switch name {
@@ -51,19 +51,19 @@ func applicationFilter(filters map[string]string, place string) (f ApplicationFi
 		case "jobId":
 			listingID, ok := id.Canonical(value)
 			if !ok {
-				return f, bad(name, "is not the id of a job")
+				return f, invalid(name, "is not the id of a job")
 			}
 			f.ListingIDs = []string{listingID}
 		case "startDate":
 			if f.AppliedFrom, err = parseTime(value, 0); err != nil {
-				return f, bad(name, err.Error())
+				return f, invalid(name, err.Error())
 			}
 		case "endDate":
 			if f.AppliedUntil, err = parseTime(value, 24*time.Hour); err != nil {
-				return f, bad(name, err.Error())
+				return f, invalid(name, err.Error())
 			}
 		default:
-			return f, bad(clip(name), "is not one of: status, jobId, startDate, endDate")
+			return f, invalid(clip(name), "is not one of: status, jobId, startDate, endDate")
 		}
 	}
 	return f, nil
@@ -101,10 +101,7 @@ func (t applicationTable) Rows(ctx context.Context, organizationID string, filte
 	if err != nil {
 		return "", err
 	}
-	views, err := t.named(ctx, found.Items)
-	if err == nil {
-		err = t.withInterviews(ctx, organizationID, views)
-	}
+	views, err := t.receivedViews(ctx, organizationID, found.Items)
 	if err != nil {
 		return "", err
 	}

@@ -1,7 +1,6 @@
 package hiring
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -89,13 +88,13 @@ func (in AppointmentInput) Problems() []fault.Field {
 // notice returns the kind of change that the applicant is notified of, or "" if nothing
 // has changed for the applicant.
 func (a *Appointment) notice(before *Appointment) string {
-	stands := before != nil && before.Status == Scheduled
+	wasScheduled := before != nil && before.Status == Scheduled
 	switch {
-	case a.Status == Scheduled && !stands:
+	case a.Status == Scheduled && !wasScheduled:
 		return event.InterviewScheduled
 	case a.Status == Scheduled && (!a.ScheduledAt.Equal(before.ScheduledAt) || a.Location != before.Location || a.Interviewer != before.Interviewer):
 		return event.InterviewMoved
-	case a.Status == Cancelled && stands:
+	case a.Status == Cancelled && wasScheduled:
 		return event.InterviewCancelled
 	}
 	return ""
@@ -113,11 +112,6 @@ func (a *Appointment) event(of *Application, change, actorID string) event.Inter
 		Change: change, Sequence: a.Sequence, ScheduledAt: a.ScheduledAt, Location: a.Location, Interviewer: a.Interviewer,
 		ChangedAt: a.ChangedAt, ActorID: actorID,
 	}
-}
-
-// known reports whether the status and the outcome are valid.
-func (a *Appointment) known() bool {
-	return slices.Contains(InterviewStatuses, a.Status) && slices.Contains(Outcomes, a.Outcome)
 }
 
 // Message is a message of an employer to an applicant.

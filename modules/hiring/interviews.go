@@ -2,7 +2,6 @@ package hiring
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -10,7 +9,10 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/patch"
+	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/core/valid"
 )
 
@@ -80,14 +82,9 @@ func (s *Service) appoint(ctx context.Context, by auth.Actor, applicationID stri
 			next = Appointment{ID: s.NewID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, Sequence: -1, CreatedAt: now}
 		}
 		in.apply(&next, at)
-		if !next.known() {
-			return fault.ErrInvalid
-		}
 		change := next.notice(before)
-		if change == event.InterviewScheduled || change == event.InterviewMoved {
-			if a.WithdrawnAt != nil {
-				return ErrWithdrawn
-			}
+		if a.WithdrawnAt != nil && (change == event.InterviewScheduled || change == event.InterviewMoved) {
+			return ErrWithdrawn
 		}
 		if before != nil && next == *before {
 			return nil
@@ -135,24 +132,14 @@ func (s *Service) interview(ctx context.Context, organizationID, applicationID s
 }
 
 func (in AppointmentInput) apply(a *Appointment, at time.Time) {
-	set(&a.Location, in.Location)
-	set(&a.Interviewer, in.Interviewer)
-	set(&a.Notes, in.Notes)
+	patch.SetText(&a.Location, in.Location)
+	patch.SetText(&a.Interviewer, in.Interviewer)
+	patch.SetText(&a.Notes, in.Notes)
 	if in.ScheduledAt != nil {
 		a.ScheduledAt = at
 	}
-	if in.Status != nil {
-		a.Status = *in.Status
-	}
-	if in.Outcome != nil {
-		a.Outcome = *in.Outcome
-	}
-}
-
-func set(to *string, from *string) {
-	if from != nil {
-		*to = strings.TrimSpace(*from)
-	}
+	patch.Set(&a.Status, in.Status)
+	patch.Set(&a.Outcome, in.Outcome)
 }
 
 // Interviews lists the organization's interviews, newest first, all or those with a
@@ -170,13 +157,9 @@ func (s *Service) Interviews(ctx context.Context, by auth.Actor, status Intervie
 	}
 	found, err := s.Appointments.List(ctx, by.OrganizationID, AppointmentFilter{Status: status}, r)
 	if err != nil || len(found.Items) == 0 {
-		return withItems(found, []AppointmentView{}), err
+		return page.WithItems(found, []AppointmentView{}), err
 	}
-	ids := make([]string, len(found.Items))
-	for i, a := range found.Items {
-		ids[i] = a.ApplicationID
-	}
-	applications, err := s.listReceived(ctx, by.OrganizationID, ids)
+	applications, err := s.listReceived(ctx, by.OrganizationID, list.Map(found.Items, applicationOf))
 	if err != nil {
 		return none, err
 	}
@@ -184,34 +167,28 @@ func (s *Service) Interviews(ctx context.Context, by auth.Actor, status Intervie
 	if err != nil {
 		return none, err
 	}
-	byID := make(map[string]View, len(views))
-	for _, v := range views {
-		byID[v.ID] = v
-	}
-	out := make([]AppointmentView, len(found.Items))
-	for i, a := range found.Items {
-		out[i] = AppointmentView{View: byID[a.ApplicationID], Interview: a}
-	}
-	return withItems(found, out), nil
+	byID := list.ToMap(views, func(v View) (string, View) { return v.ID, v })
+	return page.WithItems(found, list.Map(found.Items, func(a Appointment) AppointmentView {
+		return AppointmentView{View: byID[a.ApplicationID], Interview: a}
+	})), nil
 }
 
-// withInterviews adds the interviews to the views of an employer.
-func (s *Service) withInterviews(ctx context.Context, organizationID string, views []View) error {
-	if len(views) == 0 {
-		return nil
+func applicationOf(a Appointment) string { return a.ApplicationID }
+
+// receivedViews returns the views of an employer: with the names of the applicants and
+// the interviews.
+func (s *Service) receivedViews(ctx context.Context, organizationID string, as []Application) ([]View, error) {
+	views, err := s.named(ctx, as)
+	if err != nil || len(views) == 0 {
+		return views, err
 	}
-	ids, at := make([]string, len(views)), make(map[string]int, len(views))
-	for i, v := range views {
-		ids[i], at[v.ID] = v.ID, i
-	}
+	ids := list.Map(as, func(a Application) string { return a.ID })
 	found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{ApplicationIDs: ids}, page.After("", len(ids)))
-	if err != nil {
-		return err
+	interviews := list.ToMap(found.Items, func(a Appointment) (string, *Appointment) { return a.ApplicationID, &a })
+	for i := range views {
+		views[i].Interview = interviews[views[i].ID]
 	}
-	for _, a := range found.Items {
-		views[at[a.ApplicationID]].Interview = &a
-	}
-	return nil
+	return views, err
 }
 
 // ContactInput is a message to an applicant.
@@ -242,12 +219,8 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 	if to == "" {
 		return "", ErrNotFound // the applicant has deleted their account
 	}
-	spent, err := s.Limiter.Take(ctx, messagesPerDay, by.OrganizationID)
-	if err != nil {
+	if err := limit.Take(ctx, s.Limiter, messagesPerDay, by.OrganizationID); err != nil {
 		return "", err
-	}
-	if !spent.Allowed {
-		return "", fault.ErrRateLimit.WithRetryAfter(spent.RetryAfter)
 	}
 	return to, s.Tx.Do(ctx, func(ctx context.Context) error {
 		message := Message{ID: s.NewID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, SenderID: by.UserID,
@@ -268,40 +241,27 @@ const cancelledAtOnce = 20
 // OnOrganizationClosed cancels the upcoming interviews of the organization and notifies
 // the applicants.
 func (s *Service) OnOrganizationClosed(ctx context.Context, e event.OrganizationClosed) error {
-	for {
-		n, err := s.cancelSome(ctx, e.OrganizationID)
-		if err != nil || n < cancelledAtOnce {
-			return err
-		}
-	}
-}
-
-func (s *Service) cancelSome(ctx context.Context, organizationID string) (n int, err error) {
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+	return tx.DoBatches(ctx, s.Tx, cancelledAtOnce, func(ctx context.Context) (int, error) {
 		now := s.Clock.Now()
-		found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{Status: Scheduled, ScheduledAfter: now}, page.After("", cancelledAtOnce))
-		if n = len(found.Items); err != nil || n == 0 {
-			return err
+		f := AppointmentFilter{Status: Scheduled, ScheduledAfter: now}
+		upcoming, err := s.Appointments.List(ctx, e.OrganizationID, f, page.After("", cancelledAtOnce))
+		if err != nil || len(upcoming.Items) == 0 {
+			return 0, err
 		}
-		upcoming := found.Items
-		ids := make([]string, n)
-		for i, a := range upcoming {
-			ids[i] = a.ApplicationID
-		}
-		applications, err := s.listReceived(ctx, organizationID, ids)
+		byApplication := list.ToMap(upcoming.Items, func(i Appointment) (string, Appointment) { return i.ApplicationID, i })
+		applications, err := s.listReceived(ctx, e.OrganizationID, list.Map(upcoming.Items, applicationOf))
 		if err != nil {
-			return err
+			return 0, err
 		}
 		var events []event.Event
 		for _, a := range applications {
-			i := upcoming[slices.Index(ids, a.ID)]
+			i := byApplication[a.ID]
 			i.cancel(now)
 			if err := s.Appointments.Upsert(ctx, i); err != nil {
-				return err
+				return 0, err
 			}
 			events = append(events, i.event(&a, event.InterviewCancelled, ""))
 		}
-		return s.Events.Record(ctx, events...)
+		return len(upcoming.Items), s.Events.Record(ctx, events...)
 	})
-	return n, err
 }

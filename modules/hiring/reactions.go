@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/task"
 )
@@ -46,11 +47,9 @@ func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e 
 	if err != nil {
 		return err
 	}
-	mails := make([]task.Task, len(admins))
-	for i, id := range admins {
-		mails[i] = task.New(kindReceived, task.Mail, kindReceived+"/"+eventID+"/"+id, receivedMail{Event: e, UserID: id})
-	}
-	return s.Tasks.Add(ctx, mails...)
+	return s.Tasks.Add(ctx, list.Map(admins, func(id string) task.Task {
+		return task.New(kindReceived, task.Mail, kindReceived+"/"+eventID+"/"+id, receivedMail{Event: e, UserID: id})
+	})...)
 }
 
 func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {

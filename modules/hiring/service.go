@@ -10,8 +10,8 @@ import (
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/mail"
-	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/tx"
 )
@@ -81,32 +81,29 @@ func (s *Service) detail(ctx context.Context, v View) (Detail, error) {
 
 // titled adds the titles of the listings.
 func (s *Service) titled(ctx context.Context, as []Application) ([]View, error) {
-	views := make([]View, len(as))
 	if len(as) == 0 {
-		return views, nil
+		return []View{}, nil
 	}
-	titles, err := s.Listings.Titles(ctx, distinct(as, func(a Application) string { return a.ListingID }))
+	titles, err := s.Listings.Titles(ctx, list.Distinct(as, func(a Application) string { return a.ListingID }))
 	if err != nil {
 		return nil, err
 	}
-	for i, a := range as {
-		views[i] = View{Application: a, JobTitle: titles[a.ListingID]}
-	}
-	return views, nil
+	return list.Map(as, func(a Application) View { return View{Application: a, JobTitle: titles[a.ListingID]} }), nil
 }
 
+// named adds the titles of the listings and the names of the applicants.
 func (s *Service) named(ctx context.Context, as []Application) ([]View, error) {
 	views, err := s.titled(ctx, as)
 	if err != nil || len(as) == 0 {
 		return views, err
 	}
-	people, err := s.People.ByIDs(ctx, distinct(as, func(a Application) string { return a.ApplicantID }))
+	people, err := s.People.ByIDs(ctx, list.Distinct(as, func(a Application) string { return a.ApplicantID }))
 	if err != nil {
 		return nil, err
 	}
 	for i := range views {
-		person, there := people[views[i].ApplicantID]
-		if !there {
+		person, exists := people[views[i].ApplicantID]
+		if !exists {
 			person.Name = DeletedName
 		}
 		views[i].Applicant = person
@@ -119,26 +116,10 @@ func (s *Service) change(a *Application, kind ActorKind, by auth.Actor, from Sta
 	return Change{ID: s.NewID(), ApplicationID: a.ID, Actor: kind, ActorID: by.UserID, From: from, To: a.Status, At: a.ChangedAt}
 }
 
-func distinct(as []Application, of func(Application) string) []string {
-	seen := make(map[string]bool, len(as))
-	var out []string
-	for _, a := range as {
-		if v := of(a); !seen[v] {
-			seen[v] = true
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
-// canonical returns the id as it is stored, or the error absent if it is not an id.
-func canonical(s string, absent error) (string, error) {
+// canonical returns the id as it is stored, or the error notFound if it is not an id.
+func canonical(s string, notFound error) (string, error) {
 	if s, ok := id.Canonical(s); ok {
 		return s, nil
 	}
-	return "", absent
-}
-
-func withItems[A, B any](r page.Result[A], items []B) page.Result[B] {
-	return page.Result[B]{Items: items, Total: r.Total, TotalIsEstimate: r.TotalIsEstimate, NextCursor: r.NextCursor}
+	return "", notFound
 }
