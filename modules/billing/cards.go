@@ -7,14 +7,14 @@ import (
 
 // The lengths of the numbers of payment cards (ISO/IEC 7812).
 const (
-	shortestCard = 13
-	longestCard  = 19
+	minCardDigits = 13
+	maxCardDigits = 19
 )
 
-// HoldsCardNumber reports whether there is something in the JSON that looks
-// like the number of a payment card: 13 to 19 digits, spaces and dashes between
-// them aside, that pass the check of Luhn. It looks at the text as it was sent
-// and at the strings that it says, since a digit can be written as \u0034.
+// HoldsCardNumber reports whether the JSON contains what may be the number of a payment
+// card: 13 to 19 digits, with spaces and dashes between them or without, that pass the
+// Luhn check. It checks the text as it was sent and the decoded strings, since a digit
+// can be written as \u0034.
 func HoldsCardNumber(body []byte) bool {
 	if holdsCard(string(body)) {
 		return true
@@ -51,7 +51,7 @@ func holdsCard(text string) bool {
 }
 
 func isCard(digits []byte) bool {
-	if len(digits) < shortestCard || len(digits) > longestCard {
+	if len(digits) < minCardDigits || len(digits) > maxCardDigits {
 		return false
 	}
 	sum, double := 0, false

@@ -21,7 +21,7 @@ type Charge struct {
 	// Amount is the price of the plan, less the rest of the previous one.
 	Amount Money
 	Method Method
-	// Renewal is true for a charge without a payer who waits.
+	// Renewal is true for the charge of a renewal, whose payer is not present.
 	Renewal                bool
 	PeriodStart, PeriodEnd time.Time
 	Status                 ChargeStatus
@@ -56,9 +56,6 @@ const minCharge = 50
 // the one that begins now, as in switchTo, so that switching back and forth neither
 // costs nor saves anything.
 func credit(s Subscription, price Money, now time.Time) int64 {
-	whole, left := addMonths(now, 1).Sub(now), s.ExpiresAt.Sub(now)
-	if left <= 0 {
-		return 0
-	}
-	return int64(float64(price.Minor) * float64(left) / float64(whole))
+	month, rest := addMonths(now, 1).Sub(now), max(0, s.ExpiresAt.Sub(now))
+	return int64(float64(price.Minor) * float64(rest) / float64(month))
 }

@@ -27,10 +27,8 @@ func (s *Service) ReceiveNotice(ctx context.Context, header func(name string) st
 	if err != nil || c == nil || c.ID != n.Key || s.isFirstCall(*c) {
 		return err
 	}
-	if _, err = s.collect(ctx, *c, attempt{}); isExpected(err) {
-		return nil
-	}
-	return err
+	_, err = s.collect(ctx, *c, attempt{})
+	return unexpected(err)
 }
 
 // isFirstCall reports whether the first call of the provider is in progress, whose

@@ -52,12 +52,12 @@ func Plans() []Plan {
 
 // CheckPlanID returns a fault of the field planId unless it is a plan of jobseekers.
 func CheckPlanID(id string) error {
-	_, err := known(Plans(), User, id)
+	_, err := findPlan(Plans(), User, id)
 	return err
 }
 
-// known returns the plan for owners of the kind, or a fault of the field planId.
-func known(plans []Plan, kind OwnerKind, id string) (Plan, error) {
+// findPlan returns the plan for owners of the kind, or a fault of the field planId.
+func findPlan(plans []Plan, kind OwnerKind, id string) (Plan, error) {
 	if id == "" {
 		return Plan{}, fault.InvalidField("planId", "is required")
 	}
@@ -75,13 +75,8 @@ func known(plans []Plan, kind OwnerKind, id string) (Plan, error) {
 }
 
 // plansOf returns the plans for the owner.
-func (s *Service) plansOf(o Owner) (out []Plan) {
-	for _, p := range s.Plans {
-		if p.For == o.Kind {
-			out = append(out, p)
-		}
-	}
-	return out
+func (s *Service) plansOf(o Owner) []Plan {
+	return slices.DeleteFunc(slices.Clone(s.Plans), func(p Plan) bool { return p.For != o.Kind })
 }
 
 func (s *Service) plan(id string) (Plan, bool) {

@@ -23,7 +23,7 @@ func (s *Service) Renew(ctx context.Context) error {
 		return err
 	}
 	for _, c := range pending {
-		if _, err := s.process(ctx, c, false); err != nil && !isExpected(err) {
+		if _, err := s.process(ctx, c, false); unexpected(err) != nil {
 			failed = append(failed, fmt.Errorf("charge %s: %w", c.ID, err))
 		}
 	}
@@ -68,10 +68,7 @@ func (s *Service) advance(ctx context.Context, o Owner, exists bool) error {
 		}
 		if sub.over(now) {
 			sub.end()
-			if err := s.Subscriptions.Update(ctx, sub); err != nil {
-				return err
-			}
-			return s.record(ctx, sub, event.SubscriptionEnded)
+			return s.store(ctx, sub, event.SubscriptionEnded)
 		}
 		pending, err := s.pendingCharge(ctx, o)
 		if err != nil {
@@ -80,10 +77,7 @@ func (s *Service) advance(ctx context.Context, o Owner, exists bool) error {
 		if pending != nil && pending.waits() && !pending.Renewal {
 			// The plan is due, and a purchase that the payer does not confirm must not extend it.
 			change := sub.declined(now)
-			if err := s.Subscriptions.Update(ctx, sub); err != nil {
-				return err
-			}
-			return s.record(ctx, sub, change)
+			return s.store(ctx, sub, change)
 		}
 		sub.NextAt = now.Add(retryDelay(0))
 		if pending != nil { // it has its own NextAt
@@ -92,8 +86,8 @@ func (s *Service) advance(ctx context.Context, o Owner, exists bool) error {
 		if err := s.Subscriptions.Update(ctx, sub); err != nil || pending != nil {
 			return err
 		}
-		plan, known := s.plan(sub.Plan)
-		if !known || sub.Method.ID == "" {
+		plan, ok := s.plan(sub.Plan)
+		if !ok || sub.Method.ID == "" {
 			unpayable = fmt.Errorf("no way to charge for plan %q", sub.Plan)
 			return nil
 		}
@@ -104,16 +98,18 @@ func (s *Service) advance(ctx context.Context, o Owner, exists bool) error {
 	if err != nil || charge == nil {
 		return cmp.Or(err, unpayable)
 	}
-	if _, err = s.process(ctx, *charge, false); isExpected(err) {
+	_, err = s.process(ctx, *charge, false)
+	return unexpected(err)
+}
+
+// unexpected returns the error of a payment that an operator has to know of. It returns
+// nil for a payment that was declined, or that waits for the payer, the provider or
+// another call.
+func unexpected(err error) error {
+	if errors.Is(err, ErrDeclined) || errors.Is(err, ErrActionRequired) || errors.Is(err, ErrUnderWay) || errors.Is(err, errInProgress) {
 		return nil
 	}
 	return err
-}
-
-// isExpected reports whether a payment without a receipt needs no operator: it was
-// declined, or waits for the payer, the provider or another call.
-func isExpected(err error) bool {
-	return errors.Is(err, ErrDeclined) || errors.Is(err, ErrActionRequired) || errors.Is(err, ErrUnderWay) || errors.Is(err, errInProgress)
 }
 
 func latest(a, b time.Time) time.Time {
@@ -199,7 +195,7 @@ func (s *Service) collect(ctx context.Context, c Charge, a attempt) (sub Subscri
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	receipt, err := s.Payments.Charge(call, s.bill(c, a))
-	answer := err
+	outcome := err
 	var action *ActionRequiredError
 	switch {
 	case err == nil:
@@ -207,7 +203,7 @@ func (s *Service) collect(ctx context.Context, c Charge, a attempt) (sub Subscri
 	case errors.Is(err, ErrDeclined):
 		c.Status = Declined
 	case errors.As(err, &action):
-		return sub, cmp.Or(s.storeAction(context.WithoutCancel(ctx), c), answer)
+		return sub, cmp.Or(s.storeAction(context.WithoutCancel(ctx), c), outcome)
 	case errors.Is(err, ErrUnderWay):
 		return sub, ErrUnderWay.WithRetryAfter(retryDelay(0))
 	case fault.KindOf(err) == fault.Unavailable:
@@ -219,7 +215,7 @@ func (s *Service) collect(ctx context.Context, c Charge, a attempt) (sub Subscri
 	ctx = context.WithoutCancel(ctx)
 	if c.Owner.Kind == DeletedOwner {
 		c.Method = Method{}
-		return sub, cmp.Or(s.write(ctx, c), answer)
+		return sub, cmp.Or(s.write(ctx, c), outcome)
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if sub, err = s.Subscriptions.Lock(ctx, c.Owner); err != nil {
@@ -255,15 +251,12 @@ func (s *Service) collect(ctx context.Context, c Charge, a attempt) (sub Subscri
 		if change == "" {
 			return nil
 		}
-		if err := s.Subscriptions.Update(ctx, sub); err != nil {
-			return err
-		}
-		return s.record(ctx, sub, change)
+		return s.store(ctx, sub, change)
 	})
 	if err != nil && !errors.Is(err, errSettled) {
 		return sub, err
 	}
-	return sub.At(s.Clock.Now()), answer
+	return sub.At(s.Clock.Now()), outcome
 }
 
 // bill returns the request to the provider. A payer who confirms a renewal attends it.
@@ -296,10 +289,7 @@ func (s *Service) storeAction(ctx context.Context, c Charge) error {
 		if err != nil || !updated || !sub.unconfirmed() {
 			return err
 		}
-		if err := s.Subscriptions.Update(ctx, sub); err != nil {
-			return err
-		}
-		return s.record(ctx, sub, event.SubscriptionUnconfirmed)
+		return s.store(ctx, sub, event.SubscriptionUnconfirmed)
 	})
 }
 

@@ -126,7 +126,7 @@ func (s *Service) ChooseFor(ctx context.Context, o Owner, in ChooseInput) (Subsc
 }
 
 func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, down bool) (Subscription, error) {
-	plan, err := known(s.Plans, o.Kind, in.PlanID)
+	plan, err := findPlan(s.Plans, o.Kind, in.PlanID)
 	if err != nil {
 		return Subscription{}, err
 	}
@@ -154,10 +154,7 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, down bool
 	if err != nil || charge == nil {
 		return sub, err
 	}
-	if sub, err = s.complete(ctx, *charge); err != nil {
-		return Subscription{}, err
-	}
-	return sub, nil
+	return s.complete(ctx, *charge)
 }
 
 // complete calls the provider for a charge on behalf of a caller who waits. While
@@ -238,14 +235,14 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, d
 	if sub.Plan == plan.ID && sub.ExpiresAt.After(now) {
 		resumed, replaced := !sub.AutoRenew, sub.Method.ID != method.ID
 		sub.AutoRenew, sub.Method = true, method
-		err := s.Subscriptions.Update(ctx, sub)
-		if err == nil && replaced {
-			err = s.record(ctx, sub, event.SubscriptionMethodChanged)
+		var changes []string
+		if replaced {
+			changes = append(changes, event.SubscriptionMethodChanged)
 		}
-		if err == nil && resumed {
-			err = s.record(ctx, sub, event.SubscriptionResumed)
+		if resumed {
+			changes = append(changes, event.SubscriptionResumed)
 		}
-		return sub, nil, err
+		return sub, nil, s.store(ctx, sub, changes...)
 	}
 	if method.ID == "" {
 		return sub, nil, fault.InvalidField("paymentMethodId", "is required: there is no payment method on file")
@@ -266,10 +263,7 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, d
 			}
 			sub.switchTo(plan, rest, now)
 			sub.Method = method
-			if err := s.Subscriptions.Update(ctx, sub); err != nil {
-				return sub, nil, err
-			}
-			return sub, nil, s.record(ctx, sub, change)
+			return sub, nil, s.store(ctx, sub, change)
 		}
 		c.Amount.Minor -= rest
 	}
@@ -313,15 +307,7 @@ func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subsc
 		if len(changes) == 0 {
 			return nil
 		}
-		if err := s.Subscriptions.Update(ctx, sub); err != nil {
-			return err
-		}
-		for _, change := range changes {
-			if err := s.record(ctx, sub, change); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.store(ctx, sub, changes...)
 	})
 	return sub, err
 }
@@ -358,12 +344,12 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 		if err := s.requireNoPurchase(ctx, o); err != nil {
 			return err
 		}
-		before := sub.Method
-		sub.Method = method
-		if err := s.Subscriptions.Update(ctx, sub); err != nil || before.ID == method.ID {
-			return err
+		var changes []string
+		if sub.Method.ID != method.ID {
+			changes = append(changes, event.SubscriptionMethodChanged)
 		}
-		return s.record(ctx, sub, event.SubscriptionMethodChanged)
+		sub.Method = method
+		return s.store(ctx, sub, changes...)
 	})
 	return sub.At(s.Clock.Now()), err
 }
@@ -407,6 +393,21 @@ func isNotIDCharacter(r rune) bool {
 	return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }
 
+// store updates the subscription and records its changes.
+func (s *Service) store(ctx context.Context, sub Subscription, changes ...string) error {
+	if err := s.Subscriptions.Update(ctx, sub); err != nil {
+		return err
+	}
+	for _, change := range changes {
+		if err := s.record(ctx, sub, change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record records a change of the subscription as an event and, if its owner has made it,
+// in the audit log.
 func (s *Service) record(ctx context.Context, sub Subscription, change string) error {
 	e := event.SubscriptionChanged{OwnerKind: string(sub.Owner.Kind), OwnerID: sub.Owner.ID, Change: change,
 		Plan: sub.Plan, Status: string(sub.Status), ChangedAt: s.Clock.Now()}
