@@ -10,10 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// The score of a listing for a user is a share of 100 points. Signals without data do not
-// count: the score is the share of the points that the user's data permits, so that for a
-// user who only has a role, a listing with the role in its title that was posted today
-// gets 100.
+// The score of a listing for a user is the share, in percent, of the points of those
+// signals for which the user has data. For a user who only has a role, a listing with the
+// role in its title that was posted today gets 100.
 //
 //	role         30  in the title; 18 in the text; half of it for the last word
 //	                 of the role alone (nurse, for a senior staff nurse)
@@ -39,7 +38,7 @@ const (
 	inText      = 0.6
 	ofKind      = 0.5
 	forUnstated = 0.4
-	// The share of a listing that has the specialty in its title or text alone.
+	// The shares of listings that have the specialty in the title or text only.
 	namesSpecialty    = 0.7
 	mentionsSpecialty = 0.5
 	newFor            = 30 * 24 * time.Hour
@@ -138,8 +137,7 @@ func plainWords(text string) string {
 	}
 	out := letters(text)
 	for utf8.RuneCountInString(out) > maxQuery {
-		out = out[:strings.LastIndexByte(out, ' ')+1]
-		out = strings.TrimSpace(out)
+		out = strings.TrimSpace(out[:strings.LastIndexByte(out, ' ')+1])
 	}
 	return out
 }
@@ -154,12 +152,8 @@ func letters(text string) string {
 // names reports whether the title has all of the words.
 func names(title, words string) bool {
 	in := strings.Fields(letters(title))
-	for _, w := range strings.Fields(words) {
-		if !slices.Contains(in, w) {
-			return false
-		}
-	}
-	return words != ""
+	isMissing := func(word string) bool { return !slices.Contains(in, word) }
+	return words != "" && !slices.ContainsFunc(strings.Fields(words), isMissing)
 }
 
 // scoredCandidate is a candidate with the signals that it was found by.
@@ -201,8 +195,8 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 		}
 	}
 	var parts []part
-	add := func(known bool, most, share float64, reason string) {
-		if known {
+	add := func(isKnown bool, most, share float64, reason string) {
+		if isKnown {
 			parts = append(parts, part{share, most, reason})
 		}
 	}
@@ -220,11 +214,11 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 	add(t.specialty != "", forSpecialty, specialty, "In your specialty")
 	share, where := f.nearness(p)
 	add(p.Home() != "", forPlace, share, where)
-	interest, because := 0.0, "Like jobs that you kept or applied for"
+	interest, reason := 0.0, "Like jobs that you kept or applied for"
 	if f.relevance[aboutSearches] > 0 {
-		interest, because = 1, "Matches a search that you saved"
+		interest, reason = 1, "Matches a search that you saved"
 	}
-	add(len(t.searches)+len(t.liked) > 0, forInterest, max(interest, f.relevance[aboutLiked]), because)
+	add(len(t.searches)+len(t.liked) > 0, forInterest, max(interest, f.relevance[aboutLiked]), reason)
 	share, kind := f.employment(p.EmploymentTypes)
 	add(len(p.EmploymentTypes) > 0, forEmployment, share, kind)
 	add(p.SalaryMin != nil || p.SalaryMax != nil, forPay, f.pay(p), "Pays what you expect")

@@ -38,11 +38,11 @@ func (s *Service) MyAnalytics(ctx context.Context, by auth.Actor) (a Analytics, 
 // that are filled in, in percent.
 func (p Profile) completion(hasCV bool) int {
 	n := 0
-	for _, there := range []bool{
+	for _, isFilled := range []bool{
 		p.Bio != "", p.Phone != "", p.Location != "", p.Specialty != "", p.CurrentRole != "", p.Experience != "",
 		p.PreferredLocation != "", len(p.EmploymentTypes) > 0, p.SalaryMin != nil || p.SalaryMax != nil, hasCV,
 	} {
-		if there {
+		if isFilled {
 			n += 10
 		}
 	}

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/valid"
 )
@@ -53,12 +52,12 @@ func (s *Service) save(ctx context.Context, by auth.Actor, listingID string, exi
 	if err := by.RequireSeeker(); err != nil {
 		return SavedJob{}, err
 	}
-	if listingID == "" {
-		return SavedJob{}, fault.InvalidField("listingId", "is required")
+	if err := valid.Value("listingId", listingID, "required"); err != nil {
+		return SavedJob{}, err
 	}
-	listingID, ok := id.Canonical(listingID)
-	if !ok {
-		return SavedJob{}, ErrListingNotFound
+	listingID, err := canonical(by, listingID, ErrListingNotFound)
+	if err != nil {
+		return SavedJob{}, err
 	}
 	have, err := s.SavedAmong(ctx, by.UserID, []string{listingID})
 	if err != nil {
@@ -67,19 +66,12 @@ func (s *Service) save(ctx context.Context, by auth.Actor, listingID string, exi
 	if have[listingID] { // even if the listing is not public any more
 		return SavedJob{}, exists
 	}
-	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
+	brief, err := s.publicBrief(ctx, listingID)
 	if err != nil {
 		return SavedJob{}, err
 	}
-	brief := briefs[listingID]
-	if !brief.Public {
-		return SavedJob{}, ErrListingNotFound
-	}
 	b := Bookmark{UserID: by.UserID, ListingID: listingID}
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.lock(ctx, by.UserID); err != nil {
-			return err
-		}
+	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		have, err := s.SavedAmong(ctx, by.UserID, []string{listingID})
 		if err != nil {
 			return err
@@ -98,25 +90,23 @@ func (s *Service) save(ctx context.Context, by auth.Actor, listingID string, exi
 		if err := s.Bookmarks.Upsert(ctx, b); err != nil {
 			return err
 		}
-		return s.Activities.Create(ctx, s.bookmarkActivity(by, b.SavedAt, "saved", "Saved "+brief.named()))
+		return s.addActivity(ctx, by, "bookmark", "saved", "Saved "+titleOf(brief.Title))
 	})
 	return brief.saved(b), err
 }
 
-func (s *Service) bookmarkActivity(by auth.Actor, at time.Time, action, description string) Activity {
-	return Activity{UserID: by.UserID, EventID: s.NewID(), Type: "bookmark", Action: action, Description: description, At: at}
+// publicBrief returns the summary of a public listing, or ErrListingNotFound: the
+// existence of other listings is not disclosed.
+func (s *Service) publicBrief(ctx context.Context, listingID string) (Brief, error) {
+	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
+	if err == nil && !briefs[listingID].Public {
+		err = ErrListingNotFound
+	}
+	return briefs[listingID], err
 }
 
 func (b Brief) saved(as Bookmark) SavedJob {
 	return SavedJob{Bookmark: as, Title: b.Title, Company: b.Company, Location: b.Location, Public: b.Public}
-}
-
-// named returns the listing's title for a sentence.
-func (b Brief) named() string {
-	if t := oneLine(b.Title); t != "" {
-		return t
-	}
-	return "a listing that is gone"
 }
 
 // MyBookmarks lists the caller's bookmarks, newest first.
@@ -131,26 +121,17 @@ func (s *Service) MyBookmarks(ctx context.Context, by auth.Actor, r page.Request
 	if err != nil {
 		return out, err
 	}
-	out.Total, out.TotalIsEstimate, out.NextCursor = found.Total, found.TotalIsEstimate, found.NextCursor
-	out.Items, err = s.describe(ctx, found.Items)
-	return out, err
+	jobs, err := s.describe(ctx, found.Items)
+	return page.WithItems(found, jobs), err
 }
 
 // describe adds the properties of the listings.
 func (s *Service) describe(ctx context.Context, bs []Bookmark) ([]SavedJob, error) {
-	ids := make([]string, len(bs))
-	for i, b := range bs {
-		ids[i] = b.ListingID
-	}
-	briefs, err := s.Listings.Briefs(ctx, ids)
+	briefs, err := s.Listings.Briefs(ctx, list.Map(bs, func(b Bookmark) string { return b.ListingID }))
 	if err != nil {
 		return nil, err
 	}
-	out := make([]SavedJob, len(bs))
-	for i, b := range bs {
-		out[i] = briefs[b.ListingID].saved(b)
-	}
-	return out, nil
+	return list.Map(bs, func(b Bookmark) SavedJob { return briefs[b.ListingID].saved(b) }), nil
 }
 
 // MyBookmark returns one of the caller's bookmarks.
@@ -159,11 +140,8 @@ func (s *Service) MyBookmark(ctx context.Context, by auth.Actor, bookmarkID stri
 	if err != nil {
 		return SavedJob{}, err
 	}
-	all, err := s.describe(ctx, []Bookmark{b})
-	if err != nil {
-		return SavedJob{}, err
-	}
-	return all[0], nil
+	jobs, err := s.describe(ctx, []Bookmark{b})
+	return list.First(jobs, err, ErrBookmarkNotFound)
 }
 
 // NoteInput sets the notes of a bookmark. Without Notes it changes nothing.
@@ -173,18 +151,15 @@ type NoteInput struct {
 
 // Note stores the notes of one of the caller's bookmarks.
 func (s *Service) Note(ctx context.Context, by auth.Actor, bookmarkID string, in NoteInput) error {
-	canonical, err := canonicalBookmark(by, bookmarkID)
+	bookmarkID, err := canonical(by, bookmarkID, ErrBookmarkNotFound)
 	if err != nil {
 		return err
 	}
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.lock(ctx, by.UserID); err != nil {
-			return err
-		}
-		b, err := s.bookmark(ctx, by, canonical)
+	return s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
+		b, err := s.bookmark(ctx, by, bookmarkID)
 		if err != nil || in.Notes == nil {
 			return err
 		}
@@ -203,42 +178,22 @@ func (s *Service) RemoveBookmark(ctx context.Context, by auth.Actor, bookmarkID 
 	if err != nil {
 		return "", err
 	}
-	return b.ID, s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.lock(ctx, by.UserID); err != nil {
-			return err
-		}
+	return b.ID, s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		if err := s.Bookmarks.Delete(ctx, by.UserID, b.ID); err != nil {
 			return err
 		}
-		return s.Activities.Create(ctx, s.bookmarkActivity(by, s.Clock.Now(), "removed", "Removed "+briefs[b.ListingID].named()+" from the saved jobs"))
+		return s.addActivity(ctx, by, "bookmark", "removed", "Removed "+titleOf(briefs[b.ListingID].Title)+" from the saved jobs")
 	})
 }
 
 // bookmark returns a bookmark of the caller.
 func (s *Service) bookmark(ctx context.Context, by auth.Actor, bookmarkID string) (Bookmark, error) {
-	bookmarkID, err := canonicalBookmark(by, bookmarkID)
+	bookmarkID, err := canonical(by, bookmarkID, ErrBookmarkNotFound)
 	if err != nil {
 		return Bookmark{}, err
 	}
 	found, err := s.Bookmarks.List(ctx, by.UserID, BookmarkFilter{ID: bookmarkID}, page.Request{Number: 1, Size: 1})
-	if err != nil {
-		return Bookmark{}, err
-	}
-	if len(found.Items) == 0 {
-		return Bookmark{}, ErrBookmarkNotFound
-	}
-	return found.Items[0], nil
-}
-
-func canonicalBookmark(by auth.Actor, bookmarkID string) (string, error) {
-	if err := by.RequireSeeker(); err != nil {
-		return "", err
-	}
-	canonical, ok := id.Canonical(bookmarkID)
-	if !ok {
-		return "", ErrBookmarkNotFound
-	}
-	return canonical, nil
+	return list.First(found.Items, err, ErrBookmarkNotFound)
 }
 
 // SavedAmong returns those of the listings, at most 1,000, that the user has saved.
@@ -247,11 +202,7 @@ func (s *Service) SavedAmong(ctx context.Context, userID string, listingIDs []st
 		return map[string]bool{}, nil
 	}
 	found, err := s.Bookmarks.List(ctx, userID, BookmarkFilter{ListingIDs: listingIDs}, page.After("", len(listingIDs)))
-	out := make(map[string]bool, len(found.Items))
-	for _, b := range found.Items {
-		out[b.ListingID] = true
-	}
-	return out, err
+	return list.ToMap(found.Items, func(b Bookmark) (string, bool) { return b.ListingID, true }), err
 }
 
 // SavedCount returns the number of listings that the user has saved.

@@ -37,7 +37,7 @@ const (
 // PlainText is the media type of content that is not a file.
 const PlainText = "text/plain; charset=utf-8"
 
-// extensions are the file extensions of the media types that documents may have.
+// extensions maps the media types that documents may have to file extensions.
 var extensions = map[string]string{
 	PlainText: ".txt", "application/pdf": ".pdf", "application/msword": ".doc", "text/rtf": ".rtf", "image/png": ".png", "image/jpeg": ".jpg",
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx", "application/vnd.oasis.opendocument.text": ".odt",
@@ -154,8 +154,8 @@ type storedContent struct {
 
 var errReservationExpired = errors.New("the reservation of the file has expired")
 
-// check returns an error if the reservation has expired. Another process may be
-// deleting the file then.
+// check returns an error if the reservation has expired: another process may delete the
+// file.
 func (c storedContent) check(now time.Time) error {
 	if !now.Before(c.reservedUntil) {
 		return errReservationExpired
@@ -205,8 +205,8 @@ func filesUnavailable(err error) error {
 	return fault.ErrUnavailable.WithReason("files").WithCause(err).WithRetryAfter(filesRetryAfter)
 }
 
-// openContent returns a document with its opened file. It starts over if the document
-// gets another file meanwhile.
+// openContent returns a document with its opened file. It retries if the file of the
+// document is replaced concurrently.
 func (s *Service) openContent(ctx context.Context, userID, documentID string) (Document, io.ReadCloser, error) {
 	for last := ""; ; {
 		d, err := s.findDocument(ctx, userID, documentID)

@@ -1,6 +1,7 @@
 package jobseeker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/valid"
 )
@@ -72,11 +73,10 @@ func (s *Service) MyDashboard(ctx context.Context, by auth.Actor) (d Dashboard, 
 
 func (s *Service) guestDashboard(ctx context.Context) (Dashboard, error) {
 	newest, err := s.Listings.Suggest(ctx, Wanted{}, dashboardJobs)
-	d := Dashboard{Guest: true, Plan: Plan{Tier: "basic"}}
+	d := Dashboard{Guest: true, Plan: Plan{Tier: "basic"}, Recommended: len(newest)}
 	for _, c := range newest {
 		d.Recommendations = append(d.Recommendations, Recommendation{Candidate: c})
 	}
-	d.Recommended = len(d.Recommendations)
 	return d, err
 }
 
@@ -107,26 +107,22 @@ func (s *Service) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInp
 		return err
 	}
 	action := strings.TrimSpace(in.Action)
-	what, dismissed := "On the dashboard: "+action, ""
+	description, dismissed := "On the dashboard: "+action, ""
 	if action == "" {
-		action, what = "used", "Used the dashboard"
+		action, description = "used", "Used the dashboard"
 	}
 	if in.ListingID != "" {
-		listingID, ok := id.Canonical(in.ListingID)
-		if !ok {
-			return ErrListingNotFound
-		}
-		briefs, err := s.Listings.Briefs(ctx, []string{listingID})
+		listingID, err := canonical(by, in.ListingID, ErrListingNotFound)
 		if err != nil {
 			return err
 		}
-		title := briefs[listingID].Title
-		if !briefs[listingID].Public { // the existence of other listings is not disclosed
-			return ErrListingNotFound
+		brief, err := s.publicBrief(ctx, listingID)
+		if err != nil {
+			return err
 		}
-		what += ", " + oneLine(title)
+		description += ", " + oneLine(brief.Title)
 		if action == dismissAction {
-			what, dismissed = "Dismissed "+oneLine(title), listingID
+			description, dismissed = "Dismissed "+oneLine(brief.Title), listingID
 		}
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
@@ -135,7 +131,7 @@ func (s *Service) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInp
 				return err
 			}
 		}
-		return s.Activities.Create(ctx, Activity{UserID: by.UserID, EventID: s.NewID(), Type: "dashboard", Action: action, Description: what, At: s.Clock.Now()})
+		return s.addActivity(ctx, by, "dashboard", action, description)
 	})
 }
 
@@ -200,20 +196,12 @@ func (s *Service) Personalize(ctx context.Context, by auth.Actor, in Personalize
 	if err != nil {
 		return Personalized{}, err
 	}
-	field := oneLine(in.Specialty)
-	for _, known := range []string{p.Specialty, p.CurrentRole} {
-		if field == "" {
-			field = oneLine(known)
-		}
-	}
+	field := cmp.Or(oneLine(in.Specialty), oneLine(p.Specialty), oneLine(p.CurrentRole))
 	jobs, err := s.Listings.Suggest(ctx, Wanted{Text: plainWords(field), Location: p.Home(), Radius: float64(p.LocationRadius), Home: p.Home()}, countedAtMost)
 	if err != nil {
 		return Personalized{}, err
 	}
-	experience := oneLine(string(in.Experience))
-	if experience == "" {
-		experience = oneLine(p.Experience)
-	}
+	experience := cmp.Or(oneLine(string(in.Experience)), oneLine(p.Experience))
 	out := Personalized{Headline: headline(field, oneLine(p.Home()), len(jobs)), Summary: summary(field, experience, in.CareerGoals)}
 	if out.Suggestions, err = s.suggestions(ctx, p); err != nil {
 		return Personalized{}, err
@@ -262,14 +250,10 @@ func summary(field, experience string, goals Goals) string {
 		}
 		out = append(out, with+".")
 	}
-	var said []string
-	for _, g := range goals {
-		if g = strings.TrimRight(oneLine(g), ".!"); g != "" {
-			said = append(said, g)
-		}
-	}
-	if len(said) > 0 {
-		out = append(out, "What you are after: "+strings.Join(said, "; ")+".")
+	goals = list.Map(goals, func(g string) string { return strings.TrimRight(oneLine(g), ".!") })
+	goals = slices.DeleteFunc(goals, func(g string) bool { return g == "" })
+	if len(goals) > 0 {
+		out = append(out, "What you are after: "+strings.Join(goals, "; ")+".")
 	}
 	if len(out) == 0 {
 		return "Tell us what you do and what you look for, and this page will be about you."

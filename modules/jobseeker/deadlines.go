@@ -2,7 +2,12 @@ package jobseeker
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/locumhq/locum/core/list"
+	"github.com/locumhq/locum/core/tx"
 )
 
 const (
@@ -12,7 +17,7 @@ const (
 	remindedAtOnce = 500
 )
 
-// remindOfDeadlines notifies users that a listing closes soon that they have saved.
+// remindOfDeadlines notifies users that a listing that they have saved closes soon.
 // A user is reminded of each listing once, even if it is renewed, or removed from the
 // saved jobs and saved again.
 func (s *Service) remindOfDeadlines(ctx context.Context) error {
@@ -23,10 +28,9 @@ func (s *Service) remindOfDeadlines(ctx context.Context) error {
 		if err != nil || len(closing) == 0 {
 			return err
 		}
-		for told := remindedAtOnce; told == remindedAtOnce; {
-			if told, err = s.remindSome(ctx, closing); err != nil {
-				return err
-			}
+		err = tx.DoBatches(ctx, s.Tx, remindedAtOnce, func(ctx context.Context) (int, error) { return s.remindSome(ctx, closing) })
+		if err != nil {
+			return err
 		}
 		if len(closing) < listingsAtOnce {
 			return nil
@@ -36,23 +40,15 @@ func (s *Service) remindOfDeadlines(ctx context.Context) error {
 }
 
 // remindSome notifies at most remindedAtOnce users and returns their number.
-func (s *Service) remindSome(ctx context.Context, closing []Closing) (told int, err error) {
-	ids, byID := make([]string, len(closing)), make(map[string]Closing, len(closing))
-	for i, c := range closing {
-		ids[i], byID[c.ID] = c.ID, c
+func (s *Service) remindSome(ctx context.Context, closing []Closing) (int, error) {
+	byID := list.ToMap(closing, func(c Closing) (string, Closing) { return c.ID, c })
+	bs, err := s.Bookmarks.ClaimReminders(ctx, slices.Collect(maps.Keys(byID)), remindedAtOnce)
+	if err != nil || len(bs) == 0 {
+		return 0, err
 	}
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		bs, err := s.Bookmarks.ClaimReminders(ctx, ids, remindedAtOnce)
-		if told = len(bs); err != nil || told == 0 {
-			return err
-		}
-		notices := make([]Notification, len(bs))
-		for i, b := range bs {
-			c := byID[b.ListingID]
-			message := oneLine(c.Title) + ", which you saved, closes on " + c.At.UTC().Format("Monday 2 January 2006, 15:04 MST")
-			notices[i] = s.notice("deadline/"+b.ListingID, b.UserID, AboutDeadline, message)
-		}
-		return s.Notifications.Create(ctx, notices...)
-	})
-	return told, err
+	return len(bs), s.Notifications.Create(ctx, list.Map(bs, func(b Bookmark) Notification {
+		c := byID[b.ListingID]
+		message := oneLine(c.Title) + ", which you saved, closes on " + c.At.UTC().Format("Monday 2 January 2006, 15:04 MST")
+		return s.notice("deadline/"+b.ListingID, b.UserID, AboutDeadline, message)
+	})...)
 }

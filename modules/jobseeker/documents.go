@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/patch"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/valid"
 )
@@ -101,13 +101,13 @@ func (s *Service) Upload(ctx context.Context, by auth.Actor, in UploadInput) (Do
 		return Document{}, err
 	}
 	d := Document{UserID: by.UserID, Type: DocumentType(in.Type), Title: text.Name(in.Title), FileName: strings.TrimSpace(in.FileName), IsDefault: in.IsDefault}
-	bad := valid.Problems(in)
+	problems := valid.Problems(in)
 	content, problem := s.readContent(in.Content)
 	if problem != nil {
-		bad = append(bad, *problem)
+		problems = append(problems, *problem)
 	}
-	if len(bad) > 0 {
-		return Document{}, fault.ErrInvalid.WithFields(bad...)
+	if len(problems) > 0 {
+		return Document{}, fault.ErrInvalid.WithFields(problems...)
 	}
 	d = d.entitled()
 	stored, err := s.storeContent(ctx, by.UserID, content, in.Content, Document{})
@@ -127,17 +127,13 @@ func (s *Service) Upload(ctx context.Context, by auth.Actor, in UploadInput) (Do
 		if err := s.Documents.Upsert(ctx, d); err != nil {
 			return err
 		}
-		return s.Activities.Create(ctx, s.documentActivity(by, d.UploadedAt, "uploaded", "Uploaded "+oneLine(d.Title)))
+		return s.addActivity(ctx, by, "document", "uploaded", "Uploaded "+oneLine(d.Title))
 	})
 	if err != nil {
 		s.discard(ctx, by.UserID, d.File)
 		return Document{}, err
 	}
 	return d, nil
-}
-
-func (s *Service) documentActivity(by auth.Actor, at time.Time, action, description string) Activity {
-	return Activity{UserID: by.UserID, EventID: s.NewID(), Type: "document", Action: action, Description: description, At: at}
 }
 
 // entitled returns the document with a title: that of its file or of its type if it
@@ -197,7 +193,7 @@ type ChangeDocumentInput struct {
 
 // ChangeDocument changes one of the caller's documents.
 func (s *Service) ChangeDocument(ctx context.Context, by auth.Actor, documentID string, in ChangeDocumentInput) (Document, error) {
-	documentID, err := s.document(by, documentID)
+	documentID, err := canonical(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, err
 	}
@@ -206,17 +202,16 @@ func (s *Service) ChangeDocument(ctx context.Context, by auth.Actor, documentID 
 		return Document{}, err
 	}
 	var next storedContent
-	bad := valid.Problems(in)
 	var content Content
+	problems := valid.Problems(in)
 	if in.Content != nil {
-		c, problem := s.readContent(*in.Content)
-		if problem != nil {
-			bad = append(bad, *problem)
+		var problem *fault.Field
+		if content, problem = s.readContent(*in.Content); problem != nil {
+			problems = append(problems, *problem)
 		}
-		content = c
 	}
-	if len(bad) > 0 {
-		return Document{}, fault.ErrInvalid.WithFields(bad...)
+	if len(problems) > 0 {
+		return Document{}, fault.ErrInvalid.WithFields(problems...)
 	}
 	if in.Content != nil {
 		if next, err = s.storeContent(ctx, by.UserID, content, *in.Content, before); err != nil {
@@ -224,10 +219,7 @@ func (s *Service) ChangeDocument(ctx context.Context, by auth.Actor, documentID 
 		}
 	}
 	var d Document
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.lock(ctx, by.UserID); err != nil {
-			return err
-		}
+	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		now := s.Clock.Now()
 		old, err := s.findDocument(ctx, by.UserID, documentID)
 		if err != nil {
@@ -258,49 +250,39 @@ func (s *Service) ChangeDocument(ctx context.Context, by auth.Actor, documentID 
 
 // applied returns the changed document, without the change of its content.
 func (in ChangeDocumentInput) applied(d Document) Document {
-	if in.FileName != nil {
-		d.FileName = strings.TrimSpace(*in.FileName)
-	}
+	patch.SetText(&d.FileName, in.FileName)
 	if in.Title != nil {
 		d.Title = text.Name(*in.Title)
-		if utf8.RuneCountInString(d.Title) <= maxName {
-			d = d.entitled()
-		}
+		d = d.entitled()
 	}
-	if in.IsDefault != nil {
-		d.IsDefault = *in.IsDefault
-	}
+	patch.Set(&d.IsDefault, in.IsDefault)
 	return d
 }
 
 // DeleteDocument deletes one of the caller's documents and returns it.
 func (s *Service) DeleteDocument(ctx context.Context, by auth.Actor, documentID string) (d Document, err error) {
-	documentID, err = s.document(by, documentID)
+	documentID, err = canonical(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, err
 	}
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.lock(ctx, by.UserID); err != nil {
-			return err
-		}
+	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		if d, err = s.findDocument(ctx, by.UserID, documentID); err != nil {
 			return err
 		}
-		now := s.Clock.Now()
-		if err := s.Documents.Delete(ctx, by.UserID, documentID, now); err != nil {
+		if err := s.Documents.Delete(ctx, by.UserID, documentID, s.Clock.Now()); err != nil {
 			return err
 		}
 		if err := s.removeLater(ctx, d.File); err != nil {
 			return err
 		}
-		return s.Activities.Create(ctx, s.documentActivity(by, now, "deleted", "Deleted "+oneLine(d.Title)))
+		return s.addActivity(ctx, by, "document", "deleted", "Deleted "+oneLine(d.Title))
 	})
 	return d, err
 }
 
 // MyDocument returns one of the caller's documents and its content as it was sent.
 func (s *Service) MyDocument(ctx context.Context, by auth.Actor, documentID string) (Document, string, error) {
-	documentID, err := s.document(by, documentID)
+	documentID, err := canonical(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, "", err
 	}
@@ -331,8 +313,8 @@ func (s *Service) DownloadDocument(ctx context.Context, by auth.Actor, documentI
 }
 
 // downloadName returns the name under which a client saves the document. It ends
-// in the extension of the media type, which takes the place of that of another type
-// of documents.
+// in the extension of the media type, which replaces that of another type of
+// documents.
 func (d Document) downloadName() string {
 	name := strings.TrimSpace(d.FileName[strings.LastIndexAny(d.FileName, `/\`)+1:])
 	if strings.Trim(strings.TrimSuffix(name, path.Ext(name)), ".") == "" {
@@ -359,22 +341,5 @@ func (d Document) downloadName() string {
 // findDocument returns a document of the user.
 func (s *Service) findDocument(ctx context.Context, userID, documentID string) (Document, error) {
 	found, err := s.Documents.List(ctx, userID, DocumentFilter{ID: documentID}, page.After("", 1))
-	if err != nil {
-		return Document{}, err
-	}
-	if len(found.Items) == 0 {
-		return Document{}, ErrDocumentNotFound
-	}
-	return found.Items[0], nil
-}
-
-func (s *Service) document(by auth.Actor, documentID string) (string, error) {
-	if err := by.RequireSeeker(); err != nil {
-		return "", err
-	}
-	canonical, ok := id.Canonical(documentID)
-	if !ok {
-		return "", ErrDocumentNotFound
-	}
-	return canonical, nil
+	return list.First(found.Items, err, ErrDocumentNotFound)
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
 )
 
@@ -52,7 +51,7 @@ type MarkInput struct {
 
 // MarkNotification marks one of the caller's notifications as read or unread.
 func (s *Service) MarkNotification(ctx context.Context, by auth.Actor, notificationID string, in MarkInput) error {
-	notificationID, err := s.notification(by, notificationID)
+	notificationID, err := canonical(by, notificationID, ErrNotificationNotFound)
 	if err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func (s *Service) MarkNotification(ctx context.Context, by auth.Actor, notificat
 
 // DeleteNotification deletes one of the caller's notifications.
 func (s *Service) DeleteNotification(ctx context.Context, by auth.Actor, notificationID string) error {
-	notificationID, err := s.notification(by, notificationID)
+	notificationID, err := canonical(by, notificationID, ErrNotificationNotFound)
 	if err != nil {
 		return err
 	}
@@ -71,15 +70,4 @@ func (s *Service) DeleteNotification(ctx context.Context, by auth.Actor, notific
 		now := s.Clock.Now()
 		return s.Notifications.Update(ctx, by.UserID, notificationID, NotificationUpdate{DeletedAt: &now})
 	})
-}
-
-func (s *Service) notification(by auth.Actor, notificationID string) (string, error) {
-	if err := by.RequireSeeker(); err != nil {
-		return "", err
-	}
-	canonical, ok := id.Canonical(notificationID)
-	if !ok {
-		return "", ErrNotificationNotFound
-	}
-	return canonical, nil
 }

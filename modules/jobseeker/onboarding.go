@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,7 +91,7 @@ func (s Step) Status() StepStatus {
 	return s.Progress.Status()
 }
 
-// guide are the steps of every visitor. Clients may track other steps too.
+// guide contains the steps of every visitor. Clients may track other steps too.
 var guide = []Step{
 	{Progress: Progress{Step: "account"}, Title: "Create an account"},
 	{Progress: Progress{Step: "profile"}, Title: "Say what you do"},
@@ -124,11 +122,6 @@ type Guided struct {
 	// Complete is true if every step of the guide is completed or skipped.
 	Complete           bool
 	Email, Preferences string
-}
-
-func guestKey(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
 }
 
 // MyOnboarding returns the onboarding of the caller. secret is that of the caller's
@@ -227,11 +220,11 @@ func (s *Service) Onboard(ctx context.Context, by auth.Actor, secret string, in 
 	}
 	if by.Guest() {
 		// An unknown secret may have been planted by an attacker.
-		known, err := s.known(ctx, secret)
+		o, err := s.Onboardings.Get(ctx, visitor(by, secret))
 		if err != nil {
 			return secret, err
 		}
-		if !known {
+		if secret == "" || o.Version == 0 {
 			secret = rand.Text()
 		}
 	}
@@ -252,17 +245,9 @@ func (s *Service) Onboard(ctx context.Context, by auth.Actor, secret string, in 
 	})
 }
 
-func (s *Service) known(ctx context.Context, secret string) (bool, error) {
-	if secret == "" {
-		return false, nil
-	}
-	o, err := s.Onboardings.Get(ctx, Visitor{GuestKey: guestKey(secret)})
-	return o.Version > 0, err
-}
-
 func visitor(by auth.Actor, secret string) Visitor {
 	if by.Guest() {
-		return Visitor{GuestKey: guestKey(secret)}
+		return Visitor{GuestKey: auth.HashSecret(secret)}
 	}
 	return Visitor{UserID: by.UserID}
 }

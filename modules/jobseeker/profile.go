@@ -1,6 +1,7 @@
 package jobseeker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/patch"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/valid"
 )
@@ -55,10 +57,7 @@ func NewProfile(userID string) Profile {
 
 // Home returns the place where the user wants to work, or "".
 func (p Profile) Home() string {
-	if p.PreferredLocation != "" {
-		return p.PreferredLocation
-	}
-	return p.Location
+	return cmp.Or(p.PreferredLocation, p.Location)
 }
 
 // Account is a profile with the properties of the account.
@@ -76,14 +75,14 @@ func (a Account) First() string { first, _ := a.nameParts(); return first }
 func (a Account) Last() string { _, last := a.nameParts(); return last }
 
 func (a Account) nameParts() (first, last string) {
-	if whole(a.FirstName, a.LastName) == a.Name {
+	if fullName(a.FirstName, a.LastName) == a.Name {
 		return a.FirstName, a.LastName
 	}
 	first, last, _ = strings.Cut(a.Name, " ")
 	return first, last
 }
 
-func whole(first, last string) string { return strings.TrimSpace(first + " " + last) }
+func fullName(first, last string) string { return strings.TrimSpace(first + " " + last) }
 
 // Words is a string that clients may also send as a number.
 type Words string
@@ -149,8 +148,8 @@ func (s *Service) account(ctx context.Context, p Profile) (Account, error) {
 	if err != nil {
 		return Account{}, err
 	}
-	person, there := people[p.UserID]
-	if !there {
+	person, exists := people[p.UserID]
+	if !exists {
 		return Account{}, fault.ErrUnauthorized // deleted since the request was authenticated
 	}
 	pending, err := s.Accounts.PendingEmail(ctx, p.UserID)
@@ -194,12 +193,10 @@ func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix strin
 		if err := s.Profiles.Update(ctx, after.Profile); err != nil {
 			return err
 		}
-		if after.Name != before.Name {
-			if err := s.Accounts.Rename(ctx, by.UserID, after.Name); err != nil {
-				return err
-			}
+		if after.Name == before.Name {
+			return nil
 		}
-		return nil
+		return s.Accounts.Rename(ctx, by.UserID, after.Name)
 	})
 	return after, err
 }
@@ -207,11 +204,11 @@ func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix strin
 // requestEmailChange sends a confirmation to the new address if the rest of the input is
 // valid. It runs before the transaction, because it uses a rate limiter.
 func (s *Service) requestEmailChange(ctx context.Context, by auth.Actor, prefix string, in ProfileInput) error {
-	trial, err := s.MyProfile(ctx, by)
+	account, err := s.MyProfile(ctx, by)
 	if err != nil {
 		return err
 	}
-	if err := in.apply(&trial, prefix); err != nil {
+	if err := in.apply(&account, prefix); err != nil {
 		return err
 	}
 	return s.Accounts.ChangeEmail(ctx, by, *in.Email)
@@ -219,21 +216,16 @@ func (s *Service) requestEmailChange(ctx context.Context, by auth.Actor, prefix 
 
 // apply changes the account, and validates the result.
 func (in ProfileInput) apply(a *Account, prefix string) error {
-	set := func(to *string, v *string) {
-		if v != nil {
-			*to = strings.TrimSpace(*v)
-		}
-	}
 	first, last := a.nameParts()
 	if in.Name != nil {
 		first, last, _ = strings.Cut(text.Name(*in.Name), " ")
 	}
-	set(&first, in.FirstName)
-	set(&last, in.LastName)
+	patch.SetText(&first, in.FirstName)
+	patch.SetText(&last, in.LastName)
 	first, last = text.Name(first), text.Name(last)
 	if in.Name != nil || in.FirstName != nil || in.LastName != nil {
 		a.FirstName, a.LastName = first, last
-		if a.Name = whole(first, a.LastName); a.Name == "" {
+		if a.Name = fullName(first, a.LastName); a.Name == "" {
 			name := "firstName"
 			if in.Name != nil {
 				name = "name"
@@ -244,13 +236,13 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 			return fault.InvalidField(prefix+"lastName", fmt.Sprintf("makes the name longer than %d characters", maxName))
 		}
 	}
-	set(&a.Bio, in.Bio)
-	set(&a.Phone, in.Phone)
-	set(&a.Location, in.Location)
-	set(&a.Specialty, in.Specialty)
-	set(&a.CurrentRole, in.CurrentRole)
-	set(&a.Experience, (*string)(in.Experience))
-	set(&a.PreferredLocation, in.PreferredLocation)
+	patch.SetText(&a.Bio, in.Bio)
+	patch.SetText(&a.Phone, in.Phone)
+	patch.SetText(&a.Location, in.Location)
+	patch.SetText(&a.Specialty, in.Specialty)
+	patch.SetText(&a.CurrentRole, in.CurrentRole)
+	patch.SetText(&a.Experience, (*string)(in.Experience))
+	patch.SetText(&a.PreferredLocation, in.PreferredLocation)
 	if in.LocationRadius != nil {
 		a.LocationRadius = int(*in.LocationRadius)
 	}
@@ -276,12 +268,8 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 		return fault.InvalidField(prefix+name, "salaryMin must not be above salaryMax")
 	}
 	if p := in.Preferences; p != nil {
-		if p.JobAlerts != nil {
-			a.JobAlerts = *p.JobAlerts
-		}
-		if p.EmailNotifications != nil {
-			a.EmailNotifications = *p.EmailNotifications
-		}
+		patch.Set(&a.JobAlerts, p.JobAlerts)
+		patch.Set(&a.EmailNotifications, p.EmailNotifications)
 	}
 	return nil
 }

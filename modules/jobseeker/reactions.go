@@ -1,6 +1,7 @@
 package jobseeker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -44,11 +45,7 @@ func (s *Service) OnApplicationStatusChanged(ctx context.Context, eventID string
 		entry.Action, entry.Description = "withdrew", "Withdrew the application for "+title
 		return s.log(ctx, entry)
 	}
-	stands, ok := statusTexts[e.Status]
-	if !ok {
-		stands = "is now: " + e.Status
-	}
-	message := fmt.Sprintf("Your application for %s %s", title, stands)
+	message := fmt.Sprintf("Your application for %s %s", title, cmp.Or(statusTexts[e.Status], "is now: "+e.Status))
 	entry.Action, entry.Description = "status-changed", message
 	return s.notify(ctx, s.notice(eventID, e.CandidateID, AboutApplication, message), entry)
 }
@@ -130,17 +127,14 @@ func (s *Service) notify(ctx context.Context, n Notification, a Activity) error 
 	})
 }
 
-// title returns the title of a listing, or a phrase for a deleted one.
+// title returns the title of a listing for a sentence.
 func (s *Service) title(ctx context.Context, listingID string) (string, error) {
 	titles, err := s.Listings.Titles(ctx, []string{listingID})
-	if err != nil {
-		return "", err
-	}
-	if t := oneLine(titles[listingID]); t != "" {
-		return t, nil
-	}
-	return "a listing that is gone", nil
+	return titleOf(titles[listingID]), err
 }
+
+// titleOf returns the title on one line, or a phrase for a deleted listing.
+func titleOf(title string) string { return cmp.Or(oneLine(title), "a listing that is gone") }
 
 // oneLine replaces line breaks, so that input cannot imitate a line of the service.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

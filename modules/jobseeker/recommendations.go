@@ -8,14 +8,14 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 )
 
-// Recommendations are computed in two steps. A few queries, each about one property of
-// the user and each answered by an index with at most 100 listings, return candidates.
-// Then every candidate gets points for each property, see affinity.go. So the cost does not
-// depend on the number of listings.
+// Recommendations are computed in two steps. A few queries of the search index, each about
+// one property of the user, return at most 100 candidates each. Then every candidate gets
+// points for each property, see affinity.go. The cost does not depend on the number of
+// listings.
 
 // Recommendation is a listing that may suit the user.
 type Recommendation struct {
@@ -102,23 +102,20 @@ func (s *Service) recommend(ctx context.Context, userID string) ([]Recommendatio
 		}
 		q.filled = len(candidates) == candidatesEach
 		for _, c := range candidates {
-			at, known := seen[c.ID]
-			if !known {
-				at = &scoredCandidate{Candidate: c}
-				seen[c.ID] = at
-				found = append(found, at)
+			candidate, exists := seen[c.ID]
+			if !exists {
+				candidate = &scoredCandidate{Candidate: c}
+				seen[c.ID] = candidate
+				found = append(found, candidate)
 			}
-			at.note(q, c.InTitle)
+			candidate.note(q, c.InTitle)
 		}
 	}
 	if found, err = s.withoutKnown(ctx, userID, found); err != nil {
 		return nil, err
 	}
 	now := s.Clock.Now()
-	out := make([]Recommendation, len(found))
-	for i, f := range found {
-		out[i] = profile.score(f, now)
-	}
+	out := list.Map(found, func(f *scoredCandidate) Recommendation { return profile.score(f, now) })
 	slices.SortFunc(out, func(a, b Recommendation) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), b.PostedAt.Compare(a.PostedAt), cmp.Compare(b.ID, a.ID))
 	})
@@ -129,7 +126,8 @@ func (s *Service) recommend(ctx context.Context, userID string) ([]Recommendatio
 // saved or dismissed.
 func (s *Service) withoutKnown(ctx context.Context, userID string, found []*scoredCandidate) ([]*scoredCandidate, error) {
 	for _, among := range []func(context.Context, string, []string) (map[string]bool, error){s.Applied.Among, s.SavedAmong, s.dismissedAmong} {
-		for chunk := range slices.Chunk(idsOf(found), listingsAtOnce) {
+		ids := list.Map(found, func(f *scoredCandidate) string { return f.ID })
+		for chunk := range slices.Chunk(ids, listingsAtOnce) {
 			known, err := among(ctx, userID, chunk)
 			if err != nil {
 				return nil, err
@@ -143,19 +141,7 @@ func (s *Service) withoutKnown(ctx context.Context, userID string, found []*scor
 // dismissedAmong returns those of the listings that the user has dismissed.
 func (s *Service) dismissedAmong(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	found, err := s.Dismissals.ListByListings(ctx, userID, listingIDs)
-	out := make(map[string]bool, len(found))
-	for _, id := range found {
-		out[id] = true
-	}
-	return out, err
-}
-
-func idsOf(found []*scoredCandidate) []string {
-	ids := make([]string, len(found))
-	for i, f := range found {
-		ids[i] = f.ID
-	}
-	return ids
+	return list.ToMap(found, func(id string) (string, bool) { return id, true }), err
 }
 
 // liked returns the titles of listings that the user has recently applied for or saved.
@@ -186,19 +172,12 @@ func (s *Service) liked(ctx context.Context, userID string) ([]string, error) {
 
 // Dismiss removes a listing from the caller's recommendations.
 func (s *Service) Dismiss(ctx context.Context, by auth.Actor, listingID string) error {
-	if err := by.RequireSeeker(); err != nil {
-		return err
-	}
-	listingID, ok := id.Canonical(listingID)
-	if !ok {
-		return ErrListingNotFound
-	}
-	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
+	listingID, err := canonical(by, listingID, ErrListingNotFound)
 	if err != nil {
 		return err
 	}
-	if !briefs[listingID].Public {
-		return ErrListingNotFound
+	if _, err := s.publicBrief(ctx, listingID); err != nil {
+		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		return s.Dismissals.Create(ctx, by.UserID, listingID, s.Clock.Now(), maxDismissed)

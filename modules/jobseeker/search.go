@@ -9,7 +9,6 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/valid"
 )
@@ -85,10 +84,7 @@ func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchIn
 	if search.Resolved, err = s.resolve(ctx, search.Query); err != nil {
 		return nil, err
 	}
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.lock(ctx, by.UserID); err != nil {
-			return err
-		}
+	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		have, err := s.extensible(ctx, by.UserID)
 		if err != nil {
 			return err
@@ -98,13 +94,13 @@ func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchIn
 		if err := s.Searches.Replace(ctx, by.UserID, all); err != nil {
 			return err
 		}
-		return s.Activities.Create(ctx, s.searchActivity(by, search.CreatedAt, "saved", "Saved the search "+search.Name))
+		return s.addActivity(ctx, by, "search", "saved", "Saved the search "+search.Name)
 	})
 	return all, err
 }
 
-// extensible returns the user's searches, or ErrTooManySearches if there is no room
-// for another.
+// extensible returns the user's searches, or ErrTooManySearches if no other can be
+// added.
 func (s *Service) extensible(ctx context.Context, userID string) ([]Search, error) {
 	have, err := s.Searches.ListByUser(ctx, userID, MaxSearches)
 	if err == nil && len(have) >= MaxSearches {
@@ -154,17 +150,13 @@ func (s *Service) DeleteSearch(ctx context.Context, by auth.Actor, searchID stri
 	if err := by.RequireSeeker(); err != nil {
 		return nil, err
 	}
-	if searchID == "" {
-		return nil, fault.InvalidField("searchId", "is required")
+	if err := valid.Value("searchId", searchID, "required"); err != nil {
+		return nil, err
 	}
-	searchID, ok := id.Canonical(searchID)
-	if !ok {
-		return nil, ErrSearchNotFound
+	if searchID, err = canonical(by, searchID, ErrSearchNotFound); err != nil {
+		return nil, err
 	}
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.lock(ctx, by.UserID); err != nil {
-			return err
-		}
+	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		have, err := s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
 		if err != nil {
 			return err
@@ -178,13 +170,9 @@ func (s *Service) DeleteSearch(ctx context.Context, by auth.Actor, searchID stri
 		if err := s.Searches.Replace(ctx, by.UserID, rest); err != nil {
 			return err
 		}
-		return s.Activities.Create(ctx, s.searchActivity(by, s.Clock.Now(), "deleted", "Deleted the search "+name))
+		return s.addActivity(ctx, by, "search", "deleted", "Deleted the search "+name)
 	})
 	return rest, err
-}
-
-func (s *Service) searchActivity(by auth.Actor, at time.Time, action, description string) Activity {
-	return Activity{UserID: by.UserID, EventID: s.NewID(), Type: "search", Action: action, Description: description, At: at}
 }
 
 // PreferInput changes preferences. Fields that are nil keep their value.

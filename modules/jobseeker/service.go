@@ -53,10 +53,40 @@ type Service struct{ Deps }
 // New returns a Service.
 func New(d Deps) *Service { return &Service{d} }
 
-// lock serializes the transactions that change what the user has in this module.
+// lock serializes the transactions that change the data of the user in this module.
 func (s *Service) lock(ctx context.Context, userID string) error {
 	_, err := s.Profiles.Get(ctx, userID)
 	return err
+}
+
+// doLocked runs fn in a transaction that has locked the data of the user.
+func (s *Service) doLocked(ctx context.Context, userID string, fn func(ctx context.Context) error) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.lock(ctx, userID); err != nil {
+			return err
+		}
+		return fn(ctx)
+	})
+}
+
+// canonical returns the id as it is stored, or the error notFound if it is not an id.
+// The caller must be a jobseeker.
+func canonical(by auth.Actor, s string, notFound error) (string, error) {
+	if err := by.RequireSeeker(); err != nil {
+		return "", err
+	}
+	s, ok := id.Canonical(s)
+	if !ok {
+		return "", notFound
+	}
+	return s, nil
+}
+
+// addActivity adds an action of the caller to their activity log.
+func (s *Service) addActivity(ctx context.Context, by auth.Actor, subject, action, description string) error {
+	return s.Activities.Create(ctx, Activity{
+		UserID: by.UserID, EventID: s.NewID(), Type: subject, Action: action, Description: description, At: s.Clock.Now(),
+	})
 }
 
 const (
@@ -91,23 +121,12 @@ func (s *Service) Handlers() []task.Handler {
 
 // expire deletes the rows that have reached the end of their lifetime.
 func (s *Service) expire(ctx context.Context) error {
-	if s.Retention == nil {
-		return nil
-	}
 	now := s.Clock.Now()
 	var failed []error
 	for kind, lifetime := range map[retention.Kind]time.Duration{
 		NotificationKind: notificationsKeptFor, ActivityKind: notificationsKeptFor, MatchKind: matchesKeptFor, GuestOnboardingKind: guestFor,
 	} {
-		for {
-			n, err := s.Retention.DeleteBefore(ctx, kind, now.Add(-lifetime), expireAtOnce)
-			if err != nil {
-				failed = append(failed, err)
-			}
-			if err != nil || n < expireAtOnce {
-				break
-			}
-		}
+		failed = append(failed, retention.DeleteAllBefore(ctx, s.Retention, kind, now.Add(-lifetime), expireAtOnce))
 	}
 	return errors.Join(failed...)
 }

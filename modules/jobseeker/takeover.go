@@ -47,7 +47,7 @@ func (s *Service) takeOver(ctx context.Context, by auth.Actor, secret string) (l
 // it.
 func (s *Service) takeProgress(ctx context.Context, userID, secret string) (guest Onboarding, err error) {
 	return guest, s.Tx.Do(ctx, func(ctx context.Context) error {
-		browser := Visitor{GuestKey: guestKey(secret)}
+		browser := Visitor{GuestKey: auth.HashSecret(secret)}
 		if guest, err = s.Onboardings.Get(ctx, browser); err != nil || guest.Version == 0 {
 			return err
 		}
@@ -64,7 +64,7 @@ func (s *Service) takeProgress(ctx context.Context, userID, secret string) (gues
 }
 
 // merge adds the progress of another onboarding. For each step the earlier time
-// counts. Source and Preferences are only taken over if they are empty.
+// counts. Source and Preferences are only set if they are empty.
 func (o *Onboarding) merge(other Onboarding, now time.Time) {
 	for _, theirs := range other.Steps {
 		i := slices.IndexFunc(o.Steps, func(p Progress) bool { return p.Step == theirs.Step })
@@ -94,14 +94,14 @@ func first(a, b time.Time) time.Time {
 var profileKeys = []string{"currentRole", "specialty", "experience", "location", "preferredLocation", "locationRadius", "employmentTypes", "salaryMin", "salaryMax"}
 
 // intoProfile copies preferences into properties of the profile that are empty. It
-// ignores values that are not valid in a profile: there is no request that could be
-// answered with an error.
+// ignores values that are not valid in a profile, since the user has not entered them in
+// this request.
 func (s *Service) intoProfile(ctx context.Context, userID, preferences string) error {
 	if preferences == "" {
 		return nil
 	}
-	var said map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(preferences), &said); err != nil {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(preferences), &values); err != nil {
 		return err // it was an object when it was stored
 	}
 	p, err := s.Profiles.Get(ctx, userID)
@@ -114,11 +114,11 @@ func (s *Service) intoProfile(ctx context.Context, userID, preferences string) e
 		"employmentTypes": len(p.EmploymentTypes) == 0, "salaryMin": p.SalaryMin == nil, "salaryMax": p.SalaryMax == nil,
 	}
 	for _, key := range profileKeys {
-		raw, has := said[key]
-		if !has || !empty[key] {
+		value, exists := values[key]
+		if !exists || !empty[key] {
 			continue
 		}
-		one, err := json.Marshal(map[string]json.RawMessage{key: raw})
+		one, err := json.Marshal(map[string]json.RawMessage{key: value})
 		if err != nil {
 			return err
 		}
