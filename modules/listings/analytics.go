@@ -1,10 +1,6 @@
 package listings
 
-import (
-	"context"
-
-	"github.com/locumhq/locum/core/id"
-)
+import "context"
 
 // CountByStatus counts the organization's listings by their status; a status
 // without listings may be absent.
@@ -15,14 +11,10 @@ func (s *Service) CountByStatus(ctx context.Context, organizationID string) (map
 // Viewed returns one of the organization's listings, in any state, with its number
 // of views, or ErrJobNotFound.
 func (s *Service) Viewed(ctx context.Context, organizationID, listingID string) (Listing, int, error) {
-	listingID, ok := id.Canonical(listingID)
-	if !ok {
-		return Listing{}, 0, ErrJobNotFound
-	}
-	l, err := s.get(ctx, organizationID, listingID)
+	l, err := s.OfOrganization(ctx, organizationID, listingID)
 	if err != nil {
 		return Listing{}, 0, err
 	}
-	views, err := s.Views.Get(ctx, organizationID, []string{listingID})
-	return l, views[listingID], err
+	views, err := s.Views.Get(ctx, organizationID, []string{l.ID})
+	return l, views[l.ID], err
 }

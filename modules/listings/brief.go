@@ -3,6 +3,9 @@ package listings
 import (
 	"context"
 	"time"
+
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
 )
 
 // Applicable is the part of a listing that applications need.
@@ -29,11 +32,7 @@ func (s *Service) Titles(ctx context.Context, ids []string) (map[string]string, 
 		return map[string]string{}, nil
 	}
 	found, err := s.Public.ListBriefs(ctx, ids, s.Clock.Now())
-	titles := make(map[string]string, len(found))
-	for _, b := range found {
-		titles[b.ID] = b.Title
-	}
-	return titles, err
+	return list.ToMap(found, func(b Brief) (string, string) { return b.ID, b.Title }), err
 }
 
 // Briefs returns the listings with the ids, in any state and order. Unknown ids are
@@ -49,4 +48,15 @@ func (s *Service) Briefs(ctx context.Context, ids []string) ([]Brief, error) {
 // from, or at from with an id after fromID, and not after until, in that order.
 func (s *Service) ClosingBetween(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error) {
 	return s.Public.ListClosing(ctx, from, fromID, until, n)
+}
+
+// OfOrganization returns the organization's listing in any state, or ErrJobNotFound.
+// Inside a transaction the listing is locked until its end.
+func (s *Service) OfOrganization(ctx context.Context, organizationID, listingID string) (Listing, error) {
+	listingID, ok := id.Canonical(listingID)
+	if !ok {
+		return Listing{}, ErrJobNotFound
+	}
+	found, err := s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: []string{listingID}}, 1)
+	return list.First(found, err, ErrJobNotFound)
 }

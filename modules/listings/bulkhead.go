@@ -13,12 +13,11 @@ import (
 )
 
 const (
-	// DefaultSearchTimeout is the time of a search, the wait for a slot included.
+	// DefaultSearchTimeout is the maximum time of a search, including the wait for a slot.
 	DefaultSearchTimeout = time.Second
-	// costWindow is the time over which Needs.SearchCPU is allowed.
+	// costWindow is the time in which a network may use Deps.SearchCPU.
 	costWindow = 10 * time.Second
-	// maxCosts bounds the networks whose costs are kept. Beyond it those that have
-	// none left are dropped.
+	// maxCosts is the number of networks from which those without costs are deleted.
 	maxCosts = 10_000
 
 	// maxSlots leaves half of the connections of a database pool to other requests.
@@ -28,15 +27,14 @@ const (
 	maxPhrases    = 3
 )
 
-// bulkhead keeps searches from taking all of the processors, and all of the
-// connections by which the database is read for their results. Each search waits
-// for one of the slots, of which there are two for each processor. The time that it
-// holds one is charged to the client's network.
+// bulkhead limits the processors and database connections that searches use together.
+// Each search waits for a slot, of which there are two per processor. The time for which
+// it holds the slot is charged to the client's network.
 type bulkhead struct {
 	slots   chan struct{}
 	timeout time.Duration
 	clock   clock.Clock
-	budget  time.Duration // per costWindow, 0 for any cost
+	budget  time.Duration // per costWindow, 0 for no limit
 
 	mu    sync.Mutex
 	costs map[string]*cost // by network
@@ -47,21 +45,21 @@ type bulkhead struct {
 type cost struct {
 	spent   time.Duration
 	at      time.Time
-	running map[*time.Time]struct{} // when the searches under way got their slots
+	running map[*time.Time]struct{} // when the running searches acquired their slots
 }
 
-func newBulkhead(n Deps) *bulkhead {
-	timeout := n.SearchTimeout
+func newBulkhead(d Deps) *bulkhead {
+	timeout := d.SearchTimeout
 	if timeout <= 0 {
 		timeout = DefaultSearchTimeout
 	}
 	slots := min(maxSlots, 2*runtime.GOMAXPROCS(0))
-	return &bulkhead{slots: make(chan struct{}, slots), timeout: timeout, clock: n.Clock, budget: n.SearchCPU, costs: map[string]*cost{}}
+	return &bulkhead{slots: make(chan struct{}, slots), timeout: timeout, clock: d.Clock, budget: d.SearchCPU, costs: map[string]*cost{}}
 }
 
-// do calls fn in a slot and within the timeout. Without a slot or a result by then
-// it fails as unavailable, and with fault.ErrRateLimit when the network has spent
-// its budget.
+// do calls fn with a slot and within the timeout. It fails with fault.ErrUnavailable
+// without a slot or a result by then, and with fault.ErrRateLimit if the network has
+// spent its budget.
 func (b *bulkhead) do(ctx context.Context, fn func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
@@ -129,7 +127,8 @@ func (b *bulkhead) check(network string) error {
 	return fault.ErrRateLimit.WithRetryAfter(time.Duration(over*float64(costWindow)) + time.Second)
 }
 
-// begin notes that a search of the network runs; charge ends it.
+// begin records that a search of the network runs. The returned function ends it and
+// charges its time.
 func (b *bulkhead) begin(network string) (charge func()) {
 	if !b.counts(network) {
 		return func() {}

@@ -2,6 +2,7 @@ package listings
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/event"
@@ -28,6 +29,8 @@ func (s *Service) CloseOrganization(ctx context.Context, organizationID string) 
 	return err
 }
 
+// sweep applies end to the listings that next returns, in one transaction after another,
+// records the events and returns the number of listings.
 func (s *Service) sweep(ctx context.Context, next func(context.Context, time.Time) ([]Listing, error), end func(*Listing)) (int, error) {
 	for total := 0; ; {
 		var n int
@@ -46,12 +49,10 @@ func (s *Service) sweep(ctx context.Context, next func(context.Context, time.Tim
 				byOwner[ls[i].OrganizationID] = append(byOwner[ls[i].OrganizationID], ls[i])
 			}
 			for owner, own := range byOwner {
-				for len(own) > 0 {
-					m := min(len(own), MaxBatch)
-					if err := s.Listings.Update(ctx, owner, own[:m]); err != nil {
+				for batch := range slices.Chunk(own, MaxBatch) {
+					if err := s.Listings.Update(ctx, owner, batch); err != nil {
 						return err
 					}
-					own = own[m:]
 				}
 			}
 			return s.record(ctx, events)

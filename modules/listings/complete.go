@@ -8,6 +8,7 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
@@ -41,12 +42,10 @@ func (s *Service) Complete(ctx context.Context, by auth.Actor, text string) ([]C
 		return nil, nil
 	}
 	var out []Completion
-	err := s.searches.do(ctx, func(ctx context.Context) error {
-		return s.Engine.use(ctx, func(g *generation, _ bool) (err error) {
-			c := completer{g: g, now: search.Query{Now: s.Clock.Now()}}
-			out, err = c.complete(ctx, text, s.Gazetteer)
-			return err
-		})
+	err := s.useIndex(ctx, func(ctx context.Context, g *generation, _ bool) (err error) {
+		c := completer{g: g, now: search.Query{Now: s.Clock.Now()}}
+		out, err = c.complete(ctx, text, s.Gazetteer)
+		return err
 	})
 	return out, err
 }
@@ -98,11 +97,7 @@ func (c *completer) names(prefix, text string) []string {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b name) int { return b.count - a.count })
-	var out []string
-	for _, n := range found[:min(len(found), maxCandidates)] {
-		out = append(out, n.text)
-	}
-	return out
+	return list.Map(found[:min(len(found), maxCandidates)], func(n name) string { return n.text })
 }
 
 func (c *completer) add(ctx context.Context, kind, text string, e search.Expr) error {

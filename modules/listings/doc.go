@@ -10,10 +10,10 @@
 //	(any) ──archive──▶ archived ──status, renew──▶ active …
 //	(any) ──delete───▶ archived and deleted ──restore, status, renew──▶ active …
 //
-// A listing is public while it is active, not deleted and its deadline has not
-// passed. Open is whether the events so far say that it is. It changes together
-// with them, and the search index contains the open listings: Engine answers
-// searches from an index that an Indexer keeps current with the Feed.
+// A listing is public while it is active, neither deleted nor hidden, and its deadline
+// has not passed. It is Open if it is public according to the events so far, in whose
+// transactions Open is updated. The search index contains the open listings: Engine
+// searches an index that an Indexer keeps current with the Feed.
 //
 // Events out: job.created at the first publication, job.updated when a field
 // that the public sees has changed or the listing is public again, job.closed

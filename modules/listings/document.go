@@ -25,17 +25,17 @@ func (l *Listing) document(v *search.Vocabulary) *search.Document {
 		d.Pay = &search.PayRange{Min: low, Max: high, Currency: l.Salary.Currency}
 	}
 	if l.Place != nil && l.Place.Kind == Town {
-		d.Point = &search.Point{Lat: l.Place.Lat, Lon: l.Place.Lon}
+		d.Point = pointOf(l.Place)
 	}
 	return d
 }
 
-// texts returns the texts in which words are found, without the title.
+func pointOf(p *Place) *search.Point { return &search.Point{Lat: p.Lat, Lon: p.Lon} }
+
+// texts returns the texts whose words are searched, without the title.
 func (l *Listing) texts() []string {
-	texts := make([]string, 0, 5+len(l.Requirements)+len(l.Benefits))
-	texts = append(texts, l.Specialty, l.Department, l.Company, l.Location, l.Description)
-	texts = append(texts, l.Requirements...)
-	return append(texts, l.Benefits...)
+	fields := []string{l.Specialty, l.Department, l.Company, l.Location, l.Description}
+	return slices.Concat(fields, l.Requirements, l.Benefits)
 }
 
 // keys returns the concepts, places and filter values by which the listing is
@@ -80,8 +80,8 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 	return slices.Compact(keys)
 }
 
-// nameKey returns the key of a name: folded, to be found by its beginning, and as it
-// is written.
+// nameKey returns the key of a name: its folded form, by whose beginning it is found, and
+// the name as it is written.
 func nameKey(prefix, name string) string { return prefix + foldedName(name) + nameSeparator + name }
 
 const nameSeparator = "|"

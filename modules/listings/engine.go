@@ -19,7 +19,7 @@ type EngineDeps struct {
 	Open func(ctx context.Context, empty bool) (search.Index, error)
 	Feed Feed
 	// Notifications returns a channel that receives a value when the feed may have
-	// news, also from other processes, until ctx is done. Values may be lost.
+	// changes, also of other processes, until ctx is done. Values may be lost.
 	Notifications func(ctx context.Context) <-chan struct{}
 	// Changes returns the number of transactions of this process that have
 	// changed listings.
@@ -120,7 +120,7 @@ func (e *Engine) generation(index search.Index) *generation {
 // follow keeps the generation current until it has to be replaced and returns its
 // successor, or nil if ctx is done.
 func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
-	g.parser.Parse("warm upp in leds") // builds the indexes of misspelt words and places
+	g.parser.Parse("warm upp in leds") // builds the lazy indexes of misspelt words and places
 	following, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	lost := make(chan struct{})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/list"
 )
 
 // Table contains the rows of an export of an organization's listings.
@@ -64,10 +65,7 @@ func (t Table) Rows(ctx context.Context, organizationID string, filters map[stri
 	if err != nil || len(rows) == 0 {
 		return next, err
 	}
-	ids := make([]string, len(rows))
-	for i := range rows {
-		ids[i] = rows[i].ID
-	}
+	ids := list.Map(rows, func(e Exported) string { return e.ID })
 	applications, err := t.s.Applications.CountByListing(ctx, organizationID, ids)
 	if err != nil {
 		return "", err
@@ -77,31 +75,24 @@ func (t Table) Rows(ctx context.Context, organizationID string, filters map[stri
 		for _, text := range [...]string{e.ID, e.Title, e.Department, e.Company, e.Location, e.ContractType, string(e.Status)} {
 			page.Text(text)
 		}
-		amount(page, e.SalaryMin)
-		amount(page, e.SalaryMax)
+		optional(page, e.SalaryMin, func(minor int64) { page.Float(Major(minor)) })
+		optional(page, e.SalaryMax, func(minor int64) { page.Float(Major(minor)) })
 		page.Text(e.Currency)
 		page.Int(e.Views)
 		page.Int(applications[e.ID])
-		moment(page, e.PostedAt)
-		moment(page, e.Deadline)
+		optional(page, e.PostedAt, page.Time)
+		optional(page, e.Deadline, page.Time)
 		page.Time(e.UpdatedAt)
 		page.End()
 	}
 	return next, nil
 }
 
-func moment(page *csvfile.Page, t *time.Time) {
-	if t == nil {
-		page.Text("")
-		return
-	}
-	page.Time(*t)
-}
-
-func amount(page *csvfile.Page, v *int64) {
+// optional adds a cell, which is empty if v is nil.
+func optional[T any](page *csvfile.Page, v *T, add func(T)) {
 	if v == nil {
 		page.Text("")
 		return
 	}
-	page.Float(Major(*v))
+	add(*v)
 }

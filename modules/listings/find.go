@@ -85,6 +85,8 @@ type FindInput struct {
 	Page   page.Request
 	// Full requests whole listings.
 	Full bool
+	// home is a location from which distances are measured, in place of that of order.
+	home string
 }
 
 // Found is a page of results.
@@ -151,18 +153,28 @@ func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (Found
 	if err := in.check(); err != nil {
 		return Found{}, err
 	}
+	return s.find(ctx, who, in)
+}
+
+// find is Find for input that was checked.
+func (s *Service) find(ctx context.Context, who auth.Actor, in FindInput) (Found, error) {
 	var found Found
-	err := s.searches.do(ctx, func(ctx context.Context) error {
-		return s.Engine.use(ctx, func(g *generation, isCurrent bool) error {
-			q, err := s.question(ctx, g.parserWithin(ctx), who, in)
-			if err == nil {
-				q.isCurrent = isCurrent
-				found, err = s.answer(ctx, g, q)
-			}
-			return err
-		})
+	err := s.useIndex(ctx, func(ctx context.Context, g *generation, isCurrent bool) error {
+		q, err := s.question(ctx, g.parserWithin(ctx), who, in)
+		if err == nil {
+			q.isCurrent = isCurrent
+			found, err = s.answer(ctx, g, q)
+		}
+		return err
 	})
 	return found, err
+}
+
+// useIndex calls Engine.use within the limits of searches.
+func (s *Service) useIndex(ctx context.Context, fn func(ctx context.Context, g *generation, isCurrent bool) error) error {
+	return s.searches.do(ctx, func(ctx context.Context) error {
+		return s.Engine.use(ctx, func(g *generation, isCurrent bool) error { return fn(ctx, g, isCurrent) })
+	})
 }
 
 func (in *FindInput) check() error {
@@ -183,7 +195,7 @@ func (in *FindInput) check() error {
 	return nil
 }
 
-// question is a search that has been read.
+// question is a parsed search.
 type question struct {
 	FindInput
 	understood search.Understanding
@@ -196,7 +208,7 @@ type question struct {
 	isCurrent  bool // the index contains all changes of this process
 }
 
-// question reads the text and the filters.
+// question parses the text and the filters.
 func (s *Service) question(ctx context.Context, p *search.Parser, who auth.Actor, in FindInput) (*question, error) {
 	in.Facets = slices.Compact(slices.Sorted(slices.Values(in.Facets)))
 	q := &question{FindInput: in, radius: DefaultRadius, understood: p.Parse(in.Text)}
@@ -221,12 +233,23 @@ func (s *Service) question(ctx context.Context, p *search.Parser, who auth.Actor
 	for _, name := range in.Facets {
 		q.query.Facets = append(q.query.Facets, facets[name])
 	}
-	return q, s.order(ctx, q, who)
+	if err := s.order(ctx, q, who); err != nil {
+		return nil, err
+	}
+	if home := s.locate(in.home); home != nil {
+		q.query.From = pointOf(home)
+	}
+	return q, nil
 }
 
-// order decides by what the results are sorted and where distances are measured
-// from: the place of the filter, that of the text, or, to sort by distance, the
-// home of the jobseeker.
+// sortKeys are the keys of the orders other than relevance.
+var sortKeys = map[Sort]search.SortKey{
+	ByDate: search.SortDate, BySalary: search.SortPay, ByDistance: search.SortDistance, ByTitle: search.SortTitle, ByLocation: search.SortLocation,
+}
+
+// order sets the sort order and the place from which distances are measured: that of
+// the filter, that of the text, or, to sort by distance, the home of the jobseeker.
+// Without a place, results are not sorted by distance but by relevance.
 func (s *Service) order(ctx context.Context, q *question, who auth.Actor) error {
 	from, by := q.place(), Sort(q.Sort)
 	if from == nil && by == ByDistance && who.Seeker {
@@ -237,30 +260,16 @@ func (s *Service) order(ctx context.Context, q *question, who auth.Actor) error 
 		from = s.locate(home)
 	}
 	if from != nil {
-		q.query.From = &search.Point{Lat: from.Lat, Lon: from.Lon}
+		q.query.From = pointOf(from)
 	}
-	sort := search.Sort{Descending: !q.Ascending}
-	switch by {
-	case ByDate:
-		sort.By = search.SortDate
-	case BySalary:
-		sort.By, sort.Currency = search.SortPay, q.currency()
-	case ByTitle:
-		sort.By = search.SortTitle
-	case ByLocation:
-		sort.By = search.SortLocation
-	case ByDistance:
-		if from != nil {
-			sort = search.Sort{By: search.SortDistance}
-			break
-		}
-		fallthrough
-	case ByRelevance:
-		fallthrough
-	default:
+	key, ok := sortKeys[by]
+	if !ok || by == ByDistance && from == nil {
 		return nil
 	}
-	q.query.Sort, q.query.First = sort, q.plan.First
+	q.query.Sort, q.query.First = search.Sort{By: key, Descending: !q.Ascending && by != ByDistance}, q.plan.First
+	if by == BySalary {
+		q.query.Sort.Currency = q.currency()
+	}
 	return nil
 }
 
@@ -403,24 +412,10 @@ func tooComplex(u *search.Understanding) string {
 	return strings.Join(wrong, " and ")
 }
 
-// ClosestTo returns the first n results, without relaxed ones, with their
-// distances from home.
+// ClosestTo returns a page of results, without relaxed ones, with their distances from
+// home.
 func (s *Service) ClosestTo(ctx context.Context, in FindInput, home string) ([]Hit, error) {
-	in.Exact = true
-	var found Found
-	err := s.searches.do(ctx, func(ctx context.Context) error {
-		return s.Engine.use(ctx, func(g *generation, isCurrent bool) error {
-			q, err := s.question(ctx, g.parserWithin(ctx), auth.Actor{}, in)
-			if err != nil {
-				return err
-			}
-			q.isCurrent = isCurrent
-			if from := s.locate(home); from != nil {
-				q.query.From = &search.Point{Lat: from.Lat, Lon: from.Lon}
-			}
-			found, err = s.answer(ctx, g, q)
-			return err
-		})
-	})
+	in.Exact, in.home = true, home
+	found, err := s.find(ctx, auth.Actor{}, in)
 	return found.Items, err
 }

@@ -21,8 +21,8 @@ func (s *Service) PublicMany(ctx context.Context, ids []string) ([]Listing, erro
 	return s.Public.ListPublic(ctx, ids, s.Clock.Now(), true)
 }
 
-// Gathered are public listings in memory, for finding out which of many saved
-// searches match them. It is for one goroutine.
+// Gathered contains public listings in memory, which are matched with many saved
+// searches. It is not safe for concurrent use.
 type Gathered struct {
 	service  *Service
 	batch    search.Matcher
@@ -53,11 +53,9 @@ func (s *Service) Resolve(ctx context.Context, text string) (resolved string, er
 	if !s.Engine.hasIndex() {
 		return "", nil
 	}
-	err = s.searches.do(ctx, func(ctx context.Context) error {
-		return s.Engine.use(ctx, func(g *generation, _ bool) error {
-			resolved = g.parserWithin(ctx).Resolve(text)
-			return nil
-		})
+	err = s.useIndex(ctx, func(ctx context.Context, g *generation, _ bool) error {
+		resolved = g.parserWithin(ctx).Resolve(text)
+		return nil
 	})
 	return resolved, err
 }
@@ -184,7 +182,7 @@ func exactLevels(s search.Slot) (exact search.Slot, always bool) {
 	return exact, always
 }
 
-// plans are how saved searches are evaluated. Many of them have conditions in
+// plans caches the conditions of saved searches. Many searches have conditions in
 // common, such as a place.
 type plans struct {
 	parser *search.Parser
@@ -246,8 +244,8 @@ func (p *plans) add(k FindKey, all []search.Query) ([]int32, error) {
 		if err != nil {
 			return nil, err
 		}
-		number, known := p.numbers[string(key)]
-		if !known {
+		number, exists := p.numbers[string(key)]
+		if !exists {
 			number = int32(len(p.conditions))
 			p.numbers[string(key)] = number
 			p.conditions = append(p.conditions, all[i])

@@ -41,7 +41,7 @@ func (x *Indexer) isOutdated(version string) bool {
 	return x.vocabulary.Version() != version || position != "" && built != version
 }
 
-// position returns what the position of the index consists of: the version of the
+// position returns the parts of the position of the index: the version of the
 // vocabulary that it was built with and the position in the feed.
 func (x *Indexer) position() (vocabulary string, position FeedPosition) {
 	vocabulary, feed, _ := strings.Cut(x.index.Position(), " ")
@@ -76,7 +76,8 @@ const (
 	pollInterval = time.Second
 	// storeInterval is how often a position without changes is stored.
 	storeInterval = time.Minute
-	// followWithin is the time of one attempt to catch up. What it has applied stays.
+	// followWithin is the timeout of one attempt to catch up. The changes that it has
+	// applied remain.
 	followWithin = 30 * time.Second
 	// maxAge is how long the feed may be unreadable before the index is reported.
 	maxAge = time.Minute
@@ -111,7 +112,7 @@ func (x *Indexer) Build(ctx context.Context, progress func(n int)) error {
 	return apply(x.vocabulary.Version() + " " + string(position))
 }
 
-// CatchUp applies all changes that were committed before the call.
+// CatchUp applies all changes that were committed before the call. It returns
 // ErrFeedPosition if the index must be built anew.
 func (x *Indexer) CatchUp(ctx context.Context) error {
 	if err := x.lock(ctx); err != nil {
@@ -169,8 +170,8 @@ func (x *Indexer) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// change returns the change that brings the listing into the index, or takes it
-// out of it. A listing that cannot be analyzed is not found.
+// change returns the change that stores an open listing in the index and deletes any
+// other. A listing that cannot be analyzed is deleted.
 func (x *Indexer) change(l *Listing) (c search.Change) {
 	c = search.Change{ID: l.ID, Version: l.Version}
 	defer func() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/patch"
 )
 
 // CreateInput is the input for a new listing. Status may be draft; other values
@@ -42,8 +43,7 @@ type Details struct {
 	Questions           *[]QuestionInput `json:"questions" validate:"omitempty,max=50,dive"`
 }
 
-// QuestionInput is the input for a question. A question without an id is given
-// one, which it keeps.
+// QuestionInput is the input for a question. A question without an id gets a new one.
 type QuestionInput struct {
 	ID       string `json:"id" validate:"max=64"`
 	Text     string `json:"text" validate:"notblank,max=500"`
@@ -75,14 +75,10 @@ func (d Details) Problems() []fault.Field {
 	return out
 }
 
-// apply writes the fields that are present into the content.
-func (d Details) apply(c *Content, newID id.Source) error {
-	text := func(to *string, from *string) {
-		if from != nil {
-			*to = strings.TrimSpace(*from)
-		}
-	}
-	list := func(to *[]string, from *[]string) {
+// apply stores the fields that are present in the content. The input was checked by
+// valid.Check.
+func (d Details) apply(c *Content, newID id.Source) {
+	setTexts := func(to, from *[]string) {
 		if from != nil {
 			*to = nil
 			for _, s := range *from {
@@ -90,30 +86,20 @@ func (d Details) apply(c *Content, newID id.Source) error {
 			}
 		}
 	}
-	text(&c.Department, d.Department)
-	text(&c.ContractType, d.ContractType)
-	text(&c.EmploymentType, d.EmploymentType)
-	text(&c.Specialty, d.Specialty)
-	text(&c.Location, d.Location)
-	list(&c.Requirements, d.Requirements)
-	list(&c.Benefits, d.Benefits)
-	if d.Remote != nil {
-		c.Remote = *d.Remote
-	}
+	patch.SetText(&c.Department, d.Department)
+	patch.SetText(&c.ContractType, d.ContractType)
+	patch.SetText(&c.EmploymentType, d.EmploymentType)
+	patch.SetText(&c.Specialty, d.Specialty)
+	patch.SetText(&c.Location, d.Location)
+	setTexts(&c.Requirements, d.Requirements)
+	setTexts(&c.Benefits, d.Benefits)
+	patch.Set(&c.Remote, d.Remote)
 	if d.Salary != nil {
-		s, err := newSalary(*d.Salary)
-		if err != nil {
-			return err
-		}
-		c.Salary = s
+		c.Salary, _ = newSalary(*d.Salary)
 	}
 	if d.ApplicationDeadline != nil {
 		c.Deadline = nil
-		if *d.ApplicationDeadline != "" {
-			at, err := ParseMoment(*d.ApplicationDeadline, true)
-			if err != nil {
-				return fault.InvalidField("applicationDeadline", err.Error())
-			}
+		if at, err := ParseMoment(*d.ApplicationDeadline, true); err == nil {
 			c.Deadline = &at
 		}
 	}
@@ -126,7 +112,6 @@ func (d Details) apply(c *Content, newID id.Source) error {
 			c.Questions = append(c.Questions, Question{ID: q.ID, Text: strings.TrimSpace(q.Text), Required: q.Required})
 		}
 	}
-	return nil
 }
 
 // ParseMoment parses an RFC 3339 date-time or a date. A date is the first instant
@@ -145,7 +130,7 @@ func ParseMoment(s string, endOfDay bool) (time.Time, error) {
 	return inRange(at.UTC().Truncate(time.Microsecond))
 }
 
-// inRange reports whether every database can store and compare the time.
+// inRange returns an error for a time that not every database can store and compare.
 func inRange(at time.Time) (time.Time, error) {
 	if at.Year() < 1900 || at.Year() > 9000 {
 		return time.Time{}, fmt.Errorf("must be between the years 1900 and 9000")

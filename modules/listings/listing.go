@@ -13,8 +13,8 @@ import (
 // Status is the state of a listing.
 type Status string
 
-// The statuses. An employer sets the first three; draft exists only from
-// creation to the first status; archive and delete lead to archived.
+// The statuses. An employer sets the first three. A draft is a new listing before its
+// first status; archived and deleted listings are archived.
 const (
 	Active   Status = "active"
 	Inactive Status = "inactive"
@@ -36,10 +36,10 @@ type Listing struct {
 	Version        int64
 	Content
 	Company string // the organization's name when the listing was written
-	Place   *Place // what Location means, nil if the gazetteer does not know it
+	Place   *Place // of Location, nil if the gazetteer does not have it
 	Meta    json.RawMessage
 	Status  Status
-	Open    bool // public, as last announced
+	Open    bool // public, according to the events so far
 	// PostedAt is the first publication, nil before it.
 	PostedAt   *time.Time
 	ArchivedAt *time.Time
@@ -144,9 +144,9 @@ func (l *Listing) Renew(now time.Time, days int) error {
 	return l.SetStatus(Active)
 }
 
-// Copy returns a new listing with the same content, to which settle has not been
-// applied. It has no deadline that has passed, which would close it at once. The
-// copy of a hidden listing is hidden.
+// Copy returns a new listing with the same content, before finishChange. It has no
+// deadline that has passed, which would close it at once. The copy of a hidden listing is
+// hidden.
 func (l *Listing) Copy(id string, now time.Time) Listing {
 	const suffix = " (Copy)"
 	c := Listing{ID: id, OrganizationID: l.OrganizationID, Content: l.Content, Company: l.Company, Place: l.Place, Meta: l.Meta, Status: Active, HiddenAt: l.HiddenAt, CreatedAt: now}
@@ -163,17 +163,15 @@ func (l *Listing) Copy(id string, now time.Time) Listing {
 // finishChange completes a change: it sets the timestamps and Open, and returns the event
 // to record, or nil. before is the stored listing, the zero Listing for a new one.
 func (l *Listing) finishChange(before *Listing, now time.Time) []event.Event {
-	l.UpdatedAt = now
-	public := l.Public(now)
-	was := l.Open
-	l.Open = public
+	wasOpen := l.Open
+	l.Open, l.UpdatedAt = l.Public(now), now
 	switch {
-	case public && l.PostedAt == nil:
+	case l.Open && l.PostedAt == nil:
 		l.PostedAt = &now
 		return []event.Event{l.change()}
-	case public && (!was || !samePublicFields(l, before)):
+	case l.Open && (!wasOpen || !samePublicFields(l, before)):
 		return []event.Event{event.JobUpdated(l.change())}
-	case was && !public:
+	case wasOpen && !l.Open:
 		return []event.Event{event.JobClosed(l.change())}
 	}
 	return nil
@@ -194,7 +192,7 @@ func (l *Listing) change() event.JobCreated {
 	return e
 }
 
-// samePublicFields compares the fields that the public sees, which meta is not.
+// samePublicFields compares the fields that the public sees. Meta is not one of them.
 func samePublicFields(a, b *Listing) bool {
 	x, y := a.Content, b.Content
 	if (x.Deadline == nil) != (y.Deadline == nil) || x.Deadline != nil && !x.Deadline.Equal(*y.Deadline) {

@@ -133,16 +133,7 @@ func (s *Service) PatchMeta(ctx context.Context, by auth.Actor, listingID string
 
 // PatchMetaBatch merges patches into the meta of several listings.
 func (s *Service) PatchMetaBatch(ctx context.Context, by auth.Actor, items []BatchItem[[]byte]) ([]BatchResult, error) {
-	ids := make([]string, len(items))
-	for i, item := range items {
-		ids[i] = item.ID
-	}
-	out, err := s.changeMany(ctx, by, auth.JobsUpdate, ids, func(i int, l *Listing, _ time.Time) error {
-		if items[i].Err != nil {
-			return items[i].Err
-		}
-		return patchMeta(l, items[i].Input)
-	})
+	out, err := changeBatch(ctx, s, by, items, patchMeta)
 	for i := range out {
 		out[i].Err = public(out[i].Err)
 	}

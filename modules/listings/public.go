@@ -6,6 +6,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
 )
 
 // Detail returns a public listing. Apps need the scope jobs:read.
@@ -23,13 +24,7 @@ func (s *Service) detail(ctx context.Context, listingID string) (Listing, error)
 		return Listing{}, ErrNotFound
 	}
 	found, err := s.Public.ListPublic(ctx, []string{listingID}, s.Clock.Now(), true)
-	if err == nil && len(found) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return Listing{}, err
-	}
-	return found[0], nil
+	return list.First(found, err, ErrNotFound)
 }
 
 // DetailFor is Detail. It also returns listings in every other state to members of

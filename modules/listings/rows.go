@@ -7,12 +7,12 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// maxSummaries is the number of listings of which at most two times as many are
-// kept in memory for lists, about 1 KB each.
+// maxSummaries is half of the maximum number of listings that are cached for lists,
+// about 1 KB each.
 const maxSummaries = 10_000
 
-// summaries are listings as lists show them, by id. One with the version of the
-// index is current. The least recently used half is dropped when it is full.
+// summaries caches listings without texts, by id. A listing with the version of the
+// index is current. If the cache is full, the least recently used half is deleted.
 type summaries struct {
 	mu          sync.Mutex
 	recent, old map[string]*Listing

@@ -1,6 +1,7 @@
 package listings
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -42,14 +43,14 @@ func newSalary(in SalaryInput) (*Salary, error) {
 		return nil, nil // {} clears the pay
 	}
 	s := Salary{Currency: DefaultCurrency, Period: DefaultPeriod}
-	var bad []fault.Field
+	var problems []fault.Field
 	amount := func(name string, x *float64) *int64 {
 		if x == nil {
 			return nil
 		}
 		minor := math.Round(*x * 100)
 		if math.Abs(*x*100-minor) > 1e-4 {
-			bad = append(bad, fault.Field{Name: name, Message: "must have at most 2 decimals"})
+			problems = append(problems, fault.Field{Name: name, Message: "must have at most 2 decimals"})
 		}
 		n := int64(minor)
 		return &n
@@ -58,17 +59,17 @@ func newSalary(in SalaryInput) (*Salary, error) {
 	if in.Currency != nil {
 		s.Currency = strings.ToUpper(*in.Currency)
 		if !isCurrency(s.Currency) {
-			bad = append(bad, fault.Field{Name: "salary.currency", Message: "must be an ISO 4217 code"})
+			problems = append(problems, fault.Field{Name: "salary.currency", Message: "must be an ISO 4217 code"})
 		}
 	}
 	if in.Period != nil {
 		s.Period = *in.Period
 	}
-	if len(bad) == 0 && s.Min != nil && s.Max != nil && *s.Min > *s.Max {
-		bad = append(bad, fault.Field{Name: "salary.max", Message: "must not be less than salary.min"})
+	if len(problems) == 0 && s.Min != nil && s.Max != nil && *s.Min > *s.Max {
+		problems = append(problems, fault.Field{Name: "salary.max", Message: "must not be less than salary.min"})
 	}
-	if len(bad) > 0 {
-		return nil, fault.ErrInvalid.WithFields(bad...)
+	if len(problems) > 0 {
+		return nil, fault.ErrInvalid.WithFields(problems...)
 	}
 	if s.Min == nil && s.Max == nil {
 		return nil, nil // a currency alone is no pay
@@ -79,41 +80,15 @@ func newSalary(in SalaryInput) (*Salary, error) {
 // Yearly returns the range in minor units a year, by which pay is compared. If one
 // of Min and Max is nil, both ends are the other.
 func (s *Salary) Yearly() (lowest, highest int64) {
-	n := hoursOf(s.Period, s.Currency)
-	lowest, highest = n, n
-	switch {
-	case s.Min == nil:
-		lowest *= *s.Max
-		highest *= *s.Max
-	case s.Max == nil:
-		lowest *= *s.Min
-		highest *= *s.Min
-	default:
-		lowest *= *s.Min
-		highest *= *s.Max
+	n := periodsPerYear[s.Period]
+	if s.Period == "hour" && s.Currency == "USD" {
+		n = 2080
 	}
-	return lowest, highest
+	return *cmp.Or(s.Min, s.Max) * n, *cmp.Or(s.Max, s.Min) * n
 }
 
-// hoursOf is how many of a period make a full-time year.
-func hoursOf(period, currency string) int64 {
-	switch period {
-	case "hour":
-		if currency == "USD" {
-			return 2080
-		}
-		return 1950
-	case "day":
-		return 260
-	case "week":
-		return 52
-	case "month":
-		return 12
-	case "year":
-		return 1
-	}
-	return 0
-}
+// periodsPerYear is the number of periods in a full-time year.
+var periodsPerYear = map[string]int64{"hour": 1950, "day": 260, "week": 52, "month": 12, "year": 1}
 
 // Major converts minor units to major units.
 func Major(minor int64) float64 { return float64(minor) / 100 }

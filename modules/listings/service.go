@@ -12,7 +12,9 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/patch"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/core/valid"
@@ -38,8 +40,8 @@ type Deps struct {
 	Seekers       Seekers
 	// SearchTimeout is the time of a search, zero for DefaultSearchTimeout.
 	SearchTimeout time.Duration
-	// SearchCPU is the time that the searches of one network may take in 10 s,
-	// zero for any.
+	// SearchCPU is the time that the searches of one network may use in 10 s, zero for
+	// no limit.
 	SearchCPU time.Duration
 }
 
@@ -67,7 +69,7 @@ func (s *Service) Create(ctx context.Context, by auth.Actor, in CreateInput) (Li
 	return done[0].Listing, done[0].Err
 }
 
-// BatchItem is an item of a batch: an input, or why it is invalid.
+// BatchItem is an item of a batch: an input, or the error of an invalid one.
 type BatchItem[T any] struct {
 	ID    string // of updates
 	Input T
@@ -126,6 +128,7 @@ func (s *Service) record(ctx context.Context, events []event.Event) error {
 	return s.Events.Record(ctx, events...)
 }
 
+// compose returns the new listing of the input, or what is wrong with the input.
 func (s *Service) compose(in CreateInput, now time.Time) (Listing, error) {
 	l := Listing{ID: s.NewID(), Version: 1, Status: Active, CreatedAt: now}
 	if err := valid.Check("", in); err != nil {
@@ -135,9 +138,7 @@ func (s *Service) compose(in CreateInput, now time.Time) (Listing, error) {
 		l.Status = Draft
 	}
 	l.Title, l.Description = text.Name(in.Title), strings.TrimSpace(in.Description)
-	if err := in.apply(&l.Content, s.NewID); err != nil {
-		return l, err
-	}
+	in.apply(&l.Content, s.NewID)
 	l.Place = s.locate(l.Location)
 	return l, nil
 }
@@ -180,18 +181,6 @@ func (s *Service) Get(ctx context.Context, by auth.Actor, listingID string) (Lis
 	return s.get(ctx, by.OrganizationID, listingID)
 }
 
-// get returns the organization's listing, or ErrJobNotFound.
-func (s *Service) get(ctx context.Context, organizationID, listingID string) (Listing, error) {
-	found, err := s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: []string{listingID}}, 1)
-	if err == nil && len(found) == 0 {
-		err = ErrJobNotFound
-	}
-	if err != nil {
-		return Listing{}, err
-	}
-	return found[0], nil
-}
-
 // List returns a page of the organization's listings, the newest first, with the
 // status or, if it is empty, in every state.
 func (s *Service) List(ctx context.Context, by auth.Actor, status Status, r page.Request) (page.Result[Listing], error) {
@@ -214,12 +203,8 @@ func (s *Service) update(l *Listing, in UpdateInput) error {
 	if in.Title != nil {
 		l.Title = text.Name(*in.Title)
 	}
-	if in.Description != nil {
-		l.Description = strings.TrimSpace(*in.Description)
-	}
-	if err := in.apply(&l.Content, s.NewID); err != nil {
-		return err
-	}
+	patch.SetText(&l.Description, in.Description)
+	in.apply(&l.Content, s.NewID)
 	if in.Status != nil {
 		if err := l.SetStatus(Status(*in.Status)); err != nil {
 			return err
@@ -231,8 +216,8 @@ func (s *Service) update(l *Listing, in UpdateInput) error {
 	return nil
 }
 
-// change reads a listing of an actor with the permission, changes and stores it, and records
-// the event, in one transaction.
+// change changes and stores a listing of the organization of an actor with the
+// permission, and records the event, in one transaction.
 func (s *Service) change(ctx context.Context, by auth.Actor, p auth.Permission, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
 	if err := by.Require(p); err != nil {
 		return Listing{}, err
@@ -240,15 +225,11 @@ func (s *Service) change(ctx context.Context, by auth.Actor, p auth.Permission, 
 	return s.changeOf(ctx, by.OrganizationID, listingID, fn)
 }
 
-// changeOf is change, authorized.
+// changeOf is change without authorization.
 func (s *Service) changeOf(ctx context.Context, organizationID, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
-	listingID, ok := id.Canonical(listingID)
-	if !ok {
-		return Listing{}, ErrJobNotFound
-	}
 	var out Listing
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		before, err := s.get(ctx, organizationID, listingID)
+		before, err := s.OfOrganization(ctx, organizationID, listingID)
 		if err != nil {
 			return err
 		}
@@ -266,29 +247,26 @@ func (s *Service) changeOf(ctx context.Context, organizationID, listingID string
 	return out, err
 }
 
-// changeMany is change for a batch: the items apply in their order, an id may
-// repeat, and each listing is saved once. One that fails leaves its listing as
+// changeBatch is change for the items of a batch, which are applied in their order. An id
+// may repeat, and each listing is stored once. An item that fails leaves its listing as
 // the items before it did.
-func (s *Service) changeMany(ctx context.Context, by auth.Actor, p auth.Permission, ids []string, fn func(i int, l *Listing, now time.Time) error) ([]BatchResult, error) {
-	if err := by.Require(p); err != nil {
+func changeBatch[T any](ctx context.Context, s *Service, by auth.Actor, items []BatchItem[T], fn func(l *Listing, in T) error) ([]BatchResult, error) {
+	if err := by.Require(auth.JobsUpdate); err != nil {
 		return nil, err
 	}
 	organizationID := by.OrganizationID
 	var out []BatchResult
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		out = make([]BatchResult, len(ids))
-		var wanted []string
-		for _, listingID := range ids {
-			if listingID, ok := id.Canonical(listingID); ok {
-				wanted = append(wanted, listingID)
+		out = make([]BatchResult, len(items))
+		ids := []string{}
+		for _, item := range items {
+			if listingID, ok := id.Canonical(item.ID); ok {
+				ids = append(ids, listingID)
 			}
 		}
-		var found []Listing
-		if len(wanted) > 0 {
-			var err error
-			if found, err = s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: wanted}, MaxBatch); err != nil {
-				return err
-			}
+		found, err := s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: ids}, MaxBatch)
+		if err != nil {
+			return err
 		}
 		at := make(map[string]int, len(found))
 		before := make([]Listing, len(found))
@@ -296,23 +274,26 @@ func (s *Service) changeMany(ctx context.Context, by auth.Actor, p auth.Permissi
 			at[found[i].ID], before[i] = i, found[i]
 		}
 		now := s.Clock.Now()
-		touched := make([]bool, len(found))
-		for i, listingID := range ids {
-			n, ok := at[strings.ToLower(listingID)]
+		isChanged := make([]bool, len(found))
+		for i, item := range items {
+			n, ok := at[strings.ToLower(item.ID)]
 			if !ok {
 				out[i].Err = ErrJobNotFound
 				continue
 			}
+			if out[i].Err = item.Err; item.Err != nil {
+				continue
+			}
 			l := found[n].clone()
-			if out[i].Err = fn(i, &l, now); out[i].Err == nil {
-				found[n], touched[n] = l, true
+			if out[i].Err = fn(&l, item.Input); out[i].Err == nil {
+				found[n], isChanged[n] = l, true
 				out[i].Listing = l
 			}
 		}
 		var save []Listing
 		var events []event.Event
 		for n := range found {
-			if touched[n] {
+			if isChanged[n] {
 				events = append(events, found[n].finishChange(&before[n], now)...)
 				save = append(save, found[n])
 			}
@@ -331,16 +312,7 @@ func (s *Service) changeMany(ctx context.Context, by auth.Actor, p auth.Permissi
 // UpdateBatch updates several of the organization's listings and returns the result
 // of every item.
 func (s *Service) UpdateBatch(ctx context.Context, by auth.Actor, items []BatchItem[UpdateInput]) ([]BatchResult, error) {
-	ids := make([]string, len(items))
-	for i, item := range items {
-		ids[i] = item.ID
-	}
-	return s.changeMany(ctx, by, auth.JobsUpdate, ids, func(i int, l *Listing, _ time.Time) error {
-		if items[i].Err != nil {
-			return items[i].Err
-		}
-		return s.update(l, items[i].Input)
-	})
+	return changeBatch(ctx, s, by, items, s.update)
 }
 
 // Delete archives the listing so that it can be restored.
@@ -382,17 +354,14 @@ func (s *Service) moderate(ctx context.Context, listingID string, action audit.A
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		found, err := s.Public.ListBriefs(ctx, []string{listingID}, s.Clock.Now())
+		brief, err := list.First(found, err, ErrJobNotFound)
 		if err != nil {
 			return err
 		}
-		if len(found) == 0 {
-			return ErrJobNotFound
-		}
-		organizationID := found[0].OrganizationID
-		if l, err = s.changeOf(ctx, organizationID, listingID, fn); err != nil {
+		if l, err = s.changeOf(ctx, brief.OrganizationID, listingID, fn); err != nil {
 			return err
 		}
-		return s.Audit.Record(ctx, audit.Entry{Action: action, Actor: audit.Operator, OrganizationID: organizationID, Object: listingID})
+		return s.Audit.Record(ctx, audit.Entry{Action: action, Actor: audit.Operator, OrganizationID: brief.OrganizationID, Object: listingID})
 	})
 	return l, err
 }
@@ -415,13 +384,9 @@ func (s *Service) Duplicate(ctx context.Context, by auth.Actor, listingID string
 	if err := by.Require(auth.JobsCreate); err != nil {
 		return Listing{}, err
 	}
-	listingID, ok := id.Canonical(listingID)
-	if !ok {
-		return Listing{}, ErrJobNotFound
-	}
 	var out Listing
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		source, err := s.get(ctx, by.OrganizationID, listingID)
+		source, err := s.OfOrganization(ctx, by.OrganizationID, listingID)
 		if err != nil {
 			return err
 		}

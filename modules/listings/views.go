@@ -150,8 +150,8 @@ func (s *Service) countViews(ctx context.Context) error {
 func (s *Service) hide(ctx context.Context, vs []Visit) ([]Visit, error) {
 	salts, hidden := map[string]string{}, slices.Clone(vs)
 	for i, v := range vs {
-		salt, known := salts[v.Day]
-		if !known {
+		salt, exists := salts[v.Day]
+		if !exists {
 			var err error
 			if salt, err = s.Views.GetOrCreateSalt(ctx, v.Day, rand.Text()); err != nil {
 				return nil, err
