@@ -1,5 +1,5 @@
-// Package audit defines the audit log: who did what to accounts, teams,
-// credentials and exports, and when.
+// Package audit defines the audit log, which records the actors and times of changes of
+// accounts, teams, credentials and exports.
 package audit
 
 import (
@@ -94,7 +94,7 @@ type Entry struct {
 	OrganizationID string
 	// Network is the /24 or /64 that the request came from, empty for a command.
 	Network string
-	// Object is the id of what was acted on.
+	// Object is the id of the object of the action.
 	Object string
 	// Detail qualifies the action, for example the new role or plan.
 	Detail string

@@ -9,7 +9,7 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Recorded is the event of an entry that belongs into a log in another database.
+// Recorded is the event of an entry for a log in another database.
 type Recorded struct {
 	Entry Entry `json:"entry"`
 }

@@ -13,12 +13,11 @@ import (
 // MediaType is the media type of CSV files.
 const MediaType = "text/csv; charset=utf-8"
 
-// Page is some rows of a table as CSV text. It allocates no memory for a cell but that of
-// its text.
+// Page contains rows of a table as CSV text. It allocates memory only for the text.
 type Page struct {
 	text  []byte
 	rows  int
-	begun bool // the row has a cell
+	begun bool // whether the row has a cell
 }
 
 // Bytes returns the text. It is valid until the next call of Reset.

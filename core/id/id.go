@@ -8,7 +8,7 @@ import "strings"
 type Source func() string
 
 // Valid reports whether s is a UUID in the canonical 8-4-4-4-12 form, in lower or upper
-// case. Callers treat any other text as the id of nothing.
+// case. Callers treat any other text as an unknown id.
 func Valid(s string) bool {
 	if len(s) != 36 {
 		return false

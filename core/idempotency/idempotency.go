@@ -43,12 +43,12 @@ type Claim struct {
 var (
 	ErrInProgress = fault.New(fault.Conflict, "idempotency_in_progress", "A request with this Idempotency-Key is still running").WithRetryAfter(time.Second)
 	ErrReused     = fault.New(fault.Invalid, "idempotency_key_reused", "This Idempotency-Key was used for another request")
-	// ErrOutcomeUnknown is the answer to a retry of a request that took effect
+	// ErrOutcomeUnknown is the error of a retry of a request that took effect
 	// in part or in full before its process ended.
 	ErrOutcomeUnknown = fault.New(fault.Conflict, "idempotency_outcome_unknown", "The first request with this Idempotency-Key was interrupted; check its outcome before you send it with another key")
 )
 
-// The life of a key.
+// The lifetimes of claims and answers.
 const (
 	// Lease is how long a claim excludes other callers. It is longer than any
 	// request; a caller that lost its claim cannot commit, however late it is.

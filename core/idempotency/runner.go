@@ -39,7 +39,8 @@ type Operation struct {
 	Fallback Answer
 }
 
-// recordWithin bounds the writes after a request, whose own time may be up.
+// recordWithin is the timeout of the writes after a request, which may have timed out
+// itself.
 const recordWithin = 2 * time.Second
 
 // Do carries out the operation, or returns the answer of an earlier call with the
@@ -108,7 +109,7 @@ func (r *Runner) record(ctx context.Context, write func(ctx context.Context) err
 type interruptible struct {
 	claim     Claim
 	fallback  Answer
-	set       bool // the fallback is stored, whatever is committed
+	set       bool // the fallback is stored, also if nothing is committed
 	committed bool // a transaction was committed
 }
 

@@ -121,10 +121,8 @@ func Deliver(ctx context.Context, m Mailer, l Letter) error {
 	if err != nil {
 		return task.Permanent(err)
 	}
-	if err := m.Send(ctx, message); errors.Is(err, ErrRefused) {
+	if err = m.Send(ctx, message); errors.Is(err, ErrRefused) {
 		return task.Permanent(err)
-	} else if err != nil {
-		return err
 	}
-	return nil
+	return err
 }

@@ -27,8 +27,8 @@ func ParseEmail(s string) (email string, ok bool) {
 	return local + "@" + domain, true
 }
 
-// hasASCIILower reports whether the letter is not ASCII but in lower case it is, so that
-// addresses in lower case could not be told apart.
+// hasASCIILower reports whether the letter is not ASCII but its lower case is, so that
+// different addresses would be equal in lower case.
 func hasASCIILower(r rune) bool {
 	return r > unicode.MaxASCII && unicode.ToLower(r) <= unicode.MaxASCII
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// asOfKey is the key of what AllowStale has set.
+// asOfKey is the context key of AllowStale.
 type asOfKey struct{}
 
 // AllowStale returns a context for reads that may be outdated: they contain all that
@@ -16,8 +16,8 @@ func AllowStale(ctx context.Context, age time.Duration) context.Context {
 	return context.WithValue(ctx, asOfKey{}, time.Now().Add(-age))
 }
 
-// AsOf returns the time up to which reads with ctx need to be current, and false if
-// they may not be outdated. It is a time of this process, with a monotonic reading.
+// AsOf returns the time up to which reads with ctx must be current, and false if they
+// must not be outdated. The time has a monotonic clock reading.
 func AsOf(ctx context.Context) (time.Time, bool) {
 	t, ok := ctx.Value(asOfKey{}).(time.Time)
 	return t, ok

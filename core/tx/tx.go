@@ -12,11 +12,10 @@ var ErrStale = errors.New("the row has changed since it was read")
 
 // Runner runs transactions.
 type Runner interface {
-	// Do runs fn in a transaction that travels in the context given to it:
-	// every repository call with that context takes part. The transaction
-	// commits when fn returns nil and is undone otherwise; Do then returns
-	// fn's error unchanged, or fault.ErrUnavailable if the error means that the
-	// database cannot be used. An error of the commit may be one that a repository
+	// Do runs fn in a transaction. Repository calls with the context of fn are part of
+	// it. The transaction is committed if fn returns nil and rolled back otherwise; Do
+	// then returns fn's error unchanged, or fault.ErrUnavailable if the error means that
+	// the database cannot be used. An error of the commit may be one that a repository
 	// has deferred. A Do inside a Do joins the outer transaction.
 	//
 	// fn runs again, about ten times, after ErrStale or a serialization failure; Do

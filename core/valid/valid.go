@@ -1,6 +1,6 @@
 // Package valid checks inputs by the rules in the validate tags of their fields. Services
-// check what they are given, transports report the same problems together with values
-// of the wrong type, and the OpenAPI documents describe the rules.
+// check their inputs, transports report the same problems together with values of the
+// wrong type, and the OpenAPI documents describe the rules.
 //
 // A tag is a list of rules with commas between them, which are applied up to the first
 // one that is violated:
@@ -21,8 +21,8 @@
 //	dive        the rules that follow are for each item of the list
 //
 // A text with a rule must be valid UTF-8 without NUL. Structs in fields are checked as
-// well. Rules that concern several fields, or that no
-// tag expresses, are a method Problems() []fault.Field of the input.
+// well. Rules that concern several fields, or that no tag expresses, are a method
+// Problems() []fault.Field of the input.
 package valid
 
 import (
@@ -69,8 +69,7 @@ func Value(name string, value any, rules string) error {
 // questions.0.text, with the names of the tags json, query, path, header and formData.
 func Problems(in any) []fault.Field {
 	var c checker
-	v := reflect.ValueOf(in)
-	c.structure("", reflect.Indirect(v))
+	c.structure("", reflect.Indirect(reflect.ValueOf(in)))
 	if custom, ok := in.(interface{ Problems() []fault.Field }); ok {
 		for _, f := range custom.Problems() {
 			if !slices.ContainsFunc(c.found, func(g fault.Field) bool { return g.Name == f.Name }) {
@@ -117,8 +116,8 @@ type field struct {
 var fieldsOf sync.Map
 
 func fields(t reflect.Type) []field {
-	if known, ok := fieldsOf.Load(t); ok {
-		return known.([]field)
+	if cached, ok := fieldsOf.Load(t); ok {
+		return cached.([]field)
 	}
 	var out []field
 	for i := range t.NumField() {
