@@ -174,11 +174,7 @@ func (s *Service) Get(ctx context.Context, by auth.Actor, listingID string) (Lis
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return Listing{}, err
 	}
-	listingID, ok := id.Canonical(listingID)
-	if !ok {
-		return Listing{}, ErrJobNotFound
-	}
-	return s.get(ctx, by.OrganizationID, listingID)
+	return s.OfOrganization(ctx, by.OrganizationID, listingID)
 }
 
 // List returns a page of the organization's listings, the newest first, with the
