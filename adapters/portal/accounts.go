@@ -15,43 +15,25 @@ import (
 func accountRoutes(s *identity.Service) []web.Route {
 	const seeker, employer = "Profile", "Employer account"
 	return []web.Route{
-		{Method: http.MethodDelete, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Errors: []int{403, 429}, Tag: seeker, Summary: "Erase the account and everything that belongs to it; GET /api/jobseekers/export/profile and …/applications give a copy before" + needsConfirmation, Op: web.Op(
-			func(ctx context.Context, c web.Call, in Confirmation) (web.Done, error) {
-				by, err := in.confirm(ctx, s, c)
-				if err != nil {
-					return web.Done{}, err
-				}
+		{Method: http.MethodDelete, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Errors: []int{403, 429}, Tag: seeker, Summary: "Erase the account and everything that belongs to it; GET /api/jobseekers/export/profile and …/applications give a copy before" + needsConfirmation, Op: confirmedOp(s,
+			func(ctx context.Context, by auth.Actor, in Confirmation) (web.Done, error) {
 				return web.Message("Account deleted successfully"), s.DeleteAccount(ctx, by)
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "The caller and the organization that they work for", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[employerProfileView], error) {
-				a, err := s.MyEmployerAccount(ctx, c.Actor)
-				return web.OK(viewEmployerProfile(a), ""), err
-			})},
-		{Method: http.MethodPut, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: employer, Summary: "Change the caller's own profile and, as an admin, the organization's name, industry and size. Another e-mail address" + confirmationNeeded, Op: web.Op(
-			func(ctx context.Context, c web.Call, in EmployerProfileInput) (web.Reply[employerProfileView], error) {
-				by, err := in.confirm(ctx, s, c)
-				if err != nil {
-					return web.Reply[employerProfileView]{}, err
-				}
+		{Method: http.MethodGet, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "The caller and the organization that they work for",
+			Op: getOwn(s.MyEmployerAccount, viewEmployerProfile)},
+		{Method: http.MethodPut, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: employer, Summary: "Change the caller's own profile and, as an admin, the organization's name, industry and size. Another e-mail address" + confirmationNeeded, Op: confirmedOp(s,
+			func(ctx context.Context, by auth.Actor, in EmployerProfileInput) (web.Reply[employerProfileView], error) {
 				a, err := s.UpdateEmployer(ctx, by, identity.EmployerInput{Profile: in.Profile, CompanyName: in.CompanyName, Industry: in.Industry, CompanySize: in.CompanySize})
 				return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account; a jobseeker who had joined an organization leaves it and keeps the rest" + needsConfirmation, Op: web.Op(
-			func(ctx context.Context, c web.Call, in Confirmation) (web.Done, error) {
-				by, err := in.confirm(ctx, s, c)
-				if err != nil {
-					return web.Done{}, err
-				}
+		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account; a jobseeker who had joined an organization leaves it and keeps the rest" + needsConfirmation, Op: confirmedOp(s,
+			func(ctx context.Context, by auth.Actor, in Confirmation) (web.Done, error) {
 				return web.Message("Account deleted successfully"), s.DeleteEmployerAccount(ctx, by)
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "What the caller has set for themselves", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[employerSettingsView], error) {
-				a, err := s.MyEmployerAccount(ctx, c.Actor)
-				return web.OK(viewEmployerSettings(a), ""), err
-			})},
+		{Method: http.MethodGet, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "What the caller has set for themselves",
+			Op: getOwn(s.MyEmployerAccount, viewEmployerSettings)},
 		{Method: http.MethodPut, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Change the caller's notifications or, as an admin, the organization's name and industry", Op: web.Op(
 			func(ctx context.Context, c web.Call, in EmployerSettingsInput) (web.Reply[employerSettingsView], error) {
 				var change identity.EmployerInput
@@ -73,34 +55,14 @@ func accountRoutes(s *identity.Service) []web.Route {
 				return web.OK(resetSettingsView{settingsView{Notifications: v.Preferences.Notifications, Preferences: v.Preferences, Contact: v.Contact}}, "Settings reset to defaults"), err
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Tag: employer, Summary: "The organization that the caller works for", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[organizationView], error) {
-				o, err := s.MyOrganization(ctx, c.Actor)
-				return web.OK(viewOrganization(o), ""), err
-			})},
+		{Method: http.MethodGet, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Tag: employer, Summary: "The organization that the caller works for",
+			Op: getOwn(s.MyOrganization, viewOrganization)},
 		{Method: http.MethodPut, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{429}, Tag: employer, Summary: "Change the organization; listings bear its new name within moments", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.OrganizationInput) (web.Reply[organizationView], error) {
 				o, err := s.UpdateOrganization(ctx, c.Actor, in)
 				return web.OK(viewOrganization(o), "Organization updated successfully"), err
 			})},
 	}
-}
-
-// Confirmation is the password that confirms a sensitive operation.
-type Confirmation struct {
-	// CurrentPassword is not needed within 10 minutes of a sign-in.
-	CurrentPassword string `json:"currentPassword" validate:"max=1024"`
-}
-
-// The documentation of operations that need a confirmation.
-const (
-	confirmationNeeded = " needs currentPassword, or a sign-in within the last 10 minutes"
-	needsConfirmation  = ". It" + confirmationNeeded
-)
-
-// confirm returns the caller, confirmed if the password is correct.
-func (in Confirmation) confirm(ctx context.Context, s *identity.Service, c web.Call) (auth.Actor, error) {
-	return s.Confirm(ctx, c.Actor, in.CurrentPassword, clientOf(c))
 }
 
 // EmployerProfileInput changes an employer's profile.
@@ -113,11 +75,6 @@ type EmployerProfileInput struct {
 	Confirmation
 }
 
-// Refuse rejects an input without an intent.
-func (in EmployerProfileInput) Refuse(wrong func(path string) bool) error {
-	return requireIntent(in.Intent, wrong)
-}
-
 // EmployerSettingsInput is the input of all intents.
 type EmployerSettingsInput struct {
 	Intent string `json:"intent" validate:"required,oneof=update-profile update-notifications"`
@@ -126,11 +83,6 @@ type EmployerSettingsInput struct {
 	Industry    *string `json:"industry" validate:"omitempty,max=200"`
 	// Of update-notifications.
 	EmailAlerts *bool `json:"emailAlerts"`
-}
-
-// Refuse rejects an input without an intent.
-func (in EmployerSettingsInput) Refuse(wrong func(path string) bool) error {
-	return requireIntent(in.Intent, wrong)
 }
 
 type employerProfileView struct {

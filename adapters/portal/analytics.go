@@ -13,15 +13,11 @@ import (
 func analyticsRoutes(s *hiring.Service) []web.Route {
 	const tag = "Employer analytics"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/analytics", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "How many listings and applications the organization has", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[employerAnalyticsView], error) {
-				a, err := s.Analytics(ctx, c.Actor)
-				return web.OK(viewEmployerAnalytics(a), ""), err
-			})},
-		{Method: http.MethodGet, Path: "/api/employers/jobs/:id/analytics", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: tag, Summary: "How often a listing was seen and what came of it", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[jobAnalyticsView], error) {
-				a, err := s.JobAnalytics(ctx, c.Actor, in.ID)
-				return web.OK(jobAnalyticsView{JobID: a.JobID, Title: a.Title, Views: a.Views, Applications: viewCounts(a.Applications), ConversionRate: a.ConversionRate()}, ""), err
+		{Method: http.MethodGet, Path: "/api/employers/analytics", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "How many listings and applications the organization has",
+			Op: getOwn(s.Analytics, viewEmployerAnalytics)},
+		{Method: http.MethodGet, Path: "/api/employers/jobs/:id/analytics", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: tag, Summary: "How often a listing was seen and what came of it",
+			Op: getByID(s.JobAnalytics, func(a hiring.JobAnalytics) jobAnalyticsView {
+				return jobAnalyticsView{JobID: a.JobID, Title: a.Title, Views: a.Views, Applications: viewCounts(a.Applications), ConversionRate: a.ConversionRate()}
 			})},
 		{Method: http.MethodGet, Path: "/api/employers/applications/stats", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "How many applications are in which status", Op: web.Op(
 			func(ctx context.Context, c web.Call, in hiring.StatsInput) (web.Reply[statsView], error) {

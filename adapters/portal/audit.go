@@ -21,14 +21,7 @@ func auditRoutes(s *identity.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in AuditInput) (web.Reply[auditView], error) {
 				from, to, _ := in.times() // Problems has checked them
 				r, err := s.OrganizationAudit(ctx, c.Actor, audit.Filter{Action: audit.Action(in.Action), Actor: in.Actor, From: from, To: to}, in.Request())
-				v := auditView{Entries: make([]auditEntryView, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
-				for i, e := range r.Items {
-					v.Entries[i] = auditEntryView{
-						ID: e.ID, At: e.At, Action: e.Action, Actor: auditActor{ID: e.Actor, Name: e.ActorName, Email: e.ActorEmail},
-						Network: e.Network, Object: e.Object, Detail: e.Detail,
-					}
-				}
-				return web.OK(v, ""), err
+				return web.OK(auditView{Entries: web.Each(r.Items, viewAuditEntry), Paged: paged(r, in.Paging)}, ""), err
 			})},
 	}
 }
@@ -89,8 +82,14 @@ type auditEntryView struct {
 	Detail string `json:"detail"`
 }
 
+func viewAuditEntry(e identity.AuditEntry) auditEntryView {
+	return auditEntryView{
+		ID: e.ID, At: e.At, Action: e.Action, Actor: auditActor{ID: e.Actor, Name: e.ActorName, Email: e.ActorEmail},
+		Network: e.Network, Object: e.Object, Detail: e.Detail,
+	}
+}
+
 type auditView struct {
-	Entries    []auditEntryView `json:"entries"`
-	Pagination Pagination       `json:"pagination"`
-	Beyond
+	Entries []auditEntryView `json:"entries"`
+	Paged
 }

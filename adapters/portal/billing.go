@@ -15,11 +15,8 @@ import (
 func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 	const tag, path = "Billing", "/api/jobseekers/billing"
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "The caller's plan, payments and payment method", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[billingView], error) {
-				o, err := s.Mine(ctx, c.Actor)
-				return web.OK(billingView{viewBilling(o)}, ""), err
-			})},
+		{Method: http.MethodGet, Path: path, Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "The caller's plan, payments and payment method",
+			Op: getOwn(s.Mine, viewBilling)},
 		{Method: http.MethodPost, Path: path, Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{409}, Tag: tag, Summary: "Choose a plan, end it, or change the payment method. With 202, the payer has to confirm the payment as `action` says; send the request again afterwards, without an Idempotency-Key or with another one, to read the result", Op: web.Op(
 			func(ctx context.Context, c web.Call, in BillingIntentInput) (web.Pending[billingIntentView], error) {
 				var sub billing.Subscription
@@ -142,11 +139,6 @@ type BillingIntentInput struct {
 	cardless
 }
 
-// Refuse rejects an input without an intent.
-func (in *BillingIntentInput) Refuse(wrong func(path string) bool) error {
-	return requireIntent(in.Intent, wrong)
-}
-
 // Problems returns the errors of the fields of the intent.
 func (in *BillingIntentInput) Problems() []fault.Field {
 	switch in.Intent {
@@ -243,24 +235,22 @@ type methodView struct {
 }
 
 func viewSubscription(s billing.Subscription) subscriptionView {
-	v := subscriptionView{Tier: s.Plan, Status: s.Status, AutoRenew: s.AutoRenew}
-	if !s.ExpiresAt.IsZero() {
-		v.ExpiresAt = &s.ExpiresAt
-	}
-	return v
+	return subscriptionView{Tier: s.Plan, Status: s.Status, ExpiresAt: optionalTime(s.ExpiresAt), AutoRenew: s.AutoRenew}
 }
 
-func viewBilling(o billing.Overview) billingOf {
-	v := billingOf{Subscription: viewSubscription(o.Subscription), BillingHistory: make([]chargeView, len(o.History)), Plans: make([]planView, len(o.Plans)), PaymentMethods: []methodView{}}
-	for i, c := range o.History {
-		v.BillingHistory[i] = chargeView{ID: c.ID, Date: c.CreatedAt, Plan: c.Plan, Amount: c.Amount.Major(), Currency: c.Amount.Currency, Status: c.Status, PeriodStart: c.PeriodStart, PeriodEnd: c.PeriodEnd,
-			ActionRequired: c.Status == billing.Pending && !c.ActionAt.IsZero()}
-	}
-	for i, p := range o.Plans {
-		v.Plans[i] = planView{ID: p.ID, Name: p.Name, Price: p.Price.Major(), Currency: p.Price.Currency, Interval: "month"}
-	}
+func viewCharge(c billing.Charge) chargeView {
+	return chargeView{ID: c.ID, Date: c.CreatedAt, Plan: c.Plan, Amount: c.Amount.Major(), Currency: c.Amount.Currency, Status: c.Status, PeriodStart: c.PeriodStart, PeriodEnd: c.PeriodEnd,
+		ActionRequired: c.Status == billing.Pending && !c.ActionAt.IsZero()}
+}
+
+func viewPlan(p billing.Plan) planView {
+	return planView{ID: p.ID, Name: p.Name, Price: p.Price.Major(), Currency: p.Price.Currency, Interval: "month"}
+}
+
+func viewBilling(o billing.Overview) billingView {
+	v := billingOf{Subscription: viewSubscription(o.Subscription), BillingHistory: web.Each(o.History, viewCharge), Plans: web.Each(o.Plans, viewPlan), PaymentMethods: []methodView{}}
 	if m := o.Subscription.Method; m.ID != "" {
 		v.PaymentMethods = append(v.PaymentMethods, methodView{ID: m.ID, Brand: m.Brand, Last4: m.Last4, ExpiryMonth: m.ExpiryMonth, ExpiryYear: m.ExpiryYear, IsDefault: true})
 	}
-	return v
+	return billingView{v}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
@@ -17,46 +18,36 @@ func bookmarkRoutes(s *jobseeker.Service) []web.Route {
 				j, err := s.SaveJob(ctx, c.Actor, in)
 				return web.OK(viewSavedJob(j), "Job saved successfully"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "The listings that the caller keeps, latest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[bookmarksView], error) {
-				r, err := s.MyBookmarks(ctx, c.Actor, in.Request())
-				if err != nil {
-					return web.Reply[bookmarksView]{}, err
-				}
-				v := bookmarksView{Pagination: seekerPagination(r, in.Paging), Beyond: beyond(r)}
-				v.Bookmarks.SavedJobs = viewSavedJobs(r.Items)
-				return web.OK(v, ""), nil
+		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "The listings that the caller keeps, latest first",
+			Op: list(s.MyBookmarks, func(r page.Result[jobseeker.SavedJob], p web.Paging) bookmarksView {
+				v := bookmarksView{SeekerPaged: seekerPaged(r, p)}
+				v.Bookmarks.SavedJobs = web.Each(r.Items, viewSavedJob)
+				return v
 			})},
 		{Method: http.MethodPost, Path: "/api/jobseekers/bookmarks", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Tag: tag, Summary: "Keep a listing, which is the same as saving it", Op: web.Op(
 			func(ctx context.Context, c web.Call, in jobseeker.SaveJobInput) (web.Reply[savedJobView], error) {
 				j, err := s.Bookmark(ctx, c.Actor, in)
 				return web.OK(viewSavedJob(j), "Bookmark added successfully"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "One of the listings that the caller keeps", Op: web.Op(
-			func(ctx context.Context, c web.Call, in BookmarkPath) (web.Reply[bookmarkView], error) {
-				j, err := s.MyBookmark(ctx, c.Actor, in.ID)
-				return web.OK(bookmarkView{Bookmark: viewSavedJob(j)}, ""), err
+		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "One of the listings that the caller keeps",
+			Op: getByID(s.MyBookmark, func(j jobseeker.SavedJob) bookmarkView {
+				return bookmarkView{Bookmark: viewSavedJob(j)}
 			})},
 		{Method: http.MethodPut, Path: "/api/jobseekers/bookmarks/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Note something on a listing that the caller keeps", Op: web.Op(
 			func(ctx context.Context, c web.Call, in NoteInput) (web.Done, error) {
 				return web.Message("Bookmark updated successfully"), s.Note(ctx, c.Actor, in.ID, in.NoteInput)
 			})},
 		{Method: http.MethodDelete, Path: "/api/jobseekers/bookmarks/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Keep a listing no longer", Op: web.Op(
-			func(ctx context.Context, c web.Call, in BookmarkPath) (web.Reply[removedBookmarkView], error) {
+			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[removedBookmarkView], error) {
 				id, err := s.RemoveBookmark(ctx, c.Actor, in.ID)
 				return web.OK(removedBookmarkView{ID: id, Type: jobBookmark}, "Bookmark removed successfully"), err
 			})},
 	}
 }
 
-// BookmarkPath identifies a bookmark.
-type BookmarkPath struct {
-	ID string `path:"id"`
-}
-
 // NoteInput changes the note of a bookmark.
 type NoteInput struct {
-	BookmarkPath
+	IDPath
 	jobseeker.NoteInput
 }
 
@@ -80,20 +71,11 @@ func viewSavedJob(j jobseeker.SavedJob) savedJobView {
 	return savedJobView{ID: j.ID, Type: jobBookmark, ListingID: j.ListingID, Title: j.Title, Company: j.Company, Location: j.Location, Notes: j.Notes, SavedAt: j.SavedAt, Available: j.Public}
 }
 
-func viewSavedJobs(js []jobseeker.SavedJob) []savedJobView {
-	out := make([]savedJobView, len(js))
-	for i, j := range js {
-		out[i] = viewSavedJob(j)
-	}
-	return out
-}
-
 type bookmarksView struct {
 	Bookmarks struct {
 		SavedJobs []savedJobView `json:"savedJobs"`
 	} `json:"bookmarks"`
-	Pagination SeekerPagination `json:"pagination"`
-	Beyond
+	SeekerPaged
 }
 
 type bookmarkView struct {

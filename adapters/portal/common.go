@@ -1,21 +1,122 @@
 package portal
 
 import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
 )
 
-// errIntentRequired is the error for a missing intent.
+// IDPath identifies a resource by the id in the path.
+type IDPath struct {
+	ID string `path:"id"`
+}
+
+// optional returns a pointer to v, nil for the zero value.
+func optional[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
+}
+
+// optionalTime returns a pointer to t, nil for the zero time.
+func optionalTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// renamed returns the fields with other names for those in names.
+func renamed(fields []fault.Field, names map[string]string) []fault.Field {
+	return web.Each(fields, func(f fault.Field) fault.Field {
+		return fault.Field{Name: cmp.Or(names[f.Name], f.Name), Message: f.Message}
+	})
+}
+
+// getOwn returns an operation that responds with a view of what belongs to the caller.
+func getOwn[T, V any](get func(ctx context.Context, by auth.Actor) (T, error), view func(T) V) web.Operation {
+	return web.Op(func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[V], error) {
+		value, err := get(ctx, c.Actor)
+		return web.OK(view(value), ""), err
+	})
+}
+
+// getByID returns an operation that responds with a view of the resource of an IDPath.
+func getByID[T, V any](get func(ctx context.Context, by auth.Actor, id string) (T, error), view func(T) V) web.Operation {
+	return web.Op(func(ctx context.Context, c web.Call, in IDPath) (web.Reply[V], error) {
+		value, err := get(ctx, c.Actor, in.ID)
+		return web.OK(view(value), ""), err
+	})
+}
+
+// list returns an operation that responds with a view of one page of a list without filters.
+func list[T, V any](get func(ctx context.Context, by auth.Actor, r page.Request) (T, error), view func(T, web.Paging) V) web.Operation {
+	return web.Op(func(ctx context.Context, c web.Call, in PageInput) (web.Reply[V], error) {
+		result, err := get(ctx, c.Actor, in.Request())
+		return web.OK(view(result, in.Paging), ""), err
+	})
+}
+
+// changeOwn returns an operation that calls change for the caller and responds with the
+// message.
+func changeOwn(change func(ctx context.Context, by auth.Actor) error, message string) web.Operation {
+	return web.Op(func(ctx context.Context, c web.Call, _ web.Nothing) (web.Done, error) {
+		return web.Message(message), change(ctx, c.Actor)
+	})
+}
+
+// changeByID returns an operation that calls change for the resource of an IDPath and
+// responds with the message.
+func changeByID(change func(ctx context.Context, by auth.Actor, id string) error, message string) web.Operation {
+	return web.Op(func(ctx context.Context, c web.Call, in IDPath) (web.Done, error) {
+		return web.Message(message), change(ctx, c.Actor, in.ID)
+	})
+}
+
+// Confirmation is the password that confirms a sensitive operation.
+type Confirmation struct {
+	// CurrentPassword is not needed within 10 minutes of a sign-in.
+	CurrentPassword string `json:"currentPassword" validate:"max=1024"`
+}
+
+// The documentation of operations that need a confirmation.
+const (
+	confirmationNeeded = " needs currentPassword, or a sign-in within the last 10 minutes"
+	needsConfirmation  = ". It" + confirmationNeeded
+)
+
+// confirm returns the caller, confirmed if the password is correct.
+func (in Confirmation) confirm(ctx context.Context, s *identity.Service, c web.Call) (auth.Actor, error) {
+	return s.Confirm(ctx, c.Actor, in.CurrentPassword, clientOf(c))
+}
+
+// confirmedOp returns an operation that calls fn for the confirmed caller.
+func confirmedOp[I interface {
+	confirm(ctx context.Context, s *identity.Service, c web.Call) (auth.Actor, error)
+}, O any](s *identity.Service, fn func(ctx context.Context, by auth.Actor, in I) (O, error)) web.Operation {
+	return web.Op(func(ctx context.Context, c web.Call, in I) (out O, err error) {
+		by, err := in.confirm(ctx, s, c)
+		if err != nil {
+			return out, err
+		}
+		return fn(ctx, by, in)
+	})
+}
+
+// errIntentRequired is the error for a missing intent, which is reported without other
+// errors.
 var errIntentRequired = fault.New(fault.Invalid, "intent_required", "Intent is required")
 
-// requireIntent implements Refuse of inputs with an intent: a missing one is reported before
-// other errors.
-func requireIntent(intent string, wrong func(path string) bool) error {
-	if intent == "" && !wrong("intent") {
-		return errIntentRequired
-	}
-	return nil
+func lacksIntent(f *fault.Error) bool {
+	return f.Code == fault.ErrInvalid.Code && slices.Contains(f.Fields, fault.Field{Name: "intent", Message: "is required"})
 }
 
 // PageInput selects a page of a list without filters.
@@ -29,6 +130,13 @@ type Pagination struct {
 	TotalPages int `json:"totalPages"`
 }
 
+// SeekerPagination describes the page of jobseekers' lists.
+type SeekerPagination struct {
+	Pagination
+	HasNext bool `json:"hasNext"`
+	HasPrev bool `json:"hasPrev"`
+}
+
 // Next is the cursor of the next page, empty on the last one.
 type Next struct {
 	NextCursor string `json:"nextCursor,omitempty"`
@@ -40,10 +148,34 @@ type Beyond struct {
 	Next
 }
 
+// Paged is the part of a list's view that describes its page.
+type Paged struct {
+	Pagination Pagination `json:"pagination"`
+	Beyond
+}
+
+// SeekerPaged is Paged for jobseekers' lists.
+type SeekerPaged struct {
+	Pagination SeekerPagination `json:"pagination"`
+	Beyond
+}
+
 func paginate[T any](r page.Result[T], p web.Paging) Pagination {
 	return Pagination{Total: r.Total, Page: p.Page, Limit: p.Limit, TotalPages: (r.Total + p.Limit - 1) / p.Limit}
 }
 
+func seekerPagination[T any](r page.Result[T], p web.Paging) SeekerPagination {
+	return SeekerPagination{Pagination: paginate(r, p), HasNext: r.NextCursor != "", HasPrev: p.Page > 1 || p.Cursor != ""}
+}
+
 func beyond[T any](r page.Result[T]) Beyond {
 	return Beyond{TotalIsEstimate: r.TotalIsEstimate, Next: Next{r.NextCursor}}
+}
+
+func paged[T any](r page.Result[T], p web.Paging) Paged {
+	return Paged{paginate(r, p), beyond(r)}
+}
+
+func seekerPaged[T any](r page.Result[T], p web.Paging) SeekerPaged {
+	return SeekerPaged{seekerPagination(r, p), beyond(r)}
 }

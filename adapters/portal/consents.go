@@ -6,20 +6,16 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
 func consentRoutes(s *integrations.Service) []web.Route {
 	const tag = "Developers"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/auth/consents", Auth: web.Required, Tag: tag, Summary: "What the caller allows third parties' applications", Op: web.Op(
-			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[consentsView], error) {
-				r, err := s.MyConsents(ctx, c.Actor, in.Request())
-				v := consentsView{Consents: make([]consentView, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
-				for i, a := range r.Items {
-					v.Consents[i] = consentView{ClientID: a.AppID, Name: a.Name, Description: a.Description, Scopes: a.Scopes, GivenAt: a.GivenAt}
-				}
-				return web.OK(v, ""), err
+		{Method: http.MethodGet, Path: "/api/auth/consents", Auth: web.Required, Tag: tag, Summary: "What the caller allows third parties' applications",
+			Op: list(s.MyConsents, func(r page.Result[integrations.Allowed], p web.Paging) consentsView {
+				return consentsView{Consents: web.Each(r.Items, viewConsent), Paged: paged(r, p)}
 			})},
 		{Method: http.MethodDelete, Path: "/api/auth/consents/:clientId", Auth: web.Required, Tag: tag, Summary: "Withdraw a consent: all tokens that the application has end at once", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ConsentPath) (web.Done, error) {
@@ -41,8 +37,11 @@ type consentView struct {
 	GivenAt     time.Time            `json:"givenAt"`
 }
 
+func viewConsent(a integrations.Allowed) consentView {
+	return consentView{ClientID: a.AppID, Name: a.Name, Description: a.Description, Scopes: a.Scopes, GivenAt: a.GivenAt}
+}
+
 type consentsView struct {
-	Consents   []consentView `json:"consents"`
-	Pagination Pagination    `json:"pagination"`
-	Beyond
+	Consents []consentView `json:"consents"`
+	Paged
 }

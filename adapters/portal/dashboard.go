@@ -12,33 +12,20 @@ import (
 func dashboardRoutes(s *jobseeker.Service) []web.Route {
 	const recommendations, dashboard = "Recommendations", "Dashboard"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/recommendations", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "Public listings that may suit the caller, best first, without what they dealt with", Op: web.Op(
-			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[recommendationsView], error) {
-				r, err := s.Recommend(ctx, c.Actor, in.Request())
-				if err != nil {
-					return web.Reply[recommendationsView]{}, err
-				}
-				v := recommendationsView{Recommendations: make([]recommendationView, len(r.Items)), Total: r.Total, Next: Next{r.NextCursor}}
-				for i, item := range r.Items {
-					v.Recommendations[i] = viewRecommendation(item)
-				}
-				return web.OK(v, ""), nil
+		{Method: http.MethodGet, Path: "/api/jobseekers/recommendations", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "Public listings that may suit the caller, best first, without what they dealt with",
+			Op: list(s.Recommend, func(r jobseeker.Recommended, p web.Paging) recommendationsView {
+				return recommendationsView{Recommendations: web.Each(r.Items, viewRecommendation), Total: r.Total, Next: Next{r.NextCursor}}
 			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/recommendations/:id", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "Take a listing out of the caller's recommendations", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ListingPath) (web.Done, error) {
-				return web.Message("Recommendation dismissed"), s.Dismiss(ctx, c.Actor, in.ID)
-			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/dashboard", Auth: web.Optional, Cached: true, Errors: []int{403}, Tag: dashboard, Summary: "What a jobseeker sees first; guests see the newest listings", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[dashboardView], error) {
-				d, err := s.MyDashboard(ctx, c.Actor)
-				return web.OK(dashboardView{viewDashboard(d)}, ""), err
-			})},
+		{Method: http.MethodDelete, Path: "/api/jobseekers/recommendations/:id", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "Take a listing out of the caller's recommendations",
+			Op: changeByID(s.Dismiss, "Recommendation dismissed")},
+		{Method: http.MethodGet, Path: "/api/jobseekers/dashboard", Auth: web.Optional, Cached: true, Errors: []int{403}, Tag: dashboard, Summary: "What a jobseeker sees first; guests see the newest listings",
+			Op: getOwn(s.MyDashboard, viewDashboard)},
 		{Method: http.MethodPost, Path: "/api/jobseekers/dashboard", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: dashboard, Summary: "Have a text written for oneself, or tell what one did on the dashboard", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DashboardIntentInput) (web.Reply[dashboardIntentView], error) {
 				v := dashboardIntentView{Intent: in.Intent}
 				if in.Intent == "generate-personalized-content" {
 					p, err := s.Personalize(ctx, c.Actor, jobseeker.PersonalizeInput{Specialty: in.Specialty, CareerGoals: in.CareerGoals, Experience: in.Experience})
-					v.PersonalizedContent = &personalizedView{Headline: p.Headline, Summary: p.Summary, Suggestions: p.Suggestions, Recommendations: viewBrief(p.Jobs)}
+					v.PersonalizedContent = &personalizedView{Headline: p.Headline, Summary: p.Summary, Suggestions: p.Suggestions, Recommendations: web.Each(p.Jobs, viewBrief)}
 					return web.OK(v, "Personalized content generated successfully"), err
 				}
 				return web.OK(v, "Dashboard action tracked successfully"), s.TrackDashboard(ctx, c.Actor, jobseeker.TrackInput{Action: in.Action, ListingID: in.ListingID})
@@ -58,11 +45,6 @@ type DashboardIntentInput struct {
 	// logged.
 	Action    string `json:"action" validate:"max=64"`
 	ListingID string `json:"listingId"`
-}
-
-// Refuse rejects an input without an intent.
-func (in DashboardIntentInput) Refuse(wrong func(path string) bool) error {
-	return requireIntent(in.Intent, wrong)
 }
 
 type recommendationView struct {
@@ -99,12 +81,8 @@ type briefView struct {
 	Location string `json:"location"`
 }
 
-func viewBrief(rs []jobseeker.Recommendation) []briefView {
-	out := make([]briefView, len(rs))
-	for i, r := range rs {
-		out[i] = briefView{ID: r.ID, Title: r.Title, Company: r.Company, Location: r.Location}
-	}
-	return out
+func viewBrief(r jobseeker.Recommendation) briefView {
+	return briefView{ID: r.ID, Title: r.Title, Company: r.Company, Location: r.Location}
 }
 
 type dashboardView struct {
@@ -136,16 +114,16 @@ type dashboardStats struct {
 	RecommendationsCount int `json:"recommendationsCount"`
 }
 
-func viewDashboard(d jobseeker.Dashboard) dashboardOf {
-	v := dashboardOf{
+func viewRecent(a jobseeker.Activity) recentView {
+	return recentView{Type: a.Type, Title: a.Description, Timestamp: a.At}
+}
+
+func viewDashboard(d jobseeker.Dashboard) dashboardView {
+	return dashboardView{dashboardOf{
 		IsGuest: d.Guest, SubscriptionStatus: planStanding{Tier: d.Plan.Tier, IsActive: d.Plan.Active},
-		Recommendations: viewBrief(d.Recommendations), RecentActivity: make([]recentView, len(d.Recent)),
+		Recommendations: web.Each(d.Recommendations, viewBrief), RecentActivity: web.Each(d.Recent, viewRecent),
 		Stats: dashboardStats{ApplicationsCount: d.Applications, BookmarksCount: d.Bookmarks, RecommendationsCount: d.Recommended},
-	}
-	for i, a := range d.Recent {
-		v.RecentActivity[i] = recentView{Type: a.Type, Title: a.Description, Timestamp: a.At}
-	}
-	return v
+	}}
 }
 
 type dashboardIntentView struct {

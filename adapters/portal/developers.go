@@ -3,11 +3,12 @@ package portal
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/integrations"
 )
@@ -15,12 +16,8 @@ import (
 func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	const tag = "Developers"
 	return []web.Route{
-		{Method: http.MethodPost, Path: "/api/developers/apps", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Make an application, on the free plan. Its secret is shown this once" + needsConfirmation, Op: web.Op(
-			func(ctx context.Context, c web.Call, in NewAppInput) (web.Reply[newAppView], error) {
-				by, err := in.confirm(ctx, i, c)
-				if err != nil {
-					return web.Reply[newAppView]{}, err
-				}
+		{Method: http.MethodPost, Path: "/api/developers/apps", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Make an application, on the free plan. Its secret is shown this once" + needsConfirmation, Op: confirmedOp(i,
+			func(ctx context.Context, by auth.Actor, in NewAppInput) (web.Reply[newAppView], error) {
 				a, secret, err := s.CreateApp(ctx, by, in.AppInput)
 				v := newAppView{App: viewApp(a)}
 				if secret != "" {
@@ -28,55 +25,35 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 				}
 				return web.OK(v, "Application created successfully"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/developers/apps", Auth: web.Required, Tag: tag, Summary: "The caller's applications, the newest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[appsView], error) {
-				r, err := s.MyApps(ctx, c.Actor, in.Request())
-				v := appsView{Apps: make([]appView, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
-				for i, a := range r.Items {
-					v.Apps[i] = viewApp(a)
-				}
-				return web.OK(v, ""), err
+		{Method: http.MethodGet, Path: "/api/developers/apps", Auth: web.Required, Tag: tag, Summary: "The caller's applications, the newest first",
+			Op: list(s.MyApps, func(r page.Result[integrations.App], p web.Paging) appsView {
+				return appsView{Apps: web.Each(r.Items, viewApp), Paged: paged(r, p)}
 			})},
-		{Method: http.MethodGet, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "One of the caller's applications", Op: web.Op(
-			func(ctx context.Context, c web.Call, in AppPath) (web.Reply[oneAppView], error) {
-				a, err := s.MyApp(ctx, c.Actor, in.ID)
-				return web.OK(oneAppView{viewApp(a)}, ""), err
+		{Method: http.MethodGet, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "One of the caller's applications",
+			Op: getByID(s.MyApp, func(a integrations.App) oneAppView {
+				return oneAppView{viewApp(a)}
 			})},
 		{Method: http.MethodPut, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Change an application; what is not sent stays", Op: web.Op(
 			func(ctx context.Context, c web.Call, in AppChange) (web.Reply[oneAppView], error) {
 				a, err := s.ChangeApp(ctx, c.Actor, in.ID, in.AppChange)
 				return web.OK(oneAppView{viewApp(a)}, "Application updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Delete an application: its keys, consents and webhooks end at once", Op: web.Op(
-			func(ctx context.Context, c web.Call, in AppPath) (web.Done, error) {
-				return web.Message("Application deleted successfully"), s.DeleteApp(ctx, c.Actor, in.ID)
-			})},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Give an application a new secret, shown this once; the old one ends at once" + needsConfirmation, Op: web.Op(
-			func(ctx context.Context, c web.Call, in NewSecretInput) (web.Reply[secretView], error) {
-				by, err := in.confirm(ctx, i, c)
-				if err != nil {
-					return web.Reply[secretView]{}, err
-				}
+		{Method: http.MethodDelete, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Delete an application: its keys, consents and webhooks end at once",
+			Op: changeByID(s.DeleteApp, "Application deleted successfully")},
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Give an application a new secret, shown this once; the old one ends at once" + needsConfirmation, Op: confirmedOp(i,
+			func(ctx context.Context, by auth.Actor, in NewSecretInput) (web.Reply[secretView], error) {
 				secret, err := s.RotateSecret(ctx, by, in.ID)
 				return web.OK(secretView{secret}, "The old secret has ended"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Make an API key, shown this once" + needsConfirmation, Op: web.Op(
-			func(ctx context.Context, c web.Call, in NewKeyInput) (web.Reply[newKeyView], error) {
-				by, err := in.confirm(ctx, i, c)
-				if err != nil {
-					return web.Reply[newKeyView]{}, err
-				}
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Make an API key, shown this once" + needsConfirmation, Op: confirmedOp(i,
+			func(ctx context.Context, by auth.Actor, in NewKeyInput) (web.Reply[newKeyView], error) {
 				k, secret, err := s.CreateKey(ctx, by, in.ID, in.KeyInput)
 				return web.OK(newKeyView{viewKey(k), secret}, "API key created successfully"), err
 			})},
 		{Method: http.MethodGet, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Tag: tag, Summary: "The API keys of an application, at most 20, the newest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in AppPath) (web.Reply[keysView], error) {
+			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[keysView], error) {
 				keys, err := s.MyKeys(ctx, c.Actor, in.ID)
-				v := keysView{Keys: make([]keyView, len(keys))}
-				for i, k := range keys {
-					v.Keys[i] = viewKey(k)
-				}
-				return web.OK(v, ""), err
+				return web.OK(keysView{web.Each(keys, viewKey)}, ""), err
 			})},
 		{Method: http.MethodDelete, Path: "/api/developers/apps/:id/keys/:keyId", Auth: web.Required, Tag: tag, Summary: "End an API key at once", Op: web.Op(
 			func(ctx context.Context, c web.Call, in KeyPath) (web.Done, error) {
@@ -98,29 +75,18 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 
 // renamePlanField renames the field of a fault about a plan to that of this API.
 func renamePlanField(f *fault.Error) *fault.Error {
-	fields := slices.Clone(f.Fields)
-	for i := range fields {
-		if fields[i].Name == "planId" {
-			fields[i].Name = "plan"
-		}
-	}
-	return f.WithFields(fields...)
-}
-
-// AppPath identifies an application.
-type AppPath struct {
-	ID string `path:"id"`
+	return f.WithFields(renamed(f.Fields, map[string]string{"planId": "plan"})...)
 }
 
 // KeyPath identifies a key of an application.
 type KeyPath struct {
-	AppPath
+	IDPath
 	KeyID string `path:"keyId"`
 }
 
 // AppChange changes an application.
 type AppChange struct {
-	AppPath
+	IDPath
 	integrations.AppChange
 }
 
@@ -132,26 +98,26 @@ type NewAppInput struct {
 
 // NewSecretInput replaces the secret of an application.
 type NewSecretInput struct {
-	AppPath
+	IDPath
 	Confirmation
 }
 
 // NewKeyInput creates a key.
 type NewKeyInput struct {
-	AppPath
+	IDPath
 	Confirmation
 	integrations.KeyInput
 }
 
 // UsageInput selects the days of the usage.
 type UsageInput struct {
-	AppPath
+	IDPath
 	integrations.UsageInput
 }
 
 // PlanInput changes the plan.
 type PlanInput struct {
-	AppPath
+	IDPath
 	Plan            string `json:"plan" validate:"required,oneof=free professional enterprise" sample:"professional"`
 	PaymentMethodID string `json:"paymentMethodId" validate:"max=255" sample:"pm_card_visa"`
 
@@ -187,9 +153,8 @@ type newAppView struct {
 }
 
 type appsView struct {
-	Apps       []appView  `json:"apps"`
-	Pagination Pagination `json:"pagination"`
-	Beyond
+	Apps []appView `json:"apps"`
+	Paged
 }
 
 type secretView struct {
@@ -248,13 +213,14 @@ type usageDayView struct {
 	Errors   int    `json:"errors"`
 }
 
+func viewUsageDay(d integrations.DayUsage) usageDayView {
+	return usageDayView{Date: d.Day, Requests: d.Requests, Errors: d.Errors}
+}
+
 func viewUsage(u integrations.Used) usageView {
-	v := usageView{Plan: u.Plan.ID, Series: make([]usageDayView, len(u.Days)), Minute: windowView{u.Quota.Minute.Limit, u.Quota.Minute.Remaining}}
+	v := usageView{Plan: u.Plan.ID, Series: web.Each(u.Days, viewUsageDay), Minute: windowView{u.Quota.Minute.Limit, u.Quota.Minute.Remaining}}
 	if day := u.Quota.Day; day.Limit > 0 {
 		v.Day = dayView{&day.Limit, &day.Remaining}
-	}
-	for i, d := range u.Days {
-		v.Series[i] = usageDayView{Date: d.Day, Requests: d.Requests, Errors: d.Errors}
 	}
 	return v
 }

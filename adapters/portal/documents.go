@@ -9,6 +9,7 @@ import (
 
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
@@ -19,17 +20,9 @@ const documentBody = 10 << 20
 func documentRoutes(s *jobseeker.Service) []web.Route {
 	const tag = "Documents"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/documents", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "The caller's documents, newest first, without their content", Op: web.Op(
-			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[documentsView], error) {
-				r, err := s.MyDocuments(ctx, c.Actor, in.Request())
-				if err != nil {
-					return web.Reply[documentsView]{}, err
-				}
-				v := documentsView{Documents: make([]documentView, len(r.Items)), Pagination: seekerPagination(r, in.Paging), Beyond: beyond(r)}
-				for i, d := range r.Items {
-					v.Documents[i] = viewDocument(d)
-				}
-				return web.OK(v, ""), nil
+		{Method: http.MethodGet, Path: "/api/jobseekers/documents", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "The caller's documents, newest first, without their content",
+			Op: list(s.MyDocuments, func(r page.Result[jobseeker.Document], p web.Paging) documentsView {
+				return documentsView{Documents: web.Each(r.Items, viewDocument), SeekerPaged: seekerPaged(r, p)}
 			})},
 		{Method: http.MethodPost, Path: "/api/jobseekers/documents", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Body: documentBody, Errors: []int{404}, Tag: tag, Summary: "Upload a document, or change, delete or choose one", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DocumentIntentInput) (web.Reply[changedDocumentView], error) {
@@ -37,14 +30,14 @@ func documentRoutes(s *jobseeker.Service) []web.Route {
 				return web.OK(changedDocumentView{Intent: in.Intent, Document: viewDocument(d)}, message), err
 			})},
 		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "One of the caller's documents with its content as it was sent", Op: web.Op(
-			func(ctx context.Context, c web.Call, in DocumentPath) (web.Reply[wholeDocumentView], error) {
+			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[wholeDocumentView], error) {
 				d, content, err := s.MyDocument(ctx, c.Actor, in.ID)
 				var v wholeDocumentView
 				v.Document.documentView, v.Document.Content = viewDocument(d), content
 				return web.OK(v, ""), err
 			})},
 		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id/file", Auth: web.Required, Audience: web.Seeker, Produces: jobseeker.MediaTypes(), Tag: tag, Summary: "One of the caller's documents as a file to save", Op: web.Op(
-			func(ctx context.Context, c web.Call, in DocumentPath) (web.File, error) {
+			func(ctx context.Context, c web.Call, in IDPath) (web.File, error) {
 				d, err := s.DownloadDocument(ctx, c.Actor, in.ID)
 				return web.File{Name: d.Name, MediaType: d.MediaType, Size: int64(len(d.Body)), Body: io.NopCloser(bytes.NewReader(d.Body))}, err
 			})},
@@ -54,21 +47,16 @@ func documentRoutes(s *jobseeker.Service) []web.Route {
 				return web.Message("Document updated successfully"), err
 			})},
 		{Method: http.MethodDelete, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Delete a document", Op: web.Op(
-			func(ctx context.Context, c web.Call, in DocumentPath) (web.Done, error) {
+			func(ctx context.Context, c web.Call, in IDPath) (web.Done, error) {
 				_, err := s.DeleteDocument(ctx, c.Actor, in.ID)
 				return web.Message("Document deleted successfully"), err
 			})},
 	}
 }
 
-// DocumentPath identifies a document.
-type DocumentPath struct {
-	ID string `path:"id"`
-}
-
 // ChangeDocumentInput changes a document.
 type ChangeDocumentInput struct {
-	DocumentPath
+	IDPath
 	jobseeker.ChangeDocumentInput
 }
 
@@ -80,11 +68,6 @@ type DocumentIntentInput struct {
 	// Of all intents except upload-document.
 	DocumentID string `json:"documentId"`
 	jobseeker.ChangeDocumentInput
-}
-
-// Refuse rejects an input without an intent.
-func (in DocumentIntentInput) Refuse(wrong func(path string) bool) error {
-	return requireIntent(in.Intent, wrong)
 }
 
 func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.Service) (d jobseeker.Document, message string, err error) {
@@ -135,9 +118,8 @@ func viewDocument(d jobseeker.Document) documentView {
 }
 
 type documentsView struct {
-	Documents  []documentView   `json:"documents"`
-	Pagination SeekerPagination `json:"pagination"`
-	Beyond
+	Documents []documentView `json:"documents"`
+	SeekerPaged
 }
 
 type changedDocumentView struct {

@@ -3,7 +3,6 @@ package portal
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,11 +37,8 @@ func exportRoutes(s *hiring.Service) []web.Route {
 				e, err := s.StartExport(ctx, c.Actor, in)
 				return web.OK(viewExport(hiring.ExportView{Export: e}), "Export started"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/exports/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "How far an export is and, once it is done, a link to its file", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ExportPath) (web.Reply[exportView], error) {
-				v, err := s.MyExport(ctx, c.Actor, in.ID)
-				return web.OK(viewExport(v), ""), err
-			})},
+		{Method: http.MethodGet, Path: "/api/employers/exports/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "How far an export is and, once it is done, a link to its file",
+			Op: getByID(s.MyExport, viewExport)},
 		{Method: http.MethodGet, Path: "/api/employers/exports/:id/file", Errors: []int{401, 403}, Tag: tag, Summary: "The file of an export, for the holder of a link to it, while the user for whom the link was made may see it", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in ExportLink) (web.CSV, error) {
 				d, err := s.OpenExport(ctx, in.ID, in.Token)
@@ -67,11 +63,10 @@ type ApplicationsExportInput struct {
 
 // renameParameters renames the fields of a fault to the query parameters.
 func renameParameters(f *fault.Error) *fault.Error {
-	fields := slices.Clone(f.Fields)
-	for i := range fields {
-		fields[i].Name = strings.TrimPrefix(fields[i].Name, "filters.")
-	}
-	return f.WithFields(fields...)
+	return f.WithFields(web.Each(f.Fields, func(field fault.Field) fault.Field {
+		field.Name = strings.TrimPrefix(field.Name, "filters.")
+		return field
+	})...)
 }
 
 // FormatInput selects JSON or CSV.
@@ -89,11 +84,7 @@ func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 					return web.AsTable[ownExportView](web.CSV(d)), err
 				}
 				all, err := s.ExportOwn(ctx, c.Actor)
-				v := ownExportView{Applications: make([]exportedApplication, len(all))}
-				for i, a := range all {
-					v.Applications[i] = exportedApplication{ownApplicationRow: viewOwnRow(a.View), Company: a.Company}
-				}
-				return web.MultiFormat[ownExportView]{Reply: web.OK(v, "")}, err
+				return web.MultiFormat[ownExportView]{Reply: web.OK(ownExportView{web.Each(all, viewExported)}, "")}, err
 			})},
 		{Method: http.MethodGet, Path: "/api/jobseekers/export/profile", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "What the caller says of themselves and prefers, as JSON or as a table", Op: web.Op(
 			func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[profileExportView], error) {
@@ -102,13 +93,10 @@ func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 					return web.AsTable[profileExportView](web.CSV(d)), err
 				}
 				a, err := k.MyProfile(ctx, c.Actor)
-				if err != nil {
-					return web.MultiFormat[profileExportView]{}, err
-				}
 				p := viewProfile(a)
 				var v profileExportView
 				v.Profile.UUID, v.Profile.Email, v.Profile.Profile = p.ID, p.Email, p
-				return web.MultiFormat[profileExportView]{Reply: web.OK(v, "")}, nil
+				return web.MultiFormat[profileExportView]{Reply: web.OK(v, "")}, err
 			})},
 	}
 }
@@ -116,6 +104,10 @@ func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 type exportedApplication struct {
 	ownApplicationRow
 	Company string `json:"company"`
+}
+
+func viewExported(a hiring.OwnApplication) exportedApplication {
+	return exportedApplication{ownApplicationRow: viewOwnRow(a.View), Company: a.Company}
 }
 
 type ownExportView struct {
@@ -130,22 +122,9 @@ type profileExportView struct {
 	} `json:"profile"`
 }
 
-// optional returns a parameter, nil if it is empty.
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-// ExportPath identifies an export.
-type ExportPath struct {
-	ID string `path:"id"`
-}
-
 // ExportLink is the download link of an export.
 type ExportLink struct {
-	ExportPath
+	IDPath
 	Token string `query:"token" validate:"max=4096"`
 }
 
@@ -163,9 +142,5 @@ type exportView struct {
 }
 
 func viewExport(v hiring.ExportView) exportView {
-	out := exportView{ID: v.ID, Kind: v.Kind, Status: v.State, RowsDone: v.RowsDone, RowsTotal: v.RowsTotal, CreatedAt: v.CreatedAt, FinishedAt: v.FinishedAt, ExpiresAt: v.ExpiresAt}
-	if v.URL != "" {
-		out.URL = &v.URL
-	}
-	return out
+	return exportView{ID: v.ID, Kind: v.Kind, Status: v.State, RowsDone: v.RowsDone, RowsTotal: v.RowsTotal, CreatedAt: v.CreatedAt, FinishedAt: v.FinishedAt, URL: optional(v.URL), ExpiresAt: v.ExpiresAt}
 }

@@ -17,28 +17,17 @@ import (
 func hiringRoutes(s *hiring.Service) []web.Route {
 	const seekers, employers = "Jobseeker applications", "Employer applications"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/applications", Auth: web.Required, Audience: web.Seeker, Tag: seekers, Summary: "The caller's applications, newest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[ownApplicationsView], error) {
-				r, err := s.Mine(ctx, c.Actor, in.Request())
-				if err != nil {
-					return web.Reply[ownApplicationsView]{}, err
-				}
-				v := ownApplicationsView{Applications: make([]ownApplicationRow, len(r.Items)), Pagination: seekerPagination(r, in.Paging), Beyond: beyond(r)}
-				for i, a := range r.Items {
-					v.Applications[i] = viewOwnRow(a)
-				}
-				return web.OK(v, ""), nil
+		{Method: http.MethodGet, Path: "/api/jobseekers/applications", Auth: web.Required, Audience: web.Seeker, Tag: seekers, Summary: "The caller's applications, newest first",
+			Op: list(s.Mine, func(r page.Result[hiring.View], p web.Paging) ownApplicationsView {
+				return ownApplicationsView{Applications: web.Each(r.Items, viewOwnRow), SeekerPaged: seekerPaged(r, p)}
 			})},
 		{Method: http.MethodPost, Path: "/api/jobseekers/applications", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Tag: seekers, Summary: "Apply to a listing", Op: web.Op(
 			func(ctx context.Context, c web.Call, in hiring.ApplyInput) (web.Reply[appliedView], error) {
 				a, err := s.Apply(ctx, c.Actor, in)
 				return web.OK(appliedView{ID: a.ID, ListingID: a.ListingID, Status: a.Status, AppliedAt: a.AppliedAt}, "Application submitted successfully"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "One of the caller's applications, with its timeline", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[ownApplicationView], error) {
-				d, err := s.MyApplication(ctx, c.Actor, in.ID)
-				return web.OK(viewOwn(d), ""), err
-			})},
+		{Method: http.MethodGet, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "One of the caller's applications, with its timeline",
+			Op: getByID(s.MyApplication, viewOwn)},
 		{Method: http.MethodPut, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Note a status for oneself, which the employer does not see", Op: web.Op(
 			func(ctx context.Context, c web.Call, in TrackInput) (web.Reply[trackedView], error) {
 				a, err := s.Track(ctx, c.Actor, in.ID, in.TrackInput)
@@ -47,21 +36,13 @@ func hiringRoutes(s *hiring.Service) []web.Route {
 				return web.OK(v, "Application updated successfully"), err
 			})},
 		{Method: http.MethodDelete, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Withdraw an application for good", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[applicationID], error) {
+			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[applicationID], error) {
 				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Withdraw(ctx, c.Actor, in.ID)
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/applications", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: employers, Summary: "Applications to the organization's listings, newest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[receivedView], error) {
-				r, err := s.Received(ctx, c.Actor, in.Request())
-				if err != nil {
-					return web.Reply[receivedView]{}, err
-				}
-				v := receivedView{Applications: make([]receivedRow, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
-				for i, a := range r.Items {
-					v.Applications[i] = viewReceivedRow(a)
-				}
-				return web.OK(v, ""), nil
+		{Method: http.MethodGet, Path: "/api/employers/applications", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: employers, Summary: "Applications to the organization's listings, newest first",
+			Op: list(s.Received, func(r page.Result[hiring.View], p web.Paging) receivedView {
+				return receivedView{Applications: web.Each(r.Items, viewReceivedRow), Paged: paged(r, p)}
 			})},
 		{Method: http.MethodPost, Path: "/api/employers/applications/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Tag: employers, Summary: "Set the status of up to 100 applications, each on its own", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DecisionsInput) (web.Reply[decisionsView], error) {
@@ -81,38 +62,30 @@ func hiringRoutes(s *hiring.Service) []web.Route {
 				}
 				return web.OK(v, fmt.Sprintf("%d applications updated, %d failed", len(updated), len(failed))), err
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/applications/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: employers, Summary: "One application, with its timeline", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[receivedApplicationView], error) {
-				d, err := s.ReceivedApplication(ctx, c.Actor, in.ID)
-				return web.OK(viewReceived(d), ""), err
-			})},
+		{Method: http.MethodGet, Path: "/api/employers/applications/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: employers, Summary: "One application, with its timeline",
+			Op: getByID(s.ReceivedApplication, viewReceived)},
 		{Method: http.MethodPut, Path: "/api/employers/applications/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: employers, Summary: "Set the status of an application", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DecideInput) (web.Reply[hiring.Decision], error) {
 				d := hiring.Decision{ID: in.ID, Status: in.Status}
 				return web.OK(d, "Application status updated successfully"), s.Decide(ctx, c.Actor, d)
 			}).MapFaults(mapStatusFault)},
 		{Method: http.MethodDelete, Path: "/api/employers/applications/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: employers, Summary: "Set an application to withdrawn", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ApplicationPath) (web.Reply[applicationID], error) {
+			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[applicationID], error) {
 				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Dismiss(ctx, c.Actor, in.ID)
 			})},
 	}
 }
 
-// ApplicationPath identifies an application.
-type ApplicationPath struct {
-	ID string `path:"id"`
-}
-
 // TrackInput is the applicant's own status of an application.
 type TrackInput struct {
-	ApplicationPath
+	IDPath
 	hiring.TrackInput
 }
 
 // DecideInput sets a status. The module has its own errors for a missing and an unknown
 // one.
 type DecideInput struct {
-	ApplicationPath
+	IDPath
 	Status string `json:"status" sample:"review"`
 }
 
@@ -131,17 +104,6 @@ type DecisionsInput struct {
 
 type applicationID struct {
 	ID string `json:"id"`
-}
-
-// SeekerPagination describes the page of jobseekers' lists.
-type SeekerPagination struct {
-	Pagination
-	HasNext bool `json:"hasNext"`
-	HasPrev bool `json:"hasPrev"`
-}
-
-func seekerPagination[T any](r page.Result[T], p web.Paging) SeekerPagination {
-	return SeekerPagination{Pagination: paginate(r, p), HasNext: r.NextCursor != "", HasPrev: p.Page > 1 || p.Cursor != ""}
 }
 
 // shownStatus is the status that an applicant sees: the newer of the employer's status
@@ -163,8 +125,7 @@ func viewOwnRow(a hiring.View) ownApplicationRow {
 
 type ownApplicationsView struct {
 	Applications []ownApplicationRow `json:"applications"`
-	Pagination   SeekerPagination    `json:"pagination"`
-	Beyond
+	SeekerPaged
 }
 
 type appliedView struct {
@@ -192,14 +153,9 @@ type changeView struct {
 }
 
 func viewTimeline(changes []hiring.Change) []changeView {
-	out := make([]changeView, len(changes))
-	for i, c := range changes {
-		out[i] = changeView{Actor: c.Actor, ActorID: c.ActorID, To: c.To, At: c.At}
-		if c.From != "" {
-			out[i].From = &c.From
-		}
-	}
-	return out
+	return web.Each(changes, func(c hiring.Change) changeView {
+		return changeView{Actor: c.Actor, ActorID: c.ActorID, From: optional(c.From), To: c.To, At: c.At}
+	})
 }
 
 type ownApplicationView struct {
@@ -238,8 +194,7 @@ func viewReceivedRow(a hiring.View) receivedRow {
 
 type receivedView struct {
 	Applications []receivedRow `json:"applications"`
-	Pagination   Pagination    `json:"pagination"`
-	Beyond
+	Paged
 }
 
 type receivedApplicationView struct {

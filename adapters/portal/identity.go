@@ -9,6 +9,7 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
@@ -42,14 +43,11 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 				out, err := s.Refresh(ctx, in)
 				return web.OK(tokensView{AccessToken: out.AccessToken, RefreshToken: out.RefreshToken}, "Token refreshed"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/auth/logout", Auth: web.Required, Tag: tag, Summary: "Sign out", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Done, error) {
-				return web.Message("Logged out successfully"), s.Logout(ctx, c.Actor)
-			})},
-		{Method: http.MethodGet, Path: "/api/auth/me", Auth: web.Required, Tag: tag, Summary: "The signed-in user", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[userView], error) {
-				a, err := s.Me(ctx, c.Actor)
-				return web.OK(userView{ID: a.ID, Email: a.Email, Name: a.Name, Role: a.Role, CreatedAt: a.CreatedAt, SubscriptionStatus: a.SubscriptionStatus}, ""), err
+		{Method: http.MethodPost, Path: "/api/auth/logout", Auth: web.Required, Tag: tag, Summary: "Sign out",
+			Op: changeOwn(s.Logout, "Logged out successfully")},
+		{Method: http.MethodGet, Path: "/api/auth/me", Auth: web.Required, Tag: tag, Summary: "The signed-in user",
+			Op: getOwn(s.Me, func(a identity.Account) userView {
+				return userView{ID: a.ID, Email: a.Email, Name: a.Name, Role: a.Role, CreatedAt: a.CreatedAt, SubscriptionStatus: a.SubscriptionStatus}
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/accept-invitation", Auth: web.Optional, Errors: []int{401, 403, 409}, Tag: tag, Summary: "Join the organization that sent an invitation", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.AcceptInvitationInput) (signedInReply, error) {
@@ -77,31 +75,18 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 				return web.Message("Password changed"), s.ChangePassword(ctx, c.Actor, in, clientOf(c))
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/team", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "The organization's team, invited people included", Op: web.Op(
-			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[teamView], error) {
-				r, err := s.Team(ctx, c.Actor, in.Request())
-				if err != nil {
-					return web.Reply[teamView]{}, err
-				}
-				v := teamView{Team: make([]memberView, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
-				for i, m := range r.Items {
-					v.Team[i] = memberView{ID: m.UserID, Name: m.Name, Email: m.Email, Role: m.Role, Status: m.Status}
-				}
-				return web.OK(v, ""), nil
+		{Method: http.MethodGet, Path: "/api/employers/team", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "The organization's team, invited people included",
+			Op: list(s.Team, func(r page.Result[identity.Member], p web.Paging) teamView {
+				return teamView{Team: web.Each(r.Items, viewMember), Paged: paged(r, p)}
 			})},
 		{Method: http.MethodPost, Path: "/api/employers/team", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: team, Summary: "Invite a person to the team", Op: web.Op(
 			func(ctx context.Context, c web.Call, in TeamInput) (web.Done, error) {
 				return web.Message("Team member added, an invitation is on its way"), s.Invite(ctx, c.Actor, in.InviteInput)
 			})},
-		{Method: http.MethodDelete, Path: "/api/employers/team/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{409}, Tag: team, Summary: "Remove a member from the team, or withdraw an invitation: sessions, links and access to the organization end at once", Op: web.Op(
-			func(ctx context.Context, c web.Call, in MemberPath) (web.Done, error) {
-				return web.Message("Team member removed"), s.RemoveMember(ctx, c.Actor, in.ID)
-			})},
-		{Method: http.MethodGet, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "What a team member may do", Op: web.Op(
-			func(ctx context.Context, c web.Call, in MemberPath) (web.Reply[permissionsView], error) {
-				m, err := s.Permissions(ctx, c.Actor, in.ID)
-				return web.OK(viewPermissions(m), ""), err
-			})},
+		{Method: http.MethodDelete, Path: "/api/employers/team/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{409}, Tag: team, Summary: "Remove a member from the team, or withdraw an invitation: sessions, links and access to the organization end at once",
+			Op: changeByID(s.RemoveMember, "Team member removed")},
+		{Method: http.MethodGet, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "What a team member may do",
+			Op: getByID(s.Permissions, viewPermissions)},
 		{Method: http.MethodPut, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{409}, Tag: team, Summary: "Change a team member's role and permissions", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ChangePermissionsInput) (web.Reply[permissionsView], error) {
 				m, err := s.ChangePermissions(ctx, c.Actor, in.ID, in.ChangePermissionsInput)
@@ -239,11 +224,6 @@ type TeamInput struct {
 	identity.InviteInput
 }
 
-// Refuse rejects an input without an intent.
-func (in TeamInput) Refuse(wrong func(path string) bool) error {
-	return requireIntent(in.Intent, wrong)
-}
-
 type memberView struct {
 	ID     string                `json:"id"`
 	Name   string                `json:"name"`
@@ -252,20 +232,18 @@ type memberView struct {
 	Status identity.MemberStatus `json:"status"`
 }
 
-type teamView struct {
-	Team       []memberView `json:"team"`
-	Pagination Pagination   `json:"pagination"`
-	Beyond
+func viewMember(m identity.Member) memberView {
+	return memberView{ID: m.UserID, Name: m.Name, Email: m.Email, Role: m.Role, Status: m.Status}
 }
 
-// MemberPath identifies a team member by the id of the user.
-type MemberPath struct {
-	ID string `path:"id"`
+type teamView struct {
+	Team []memberView `json:"team"`
+	Paged
 }
 
 // ChangePermissionsInput changes a member.
 type ChangePermissionsInput struct {
-	MemberPath
+	IDPath
 	identity.ChangePermissionsInput
 }
 

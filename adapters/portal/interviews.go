@@ -31,22 +31,14 @@ func interviewRoutes(s *hiring.Service) []web.Route {
 		{Method: http.MethodGet, Path: "/api/employers/interviews", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "The organization's interviews, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in InterviewsInput) (web.Reply[interviewsView], error) {
 				r, err := s.Interviews(ctx, c.Actor, hiring.InterviewStatus(in.Status), in.Request())
-				if err != nil {
-					return web.Reply[interviewsView]{}, err
-				}
-				v := interviewsView{Interviews: make([]interviewRow, len(r.Items)), Total: r.Total, Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
-				for i, a := range r.Items {
-					v.Interviews[i] = interviewRow{ApplicationID: a.ID, JobID: a.ListingID, JobTitle: a.JobTitle, ApplicantName: a.Applicant.Name,
-						ApplicantEmail: a.Applicant.Email, Status: a.Interview.Status, Interview: viewInterview(a.Interview)}
-				}
-				return web.OK(v, ""), nil
+				return web.OK(interviewsView{Interviews: web.Each(r.Items, viewInterviewRow), Total: r.Total, Paged: paged(r, in.Paging)}, ""), err
 			})},
 	}
 }
 
 // ScheduleInput creates an interview.
 type ScheduleInput struct {
-	ApplicationPath
+	IDPath
 	ScheduledAt string  `json:"scheduledAt" validate:"required"`
 	Location    string  `json:"location" validate:"required,max=500"`
 	Interviewer string  `json:"interviewer" validate:"required,max=200"`
@@ -55,13 +47,13 @@ type ScheduleInput struct {
 
 // InterviewInput changes an interview.
 type InterviewInput struct {
-	ApplicationPath
+	IDPath
 	hiring.AppointmentInput
 }
 
 // ContactInput is a message to an applicant.
 type ContactInput struct {
-	ApplicationPath
+	IDPath
 	hiring.ContactInput
 }
 
@@ -113,9 +105,13 @@ type interviewRow struct {
 	Interview      interviewView          `json:"interview"`
 }
 
+func viewInterviewRow(a hiring.AppointmentView) interviewRow {
+	return interviewRow{ApplicationID: a.ID, JobID: a.ListingID, JobTitle: a.JobTitle, ApplicantName: a.Applicant.Name,
+		ApplicantEmail: a.Applicant.Email, Status: a.Interview.Status, Interview: viewInterview(a.Interview)}
+}
+
 type interviewsView struct {
 	Interviews []interviewRow `json:"interviews"`
 	Total      int            `json:"total"`
-	Pagination Pagination     `json:"pagination"`
-	Beyond
+	Paged
 }

@@ -27,15 +27,9 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 		{Method: http.MethodGet, Path: "/api/listings", Auth: web.Optional, Cached: true, Search: true, Tag: tag, Summary: "Search the public listings", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListListingsInput) (web.Reply[listingsView], error) {
 				r, err := s.Find(ctx, c.Actor, in.find())
-				if err != nil {
-					return web.Reply[listingsView]{}, err
-				}
-				v := listingsView{Listings: make([]foundListing, len(r.Items)), Next: Next{r.NextCursor}, foundView: viewAnswer(r)}
+				v := listingsView{Listings: web.Each(r.Items, viewFoundListing), Next: Next{r.NextCursor}, foundView: viewInterpretation(r)}
 				v.Pagination.Page, v.Pagination.Limit, v.Pagination.Total = in.Page, in.Limit, r.Total
-				for i, h := range r.Items {
-					v.Listings[i] = foundListing{viewSummary(h), searchview.NewMatch(h)}
-				}
-				return web.OK(v, ""), nil
+				return web.OK(v, ""), err
 			}).MapFaults(mapFilterFault)},
 		{Method: http.MethodPost, Path: "/api/listings/search", Auth: web.Optional, Search: true, Tag: tag, Summary: "Search the public listings by words, with filters and an order", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SearchListingsInput) (web.Reply[searchView], error) {
@@ -44,25 +38,15 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 					return web.Reply[searchView]{}, fault.ErrInvalid.WithFields(deep...)
 				}
 				r, err := s.Find(ctx, c.Actor, find)
-				if err != nil {
-					return web.Reply[searchView]{}, err
-				}
-				v := searchView{Results: make([]searchResult, len(r.Items)), Total: r.Total, Next: Next{r.NextCursor}, foundView: viewAnswer(r)}
-				for i, h := range r.Items {
-					v.Results[i] = searchResult{foundListing: foundListing{viewSummary(h), searchview.NewMatch(h)}, Relevance: h.Relevance}
-				}
-				return web.OK(v, ""), nil
+				return web.OK(searchView{web.Each(r.Items, viewSearchResult), r.Total, Next{r.NextCursor}, viewInterpretation(r)}, ""), err
 			}).MapFaults(mapQueryFault)},
 		{Method: http.MethodGet, Path: "/api/listings/suggest", Cached: true, Search: true, Tag: tag, Summary: "Complete an unfinished search", Op: web.Op(
 			func(ctx context.Context, c web.Call, in searchview.SuggestInput) (web.Reply[completionsView], error) {
 				completions, err := s.Complete(ctx, c.Actor, in.Query)
 				return web.OK(completionsView{searchview.NewCompletions(completions)}, ""), err
 			})},
-		{Method: http.MethodGet, Path: "/api/listings/:id", Auth: web.Optional, Cached: true, Errors: []int{404}, Tag: tag, Summary: "One public listing, or one of the caller's organization in whatever state", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[listingDetail], error) {
-				l, err := s.DetailFor(ctx, c.Actor, in.ID)
-				return web.OK(viewDetail(l), ""), err
-			}), OnRead: func(c web.Call, path func(string) string) { s.Seen(c.Actor, c.IP, c.UserAgent, path("id")) }},
+		{Method: http.MethodGet, Path: "/api/listings/:id", Auth: web.Optional, Cached: true, Errors: []int{404}, Tag: tag, Summary: "One public listing, or one of the caller's organization in whatever state",
+			Op: getByID(s.DetailFor, viewDetail), OnRead: func(c web.Call, path func(string) string) { s.Seen(c.Actor, c.IP, c.UserAgent, path("id")) }},
 	}
 }
 
@@ -149,14 +133,7 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 		{Method: http.MethodGet, Path: "/api/employers/jobs", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "The organization's listings in every state, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListJobsInput) (web.Reply[jobsView], error) {
 				r, err := s.List(ctx, c.Actor, listings.Status(in.Status), in.Request())
-				if err != nil {
-					return web.Reply[jobsView]{}, err
-				}
-				v := jobsView{Listings: make([]jobSummary, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
-				for i, l := range r.Items {
-					v.Listings[i] = viewJobSummary(l)
-				}
-				return web.OK(v, ""), nil
+				return web.OK(jobsView{web.Each(r.Items, viewJobSummary), paged(r, in.Paging)}, ""), err
 			})},
 		{Method: http.MethodPost, Path: "/api/employers/jobs", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Status: 201, Tag: tag, Summary: "Post a listing", Op: web.Op(
 			func(ctx context.Context, c web.Call, in listings.CreateInput) (web.Reply[jobID], error) {
@@ -213,10 +190,9 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				}
 				return web.OK(v, fmt.Sprintf("%d jobs updated, %d failed", len(v.Updated), len(v.Failed))), nil
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Errors: []int{404}, Tag: tag, Summary: "One of the organization's listings", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[jobView], error) {
-				l, err := s.Get(ctx, c.Actor, in.ID)
-				return web.OK(jobView{Job: viewJob(l)}, ""), err
+		{Method: http.MethodGet, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Errors: []int{404}, Tag: tag, Summary: "One of the organization's listings",
+			Op: getByID(s.Get, func(l listings.Listing) jobView {
+				return jobView{Job: viewJob(l)}
 			})},
 		{Method: http.MethodPut, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: tag, Summary: "Change a listing", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobUpdateInput) (web.Reply[jobID], error) {
@@ -224,11 +200,11 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				return web.OK(jobID{l.ID}, "Job listing updated successfully"), err
 			})},
 		{Method: http.MethodDelete, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsDelete, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: tag, Summary: "Archive a listing so that it can be restored", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[jobID], error) {
+			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[jobID], error) {
 				return web.OK(jobID{strings.ToLower(in.ID)}, "Job listing archived successfully"), s.Delete(ctx, c.Actor, in.ID)
 			})},
 		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/duplicate", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Errors: []int{404}, Tag: tag, Summary: "Post a copy of a listing", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ListingPath) (web.Reply[jobTitle], error) {
+			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[jobTitle], error) {
 				l, err := s.Duplicate(ctx, c.Actor, in.ID)
 				return web.OK(jobTitle{ID: l.ID, Title: l.Title}, "Job listing duplicated successfully"), err
 			})},
@@ -270,9 +246,4 @@ func itemError(err error) string {
 		return f.Fields[0].Name + " " + f.Fields[0].Message
 	}
 	return f.Message
-}
-
-// ListingPath identifies a listing.
-type ListingPath struct {
-	ID string `path:"id"`
 }

@@ -2,10 +2,13 @@ package portal
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/listings"
@@ -13,7 +16,7 @@ import (
 
 // MetaInput is a merge patch for a listing's meta.
 type MetaInput struct {
-	ListingPath
+	IDPath
 	APIKey
 	Meta map[string]json.RawMessage `json:"meta" validate:"required" sample:"{\"listing\":{\"title\":\"RN\"}}"`
 }
@@ -42,7 +45,7 @@ type JobsBatchInput struct {
 
 // JobUpdateInput is a change of one listing.
 type JobUpdateInput struct {
-	ListingPath
+	IDPath
 	listings.UpdateInput
 }
 
@@ -60,7 +63,7 @@ type ListJobsInput struct {
 
 // RenewInput extends a listing.
 type RenewInput struct {
-	ListingPath
+	IDPath
 	DurationDays *int `json:"durationDays" validate:"omitempty,min=1,max=365"`
 }
 
@@ -116,19 +119,11 @@ func mapFilterFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 		return f
 	}
-	names := map[string]string{"query": "search", "salaryMin": "salary_min", "salaryMax": "salary_max"}
-	fields := slices.Clone(f.Fields)
-	paging := true
-	for i := range fields {
-		if name, other := names[fields[i].Name]; other {
-			fields[i].Name = name
-		}
-		paging = paging && slices.Contains([]string{"page", "limit", "cursor"}, fields[i].Name)
-	}
-	if paging {
+	isFilter := func(field fault.Field) bool { return !slices.Contains([]string{"page", "limit", "cursor"}, field.Name) }
+	if !slices.ContainsFunc(f.Fields, isFilter) {
 		return f
 	}
-	return listings.ErrFilters.WithFields(fields...)
+	return listings.ErrFilters.WithFields(renamed(f.Fields, map[string]string{"query": "search", "salaryMin": "salary_min", "salaryMax": "salary_max"})...)
 }
 
 // SearchListingsInput is a search by body.
@@ -206,4 +201,36 @@ func mapQueryFault(f *fault.Error) *fault.Error {
 		}
 	}
 	return listings.ErrQuery.WithFields(fields...)
+}
+
+// APIKey is the optional header of the employers' routes below /api/listings, in addition
+// to the token.
+type APIKey struct {
+	Key string `header:"X-API-Key"`
+}
+
+// check returns an error for an invalid key, and for one whose user is not currently in
+// the caller's organization.
+func (k APIKey) check(ctx context.Context, s adapters.Services, by auth.Actor) error {
+	if k.Key == "" {
+		return nil
+	}
+	c, err := s.Integrations.AuthenticateKey(ctx, k.Key)
+	if err != nil {
+		return err
+	}
+	owner, err := s.Identity.ActorFor(ctx, c.UserID)
+	if err != nil {
+		return err
+	}
+	if owner.OrganizationID != by.OrganizationID {
+		return fault.ErrUnauthorized
+	}
+	return nil
+}
+
+// KeyedListingPath identifies a listing, with an optional key.
+type KeyedListingPath struct {
+	IDPath
+	APIKey
 }

@@ -60,6 +60,10 @@ type foundListing struct {
 	searchview.Match
 }
 
+func viewFoundListing(h listings.Hit) foundListing {
+	return foundListing{viewSummary(h), searchview.NewMatch(h)}
+}
+
 type listingsView struct {
 	Listings   []foundListing `json:"listings"`
 	Pagination struct {
@@ -74,6 +78,10 @@ type listingsView struct {
 type searchResult struct {
 	foundListing
 	Relevance float64 `json:"relevance"`
+}
+
+func viewSearchResult(h listings.Hit) searchResult {
+	return searchResult{viewFoundListing(h), h.Relevance}
 }
 
 type searchView struct {
@@ -131,9 +139,8 @@ func viewJobSummary(l listings.Listing) jobSummary {
 }
 
 type jobsView struct {
-	Listings   []jobSummary `json:"listings"`
-	Pagination Pagination   `json:"pagination"`
-	Beyond
+	Listings []jobSummary `json:"listings"`
+	Paged
 }
 
 // jobDetail is a listing with all fields for its organization.
@@ -212,4 +219,25 @@ type metaResult struct {
 	UUID    string `json:"uuid"`
 	Index   int    `json:"index"`
 	Error   string `json:"error,omitempty"`
+}
+
+// SearchOptions are common to all searches by query parameters.
+type SearchOptions struct {
+	Relaxed bool     `query:"relaxed" default:"true"`
+	Facets  []string `query:"facets" validate:"dive,oneof=role specialty band contractType employmentType shift region"`
+}
+
+// foundView describes how a search was interpreted and what it found.
+type foundView struct {
+	searchview.Report
+	RelaxedCount int                           `json:"relaxedCount"`
+	Facets       map[string][]searchview.Facet `json:"facets,omitempty"`
+}
+
+func viewInterpretation(f listings.Found) foundView {
+	return foundView{searchview.NewReport(f), f.Relaxed, searchview.NewFacets(f.Facets, func(name string) string { return name })}
+}
+
+type completionsView struct {
+	Suggestions []searchview.Completion `json:"suggestions"`
 }

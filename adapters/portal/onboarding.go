@@ -22,7 +22,7 @@ func onboardingRoutes(s *jobseeker.Service) []web.Route {
 				}
 				return onboardingReply{
 					Success: true, OnboardingComplete: g.Complete, IsGuest: c.Actor.Guest(),
-					Onboarding:   onboardingView{Steps: viewSteps(g.Steps), Email: g.Email, Preferences: viewPreferences(g.Preferences)},
+					Onboarding:   onboardingView{Steps: web.Each(g.Steps, viewStep), Email: g.Email, Preferences: viewPreferences(g.Preferences)},
 					guestHeaders: guestCookieHeaders(s, in.Guest, keep, false),
 				}, nil
 			})},
@@ -99,18 +99,8 @@ func viewPreferences(text string) (object map[string]json.RawMessage) {
 	return object
 }
 
-func viewSteps(steps []jobseeker.Step) []stepView {
-	at := func(t time.Time) *time.Time {
-		if t.IsZero() {
-			return nil
-		}
-		return &t
-	}
-	out := make([]stepView, len(steps))
-	for i, s := range steps {
-		out[i] = stepView{ID: s.Step, Title: s.Title, Status: s.Status(), ViewedAt: at(s.ViewedAt), CompletedAt: at(s.CompletedAt), SkippedAt: at(s.SkippedAt)}
-	}
-	return out
+func viewStep(s jobseeker.Step) stepView {
+	return stepView{ID: s.Step, Title: s.Title, Status: s.Status(), ViewedAt: optionalTime(s.ViewedAt), CompletedAt: optionalTime(s.CompletedAt), SkippedAt: optionalTime(s.SkippedAt)}
 }
 
 // guestHeaders sets the cookie of a guest, if there is one.

@@ -82,6 +82,9 @@ var codes = map[string]bool{
 
 // Fault maps a fault to the status and body of the response.
 func Fault(f *fault.Error) (int, any) {
+	if lacksIntent(f) {
+		f = errIntentRequired
+	}
 	status, special := statusByCode[f.Code]
 	if !special {
 		status = web.StatusOf(f)

@@ -22,18 +22,16 @@ func searchRoutes(s *listings.Service, k *jobseeker.Service) []web.Route {
 					return web.Reply[seekerSearchView]{}, err
 				}
 				saved := map[string]bool{}
-				if ids := hitIDs(r.Items); c.Actor.Seeker && len(ids) > 0 {
+				if c.Actor.Seeker && len(r.Items) > 0 {
+					ids := web.Each(r.Items, func(h listings.Hit) string { return h.Listing.ID })
 					if saved, err = k.SavedAmong(ctx, c.Actor.UserID, ids); err != nil {
 						return web.Reply[seekerSearchView]{}, err
 					}
 				}
 				var v seekerSearchView
-				v.Search.Jobs = make([]foundJob, len(r.Items))
-				for i, h := range r.Items {
-					v.Search.Jobs[i] = viewFound(h, saved[h.Listing.ID])
-				}
+				v.Search.Jobs = web.Each(r.Items, func(h listings.Hit) foundJob { return viewFound(h, saved[h.Listing.ID]) })
 				v.Search.Pagination = seekerPagination(r.Result, web.Paging{Page: in.Page, Limit: in.Limit, Cursor: in.Cursor})
-				v.Search.Next, v.Search.foundView = Next{r.NextCursor}, viewAnswer(r)
+				v.Search.Next, v.Search.foundView = Next{r.NextCursor}, viewInterpretation(r)
 				return web.OK(v, ""), nil
 			}).MapFaults(mapSeekerSearchFault)},
 	}
@@ -57,11 +55,11 @@ type SeekerSearchInput struct {
 
 // Problems returns the violations of rules that tags cannot express.
 func (in SeekerSearchInput) Problems() []fault.Field {
-	bad := filterProblems("", "salaryMax", in.SalaryMin, in.SalaryMax, "")
+	out := filterProblems("", "salaryMax", in.SalaryMin, in.SalaryMax, "")
 	if in.Page > 0 && in.Limit > 0 {
-		bad = append(bad, web.ValidatePage(page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor})...)
+		out = append(out, web.ValidatePage(page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor})...)
 	}
-	return bad
+	return out
 }
 
 func (in SeekerSearchInput) find() listings.FindInput {
@@ -80,23 +78,7 @@ func mapSeekerSearchFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 		return f
 	}
-	names := map[string]string{"query": "q", "contractType": "type"}
-	fields := make([]fault.Field, len(f.Fields))
-	for i, field := range f.Fields {
-		if name, other := names[field.Name]; other {
-			field.Name = name
-		}
-		fields[i] = field
-	}
-	return fault.ErrInvalid.WithFields(fields...)
-}
-
-func hitIDs(hits []listings.Hit) []string {
-	ids := make([]string, len(hits))
-	for i, h := range hits {
-		ids[i] = h.Listing.ID
-	}
-	return ids
+	return fault.ErrInvalid.WithFields(renamed(f.Fields, map[string]string{"query": "q", "contractType": "type"})...)
 }
 
 // foundJob is a listing in the result of a search.

@@ -6,27 +6,17 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/modules/identity"
 )
 
 func secondFactorRoutes(s *identity.Service) []web.Route {
 	const tag, path = "Authentication and user", "/api/auth/second-factor"
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Auth: web.Required, Tag: tag, Summary: "The status of the caller's second factor", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[secondFactorView], error) {
-				f, err := s.MySecondFactor(ctx, c.Actor)
-				v := secondFactorView{Enabled: f.Enabled, RecoveryCodesLeft: f.RecoveryCodesLeft, Required: f.Required}
-				if f.Enabled {
-					v.EnabledAt = &f.EnabledAt
-				}
-				return web.OK(v, ""), err
-			})},
-		{Method: http.MethodPost, Path: path, Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Enroll an authenticator app (TOTP) as second factor: it is enabled by a first code" + needsConfirmation, Op: web.Op(
-			func(ctx context.Context, c web.Call, in Confirmation) (web.Reply[enrollmentView], error) {
-				by, err := in.confirm(ctx, s, c)
-				if err != nil {
-					return web.Reply[enrollmentView]{}, err
-				}
+		{Method: http.MethodGet, Path: path, Auth: web.Required, Tag: tag, Summary: "The status of the caller's second factor",
+			Op: getOwn(s.MySecondFactor, viewSecondFactor)},
+		{Method: http.MethodPost, Path: path, Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Enroll an authenticator app (TOTP) as second factor: it is enabled by a first code" + needsConfirmation, Op: confirmedOp(s,
+			func(ctx context.Context, by auth.Actor, in Confirmation) (web.Reply[enrollmentView], error) {
 				e, err := s.EnrollSecondFactor(ctx, by)
 				return web.OK(enrollmentView{Secret: e.Secret, URL: e.URL}, "Confirm with a code of your authenticator app"), err
 			})},
@@ -49,6 +39,14 @@ type secondFactorView struct {
 	RecoveryCodesLeft int        `json:"recoveryCodesLeft"`
 	// Required is true if the caller's organization requires a second factor.
 	Required bool `json:"required"`
+}
+
+func viewSecondFactor(f identity.SecondFactorStatus) secondFactorView {
+	v := secondFactorView{Enabled: f.Enabled, RecoveryCodesLeft: f.RecoveryCodesLeft, Required: f.Required}
+	if f.Enabled {
+		v.EnabledAt = &f.EnabledAt
+	}
+	return v
 }
 
 type enrollmentView struct {

@@ -6,43 +6,26 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
 func seekerRoutes(s *jobseeker.Service) []web.Route {
 	const notifications, activity, searches = "Notifications", "Activity", "Saved searches"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/notifications", Auth: web.Required, Audience: web.Seeker, Tag: notifications, Summary: "What the caller was told, newest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[notificationsView], error) {
-				r, err := s.MyNotifications(ctx, c.Actor, in.Request())
-				if err != nil {
-					return web.Reply[notificationsView]{}, err
-				}
-				v := notificationsView{Notifications: make([]notificationView, len(r.Items)), Pagination: seekerPagination(r, in.Paging), Beyond: beyond(r)}
-				for i, n := range r.Items {
-					v.Notifications[i] = notificationView{ID: n.ID, Type: n.Type, Message: n.Message, Read: n.Read, CreatedAt: n.CreatedAt}
-				}
-				return web.OK(v, ""), nil
+		{Method: http.MethodGet, Path: "/api/jobseekers/notifications", Auth: web.Required, Audience: web.Seeker, Tag: notifications, Summary: "What the caller was told, newest first",
+			Op: list(s.MyNotifications, func(r page.Result[jobseeker.Notification], p web.Paging) notificationsView {
+				return notificationsView{Notifications: web.Each(r.Items, viewNotification), SeekerPaged: seekerPaged(r, p)}
 			})},
 		{Method: http.MethodPut, Path: "/api/jobseekers/notifications/:id", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: notifications, Summary: "Mark a notification as read or unread", Op: web.Op(
 			func(ctx context.Context, c web.Call, in MarkInput) (web.Done, error) {
 				return web.Message("Notification updated successfully"), s.MarkNotification(ctx, c.Actor, in.ID, in.MarkInput)
 			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/notifications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: notifications, Summary: "Take a notification away", Op: web.Op(
-			func(ctx context.Context, c web.Call, in NotificationPath) (web.Done, error) {
-				return web.Message("Notification deleted successfully"), s.DeleteNotification(ctx, c.Actor, in.ID)
-			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/activity", Auth: web.Required, Audience: web.Seeker, Tag: activity, Summary: "What the caller did and what came of it, latest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[activitiesView], error) {
-				r, err := s.MyActivity(ctx, c.Actor, in.Request())
-				if err != nil {
-					return web.Reply[activitiesView]{}, err
-				}
-				v := activitiesView{Activities: make([]activityView, len(r.Items)), Total: r.Total, Beyond: beyond(r)}
-				for i, a := range r.Items {
-					v.Activities[i] = activityView{Type: a.Type, Action: a.Action, Description: a.Description, Timestamp: a.At}
-				}
-				return web.OK(v, ""), nil
+		{Method: http.MethodDelete, Path: "/api/jobseekers/notifications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: notifications, Summary: "Take a notification away",
+			Op: changeByID(s.DeleteNotification, "Notification deleted successfully")},
+		{Method: http.MethodGet, Path: "/api/jobseekers/activity", Auth: web.Required, Audience: web.Seeker, Tag: activity, Summary: "What the caller did and what came of it, latest first",
+			Op: list(s.MyActivity, func(r page.Result[jobseeker.Activity], p web.Paging) activitiesView {
+				return activitiesView{Activities: web.Each(r.Items, viewActivity), Total: r.Total, Beyond: beyond(r)}
 			})},
 		{Method: http.MethodGet, Path: "/api/jobseekers/analytics", Auth: web.Required, Audience: web.Seeker, Tag: activity, Summary: "The caller's numbers", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[seekerAnalyticsView], error) {
@@ -68,7 +51,7 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 					message = "Search deleted successfully"
 					all, err = s.DeleteSearch(ctx, c.Actor, in.SearchID)
 				}
-				return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: viewSearches(all)}, message), err
+				return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: web.Each(all, viewSearch)}, message), err
 			})},
 	}
 }
@@ -89,11 +72,6 @@ type SearchIntentInput struct {
 	SearchID string `json:"searchId"`
 }
 
-// Refuse rejects an input without an intent.
-func (in SearchIntentInput) Refuse(wrong func(path string) bool) error {
-	return requireIntent(in.Intent, wrong)
-}
-
 type savedSearchesView struct {
 	Intent        string            `json:"intent"`
 	SavedSearches []savedSearchView `json:"savedSearches"`
@@ -109,22 +87,13 @@ type savedSearchView struct {
 	CreatedAt    time.Time `json:"createdAt"`
 }
 
-func viewSearches(all []jobseeker.Search) []savedSearchView {
-	out := make([]savedSearchView, len(all))
-	for i, s := range all {
-		out[i] = savedSearchView{ID: s.ID, Name: s.Name, Query: s.Query, Location: s.Location, ContractType: s.ContractType, EmailAlerts: s.EmailAlerts, CreatedAt: s.CreatedAt}
-	}
-	return out
-}
-
-// NotificationPath identifies a notification.
-type NotificationPath struct {
-	ID string `path:"id"`
+func viewSearch(s jobseeker.Search) savedSearchView {
+	return savedSearchView{ID: s.ID, Name: s.Name, Query: s.Query, Location: s.Location, ContractType: s.ContractType, EmailAlerts: s.EmailAlerts, CreatedAt: s.CreatedAt}
 }
 
 // MarkInput marks a notification as read or unread.
 type MarkInput struct {
-	NotificationPath
+	IDPath
 	jobseeker.MarkInput
 }
 
@@ -136,10 +105,13 @@ type notificationView struct {
 	CreatedAt time.Time                  `json:"createdAt"`
 }
 
+func viewNotification(n jobseeker.Notification) notificationView {
+	return notificationView{ID: n.ID, Type: n.Type, Message: n.Message, Read: n.Read, CreatedAt: n.CreatedAt}
+}
+
 type notificationsView struct {
 	Notifications []notificationView `json:"notifications"`
-	Pagination    SeekerPagination   `json:"pagination"`
-	Beyond
+	SeekerPaged
 }
 
 type activityView struct {
@@ -147,6 +119,10 @@ type activityView struct {
 	Action      string    `json:"action"`
 	Description string    `json:"description"`
 	Timestamp   time.Time `json:"timestamp"`
+}
+
+func viewActivity(a jobseeker.Activity) activityView {
+	return activityView{Type: a.Type, Action: a.Action, Description: a.Description, Timestamp: a.At}
 }
 
 type seekerAnalyticsView struct {

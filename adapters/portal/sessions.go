@@ -15,29 +15,19 @@ func sessionRoutes(s *identity.Service) []web.Route {
 		{Method: http.MethodGet, Path: "/api/auth/sessions", Auth: web.Required, Tag: tag, Summary: "List the devices and browsers where the caller is signed in", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[sessionsView], error) {
 				r, err := s.MySessions(ctx, c.Actor, in.Request())
-				v := sessionsView{Sessions: make([]sessionView, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
-				for i, one := range r.Items {
-					v.Sessions[i] = sessionView{
+				views := web.Each(r.Items, func(one identity.Session) sessionView {
+					return sessionView{
 						ID: one.ID, CreatedAt: one.CreatedAt, LastUsedAt: one.LastUsedAt, ExpiresAt: one.UnusedUntil(),
 						Network: one.Address, UserAgent: one.UserAgent, Browser: one.Browser, Current: one.ID == c.Actor.SessionID,
 					}
-				}
-				return web.OK(v, ""), err
+				})
+				return web.OK(sessionsView{views, paged(r, in.Paging)}, ""), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/auth/sessions/:id", Auth: web.Required, Tag: tag, Summary: "End one session: its tokens or its cookie stop working at once", Op: web.Op(
-			func(ctx context.Context, c web.Call, in SessionPath) (web.Done, error) {
-				return web.Message("Session ended"), s.EndSession(ctx, c.Actor, in.ID)
-			})},
-		{Method: http.MethodDelete, Path: "/api/auth/sessions", Auth: web.Required, Tag: tag, Summary: "End all sessions but the one of this request", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Done, error) {
-				return web.Message("Other sessions ended"), s.EndOtherSessions(ctx, c.Actor)
-			})},
+		{Method: http.MethodDelete, Path: "/api/auth/sessions/:id", Auth: web.Required, Tag: tag, Summary: "End one session: its tokens or its cookie stop working at once",
+			Op: changeByID(s.EndSession, "Session ended")},
+		{Method: http.MethodDelete, Path: "/api/auth/sessions", Auth: web.Required, Tag: tag, Summary: "End all sessions but the one of this request",
+			Op: changeOwn(s.EndOtherSessions, "Other sessions ended")},
 	}
-}
-
-// SessionPath identifies a session of the caller.
-type SessionPath struct {
-	ID string `path:"id"`
 }
 
 type sessionView struct {
@@ -56,7 +46,6 @@ type sessionView struct {
 }
 
 type sessionsView struct {
-	Sessions   []sessionView `json:"sessions"`
-	Pagination Pagination    `json:"pagination"`
-	Beyond
+	Sessions []sessionView `json:"sessions"`
+	Paged
 }

@@ -82,11 +82,6 @@ type SettingsProfile struct {
 	JobTitle *string `json:"jobTitle" validate:"omitempty,max=200"`
 }
 
-// Refuse rejects an input without an intent.
-func (in SettingsInput) Refuse(wrong func(path string) bool) error {
-	return requireIntent(in.Intent, wrong)
-}
-
 // asEmployer reports whether the intent applies to the caller as an employer. For a caller
 // who is both, an intent of both applies to the jobseeker.
 func (in SettingsInput) asEmployer(a auth.Actor) bool {
@@ -210,6 +205,6 @@ func viewSeekerSettings(s jobseeker.Settings) (v seekerSettingsView) {
 	v.Preferences.Notifications.Email, v.Preferences.Notifications.JobAlerts = s.EmailNotifications, s.JobAlerts
 	v.Preferences.JobPreferences.PreferredLocation = s.PreferredLocation
 	v.Preferences.JobPreferences.EmploymentTypes = append([]string{}, s.EmploymentTypes...)
-	v.Bookmarks.SavedJobs, v.Bookmarks.SavedSearches = viewSavedJobs(s.Saved), viewSearches(s.Searches)
+	v.Bookmarks.SavedJobs, v.Bookmarks.SavedSearches = web.Each(s.Saved, viewSavedJob), web.Each(s.Searches, viewSearch)
 	return v
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/integrations"
@@ -23,23 +24,15 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 		one  = list + "/:webhookId"
 	)
 	return []web.Route{
-		{Method: http.MethodPost, Path: list, Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Have events sent to an address. The secret that verifies them is shown this once" + needsConfirmation, Op: web.Op(
-			func(ctx context.Context, c web.Call, in NewWebhookInput) (web.Reply[newWebhookView], error) {
-				by, err := in.confirm(ctx, i, c)
-				if err != nil {
-					return web.Reply[newWebhookView]{}, err
-				}
+		{Method: http.MethodPost, Path: list, Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Have events sent to an address. The secret that verifies them is shown this once" + needsConfirmation, Op: confirmedOp(i,
+			func(ctx context.Context, by auth.Actor, in NewWebhookInput) (web.Reply[newWebhookView], error) {
 				e, secret, err := s.CreateWebhook(ctx, by, in.ID, in.WebhookInput)
 				return web.OK(newWebhookView{viewWebhook(e), secret}, "Webhook created successfully"), err
 			})},
 		{Method: http.MethodGet, Path: list, Auth: web.Required, Tag: tag, Summary: "The webhooks of an application, at most 20, the newest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in AppPath) (web.Reply[webhooksView], error) {
+			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[webhooksView], error) {
 				es, err := s.MyWebhooks(ctx, c.Actor, in.ID)
-				v := webhooksView{Webhooks: make([]webhookView, len(es))}
-				for i, e := range es {
-					v.Webhooks[i] = viewWebhook(e)
-				}
-				return web.OK(v, ""), err
+				return web.OK(webhooksView{web.Each(es, viewWebhook)}, ""), err
 			})},
 		{Method: http.MethodGet, Path: one, Auth: web.Required, Tag: tag, Summary: "One of the webhooks of an application", Op: web.Op(
 			func(ctx context.Context, c web.Call, in WebhookPath) (web.Reply[oneWebhookView], error) {
@@ -55,12 +48,8 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in WebhookPath) (web.Done, error) {
 				return web.Message("Webhook deleted successfully"), s.DeleteWebhook(ctx, c.Actor, in.path())
 			})},
-		{Method: http.MethodPost, Path: one + "/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 429}, Tag: tag, Summary: "Give a webhook a new secret, shown this once; for 24 hours the old one signs beside it" + needsConfirmation, Op: web.Op(
-			func(ctx context.Context, c web.Call, in NewWebhookSecretInput) (web.Reply[webhookSecretView], error) {
-				by, err := in.confirm(ctx, i, c)
-				if err != nil {
-					return web.Reply[webhookSecretView]{}, err
-				}
+		{Method: http.MethodPost, Path: one + "/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 429}, Tag: tag, Summary: "Give a webhook a new secret, shown this once; for 24 hours the old one signs beside it" + needsConfirmation, Op: confirmedOp(i,
+			func(ctx context.Context, by auth.Actor, in NewWebhookSecretInput) (web.Reply[webhookSecretView], error) {
 				secret, err := s.RotateWebhookSecret(ctx, by, in.path())
 				return web.OK(webhookSecretView{secret}, "Both secrets sign for 24 hours"), err
 			})},
@@ -72,11 +61,7 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 		{Method: http.MethodGet, Path: one + "/deliveries", Auth: web.Required, Tag: tag, Summary: "What was sent in the last 30 days, the newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DeliveriesInput) (web.Reply[deliveriesView], error) {
 				r, err := s.MyDeliveries(ctx, c.Actor, in.path(), integrations.DeliveryStatus(in.Status), in.Request())
-				v := deliveriesView{Deliveries: make([]deliveryView, len(r.Items)), Pagination: paginate(r, in.Paging), Beyond: beyond(r)}
-				for i, d := range r.Items {
-					v.Deliveries[i] = viewDelivery(d)
-				}
-				return web.OK(v, ""), err
+				return web.OK(deliveriesView{web.Each(r.Items, viewDelivery), paged(r, in.Paging)}, ""), err
 			})},
 		{Method: http.MethodPost, Path: one + "/deliveries/:deliveryId/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send a delivery again, with all its attempts before it. The event keeps its id" + sends, Op: web.Op(
 			func(ctx context.Context, c web.Call, in DeliveryPath) (web.Reply[oneDeliveryView], error) {
@@ -97,7 +82,7 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 
 // WebhookPath identifies a webhook of an application.
 type WebhookPath struct {
-	AppPath
+	IDPath
 	WebhookID string `path:"webhookId"`
 }
 
@@ -107,7 +92,7 @@ func (p WebhookPath) path() integrations.WebhookPath {
 
 // NewWebhookInput creates a webhook.
 type NewWebhookInput struct {
-	AppPath
+	IDPath
 	Confirmation
 	integrations.WebhookInput
 }
@@ -202,18 +187,12 @@ type attemptView struct {
 	Response string `json:"response"`
 }
 
+func viewAttempt(a integrations.Attempt) attemptView {
+	return attemptView{At: a.At, ResponseStatus: optional(a.ResponseStatus), Error: optional(a.Error), DurationMs: a.DurationMs, Response: a.Answer}
+}
+
 func viewDelivery(d integrations.Delivery) deliveryView {
-	v := deliveryView{ID: d.ID, EventID: d.EventID, Type: d.Type, Status: string(d.Status), Attempts: make([]attemptView, len(d.Attempts)), NextAttemptAt: d.NextAt, CreatedAt: d.CreatedAt}
-	for i, a := range d.Attempts {
-		v.Attempts[i] = attemptView{At: a.At, DurationMs: a.DurationMs, Response: a.Answer}
-		if a.ResponseStatus != 0 {
-			v.Attempts[i].ResponseStatus = &a.ResponseStatus
-		}
-		if a.Error != "" {
-			v.Attempts[i].Error = &a.Error
-		}
-	}
-	return v
+	return deliveryView{ID: d.ID, EventID: d.EventID, Type: d.Type, Status: string(d.Status), Attempts: web.Each(d.Attempts, viewAttempt), NextAttemptAt: d.NextAt, CreatedAt: d.CreatedAt}
 }
 
 type oneDeliveryView struct {
@@ -222,8 +201,7 @@ type oneDeliveryView struct {
 
 type deliveriesView struct {
 	Deliveries []deliveryView `json:"deliveries"`
-	Pagination Pagination     `json:"pagination"`
-	Beyond
+	Paged
 }
 
 type replayedView struct {

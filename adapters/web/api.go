@@ -219,3 +219,12 @@ func StatusOf(f *fault.Error) int {
 	}
 	return 500
 }
+
+// Each returns the results of fn for the items. It is empty and not nil without items.
+func Each[T, V any](items []T, fn func(T) V) []V {
+	out := make([]V, len(items))
+	for i, item := range items {
+		out[i] = fn(item)
+	}
+	return out
+}

@@ -228,13 +228,6 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 	if len(p.byJSON) > 0 && body != nil && !p.decode(body, 0, v, "", bad) {
 		return fault.InvalidField("body", "must be a JSON object")
 	}
-	if in, ok := v.Addr().Interface().(interface {
-		Refuse(wrong func(path string) bool) error
-	}); ok {
-		if err := in.Refuse(func(path string) bool { return bad.wrong[path] }); err != nil {
-			return err
-		}
-	}
 	bad.addViolations(v)
 	if p.paging != nil {
 		for _, f := range v.FieldByIndex(p.paging).Interface().(Paging).check() {

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"mime"
 	"testing"
 
@@ -26,27 +25,4 @@ func TestDisposition_FileName_IsEscaped(t *testing.T) {
 		require.Equal(t, "attachment", kind)
 		require.Equal(t, want, params["filename"], header)
 	}
-}
-
-type refusing struct {
-	Kind string `json:"kind" validate:"required"`
-	Size int    `json:"size" validate:"max=5"`
-}
-
-// Refuse refuses what is of no kind.
-func (r refusing) Refuse(wrong func(string) bool) error {
-	if r.Kind == "" && !wrong("kind") {
-		return errors.New("no kind")
-	}
-	return nil
-}
-
-func TestBind_Refuse_RunsBeforeValidation(t *testing.T) {
-	t.Parallel()
-	_, err := bindTo[refusing](`{"kind":"a","size":3}`, nil)
-	require.NoError(t, err)
-	_, err = bindTo[refusing](`{"size":99}`, nil)
-	require.EqualError(t, err, "no kind")
-	_, err = bindTo[refusing](`{"kind":5,"size":99}`, nil)
-	require.Equal(t, []string{"kind must be a string", "size must be at most 5"}, fieldsOf(t, err))
 }

@@ -146,9 +146,7 @@ type Operation struct {
 
 // Op returns an operation that calls fn. The tags of the fields of I are their
 // sources (path, query, header or json) and their rules (validate). O is the whole
-// body of the response, usually a Reply. If I has a method Refuse, it is called
-// before the fields are validated and may reject the request; wrong reports whether
-// the field at a path had the wrong type.
+// body of the response, usually a Reply.
 func Op[I, O any](fn func(ctx context.Context, c Call, in I) (O, error)) Operation {
 	plan := planOf(reflect.TypeFor[I]())
 	return Operation{
