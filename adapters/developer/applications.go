@@ -39,14 +39,7 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 					return List[Application]{}, err
 				}
 				r, err := s.Hiring.ListVisible(ctx, by, in.filter(), in.Request())
-				if err != nil {
-					return List[Application]{}, err
-				}
-				out := make([]Application, len(r.Items))
-				for i, a := range r.Items {
-					out[i] = viewApplication(a)
-				}
-				return newList(out, r, in.Paging, publicURL, c.URL), nil
+				return newList(web.Each(r.Items, viewApplication), r, in.Paging, publicURL, c.URL), err
 			}).MapFaults(renameFields(nil))},
 		{Method: http.MethodGet, Path: "/api/v1/applications/:id", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "One application that the user may see", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationPath) (One[Application], error) {

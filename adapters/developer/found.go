@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/locumhq/locum/adapters/internal/searchview"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/modules/listings"
 )
 
@@ -22,11 +23,7 @@ var (
 )
 
 func facetNames(names []string) []string {
-	out := make([]string, len(names))
-	for i, name := range names {
-		out[i] = cmp.Or(camelFacets[name], name)
-	}
-	return out
+	return web.Each(names, func(name string) string { return cmp.Or(camelFacets[name], name) })
 }
 
 func viewFacets(facets map[string][]listings.FacetValue) map[string][]searchview.Facet {

@@ -3,6 +3,7 @@
 package developer
 
 import (
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/modules/listings"
@@ -16,11 +17,8 @@ func ViewJob(l listings.Listing, by identity.Organization, publicURL string) int
 		ID: l.ID, Title: l.Title, Description: l.Description,
 		Company: integrations.CompanyView{ID: l.OrganizationID, Name: l.Company, Website: known(by.Website), Logo: known(by.Logo)},
 		Remote:  l.Remote, Specialty: known(l.Specialty), EmploymentType: known(l.EmploymentType), ContractType: known(l.ContractType), Salary: viewPay(l.Salary),
-		Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...), Questions: make([]integrations.QuestionView, len(l.Questions)),
+		Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...), Questions: web.Each(l.Questions, viewQuestion),
 		Status: string(l.Status), ApplicationDeadline: l.Deadline, PostedAt: l.PostedAt, UpdatedAt: l.UpdatedAt, URL: publicURL + "/jobs/" + l.ID,
-	}
-	for i, q := range l.Questions {
-		v.Questions[i] = integrations.QuestionView{ID: q.ID, Text: q.Text, Required: q.Required}
 	}
 	if l.HiddenAt != nil { // only the event job.closed contains it
 		v.Status = string(listings.Closed)
@@ -34,6 +32,10 @@ func ViewJob(l listings.Listing, by identity.Organization, publicURL string) int
 		v.Location.Latitude, v.Location.Longitude = &p.Lat, &p.Lon
 	}
 	return v
+}
+
+func viewQuestion(q listings.Question) integrations.QuestionView {
+	return integrations.QuestionView{ID: q.ID, Text: q.Text, Required: q.Required}
 }
 
 // known returns a pointer to s, or nil if it is empty.

@@ -1,6 +1,7 @@
 package developer
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -38,19 +39,19 @@ type Pagination struct {
 	TotalPages int `json:"total_pages" sample:"1"`
 }
 
-func newList[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, asked string) List[T] {
-	l := List[T]{Data: items, Pagination: Pagination{Page: p.Page, Limit: p.Limit, Total: r.Total, TotalPages: (r.Total + p.Limit - 1) / p.Limit}, TotalIsEstimate: r.TotalIsEstimate}
-	if r.NextCursor != "" {
-		l.NextCursor = &r.NextCursor
+func newList[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, requested string) List[T] {
+	l := List[T]{
+		Data: items, TotalIsEstimate: r.TotalIsEstimate, NextCursor: known(r.NextCursor),
+		Pagination: Pagination{Page: p.Page, Limit: p.Limit, Total: r.Total, TotalPages: (r.Total + p.Limit - 1) / p.Limit},
 	}
-	l.links = links(l.Pagination, l.TotalIsEstimate, r.NextCursor, p.Cursor != "", publicURL, asked)
+	l.links = links(l.Pagination, l.TotalIsEstimate, r.NextCursor, p.Cursor != "", publicURL, requested)
 	return l
 }
 
 // links returns the links to other pages: by page number up to page.MaxExact items, and by
 // cursor beyond, or if the request has a cursor.
-func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, asked string) string {
-	u, err := url.ParseRequestURI(asked)
+func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, requested string) string {
+	u, err := url.ParseRequestURI(requested)
 	if err != nil {
 		return ""
 	}
@@ -100,14 +101,9 @@ func renameFields(names map[string]string) func(*fault.Error) *fault.Error {
 		if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 			return f
 		}
-		fields := make([]fault.Field, len(f.Fields))
-		for i, field := range f.Fields {
-			if name, other := names[field.Name]; other {
-				field.Name = name
-			}
-			field.Message = strings.NewReplacer("nextCursor with the cursor parameter", "next_cursor with the cursor parameter", "nextCursor", "next_cursor").Replace(field.Message)
-			fields[i] = field
-		}
+		fields := web.Each(f.Fields, func(field fault.Field) fault.Field {
+			return fault.Field{Name: cmp.Or(names[field.Name], field.Name), Message: strings.ReplaceAll(field.Message, "nextCursor", "next_cursor")}
+		})
 		if len(fields) == 1 && fields[0].Name == "page" && strings.HasPrefix(fields[0].Message, "reaches beyond") {
 			return errTooDeep.WithFields(fields...)
 		}
