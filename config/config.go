@@ -222,7 +222,7 @@ func Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseUnknownVariables(&c); err != nil {
+	if err := rejectUnknownVariables(&c); err != nil {
 		return nil, err
 	}
 	c.sources = map[string]string{}
@@ -246,11 +246,8 @@ func Load(path string) (*Config, error) {
 }
 
 func readFile(v *viper.Viper, path string) (string, error) {
+	path = cmp.Or(path, os.Getenv("LOCUM_CONFIG"))
 	named := path != ""
-	if !named {
-		path = os.Getenv("LOCUM_CONFIG")
-		named = path != ""
-	}
 	if !named {
 		path = "locum.yaml"
 	}
@@ -262,8 +259,8 @@ func readFile(v *viper.Viper, path string) (string, error) {
 	}
 	if err != nil {
 		// The parser quotes invalid values.
-		says := quoted.ReplaceAllString(strings.ReplaceAll(err.Error(), "\n", " "), "a value")
-		return "", fmt.Errorf("%s: cannot be read as a configuration: %s", path, says)
+		text := quoted.ReplaceAllString(strings.ReplaceAll(err.Error(), "\n", " "), "a value")
+		return "", fmt.Errorf("%s: cannot be read as a configuration: %s", path, text)
 	}
 	return path, nil
 }
@@ -271,9 +268,9 @@ func readFile(v *viper.Viper, path string) (string, error) {
 // quoted matches a value in an error of the parser.
 var quoted = regexp.MustCompile("`[^`]*`")
 
-// refuseUnknownVariables returns an error for a misspelled LOCUM_ variable, which would
+// rejectUnknownVariables returns an error for a misspelled LOCUM_ variable, which would
 // otherwise be ignored.
-func refuseUnknownVariables(c *Config) error {
+func rejectUnknownVariables(c *Config) error {
 	known := map[string]bool{"LOCUM_CONFIG": true}
 	for _, l := range leaves(reflect.ValueOf(*c), "") {
 		known[envName(l.key)] = true
@@ -306,8 +303,8 @@ func (c *Config) userMessage(err error, where string) error {
 
 // Err returns the error of an invalid value, with its key, its source, and what to write
 // instead.
-func (c *Config) Err(key, mend string) error {
-	return fmt.Errorf("%s (from %s): %s", key, c.Source(key), mend)
+func (c *Config) Err(key, want string) error {
+	return fmt.Errorf("%s (from %s): %s", key, c.Source(key), want)
 }
 
 // Source returns the source of a key's value: default, a file's path or an environment
@@ -320,15 +317,6 @@ func (c *Config) validate() error {
 		return c.Err("http.public_url", "want http://HOST or https://HOST, without a user and a path")
 	}
 	c.HTTP.PublicURL = strings.TrimSuffix(c.HTTP.PublicURL, "/")
-	if !strings.Contains(c.HTTP.Addr, ":") {
-		return c.Err("http.addr", "want HOST:PORT or :PORT")
-	}
-	if c.HTTP.Drain < 0 || c.HTTP.Drain > 10*time.Minute {
-		return c.Err("http.drain", "want a duration from 0s to 10m, such as 5s")
-	}
-	if c.HTTP.MetricsAddr != "" && !strings.Contains(c.HTTP.MetricsAddr, ":") {
-		return c.Err("http.metrics_addr", "want HOST:PORT or :PORT")
-	}
 	if _, err := c.HTTP.Proxies(); err != nil {
 		return c.Err("http.trusted_proxies", err.Error())
 	}
@@ -337,31 +325,27 @@ func (c *Config) validate() error {
 			return err
 		}
 	}
-	if c.Limits.BodyMemory < 1 {
-		return c.Err("limits.body_memory", "want a number of MiB of at least 1")
-	}
-	if !(c.Limits.SearchCPU >= 0) {
-		return c.Err("limits.search_cpu", "want seconds of at least 0")
-	}
-	if c.Limits.SearchTimeout < 10*time.Millisecond || c.Limits.SearchTimeout > time.Minute {
-		return c.Err("limits.search_timeout", "want a duration from 10ms to 1m, such as 1s")
-	}
-	if err := c.validateDatabase(); err != nil {
-		return err
-	}
-	if len(c.Auth.Keys) == 0 {
-		return c.Err("auth.keys", "want at least one key file or folder")
-	}
-	for key, value := range map[string]time.Duration{"retention.events": c.Retention.Events, "retention.tasks": c.Retention.Tasks} {
+	for _, rule := range []struct {
+		isInvalid bool
+		key, want string
+	}{
+		{!strings.Contains(c.HTTP.Addr, ":"), "http.addr", "want HOST:PORT or :PORT"},
+		{c.HTTP.Drain < 0 || c.HTTP.Drain > 10*time.Minute, "http.drain", "want a duration from 0s to 10m, such as 5s"},
+		{c.HTTP.MetricsAddr != "" && !strings.Contains(c.HTTP.MetricsAddr, ":"), "http.metrics_addr", "want HOST:PORT or :PORT"},
+		{c.Limits.BodyMemory < 1, "limits.body_memory", "want a number of MiB of at least 1"},
+		{!(c.Limits.SearchCPU >= 0), "limits.search_cpu", "want seconds of at least 0"}, // also for NaN
+		{c.Limits.SearchTimeout < 10*time.Millisecond || c.Limits.SearchTimeout > time.Minute, "limits.search_timeout", "want a duration from 10ms to 1m, such as 1s"},
+		{len(c.Auth.Keys) == 0, "auth.keys", "want at least one key file or folder"},
 		// With a shorter time an event that is relayed late could be handled twice.
-		if value < 24*time.Hour {
-			return c.Err(key, "want at least 24h")
+		{c.Retention.Events < 24*time.Hour, "retention.events", "want at least 24h"},
+		{c.Retention.Tasks < 24*time.Hour, "retention.tasks", "want at least 24h"},
+		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level", "want debug, info, warn or error"},
+	} {
+		if rule.isInvalid {
+			return c.Err(rule.key, rule.want)
 		}
 	}
-	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
-		return c.Err("log.level", "want debug, info, warn or error")
-	}
-	return nil
+	return c.validateDatabase()
 }
 
 func (c *Config) validateDatabase() error {

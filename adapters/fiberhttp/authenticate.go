@@ -48,16 +48,21 @@ func (s *Server) finishAuthenticated(c *fiber.Ctx) {
 	}
 }
 
+// methodsOf returns the methods that a route serves.
+func methodsOf(r web.Route) []string {
+	if r.Method == fiber.MethodGet {
+		return []string{fiber.MethodGet, fiber.MethodHead}
+	}
+	return []string{r.Method}
+}
+
 // handlePreflight answers a CORS preflight request.
 func handlePreflight(c *fiber.Ctx, api web.API) error {
 	var methods []string
 	for _, r := range api.Routes {
 		for _, path := range api.Paths(r) {
 			if fiber.RoutePatternMatch(c.Path(), path) && !slices.Contains(methods, r.Method) {
-				methods = append(methods, r.Method)
-				if r.Method == fiber.MethodGet {
-					methods = append(methods, fiber.MethodHead)
-				}
+				methods = append(methods, methodsOf(r)...)
 			}
 		}
 	}
@@ -93,8 +98,7 @@ func applyCachePolicy(c *fiber.Ctx, api web.API) {
 // matchesETag compares entity tags weakly (RFC 9110 §8.8.3.2).
 func matchesETag(sent, tag string) bool {
 	for one := range strings.SplitSeq(sent, ",") {
-		one = strings.TrimSpace(one)
-		if one == "*" || strings.TrimPrefix(one, "W/") == strings.TrimPrefix(tag, "W/") {
+		if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == strings.TrimPrefix(tag, "W/") {
 			return true
 		}
 	}
@@ -107,10 +111,7 @@ func (s *Server) rejectOtherMethods(api web.API) {
 	routes, methods := api.Routes, map[string][]string{}
 	for _, r := range routes {
 		for _, path := range api.Paths(r) {
-			methods[path] = append(methods[path], r.Method)
-			if r.Method == fiber.MethodGet {
-				methods[path] = append(methods[path], fiber.MethodHead)
-			}
+			methods[path] = append(methods[path], methodsOf(r)...)
 		}
 	}
 	for path, own := range methods {

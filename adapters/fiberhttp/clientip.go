@@ -3,6 +3,7 @@ package fiberhttp
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -78,10 +79,5 @@ func parseHop(s string) (netip.Addr, error) {
 }
 
 func (s *Server) isTrustedProxy(a netip.Addr) bool {
-	for _, p := range s.o.TrustedProxies {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.o.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }

@@ -49,6 +49,12 @@ func (s *Server) handleError(c *fiber.Ctx, err error) error {
 	return nil
 }
 
+// faultByStatus are the faults of errors of Fiber.
+var faultByStatus = map[int]*fault.Error{
+	fiber.StatusNotFound: web.ErrNoRoute, fiber.StatusMethodNotAllowed: web.ErrMethodNotAllowed, fiber.StatusRequestTimeout: web.ErrRequestTimeout,
+	fiber.StatusRequestEntityTooLarge: web.ErrTooLarge, fiber.StatusRequestHeaderFieldsTooLarge: web.ErrHeadersTooLarge,
+}
+
 func faultOf(err error) *fault.Error {
 	var fe *fiber.Error
 	var small *fasthttp.ErrSmallBuffer
@@ -56,20 +62,7 @@ func faultOf(err error) *fault.Error {
 	case errors.As(err, &small):
 		return web.ErrHeadersTooLarge
 	case errors.As(err, &fe):
-		switch fe.Code {
-		case fiber.StatusNotFound:
-			return web.ErrNoRoute
-		case fiber.StatusMethodNotAllowed:
-			return web.ErrMethodNotAllowed
-		case fiber.StatusRequestEntityTooLarge:
-			return web.ErrTooLarge
-		case fiber.StatusRequestHeaderFieldsTooLarge:
-			return web.ErrHeadersTooLarge
-		case fiber.StatusRequestTimeout:
-			return web.ErrRequestTimeout
-		default:
-			return web.ErrMalformed
-		}
+		return cmp.Or(faultByStatus[fe.Code], web.ErrMalformed)
 	}
 	return web.FaultOf(err)
 }
@@ -87,9 +80,6 @@ func (c *causeLog) allows(cause string, now time.Time) bool {
 	defer c.mu.Unlock()
 	if last, logged := c.last[cause]; logged && now.Sub(last) < time.Second {
 		return false
-	}
-	if c.last == nil {
-		c.last = map[string]time.Time{}
 	}
 	c.last[cause] = now
 	return true

@@ -83,9 +83,5 @@ func pathValue(c *fiber.Ctx, name string) string {
 
 // texts copies values of the request, whose memory the server reuses.
 func texts(raw [][]byte) []string {
-	out := make([]string, len(raw))
-	for i, v := range raw {
-		out[i] = string(v)
-	}
-	return out
+	return web.Each(raw, func(v []byte) string { return string(v) })
 }

@@ -1,7 +1,6 @@
 package fiberhttp
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"html/template"
@@ -39,12 +38,12 @@ var jobPage = template.Must(template.New("job").Parse(`<!doctype html>
 </html>
 `))
 
-var noJobPage = []byte(`<!doctype html>
+var noJobPage = template.Must(template.New("no job").Parse(`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex"><title>Job not found</title><link rel="stylesheet" href="/account/page.css"></head>
 <body><main><h1>Job not found</h1><p>There is no such job, or it is not open any more.</p></main></body>
 </html>
-`)
+`))
 
 type jobView struct {
 	listings.Listing
@@ -61,19 +60,13 @@ func (s *Server) addJobPage() {
 		ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 		defer cancel()
 		l, err := s.services.Listings.Detail(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, c.Params("id"))
-		c.Set(fiber.HeaderContentSecurityPolicy, plainPolicy)
-		c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 		if fault.KindOf(err) == fault.NotFound {
-			return c.Status(fiber.StatusNotFound).Send(noJobPage)
+			return sendHTML(c.Status(fiber.StatusNotFound), plainPolicy, noJobPage, nil)
 		}
 		if err != nil {
 			return err
 		}
-		var page bytes.Buffer
-		if err := jobPage.Execute(&page, viewJob(l, s.o.PublicURL)); err != nil {
-			return err
-		}
-		return c.Send(page.Bytes())
+		return sendHTML(c, plainPolicy, jobPage, viewJob(l, s.o.PublicURL))
 	})
 }
 

@@ -9,11 +9,8 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// The keys of the locals that handleRequest sets.
-const (
-	requestIDKey  = "locum.request_id"
-	middlewareKey = "locum.framed"
-)
+// middlewareKey is the local that handleRequest sets.
+const middlewareKey = "locum.framed"
 
 // setSecurityHeaders sets the security headers of every response.
 func (s *Server) setSecurityHeaders(c *fiber.Ctx) {
@@ -33,7 +30,6 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 	if !isValidRequestID(requestID) {
 		requestID = s.o.NewID()
 	}
-	c.Locals(requestIDKey, requestID)
 	c.Locals(middlewareKey, true)
 	c.Set(fiber.HeaderXRequestID, requestID)
 	s.setSecurityHeaders(c)
@@ -67,13 +63,6 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 }
 
 func isValidRequestID(s string) bool {
-	if len(s) < 8 || len(s) > 64 {
-		return false
-	}
-	for _, r := range s {
-		if !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.", r) {
-			return false
-		}
-	}
-	return true
+	const valid = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_."
+	return len(s) >= 8 && len(s) <= 64 && strings.Trim(s, valid) == ""
 }

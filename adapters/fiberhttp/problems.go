@@ -14,6 +14,17 @@ import (
 // plainPolicy is for pages without any script.
 const plainPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// sendHTML sends a page with the Content-Security-Policy.
+func sendHTML(c *fiber.Ctx, policy string, page *template.Template, data any) error {
+	var b bytes.Buffer
+	if err := page.Execute(&b, data); err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentSecurityPolicy, policy)
+	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	return c.Send(b.Bytes())
+}
+
 var problemPage = template.Must(template.New("problem").Parse(`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.Title}}</title><link rel="stylesheet" href="/account/page.css"></head>
@@ -33,13 +44,7 @@ func (s *Server) addProblems() {
 		if !ok {
 			return fiber.ErrNotFound
 		}
-		var page bytes.Buffer
-		if err := problemPage.Execute(&page, struct{ Code, Title, Text string }{code, known.Title, known.Text}); err != nil {
-			return err
-		}
-		c.Set(fiber.HeaderContentSecurityPolicy, plainPolicy)
-		c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-		return c.Send(page.Bytes())
+		return sendHTML(c, plainPolicy, problemPage, struct{ Code, Title, Text string }{code, known.Title, known.Text})
 	})
 }
 

@@ -73,6 +73,7 @@ type Server struct {
 func New(services adapters.Services, o Options) (*Server, error) {
 	s := &Server{services: services, apis: o.APIs, o: o, metrics: newMetrics(o.Metrics), cache: newAnswerCache()}
 	s.admission = web.Admission{Identity: services.Identity, Limiter: services.Limiter, Idempotency: services.Idempotency, Tracer: o.Trace}
+	s.causes.last = map[string]time.Time{}
 	s.bodies.limit, s.bodies.large = cmp.Or(o.BodyMemory, DefaultBodyMemory), map[string]int{}
 	s.app = fiber.New(fiber.Config{
 		DisableStartupMessage: true,
@@ -94,9 +95,8 @@ func New(services adapters.Services, o Options) (*Server, error) {
 		s.rejectOtherMethods(api)
 		for _, r := range api.Routes {
 			for _, path := range api.Paths(r) {
-				s.app.Add(r.Method, path, s.handler(api, r))
-				if r.Method == fiber.MethodGet {
-					s.app.Add(fiber.MethodHead, path, s.handler(api, r))
+				for _, method := range methodsOf(r) {
+					s.app.Add(method, path, s.handler(api, r))
 				}
 			}
 		}

@@ -1,7 +1,6 @@
 package fiberhttp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"html/template"
@@ -99,11 +98,5 @@ func (s *Server) addUnsubscribe() {
 var invalidLink = unsubscribeView{Title: "This link does not work", Text: "It may have expired or be incomplete. Please use the link in the newest mail."}
 
 func page(c *fiber.Ctx, status int, v unsubscribeView) error {
-	var b bytes.Buffer
-	if err := unsubscribePage.Execute(&b, v); err != nil {
-		return err
-	}
-	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
-	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	return c.Status(status).Send(b.Bytes())
+	return sendHTML(c.Status(status), "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'", unsubscribePage, v)
 }

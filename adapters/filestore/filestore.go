@@ -11,12 +11,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
 )
 
@@ -51,19 +49,10 @@ func Open(dir string) (*Store, error) {
 	return &Store{root: root}, nil
 }
 
-var keys = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
-
-func check(key string) error {
-	if len(key) > 200 || !keys.MatchString(key) {
-		return fault.InvalidField("key", "is not a key of a file")
-	}
-	return nil
-}
-
-// Put implements files.Store: the file is written elsewhere, and moved to its
-// place once it is safe on the disk.
+// Put implements files.Store. The file is written to the folder of parts and renamed when it
+// is synced to the disk.
 func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) error) (err error) {
-	if err := errors.Join(check(key), ctx.Err()); err != nil {
+	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
 		return err
 	}
 	dir := path.Dir(key)
@@ -140,7 +129,7 @@ func (s *Store) sweep() error {
 
 // Open implements files.Store.
 func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info, error) {
-	if err := errors.Join(check(key), ctx.Err()); err != nil {
+	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
 		return nil, files.Info{}, err
 	}
 	f, err := s.root.Open(key)
@@ -159,7 +148,7 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info
 
 // Delete implements files.Store.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	if err := errors.Join(check(key), ctx.Err()); err != nil {
+	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
 		return err
 	}
 	return ignoring(s.root.Remove(key), fs.ErrNotExist)

@@ -6,6 +6,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"io"
+	"slices"
 
 	"github.com/gabriel-vasile/mimetype"
 
@@ -54,10 +55,8 @@ func (Documents) Detect(content []byte) (string, error) {
 		return archive(content)
 	}
 	kind := mimetype.Detect(content)
-	for _, known := range plain {
-		if kind.Is(known) {
-			return known, nil
-		}
+	if i := slices.IndexFunc(plain, kind.Is); i >= 0 {
+		return plain[i], nil
 	}
 	return "", nil
 }
@@ -80,7 +79,7 @@ func archive(content []byte) (string, error) {
 		switch {
 		case f.Name == "word/document.xml":
 			kind = Docx
-		case f.Name == "mimetype" && f.UncompressedSize64 == uint64(len(ODT)) && says(f, ODT):
+		case f.Name == "mimetype" && f.UncompressedSize64 == uint64(len(ODT)) && hasContent(f, ODT):
 			kind = ODT
 		}
 		unpacked += min(f.UncompressedSize64, mostUnpacked+1)
@@ -91,7 +90,7 @@ func archive(content []byte) (string, error) {
 	return kind, nil
 }
 
-func says(f *zip.File, want string) bool {
+func hasContent(f *zip.File, want string) bool {
 	r, err := f.Open()
 	if err != nil {
 		return false

@@ -12,13 +12,13 @@ import (
 // UTC, so that no daylight-saving rule can change them.
 func (w writer) calendar(i mail.Invite) (method, text string) {
 	cal := ics.NewCalendarFor("locum")
-	cal.SetMethod(ics.MethodRequest)
-	event := cal.AddEvent(plainID(i.UID) + "@" + w.host)
-	event.SetStatus(ics.ObjectStatusConfirmed)
+	kind, status := ics.MethodRequest, ics.ObjectStatusConfirmed
 	if i.Cancelled {
-		cal.SetMethod(ics.MethodCancel)
-		event.SetStatus(ics.ObjectStatusCancelled)
+		kind, status = ics.MethodCancel, ics.ObjectStatusCancelled
 	}
+	cal.SetMethod(kind)
+	event := cal.AddEvent(plainID(i.UID) + "@" + w.host)
+	event.SetStatus(status)
 	event.SetSequence(i.Sequence)
 	event.SetDtStampTime(i.Stamp.UTC())
 	event.SetStartAt(i.Start.UTC())
@@ -41,11 +41,7 @@ func (w writer) calendar(i mail.Invite) (method, text string) {
 	event.SetOrganizer("mailto:"+mailbox(organizer.Email), named(organizer.Name)...)
 	event.AddAttendee("mailto:"+mailbox(i.Attendee.Email), append(named(i.Attendee.Name),
 		ics.ParticipationRoleReqParticipant, ics.ParticipationStatusNeedsAction, ics.WithRSVP(!i.Cancelled))...)
-	method = "REQUEST"
-	if i.Cancelled {
-		method = "CANCEL"
-	}
-	return method, cal.Serialize(ics.WithNewLine("\r\n"))
+	return string(kind), cal.Serialize(ics.WithNewLine("\r\n"))
 }
 
 // mailbox returns the address in the form of the message's recipient, so that calendar

@@ -120,7 +120,7 @@ func plainID(id string) string {
 }
 
 func crlf(text string) string {
-	return strings.ReplaceAll(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n", "\r\n")
+	return strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n").Replace(text)
 }
 
 // fits reports whether the text may be sent without encoding (RFC 5322 §2.1.1).

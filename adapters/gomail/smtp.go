@@ -48,7 +48,7 @@ type SMTP struct {
 
 	pinging sync.Mutex
 	pinged  time.Time
-	answer  error
+	pingErr error
 }
 
 // server is the address of a server with its connection settings.
@@ -215,13 +215,13 @@ func (s *SMTP) Ping(ctx context.Context) error {
 	s.pinging.Lock()
 	defer s.pinging.Unlock()
 	if time.Since(s.pinged) >= pingInterval {
-		s.answer = s.ask(ctx)
+		s.pingErr = s.ping(ctx)
 		s.pinged = time.Now()
 	}
-	return s.answer
+	return s.pingErr
 }
 
-func (s *SMTP) ask(ctx context.Context) error {
+func (s *SMTP) ping(ctx context.Context) error {
 	for {
 		c, fresh, err := s.connect(ctx)
 		if err != nil {
@@ -275,7 +275,7 @@ func (at server) dial(ctx context.Context) (client *smtp.Client, err error) {
 	defer cancel()
 	var conn net.Conn
 	unwatch := func() bool { return true }
-	dialler, err := gomail.NewClient(at.host, append(slices.Clone(at.options), gomail.WithTimeout(dialTimeout),
+	dialer, err := gomail.NewClient(at.host, append(slices.Clone(at.options), gomail.WithTimeout(dialTimeout),
 		gomail.WithDialContextFunc(func(step context.Context, network, address string) (net.Conn, error) {
 			var err error
 			if at.implicit != nil {
@@ -291,7 +291,7 @@ func (at server) dial(ctx context.Context) (client *smtp.Client, err error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err = dialler.DialToSMTPClientWithContext(ctx)
+	client, err = dialer.DialToSMTPClientWithContext(ctx)
 	if !unwatch() && err == nil {
 		err = ctx.Err()
 	}

@@ -77,7 +77,7 @@ type claims struct {
 
 // Issue implements identity.AccessTokens.
 func (t *Tokens) Issue(c identity.AccessClaims) (string, error) {
-	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{
+	return t.sign(tokenType, claims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer: t.issuer, Subject: c.UserID, Audience: jwt.ClaimStrings{audience}, ID: rand.Text(),
 			IssuedAt: jwt.NewNumericDate(c.IssuedAt), NotBefore: jwt.NewNumericDate(c.IssuedAt),
@@ -85,9 +85,24 @@ func (t *Tokens) Issue(c identity.AccessClaims) (string, error) {
 		},
 		Session: c.SessionID, Role: c.Role, Organization: c.OrganizationID,
 	})
-	token.Header["typ"] = tokenType
-	token.Header["kid"] = t.ring[0].id
+}
+
+// sign returns a token of the type, signed with the first key.
+func (t *Tokens) sign(kind string, c jwt.Claims) (string, error) {
+	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, c)
+	token.Header["typ"], token.Header["kid"] = kind, t.ring[0].id
 	return token.SignedString(t.ring[0].private)
+}
+
+// parse reads the claims of a token of the type with the parser.
+func (t *Tokens) parse(parser *jwt.Parser, kind, token string, c jwt.Claims) error {
+	// Go's base64 decoder skips line breaks, so that a token would have several
+	// spellings.
+	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") {
+		return errors.New("not a token of ours")
+	}
+	_, err := parser.ParseWithClaims(token, c, t.keyOf(kind))
+	return err
 }
 
 // Verify implements identity.AccessTokens.
@@ -113,12 +128,7 @@ func (t *Tokens) isCurrent(c identity.AccessClaims) bool {
 
 func (t *Tokens) verify(token string) (identity.AccessClaims, error) {
 	var c claims
-	// Go's base64 decoder skips line breaks, so that a token would have several
-	// spellings.
-	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") {
-		return identity.AccessClaims{}, errors.New("not a token of ours")
-	}
-	if _, err := t.parser.ParseWithClaims(token, &c, t.keyOf(tokenType)); err != nil {
+	if err := t.parse(t.parser, tokenType, token, &c); err != nil {
 		return identity.AccessClaims{}, err
 	}
 	if c.Subject == "" || c.Session == "" || c.IssuedAt == nil {
@@ -182,24 +192,18 @@ func sealAudience(p auth.Purpose) string { return "locum:" + string(p) }
 
 // Seal implements auth.Sealer.
 func (t *Tokens) Seal(p auth.Purpose, subject string, until time.Time) (string, error) {
-	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.RegisteredClaims{
+	return t.sign(sealType, jwt.RegisteredClaims{
 		Issuer: t.issuer, Subject: subject, Audience: jwt.ClaimStrings{sealAudience(p)}, ExpiresAt: jwt.NewNumericDate(until),
 	})
-	token.Header["typ"] = sealType
-	token.Header["kid"] = t.ring[0].id
-	return token.SignedString(t.ring[0].private)
 }
 
 // Unseal implements auth.Sealer.
 func (t *Tokens) Unseal(p auth.Purpose, token string) (string, error) {
-	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") {
-		return "", fault.ErrUnauthorized.WithCause(errors.New("not a token of ours"))
-	}
 	var c jwt.RegisteredClaims
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}),
 		jwt.WithIssuer(t.issuer), jwt.WithAudience(sealAudience(p)), jwt.WithExpirationRequired(),
 		jwt.WithTimeFunc(t.now), jwt.WithStrictDecoding())
-	if _, err := parser.ParseWithClaims(token, &c, t.keyOf(sealType)); err != nil {
+	if err := t.parse(parser, sealType, token, &c); err != nil {
 		return "", fault.ErrUnauthorized.WithCause(err)
 	}
 	if c.Subject == "" {

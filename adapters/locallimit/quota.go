@@ -40,7 +40,7 @@ func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaS
 	if today := now / perDay; d.number != today {
 		d = day{number: today}
 	}
-	before := standing(quota, e, d, now).Evaluate()
+	before := quotaStatus(quota, e, d, now).Evaluate()
 	if !record || !before.Allowed {
 		return before
 	}
@@ -52,12 +52,12 @@ func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaS
 		d.spent++
 		s.days[h] = d
 	}
-	after := standing(quota, e, d, now)
+	after := quotaStatus(quota, e, d, now)
 	after.Allowed = true
 	return after
 }
 
-func standing(quota limit.Quota, e entry, d day, now int64) (s limit.QuotaStatus) {
+func quotaStatus(quota limit.Quota, e entry, d day, now int64) (s limit.QuotaStatus) {
 	n := len(e.timestamps)
 	s.Minute = limit.Window{Limit: max(0, quota.PerMinute), Remaining: max(0, quota.PerMinute-n)}
 	// Remaining increases when the oldest timestamp expires, or, if there are more than

@@ -56,12 +56,12 @@ func TestCheckAnswers_Questions_AreAnswered(t *testing.T) {
 
 func TestRefuseMessage_Batch_IsAJSONRPCError(t *testing.T) {
 	t.Parallel()
-	require.True(t, refuseMessage(httptest.NewRecorder(), []byte(strings.Repeat(" \n", 5000)+"[{}]")))
+	require.True(t, rejectMessage(httptest.NewRecorder(), []byte(strings.Repeat(" \n", 5000)+"[{}]")))
 	w := httptest.NewRecorder()
-	require.True(t, refuseMessage(w, []byte(" [{}]")))
+	require.True(t, rejectMessage(w, []byte(" [{}]")))
 	require.Equal(t, http.StatusBadRequest, w.Code)
 	require.JSONEq(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not supported; send one message in each request"}}`, w.Body.String())
-	require.False(t, refuseMessage(w, []byte(`{"method":"tools/list"}`)))
+	require.False(t, rejectMessage(w, []byte(`{"method":"tools/list"}`)))
 }
 
 // downGate is a gate whose database is unavailable.

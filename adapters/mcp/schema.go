@@ -91,11 +91,7 @@ const componentPrefix = "#/components/schemas/"
 func (d document) resolve(v any) any {
 	switch v := v.(type) {
 	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = d.resolve(v[i])
-		}
-		return out
+		return web.Each(v, d.resolve)
 	case map[string]any:
 		out := map[string]any{}
 		if ref, ok := v["$ref"].(string); ok {

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -28,7 +27,7 @@ import (
 )
 
 const (
-	// Path is where the server answers.
+	// Path is the path of the server.
 	Path = "/mcp"
 	// MetadataPath is the metadata of the protected resource (RFC 9728 §3.1).
 	MetadataPath = "/.well-known/oauth-protected-resource" + Path
@@ -81,11 +80,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-func scopes() (names []string) {
-	for _, scope := range integrations.Scopes() {
-		names = append(names, string(scope))
-	}
-	return names
+func scopes() []string {
+	return web.Each(integrations.Scopes(), func(s integrations.Scope) string { return string(s) })
 }
 
 // Prefixes implements adapters.HTTPTransport.
@@ -144,7 +140,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.writeFault(out, r, err)
 		return
 	}
-	if refuseMessage(out, body) {
+	if rejectMessage(out, body) {
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
@@ -185,9 +181,9 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*exchange
 
 // challenge returns the challenge with the address of the metadata (RFC 9728 §5.1),
 // from which clients learn where to get a token.
-func (s *Server) challenge(of string) string {
+func (s *Server) challenge(original string) string {
 	challenge := `Bearer resource_metadata="` + s.o.PublicURL + MetadataPath + `", scope="` + strings.Join(scopes(), " ") + `"`
-	if strings.Contains(of, `error="invalid_token"`) {
+	if strings.Contains(original, `error="invalid_token"`) {
 		challenge += `, error="invalid_token"`
 	}
 	return challenge
@@ -213,10 +209,10 @@ func (s *Server) writeFault(w http.ResponseWriter, r *http.Request, err error) {
 	_, _ = w.Write(answer.Body) // the client has disconnected
 }
 
-// refuseMessage refuses messages that the library would accept: batches, which later
+// rejectMessage rejects messages that the library would accept: batches, which later
 // versions of the protocol do not have and which would be limited as one request, and
 // subscriptions, whose responses do not end.
-func refuseMessage(w http.ResponseWriter, body []byte) bool {
+func rejectMessage(w http.ResponseWriter, body []byte) bool {
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
 		writeError(w, http.StatusBadRequest, nil, -32600, "batches are not supported; send one message in each request")
 		return true
@@ -252,15 +248,4 @@ type statusWriter struct {
 func (w *statusWriter) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)
-}
-
-var errNoExchange = errors.New("the call of a tool has no request")
-
-// exchangeOf returns the request of a call.
-func exchangeOf(ctx context.Context) (*exchange, error) {
-	x, ok := ctx.Value(exchangeKey{}).(*exchange)
-	if !ok {
-		return nil, fmt.Errorf("mcp: %w", errNoExchange)
-	}
-	return x, nil
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -60,26 +61,23 @@ func (s *Server) addTools(server *mcp.Server) error {
 	if err != nil {
 		return err
 	}
-	no := false
 	for _, t := range tools {
 		route, ok := s.routes[t.operation]
 		if !ok {
 			return fmt.Errorf("mcp: the interface has no operation %s for the tool %s", t.operation, t.name)
 		}
 		input, output := document.input(route, t.omit), document.output(route)
-		annotations := &mcp.ToolAnnotations{Title: t.title, ReadOnlyHint: route.Method == http.MethodGet, OpenWorldHint: &no}
+		isRead := route.Method == http.MethodGet
+		isDestructive := !isRead // an application cannot be withdrawn and sent again
+		definition := &mcp.Tool{Name: t.name, Title: t.title, Description: t.description, InputSchema: input, Annotations: &mcp.ToolAnnotations{
+			Title: t.title, ReadOnlyHint: isRead, OpenWorldHint: new(bool), DestructiveHint: &isDestructive, IdempotentHint: true,
+		}}
 		handler := s.read
-		if t.operation == createApplication {
-			input.Properties[confirmationCode] = map[string]any{"type": "string", "description": "Code of the summary that the user has agreed to. Without it nothing is sent."}
-			yes := true // an application cannot be taken back and made again
-			annotations.DestructiveHint, annotations.IdempotentHint = &yes, true
-			handler, output = s.apply, nil
-		} else {
-			annotations.DestructiveHint, annotations.IdempotentHint = &no, true
-		}
-		definition := &mcp.Tool{Name: t.name, Title: t.title, Description: t.description, InputSchema: input, Annotations: annotations}
-		if output != nil {
+		if isRead {
 			definition.OutputSchema = output
+		} else {
+			input.Properties[confirmationCode] = map[string]any{"type": "string", "description": "Code of the summary that the user has agreed to. Without it nothing is sent."}
+			handler = s.apply
 		}
 		server.AddTool(definition, s.handler(route, input, handler))
 	}
@@ -97,12 +95,13 @@ type call struct {
 // for the model to read, and not errors of the protocol.
 func (s *Server) handler(route web.Route, input *schema, handle func(ctx context.Context, c call) (web.Answer, error)) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		x, err := exchangeOf(ctx)
-		if err != nil {
-			return nil, err
+		x, ok := ctx.Value(exchangeKey{}).(*exchange)
+		if !ok {
+			return nil, errors.New("mcp: the call of a tool has no request")
 		}
 		c := call{exchange: x, route: route}
 		var answer web.Answer
+		var err error
 		if c.arguments, err = readArguments(r.Params.Arguments, input); err == nil {
 			answer, err = recoverPanic(func() (web.Answer, error) { return handle(ctx, c) })
 		}

@@ -2,7 +2,6 @@ package redislimit
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -52,17 +51,10 @@ func (l *Limiter) Status(ctx context.Context, quota limit.Quota, key string) (li
 func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spend int) (limit.QuotaStatus, error) {
 	quota.PerMinute, quota.PerDay = max(0, quota.PerMinute), max(0, quota.PerDay)
 	name := l.redisKey(limit.Rule{Name: "quota"}, key)
-	var answer []int64
-	err := l.withCircuit(ctx, func(ctx context.Context) (err error) {
-		answer, err = quotaScript.Run(ctx, l.client, []string{name, name + ":day"}, quota.PerMinute, quota.PerDay, spend, l.present()).Int64Slice()
-		if err == nil && len(answer) != 5 {
-			err = fmt.Errorf("redis answered %v", answer)
-		}
-		return err
-	})
+	answer, err := l.run(ctx, quotaScript, 5, []string{name, name + ":day"}, quota.PerMinute, quota.PerDay, spend)
 	switch {
 	case err == nil:
-		return standing(quota, answer), nil
+		return quotaStatus(quota, answer), nil
 	case ctx.Err() != nil:
 		return limit.QuotaStatus{}, ctx.Err()
 	}
@@ -72,7 +64,7 @@ func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spen
 	return l.fallback.Spend(ctx, quota, key)
 }
 
-func standing(quota limit.Quota, answer []int64) (s limit.QuotaStatus) {
+func quotaStatus(quota limit.Quota, answer []int64) (s limit.QuotaStatus) {
 	n, spent := int(answer[1]), int(answer[3])
 	s.Minute = limit.Window{Limit: quota.PerMinute, Remaining: max(0, quota.PerMinute-n), Reset: time.Duration(answer[2]) * time.Microsecond}
 	if quota.PerMinute == 0 {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -146,15 +147,7 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 	if rule.Max < 1 {
 		return limit.Decision{RetryAfter: rule.Per}, nil
 	}
-	var answer []int64
-	err := l.withCircuit(ctx, func(ctx context.Context) (err error) {
-		answer, err = script.Run(ctx, l.client, []string{l.redisKey(rule, key)},
-			rule.Max, rule.Per.Microseconds(), record, l.present()).Int64Slice()
-		if err == nil && len(answer) != 2 {
-			err = fmt.Errorf("redis answered %v", answer)
-		}
-		return err
-	})
+	answer, err := l.run(ctx, script, 2, []string{l.redisKey(rule, key)}, rule.Max, rule.Per.Microseconds(), record)
 	switch {
 	case err == nil && answer[0] == 1:
 		return limit.Decision{Allowed: true, Remaining: int(answer[1])}, nil
@@ -169,13 +162,21 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 	return l.fallback.Peek(ctx, rule, key)
 }
 
-// present returns the time for a script, or an empty string if it uses the clock of
-// Redis.
-func (l *Limiter) present() any {
-	if l.clock == nil {
-		return ""
+// run executes a script, which returns n numbers. The last argument of a script is the time
+// in µs, or an empty string for that of Redis.
+func (l *Limiter) run(ctx context.Context, script *goredis.Script, n int, keys []string, args ...any) (answer []int64, err error) {
+	var present any = ""
+	if l.clock != nil {
+		present = l.clock.Now().UnixMicro()
 	}
-	return l.clock.Now().UnixMicro()
+	err = l.withCircuit(ctx, func(ctx context.Context) (err error) {
+		answer, err = script.Run(ctx, l.client, keys, append(args, present)...).Int64Slice()
+		if err == nil && len(answer) != n {
+			err = fmt.Errorf("unexpected response of redis: %v", answer)
+		}
+		return err
+	})
+	return answer, err
 }
 
 // redisKey is hash-tagged, so that a cluster keeps a log on one node.
@@ -185,11 +186,11 @@ func (l *Limiter) redisKey(rule limit.Rule, key string) string {
 }
 
 // errOpen is the error of a call that was not made because the circuit is open.
-var errOpen = fmt.Errorf("redis is left alone for a while")
+var errOpen = errors.New("redis is not called after repeated failures")
 
 // withCircuit makes one call with a time limit unless the circuit is open.
 func (l *Limiter) withCircuit(ctx context.Context, call func(context.Context) error) error {
-	if !l.mayAsk() {
+	if !l.allowsCall() {
 		return errOpen
 	}
 	bounded, cancel := context.WithTimeout(ctx, l.bound)
@@ -198,11 +199,11 @@ func (l *Limiter) withCircuit(ctx context.Context, call func(context.Context) er
 	if err != nil && ctx.Err() != nil {
 		return err // the caller cancelled; Redis may be fine
 	}
-	l.note(err)
+	l.recordResult(err)
 	return err
 }
 
-func (l *Limiter) mayAsk() bool {
+func (l *Limiter) allowsCall() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failures < maxFailures {
@@ -217,7 +218,7 @@ func (l *Limiter) mayAsk() bool {
 	return true
 }
 
-func (l *Limiter) note(err error) {
+func (l *Limiter) recordResult(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()

@@ -17,6 +17,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/locumhq/locum/core/files"
 )
 
 const (
@@ -92,7 +94,7 @@ func parse(rawURL string) (a address, err error) {
 	}
 	a.bucket = u.Host
 	if prefix := strings.Trim(u.Path, "/"); prefix != "" {
-		if check(prefix) != nil {
+		if files.CheckKey(prefix) != nil {
 			return a, errors.New("want a prefix of letters, digits, dots, underscores and hyphens, at most 200 bytes with its slashes")
 		}
 		a.prefix = prefix + "/"

@@ -17,12 +17,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"regexp"
 	"time"
 
 	"github.com/minio/minio-go/v7"
 
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
 )
 
@@ -44,18 +42,9 @@ type Store struct {
 	prefix string // of all keys: empty or with a slash at the end
 }
 
-var keys = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
-
-func check(key string) error {
-	if len(key) > 200 || !keys.MatchString(key) {
-		return fault.InvalidField("key", "is not a key of a file")
-	}
-	return nil
-}
-
 // Put implements files.Store.
 func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) error) (err error) {
-	if err := errors.Join(check(key), ctx.Err()); err != nil {
+	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
 		return err
 	}
 	u := &upload{ctx: ctx, store: s, key: s.prefix + key}
@@ -162,7 +151,7 @@ func (u *upload) abort() error {
 
 // Open implements files.Store.
 func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info, error) {
-	if err := errors.Join(check(key), ctx.Err()); err != nil {
+	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
 		return nil, files.Info{}, err
 	}
 	// The caller may read after ctx is done.
@@ -213,7 +202,7 @@ func (f *file) Close() error {
 
 // Delete implements files.Store.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	if err := errors.Join(check(key), ctx.Err()); err != nil {
+	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
 		return err
 	}
 	err := s.call(ctx, callTimeout, func(ctx context.Context) error {

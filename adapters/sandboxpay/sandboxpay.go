@@ -48,7 +48,7 @@ var known = map[string]struct{ brand, last4 string }{
 func (p Payments) Attach(ctx context.Context, _ billing.Owner, methodID string) (billing.Method, error) {
 	switch {
 	case ctx.Err() != nil:
-		return billing.Method{}, fault.ErrUnavailable.WithCause(ctx.Err())
+		return billing.Method{}, canceled(ctx)
 	case methodID == CardDeclined:
 		return billing.Method{}, billing.ErrDeclined
 	case methodID == MethodMissing, !strings.HasPrefix(methodID, "pm_"):
@@ -63,26 +63,20 @@ func (p Payments) Attach(ctx context.Context, _ billing.Owner, methodID string) 
 
 // Forget implements billing.Payments.
 func (Payments) Forget(ctx context.Context, _ billing.Owner) error {
-	if ctx.Err() != nil {
-		return fault.ErrUnavailable.WithCause(ctx.Err())
-	}
-	return nil
+	return canceled(ctx)
 }
 
 // SetUp implements billing.MethodCollector. No client library accepts the secret: the
 // payer enters no method, and any pm_… can be attached.
 func (Payments) SetUp(ctx context.Context, o billing.Owner) (billing.Action, error) {
-	if ctx.Err() != nil {
-		return billing.Action{}, fault.ErrUnavailable.WithCause(ctx.Err())
-	}
-	return billing.Action{Type: billing.CollectMethod, ClientSecret: "seti_sandbox_" + digest(o.ID) + "_secret"}, nil
+	return billing.Action{Type: billing.CollectMethod, ClientSecret: "seti_sandbox_" + digest(o.ID) + "_secret"}, canceled(ctx)
 }
 
 // Charge implements billing.Payments.
 func (p Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	switch {
 	case ctx.Err() != nil:
-		return "", fault.ErrUnavailable.WithCause(ctx.Err())
+		return "", canceled(ctx)
 	case b.MethodID == CardDeclined, b.MethodID == CardExpired && b.Unattended:
 		return "", billing.ErrDeclined
 	case b.MethodID == AuthenticationRequired && p.clock.Now().Before(b.CreatedAt.Add(ConfirmedAfter)):
@@ -92,6 +86,14 @@ func (p Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
 		return "", &billing.ActionRequiredError{Action: billing.Action{Type: billing.ConfirmPayment, ClientSecret: "pi_sandbox_" + digest(b.Key) + "_secret"}}
 	}
 	return "ch_sandbox_" + digest(b.Key), nil
+}
+
+// canceled returns the fault of a context that has ended.
+func canceled(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fault.ErrUnavailable.WithCause(ctx.Err())
+	}
+	return nil
 }
 
 // digest returns a short text that depends on the key and does not reveal it.

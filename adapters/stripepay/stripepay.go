@@ -28,7 +28,7 @@ import (
 type Options struct {
 	// SecretKey authenticates requests to Stripe (sk_… or rk_…).
 	SecretKey string
-	// PublishableKey is handed to clients, which pass it to Stripe.js (pk_…).
+	// PublishableKey is sent to clients, which pass it to Stripe.js (pk_…).
 	PublishableKey string
 	// WebhookSecrets verify webhooks (whsec_…). During a rotation there are two.
 	WebhookSecrets []string
@@ -147,9 +147,11 @@ func (p *Payments) customers(ctx context.Context, o billing.Owner) (ids []string
 // customer returns the id of the owner's customer, which it creates if there is none.
 // The search may not show a new customer yet, but then the idempotency key returns it.
 func (p *Payments) customer(ctx context.Context, o billing.Owner) (string, error) {
-	ids, err := p.customers(ctx, o)
-	if err != nil || len(ids) > 0 {
-		return first(ids), err
+	switch ids, err := p.customers(ctx, o); {
+	case err != nil:
+		return "", err
+	case len(ids) > 0:
+		return ids[0], nil
 	}
 	params := &stripe.CustomerCreateParams{Metadata: map[string]string{ownerName: ownerText(o)}}
 	params.SetIdempotencyKey("locum-customer-" + ownerText(o))
@@ -158,13 +160,6 @@ func (p *Payments) customer(ctx context.Context, o billing.Owner) (string, error
 		return "", unavailable("create a customer", err)
 	}
 	return c.ID, nil
-}
-
-func first(ids []string) string {
-	if len(ids) == 0 {
-		return ""
-	}
-	return ids[0]
 }
 
 // Attach implements billing.Payments. A method of another customer is unknown to this
@@ -242,12 +237,9 @@ func (p *Payments) Forget(ctx context.Context, o billing.Owner) error {
 }
 
 // stripeError returns the error of Stripe's API in err, or nil.
-func stripeError(err error) *stripe.Error {
-	var e *stripe.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return nil
+func stripeError(err error) (e *stripe.Error) {
+	_ = errors.As(err, &e)
+	return e
 }
 
 func isMissing(err error) bool {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -51,7 +52,8 @@ type Incoming struct {
 
 // Call returns the Call of the request, without its actor.
 func (in Incoming) Call() Call {
-	return Call{IP: in.Address, UserAgent: truncate(in.Header("User-Agent"), 512), Device: in.Cookie(DeviceCookieName), RequestID: in.RequestID, URL: in.URL, Caller: in.Caller}
+	userAgent := in.Header("User-Agent")
+	return Call{IP: in.Address, UserAgent: userAgent[:min(len(userAgent), 512)], Device: in.Cookie(DeviceCookieName), RequestID: in.RequestID, URL: in.URL, Caller: in.Caller}
 }
 
 // Answer is the response to a request.
@@ -181,11 +183,9 @@ func run(ctx context.Context, r Route, call Call, in Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{Status: cmp.Or(r.Status, http.StatusOK), Headers: map[string]string{}}
+	answer := Answer{Status: r.status(), Headers: map[string]string{}}
 	if h, ok := out.(interface{ Headers() map[string]string }); ok {
-		for name, value := range h.Headers() {
-			answer.Headers[name] = value
-		}
+		maps.Copy(answer.Headers, h.Headers())
 	}
 	if either, ok := out.(multiFormat); ok {
 		out = either.Answer()
@@ -229,18 +229,8 @@ func LimitKey(address string) string {
 	if err != nil || a.Is4() {
 		return address
 	}
-	p, err := a.Prefix(64)
-	if err != nil {
-		return address
-	}
+	p, _ := a.Prefix(64) // an IPv6 address has one
 	return p.String()
-}
-
-func truncate(s string, n int) string {
-	if len(s) > n {
-		return s[:n]
-	}
-	return s
 }
 
 // DeviceCookieName is the cookie that marks a device on which an account has

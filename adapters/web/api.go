@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -187,38 +188,20 @@ var (
 	ErrMalformed        = fault.New(fault.Invalid, "malformed_request", "Bad Request - Invalid parameters")
 )
 
+// The statuses of faults. That of a code takes precedence.
+var (
+	statusByCode = map[string]int{
+		ErrMethodNotAllowed.Code: 405, ErrTooLarge.Code: 413, ErrHeadersTooLarge.Code: 431, ErrRequestTimeout.Code: 408,
+		idempotency.ErrReused.Code: 422,
+	}
+	statusByKind = map[fault.Kind]int{
+		fault.Invalid: 400, fault.Unauthenticated: 401, fault.Forbidden: 403, fault.NotFound: 404,
+		fault.Conflict: 409, fault.TooMany: 429, fault.Unavailable: 503,
+	}
+)
+
 // StatusOf returns the default status of a fault.
-func StatusOf(f *fault.Error) int {
-	switch f.Code {
-	case ErrMethodNotAllowed.Code:
-		return 405
-	case ErrTooLarge.Code:
-		return 413
-	case ErrHeadersTooLarge.Code:
-		return 431
-	case ErrRequestTimeout.Code:
-		return 408
-	case idempotency.ErrReused.Code:
-		return 422
-	}
-	switch f.Kind {
-	case fault.Invalid:
-		return 400
-	case fault.Unauthenticated:
-		return 401
-	case fault.Forbidden:
-		return 403
-	case fault.NotFound:
-		return 404
-	case fault.Conflict:
-		return 409
-	case fault.TooMany:
-		return 429
-	case fault.Unavailable:
-		return 503
-	}
-	return 500
-}
+func StatusOf(f *fault.Error) int { return cmp.Or(statusByCode[f.Code], statusByKind[f.Kind], 500) }
 
 // Each returns the results of fn for the items. It is empty and not nil without items.
 func Each[T, V any](items []T, fn func(T) V) []V {

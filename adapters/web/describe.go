@@ -151,14 +151,20 @@ var descriptions = sync.OnceValue(func() map[string]string {
 		"{listings.DefaultCurrency}", listings.DefaultCurrency, "{listings.DefaultPeriod}", listings.DefaultPeriod,
 		"{listings.DefaultRadius}", number(listings.DefaultRadius),
 	).Replace(descriptionLines)
+	return readTable(lines, ": ")
+})
+
+// readTable parses lines of a name, the separator and a text. It ignores comments, which
+// begin with #.
+func readTable(lines, separator string) map[string]string {
 	out := map[string]string{}
 	for line := range strings.Lines(lines) {
-		if name, text, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && !strings.HasPrefix(line, "#") {
+		if name, text, ok := strings.Cut(strings.TrimSpace(line), separator); ok && !strings.HasPrefix(line, "#") {
 			out[name] = text
 		}
 	}
 	return out
-})
+}
 
 // Header describes a header of responses.
 type Header struct {

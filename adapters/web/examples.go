@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/swaggest/openapi-go/openapi31"
@@ -23,32 +25,11 @@ import (
 // Examples are generated from the types: the value of a field follows from its name and
 // its rules, or is that of its tag sample:"…", which is JSON or a text.
 
-// sampleTexts are the values of text fields by name. The credentials are invalid.
-//
-//nolint:gosec // what looks like a secret is an example of one
-var sampleTexts = map[string]string{
-	"email": "niamh.byrne@example.org", "applicantEmail": "niamh.byrne@example.org", "to": "niamh.byrne@example.org", "password": "Day-shift-1", "currentPassword": "Day-shift-1", "newPassword": "Night-shift-2",
-	"name": "Niamh Byrne", "applicantName": "Niamh Byrne", "firstName": "Niamh", "lastName": "Byrne", "interviewer": "Asha Patel", "phone": "+44 113 496 0000",
-	"bio": "Critical care nurse, six years.", "specialty": "Intensive Care", "currentRole": "Staff Nurse", "experience": "6 years",
-	"title": "Registered Nurse, ICU", "jobTitle": "Registered Nurse, ICU", "description": "Days and nights on a 12-bed unit.", "department": "Critical Care",
-	"company": "St Brigid’s Hospital", "companyName": "St Brigid’s Hospital", "industry": "Hospitals", "companySize": "1,001–5,000", "size": "1,001–5,000",
-	"website": "https://www.example.org", "logo": "https://www.example.org/logo.png", "url": "https://www.example.org/file",
-	"location": "Leeds", "city": "Leeds", "region": "West Yorkshire", "preferredLocation": "Leeds",
-	"contractType": "permanent", "contract_type": "permanent", "employment_type": "full-time", "country": "GB", "type": "permanent", "employmentType": "full-time", "currency": "GBP", "period": "year",
-	"query": "icu nurse", "search": "icu nurse", "q": "icu nurse", "coverLetter": "Six years of critical care.", "notes": "Ask about rotations.", "subject": "Your interview",
-	"message": "We look forward to meeting you.", "text": "Your NMC PIN?", "question_id": "pin", "answer": "12A3456E", "statusColor": "bg-amber-100 text-amber-800",
-	"accessToken": "eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl", "refreshToken": "loc_rt_5nX1cVq0Jm8sT2pL7wRzB4yK6hD3fG9aQeUiOoPxZ", "token": "3rJ0cTqk5wYV8nB2",
-	"cursor": "", "format": "csv", "kind": "jobs", "role": "recruiter", "status": "active", "timestamp": "2026-11-20T09:30:00Z",
-	"requirement": "NMC registration", "benefit": "NHS pension", "error": "title is required", "action": "applied",
-	"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "kPrK_qmxVWaYVA9w", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
-	"planId": "premium", "paymentMethodId": "pm_card_visa", "tier": "premium", "fileName": "cv.pdf", "content": "Niamh Byrne, RN. Six years of critical care.",
-}
+//go:embed samples.txt
+var sampleLines string
 
-// sampleNumbers are the values of number fields by name.
-var sampleNumbers = map[string]string{
-	"page": "1", "limit": "20", "total": "1", "totalPages": "1", "min": "36000", "max": "44000", "salaryMin": "36000", "salaryMax": "44000", "salary_min": "36000", "salary_max": "44000",
-	"latitude": "53.79648", "longitude": "-1.54785", "radius": "10", "locationRadius": "25", "relevance": "1", "relevanceScore": "87", "views": "120", "conversionRate": "5.83", "price": "9.99", "amount": "9.99", "durationDays": "30", "distanceMiles": "3.4", "completion": "80",
-}
+// samples returns the values of samples.txt by name.
+var samples = sync.OnceValue(func() map[string]string { return readTable(sampleLines, "=") })
 
 const (
 	sampleTime     = "2026-11-20T09:30:00Z"
@@ -149,10 +130,7 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 	case reflect.Interface:
 		return json.RawMessage("null")
 	}
-	if n, known := sampleNumbers[name]; known {
-		return json.RawMessage(n)
-	}
-	return json.RawMessage("1")
+	return json.RawMessage(cmp.Or(samples()["number."+name], "1"))
 }
 
 // itemRules returns the rules of the items of a list.
@@ -162,20 +140,20 @@ func itemRules(tag reflect.StructTag) reflect.StructTag {
 }
 
 func (s sampler) text(name string, tag reflect.StructTag) string {
-	if text, said := s.texts[name]; said {
+	if text, ok := s.texts[name]; ok {
 		return text
 	}
-	if thing, is := noun(name, s.of); is && sampleTexts[name] == "" {
-		return sampleID(thing)
+	if resource, ok := noun(name, s.of); ok && samples()[name] == "" {
+		return sampleID(resource)
 	}
 	return sampleText(name, tag)
 }
 
 func sampleText(name string, tag reflect.StructTag) string {
-	text, known := sampleTexts[name]
+	text, known := samples()[name]
 	of := strings.Split(tag.Get("enum"), ",")
 	for rule := range strings.SplitSeq(tag.Get("validate"), ",") {
-		if values, is := strings.CutPrefix(rule, "oneof="); is {
+		if values, ok := strings.CutPrefix(rule, "oneof="); ok {
 			of = strings.Fields(values)
 		}
 	}
@@ -240,7 +218,7 @@ func (s sampler) body(o Operation) json.RawMessage {
 // addExamples adds examples to the description of the operation.
 func (s sampler) addExamples(op *openapi31.Operation, r Route) {
 	example := func(content map[string]openapi31.MediaType, media string, value json.RawMessage) {
-		if m, there := content[media]; there && value != nil {
+		if m, ok := content[media]; ok && value != nil {
 			m.WithExample(value)
 			content[media] = m
 		}
@@ -252,8 +230,8 @@ func (s sampler) addExamples(op *openapi31.Operation, r Route) {
 	}
 	for i, p := range op.Parameters {
 		if p.Parameter != nil && p.Parameter.In == openapi31.ParameterInPath {
-			thing, _ := noun(p.Parameter.Name, owner(r.Path, p.Parameter.Name))
-			op.Parameters[i].Parameter.WithExample(sampleID(thing))
+			resource, _ := noun(p.Parameter.Name, owner(r.Path, p.Parameter.Name))
+			op.Parameters[i].Parameter.WithExample(sampleID(resource))
 			describePath(op.Parameters[i].Parameter, r.Path)
 		}
 	}
@@ -279,8 +257,8 @@ func (s sampler) addExamples(op *openapi31.Operation, r Route) {
 			_, body := s.Fault(s.fault(r, status))
 			if placed, ok := body.(ErrorBody); ok {
 				body = placed.ForRequest(pathParam.ReplaceAllStringFunc(r.Path, func(param string) string {
-					thing, _ := noun(param[1:], owner(r.Path, param[1:]))
-					return sampleID(thing)
+					resource, _ := noun(param[1:], owner(r.Path, param[1:]))
+					return sampleID(resource)
 				}), sampleID("request"))
 			}
 			if encoded, err := json.Marshal(body); err == nil {

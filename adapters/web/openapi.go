@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -162,12 +163,7 @@ func (o Operation) answer() reflect.Type {
 	return o.Out
 }
 
-func (r Route) status() int {
-	if r.Status == 0 {
-		return http.StatusOK
-	}
-	return r.Status
-}
+func (r Route) status() int { return cmp.Or(r.Status, http.StatusOK) }
 
 // failures returns the error statuses of the route.
 func (r Route) failures() []int {
@@ -264,10 +260,9 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 		return nil
 	}
 	rules := valid.Rules(p.Field.Tag)
-	if slices.Contains(rules, valid.Rule{Name: "required"}) || isRequiredInResponse(p) {
-		if !slices.Contains(p.ParentSchema.Required, p.Name) {
-			p.ParentSchema.Required = append(p.ParentSchema.Required, p.Name)
-		}
+	isRequired := slices.Contains(rules, valid.Rule{Name: "required"}) || isRequiredInResponse(p)
+	if isRequired && !slices.Contains(p.ParentSchema.Required, p.Name) {
+		p.ParentSchema.Required = append(p.ParentSchema.Required, p.Name)
 	}
 	if p.Field.Type.Kind() == reflect.Pointer && p.PropertySchema.Ref != nil {
 		// A reference does not allow null, as which a nil pointer is encoded.
@@ -301,10 +296,8 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 			if p.Field.Type.Kind() == reflect.Pointer {
 				p.PropertySchema.Enum = append(p.PropertySchema.Enum, nil)
 			}
-		case "email":
-			p.PropertySchema.WithFormat("email")
-		case "uuid":
-			p.PropertySchema.WithFormat("uuid")
+		case "email", "uuid":
+			p.PropertySchema.WithFormat(rule.Name)
 		case "min", "max":
 			if rule.Name == "min" && slices.Contains(rules, valid.Rule{Name: "omitzero"}) {
 				continue // an empty value is valid
@@ -350,24 +343,18 @@ func isRequiredInResponse(p jsonschema.InterceptPropParams) bool {
 
 func setBound(s *jsonschema.Schema, k reflect.Kind, lower bool, n float64) {
 	size := int64(n)
-	switch k {
-	case reflect.String:
-		if lower {
-			s.WithMinLength(size)
-		} else {
-			s.WithMaxLength(size)
-		}
-	case reflect.Slice:
-		if lower {
-			s.WithMinItems(size)
-		} else {
-			s.WithMaxItems(size)
-		}
+	switch {
+	case k == reflect.String && lower:
+		s.WithMinLength(size)
+	case k == reflect.String:
+		s.WithMaxLength(size)
+	case k == reflect.Slice && lower:
+		s.WithMinItems(size)
+	case k == reflect.Slice:
+		s.WithMaxItems(size)
+	case lower:
+		s.WithMinimum(n)
 	default:
-		if lower {
-			s.WithMinimum(n)
-		} else {
-			s.WithMaximum(n)
-		}
+		s.WithMaximum(n)
 	}
 }

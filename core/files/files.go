@@ -4,6 +4,7 @@ package files
 import (
 	"context"
 	"io"
+	"regexp"
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
@@ -11,6 +12,16 @@ import (
 
 // ErrNotFound is the error for a key without a file.
 var ErrNotFound = fault.New(fault.NotFound, "file_not_found", "File not found")
+
+var keys = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
+
+// CheckKey returns an Invalid fault for a key that Store does not permit.
+func CheckKey(key string) error {
+	if len(key) > 200 || !keys.MatchString(key) {
+		return fault.InvalidField("key", "is not a key of a file")
+	}
+	return nil
+}
 
 // Info is the metadata of a file.
 type Info struct {

@@ -8,8 +8,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
-	"github.com/locumhq/locum/core/id"
-	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/integrations"
 )
@@ -29,11 +27,7 @@ func (d *dashboard) apps(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) e
 }
 
 func (d *dashboard) showApps(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, given integrations.AppInput, problem *pages.Problem) error {
-	r := page.Request{Number: 1, Size: appsShown}
-	if cursor, ok := id.Canonical(c.Query("cursor")); ok {
-		r.Cursor = cursor
-	}
-	found, err := d.module.MyApps(ctx, who.Actor(), r)
+	found, err := d.module.MyApps(ctx, who.Actor(), pages.PageRequest(c, appsShown))
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/idempotency"
 	"github.com/locumhq/locum/modules/integrations"
@@ -90,9 +91,5 @@ func lines(text string) []string {
 
 // values returns all values of a form field.
 func values(c *fiber.Ctx, name string) []string {
-	out := []string{}
-	for _, v := range c.Request().PostArgs().PeekMulti(name) {
-		out = append(out, string(v))
-	}
-	return out
+	return web.Each(c.Request().PostArgs().PeekMulti(name), func(v []byte) string { return string(v) })
 }

@@ -1,13 +1,16 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/integrations"
 )
@@ -20,10 +23,8 @@ type loggedDelivery struct {
 
 // NewestAttempts returns the attempts, the newest first.
 func (l loggedDelivery) NewestAttempts() []attemptView {
-	out := make([]attemptView, 0, len(l.Attempts))
-	for i := len(l.Attempts) - 1; i >= 0; i-- {
-		out = append(out, attemptView{l.Attempts[i]})
-	}
+	out := web.Each(l.Attempts, func(a integrations.Attempt) attemptView { return attemptView{a} })
+	slices.Reverse(out)
 	return out
 }
 
@@ -52,10 +53,7 @@ func (t attemptView) Outcome() string {
 	case t.Error == "status":
 		return "Answered with status " + strconv.Itoa(t.ResponseStatus)
 	}
-	if words, known := attemptErrors[t.Error]; known {
-		return words
-	}
-	return t.Error
+	return cmp.Or(attemptErrors[t.Error], t.Error)
 }
 
 func (d *dashboard) testHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {

@@ -9,8 +9,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
-	"github.com/locumhq/locum/core/id"
-	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -111,10 +109,7 @@ func (d *dashboard) showHookAs(ctx context.Context, c *fiber.Ctx, who *pages.Vie
 	if v.Since == "" {
 		v.Since = time.Now().UTC().Add(-24 * time.Hour).Format(sinceLayout)
 	}
-	r := page.Request{Number: 1, Size: deliveriesShown}
-	if cursor, ok := id.Canonical(c.Query("cursor")); ok {
-		r.Cursor = cursor
-	}
+	r := pages.PageRequest(c, deliveriesShown)
 	if status := c.Query("status"); slices.Contains(v.Filters(), status) {
 		v.Status = status
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
@@ -24,23 +25,20 @@ type consentsView struct {
 	Next     string
 }
 
+// PageRequest returns the page of a list for the parameter cursor, the first one without it.
+func PageRequest(c *fiber.Ctx, size int) page.Request {
+	cursor, _ := id.Canonical(c.Query("cursor"))
+	return page.Request{Number: 1, Size: size, Cursor: cursor}
+}
+
 func (f *Renderer) consents(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
-	r := page.Request{Number: 1, Size: consentsShown}
-	if cursor, ok := id.Canonical(c.Query("cursor")); ok {
-		r.Cursor = cursor
-	}
-	found, err := f.module.MyConsents(ctx, who.Actor(), r)
+	found, err := f.module.MyConsents(ctx, who.Actor(), PageRequest(c, consentsShown))
 	if err != nil {
 		return err
 	}
-	v := consentsView{}
-	for _, allowed := range found.Items {
-		shown := consentView{Allowed: allowed}
-		for _, scope := range allowed.Scopes {
-			shown.Words = append(shown.Words, f.scopeText(scope))
-		}
-		v.Consents = append(v.Consents, shown)
-	}
+	v := consentsView{Consents: web.Each(found.Items, func(a integrations.Allowed) consentView {
+		return consentView{a, web.Each(a.Scopes, f.scopeText)}
+	})}
 	if found.NextCursor != "" {
 		v.Next = "/developers/consents?cursor=" + url.QueryEscape(found.NextCursor)
 	}

@@ -107,24 +107,22 @@ func (f *Renderer) signIn(c *fiber.Ctx) error {
 	v := signInView{Next: LocalPath(c.FormValue("next")), Email: c.FormValue("email")}
 	from := f.client(c)
 	secret, err := f.identity.LoginBrowser(ctx, identity.LoginInput{Email: v.Email, Password: c.FormValue("password"), TOTP: c.FormValue("totp")}, from, c.Cookies(f.cookie()))
+	status := fiber.StatusUnauthorized
 	switch {
 	case err == nil:
+		return f.redirectAfterLogin(c, secret, v.Email, v.Next)
 	case errors.Is(err, identity.ErrSecondFactorRequired):
 		v.Error = "Your account uses two-step sign-in. Enter your password again with the code of your authenticator app, or with a recovery code."
-		return f.Render(c, fiber.StatusUnauthorized, signInPage, nil, v)
 	case errors.Is(err, identity.ErrSecondFactorInvalid):
 		v.Error = "The authentication code is not right, or was used before."
-		return f.Render(c, fiber.StatusUnauthorized, signInPage, nil, v)
 	case errors.Is(err, identity.ErrBadCredentials), fault.KindOf(err) == fault.Invalid:
 		v.Error = "The e-mail address or the password is not right."
-		return f.Render(c, fiber.StatusUnauthorized, signInPage, nil, v)
 	case fault.KindOf(err) == fault.TooMany:
-		v.Error = tooManyAttempts(c, err)
-		return f.Render(c, fiber.StatusTooManyRequests, signInPage, nil, v)
+		status, v.Error = fiber.StatusTooManyRequests, tooManyAttempts(c, err)
 	default:
 		return err
 	}
-	return f.redirectAfterLogin(c, secret, v.Email, v.Next)
+	return f.Render(c, status, signInPage, nil, v)
 }
 
 // client describes the browser of a request.
@@ -196,19 +194,19 @@ func (f *Renderer) signUp(c *fiber.Ctx) error {
 		in.Password = password
 		secret, err = f.identity.RegisterBrowser(ctx, in, from, old)
 	}
+	status := fiber.StatusConflict
 	switch {
 	case err == nil:
+		return f.redirectAfterLogin(c, secret, v.Given.Email, v.Next)
 	case errors.Is(err, identity.ErrEmailTaken):
 		v.Problem = FormProblem(fault.InvalidField("email", "has an account already; sign in with it, or set a new password"), "")
-		return f.Render(c, fiber.StatusConflict, signUpPage, nil, v)
 	case fault.KindOf(err) == fault.TooMany:
-		v.Error = tooManyAttempts(c, err)
-		return f.Render(c, fiber.StatusTooManyRequests, signUpPage, nil, v)
+		status, v.Error = fiber.StatusTooManyRequests, tooManyAttempts(c, err)
 	default:
 		if v.Problem = FormProblem(err, ""); v.Problem == nil {
 			return err
 		}
-		return f.Render(c, v.Problem.Status(), signUpPage, nil, v)
+		status = v.Problem.Status()
 	}
-	return f.redirectAfterLogin(c, secret, v.Given.Email, v.Next)
+	return f.Render(c, status, signUpPage, nil, v)
 }

@@ -17,6 +17,7 @@
 package redisurl
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -96,22 +97,18 @@ func (o *Options) setAuthority(authority string, sentinel bool) (err error) {
 		}
 		authority = authority[at+1:]
 	}
-	port := "6379"
+	defaultPort := "6379"
 	if sentinel {
-		port = "26379"
+		defaultPort = "26379"
 	}
 	for _, host := range strings.Split(authority, ",") {
 		u, err := url.Parse("redis://" + host)
 		if err != nil || u.Hostname() == "" || u.Host != host {
 			return errUnreadable
 		}
-		if u.Port() != "" {
-			port := u.Port()
-			if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-				return errUnreadable
-			}
-			o.Addrs = append(o.Addrs, net.JoinHostPort(u.Hostname(), port))
-			continue
+		port := cmp.Or(u.Port(), defaultPort)
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return errUnreadable
 		}
 		o.Addrs = append(o.Addrs, net.JoinHostPort(u.Hostname(), port))
 	}
