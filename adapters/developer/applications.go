@@ -32,7 +32,7 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 				a, err := s.Hiring.Apply(ctx, by, hiring.ApplyInput{ListingID: in.JobID, CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers})
 				return One[Application]{viewApplication(a)}, err
 			}).MapFaults(mapApplyFault)},
-		{Method: http.MethodGet, Path: "/api/v1/applications", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "The applications that the user may see, the newest first: to their organization, or their own", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/v1/applications", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "List the applications that the user may see, newest first: those to the user's organization, or the user's own", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationsInput) (List[Application], error) {
 				by, err := actorOf(ctx, s, c)
 				if err != nil {
@@ -41,7 +41,7 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 				r, err := s.Hiring.ListVisible(ctx, by, in.filter(), in.Request())
 				return newList(web.Each(r.Items, viewApplication), r, in.Paging, publicURL, c.URL), err
 			}).MapFaults(renameFields(nil))},
-		{Method: http.MethodGet, Path: "/api/v1/applications/:id", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "One application that the user may see", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/v1/applications/:id", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "Get an application that the user may see", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationPath) (One[Application], error) {
 				by, err := actorOf(ctx, s, c)
 				if err != nil {

@@ -48,7 +48,7 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 				completions, err := s.Listings.Complete(ctx, c.Caller.Actor(), in.Query)
 				return One[[]searchview.Completion]{searchview.NewCompletions(completions)}, err
 			})},
-		{Method: http.MethodGet, Path: "/api/v1/jobs/:job_id", Scope: integrations.JobsRead, Tag: tag, Summary: "One public job", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/v1/jobs/:job_id", Scope: integrations.JobsRead, Tag: tag, Summary: "Get a public job", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobPath) (One[integrations.JobView], error) {
 				l, err := s.Listings.Detail(ctx, c.Caller.Actor(), in.ID)
 				if fault.KindOf(err) == fault.NotFound {

@@ -15,24 +15,24 @@ import (
 func accountRoutes(s *identity.Service) []web.Route {
 	const seeker, employer = "Profile", "Employer account"
 	return []web.Route{
-		{Method: http.MethodDelete, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Errors: []int{403, 429}, Tag: seeker, Summary: "Erase the account and everything that belongs to it; GET /api/jobseekers/export/profile and …/applications give a copy before" + needsConfirmation, Op: confirmedOp(s,
+		{Method: http.MethodDelete, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Errors: []int{403, 429}, Tag: seeker, Summary: "Erase the account and its data. To keep a copy, export it before with GET /api/jobseekers/export/profile and …/applications" + needsConfirmation, Op: confirmedOp(s,
 			func(ctx context.Context, by auth.Actor, in Confirmation) (web.Done, error) {
 				return web.Message("Account deleted successfully"), s.DeleteAccount(ctx, by)
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "The caller and the organization that they work for",
+		{Method: http.MethodGet, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "Get the profile of the caller and of the caller's organization",
 			Op: getOwn(s.MyEmployerAccount, viewEmployerProfile)},
-		{Method: http.MethodPut, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: employer, Summary: "Change the caller's own profile and, as an admin, the organization's name, industry and size. Another e-mail address" + confirmationNeeded, Op: confirmedOp(s,
+		{Method: http.MethodPut, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: employer, Summary: "Change the caller's own profile and, as an admin, the organization's name, industry and size. A new email address" + confirmationNeeded, Op: confirmedOp(s,
 			func(ctx context.Context, by auth.Actor, in EmployerProfileInput) (web.Reply[employerProfileView], error) {
 				a, err := s.UpdateEmployer(ctx, by, identity.EmployerInput{Profile: in.Profile, CompanyName: in.CompanyName, Industry: in.Industry, CompanySize: in.CompanySize})
 				return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account; a jobseeker who had joined an organization leaves it and keeps the rest" + needsConfirmation, Op: confirmedOp(s,
+		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account. A jobseeker who joined an organization leaves it and keeps the account" + needsConfirmation, Op: confirmedOp(s,
 			func(ctx context.Context, by auth.Actor, in Confirmation) (web.Done, error) {
 				return web.Message("Account deleted successfully"), s.DeleteEmployerAccount(ctx, by)
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "What the caller has set for themselves",
+		{Method: http.MethodGet, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "Get the caller's settings",
 			Op: getOwn(s.MyEmployerAccount, viewEmployerSettings)},
 		{Method: http.MethodPut, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Change the caller's notifications or, as an admin, the organization's name and industry", Op: web.Op(
 			func(ctx context.Context, c web.Call, in EmployerSettingsInput) (web.Reply[employerSettingsView], error) {
@@ -48,16 +48,16 @@ func accountRoutes(s *identity.Service) []web.Route {
 				a, err := s.UpdateEmployer(ctx, c.Actor, change)
 				return web.OK(viewEmployerSettings(a), "Settings updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Give the caller the settings that everybody begins with", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Reset the caller's settings to the defaults", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[resetSettingsView], error) {
 				a, err := s.ResetEmployerSettings(ctx, c.Actor)
 				v := viewEmployerSettings(a)
 				return web.OK(resetSettingsView{settingsView{Notifications: v.Preferences.Notifications, Preferences: v.Preferences, Contact: v.Contact}}, "Settings reset to defaults"), err
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Tag: employer, Summary: "The organization that the caller works for",
+		{Method: http.MethodGet, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Tag: employer, Summary: "Get the caller's organization",
 			Op: getOwn(s.MyOrganization, viewOrganization)},
-		{Method: http.MethodPut, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{429}, Tag: employer, Summary: "Change the organization; listings bear its new name within moments", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{429}, Tag: employer, Summary: "Change the organization. Listings show a new name within seconds", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.OrganizationInput) (web.Reply[organizationView], error) {
 				o, err := s.UpdateOrganization(ctx, c.Actor, in)
 				return web.OK(viewOrganization(o), "Organization updated successfully"), err

@@ -13,13 +13,13 @@ import (
 func analyticsRoutes(s *hiring.Service) []web.Route {
 	const tag = "Employer analytics"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/analytics", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "How many listings and applications the organization has",
+		{Method: http.MethodGet, Path: "/api/employers/analytics", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "Count the organization's listings and applications",
 			Op: getOwn(s.Analytics, viewEmployerAnalytics)},
-		{Method: http.MethodGet, Path: "/api/employers/jobs/:id/analytics", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: tag, Summary: "How often a listing was seen and what came of it",
+		{Method: http.MethodGet, Path: "/api/employers/jobs/:id/analytics", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: tag, Summary: "Get the number of views and applications of a listing",
 			Op: getByID(s.JobAnalytics, func(a hiring.JobAnalytics) jobAnalyticsView {
 				return jobAnalyticsView{JobID: a.JobID, Title: a.Title, Views: a.Views, Applications: viewCounts(a.Applications), ConversionRate: a.ConversionRate()}
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/applications/stats", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "How many applications are in which status", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/applications/stats", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "Count the applications by status", Op: web.Op(
 			func(ctx context.Context, c web.Call, in hiring.StatsInput) (web.Reply[statsView], error) {
 				counts, err := s.Stats(ctx, c.Actor, in)
 				return web.OK(statsView{Total: counts.Total(), ByStatus: viewStatuses(counts)}, ""), err

@@ -17,7 +17,7 @@ import (
 
 func auditRoutes(s *identity.Service) []web.Route {
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/audit", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Tag: "Team", Summary: "List what was done in the organization during the last year, the newest first", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/audit", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Tag: "Team", Summary: "List the organization's audit log of the last year, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in AuditInput) (web.Reply[auditView], error) {
 				from, to, _ := in.times() // Problems has checked them
 				r, err := s.OrganizationAudit(ctx, c.Actor, audit.Filter{Action: audit.Action(in.Action), Actor: in.Actor, From: from, To: to}, in.Request())

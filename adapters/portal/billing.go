@@ -15,9 +15,9 @@ import (
 func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 	const tag, path = "Billing", "/api/jobseekers/billing"
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "The caller's plan, payments and payment method",
+		{Method: http.MethodGet, Path: path, Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Get the caller's plan, payments and payment method",
 			Op: getOwn(s.Mine, viewBilling)},
-		{Method: http.MethodPost, Path: path, Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{409}, Tag: tag, Summary: "Choose a plan, end it, or change the payment method. With 202, the payer has to confirm the payment as `action` says; send the request again afterwards, without an Idempotency-Key or with another one, to read the result", Op: web.Op(
+		{Method: http.MethodPost, Path: path, Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{409}, Tag: tag, Summary: "Choose a plan, cancel it, or change the payment method. After a 202 the payer has to confirm the payment as described by `action`; then send the request again, without an Idempotency-Key or with another one, to read the result", Op: web.Op(
 			func(ctx context.Context, c web.Call, in BillingIntentInput) (web.Pending[billingIntentView], error) {
 				var sub billing.Subscription
 				var err error
@@ -46,7 +46,7 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 				}
 				return pendingReply(billingIntentView{Intent: in.Intent, Subscription: viewSubscription(sub), Action: action}, action, message), err
 			})},
-		{Method: http.MethodPost, Path: "/api/billing/setup-intents", Auth: web.Required, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{403, 404}, Tag: tag, Summary: "Begin to collect a payment method with the client library of the payment provider. The id that it results in can be sent wherever a paymentMethodId is expected. 404 if the provider of this server does not support it", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/billing/setup-intents", Auth: web.Required, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{403, 404}, Tag: tag, Summary: "Begin to collect a payment method with the client library of the payment provider. The resulting id is accepted wherever a paymentMethodId is expected. 404 if the provider of this server does not support it", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SetupIntentInput) (web.Reply[setupIntentView], error) {
 				action, err := setUp(ctx, s, apps, c, in)
 				return web.OK(setupIntentView{viewAction(action)}, ""), err

@@ -90,7 +90,7 @@ type Confirmation struct {
 // The documentation of operations that need a confirmation.
 const (
 	confirmationNeeded = " needs currentPassword, or a sign-in within the last 10 minutes"
-	needsConfirmation  = ". It" + confirmationNeeded
+	needsConfirmation  = ". The request" + confirmationNeeded
 )
 
 // confirm returns the caller, confirmed if the password is correct.

@@ -12,15 +12,15 @@ import (
 func dashboardRoutes(s *jobseeker.Service) []web.Route {
 	const recommendations, dashboard = "Recommendations", "Dashboard"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/recommendations", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "Public listings that may suit the caller, best first, without what they dealt with",
+		{Method: http.MethodGet, Path: "/api/jobseekers/recommendations", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "List recommended listings, best first, without those that the caller applied to, saved or dismissed",
 			Op: list(s.Recommend, func(r jobseeker.Recommended, p web.Paging) recommendationsView {
 				return recommendationsView{Recommendations: web.Each(r.Items, viewRecommendation), Total: r.Total, Next: Next{r.NextCursor}}
 			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/recommendations/:id", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "Take a listing out of the caller's recommendations",
+		{Method: http.MethodDelete, Path: "/api/jobseekers/recommendations/:id", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "Dismiss a recommended listing",
 			Op: changeByID(s.Dismiss, "Recommendation dismissed")},
-		{Method: http.MethodGet, Path: "/api/jobseekers/dashboard", Auth: web.Optional, Cached: true, Errors: []int{403}, Tag: dashboard, Summary: "What a jobseeker sees first; guests see the newest listings",
+		{Method: http.MethodGet, Path: "/api/jobseekers/dashboard", Auth: web.Optional, Cached: true, Errors: []int{403}, Tag: dashboard, Summary: "Get the jobseeker's dashboard; guests get the newest listings",
 			Op: getOwn(s.MyDashboard, viewDashboard)},
-		{Method: http.MethodPost, Path: "/api/jobseekers/dashboard", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: dashboard, Summary: "Have a text written for oneself, or tell what one did on the dashboard", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/jobseekers/dashboard", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: dashboard, Summary: "Generate a personalized text, or record an action on the dashboard", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DashboardIntentInput) (web.Reply[dashboardIntentView], error) {
 				v := dashboardIntentView{Intent: in.Intent}
 				if in.Intent == "generate-personalized-content" {

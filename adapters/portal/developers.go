@@ -16,7 +16,7 @@ import (
 func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	const tag = "Developers"
 	return []web.Route{
-		{Method: http.MethodPost, Path: "/api/developers/apps", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Make an application, on the free plan. Its secret is shown this once" + needsConfirmation, Op: confirmedOp(i,
+		{Method: http.MethodPost, Path: "/api/developers/apps", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Create an app on the free plan. Its secret is shown only once" + needsConfirmation, Op: confirmedOp(i,
 			func(ctx context.Context, by auth.Actor, in NewAppInput) (web.Reply[newAppView], error) {
 				a, secret, err := s.CreateApp(ctx, by, in.AppInput)
 				v := newAppView{App: viewApp(a)}
@@ -25,46 +25,46 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 				}
 				return web.OK(v, "Application created successfully"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/developers/apps", Auth: web.Required, Tag: tag, Summary: "The caller's applications, the newest first",
+		{Method: http.MethodGet, Path: "/api/developers/apps", Auth: web.Required, Tag: tag, Summary: "List the caller's apps, newest first",
 			Op: list(s.MyApps, func(r page.Result[integrations.App], p web.Paging) appsView {
 				return appsView{Apps: web.Each(r.Items, viewApp), Paged: paged(r, p)}
 			})},
-		{Method: http.MethodGet, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "One of the caller's applications",
+		{Method: http.MethodGet, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Get one of the caller's apps",
 			Op: getByID(s.MyApp, func(a integrations.App) oneAppView {
 				return oneAppView{viewApp(a)}
 			})},
-		{Method: http.MethodPut, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Change an application; what is not sent stays", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Change an app; absent members stay unchanged", Op: web.Op(
 			func(ctx context.Context, c web.Call, in AppChange) (web.Reply[oneAppView], error) {
 				a, err := s.ChangeApp(ctx, c.Actor, in.ID, in.AppChange)
 				return web.OK(oneAppView{viewApp(a)}, "Application updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Delete an application: its keys, consents and webhooks end at once",
+		{Method: http.MethodDelete, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Delete an app. Its keys, consents and webhooks end at once",
 			Op: changeByID(s.DeleteApp, "Application deleted successfully")},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Give an application a new secret, shown this once; the old one ends at once" + needsConfirmation, Op: confirmedOp(i,
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Replace the secret of an app. The new secret is shown only once; the previous one ends at once" + needsConfirmation, Op: confirmedOp(i,
 			func(ctx context.Context, by auth.Actor, in NewSecretInput) (web.Reply[secretView], error) {
 				secret, err := s.RotateSecret(ctx, by, in.ID)
 				return web.OK(secretView{secret}, "The old secret has ended"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Make an API key, shown this once" + needsConfirmation, Op: confirmedOp(i,
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Create an API key, which is shown only once" + needsConfirmation, Op: confirmedOp(i,
 			func(ctx context.Context, by auth.Actor, in NewKeyInput) (web.Reply[newKeyView], error) {
 				k, secret, err := s.CreateKey(ctx, by, in.ID, in.KeyInput)
 				return web.OK(newKeyView{viewKey(k), secret}, "API key created successfully"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Tag: tag, Summary: "The API keys of an application, at most 20, the newest first", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Tag: tag, Summary: "List the API keys of an app, at most 20, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[keysView], error) {
 				keys, err := s.MyKeys(ctx, c.Actor, in.ID)
 				return web.OK(keysView{web.Each(keys, viewKey)}, ""), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/developers/apps/:id/keys/:keyId", Auth: web.Required, Tag: tag, Summary: "End an API key at once", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/developers/apps/:id/keys/:keyId", Auth: web.Required, Tag: tag, Summary: "Revoke an API key", Op: web.Op(
 			func(ctx context.Context, c web.Call, in KeyPath) (web.Done, error) {
 				return web.Message("API key deleted successfully"), s.DeleteKey(ctx, c.Actor, in.ID, in.KeyID)
 			})},
-		{Method: http.MethodGet, Path: "/api/developers/apps/:id/usage", Auth: web.Required, Tag: tag, Summary: "How much an application has called, by days in UTC: the last 30 if nobody says which", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/developers/apps/:id/usage", Auth: web.Required, Tag: tag, Summary: "Get the number of requests of an app by day in UTC, by default of the last 30 days", Op: web.Op(
 			func(ctx context.Context, c web.Call, in UsageInput) (web.Reply[usageView], error) {
 				u, err := s.UsageOf(ctx, c.Actor, in.ID, in.UsageInput)
 				return web.OK(viewUsage(u), ""), err
 			})},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/plan", Auth: web.Required, Remote: true, Timeout: paymentTimeout, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Put an application on a plan, at once. What is left of a paid month goes towards the next plan; after turning to free, the plan that is paid for can be had again without a payment until its month ends. With 202, the plan follows when the payer has confirmed the payment as `action` says", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/developers/apps/:id/plan", Auth: web.Required, Remote: true, Timeout: paymentTimeout, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Change the plan of an app at once. The rest of a paid month is credited to the next plan; after a change to free, the paid plan can be chosen again without a payment until its month ends. After a 202, the plan changes when the payer has confirmed the payment as described by `action`", Op: web.Op(
 			func(ctx context.Context, c web.Call, in PlanInput) (web.Pending[appPlanView], error) {
 				a, err := s.ChoosePlan(ctx, c.Actor, in.ID, in.Plan, in.PaymentMethodID)
 				action, err := actionOf(err)

@@ -16,7 +16,7 @@ import (
 func exportRoutes(s *hiring.Service) []web.Route {
 	const tag = "Exports"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/jobs/export", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Errors: []int{409}, Tag: tag, Summary: "The organization's listings in every state, as a table", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/jobs/export", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Errors: []int{409}, Tag: tag, Summary: "Export the organization's listings in every state as CSV", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobsExportInput) (web.CSV, error) {
 				if in.Format != "csv" {
 					return web.CSV{}, errOnlyCSV
@@ -24,7 +24,7 @@ func exportRoutes(s *hiring.Service) []web.Route {
 				d, err := s.ExportNow(ctx, c.Actor, "jobs", hiring.ExportFilters{Status: optional(in.Status)})
 				return web.CSV(d), err
 			}).MapFaults(renameParameters)},
-		{Method: http.MethodGet, Path: "/api/employers/applications/export", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Errors: []int{409}, Tag: tag, Summary: "The applications to the organization's listings, as a table", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/applications/export", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Errors: []int{409}, Tag: tag, Summary: "Export the applications to the organization's listings as CSV", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ApplicationsExportInput) (web.CSV, error) {
 				if in.Format != "csv" {
 					return web.CSV{}, errOnlyCSV
@@ -32,14 +32,14 @@ func exportRoutes(s *hiring.Service) []web.Route {
 				d, err := s.ExportNow(ctx, c.Actor, "applications", hiring.ExportFilters{Status: optional(in.Status), JobID: optional(in.JobID), StartDate: optional(in.StartDate), EndDate: optional(in.EndDate)})
 				return web.CSV(d), err
 			}).MapFaults(renameParameters)},
-		{Method: http.MethodPost, Path: "/api/employers/exports", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Status: 202, Errors: []int{409}, Tag: tag, Summary: "Write the organization's jobs or applications into a file, in the background", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/exports", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Status: 202, Errors: []int{409}, Tag: tag, Summary: "Export the organization's jobs or applications to a file in the background", Op: web.Op(
 			func(ctx context.Context, c web.Call, in hiring.ExportInput) (web.Reply[exportView], error) {
 				e, err := s.StartExport(ctx, c.Actor, in)
 				return web.OK(viewExport(hiring.ExportView{Export: e}), "Export started"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/exports/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "How far an export is and, once it is done, a link to its file",
+		{Method: http.MethodGet, Path: "/api/employers/exports/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "Get the progress of an export and, once it is completed, a link to its file",
 			Op: getByID(s.MyExport, viewExport)},
-		{Method: http.MethodGet, Path: "/api/employers/exports/:id/file", Errors: []int{401, 403}, Tag: tag, Summary: "The file of an export, for the holder of a link to it, while the user for whom the link was made may see it", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/exports/:id/file", Errors: []int{401, 403}, Tag: tag, Summary: "Download the file of an export by its link, while the user for whom the link was made may read it", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in ExportLink) (web.CSV, error) {
 				d, err := s.OpenExport(ctx, in.ID, in.Token)
 				return web.CSV(d), err
@@ -77,7 +77,7 @@ type FormatInput struct {
 func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 	const tag = "Exports"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/export/applications", Auth: web.Required, Audience: web.Seeker, Errors: []int{409}, Tag: tag, Summary: "All of the caller's applications, as JSON or as a table", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/export/applications", Auth: web.Required, Audience: web.Seeker, Errors: []int{409}, Tag: tag, Summary: "Export the caller's applications as JSON or CSV", Op: web.Op(
 			func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[ownExportView], error) {
 				if in.Format == "csv" {
 					d, err := s.ExportOwnTable(ctx, c.Actor)
@@ -86,7 +86,7 @@ func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 				all, err := s.ExportOwn(ctx, c.Actor)
 				return web.MultiFormat[ownExportView]{Reply: web.OK(ownExportView{web.Each(all, viewExported)}, "")}, err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/export/profile", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "What the caller says of themselves and prefers, as JSON or as a table", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/export/profile", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Export the caller's profile as JSON or CSV", Op: web.Op(
 			func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[profileExportView], error) {
 				if in.Format == "csv" {
 					d, err := k.ExportProfile(ctx, c.Actor)

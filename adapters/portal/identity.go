@@ -38,35 +38,35 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 				}
 				return signedIn(s, out, withSubscription, "Login successful", err)
 			})},
-		{Method: http.MethodPost, Path: "/api/auth/refresh", Errors: []int{401}, Tag: tag, Summary: "Trade a refresh token for new tokens", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/auth/refresh", Errors: []int{401}, Tag: tag, Summary: "Exchange a refresh token for new tokens", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in identity.RefreshInput) (web.Reply[tokensView], error) {
 				out, err := s.Refresh(ctx, in)
 				return web.OK(tokensView{AccessToken: out.AccessToken, RefreshToken: out.RefreshToken}, "Token refreshed"), err
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/logout", Auth: web.Required, Tag: tag, Summary: "Sign out",
 			Op: changeOwn(s.Logout, "Logged out successfully")},
-		{Method: http.MethodGet, Path: "/api/auth/me", Auth: web.Required, Tag: tag, Summary: "The signed-in user",
+		{Method: http.MethodGet, Path: "/api/auth/me", Auth: web.Required, Tag: tag, Summary: "Get the signed-in user",
 			Op: getOwn(s.Me, func(a identity.Account) userView {
 				return userView{ID: a.ID, Email: a.Email, Name: a.Name, Role: a.Role, CreatedAt: a.CreatedAt, SubscriptionStatus: a.SubscriptionStatus}
 			})},
-		{Method: http.MethodPost, Path: "/api/auth/accept-invitation", Auth: web.Optional, Errors: []int{401, 403, 409}, Tag: tag, Summary: "Join the organization that sent an invitation", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/auth/accept-invitation", Auth: web.Optional, Errors: []int{401, 403, 409}, Tag: tag, Summary: "Accept an invitation to an organization", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.AcceptInvitationInput) (signedInReply, error) {
 				out, err := s.AcceptInvitation(ctx, c.Actor, in, clientOf(c))
 				return signedIn(s, out, withSubscription, "Invitation accepted", err)
 			})},
-		{Method: http.MethodPost, Path: "/api/auth/forgot-password", Tag: tag, Summary: "Ask for a mail that lets one set a new password", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/auth/forgot-password", Tag: tag, Summary: "Request an email with a link to set a new password", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.ForgotPasswordInput) (web.Done, error) {
 				return web.Message("If the address has an account, a mail is on its way"), s.ForgotPassword(ctx, in, clientOf(c))
 			})},
-		{Method: http.MethodPost, Path: "/api/auth/reset-password", Tag: tag, Summary: "Set a new password with a mailed token", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/auth/reset-password", Tag: tag, Summary: "Set a new password with the token of an email", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in identity.ResetPasswordInput) (web.Done, error) {
 				return web.Message("Password reset, please sign in"), s.ResetPassword(ctx, in)
 			})},
-		{Method: http.MethodPost, Path: "/api/auth/verify-email", Errors: []int{409}, Tag: tag, Summary: "Confirm an e-mail address with a mailed token", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/auth/verify-email", Errors: []int{409}, Tag: tag, Summary: "Confirm an email address with the token of an email", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in identity.VerifyEmailInput) (web.Done, error) {
 				return web.Message("E-mail address confirmed"), s.VerifyEmail(ctx, in)
 			})},
-		{Method: http.MethodPost, Path: "/api/auth/undo-email-change", Errors: []int{409}, Tag: tag, Summary: "Restore the previous e-mail address with a token that was mailed to it, and set a new password. All sessions end, and API keys, OAuth grants and webhooks as after a password reset", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/auth/undo-email-change", Errors: []int{409}, Tag: tag, Summary: "Restore the previous email address with the token of the email that was sent to it, and set a new password. All sessions end; API keys, OAuth grants and webhooks end as after a password reset", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in identity.UndoEmailChangeInput) (web.Done, error) {
 				return web.Message("E-mail address restored, please sign in"), s.UndoEmailChange(ctx, in)
 			})},
@@ -75,17 +75,17 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 				return web.Message("Password changed"), s.ChangePassword(ctx, c.Actor, in, clientOf(c))
 			})},
 
-		{Method: http.MethodGet, Path: "/api/employers/team", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "The organization's team, invited people included",
+		{Method: http.MethodGet, Path: "/api/employers/team", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "List the members of the organization, including invited ones",
 			Op: list(s.Team, func(r page.Result[identity.Member], p web.Paging) teamView {
 				return teamView{Team: web.Each(r.Items, viewMember), Paged: paged(r, p)}
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/team", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: team, Summary: "Invite a person to the team", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/team", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: team, Summary: "Invite a user to the team", Op: web.Op(
 			func(ctx context.Context, c web.Call, in TeamInput) (web.Done, error) {
 				return web.Message("Team member added, an invitation is on its way"), s.Invite(ctx, c.Actor, in.InviteInput)
 			})},
-		{Method: http.MethodDelete, Path: "/api/employers/team/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{409}, Tag: team, Summary: "Remove a member from the team, or withdraw an invitation: sessions, links and access to the organization end at once",
+		{Method: http.MethodDelete, Path: "/api/employers/team/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{409}, Tag: team, Summary: "Remove a member from the team, or revoke an invitation. Sessions, links and access to the organization end at once",
 			Op: changeByID(s.RemoveMember, "Team member removed")},
-		{Method: http.MethodGet, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "What a team member may do",
+		{Method: http.MethodGet, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "Get a team member's role and permissions",
 			Op: getByID(s.Permissions, viewPermissions)},
 		{Method: http.MethodPut, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{409}, Tag: team, Summary: "Change a team member's role and permissions", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ChangePermissionsInput) (web.Reply[permissionsView], error) {
@@ -97,7 +97,7 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 
 // keyRoutes returns the route with the keys that verify access tokens (RFC 7517).
 func keyRoutes(keys func() []byte) []web.Route {
-	return []web.Route{{Method: http.MethodGet, Path: "/.well-known/jwks.json", Tag: "Authentication and user", Summary: "The keys that verify access tokens", Op: web.Op(
+	return []web.Route{{Method: http.MethodGet, Path: "/.well-known/jwks.json", Tag: "Authentication and user", Summary: "Get the public keys that verify access tokens", Op: web.Op(
 		func(context.Context, web.Call, web.Nothing) (keySet, error) {
 			var set keySet
 			err := json.Unmarshal(keys(), &set)

@@ -31,7 +31,7 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 				v.Pagination.Page, v.Pagination.Limit, v.Pagination.Total = in.Page, in.Limit, r.Total
 				return web.OK(v, ""), err
 			}).MapFaults(mapFilterFault)},
-		{Method: http.MethodPost, Path: "/api/listings/search", Auth: web.Optional, Search: true, Tag: tag, Summary: "Search the public listings by words, with filters and an order", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/listings/search", Auth: web.Optional, Search: true, Tag: tag, Summary: "Search the public listings by words, with filters and a sort order", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SearchListingsInput) (web.Reply[searchView], error) {
 				find := in.find()
 				if deep := web.ValidatePage(find.Page); deep != nil {
@@ -45,7 +45,7 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 				completions, err := s.Complete(ctx, c.Actor, in.Query)
 				return web.OK(completionsView{searchview.NewCompletions(completions)}, ""), err
 			})},
-		{Method: http.MethodGet, Path: "/api/listings/:id", Auth: web.Optional, Cached: true, Errors: []int{404}, Tag: tag, Summary: "One public listing, or one of the caller's organization in whatever state",
+		{Method: http.MethodGet, Path: "/api/listings/:id", Auth: web.Optional, Cached: true, Errors: []int{404}, Tag: tag, Summary: "Get a public listing, or a listing of the caller's organization in any state",
 			Op: getByID(s.DetailFor, viewDetail), OnRead: func(c web.Call, path func(string) string) { s.Seen(c.Actor, c.IP, c.UserAgent, path("id")) }},
 	}
 }
@@ -58,7 +58,7 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route {
 	const tag = "Public job listings"
 	return []web.Route{
-		{Method: http.MethodPut, Path: "/api/listings/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Tag: tag, Summary: "Merge into the meta of up to 100 listings", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/listings/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Tag: tag, Summary: "Merge into the metadata of up to 100 listings (RFC 7396)", Op: web.Op(
 			func(ctx context.Context, c web.Call, in MetaBatchInput) (web.Reply[[]metaResult], error) {
 				if err := in.check(ctx, keys, c.Actor); err != nil {
 					return web.Reply[[]metaResult]{}, err
@@ -69,7 +69,7 @@ func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route
 				}
 				return patchMetaBatch(ctx, s, c.Actor, items)
 			})},
-		{Method: http.MethodPatch, Path: "/api/listings/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Merge into a listing's meta (RFC 7396)", Op: web.Op(
+		{Method: http.MethodPatch, Path: "/api/listings/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Merge into a listing's metadata (RFC 7396)", Op: web.Op(
 			func(ctx context.Context, c web.Call, in MetaInput) (web.Reply[metaView], error) {
 				if err := in.check(ctx, keys, c.Actor); err != nil {
 					return web.Reply[metaView]{}, err
@@ -81,14 +81,14 @@ func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route
 				l, err := s.PatchMeta(ctx, c.Actor, in.ID, patch)
 				return web.OK(metaView{UUID: l.ID, Meta: metaOf(l)}, "Listing updated successfully"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/listings/:id/restore", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Bring a deleted listing back", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/listings/:id/restore", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Restore a deleted listing", Op: web.Op(
 			func(ctx context.Context, c web.Call, in KeyedListingPath) (web.Done, error) {
 				if err := in.check(ctx, keys, c.Actor); err != nil {
 					return web.Done{}, err
 				}
 				return web.Message("Listing restored successfully"), s.Restore(ctx, c.Actor, in.ID)
 			})},
-		{Method: http.MethodPost, Path: "/api/listings/:id/archive", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Take a listing out of use", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/listings/:id/archive", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Delete a listing; it can be restored", Op: web.Op(
 			func(ctx context.Context, c web.Call, in KeyedListingPath) (web.Done, error) {
 				if err := in.check(ctx, keys, c.Actor); err != nil {
 					return web.Done{}, err
@@ -130,7 +130,7 @@ func patchMetaBatch(ctx context.Context, s *listings.Service, by auth.Actor, raw
 func employerJobRoutes(s *listings.Service) []web.Route {
 	const tag = "Employer job listings"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/jobs", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "The organization's listings in every state, newest first", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/jobs", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "List the organization's listings in every state, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListJobsInput) (web.Reply[jobsView], error) {
 				r, err := s.List(ctx, c.Actor, listings.Status(in.Status), in.Request())
 				return web.OK(jobsView{web.Each(r.Items, viewJobSummary), paged(r, in.Paging)}, ""), err
@@ -140,7 +140,7 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				l, err := s.Create(ctx, c.Actor, in)
 				return web.OK(jobID{l.ID}, "Job listing created successfully"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/jobs/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Post up to 100 listings, each on its own", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/jobs/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Post up to 100 listings; each succeeds or fails on its own", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobsBatchInput) (web.Reply[createdView], error) {
 				if len(in.Jobs) > listings.MaxBatch {
 					return web.Reply[createdView]{}, errTooManyJobs
@@ -163,7 +163,7 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				}
 				return web.OK(v, fmt.Sprintf("%d jobs created, %d failed", len(v.Created), len(v.Failed))), nil
 			})},
-		{Method: http.MethodPut, Path: "/api/employers/jobs/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Change up to 100 listings, each on its own", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/jobs/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Change up to 100 listings; each succeeds or fails on its own", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobsBatchInput) (web.Reply[updatedView], error) {
 				if len(in.Jobs) > listings.MaxBatch {
 					return web.Reply[updatedView]{}, errTooManyJobs
@@ -190,7 +190,7 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				}
 				return web.OK(v, fmt.Sprintf("%d jobs updated, %d failed", len(v.Updated), len(v.Failed))), nil
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Errors: []int{404}, Tag: tag, Summary: "One of the organization's listings",
+		{Method: http.MethodGet, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Errors: []int{404}, Tag: tag, Summary: "Get one of the organization's listings",
 			Op: getByID(s.Get, func(l listings.Listing) jobView {
 				return jobView{Job: viewJob(l)}
 			})},
@@ -208,7 +208,7 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				l, err := s.Duplicate(ctx, c.Actor, in.ID)
 				return web.OK(jobTitle{ID: l.ID, Title: l.Title}, "Job listing duplicated successfully"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/renew", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Make a listing active for some days more", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/renew", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Extend a listing's active period by some days", Op: web.Op(
 			func(ctx context.Context, c web.Call, in RenewInput) (web.Reply[renewedView], error) {
 				days := 30
 				if in.DurationDays != nil {

@@ -14,7 +14,7 @@ import (
 func onboardingRoutes(s *jobseeker.Service) []web.Route {
 	const tag, path = "Onboarding", "/api/jobseekers/onboarding"
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Auth: web.Optional, Errors: []int{403}, Tag: tag, Summary: "How far the caller has come in getting to know the service", Op: web.Op(
+		{Method: http.MethodGet, Path: path, Auth: web.Optional, Errors: []int{403}, Tag: tag, Summary: "Get the state of the caller's onboarding steps", Op: web.Op(
 			func(ctx context.Context, c web.Call, in GuestCookie) (onboardingReply, error) {
 				g, keep, err := s.MyOnboarding(ctx, c.Actor, in.Guest)
 				if err != nil {
@@ -26,7 +26,7 @@ func onboardingRoutes(s *jobseeker.Service) []web.Route {
 					guestHeaders: guestCookieHeaders(s, in.Guest, keep, false),
 				}, nil
 			})},
-		{Method: http.MethodPost, Path: path, Auth: web.Optional, Limit: web.PerQuarterHour(10), Errors: []int{403}, Tag: tag, Summary: "Tell what happened on the way: an address, a step, what one prefers", Op: web.Op(
+		{Method: http.MethodPost, Path: path, Auth: web.Optional, Limit: web.PerQuarterHour(10), Errors: []int{403}, Tag: tag, Summary: "Store an email address, the state of an onboarding step, or preferences", Op: web.Op(
 			func(ctx context.Context, c web.Call, in OnboardingForm) (onboardedReply, error) {
 				keep, err := s.Onboard(ctx, c.Actor, in.Guest, jobseeker.OnboardingInput{
 					Action: in.Action, Email: in.Email, Source: in.Source, Step: in.Step, ActionType: in.ActionType, Preferences: in.Preferences,

@@ -13,9 +13,9 @@ import (
 func profileRoutes(i *identity.Service, s *jobseeker.Service) []web.Route {
 	const tag = "Profile"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "What the caller says of themselves and prefers",
+		{Method: http.MethodGet, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Get the caller's profile",
 			Op: getOwn(s.MyProfile, viewProfile)},
-		{Method: http.MethodPut, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{403, 409, 429}, Tag: tag, Summary: "Change the profile; what is left out stays. Another e-mail address" + confirmationNeeded, Op: confirmedOp(i,
+		{Method: http.MethodPut, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{403, 409, 429}, Tag: tag, Summary: "Change the profile; absent members stay unchanged. A new email address" + confirmationNeeded, Op: confirmedOp(i,
 			func(ctx context.Context, by auth.Actor, in ProfileIntentInput) (web.Reply[changedProfileView], error) {
 				a, err := s.UpdateProfile(ctx, by, *in.Profile)
 				return web.OK(changedProfileView{Intent: in.Intent, Profile: viewProfile(a)}, "Profile updated successfully"), err

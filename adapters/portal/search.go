@@ -15,7 +15,7 @@ import (
 
 func searchRoutes(s *listings.Service, k *jobseeker.Service) []web.Route {
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/search", Auth: web.Optional, Cached: true, Search: true, Tag: "Jobseeker search", Summary: "Search the public listings, and see which of them the caller keeps", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/search", Auth: web.Optional, Cached: true, Search: true, Tag: "Jobseeker search", Summary: "Search the public listings and show which of them the caller has saved", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SeekerSearchInput) (web.Reply[seekerSearchView], error) {
 				r, err := s.Find(ctx, c.Actor, in.find())
 				if err != nil {

@@ -13,14 +13,14 @@ import (
 func secondFactorRoutes(s *identity.Service) []web.Route {
 	const tag, path = "Authentication and user", "/api/auth/second-factor"
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Auth: web.Required, Tag: tag, Summary: "The status of the caller's second factor",
+		{Method: http.MethodGet, Path: path, Auth: web.Required, Tag: tag, Summary: "Get the status of the caller's second factor",
 			Op: getOwn(s.MySecondFactor, viewSecondFactor)},
-		{Method: http.MethodPost, Path: path, Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Enroll an authenticator app (TOTP) as second factor: it is enabled by a first code" + needsConfirmation, Op: confirmedOp(s,
+		{Method: http.MethodPost, Path: path, Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Enroll an authenticator app (TOTP) as second factor, which a first code enables" + needsConfirmation, Op: confirmedOp(s,
 			func(ctx context.Context, by auth.Actor, in Confirmation) (web.Reply[enrollmentView], error) {
 				e, err := s.EnrollSecondFactor(ctx, by)
 				return web.OK(enrollmentView{Secret: e.Secret, URL: e.URL}, "Confirm with a code of your authenticator app"), err
 			})},
-		{Method: http.MethodPost, Path: path + "/confirm", Auth: web.Required, Errors: []int{409}, Tag: tag, Summary: "Enable the second factor with a first code; the answer shows the recovery codes, once, and all other sessions end", Op: web.Op(
+		{Method: http.MethodPost, Path: path + "/confirm", Auth: web.Required, Errors: []int{409}, Tag: tag, Summary: "Enable the second factor with a first code. The response shows the recovery codes, only once; all other sessions end", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.CodeInput) (web.Reply[recoveryCodesView], error) {
 				codes, err := s.ConfirmSecondFactor(ctx, c.Actor, in)
 				return web.OK(recoveryCodesView{codes}, "Second factor enabled"), err

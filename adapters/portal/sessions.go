@@ -27,7 +27,7 @@ func sessionRoutes(s *identity.Service) []web.Route {
 			})},
 		{Method: http.MethodDelete, Path: "/api/auth/sessions/:id", Auth: web.Required, Tag: tag, Summary: "End one session: its tokens or its cookie stop working at once",
 			Op: changeByID(s.EndSession, "Session ended")},
-		{Method: http.MethodDelete, Path: "/api/auth/sessions", Auth: web.Required, Tag: tag, Summary: "End all sessions but the one of this request",
+		{Method: http.MethodDelete, Path: "/api/auth/sessions", Auth: web.Required, Tag: tag, Summary: "End all sessions except the one of this request",
 			Op: changeOwn(s.EndOtherSessions, "Other sessions ended")},
 	}
 }
@@ -55,11 +55,11 @@ type sessionsView struct {
 func consentRoutes(s *integrations.Service) []web.Route {
 	const tag = "Developers"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/auth/consents", Auth: web.Required, Tag: tag, Summary: "What the caller allows third parties' applications",
+		{Method: http.MethodGet, Path: "/api/auth/consents", Auth: web.Required, Tag: tag, Summary: "List the apps that the caller has authorized",
 			Op: list(s.MyConsents, func(r page.Result[integrations.Allowed], p web.Paging) consentsView {
 				return consentsView{Consents: web.Each(r.Items, viewConsent), Paged: paged(r, p)}
 			})},
-		{Method: http.MethodDelete, Path: "/api/auth/consents/:clientId", Auth: web.Required, Tag: tag, Summary: "Withdraw a consent: all tokens that the application has end at once", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/auth/consents/:clientId", Auth: web.Required, Tag: tag, Summary: "Revoke a consent. All tokens of the app end at once", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ConsentPath) (web.Done, error) {
 				return web.Message("Consent withdrawn successfully"), s.WithdrawConsent(ctx, c.Actor, in.ClientID)
 			})},

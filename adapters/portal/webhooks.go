@@ -24,51 +24,51 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 		one  = list + "/:webhookId"
 	)
 	return []web.Route{
-		{Method: http.MethodPost, Path: list, Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Have events sent to an address. The secret that verifies them is shown this once" + needsConfirmation, Op: confirmedOp(i,
+		{Method: http.MethodPost, Path: list, Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Create a webhook. Its signing secret is shown only once" + needsConfirmation, Op: confirmedOp(i,
 			func(ctx context.Context, by auth.Actor, in NewWebhookInput) (web.Reply[newWebhookView], error) {
 				e, secret, err := s.CreateWebhook(ctx, by, in.ID, in.WebhookInput)
 				return web.OK(newWebhookView{viewWebhook(e), secret}, "Webhook created successfully"), err
 			})},
-		{Method: http.MethodGet, Path: list, Auth: web.Required, Tag: tag, Summary: "The webhooks of an application, at most 20, the newest first", Op: web.Op(
+		{Method: http.MethodGet, Path: list, Auth: web.Required, Tag: tag, Summary: "List the webhooks of an app, at most 20, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[webhooksView], error) {
 				es, err := s.MyWebhooks(ctx, c.Actor, in.ID)
 				return web.OK(webhooksView{web.Each(es, viewWebhook)}, ""), err
 			})},
-		{Method: http.MethodGet, Path: one, Auth: web.Required, Tag: tag, Summary: "One of the webhooks of an application", Op: web.Op(
+		{Method: http.MethodGet, Path: one, Auth: web.Required, Tag: tag, Summary: "Get one of the webhooks of an app", Op: web.Op(
 			func(ctx context.Context, c web.Call, in WebhookPath) (web.Reply[oneWebhookView], error) {
 				e, err := s.MyWebhook(ctx, c.Actor, in.path())
 				return web.OK(oneWebhookView{viewWebhook(e)}, ""), err
 			})},
-		{Method: http.MethodPut, Path: one, Auth: web.Required, Tag: tag, Summary: "Change a webhook; what is not sent stays. Active also ends disabled, for new events; with paused, what was waiting fails and can be replayed", Op: web.Op(
+		{Method: http.MethodPut, Path: one, Auth: web.Required, Tag: tag, Summary: "Change a webhook; absent members stay unchanged. The status active also enables a disabled webhook for new events; with paused, pending deliveries fail and can be replayed", Op: web.Op(
 			func(ctx context.Context, c web.Call, in WebhookChange) (web.Reply[oneWebhookView], error) {
 				e, err := s.ChangeWebhook(ctx, c.Actor, in.path(), in.WebhookChange)
 				return web.OK(oneWebhookView{viewWebhook(e)}, "Webhook updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: one, Auth: web.Required, Tag: tag, Summary: "Delete a webhook with its log; nothing more is sent", Op: web.Op(
+		{Method: http.MethodDelete, Path: one, Auth: web.Required, Tag: tag, Summary: "Delete a webhook and its log; no further events are sent", Op: web.Op(
 			func(ctx context.Context, c web.Call, in WebhookPath) (web.Done, error) {
 				return web.Message("Webhook deleted successfully"), s.DeleteWebhook(ctx, c.Actor, in.path())
 			})},
-		{Method: http.MethodPost, Path: one + "/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 429}, Tag: tag, Summary: "Give a webhook a new secret, shown this once; for 24 hours the old one signs beside it" + needsConfirmation, Op: confirmedOp(i,
+		{Method: http.MethodPost, Path: one + "/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 429}, Tag: tag, Summary: "Replace the signing secret of a webhook. The new secret is shown only once; for 24 hours deliveries are signed with both secrets" + needsConfirmation, Op: confirmedOp(i,
 			func(ctx context.Context, by auth.Actor, in NewWebhookSecretInput) (web.Reply[webhookSecretView], error) {
 				secret, err := s.RotateWebhookSecret(ctx, by, in.path())
 				return web.OK(webhookSecretView{secret}, "Both secrets sign for 24 hours"), err
 			})},
-		{Method: http.MethodPost, Path: one + "/test", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send a made-up event, marked by test in its data" + sends, Op: web.Op(
+		{Method: http.MethodPost, Path: one + "/test", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send a test event, whose data has the member test" + sends, Op: web.Op(
 			func(ctx context.Context, c web.Call, in TestWebhookInput) (web.Reply[oneDeliveryView], error) {
 				d, err := s.TestWebhook(ctx, c.Actor, in.path(), in.TestInput)
 				return web.OK(oneDeliveryView{viewDelivery(d)}, ""), err
 			})},
-		{Method: http.MethodGet, Path: one + "/deliveries", Auth: web.Required, Tag: tag, Summary: "What was sent in the last 30 days, the newest first", Op: web.Op(
+		{Method: http.MethodGet, Path: one + "/deliveries", Auth: web.Required, Tag: tag, Summary: "List the deliveries of the last 30 days, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DeliveriesInput) (web.Reply[deliveriesView], error) {
 				r, err := s.MyDeliveries(ctx, c.Actor, in.path(), integrations.DeliveryStatus(in.Status), in.Request())
 				return web.OK(deliveriesView{web.Each(r.Items, viewDelivery), paged(r, in.Paging)}, ""), err
 			})},
-		{Method: http.MethodPost, Path: one + "/deliveries/:deliveryId/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send a delivery again, with all its attempts before it. The event keeps its id" + sends, Op: web.Op(
+		{Method: http.MethodPost, Path: one + "/deliveries/:deliveryId/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Replay a delivery. The event keeps its id, and the delivery its earlier attempts" + sends, Op: web.Op(
 			func(ctx context.Context, c web.Call, in DeliveryPath) (web.Reply[oneDeliveryView], error) {
 				d, err := s.ReplayDelivery(ctx, c.Actor, in.path(), in.DeliveryID)
 				return web.OK(oneDeliveryView{viewDelivery(d)}, ""), err
 			})},
-		{Method: http.MethodPost, Path: one + "/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send again what failed for good since a moment: the first 1,000 that did" + sends, Op: web.Op(
+		{Method: http.MethodPost, Path: one + "/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Replay the deliveries that have failed permanently since a time, at most the first 1,000" + sends, Op: web.Op(
 			func(ctx context.Context, c web.Call, in ReplayInput) (web.Reply[replayedView], error) {
 				since, err := listings.ParseMoment(in.Since, false)
 				if err != nil {
