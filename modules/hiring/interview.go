@@ -72,7 +72,7 @@ func (in AppointmentInput) time() (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(*in.ScheduledAt))
 	if err != nil || at.Year() < 1900 || at.Year() > 9000 {
-		return time.Time{}, fault.InvalidField("scheduledAt", "must be a date-time with its offset (2027-03-28T09:30:00Z or 2027-03-28T10:30:00+01:00)")
+		return time.Time{}, fault.InvalidField("scheduledAt", "must be an RFC 3339 date-time with offset (2027-03-28T09:30:00Z or 2027-03-28T10:30:00+01:00)")
 	}
 	return at.UTC().Truncate(time.Microsecond), nil
 }
