@@ -8,10 +8,10 @@ import (
 )
 
 func BenchmarkApply(bm *testing.B) {
-	for name, on := range map[string]opener{"sqlite": stores.SQLite, "postgres": stores.Postgres} {
+	for name, on := range map[string]openStorage{"sqlite": stores.SQLite, "postgres": stores.Postgres} {
 		bm.Run(name, func(bm *testing.B) {
-			b := open(bm, on)
-			job := b.post(employer())
+			b := newTestEnv(bm, on)
+			job := b.newListing(employer())
 			bm.ReportAllocs()
 			for bm.Loop() {
 				if _, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, CoverLetter: "Dear all"}); err != nil {

@@ -15,25 +15,25 @@ import (
 )
 
 func TestDismiss_ByEmployer_IsNotFinal(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		ann, st := seeker(), employer()
-		a := b.apply(ann, b.post(st))
+		a := b.apply(ann, b.newListing(st))
 		require.NoError(t, b.Dismiss(b.t.Context(), st, a.ID))
 		require.NoError(t, b.Dismiss(b.t.Context(), st, a.ID))
-		require.Equal(t, hiring.Withdrawn, b.shown(ann, a.ID), "the applicant still sees it")
-		require.NoError(t, b.decide(st, a.ID, "accepted"))
+		require.Equal(t, hiring.Withdrawn, b.visibleStatus(ann, a.ID), "the applicant still sees it")
+		require.NoError(t, b.setStatus(st, a.ID, "accepted"))
 		require.NoError(t, b.Dismiss(b.t.Context(), st, a.ID))
-		require.NoError(t, b.Withdraw(b.t.Context(), ann, a.ID), "the applicant makes it final")
-		require.ErrorIs(t, b.decide(st, a.ID, "accepted"), hiring.ErrInvalidStatus)
-		require.Equal(t, []string{"submitted", "pending>withdrawn", "withdrawn>accepted", "accepted>withdrawn"}, b.told())
+		require.NoError(t, b.Withdraw(b.t.Context(), ann, a.ID), "the applicant withdraws")
+		require.ErrorIs(t, b.setStatus(st, a.ID, "accepted"), hiring.ErrInvalidStatus)
+		require.Equal(t, []string{"submitted", "pending>withdrawn", "withdrawn>accepted", "accepted>withdrawn"}, b.recordedEvents())
 	})
 }
 
 func TestApplication_OtherOrganization_NotFound(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		ann, st := seeker(), employer()
-		a := b.apply(ann, b.post(st))
-		b.told()
+		a := b.apply(ann, b.newListing(st))
+		b.recordedEvents()
 		stranger, rival := seeker(), employer()
 		for _, id := range []string{a.ID, stores.NewID(), "x"} {
 			_, err := b.MyApplication(b.t.Context(), stranger, id)
@@ -43,7 +43,7 @@ func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 			require.ErrorIs(t, b.Withdraw(b.t.Context(), stranger, id), hiring.ErrNotFound)
 			_, err = b.ReceivedApplication(b.t.Context(), rival, id)
 			require.ErrorIs(t, err, hiring.ErrNotFound)
-			require.ErrorIs(t, b.decide(rival, id, "accepted"), hiring.ErrNotFound)
+			require.ErrorIs(t, b.setStatus(rival, id, "accepted"), hiring.ErrNotFound)
 			require.ErrorIs(t, b.Dismiss(b.t.Context(), rival, id), hiring.ErrNotFound)
 		}
 		for _, e := range []auth.Actor{rival} {
@@ -53,16 +53,16 @@ func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 			require.Zero(t, got.Total)
 		}
 		require.Equal(t, hiring.Pending, b.received(st, a.ID).Status)
-		require.Empty(t, b.told())
+		require.Empty(t, b.recordedEvents())
 	})
 }
 
 func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	viewer, outsider, st := employer(auth.ApplicationsView), employer(auth.JobsUpdate), employer()
 	viewer.OrganizationID, outsider.OrganizationID = st.OrganizationID, st.OrganizationID
-	a := b.apply(seeker(), b.post(st))
+	a := b.apply(seeker(), b.newListing(st))
 	read := func(by auth.Actor) []error {
 		_, err1 := b.Received(b.t.Context(), by, firstPage)
 		_, err2 := b.ReceivedApplication(b.t.Context(), by, a.ID)
@@ -70,7 +70,7 @@ func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 	}
 	write := func(by auth.Actor) []error {
 		_, _, err := b.DecideBatch(b.t.Context(), by, []hiring.Decision{{ID: a.ID, Status: "review"}})
-		return []error{b.decide(by, a.ID, "review"), b.Dismiss(b.t.Context(), by, a.ID), err}
+		return []error{b.setStatus(by, a.ID, "review"), b.Dismiss(b.t.Context(), by, a.ID), err}
 	}
 	seek := func(by auth.Actor) []error {
 		_, err1 := b.Apply(b.t.Context(), by, hiring.ApplyInput{ListingID: a.ListingID})
@@ -100,27 +100,27 @@ func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 
 func TestSetStatus_UnknownStatus_Refused(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	st := employer()
-	a := b.apply(seeker(), b.post(st))
+	a := b.apply(seeker(), b.newListing(st))
 	for _, bad := range []string{"", "in-progress", "completed", "PENDING", "hired"} {
-		err := b.decide(st, a.ID, bad)
+		err := b.setStatus(st, a.ID, bad)
 		require.ErrorIs(t, err, hiring.ErrInvalidStatus)
 		require.Equal(t, "Invalid status", fault.Of(err).Message)
 	}
 	for _, status := range hiring.Statuses {
-		require.NoError(t, b.decide(st, a.ID, string(status)))
+		require.NoError(t, b.setStatus(st, a.ID, string(status)))
 	}
 }
 
 func TestBatch_EachItem_HasItsResult(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		ann, st, rival := seeker(), employer(), employer()
-		one, two := b.apply(ann, b.post(st)), b.apply(seeker(), b.post(st))
-		gone := b.apply(ann, b.post(st))
-		foreign := b.apply(seeker(), b.post(rival))
+		one, two := b.apply(ann, b.newListing(st)), b.apply(seeker(), b.newListing(st))
+		gone := b.apply(ann, b.newListing(st))
+		foreign := b.apply(seeker(), b.newListing(rival))
 		require.NoError(t, b.Withdraw(b.t.Context(), ann, gone.ID))
-		b.told()
+		b.recordedEvents()
 		missing := stores.NewID()
 		updated, refused, err := b.DecideBatch(b.t.Context(), st, []hiring.Decision{
 			{ID: one.ID, Status: "review"}, {ID: foreign.ID, Status: "rejected"}, {ID: missing, Status: "review"},
@@ -138,10 +138,10 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 			{At: 6, Error: "Application not found"},
 			{At: 7, Decision: hiring.Decision{ID: gone.ID, Status: "accepted"}, Error: "Invalid status"},
 		}, refused)
-		require.Equal(t, "jobseeker:>pending employer:pending>review employer:review>accepted", path(b.received(st, one.ID).Timeline))
-		require.Equal(t, hiring.Accepted, b.shown(ann, one.ID))
+		require.Equal(t, "jobseeker:>pending employer:pending>review employer:review>accepted", formatTimeline(b.received(st, one.ID).Timeline))
+		require.Equal(t, hiring.Accepted, b.visibleStatus(ann, one.ID))
 		require.Equal(t, hiring.Pending, b.received(rival, foreign.ID).Status)
-		require.Equal(t, []string{"pending>review", "review>accepted"}, b.told())
+		require.Equal(t, []string{"pending>review", "review>accepted"}, b.recordedEvents())
 
 		updated, refused, err = b.DecideBatch(b.t.Context(), st, nil)
 		require.NoError(t, err)
@@ -153,13 +153,13 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 }
 
 func TestBatch_Concurrent_LosesNoChanges(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		st := employer()
 		var ids []string
 		for range 30 {
-			ids = append(ids, b.apply(seeker(), b.post(st)).ID)
+			ids = append(ids, b.apply(seeker(), b.newListing(st)).ID)
 		}
-		b.told()
+		b.recordedEvents()
 		var all sync.WaitGroup
 		for w := range 8 {
 			all.Go(func() {
@@ -184,18 +184,18 @@ func TestBatch_Concurrent_LosesNoChanges(t *testing.T) {
 			require.Equal(t, d.Status, d.Timeline[len(d.Timeline)-1].To)
 			steps += len(d.Timeline) - 1
 		}
-		require.Len(t, b.told(), steps, "each change was told once")
+		require.Len(t, b.recordedEvents(), steps, "each change is recorded once")
 	})
 }
 
 func TestApplicantProfile_ShowsVisibleFields(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	ann, shy, st := seeker(), seeker(), employer()
-	b.intros[ann.UserID] = &hiring.Introduction{Bio: "Twelve years in theatre."}
-	a := b.apply(ann, b.post(st))
-	require.Equal(t, b.intros[ann.UserID], b.received(st, a.ID).Introduction)
-	require.Nil(t, b.received(st, b.apply(shy, b.post(st)).ID).Introduction)
+	b.introductions[ann.UserID] = &hiring.Introduction{Bio: "Twelve years in theatre."}
+	a := b.apply(ann, b.newListing(st))
+	require.Equal(t, b.introductions[ann.UserID], b.received(st, a.ID).Introduction)
+	require.Nil(t, b.received(st, b.apply(shy, b.newListing(st)).ID).Introduction)
 	require.NoError(t, b.Withdraw(t.Context(), ann, a.ID))
-	require.Nil(t, b.received(st, a.ID).Introduction, "no longer an applicant")
+	require.Nil(t, b.received(st, a.ID).Introduction, "the introduction is hidden after a withdrawal")
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func keeping(t testing.TB) files.Store {
+func newFileStore(t testing.TB) files.Store {
 	t.Helper()
 	s, err := filestore.Open(t.TempDir())
 	require.NoError(t, err)
@@ -32,11 +32,11 @@ func keeping(t testing.TB) files.Store {
 }
 
 // Seal and Unseal implement auth.Sealer with readable tokens.
-func (b *board) Seal(p auth.Purpose, subject string, until time.Time) (string, error) {
+func (b *testEnv) Seal(p auth.Purpose, subject string, until time.Time) (string, error) {
 	return fmt.Sprint(p, "|", subject, "|", until.Unix()), nil
 }
 
-func (b *board) Unseal(p auth.Purpose, token string) (string, error) {
+func (b *testEnv) Unseal(p auth.Purpose, token string) (string, error) {
 	var until int64
 	parts := strings.Split(token, "|")
 	if len(parts) != 3 || parts[0] != string(p) {
@@ -48,16 +48,16 @@ func (b *board) Unseal(p auth.Purpose, token string) (string, error) {
 	return parts[1], nil
 }
 
-// fewRows is a table of 4,800 rows that may fail for a while.
-type fewRows struct{ failures atomic.Int64 }
+// rowsTable is a table of 4,800 rows that fails as often as failures says.
+type rowsTable struct{ failures atomic.Int64 }
 
-func (*fewRows) Columns() []string             { return []string{"n"} }
-func (*fewRows) Check(map[string]string) error { return nil }
-func (*fewRows) Count(context.Context, string, map[string]string) (int, error) {
+func (*rowsTable) Columns() []string             { return []string{"n"} }
+func (*rowsTable) Check(map[string]string) error { return nil }
+func (*rowsTable) Count(context.Context, string, map[string]string) (int, error) {
 	return 4800, nil
 }
 
-func (f *fewRows) Rows(_ context.Context, _ string, _ map[string]string, cursor string, n int, page *csvfile.Page) (next string, err error) {
+func (f *rowsTable) Rows(_ context.Context, _ string, _ map[string]string, cursor string, n int, page *csvfile.Page) (next string, err error) {
 	from := 0
 	_, _ = fmt.Sscan(cursor, &from)
 	if from > 0 && f.failures.Add(-1) >= 0 {
@@ -72,8 +72,8 @@ func (f *fewRows) Rows(_ context.Context, _ string, _ map[string]string, cursor 
 	return next, nil
 }
 
-// fetched follows the link of an export and reads the table.
-func (b *board) fetched(v hiring.ExportView) (hiring.Download, [][]string) {
+// downloadExport reads the table at the link of an export.
+func (b *testEnv) downloadExport(v hiring.ExportView) (hiring.Download, [][]string) {
 	b.t.Helper()
 	_, token, _ := strings.Cut(v.URL, "?token=")
 	d, err := b.OpenExport(b.t.Context(), v.ID, token)
@@ -88,16 +88,16 @@ func (b *board) fetched(v hiring.ExportView) (hiring.Download, [][]string) {
 }
 
 func TestExport_Filters_SelectRows(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		st := employer()
-		first, second := b.post(st), b.post(st)
+		first, second := b.newListing(st), b.newListing(st)
 		a := b.apply(seeker(), first)
 		other := b.apply(seeker(), second)
-		require.NoError(t, b.decide(st, a.ID, "review"))
-		_, err := b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+		require.NoError(t, b.setStatus(st, a.ID, "review"))
+		_, err := b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
-		b.apply(seeker(), b.post(employer()))
-		b.mailed()
+		b.apply(seeker(), b.newListing(employer()))
+		b.sentMails()
 
 		run := func(f hiring.ExportFilters) [][]string {
 			t.Helper()
@@ -107,14 +107,14 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 			before, err := b.MyExport(t.Context(), st, strings.ToUpper(e.ID))
 			require.NoError(t, err)
 			require.Empty(t, before.URL)
-			mails := b.mailed()
+			mails := b.sentMails()
 			require.Len(t, mails, 1)
 			require.Equal(t, "Your export is ready", mails[0].Subject)
 			require.Contains(t, mails[0].Text, "/api/employers/exports/"+e.ID+"/file?token=")
 			v, err := b.MyExport(t.Context(), st, e.ID)
 			require.NoError(t, err)
 			require.Equal(t, hiring.ExportDone, v.State)
-			d, rows := b.fetched(v)
+			d, rows := b.downloadExport(v)
 			require.Equal(t, "locum-applications-20260317.csv", d.Name)
 			require.Equal(t, v.RowsDone, len(rows)-1)
 			require.Equal(t, v.RowsTotal, v.RowsDone)
@@ -133,12 +133,12 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 
 func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	st := employer()
 	b.table.failures.Store(2)
 	e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
-	require.Empty(t, b.mailed())
+	require.Empty(t, b.sentMails())
 	v, err := b.MyExport(t.Context(), st, e.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportRunning, v.State)
@@ -152,14 +152,14 @@ func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 	v, err = b.MyExport(t.Context(), st, e.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportDone, v.State)
-	_, rows := b.fetched(v)
+	_, rows := b.downloadExport(v)
 	require.Len(t, rows, 4801)
 	require.Equal(t, "4799", rows[4800][0])
 }
 
 func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	read := func() ([]byte, error) {
 		d, err := b.ExportNow(t.Context(), employer(), "jobs", hiring.ExportFilters{})
 		require.NoError(t, err)
@@ -169,7 +169,7 @@ func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 	}
 	b.table.failures.Store(1)
 	part, err := read()
-	require.Error(t, err, "half a table is not taken for the whole")
+	require.Error(t, err, "an incomplete table is an error")
 	require.Equal(t, 4001, strings.Count(string(part), "\r\n"))
 	whole, err := read()
 	require.NoError(t, err)
@@ -183,17 +183,17 @@ func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 		open = append(open, d)
 	}
 	_, err = b.ExportNow(t.Context(), owner, "jobs", hiring.ExportFilters{})
-	require.ErrorIs(t, err, hiring.ErrExportsUnderWay, "a sixth at once")
+	require.ErrorIs(t, err, hiring.ErrExportsUnderWay, "a sixth concurrent export")
 	for _, d := range open {
 		require.NoError(t, d.Body.Close())
-		require.NoError(t, d.Body.Close(), "twice is once")
+		require.NoError(t, d.Body.Close(), "a second Close does nothing")
 	}
 	d, err := b.ExportNow(t.Context(), owner, "jobs", hiring.ExportFilters{})
 	require.NoError(t, err)
 	_, err = io.Copy(io.Discard, d.Body)
 	require.NoError(t, err)
 	_, err = d.Body.Read(make([]byte, 1))
-	require.ErrorIs(t, err, io.EOF, "after the end is the end")
+	require.ErrorIs(t, err, io.EOF, "reading a closed export returns EOF")
 	require.NoError(t, d.Body.Close())
 
 	_, err = b.ExportNow(t.Context(), employer(), "applications", hiring.ExportFilters{Status: ptr("hired")})
@@ -208,7 +208,7 @@ func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 
 func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	st := employer()
 	b.table.failures.Store(1000)
 	e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
@@ -228,7 +228,7 @@ func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.store.Hiring.Tasks.Retry(t.Context(), []string{dead[0].ID})
 	require.NoError(t, err)
-	require.Len(t, b.mailed(), 1)
+	require.Len(t, b.sentMails(), 1)
 	v, err = b.MyExport(t.Context(), st, e.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportDone, v.State)
@@ -236,7 +236,7 @@ func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 
 func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	st := employer()
 	var e hiring.Export
 	for range 5 {
@@ -255,37 +255,37 @@ func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 	require.Equal(t, hiring.ExportFailed, v.State)
 	_, err = b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
-	b.mailed()
+	b.sentMails()
 	v, err = b.MyExport(t.Context(), st, e.ID)
 	require.NoError(t, err)
-	require.Equal(t, hiring.ExportDone, v.State, "a job that comes after all is done all the same")
+	require.Equal(t, hiring.ExportDone, v.State, "a task that runs late completes the export")
 }
 
 func TestExport_RequesterLeft_GetsNoLink(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	for kind, needed := range map[string]auth.Permission{"applications": auth.ApplicationsView, "jobs": auth.AnyPermission} {
 		st := employer()
-		b.left[st.UserID] = needed
+		b.lostPermissions[st.UserID] = needed
 		_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: kind})
 		require.NoError(t, err)
-		require.Empty(t, b.mailed(), kind)
-		delete(b.left, st.UserID)
+		require.Empty(t, b.sentMails(), kind)
+		delete(b.lostPermissions, st.UserID)
 		_, err = b.StartExport(t.Context(), st, hiring.ExportInput{Kind: kind})
 		require.NoError(t, err)
-		require.Len(t, b.mailed(), 1, kind)
+		require.Len(t, b.sentMails(), 1, kind)
 	}
 }
 
 func TestExport_OtherOrganization_NotFound(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	st, other := employer(), employer()
 	blind := employer(auth.JobsCreate)
 	blind.OrganizationID = st.OrganizationID
 	e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications"})
 	require.NoError(t, err)
-	b.mailed()
+	b.sentMails()
 	_, err = b.MyExport(t.Context(), other, e.ID)
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
 	_, err = b.MyExport(t.Context(), st, "nonsense")
@@ -313,11 +313,11 @@ func TestExport_OtherOrganization_NotFound(t *testing.T) {
 
 func TestExport_AfterAWeek_DeletedWithFile(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	st := employer()
 	e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
-	b.mailed()
+	b.sentMails()
 	b.clock.Advance(7*24*time.Hour - time.Second)
 	require.NoError(t, b.ForgetExports(t.Context()))
 	v, err := b.MyExport(t.Context(), st, e.ID)
@@ -333,7 +333,7 @@ func TestExport_AfterAWeek_DeletedWithFile(t *testing.T) {
 
 func TestExport_TooManyRunning_Refused(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	st := employer()
 	for range 5 {
 		_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
@@ -341,7 +341,7 @@ func TestExport_TooManyRunning_Refused(t *testing.T) {
 	}
 	_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.ErrorIs(t, err, hiring.ErrExportsUnderWay)
-	b.mailed()
+	b.sentMails()
 	_, err = b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 	for _, bad := range []hiring.ExportInput{{Kind: "people"}, {Kind: "applications", Filters: hiring.ExportFilters{Status: ptr("lost")}}, {Kind: "applications", Filters: hiring.ExportFilters{JobID: ptr("x")}}, {Kind: "applications", Filters: hiring.ExportFilters{EndDate: ptr("soon")}}} {

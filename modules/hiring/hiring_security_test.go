@@ -14,7 +14,7 @@ import (
 // requests.
 func TestDecideBatch_LongInput_IsTruncated(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	long := strings.Repeat("é", 500_000)
 	_, refused, err := b.DecideBatch(t.Context(), employer(), []hiring.Decision{{ID: long, Status: long}, {ID: "x", Status: "y"}})
 	require.NoError(t, err)

@@ -18,9 +18,9 @@ import (
 )
 
 func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		ann, st := seeker(), employer()
-		job := b.post(st)
+		job := b.newListing(st)
 		a := b.apply(ann, strings.ToUpper(job))
 		require.Equal(t, hiring.Pending, a.Status)
 		require.Equal(t, b.clock.Now(), a.AppliedAt)
@@ -32,25 +32,25 @@ func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
 		require.Equal(t, a, got.Application)
 
 		b.clock.Advance(time.Hour)
-		require.NoError(t, b.decide(st, strings.ToUpper(a.ID), "interview"))
+		require.NoError(t, b.setStatus(st, strings.ToUpper(a.ID), "interview"))
 		own, err := b.MyApplication(b.t.Context(), ann, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, hiring.Interview, own.Shown())
-		require.Empty(t, own.Applicant, "an applicant's view has no need of them")
-		require.Equal(t, "jobseeker:>pending employer:pending>interview", path(own.Timeline))
+		require.Empty(t, own.Applicant, "the applicant's view omits the applicant")
+		require.Equal(t, "jobseeker:>pending employer:pending>interview", formatTimeline(own.Timeline))
 		require.Equal(t, own.Timeline, b.received(st, a.ID).Timeline, "both sides see the same")
 		require.Equal(t, st.UserID, own.Timeline[1].ActorID)
 		require.Equal(t, b.clock.Now(), own.Timeline[1].At)
-		require.Equal(t, []string{"submitted", "pending>interview"}, b.told())
+		require.Equal(t, []string{"submitted", "pending>interview"}, b.recordedEvents())
 	})
 }
 
 func TestEvents_NameTheirApplicant(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	ann, st := seeker(), employer()
-	a := b.apply(ann, b.post(st))
-	require.NoError(t, b.decide(st, a.ID, "review"))
+	a := b.apply(ann, b.newListing(st))
+	require.NoError(t, b.setStatus(st, a.ID, "review"))
 	got, err := b.store.Hiring.Outbox.Claim(b.t.Context(), 10, time.Hour)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
@@ -62,9 +62,9 @@ func TestEvents_NameTheirApplicant(t *testing.T) {
 }
 
 func TestApply_Twice_Conflict(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		ann, st := seeker(), employer()
-		job := b.post(st)
+		job := b.newListing(st)
 		var all sync.WaitGroup
 		var done, refused atomic.Int64
 		for range 50 {
@@ -82,7 +82,7 @@ func TestApply_Twice_Conflict(t *testing.T) {
 		all.Wait()
 		require.EqualValues(t, 1, done.Load())
 		require.EqualValues(t, 49, refused.Load())
-		require.Equal(t, []string{"submitted"}, b.told())
+		require.Equal(t, []string{"submitted"}, b.recordedEvents())
 		require.Equal(t, "Already applied to this position", hiring.ErrAlreadyApplied.Message)
 
 		mine, err := b.Mine(b.t.Context(), ann, firstPage)
@@ -90,28 +90,28 @@ func TestApply_Twice_Conflict(t *testing.T) {
 		require.Len(t, mine.Items, 1)
 		require.NoError(t, b.Withdraw(b.t.Context(), ann, mine.Items[0].ID))
 		_, err = b.Apply(b.t.Context(), ann, hiring.ApplyInput{ListingID: job})
-		require.ErrorIs(t, err, hiring.ErrAlreadyApplied, "a withdrawn application is a prior one")
+		require.ErrorIs(t, err, hiring.ErrAlreadyApplied, "a withdrawn application counts as an earlier one")
 		b.apply(seeker(), job)
-		b.apply(ann, b.post(st))
+		b.apply(ann, b.newListing(st))
 	})
 }
 
 func TestApply_NotPublic_NotFound(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	for _, id := range []string{stores.NewID(), "nonsense", "../x"} {
 		_, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{ListingID: id})
 		require.ErrorIs(t, err, hiring.ErrListingNotFound)
 	}
 	_, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{})
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
-	require.Empty(t, b.told())
+	require.Empty(t, b.recordedEvents())
 }
 
 func TestApply_Questions_AreChecked(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		st := employer()
-		job := b.post(st, hiring.Question{ID: "nmc", Required: true}, hiring.Question{ID: "car"})
+		job := b.newListing(st, hiring.Question{ID: "nmc", Required: true}, hiring.Question{ID: "car"})
 		wrong := func(field string, answers ...hiring.Answer) {
 			t.Helper()
 			_, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
@@ -137,28 +137,28 @@ func TestApply_Questions_AreChecked(t *testing.T) {
 }
 
 func TestTracker_OtherApplicant_NotFound(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		ann, st := seeker(), employer()
-		a := b.apply(ann, b.post(st))
-		b.told()
+		a := b.apply(ann, b.newListing(st))
+		b.recordedEvents()
 		before := b.received(st, a.ID)
 
 		got, err := b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("in-progress"), StatusColor: ptr("bg-amber-100")})
 		require.NoError(t, err)
 		require.Equal(t, hiring.Status("in-progress"), got.Shown())
-		require.Equal(t, hiring.Status("in-progress"), b.shown(ann, a.ID))
+		require.Equal(t, hiring.Status("in-progress"), b.visibleStatus(ann, a.ID))
 		after := b.received(st, a.ID)
 		require.Equal(t, before.Status, after.Status)
 		require.Equal(t, before.Timeline, after.Timeline)
-		require.Empty(t, b.told(), "a private note is no news")
+		require.Empty(t, b.recordedEvents(), "a private status records no event")
 
-		require.NoError(t, b.decide(st, a.ID, "rejected"))
-		require.Equal(t, hiring.Rejected, b.shown(ann, a.ID), "the employer's change is the later one")
+		require.NoError(t, b.setStatus(st, a.ID, "rejected"))
+		require.Equal(t, hiring.Rejected, b.visibleStatus(ann, a.ID), "the employer's change is the later one")
 		_, err = b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("completed")})
 		require.NoError(t, err)
-		require.Equal(t, hiring.Status("completed"), b.shown(ann, a.ID))
-		require.NoError(t, b.decide(st, a.ID, "rejected"))
-		require.Equal(t, hiring.Status("completed"), b.shown(ann, a.ID), "setting what is set already is no change")
+		require.Equal(t, hiring.Status("completed"), b.visibleStatus(ann, a.ID))
+		require.NoError(t, b.setStatus(st, a.ID, "rejected"))
+		require.Equal(t, hiring.Status("completed"), b.visibleStatus(ann, a.ID), "setting the current status records no change")
 
 		got, err = b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{})
 		require.NoError(t, err)
@@ -173,11 +173,11 @@ func TestTracker_OtherApplicant_NotFound(t *testing.T) {
 }
 
 func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		ann, st := seeker(), employer()
-		a := b.apply(ann, b.post(st))
-		require.NoError(t, b.decide(st, a.ID, "review"))
-		b.told()
+		a := b.apply(ann, b.newListing(st))
+		require.NoError(t, b.setStatus(st, a.ID, "review"))
+		b.recordedEvents()
 		require.NoError(t, b.Withdraw(b.t.Context(), ann, a.ID))
 
 		_, err := b.MyApplication(b.t.Context(), ann, a.ID)
@@ -191,24 +191,24 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 		require.Zero(t, mine.Total)
 
 		for _, status := range hiring.Statuses {
-			require.ErrorIs(t, b.decide(st, a.ID, string(status)), hiring.ErrInvalidStatus)
+			require.ErrorIs(t, b.setStatus(st, a.ID, string(status)), hiring.ErrInvalidStatus)
 		}
-		require.NoError(t, b.Dismiss(b.t.Context(), st, a.ID), "it is what the employer asks for")
+		require.NoError(t, b.Dismiss(b.t.Context(), st, a.ID), "dismissing is allowed to the employer")
 		got := b.received(st, a.ID)
 		require.Equal(t, hiring.Withdrawn, got.Status)
-		require.Equal(t, "jobseeker:>pending employer:pending>review jobseeker:review>withdrawn", path(got.Timeline))
-		require.Equal(t, []string{"review>withdrawn"}, b.told())
+		require.Equal(t, "jobseeker:>pending employer:pending>review jobseeker:review>withdrawn", formatTimeline(got.Timeline))
+		require.Equal(t, []string{"review>withdrawn"}, b.recordedEvents())
 	})
 }
 
 func TestListApplications_ByPageAndCursor(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		ann, st := seeker(), employer()
 		var want []string
 		for range 25 {
-			want = append([]string{b.apply(ann, b.post(st)).ID}, want...)
+			want = append([]string{b.apply(ann, b.newListing(st)).ID}, want...)
 		}
-		b.apply(seeker(), b.post(employer()))
+		b.apply(seeker(), b.newListing(employer()))
 		for name, list := range map[string]func(page.Request) (page.Result[hiring.View], error){
 			"received": func(r page.Request) (page.Result[hiring.View], error) { return b.Received(b.t.Context(), st, r) },
 			"mine":     func(r page.Request) (page.Result[hiring.View], error) { return b.Mine(b.t.Context(), ann, r) },
@@ -216,18 +216,18 @@ func TestListApplications_ByPageAndCursor(t *testing.T) {
 			ids := func(r page.Result[hiring.View]) (out []string) {
 				for _, v := range r.Items {
 					require.Equal(t, "Title of "+v.ListingID, v.JobTitle, name)
-					require.Empty(t, v.CoverLetter, "lists do not carry letters around")
+					require.Empty(t, v.CoverLetter, "lists do not contain cover letters")
 					out = append(out, v.ID)
 				}
 				require.Equal(t, 25, r.Total, name)
 				require.False(t, r.TotalIsEstimate)
 				return out
 			}
-			before := b.named.Load()
+			before := b.lookups.Load()
 			r, err := list(page.Request{Number: 1, Size: 10})
 			require.NoError(t, err)
 			require.Equal(t, want[:10], ids(r), name)
-			require.LessOrEqual(t, b.named.Load()-before, int64(2), "names are looked up for the page, not for each row")
+			require.LessOrEqual(t, b.lookups.Load()-before, int64(2), "names are looked up for the page, not for each row")
 			second, err := list(page.Request{Number: 2, Size: 10})
 			require.NoError(t, err)
 			require.Equal(t, want[10:20], ids(second), name)
@@ -255,11 +255,11 @@ func TestListApplications_ByPageAndCursor(t *testing.T) {
 
 func TestTimeline_Long_ShowsNewest(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	st := employer()
-	a := b.apply(seeker(), b.post(st))
+	a := b.apply(seeker(), b.newListing(st))
 	for i := range 250 {
-		require.NoError(t, b.decide(st, a.ID, string(hiring.Statuses[i%2+1])))
+		require.NoError(t, b.setStatus(st, a.ID, string(hiring.Statuses[i%2+1])))
 	}
 	d := b.received(st, a.ID)
 	require.Len(t, d.Timeline, 201)

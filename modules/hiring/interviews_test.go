@@ -17,25 +17,25 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// meeting is the input of an interview.
-func meeting(at string) hiring.AppointmentInput {
+// interviewInput is the input of an interview.
+func interviewInput(at string) hiring.AppointmentInput {
 	return hiring.AppointmentInput{ScheduledAt: &at, Location: ptr("Ward 3"), Interviewer: ptr("Dr. Byrne")}
 }
 
 func to[T any](v T) *T { return &v }
 
 func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		ann, st := seeker(), employer()
-		a := b.apply(ann, b.post(st))
-		b.told()
+		a := b.apply(ann, b.newListing(st))
+		b.recordedEvents()
 
-		i, err := b.Schedule(t.Context(), st, strings.ToUpper(a.ID), meeting("2027-03-27T11:00:00+01:00"))
+		i, err := b.Schedule(t.Context(), st, strings.ToUpper(a.ID), interviewInput("2027-03-27T11:00:00+01:00"))
 		require.NoError(t, err)
 		require.Equal(t, time.Date(2027, 3, 27, 10, 0, 0, 0, time.UTC), i.ScheduledAt)
 		require.Equal(t, hiring.Scheduled, i.Status)
 		require.Equal(t, hiring.Undecided, i.Outcome)
-		require.Equal(t, []string{"interview scheduled 0"}, b.told())
+		require.Equal(t, []string{"interview scheduled 0"}, b.recordedEvents())
 
 		change := func(want []string, in hiring.AppointmentInput) hiring.Appointment {
 			t.Helper()
@@ -43,48 +43,48 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 			next, err := b.Reschedule(t.Context(), st, a.ID, in)
 			require.NoError(t, err)
 			require.Equal(t, i.ID, next.ID)
-			require.Equal(t, want, b.told())
+			require.Equal(t, want, b.recordedEvents())
 			return next
 		}
 		same := change(nil, hiring.AppointmentInput{Location: ptr("Ward 3")})
-		require.Equal(t, i, same, "what changes nothing is no change")
+		require.Equal(t, i, same, "unchanged input records no change")
 		change(nil, hiring.AppointmentInput{Notes: ptr("kind")})
 		change([]string{"interview moved 1"}, hiring.AppointmentInput{Location: ptr("Ward 4")})
-		change([]string{"interview moved 2"}, meeting("2027-03-28T10:00:00+02:00"))
+		change([]string{"interview moved 2"}, interviewInput("2027-03-28T10:00:00+02:00"))
 		change([]string{"interview cancelled 3"}, hiring.AppointmentInput{Status: to(hiring.Cancelled)})
 		change(nil, hiring.AppointmentInput{Location: ptr("nowhere")})
 		change([]string{"interview scheduled 4"}, hiring.AppointmentInput{Status: to(hiring.Scheduled)})
 		done := change(nil, hiring.AppointmentInput{Status: to(hiring.Completed), Outcome: to(hiring.Pass)})
 		require.Equal(t, hiring.Pass, done.Outcome)
 
-		again, err := b.Schedule(t.Context(), st, a.ID, meeting("2027-04-01T09:00:00Z"))
+		again, err := b.Schedule(t.Context(), st, a.ID, interviewInput("2027-04-01T09:00:00Z"))
 		require.NoError(t, err)
 		require.Equal(t, i.ID, again.ID, "an application has one interview")
 		require.Equal(t, "kind", again.Notes)
 		require.Equal(t, hiring.Undecided, again.Outcome)
-		require.Equal(t, []string{"interview scheduled 5"}, b.told())
+		require.Equal(t, []string{"interview scheduled 5"}, b.recordedEvents())
 		require.Equal(t, again, *b.received(st, a.ID).Interview)
 		require.Equal(t, hiring.Pending, b.received(st, a.ID).Status, "an interview is not a decision")
 	})
 }
 
 func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		ann, st := seeker(), employer()
-		a := b.apply(ann, b.post(st))
-		_, err := b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+		a := b.apply(ann, b.newListing(st))
+		_, err := b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
-		b.mailed()
+		b.sentMails()
 		require.NoError(t, b.Withdraw(t.Context(), ann, a.ID))
-		got := b.mailed()
-		require.Len(t, got, 1, "one's own withdrawal needs no mail, the calendar does")
+		got := b.sentMails()
+		require.Len(t, got, 1, "the applicant's own withdrawal sends only the calendar update")
 		require.True(t, got[0].Invite.Cancelled)
 		require.Equal(t, 1, got[0].Invite.Sequence)
 		require.Contains(t, got[0].Text, "since you withdrew")
-		require.Zero(t, got[0].ReplyTo, "one need not answer oneself")
+		require.Zero(t, got[0].ReplyTo, "the mail to the sender has no reply address")
 		require.Equal(t, hiring.Cancelled, b.received(st, a.ID).Interview.Status)
 
-		_, err = b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+		_, err = b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
 		_, err = b.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Status: to(hiring.Scheduled)})
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
@@ -95,22 +95,22 @@ func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 
 func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	st := employer()
-	a := b.apply(seeker(), b.post(st))
+	a := b.apply(seeker(), b.newListing(st))
 	for field, in := range map[string]hiring.AppointmentInput{
 		"scheduledAt":  {Location: ptr("x"), Interviewer: ptr("y")},
 		"location":     {ScheduledAt: ptr("2027-03-27T11:00:00Z"), Location: ptr(" "), Interviewer: ptr("y")},
 		"interviewer":  {ScheduledAt: ptr("2027-03-27T11:00:00Z"), Location: ptr("x")},
-		"scheduledAt_": meeting("2027-03-27T11:00:00"),
-		"scheduledAt.": meeting("tomorrow"),
+		"scheduledAt_": interviewInput("2027-03-27T11:00:00"),
+		"scheduledAt.": interviewInput("tomorrow"),
 		"location.":    {ScheduledAt: ptr("2027-03-27T11:00:00Z"), Location: ptr(strings.Repeat("é", 501)), Interviewer: ptr("y")},
 	} {
 		_, err := b.Schedule(t.Context(), st, a.ID, in)
 		require.Equal(t, strings.Trim(field, "_."), fault.Of(err).Fields[0].Name, field)
 	}
 	for _, in := range []hiring.AppointmentInput{{Status: to(hiring.InterviewStatus("later"))}, {Outcome: to(hiring.Outcome("maybe"))}, {Notes: ptr(strings.Repeat("x", 5001))}} {
-		_, err := b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+		_, err := b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
 		_, err = b.Reschedule(t.Context(), st, a.ID, in)
 		require.ErrorIs(t, err, fault.ErrInvalid)
@@ -118,24 +118,24 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 }
 
 func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		st, other := employer(), employer()
 		viewer := employer(auth.ApplicationsView)
 		viewer.OrganizationID = st.OrganizationID
-		a := b.apply(seeker(), b.post(st))
+		a := b.apply(seeker(), b.newListing(st))
 		_, err := b.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Notes: ptr("x")})
 		require.ErrorIs(t, err, hiring.ErrInterviewNotFound)
 		for who, want := range map[*auth.Actor]error{&other: hiring.ErrNotFound, &viewer: fault.ErrForbidden} {
-			_, err := b.Schedule(t.Context(), *who, a.ID, meeting("2027-03-27T11:00:00Z"))
+			_, err := b.Schedule(t.Context(), *who, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 			require.ErrorIs(t, err, want)
 			_, err = b.Schedule(t.Context(), viewer, a.ID, hiring.AppointmentInput{})
-			require.ErrorIs(t, err, fault.ErrForbidden, "before anything is said of the input")
+			require.ErrorIs(t, err, fault.ErrForbidden, "permissions are checked before the input")
 			_, err = b.Reschedule(t.Context(), *who, a.ID, hiring.AppointmentInput{Notes: ptr("x")})
 			require.ErrorIs(t, err, want)
 			_, err = b.Contact(t.Context(), *who, a.ID, hiring.ContactInput{Subject: "x", Message: "y"})
 			require.ErrorIs(t, err, want)
 		}
-		_, err = b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+		_, err = b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
 		none, err := b.Interviews(t.Context(), other, "", firstPage)
 		require.NoError(t, err)
@@ -153,19 +153,19 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 }
 
 func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		st := employer()
-		a := b.apply(seeker(), b.post(st))
-		b.told()
+		a := b.apply(seeker(), b.newListing(st))
+		b.recordedEvents()
 		var all sync.WaitGroup
 		for n := range 8 {
 			all.Go(func() {
-				_, err := b.Schedule(t.Context(), st, a.ID, meeting(fmt.Sprintf("2027-03-27T%02d:00:00Z", n)))
+				_, err := b.Schedule(t.Context(), st, a.ID, interviewInput(fmt.Sprintf("2027-03-27T%02d:00:00Z", n)))
 				require.NoError(t, err)
 			})
 		}
 		all.Wait()
-		told := b.told()
+		told := b.recordedEvents()
 		require.Len(t, told, 8)
 		for n, said := range told {
 			require.Contains(t, said, fmt.Sprint(" ", n))
@@ -175,21 +175,21 @@ func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 
 func TestMails_Hiring(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	ann, st := seeker(), employer()
-	job := b.post(st)
+	job := b.newListing(st)
 	a := b.apply(ann, job)
-	got := b.mailed()
-	require.Len(t, got, 2, "both admins hear of the application")
+	got := b.sentMails()
+	require.Len(t, got, 2, "both admins get a message")
 	require.Equal(t, "New application: Title of "+job, got[0].Subject)
 	require.Contains(t, got[0].Text, "Name of "+ann.UserID)
-	require.NotContains(t, got[0].Text, "@example.org", "an address does not travel in clear where it need not")
+	require.NotContains(t, got[0].Text, "@example.org", "the message does not contain the address")
 	require.NotEqual(t, got[0].To, got[1].To)
 
-	require.NoError(t, b.decide(st, a.ID, "review"))
-	require.NoError(t, b.decide(st, a.ID, "review"))
-	require.ErrorIs(t, b.decide(st, a.ID, "lost"), hiring.ErrInvalidStatus)
-	got = b.mailed()
+	require.NoError(t, b.setStatus(st, a.ID, "review"))
+	require.NoError(t, b.setStatus(st, a.ID, "review"))
+	require.ErrorIs(t, b.setStatus(st, a.ID, "lost"), hiring.ErrInvalidStatus)
+	got = b.sentMails()
 	require.Len(t, got, 1)
 	require.Equal(t, ann.UserID+"@example.org", got[0].To.Email)
 	require.Contains(t, got[0].Text, "It is now: in review")
@@ -198,18 +198,18 @@ func TestMails_Hiring(t *testing.T) {
 	address, err := b.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: " Your papers ", Message: "Please send them.\n<b>Soon</b>"})
 	require.NoError(t, err)
 	require.Equal(t, ann.UserID+"@example.org", address)
-	got = b.mailed()
+	got = b.sentMails()
 	require.Len(t, got, 1)
 	require.Equal(t, "Your papers", got[0].Subject)
 	require.Equal(t, mail.Address{Name: "Name of " + st.UserID, Email: st.UserID + "@example.org"}, got[0].ReplyTo)
 	require.Contains(t, got[0].Text, "> Please send them.\n> <b>Soon</b>")
 	require.NotContains(t, got[0].HTML, "<b>")
 
-	_, err = b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+	_, err = b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
 	_, err = b.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Status: to(hiring.Cancelled)})
 	require.NoError(t, err)
-	got = b.mailed()
+	got = b.sentMails()
 	require.Len(t, got, 2)
 	first, second := got[0].Invite, got[1].Invite
 	require.Equal(t, first.UID, second.UID)
@@ -219,22 +219,22 @@ func TestMails_Hiring(t *testing.T) {
 	require.Contains(t, got[1].Text, "takes this out of your calendar")
 	require.Contains(t, got[0].Text, "When: Saturday, 27 March 2027, 11:00 UTC")
 
-	b.gone[ann.UserID] = true
-	require.NoError(t, b.decide(st, a.ID, "accepted"))
+	b.deletedUsers[ann.UserID] = true
+	require.NoError(t, b.setStatus(st, a.ID, "accepted"))
 	_, err = b.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: "x", Message: "y"})
 	require.ErrorIs(t, err, hiring.ErrNotFound)
-	require.Empty(t, b.mailed(), "who is gone gets no mail")
+	require.Empty(t, b.sentMails(), "deleted users get no mail")
 }
 
 func TestMessage_DailyLimit_Refused(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	st, other := employer(), employer()
-	a, foreign := b.apply(seeker(), b.post(st)), b.apply(seeker(), b.post(other))
+	a, foreign := b.apply(seeker(), b.newListing(st)), b.apply(seeker(), b.newListing(other))
 	letter := hiring.ContactInput{Subject: "x", Message: "y"}
 	for range 60 {
 		_, err := b.Contact(t.Context(), st, foreign.ID, letter)
-		require.ErrorIs(t, err, hiring.ErrNotFound, "what is refused for another reason costs nothing")
+		require.ErrorIs(t, err, hiring.ErrNotFound, "other refusals do not count against the limit")
 	}
 	for range 50 {
 		_, err := b.Contact(t.Context(), st, a.ID, letter)
@@ -258,63 +258,63 @@ func TestMessage_DailyLimit_Refused(t *testing.T) {
 
 func TestMails_AlertsOff_SendsNoNews(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	st := employer()
-	b.quiet["boss-of-"+st.OrganizationID], b.quiet[st.UserID] = true, true
-	b.apply(seeker(), b.post(st))
+	b.optedOut["boss-of-"+st.OrganizationID], b.optedOut[st.UserID] = true, true
+	b.apply(seeker(), b.newListing(st))
 	_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications"})
 	require.NoError(t, err)
-	mails := b.mailed()
-	require.Len(t, mails, 1, "the deputy wants them")
+	mails := b.sentMails()
+	require.Len(t, mails, 1, "only the admin who has not opted out gets mail")
 	require.Equal(t, "deputy-of-"+st.OrganizationID+"@example.org", mails[0].To.Email)
 	require.Contains(t, mails[0].Subject, "New application")
 }
 
 func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
-	onEach(t, func(t *testing.T, b *board) {
+	onEach(t, func(t *testing.T, b *testEnv) {
 		st, elsewhere := employer(), employer()
 		var applied []hiring.Application
 		for range 25 { // more than one transaction takes
-			a := b.apply(seeker(), b.post(st))
-			_, err := b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+			a := b.apply(seeker(), b.newListing(st))
+			_, err := b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 			require.NoError(t, err)
 			applied = append(applied, a)
 		}
-		past, other := b.apply(seeker(), b.post(st)), b.apply(seeker(), b.post(elsewhere))
-		_, err := b.Schedule(t.Context(), st, past.ID, meeting("2020-01-01T11:00:00Z"))
+		past, other := b.apply(seeker(), b.newListing(st)), b.apply(seeker(), b.newListing(elsewhere))
+		_, err := b.Schedule(t.Context(), st, past.ID, interviewInput("2020-01-01T11:00:00Z"))
 		require.NoError(t, err)
-		_, err = b.Schedule(t.Context(), elsewhere, other.ID, meeting("2027-03-27T11:00:00Z"))
+		_, err = b.Schedule(t.Context(), elsewhere, other.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
-		b.mailed()
+		b.sentMails()
 
 		for range 2 {
 			require.NoError(t, b.OnOrganizationClosed(t.Context(), event.OrganizationClosed{OrganizationID: st.OrganizationID}))
 		}
-		mails := b.mailed()
-		require.Len(t, mails, 25, "those that are to come, once")
+		mails := b.sentMails()
+		require.Len(t, mails, 25, "each future interview is cancelled once")
 		require.Contains(t, mails[0].Subject, "Cancelled interview")
 		require.True(t, mails[0].Invite.Cancelled)
-		require.Empty(t, mails[0].ReplyTo.Email, "there is nobody to answer")
+		require.Empty(t, mails[0].ReplyTo.Email, "a cancellation without an employer has no reply address")
 		require.Equal(t, hiring.Cancelled, b.received(st, applied[24].ID).Interview.Status)
-		require.Equal(t, hiring.Scheduled, b.received(st, past.ID).Interview.Status, "what was, was")
+		require.Equal(t, hiring.Scheduled, b.received(st, past.ID).Interview.Status, "past interviews are unchanged")
 		require.Equal(t, hiring.Scheduled, b.received(elsewhere, other.ID).Interview.Status)
 	})
 }
 
 func TestMessage_RecipientOptedOut_IsStillSent(t *testing.T) {
 	t.Parallel()
-	b := open(t, stores.SQLite)
+	b := newTestEnv(t, stores.SQLite)
 	ann, st := seeker(), employer()
-	a := b.apply(ann, b.post(st))
-	b.mailed()
-	b.quiet[ann.UserID] = true
-	require.NoError(t, b.decide(st, a.ID, "review"))
-	_, err := b.Schedule(t.Context(), st, a.ID, meeting("2027-03-27T11:00:00Z"))
+	a := b.apply(ann, b.newListing(st))
+	b.sentMails()
+	b.optedOut[ann.UserID] = true
+	require.NoError(t, b.setStatus(st, a.ID, "review"))
+	_, err := b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
-	require.Empty(t, b.mailed(), "neither of the status nor of the interview")
+	require.Empty(t, b.sentMails(), "no message about the status or the interview")
 	_, err = b.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: "Your papers", Message: "Please send them."})
 	require.NoError(t, err)
-	got := b.mailed()
+	got := b.sentMails()
 	require.Len(t, got, 1)
 	require.Equal(t, "Your papers", got[0].Subject)
 	total, pending, err := b.ApplicantStats(t.Context(), ann.UserID)

@@ -24,57 +24,57 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// board is the module on a real database, with a few listings around it.
-type board struct {
+// testEnv is the module on a real database. It implements the ports of other modules.
+type testEnv struct {
 	*hiring.Service
-	t      testing.TB
-	clock  *kit.Clock
-	store  adapters.Storage
-	posts  map[string]hiring.Posting
-	named  atomic.Int64 // calls of the other modules
-	work   kit.Work
-	gone   map[string]bool            // who has no account any more
-	left   map[string]auth.Permission // who lost it
-	quiet  map[string]bool            // who wants no news by mail
-	intros map[string]*hiring.Introduction
-	mu     sync.Mutex
-	mails  []mail.Message
-	table  fewRows
-	views  int
+	t               testing.TB
+	clock           *kit.Clock
+	store           adapters.Storage
+	postings        map[string]hiring.Posting
+	lookups         atomic.Int64 // calls of Titles and ByIDs
+	work            kit.Work
+	deletedUsers    map[string]bool            // users whose accounts are deleted
+	lostPermissions map[string]auth.Permission // the permission that a user has lost
+	optedOut        map[string]bool            // users who have opted out of mail
+	introductions   map[string]*hiring.Introduction
+	mu              sync.Mutex
+	mails           []mail.Message
+	table           rowsTable
+	views           int
 }
 
-func (b *board) Name(_ context.Context, id string) (string, error) { return "Clinic " + id[:4], nil }
+func (b *testEnv) Name(_ context.Context, id string) (string, error) { return "Clinic " + id[:4], nil }
 
-func (b *board) Admins(_ context.Context, id string, n int) ([]string, error) {
+func (b *testEnv) Admins(_ context.Context, id string, n int) ([]string, error) {
 	return []string{"boss-of-" + id, "deputy-of-" + id}[:min(n, 2)], nil
 }
 
-func (b *board) May(_ context.Context, _, userID string, p auth.Permission) (bool, error) {
-	lost, some := b.left[userID]
+func (b *testEnv) May(_ context.Context, _, userID string, p auth.Permission) (bool, error) {
+	lost, some := b.lostPermissions[userID]
 	return !some || lost != p, nil
 }
 
-func (b *board) WantsAlerts(_ context.Context, userID string) (bool, error) {
-	return !b.quiet[userID], nil
+func (b *testEnv) WantsAlerts(_ context.Context, userID string) (bool, error) {
+	return !b.optedOut[userID], nil
 }
 
-func (b *board) WantsMail(_ context.Context, userID string) (bool, error) {
-	return !b.quiet[userID], nil
+func (b *testEnv) WantsMail(_ context.Context, userID string) (bool, error) {
+	return !b.optedOut[userID], nil
 }
 
-func (b *board) Introduction(_ context.Context, userID string) (*hiring.Introduction, error) {
-	return b.intros[userID], nil
+func (b *testEnv) Introduction(_ context.Context, userID string) (*hiring.Introduction, error) {
+	return b.introductions[userID], nil
 }
 
-func (b *board) Send(_ context.Context, m mail.Message) error {
+func (b *testEnv) Send(_ context.Context, m mail.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mails = append(b.mails, m)
 	return nil
 }
 
-// mailed does all that is due and returns the messages that it sent.
-func (b *board) mailed() []mail.Message {
+// sentMails handles all due events and tasks and returns the messages that they sent.
+func (b *testEnv) sentMails() []mail.Message {
 	b.t.Helper()
 	b.work.All(b.t)
 	b.mu.Lock()
@@ -84,16 +84,16 @@ func (b *board) mailed() []mail.Message {
 	return out
 }
 
-func (b *board) ForApply(_ context.Context, id string) (hiring.Posting, error) {
-	p, ok := b.posts[id]
+func (b *testEnv) ForApply(_ context.Context, id string) (hiring.Posting, error) {
+	p, ok := b.postings[id]
 	if !ok {
 		return p, hiring.ErrListingNotFound
 	}
 	return p, nil
 }
 
-func (b *board) Titles(_ context.Context, ids []string) (map[string]string, error) {
-	b.named.Add(1)
+func (b *testEnv) Titles(_ context.Context, ids []string) (map[string]string, error) {
+	b.lookups.Add(1)
 	out := map[string]string{}
 	for _, id := range ids {
 		out[id] = "Title of " + id
@@ -101,7 +101,7 @@ func (b *board) Titles(_ context.Context, ids []string) (map[string]string, erro
 	return out, nil
 }
 
-func (b *board) Companies(_ context.Context, ids []string) (map[string]string, error) {
+func (b *testEnv) Companies(_ context.Context, ids []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, id := range ids {
 		out[id] = "Company of " + id
@@ -109,19 +109,19 @@ func (b *board) Companies(_ context.Context, ids []string) (map[string]string, e
 	return out, nil
 }
 
-func (b *board) Viewed(_ context.Context, _, id string) (string, int, error) {
+func (b *testEnv) Viewed(_ context.Context, _, id string) (string, int, error) {
 	return "Title of " + id, b.views, nil
 }
 
-func (b *board) CountByStatus(context.Context, string) (map[string]int, error) {
-	return map[string]int{"active": len(b.posts)}, nil
+func (b *testEnv) CountByStatus(context.Context, string) (map[string]int, error) {
+	return map[string]int{"active": len(b.postings)}, nil
 }
 
-func (b *board) ByIDs(_ context.Context, ids []string) (map[string]hiring.Person, error) {
-	b.named.Add(1)
+func (b *testEnv) ByIDs(_ context.Context, ids []string) (map[string]hiring.Person, error) {
+	b.lookups.Add(1)
 	out := map[string]hiring.Person{}
 	for _, id := range ids {
-		if b.gone[id] {
+		if b.deletedUsers[id] {
 			continue
 		}
 		out[id] = hiring.Person{Name: "Name of " + id, Email: id + "@example.org"}
@@ -129,16 +129,16 @@ func (b *board) ByIDs(_ context.Context, ids []string) (map[string]hiring.Person
 	return out, nil
 }
 
-type opener = func(testing.TB, clock.Clock) adapters.Storage
+type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 
-func open(t testing.TB, on opener) *board {
+func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	t.Helper()
-	b := &board{t: t, clock: kit.NewClock(), posts: map[string]hiring.Posting{}, gone: map[string]bool{}, left: map[string]auth.Permission{}, quiet: map[string]bool{}, intros: map[string]*hiring.Introduction{}}
+	b := &testEnv{t: t, clock: kit.NewClock(), postings: map[string]hiring.Posting{}, deletedUsers: map[string]bool{}, lostPermissions: map[string]auth.Permission{}, optedOut: map[string]bool{}, introductions: map[string]*hiring.Introduction{}}
 	b.store = on(t, b.clock)
 	b.Service = hiring.New(hiring.Deps{Tx: b.store.Hiring.Tx, Events: b.store.Hiring.Events, Audit: b.store.Identity.Audit, Clock: b.clock, NewID: stores.NewID,
 		Applications: b.store.Hiring.Applications, Appointments: b.store.Hiring.Appointments, Messages: b.store.Hiring.Messages, PersonalData: b.store.Hiring.PersonalData, Listings: b, People: b, Organizations: b, Preferences: b,
 		Tasks: b.store.Hiring.Tasks, Mailer: b, Limiter: locallimit.New(b.clock), PublicURL: "https://jobs.example.org",
-		Sealer: b, Files: keeping(t), Exports: b.store.Hiring.Exports, Tables: map[string]hiring.Table{"jobs": &b.table}})
+		Sealer: b, Files: newFileStore(t), Exports: b.store.Hiring.Exports, Tables: map[string]hiring.Table{"jobs": &b.table}})
 	b.work = kit.NewWork(t, b.store, b.clock, []event.Subscription{
 		event.OnID("received", b.OnApplicationSubmitted), event.OnID("status", b.MailStatusChanged).In(task.Mail),
 		event.On("export", b.MailExport).In(task.Mail),
@@ -147,9 +147,9 @@ func open(t testing.TB, on opener) *board {
 	return b
 }
 
-func onEach(t *testing.T, test func(t *testing.T, b *board)) {
+func onEach(t *testing.T, test func(t *testing.T, b *testEnv)) {
 	t.Parallel()
-	stores.Each(t, func(t *testing.T, on opener) { test(t, open(t, on)) })
+	stores.Each(t, func(t *testing.T, on openStorage) { test(t, newTestEnv(t, on)) })
 }
 
 func seeker() auth.Actor {
@@ -163,22 +163,22 @@ func employer(may ...auth.Permission) auth.Actor {
 	return auth.Actor{UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID(), Permissions: may}
 }
 
-// post makes a listing of the employer's organization.
-func (b *board) post(e auth.Actor, questions ...hiring.Question) string {
+// newListing creates a listing of the employer's organization and returns its id.
+func (b *testEnv) newListing(e auth.Actor, questions ...hiring.Question) string {
 	id := stores.NewID()
-	b.posts[id] = hiring.Posting{ID: id, OrganizationID: e.OrganizationID, Questions: questions}
+	b.postings[id] = hiring.Posting{ID: id, OrganizationID: e.OrganizationID, Questions: questions}
 	return id
 }
 
-func (b *board) apply(by auth.Actor, listing string) hiring.Application {
+func (b *testEnv) apply(by auth.Actor, listing string) hiring.Application {
 	b.t.Helper()
 	a, err := b.Apply(b.t.Context(), by, hiring.ApplyInput{ListingID: listing, CoverLetter: "Dear all"})
 	require.NoError(b.t, err)
 	return a
 }
 
-// told are the events that have been recorded since the last call.
-func (b *board) told() (out []string) {
+// recordedEvents returns the events that have been recorded since the last call.
+func (b *testEnv) recordedEvents() (out []string) {
 	b.t.Helper()
 	got, err := b.store.Hiring.Outbox.Claim(b.t.Context(), 1000, time.Hour)
 	require.NoError(b.t, err)
@@ -202,25 +202,25 @@ func (b *board) told() (out []string) {
 	return out
 }
 
-func (b *board) decide(e auth.Actor, id, status string) error {
+func (b *testEnv) setStatus(e auth.Actor, id, status string) error {
 	return b.Decide(b.t.Context(), e, hiring.Decision{ID: id, Status: status})
 }
 
-func (b *board) shown(by auth.Actor, id string) hiring.Status {
+func (b *testEnv) visibleStatus(by auth.Actor, id string) hiring.Status {
 	b.t.Helper()
 	d, err := b.MyApplication(b.t.Context(), by, id)
 	require.NoError(b.t, err)
 	return d.Shown()
 }
 
-func (b *board) received(e auth.Actor, id string) hiring.Detail {
+func (b *testEnv) received(e auth.Actor, id string) hiring.Detail {
 	b.t.Helper()
 	d, err := b.ReceivedApplication(b.t.Context(), e, id)
 	require.NoError(b.t, err)
 	return d
 }
 
-func path(changes []hiring.Change) string {
+func formatTimeline(changes []hiring.Change) string {
 	var out []string
 	for _, c := range changes {
 		out = append(out, string(c.Actor)+":"+string(c.From)+">"+string(c.To))
