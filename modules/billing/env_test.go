@@ -19,64 +19,64 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// till is the module on a real database, with a provider that is the sandbox
-// where the test does not break it.
-type till struct {
+// testEnv is the module on a real database, with the sandbox as its payment provider
+// unless the test makes it fail.
+type testEnv struct {
 	*billing.Service
-	t     testing.TB
-	clock *kit.Clock
-	store adapters.Storage
-	work  kit.Work
-	pay   *provider
-	sent  []mail.Message
-	gone  map[string]bool // users that are deleted
-	told  []string        // changes, in their order
+	t            testing.TB
+	clock        *kit.Clock
+	store        adapters.Storage
+	work         kit.Work
+	provider     *countingProvider
+	sent         []mail.Message
+	deletedUsers map[string]bool // users that are deleted
+	changes      []string        // changes, in their order
 }
 
-// provider counts what it took, and may fall silent before or after that.
-type provider struct {
+// countingProvider records charges and can fail before or after it has charged.
+type countingProvider struct {
 	billing.Payments
-	mu            sync.Mutex
-	took          map[string]int64 // pence by key
-	asked         int
-	forgot        []billing.Owner
-	silent, crash error
+	mu                  sync.Mutex
+	charged             map[string]int64 // pence by key
+	calls               int
+	forgotten           []billing.Owner
+	errBefore, errAfter error
 }
 
-func (p *provider) Charge(ctx context.Context, b billing.Bill) (string, error) {
+func (p *countingProvider) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked++
-	if p.silent != nil {
-		return "", p.silent
+	p.calls++
+	if p.errBefore != nil {
+		return "", p.errBefore
 	}
 	receipt, err := p.Payments.Charge(ctx, b)
 	if err == nil {
-		p.took[b.Key] = b.Amount.Minor
+		p.charged[b.Key] = b.Amount.Minor
 	}
-	if p.crash != nil {
-		return "", p.crash
+	if p.errAfter != nil {
+		return "", p.errAfter
 	}
 	return receipt, err
 }
 
-func (p *provider) Forget(ctx context.Context, o billing.Owner) error {
-	p.forgot = append(p.forgot, o)
+func (p *countingProvider) Forget(ctx context.Context, o billing.Owner) error {
+	p.forgotten = append(p.forgotten, o)
 	return p.Payments.Forget(ctx, o)
 }
 
-// total is all that was taken, in pence, and in how many charges.
-func (p *provider) total() (sum int64, n int) {
-	for _, pence := range p.took {
+// total returns the sum of all charges in pence, and their number.
+func (p *countingProvider) total() (sum int64, n int) {
+	for _, pence := range p.charged {
 		sum += pence
 	}
-	return sum, len(p.took)
+	return sum, len(p.charged)
 }
 
-func (d *till) Payers(_ context.Context, owners []billing.Owner) (map[billing.Owner]billing.Person, error) {
+func (d *testEnv) Payers(_ context.Context, owners []billing.Owner) (map[billing.Owner]billing.Person, error) {
 	out := map[billing.Owner]billing.Person{}
 	for _, o := range owners {
-		if !d.gone[o.ID] {
+		if !d.deletedUsers[o.ID] {
 			out[o] = billing.Person{Name: "Niamh", Email: o.ID + "@example.org"}
 		}
 	}
@@ -84,26 +84,26 @@ func (d *till) Payers(_ context.Context, owners []billing.Owner) (map[billing.Ow
 }
 
 // Send implements mail.Mailer.
-func (d *till) Send(_ context.Context, m mail.Message) error {
+func (d *testEnv) Send(_ context.Context, m mail.Message) error {
 	d.sent = append(d.sent, m)
 	return nil
 }
 
-type opener = func(testing.TB, clock.Clock) adapters.Storage
+type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 
-// plans have one more than is sold, so that there is something to upgrade to.
+// plans contains an additional plan, so that there is an upgrade.
 var plans = append(billing.Plans(), billing.Plan{For: billing.User, ID: "gold", Name: "Gold", Price: billing.Money{Minor: 2999, Currency: "GBP"}})
 
-func open(t testing.TB, on opener) *till {
+func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	t.Helper()
-	d := &till{t: t, clock: kit.NewClock(), gone: map[string]bool{}}
+	d := &testEnv{t: t, clock: kit.NewClock(), deletedUsers: map[string]bool{}}
 	d.store = on(t, d.clock)
-	d.pay = &provider{Payments: sandboxpay.New(d.clock), took: map[string]int64{}}
+	d.provider = &countingProvider{Payments: sandboxpay.New(d.clock), charged: map[string]int64{}}
 	d.Service = billing.New(billing.Deps{Tx: d.store.Billing.Tx, Events: d.store.Billing.Events, Audit: d.store.Identity.Audit, Clock: d.clock, NewID: stores.NewID,
-		Subscriptions: d.store.Billing.Subscriptions, Charges: d.store.Billing.Charges, Payments: d.pay, People: d, Mailer: d, Plans: plans, PublicURL: "https://jobs.example.org"})
+		Subscriptions: d.store.Billing.Subscriptions, Charges: d.store.Billing.Charges, Payments: d.provider, People: d, Mailer: d, Plans: plans, PublicURL: "https://jobs.example.org"})
 	d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 		event.On("test.heard", func(_ context.Context, e event.SubscriptionChanged) error {
-			d.told = append(d.told, e.Change)
+			d.changes = append(d.changes, e.Change)
 			return nil
 		}),
 		event.OnID("test.mail", d.MailSubscriptionChanged),
@@ -112,44 +112,44 @@ func open(t testing.TB, on opener) *till {
 	return d
 }
 
-func onEach(t *testing.T, test func(t *testing.T, d *till)) {
+func onEach(t *testing.T, test func(t *testing.T, d *testEnv)) {
 	t.Parallel()
-	stores.Each(t, func(t *testing.T, on opener) { test(t, open(t, on)) })
+	stores.Each(t, func(t *testing.T, on openStorage) { test(t, newTestEnv(t, on)) })
 }
 
 func seeker() auth.Actor {
 	return auth.Actor{UserID: stores.NewID(), Role: auth.Jobseeker, Seeker: true}
 }
 
-func (d *till) buy(by auth.Actor, plan, method string) billing.Subscription {
+func (d *testEnv) subscribe(by auth.Actor, plan, method string) billing.Subscription {
 	d.t.Helper()
 	sub, err := d.Create(d.t.Context(), by, billing.ChooseInput{PlanID: plan, PaymentMethodID: method})
 	require.NoError(d.t, err)
 	return sub
 }
 
-func (d *till) now(by auth.Actor) billing.Overview {
+func (d *testEnv) overview(by auth.Actor) billing.Overview {
 	d.t.Helper()
 	o, err := d.Mine(d.t.Context(), by)
 	require.NoError(d.t, err)
 	return o
 }
 
-// heard handles the events and returns the changes in those recorded since its last call.
-func (d *till) heard() (changes []string) {
+// takeChanges handles the recorded events and returns the changes since its last call.
+func (d *testEnv) takeChanges() (changes []string) {
 	d.t.Helper()
 	d.work.All(d.t)
-	changes, d.told = d.told, nil
+	changes, d.changes = d.changes, nil
 	return changes
 }
 
-// pass lets time pass and the work of the minute be done at the end of it.
-func (d *till) pass(span time.Duration) {
+// advance advances the clock and runs the periodic renewals.
+func (d *testEnv) advance(span time.Duration) {
 	d.t.Helper()
 	d.clock.Advance(span)
 	require.NoError(d.t, d.Renew(d.t.Context()))
 }
 
-func (d *till) until(at time.Time) { d.t.Helper(); d.pass(at.Sub(d.clock.Now())) }
+func (d *testEnv) advanceTo(at time.Time) { d.t.Helper(); d.advance(at.Sub(d.clock.Now())) }
 
 const day = 24 * time.Hour

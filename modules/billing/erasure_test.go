@@ -14,28 +14,30 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// justBefore does something before one of the transactions.
-type justBefore struct {
+// beforeNth calls a function before the nth transaction.
+type beforeNth struct {
 	tx.Runner
 	nth int
 	do  func()
 }
 
-func (r *justBefore) Do(ctx context.Context, fn func(ctx context.Context) error) error {
+func (r *beforeNth) Do(ctx context.Context, fn func(ctx context.Context) error) error {
 	if r.nth--; r.nth == 0 {
 		r.do()
 	}
 	return r.Runner.Do(ctx, fn)
 }
 
-// before has something done before the nth transaction from now.
-func (d *till) before(nth int, do func()) { d.Tx = &justBefore{d.store.Billing.Tx, nth, do} }
+// beforeTransaction calls the function before the nth transaction from now.
+func (d *testEnv) beforeTransaction(nth int, do func()) {
+	d.Tx = &beforeNth{d.store.Billing.Tx, nth, do}
+}
 
 func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
-	onEach(t, func(t *testing.T, d *till) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
-		d.before(2, func() { // the charge is stored, and the provider has not been called
-			d.gone[me.UserID] = true
+		d.beforeTransaction(2, func() { // the charge is stored, and the provider has not been called
+			d.deletedUsers[me.UserID] = true
 			require.NoError(t, d.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		})
 		sub, err := d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_card_visa"})
@@ -45,23 +47,23 @@ func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
 			d.clock.Advance(2 * time.Hour)
 			require.NoError(t, d.Renew(t.Context()))
 		}
-		sum, n := d.pay.total()
+		sum, n := d.provider.total()
 		require.Zero(t, sum)
 		require.Zero(t, n)
 	})
 }
 
 func TestOnAccountDeleted_ChargePending_LeavesNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, d *till) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
-		d.before(3, func() { // the provider has been called, and its answer is not stored
-			d.gone[me.UserID] = true
+		d.beforeTransaction(3, func() { // the provider has been called, and its answer is not stored
+			d.deletedUsers[me.UserID] = true
 			require.NoError(t, d.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		})
 		_, err := d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_card_visa"})
 		require.NoError(t, err)
 		d.clock.Advance(2 * time.Hour)
-		require.NoError(t, d.Renew(t.Context()), "which writes it down as nobody's")
+		require.NoError(t, d.Renew(t.Context()), "the charge is stored without an owner")
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
 		require.Error(t, d.store.Billing.Subscriptions.Update(t.Context(), billing.NewSubscription(owner)), "there is no row to save")
 	})
