@@ -10,7 +10,7 @@ import (
 )
 
 func TestIsActive(t *testing.T) {
-	onEach(t, func(t *testing.T, h *house) {
+	onEach(t, func(t *testing.T, h *testEnv) {
 		active := func(userID string) bool {
 			is, err := h.IsActive(t.Context(), userID)
 			require.NoError(t, err)
@@ -28,10 +28,10 @@ func TestIsActive(t *testing.T) {
 }
 
 func TestListMemberIDs_ActiveMembersOnly(t *testing.T) {
-	onEach(t, func(t *testing.T, h *house) {
+	onEach(t, func(t *testing.T, h *testEnv) {
 		boss := h.employer("boss@example.org")
 		admin := h.actor(boss)
-		member := h.member(admin, "al@example.org", "viewer")
+		member := h.addMember(admin, "al@example.org", "viewer")
 		require.NoError(t, h.Invite(t.Context(), admin, identity.InviteInput{Name: "Ne W", Email: "new@example.org", Role: "viewer"}))
 		ids, err := h.ListMemberIDs(t.Context(), admin.OrganizationID)
 		require.NoError(t, err)

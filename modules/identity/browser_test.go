@@ -11,7 +11,7 @@ import (
 )
 
 func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	h.jobseeker("jo@example.org")
 	signIn := func() string {
 		secret, err := h.LoginBrowser(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{}, "")
@@ -36,5 +36,5 @@ func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 	}
 	require.True(t, here(busy))
 	h.clock.Advance(3 * time.Hour)
-	require.False(t, here(busy), "however often it is used")
+	require.False(t, here(busy), "use does not extend the session beyond its maximum")
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
-	onEach(t, func(t *testing.T, h *house) {
+	onEach(t, func(t *testing.T, h *testEnv) {
 		boss := h.actor(h.employer("boss@example.org"))
 		before, err := h.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
@@ -49,14 +49,14 @@ func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, reset.Settings.EmailAlerts)
 		require.Equal(t, identity.Contact{Name: "Zoë Patel", Email: "boss@example.org"}, reset.Contact())
-		require.Equal(t, "Matron", reset.Settings.JobTitle, "what they are is no setting")
+		require.Equal(t, "Matron", reset.Settings.JobTitle, "a reset of the settings keeps the job title")
 	})
 }
 
 func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	boss := h.actor(h.employer("boss@example.org"))
-	tom := h.actor(h.member(boss, "tom@example.org", "recruiter"))
+	tom := h.actor(h.addMember(boss, "tom@example.org", "recruiter"))
 	for _, in := range []identity.EmployerInput{{CompanyName: ptr("Tom's")}, {Industry: ptr("x")}, {CompanySize: ptr("1")}} {
 		in.Profile = &identity.EmployerProfileInput{Name: ptr("Tom the Great"), Email: ptr("great@example.org")}
 		_, err := h.UpdateEmployer(t.Context(), tom, in)
@@ -71,7 +71,7 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 	require.Equal(t, "St Mary's", got.Organization.Name)
 
 	got, err = h.UpdateEmployer(t.Context(), tom, identity.EmployerInput{Profile: &identity.EmployerProfileInput{JobTitle: ptr("Recruiter")}})
-	require.NoError(t, err, "their own they change themselves")
+	require.NoError(t, err, "users can change their own name")
 	require.Equal(t, "Recruiter", got.Settings.JobTitle)
 	mine, err := h.MyEmployerAccount(t.Context(), boss)
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 }
 
 func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	boss := h.actor(h.employer("boss@example.org"))
 	o, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
 		Name: ptr("St Brigid's"), Description: ptr("Two wards.\nOne garden."), Website: ptr("https://brigid.example/jobs?a=1#top"), Logo: ptr("https://cdn.brigid.example:8443/l.svg"),
@@ -134,12 +134,12 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 	}
 	o, err = h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Website: ptr(""), Logo: ptr("")})
 	require.NoError(t, err)
-	require.Empty(t, o.Website+o.Logo, "they can be taken away")
-	require.Equal(t, "St Brigid's", o.Name, "and the rest stays")
+	require.Empty(t, o.Website+o.Logo, "empty values remove website and logo")
+	require.Equal(t, "St Brigid's", o.Name, "absent members stay unchanged")
 }
 
 func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	boss := h.actor(h.employer("boss@example.org"))
 	for field, in := range map[string]identity.ContactInput{
 		"contact.email": {Email: ptr("nonsense")}, "contact.phone": {Phone: ptr("12")}, "contact.name": {Name: ptr(strings.Repeat("x", 201))},
@@ -151,9 +151,9 @@ func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {
 }
 
 func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
-	onEach(t, func(t *testing.T, h *house) {
+	onEach(t, func(t *testing.T, h *testEnv) {
 		boss := h.actor(h.employer("boss@example.org"))
-		for _, err := range atOnce(8, func(i int) error {
+		for _, err := range concurrently(8, func(i int) error {
 			if i%2 == 0 {
 				_, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("Name")})
 				return err
@@ -172,7 +172,7 @@ func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
 }
 
 func TestUpdateEmployer_Renamed_RecordsTwoEvents(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	boss := h.actor(h.employer("boss@example.org"))
 	told := func() (n int) {
 		t.Helper()
@@ -192,14 +192,14 @@ func TestUpdateEmployer_Renamed_RecordsTwoEvents(t *testing.T) {
 	require.Equal(t, 1, told())
 	h.clock.Advance(time.Minute)
 	require.NoError(t, h.work.Runner.Sweep(t.Context()))
-	require.Equal(t, 1, told(), "for what was being written under the old one")
+	require.Equal(t, 1, told(), "a second event covers writes with the old name")
 	_, err = h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Columba's"), Size: ptr("11-50")})
 	require.NoError(t, err)
-	require.Zero(t, told(), "the same name is no news")
+	require.Zero(t, told(), "the same name records no event")
 }
 
 func TestUpdateEmployer_RenamedTooOften_RateLimited(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	boss := h.actor(h.employer("boss@example.org"))
 	rename := []func(name string) error{
 		func(name string) error {
@@ -219,10 +219,10 @@ func TestUpdateEmployer_RenamedTooOften_RateLimited(t *testing.T) {
 		err := again("F")
 		require.ErrorIs(t, err, fault.ErrRateLimit)
 		require.Positive(t, fault.Of(err).RetryAfter)
-		require.NoError(t, again("E"), "the same name is none")
+		require.NoError(t, again("E"), "the same name is no change")
 	}
 	o, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Size: ptr("11-50")})
-	require.NoError(t, err, "whatever else changes is not counted")
+	require.NoError(t, err, "other changes are not counted")
 	require.Equal(t, "E", o.Name)
 	other := h.actor(h.employer("other@example.org"))
 	_, err = h.UpdateOrganization(t.Context(), other, identity.OrganizationInput{Name: ptr("F")})

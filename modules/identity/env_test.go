@@ -28,32 +28,32 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// house is the module on a real database, with a clock, a hasher and a mailbox
-// that the test can look into.
-type house struct {
+// testEnv is the module on a real database, with a clock, a hasher and a mailer that tests
+// can inspect.
+type testEnv struct {
 	*identity.Service
 	t      *testing.T
 	clock  *kit.Clock
 	store  adapters.Storage
 	hasher *countingHasher
-	box    *mailbox
+	mailer *stubMailer
 	work   kit.Work
 	// deleted contains the recorded events about deleted accounts.
-	deleted *told[event.AccountDeleted]
+	deleted *eventRecorder[event.AccountDeleted]
 }
 
-var office = identity.Client{Address: "198.51.100.7", UserAgent: "test"}
+var officeClient = identity.Client{Address: "198.51.100.7", UserAgent: "test"}
 
 const password = "Passw0rd-1"
 
-// plainSeals is a sealer whose tokens are readable.
-type plainSeals struct{}
+// plainSealer is a sealer whose tokens are readable.
+type plainSealer struct{}
 
-func (plainSeals) Seal(p auth.Purpose, subject string, _ time.Time) (string, error) {
+func (plainSealer) Seal(p auth.Purpose, subject string, _ time.Time) (string, error) {
 	return string(p) + ":" + subject, nil
 }
 
-func (plainSeals) Unseal(p auth.Purpose, token string) (string, error) {
+func (plainSealer) Unseal(p auth.Purpose, token string) (string, error) {
 	subject, ok := strings.CutPrefix(token, string(p)+":")
 	if !ok {
 		return "", fault.ErrUnauthorized
@@ -61,12 +61,12 @@ func (plainSeals) Unseal(p auth.Purpose, token string) (string, error) {
 	return subject, nil
 }
 
-// standing is that everybody's plan is active.
-type standing struct{}
+// activeSubscriptions reports an active subscription for every account.
+type activeSubscriptions struct{}
 
-func (standing) Status(context.Context, string) (string, error) { return "active", nil }
+func (activeSubscriptions) Status(context.Context, string) (string, error) { return "active", nil }
 
-// noPrograms is that no account has a program.
+// noPrograms reports that no account has programs.
 type noPrograms struct{}
 
 func (noPrograms) List(context.Context, string) ([]identity.Program, error) { return nil, nil }
@@ -75,57 +75,57 @@ func (noPrograms) SignOut(context.Context, string, time.Time) ([]identity.Progra
 	return nil, nil
 }
 
-func open(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *house {
+func newTestEnv(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *testEnv {
 	t.Helper()
 	clk := kit.NewClock()
-	h := &house{t: t, clock: clk, store: on(t, clk), hasher: &countingHasher{}, box: &mailbox{}, deleted: &told[event.AccountDeleted]{}}
+	h := &testEnv{t: t, clock: clk, store: on(t, clk), hasher: &countingHasher{}, mailer: &stubMailer{}, deleted: &eventRecorder[event.AccountDeleted]{}}
 	h.Service = identity.New(identity.Deps{
 		Tx: h.store.Identity.Tx, Events: h.store.Identity.Events, Audit: h.store.Identity.Audit, AuditLog: h.store.Identity.AuditLog, Clock: clk, NewID: stores.NewID,
 		Users: h.store.Identity.Users, Organizations: h.store.Identity.Organizations, Members: h.store.Identity.Members, Sessions: h.store.Identity.Sessions, MailTokens: h.store.Identity.MailTokens,
 		EmailChanges: h.store.Identity.EmailChanges, PersonalData: h.store.Identity.PersonalData, Retention: h.store.Identity.Retention, EmployerSettings: h.store.Identity.EmployerSettings, OptOuts: h.store.Identity.OptOuts, Tasks: h.store.Identity.Tasks,
-		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.box, Subscriptions: standing{}, Programs: noPrograms{}, Mailboxes: mailboxes.Keys{}, Sealer: plainSeals{}, SecondFactors: h.store.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: plainVault{}, PublicURL: "https://locum.example",
+		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.mailer, Subscriptions: activeSubscriptions{}, Programs: noPrograms{}, Mailboxes: mailboxes.Keys{}, Sealer: plainSealer{}, SecondFactors: h.store.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: plainVault{}, PublicURL: "https://locum.example",
 	})
 	h.work = kit.NewWork(t, h.store, clk, []event.Subscription{
 		event.On("a", h.OnUserRegistered), event.On("b", h.OnPasswordResetRequested), event.On("c", h.OnPasswordChanged),
 		event.On("d", h.OnSessionReuseDetected), event.On("e", h.OnMemberInvited),
-		event.On("f", h.OnEmailChangeRequested), event.On("second-factor", h.OnSecondFactorChanged), event.On("g", h.deleted.note),
+		event.On("f", h.OnEmailChangeRequested), event.On("second-factor", h.OnSecondFactorChanged), event.On("g", h.deleted.record),
 	}, h.Handlers()...)
 	return h
 }
 
-func sqlite(t *testing.T) *house {
+func newSQLiteEnv(t *testing.T) *testEnv {
 	t.Parallel()
-	return open(t, stores.SQLite)
+	return newTestEnv(t, stores.SQLite)
 }
 
 // onEach runs the test on SQLite and on Postgres.
-func onEach(t *testing.T, test func(t *testing.T, h *house)) {
+func onEach(t *testing.T, test func(t *testing.T, h *testEnv)) {
 	t.Parallel()
-	stores.Each(t, func(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) { test(t, open(t, on)) })
+	stores.Each(t, func(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) { test(t, newTestEnv(t, on)) })
 }
 
-func (h *house) jobseeker(email string) identity.SignedIn {
+func (h *testEnv) jobseeker(email string) identity.SignedIn {
 	h.t.Helper()
-	out, err := h.Register(h.t.Context(), identity.RegisterInput{Email: email, Password: password, Name: "Jo Seeker", UserType: "jobseeker"}, office)
+	out, err := h.Register(h.t.Context(), identity.RegisterInput{Email: email, Password: password, Name: "Jo Seeker", UserType: "jobseeker"}, officeClient)
 	require.NoError(h.t, err)
 	return out
 }
 
-func (h *house) employer(email string) identity.SignedIn {
+func (h *testEnv) employer(email string) identity.SignedIn {
 	h.t.Helper()
-	out, err := h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"}, office)
+	out, err := h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"}, officeClient)
 	require.NoError(h.t, err)
 	return out
 }
 
-func (h *house) actor(s identity.SignedIn) auth.Actor {
+func (h *testEnv) actor(s identity.SignedIn) auth.Actor {
 	h.t.Helper()
 	a, err := h.Authenticate(h.t.Context(), s.AccessToken)
 	require.NoError(h.t, err)
 	return a
 }
 
-func (h *house) isOut(s identity.SignedIn) {
+func (h *testEnv) requireSignedOut(s identity.SignedIn) {
 	h.t.Helper()
 	_, err := h.Authenticate(h.t.Context(), s.AccessToken)
 	require.ErrorIs(h.t, err, fault.ErrUnauthorized)
@@ -133,37 +133,37 @@ func (h *house) isOut(s identity.SignedIn) {
 	require.ErrorIs(h.t, err, identity.ErrBadRefreshToken)
 }
 
-// mails delivers what is in the outbox and returns what arrived for the address.
-func (h *house) mails(to string) []mail.Message {
+// mailsTo relays the outbox and returns the messages to the address.
+func (h *testEnv) mailsTo(to string) []mail.Message {
 	h.t.Helper()
 	_, err := h.work.Relay.Drain(h.t.Context())
 	require.NoError(h.t, err)
-	return h.box.to(to)
+	return h.mailer.sentTo(to)
 }
 
-var mailed = regexp.MustCompile(`(?m)^loc_mt_[0-9A-Za-z]{43}$`)
+var mailTokenPattern = regexp.MustCompile(`(?m)^loc_mt_[0-9A-Za-z]{43}$`)
 
-// token is the token of the newest mail to the address.
-func (h *house) token(to string) string {
+// mailToken returns the token in the newest message to the address.
+func (h *testEnv) mailToken(to string) string {
 	h.t.Helper()
-	all := h.mails(to)
+	all := h.mailsTo(to)
 	require.NotEmpty(h.t, all, "no mail to %s", to)
-	found := mailed.FindString(all[len(all)-1].Text)
+	found := mailTokenPattern.FindString(all[len(all)-1].Text)
 	require.NotEmpty(h.t, found, "no token in %s", all[len(all)-1].Text)
 	return found
 }
 
-// member invites the address and accepts.
-func (h *house) member(admin auth.Actor, email, role string) identity.SignedIn {
+// addMember invites the address and accepts the invitation.
+func (h *testEnv) addMember(admin auth.Actor, email, role string) identity.SignedIn {
 	h.t.Helper()
 	require.NoError(h.t, h.Invite(h.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role}))
-	out, err := h.AcceptInvitation(h.t.Context(), auth.Actor{}, identity.AcceptInvitationInput{Token: h.token(email), Password: password}, office)
+	out, err := h.AcceptInvitation(h.t.Context(), auth.Actor{}, identity.AcceptInvitationInput{Token: h.mailToken(email), Password: password}, officeClient)
 	require.NoError(h.t, err)
 	return out
 }
 
-// atOnce runs fn n times side by side and returns the errors.
-func atOnce(n int, fn func(i int) error) []error {
+// concurrently calls fn n times concurrently and returns the errors.
+func concurrently(n int, fn func(i int) error) []error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n {
@@ -173,7 +173,7 @@ func atOnce(n int, fn func(i int) error) []error {
 	return errs
 }
 
-func count(errs []error, target error) (n int) {
+func countErrors(errs []error, target error) (n int) {
 	for _, err := range errs {
 		if target == nil && err == nil || target != nil && errors.Is(err, target) {
 			n++
@@ -182,7 +182,7 @@ func count(errs []error, target error) (n int) {
 	return n
 }
 
-// countingHasher is fast and counts hashes, in place of measuring the time of a real one.
+// countingHasher counts hashes and is fast: tests count hashes instead of measuring time.
 type countingHasher struct{ hashed, verified atomic.Int64 }
 
 func (c *countingHasher) Hash(_ context.Context, password string) (string, error) {
@@ -201,7 +201,7 @@ func (*countingHasher) sum(s string) string {
 	return hex.EncodeToString(b[:])
 }
 
-// plainTokens are access tokens without a signature, which has its own tests.
+// plainTokens issues unsigned access tokens. Signatures are tested in jwttokens.
 type plainTokens struct{ clock clock.Clock }
 
 func (plainTokens) Issue(c identity.AccessClaims) (string, error) {
@@ -220,36 +220,36 @@ func (p plainTokens) Verify(token string) (identity.AccessClaims, error) {
 	return identity.AccessClaims{UserID: part[0], SessionID: part[1], Role: auth.Role(part[2]), OrganizationID: part[3], ExpiresAt: expires}, nil
 }
 
-// told keeps the events that came.
-type told[E any] struct {
-	mu  sync.Mutex
-	all []E
+// eventRecorder records the events that it handles.
+type eventRecorder[E any] struct {
+	mu     sync.Mutex
+	events []E
 }
 
-func (t *told[E]) note(_ context.Context, e E) error {
+func (t *eventRecorder[E]) record(_ context.Context, e E) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.all = append(t.all, e)
+	t.events = append(t.events, e)
 	return nil
 }
 
-type mailbox struct {
-	mu      sync.Mutex
-	sent    []mail.Message
-	refuses string // an address that takes no mail
+type stubMailer struct {
+	mu             sync.Mutex
+	sent           []mail.Message
+	refusedAddress string // an address for which Send fails
 }
 
-func (b *mailbox) Send(_ context.Context, m mail.Message) error {
+func (b *stubMailer) Send(_ context.Context, m mail.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if m.To.Email == b.refuses {
+	if m.To.Email == b.refusedAddress {
 		return mail.ErrRefused
 	}
 	b.sent = append(b.sent, m)
 	return nil
 }
 
-func (b *mailbox) to(email string) (out []mail.Message) {
+func (b *stubMailer) sentTo(email string) (out []mail.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, m := range b.sent {

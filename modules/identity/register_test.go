@@ -13,7 +13,7 @@ import (
 )
 
 func TestRegister_Jobseeker_IsSignedIn(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	s := h.jobseeker("Jo@Example.ORG")
 	require.Equal(t, "Jo@example.org", s.Account.Email)
 	require.Equal(t, auth.Jobseeker, s.Account.Role)
@@ -27,8 +27,8 @@ func TestRegister_Jobseeker_IsSignedIn(t *testing.T) {
 }
 
 func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
-	h := sqlite(t)
-	plain, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "a@example.org", Password: password, Name: "Ann Other", UserType: "employer"}, office)
+	h := newSQLiteEnv(t)
+	plain, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "a@example.org", Password: password, Name: "Ann Other", UserType: "employer"}, officeClient)
 	require.NoError(t, err)
 	for s, company := range map[*identity.SignedIn]string{&plain: "Ann Other", ptr(h.employer("b@example.org")): "St Mary's"} {
 		a := h.actor(*s)
@@ -44,28 +44,28 @@ func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 func ptr[T any](v T) *T { return &v }
 
 func TestRegister_OtherSpelling_EmailTaken(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	h.jobseeker("jo@example.org")
-	_, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "JO@EXAMPLE.org", Password: password, Name: "Jo", UserType: "jobseeker"}, office)
+	_, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "JO@EXAMPLE.org", Password: password, Name: "Jo", UserType: "jobseeker"}, officeClient)
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
-	_, err = h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: "Jo@example.org", Password: password, Name: "Jo", CompanyName: "X"}, office)
+	_, err = h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: "Jo@example.org", Password: password, Name: "Jo", CompanyName: "X"}, officeClient)
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
 }
 
 func TestRegister_Concurrent_OneSucceeds(t *testing.T) {
-	onEach(t, func(t *testing.T, h *house) {
-		errs := atOnce(20, func(i int) error {
+	onEach(t, func(t *testing.T, h *testEnv) {
+		errs := concurrently(20, func(i int) error {
 			kind := []string{"jobseeker", "employer"}[i%2]
-			_, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: kind}, office)
+			_, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: kind}, officeClient)
 			return err
 		})
-		require.Equal(t, 1, count(errs, nil), "%v", errs)
-		require.Equal(t, 19, count(errs, identity.ErrEmailTaken), "%v", errs)
+		require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
+		require.Equal(t, 19, countErrors(errs, identity.ErrEmailTaken), "%v", errs)
 	})
 }
 
 func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	for _, c := range []struct {
 		in     identity.RegisterInput
 		fields string
@@ -79,7 +79,7 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo\r\nBcc: x", UserType: "jobseeker"}, "name"},
 		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: strings.Repeat("n", 201), UserType: "jobseeker"}, "name"},
 	} {
-		_, err := h.Register(h.t.Context(), c.in, office)
+		_, err := h.Register(h.t.Context(), c.in, officeClient)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		var names []string
 		for _, f := range fault.Of(err).Fields {
@@ -87,27 +87,27 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		}
 		require.Equal(t, c.fields, strings.Join(names, " "), "%+v", c.in)
 	}
-	_, err := h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: "e@example.org", Password: "eightlow", Name: "E", CompanyName: "C"}, office)
+	_, err := h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: "e@example.org", Password: "eightlow", Name: "E", CompanyName: "C"}, officeClient)
 	require.NoError(t, err, "an employer's password needs length alone")
-	_, err = h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""}, office)
+	_, err = h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""}, officeClient)
 	require.Len(t, fault.Of(err).Fields, 2)
 }
 
 func TestRegister_SendsOneConfirmation(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	h.jobseeker("jo@example.org")
-	token := h.token("jo@example.org")
-	m := h.mails("jo@example.org")[0]
+	token := h.mailToken("jo@example.org")
+	m := h.mailsTo("jo@example.org")[0]
 	require.Contains(t, m.Text, "https://locum.example/verify-email?token="+token)
 	require.NoError(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: token}))
-	require.Error(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: token}), "a token works once")
+	require.Error(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: token}), "a token is valid once")
 	u, err := h.store.Identity.Users.GetByEmail(h.t.Context(), "jo@example.org")
 	require.NoError(t, err)
 	require.Equal(t, h.clock.Now(), u.EmailVerifiedAt)
 }
 
 func TestListAccounts_ManyIDs(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	var ids []string
 	for i := range 5 {
 		ids = append(ids, h.jobseeker("p"+strconv.Itoa(i)+"@example.org").Account.ID)

@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// slowHasher does something while the right password is being verified.
+// slowHasher calls a function during the verification of the correct password.
 type slowHasher struct {
 	identity.PasswordHasher
 	meanwhile func()
@@ -24,9 +24,9 @@ func (s slowHasher) Verify(ctx context.Context, verifier, tried string) (ok, sta
 	return s.PasswordHasher.Verify(ctx, verifier, tried)
 }
 
-// Who guesses many at once gets no more guesses than who guesses one by one.
+// Concurrent guesses are counted as strictly as consecutive ones.
 func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	h.jobseeker("jo@example.org")
 	h.Hasher = slowHasher{h.hasher, func() {
 		for range 10 {
@@ -38,12 +38,12 @@ func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	h.Hasher = h.hasher
 	_, err = h.login("jo@example.org", password)
-	require.ErrorIs(t, err, fault.ErrRateLimit, "and it does not clear the count")
+	require.ErrorIs(t, err, fault.ErrRateLimit, "it does not reset the counter")
 }
 
-// One client with one account could keep everybody else from signing in.
+// Failed sign-ins to one account must not block other users.
 func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	h.jobseeker("jo@example.org")
 	wait, entered := make(chan struct{}), make(chan struct{}, 100)
 	h.Hasher = slowHasher{h.hasher, func() { entered <- struct{}{}; <-wait }}
@@ -60,23 +60,23 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 	require.NotZero(t, fault.Of(err).RetryAfter)
 	device, err := h.DeviceToken("jo@example.org")
 	require.NoError(t, err)
-	known := office
+	known := officeClient
 	known.Device = device
 	_, err = h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, known)
-	require.ErrorIs(t, err, identity.ErrBadCredentials, "nor can a neighbour keep a known device out")
+	require.ErrorIs(t, err, identity.ErrBadCredentials, "failures from the same network do not block a known device")
 	elsewhere := identity.Client{Address: "192.0.2.1"}
 	_, err = h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, elsewhere)
-	require.ErrorIs(t, err, identity.ErrBadCredentials, "another network's turn comes")
+	require.ErrorIs(t, err, identity.ErrBadCredentials, "another network is not blocked")
 	close(wait)
 	for range half {
 		require.NoError(t, <-done)
 	}
 	_, err = h.login("jo@example.org", password)
-	require.NoError(t, err, "and all have left")
+	require.NoError(t, err, "all slots are released")
 }
 
 func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	h.jobseeker("jo@example.org")
 	wait, entered := make(chan struct{}), make(chan struct{}, 100)
 	h.Hasher = slowHasher{h.hasher, func() { entered <- struct{}{}; <-wait }}
@@ -93,7 +93,7 @@ func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 		<-entered
 	}
 	go login(2, "")
-	require.ErrorIs(t, <-done, fault.ErrUnavailable, "from a third site")
+	require.ErrorIs(t, <-done, fault.ErrUnavailable, "a sign-in from a third network")
 	device, err := h.DeviceToken("jo@example.org")
 	require.NoError(t, err)
 	go login(2, device)

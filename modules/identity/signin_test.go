@@ -14,16 +14,16 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-func (h *house) login(email, password string) (identity.SignedIn, error) {
-	return h.Login(h.t.Context(), identity.LoginInput{Email: email, Password: password}, office)
+func (h *testEnv) login(email, password string) (identity.SignedIn, error) {
+	return h.Login(h.t.Context(), identity.LoginInput{Email: email, Password: password}, officeClient)
 }
 
-func (h *house) refresh(token string) (identity.SignedIn, error) {
+func (h *testEnv) refresh(token string) (identity.SignedIn, error) {
 	return h.Refresh(h.t.Context(), identity.RefreshInput{RefreshToken: token})
 }
 
 func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	h.jobseeker("jo@example.org")
 	s, err := h.login("JO@Example.org", password)
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
 }
 
 func TestLogin_UnknownAccount_LikeWrongPassword(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	h.jobseeker("jo@example.org")
 	admin := h.actor(h.employer("boss@example.org"))
 	require.NoError(t, h.Invite(h.t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
@@ -53,7 +53,7 @@ func TestLogin_UnknownAccount_LikeWrongPassword(t *testing.T) {
 }
 
 func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	h.jobseeker("jo@example.org")
 	for range 10 {
 		_, err := h.login("jo@example.org", "Wr0ng-pass")
@@ -68,9 +68,9 @@ func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 	_, err = h.Login(h.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "198.51.100.200"})
 	require.ErrorIs(t, err, fault.ErrRateLimit, "a neighbour of the same /24")
 	_, err = h.Login(h.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "203.0.113.9"})
-	require.NoError(t, err, "strangers must not lock the owner out")
+	require.NoError(t, err, "failures from other networks must not lock out the owner")
 	_, err = h.login("jo@example.org", password)
-	require.ErrorIs(t, err, fault.ErrRateLimit, "that success was from another network")
+	require.ErrorIs(t, err, fault.ErrRateLimit, "a success from another network does not reset the counter")
 
 	h.clock.Advance(15 * time.Minute)
 	_, err = h.login("jo@example.org", password)
@@ -78,7 +78,7 @@ func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 }
 
 func TestLogin_Success_ResetsFailures(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	h.jobseeker("jo@example.org")
 	for range 3 {
 		for range 9 {
@@ -90,9 +90,9 @@ func TestLogin_Success_ResetsFailures(t *testing.T) {
 	}
 }
 
-// fail fails to sign in n times from addresses in the network, each time to
-// another account.
-func (h *house) fail(n int, network string) {
+// failSignIns fails to sign in n times from addresses in the network, each time to another
+// account.
+func (h *testEnv) failSignIns(n int, network string) {
 	h.t.Helper()
 	for i := range n {
 		_, err := h.Login(h.t.Context(), identity.LoginInput{Email: fmt.Sprintf("p%d-%s@example.org", i, rand.Text()), Password: "Wr0ng-pass"}, identity.Client{Address: fmt.Sprintf(network, i%200+1)})
@@ -116,11 +116,11 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 		}, "2001:db8:0:ffff::1", "2001:db8:1::1", true},
 	} {
 		t.Run(c.condition, func(t *testing.T) {
-			h := sqlite(t)
+			h := newSQLiteEnv(t)
 			h.jobseeker("jo@example.org")
 			h.jobseeker("asha@example.org")
 			for _, network := range c.failures {
-				h.fail(100, network)
+				h.failSignIns(100, network)
 			}
 			login := func(email, with, from, device string) error {
 				_, err := h.Login(t.Context(), identity.LoginInput{Email: email, Password: with}, identity.Client{Address: from, Device: device})
@@ -146,20 +146,20 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 }
 
 func TestLogin_OldVerifier_IsRehashed(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	s := h.jobseeker("jo@example.org")
 	u, err := h.store.Identity.Users.GetForUpdate(h.t.Context(), s.Account.ID)
 	require.NoError(t, err)
 	u.PasswordHash = "old:" + u.PasswordHash
 	require.NoError(t, h.store.Identity.Users.Update(h.t.Context(), &u))
-	require.Zero(t, count(atOnce(5, func(int) error { _, err := h.login("jo@example.org", password); return err }), identity.ErrBadCredentials))
+	require.Zero(t, countErrors(concurrently(5, func(int) error { _, err := h.login("jo@example.org", password); return err }), identity.ErrBadCredentials))
 	u, err = h.store.Identity.Users.GetForUpdate(h.t.Context(), s.Account.ID)
 	require.NoError(t, err)
 	require.NotContains(t, u.PasswordHash, "old:")
 }
 
 func TestRefresh_RotatesTokens(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	s := h.jobseeker("jo@example.org")
 	require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, s.RefreshToken)
 	h.clock.Advance(identity.AccessLife)
@@ -178,7 +178,7 @@ func TestRefresh_RotatesTokens(t *testing.T) {
 }
 
 func TestRefresh_RepeatedWithinTenSeconds_Succeeds(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	s := h.jobseeker("jo@example.org")
 	first, err := h.refresh(s.RefreshToken)
 	require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestRefresh_RepeatedWithinTenSeconds_Succeeds(t *testing.T) {
 }
 
 func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	s := h.jobseeker("jo@example.org")
 	other, err := h.login("jo@example.org", password)
 	require.NoError(t, err)
@@ -203,24 +203,24 @@ func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
 	h.clock.Advance(10*time.Second + time.Microsecond)
 	_, err = h.refresh(s.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	h.isOut(next)
+	h.requireSignedOut(next)
 	h.actor(other)
-	all := h.mails("jo@example.org")
+	all := h.mailsTo("jo@example.org")
 	require.Equal(t, "We signed out one of your devices", all[len(all)-1].Subject)
 	_, err = h.refresh(s.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	require.Len(t, h.mails("jo@example.org"), len(all), "one notice for one session")
+	require.Len(t, h.mailsTo("jo@example.org"), len(all), "one message for each session")
 }
 
 func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
-	onEach(t, func(t *testing.T, h *house) {
+	onEach(t, func(t *testing.T, h *testEnv) {
 		s := h.jobseeker("jo@example.org")
 		out := make([]identity.SignedIn, 20)
-		errs := atOnce(20, func(i int) (err error) {
+		errs := concurrently(20, func(i int) (err error) {
 			out[i], err = h.refresh(s.RefreshToken)
 			return err
 		})
-		require.Equal(t, 20, count(errs, nil), "%v", errs)
+		require.Equal(t, 20, countErrors(errs, nil), "%v", errs)
 		seen := map[string]bool{}
 		for _, o := range out {
 			require.Equal(t, h.actor(s).SessionID, h.actor(o).SessionID)
@@ -231,13 +231,13 @@ func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
 }
 
 func TestLogout_RefreshAtOnce_EndsSession(t *testing.T) {
-	onEach(t, func(t *testing.T, h *house) {
+	onEach(t, func(t *testing.T, h *testEnv) {
 		for range 10 {
 			s, err := h.login(h.jobseeker(fmt.Sprintf("jo%d@example.org", h.hasher.hashed.Load())).Account.Email, password)
 			require.NoError(t, err)
 			a := h.actor(s)
 			var next identity.SignedIn
-			errs := atOnce(2, func(i int) (err error) {
+			errs := concurrently(2, func(i int) (err error) {
 				if i == 0 {
 					return h.Logout(h.t.Context(), a)
 				}
@@ -246,7 +246,7 @@ func TestLogout_RefreshAtOnce_EndsSession(t *testing.T) {
 			})
 			require.NoError(t, errs[0])
 			if errs[1] == nil {
-				h.isOut(next)
+				h.requireSignedOut(next)
 			} else {
 				require.ErrorIs(t, errs[1], identity.ErrBadRefreshToken)
 			}
@@ -255,7 +255,7 @@ func TestLogout_RefreshAtOnce_EndsSession(t *testing.T) {
 }
 
 func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	idle := h.jobseeker("idle@example.org")
 	busy := h.jobseeker("busy@example.org")
 	var err error
@@ -274,17 +274,17 @@ func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
 }
 
 func TestLogout_EndsItsSessionOnly(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	s := h.jobseeker("jo@example.org")
 	other, err := h.login("jo@example.org", password)
 	require.NoError(t, err)
 	require.NoError(t, h.Logout(h.t.Context(), h.actor(s)))
-	h.isOut(s)
+	h.requireSignedOut(s)
 	h.actor(other)
 }
 
 func TestAuthenticate_UnknownSession_Unauthorized(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	s, t2 := h.jobseeker("jo@example.org"), h.jobseeker("al@example.org")
 	mixed := strings.Replace(s.AccessToken, s.Account.ID, t2.Account.ID, 1)
 	unknown := strings.Replace(s.AccessToken, h.actor(s).SessionID, "0190a3a0-0000-7000-8000-000000000000", 1)
@@ -296,11 +296,11 @@ func TestAuthenticate_UnknownSession_Unauthorized(t *testing.T) {
 }
 
 func TestLogin_DatabaseUnavailable_IsNotUnauthorized(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	s := h.jobseeker("jo@example.org")
 	gone, cancel := context.WithCancel(h.t.Context())
 	cancel()
-	_, err := h.Login(gone, identity.LoginInput{Email: "jo@example.org", Password: password}, office)
+	_, err := h.Login(gone, identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
 	_, err = h.Authenticate(gone, s.AccessToken)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))

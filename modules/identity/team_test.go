@@ -18,15 +18,15 @@ import (
 
 var guest auth.Actor
 
-func (h *house) invite(admin auth.Actor, email, role string) error {
+func (h *testEnv) invite(admin auth.Actor, email, role string) error {
 	return h.Invite(h.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role})
 }
 
-func (h *house) accept(a auth.Actor, token string) (identity.SignedIn, error) {
-	return h.AcceptInvitation(h.t.Context(), a, identity.AcceptInvitationInput{Token: token, Password: password}, office)
+func (h *testEnv) accept(a auth.Actor, token string) (identity.SignedIn, error) {
+	return h.AcceptInvitation(h.t.Context(), a, identity.AcceptInvitationInput{Token: token, Password: password}, officeClient)
 }
 
-func (h *house) team(a auth.Actor) map[string]identity.Member {
+func (h *testEnv) team(a auth.Actor) map[string]identity.Member {
 	h.t.Helper()
 	r, err := h.Team(h.t.Context(), a, page.Request{Number: 1, Size: 100})
 	require.NoError(h.t, err)
@@ -38,23 +38,23 @@ func (h *house) team(a auth.Actor) map[string]identity.Member {
 	return out
 }
 
-func change(role string) identity.ChangePermissionsInput {
+func changeInput(role string) identity.ChangePermissionsInput {
 	return identity.ChangePermissionsInput{Role: role}
 }
 
 func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	require.NoError(t, h.invite(admin, "New@Example.org", ""))
 	m := h.team(admin)["New@example.org"]
 	require.Equal(t, identity.Recruiter, m.Role)
 	require.Equal(t, identity.MemberInvited, m.Status)
-	_, err := h.ChangePermissions(h.t.Context(), admin, m.UserID, change("viewer"))
+	_, err := h.ChangePermissions(h.t.Context(), admin, m.UserID, changeInput("viewer"))
 	require.NoError(t, err)
 	_, err = h.login("new@example.org", "")
-	require.Error(t, err, "no account yet")
+	require.Error(t, err, "the invited user has no account yet")
 
-	s, err := h.accept(guest, h.token("New@example.org"))
+	s, err := h.accept(guest, h.mailToken("New@example.org"))
 	require.NoError(t, err)
 	require.Equal(t, m.UserID, s.Account.ID)
 	require.Equal(t, "Me Mber", s.Account.Name)
@@ -72,13 +72,13 @@ func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 }
 
 func TestInvite_RegistersInstead_KeepsID(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	require.NoError(t, h.invite(admin, "new@example.org", ""))
-	token := h.token("new@example.org")
+	token := h.mailToken("new@example.org")
 	s := h.jobseeker("new@example.org")
 	require.Equal(t, h.team(admin)["new@example.org"].UserID, s.Account.ID)
-	require.Empty(t, h.actor(s).OrganizationID, "to know an address is not to be invited")
+	require.Empty(t, h.actor(s).OrganizationID, "knowing an invited address is not sufficient")
 	_, err := h.accept(guest, token)
 	require.ErrorIs(t, err, identity.ErrSignInToAccept)
 	joined, err := h.accept(h.actor(s), token)
@@ -87,21 +87,21 @@ func TestInvite_RegistersInstead_KeepsID(t *testing.T) {
 }
 
 func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	seeker := h.jobseeker("jo@example.org")
-	h.mails("")
+	h.mailsTo("")
 	require.NoError(t, h.invite(admin, "JO@example.org", "recruiter"))
 	m := h.team(admin)["JO@example.org"]
 	require.Equal(t, seeker.Account.ID, m.UserID)
-	require.Equal(t, "Me Mber", m.Name, "the account's own name is not the inviter's to see")
-	token := h.token("jo@example.org")
+	require.Equal(t, "Me Mber", m.Name, "the inviter does not see the account's name")
+	token := h.mailToken("jo@example.org")
 	_, err := h.accept(guest, token)
 	require.ErrorIs(t, err, identity.ErrSignInToAccept)
 	_, err = h.accept(h.actor(h.jobseeker("al@example.org")), token)
 	require.ErrorIs(t, err, identity.ErrForAnotherAccount)
-	s, err := h.AcceptInvitation(h.t.Context(), h.actor(seeker), identity.AcceptInvitationInput{Token: token}, office)
-	require.NoError(t, err, "who is signed in needs no new password")
+	s, err := h.AcceptInvitation(h.t.Context(), h.actor(seeker), identity.AcceptInvitationInput{Token: token}, officeClient)
+	require.NoError(t, err, "a signed-in user needs no new password")
 	for _, either := range []identity.SignedIn{s, seeker} {
 		a := h.actor(either)
 		require.True(t, a.Seeker)
@@ -112,15 +112,15 @@ func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
 	}
 	require.Equal(t, "Jo Seeker", h.team(admin)["jo@example.org"].Name)
 	_, err = h.accept(h.actor(seeker), token)
-	require.ErrorIs(t, err, fault.ErrInvalid, "an invitation is accepted once")
+	require.ErrorIs(t, err, fault.ErrInvalid, "an invitation can be accepted once")
 }
 
 func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	old, next := h.actor(h.employer("old@example.org")), h.actor(h.employer("next@example.org"))
-	moving := h.member(old, "jo@example.org", "")
+	moving := h.addMember(old, "jo@example.org", "")
 	require.NoError(t, h.invite(next, "jo@example.org", ""))
-	_, err := h.accept(h.actor(moving), h.token("jo@example.org"))
+	_, err := h.accept(h.actor(moving), h.mailToken("jo@example.org"))
 	require.NoError(t, err)
 	require.Equal(t, next.OrganizationID, h.actor(moving).OrganizationID)
 	require.NotContains(t, h.team(old), "jo@example.org")
@@ -128,62 +128,62 @@ func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
 
 	require.NoError(t, h.invite(next, "old@example.org", ""))
-	token := h.token("old@example.org")
+	token := h.mailToken("old@example.org")
 	_, err = h.accept(old, token)
 	require.ErrorIs(t, err, identity.ErrLastAdmin)
-	h.member(old, "heir@example.org", "admin")
+	h.addMember(old, "heir@example.org", "admin")
 	s, err := h.accept(old, token)
 	require.NoError(t, err)
-	require.Equal(t, auth.EmployerTeam, h.actor(s).Role, "a founder is one at home only")
+	require.Equal(t, auth.EmployerTeam, h.actor(s).Role, "a founder is an admin of the own organization only")
 }
 
 func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	admin, other := h.actor(h.employer("boss@example.org")), h.actor(h.employer("other@example.org"))
 	require.NoError(t, h.invite(admin, "new@example.org", "viewer"))
 	require.ErrorIs(t, h.invite(admin, "NEW@example.org", ""), identity.ErrAlreadyInTeam)
 	require.ErrorIs(t, h.invite(admin, "boss@example.org", ""), identity.ErrAlreadyInTeam)
-	require.NoError(t, h.invite(other, "new@example.org", ""), "another organization may")
+	require.NoError(t, h.invite(other, "new@example.org", ""), "another organization can invite the user")
 	require.Equal(t, h.team(admin)["new@example.org"].UserID, h.team(other)["new@example.org"].UserID)
 
-	first := h.box.to("new@example.org")
+	first := h.mailer.sentTo("new@example.org")
 	require.Empty(t, first)
-	old := mailed.FindString(h.mails("new@example.org")[0].Text)
+	old := mailTokenPattern.FindString(h.mailsTo("new@example.org")[0].Text)
 	h.clock.Advance(7 * 24 * time.Hour)
 	_, err := h.accept(guest, old)
 	require.ErrorIs(t, err, fault.ErrInvalid)
 	s, err := h.login("boss@example.org", password)
 	require.NoError(t, err)
 	require.NoError(t, h.invite(h.actor(s), "new@example.org", "admin"))
-	joined, err := h.accept(guest, h.token("new@example.org"))
+	joined, err := h.accept(guest, h.mailToken("new@example.org"))
 	require.NoError(t, err)
 	require.True(t, h.actor(joined).May(auth.Manage))
 }
 
 func TestInvite_InvalidInput_EachFieldIsNamed(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	err := h.Invite(h.t.Context(), admin, identity.InviteInput{Email: "x", Role: "emperor"})
 	require.Len(t, fault.Of(err).Fields, 3)
 	require.NoError(t, h.invite(admin, "new@example.org", "VIEWER"))
-	token := h.token("new@example.org")
+	token := h.mailToken("new@example.org")
 	for _, in := range []identity.AcceptInvitationInput{
 		{}, {Token: "loc_mt_unknown", Password: password}, {Token: token}, {Token: token, Password: "weak"},
 		{Token: token, Password: password, Name: "a\nb"},
 	} {
-		_, err := h.AcceptInvitation(h.t.Context(), guest, in, office)
+		_, err := h.AcceptInvitation(h.t.Context(), guest, in, officeClient)
 		require.ErrorIs(t, err, fault.ErrInvalid, "%+v", in)
 	}
-	s, err := h.AcceptInvitation(h.t.Context(), guest, identity.AcceptInvitationInput{Token: token, Password: password, Name: "Newt"}, office)
+	s, err := h.AcceptInvitation(h.t.Context(), guest, identity.AcceptInvitationInput{Token: token, Password: password, Name: "Newt"}, officeClient)
 	require.NoError(t, err)
 	require.Equal(t, "Newt", s.Account.Name)
 }
 
 func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	admin := h.actor(h.employer("boss@example.org"))
-	s := h.member(admin, "jo@example.org", "viewer")
-	m, err := h.ChangePermissions(h.t.Context(), admin, s.Account.ID, change("recruiter"))
+	s := h.addMember(admin, "jo@example.org", "viewer")
+	m, err := h.ChangePermissions(h.t.Context(), admin, s.Account.ID, changeInput("recruiter"))
 	require.NoError(t, err)
 	require.Equal(t, identity.Recruiter.Defaults(), m.Permissions)
 
@@ -202,19 +202,19 @@ func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 	got, err := h.Permissions(h.t.Context(), h.actor(s), s.Account.ID)
 	require.NoError(t, err)
 	require.Equal(t, want, got.Permissions)
-	require.Equal(t, want.List(), h.actor(s).Permissions, "from the next request on")
+	require.Equal(t, want.List(), h.actor(s).Permissions, "permissions apply from the next request on")
 
 	_, err = h.ChangePermissions(h.t.Context(), admin, admin.UserID, in)
-	require.ErrorIs(t, err, fault.ErrInvalid, "an admin holds everything")
-	_, err = h.ChangePermissions(h.t.Context(), admin, s.Account.ID, change("emperor"))
+	require.ErrorIs(t, err, fault.ErrInvalid, "an admin has all permissions")
+	_, err = h.ChangePermissions(h.t.Context(), admin, s.Account.ID, changeInput("emperor"))
 	require.ErrorIs(t, err, fault.ErrInvalid)
 	m, err = h.ChangePermissions(h.t.Context(), admin, s.Account.ID, identity.ChangePermissionsInput{})
-	require.NoError(t, err, "nothing given, nothing changed")
+	require.NoError(t, err, "absent members stay unchanged")
 	require.Equal(t, want, m.Permissions)
 }
 
 func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	boss, rival := h.actor(h.employer("boss@example.org")), h.actor(h.employer("rival@example.org"))
 	require.NoError(t, h.invite(boss, "viewer@example.org", "viewer"))
 	viewer := h.team(boss)["viewer@example.org"].UserID
@@ -224,13 +224,13 @@ func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 		require.NoError(t, err)
 		return ok
 	}
-	require.False(t, may(boss.OrganizationID, viewer, auth.AnyPermission), "an invitation is no membership")
-	_, err := h.accept(guest, h.token("viewer@example.org"))
+	require.False(t, may(boss.OrganizationID, viewer, auth.AnyPermission), "an invited user is not a member yet")
+	_, err := h.accept(guest, h.mailToken("viewer@example.org"))
 	require.NoError(t, err)
 	require.True(t, may(boss.OrganizationID, viewer, auth.AnyPermission))
 	require.True(t, may(boss.OrganizationID, viewer, auth.ApplicationsView))
 	require.False(t, may(boss.OrganizationID, viewer, auth.ApplicationsUpdate))
-	_, err = h.ChangePermissions(t.Context(), boss, viewer, change("recruiter"))
+	_, err = h.ChangePermissions(t.Context(), boss, viewer, changeInput("recruiter"))
 	require.NoError(t, err)
 	require.True(t, may(boss.OrganizationID, viewer, auth.ApplicationsUpdate))
 	require.True(t, may(boss.OrganizationID, boss.UserID, auth.Manage))
@@ -241,14 +241,14 @@ func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 }
 
 func TestTeam_NotAdmin_Forbidden(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	for i, a := range []auth.Actor{
 		guest, h.actor(h.jobseeker("jo@example.org")),
-		h.actor(h.member(admin, "r@example.org", "recruiter")), h.actor(h.member(admin, "v@example.org", "viewer")),
+		h.actor(h.addMember(admin, "r@example.org", "recruiter")), h.actor(h.addMember(admin, "v@example.org", "viewer")),
 	} {
 		require.ErrorIs(t, h.invite(a, fmt.Sprintf("x%d@example.org", i), ""), kit.Refusal(a))
-		_, err := h.ChangePermissions(h.t.Context(), a, admin.UserID, change("viewer"))
+		_, err := h.ChangePermissions(h.t.Context(), a, admin.UserID, changeInput("viewer"))
 		require.ErrorIs(t, err, kit.Refusal(a))
 	}
 	for _, a := range []auth.Actor{guest, h.actor(h.jobseeker("al@example.org"))} {
@@ -260,47 +260,47 @@ func TestTeam_NotAdmin_Forbidden(t *testing.T) {
 }
 
 func TestTeam_OtherOrUnknownMember_NotFound(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	foreign := h.actor(h.employer("other@example.org"))
-	for _, who := range []string{foreign.UserID, h.jobseeker("jo@example.org").Account.ID, stranger, "x", ""} {
+	for _, who := range []string{foreign.UserID, h.jobseeker("jo@example.org").Account.ID, unknownID, "x", ""} {
 		_, err := h.Permissions(h.t.Context(), admin, who)
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
-		_, err = h.ChangePermissions(h.t.Context(), admin, who, change("viewer"))
+		_, err = h.ChangePermissions(h.t.Context(), admin, who, changeInput("viewer"))
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
 	}
 	require.NotContains(t, h.team(foreign), "boss@example.org")
 }
 
-const stranger = "0190a3a0-0000-7000-8000-000000000000"
+const unknownID = "0190a3a0-0000-7000-8000-000000000000"
 
 func TestPermissions_LastAdmin_Conflict(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	admin := h.actor(h.employer("boss@example.org"))
 	require.NoError(t, h.invite(admin, "new@example.org", "admin"))
-	_, err := h.ChangePermissions(h.t.Context(), admin, admin.UserID, change("viewer"))
-	require.ErrorIs(t, err, identity.ErrLastAdmin, "an admin who has not come yet is none")
-	_, err = h.accept(guest, h.token("new@example.org"))
+	_, err := h.ChangePermissions(h.t.Context(), admin, admin.UserID, changeInput("viewer"))
+	require.ErrorIs(t, err, identity.ErrLastAdmin, "an invited admin is not an admin yet")
+	_, err = h.accept(guest, h.mailToken("new@example.org"))
 	require.NoError(t, err)
-	_, err = h.ChangePermissions(h.t.Context(), admin, admin.UserID, change("viewer"))
+	_, err = h.ChangePermissions(h.t.Context(), admin, admin.UserID, changeInput("viewer"))
 	require.NoError(t, err)
 }
 
 func TestPermissions_AdminsDemoteEachOther_OneRemains(t *testing.T) {
-	onEach(t, func(t *testing.T, h *house) {
+	onEach(t, func(t *testing.T, h *testEnv) {
 		one := h.actor(h.employer("one@example.org"))
-		two := h.actor(h.member(one, "two@example.org", "admin"))
+		two := h.actor(h.addMember(one, "two@example.org", "admin"))
 		for range 10 {
-			errs := atOnce(2, func(i int) error {
+			errs := concurrently(2, func(i int) error {
 				who := []auth.Actor{one, two}
-				_, err := h.ChangePermissions(h.t.Context(), who[i], who[1-i].UserID, change("viewer"))
+				_, err := h.ChangePermissions(h.t.Context(), who[i], who[1-i].UserID, changeInput("viewer"))
 				return err
 			})
-			require.Equal(t, 1, count(errs, nil), "%v", errs)
-			require.Equal(t, 1, count(errs, identity.ErrLastAdmin), "%v", errs)
+			require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
+			require.Equal(t, 1, countErrors(errs, identity.ErrLastAdmin), "%v", errs)
 			left := map[bool]auth.Actor{true: one, false: two}[errs[0] == nil]
 			for _, a := range []auth.Actor{one, two} {
-				_, err := h.ChangePermissions(h.t.Context(), left, a.UserID, change("admin"))
+				_, err := h.ChangePermissions(h.t.Context(), left, a.UserID, changeInput("admin"))
 				require.NoError(t, err)
 			}
 		}
@@ -308,57 +308,57 @@ func TestPermissions_AdminsDemoteEachOther_OneRemains(t *testing.T) {
 }
 
 func TestAcceptInvitation_BothAdminsAtOnce_OneRemains(t *testing.T) {
-	onEach(t, func(t *testing.T, h *house) {
+	onEach(t, func(t *testing.T, h *testEnv) {
 		one := h.actor(h.employer("one@example.org"))
-		two := h.actor(h.member(one, "two@example.org", "admin"))
+		two := h.actor(h.addMember(one, "two@example.org", "admin"))
 		other := h.actor(h.employer("other@example.org"))
 		tokens := make([]string, 2)
 		for i, email := range []string{"one@example.org", "two@example.org"} {
 			require.NoError(t, h.invite(other, email, ""))
-			tokens[i] = h.token(email)
+			tokens[i] = h.mailToken(email)
 		}
-		errs := atOnce(2, func(i int) error {
+		errs := concurrently(2, func(i int) error {
 			_, err := h.accept([]auth.Actor{one, two}[i], tokens[i])
 			return err
 		})
-		require.Equal(t, 1, count(errs, nil), "%v", errs)
-		require.Equal(t, 1, count(errs, identity.ErrLastAdmin), "%v", errs)
+		require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
+		require.Equal(t, 1, countErrors(errs, identity.ErrLastAdmin), "%v", errs)
 	})
 }
 
 func TestInvite_Concurrent_OneSucceedsPerOrganization(t *testing.T) {
-	onEach(t, func(t *testing.T, h *house) {
+	onEach(t, func(t *testing.T, h *testEnv) {
 		admins := []auth.Actor{h.actor(h.employer("a@example.org")), h.actor(h.employer("b@example.org"))}
-		errs := atOnce(10, func(i int) error { return h.invite(admins[i%2], "new@example.org", "") })
-		require.Equal(t, 2, count(errs, nil), "%v", errs)
-		require.Equal(t, 8, count(errs, identity.ErrAlreadyInTeam), "%v", errs)
+		errs := concurrently(10, func(i int) error { return h.invite(admins[i%2], "new@example.org", "") })
+		require.Equal(t, 2, countErrors(errs, nil), "%v", errs)
+		require.Equal(t, 8, countErrors(errs, identity.ErrAlreadyInTeam), "%v", errs)
 		require.Equal(t, h.team(admins[0])["new@example.org"].UserID, h.team(admins[1])["new@example.org"].UserID)
 	})
 }
 
 func TestAcceptInvitation_RegisterAtOnce_OneAccount(t *testing.T) {
-	onEach(t, func(t *testing.T, h *house) {
+	onEach(t, func(t *testing.T, h *testEnv) {
 		admin := h.actor(h.employer("boss@example.org"))
 		for i := range 5 {
 			email := fmt.Sprintf("new%d@example.org", i)
 			require.NoError(t, h.invite(admin, email, ""))
-			token := h.token(email)
-			errs := atOnce(2, func(i int) (err error) {
+			token := h.mailToken(email)
+			errs := concurrently(2, func(i int) (err error) {
 				if i == 0 {
 					_, err = h.accept(guest, token)
 				} else {
-					_, err = h.Register(h.t.Context(), identity.RegisterInput{Email: email, Password: better, Name: "New", UserType: "jobseeker"}, office)
+					_, err = h.Register(h.t.Context(), identity.RegisterInput{Email: email, Password: newPassword, Name: "New", UserType: "jobseeker"}, officeClient)
 				}
 				return err
 			})
-			require.Equal(t, 1, count(errs, nil), "%v", errs)
-			require.Equal(t, 1, count(errs, identity.ErrSignInToAccept)+count(errs, identity.ErrEmailTaken), "%v", errs)
+			require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
+			require.Equal(t, 1, countErrors(errs, identity.ErrSignInToAccept)+countErrors(errs, identity.ErrEmailTaken), "%v", errs)
 		}
 	})
 }
 
 func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
-	onEach(t, func(t *testing.T, h *house) {
+	onEach(t, func(t *testing.T, h *testEnv) {
 		admin := h.actor(h.employer("m0@example.org"))
 		for i := range 6 {
 			require.NoError(t, h.invite(admin, fmt.Sprintf("m%d@example.org", i+1), ""))
@@ -391,23 +391,23 @@ func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 }
 
 func TestInvite_RecipientHasThreeToday_SendsNoMail(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	for i := range 5 {
 		admin := h.actor(h.employer(fmt.Sprintf("boss%d@example.org", i)))
 		require.NoError(t, h.invite(admin, "asha@example.org", ""))
 		require.ErrorIs(t, h.invite(admin, "asha@example.org", ""), identity.ErrAlreadyInTeam)
 		require.Contains(t, h.team(admin), "asha@example.org")
-		require.Len(t, h.mails("asha@example.org"), min(i+1, 3))
+		require.Len(t, h.mailsTo("asha@example.org"), min(i+1, 3))
 	}
 	h.clock.Advance(24 * time.Hour)
 	require.NoError(t, h.invite(h.actor(h.employer("later@example.org")), "asha@example.org", ""))
-	require.Len(t, h.mails("asha@example.org"), 4)
+	require.Len(t, h.mailsTo("asha@example.org"), 4)
 }
 
 func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	require.NoError(t, h.invite(h.actor(h.employer("boss@example.org")), "asha@example.org", ""))
-	text := h.mails("asha@example.org")[0].Text
+	text := h.mailsTo("asha@example.org")[0].Text
 	_, link, found := strings.Cut(text, "/unsubscribe?invitations=")
 	require.True(t, found, text)
 	require.Greater(t, strings.Index(text, "/unsubscribe?"), strings.Index(text, "/accept-invitation?"), "after the accepting link")
@@ -416,23 +416,23 @@ func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 	require.ErrorIs(t, h.OptOut(t.Context(), "nonsense"), fault.ErrUnauthorized)
 	device, err := h.DeviceToken("asha@example.org")
 	require.NoError(t, err)
-	require.ErrorIs(t, h.OptOut(t.Context(), device), fault.ErrUnauthorized, "a token for something else")
+	require.ErrorIs(t, h.OptOut(t.Context(), device), fault.ErrUnauthorized, "a token for another purpose")
 	for range 2 {
 		require.NoError(t, h.OptOut(t.Context(), token))
 	}
 	other := h.actor(h.employer("other@example.org"))
 	require.NoError(t, h.invite(other, "ASHA@example.org", ""))
 	require.NoError(t, h.invite(other, "jo@example.org", ""))
-	require.Len(t, h.mails("asha@example.org"), 1)
-	require.Len(t, h.mails("jo@example.org"), 1)
+	require.Len(t, h.mailsTo("asha@example.org"), 1)
+	require.Len(t, h.mailsTo("jo@example.org"), 1)
 }
 
 func TestInvite_NamesHoldURLs_MailHasNone(t *testing.T) {
-	h := sqlite(t)
-	s, err := h.RegisterEmployer(t.Context(), identity.RegisterEmployerInput{Email: "boss@example.org", Password: password, Name: "Em", CompanyName: "Claim at https://evil.example/x"}, office)
+	h := newSQLiteEnv(t)
+	s, err := h.RegisterEmployer(t.Context(), identity.RegisterEmployerInput{Email: "boss@example.org", Password: password, Name: "Em", CompanyName: "Claim at https://evil.example/x"}, officeClient)
 	require.NoError(t, err)
 	require.NoError(t, h.Invite(t.Context(), h.actor(s), identity.InviteInput{Name: "Jo www.evil.example", Email: "jo@example.org"}))
-	m := h.mails("jo@example.org")[0]
+	m := h.mailsTo("jo@example.org")[0]
 	for _, part := range []string{m.Subject, m.Text, m.HTML, m.To.Name} {
 		require.NotContains(t, part, "evil.example")
 	}

@@ -12,46 +12,46 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// move gives the account another address and returns when.
-func (h *house) move(s identity.SignedIn, email string) time.Time {
+// changeAddress changes the account's address and returns the time of the change.
+func (h *testEnv) changeAddress(s identity.SignedIn, email string) time.Time {
 	h.t.Helper()
 	require.NoError(h.t, h.ChangeEmail(h.t.Context(), h.actor(s), email))
-	require.NoError(h.t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: h.token(email)}))
+	require.NoError(h.t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: h.mailToken(email)}))
 	return h.clock.Now()
 }
 
-// undoToken is the token that is mailed to the address that the account left.
-func (h *house) undoToken(s identity.SignedIn, changedAt time.Time) string {
+// undoToken returns the token that was sent to the account's previous address.
+func (h *testEnv) undoToken(s identity.SignedIn, changedAt time.Time) string {
 	h.t.Helper()
-	token, err := plainSeals{}.Seal(auth.ForEmailUndo, s.Account.ID+"."+strconv.FormatInt(changedAt.UnixMicro(), 36), time.Time{})
+	token, err := plainSealer{}.Seal(auth.ForEmailUndo, s.Account.ID+"."+strconv.FormatInt(changedAt.UnixMicro(), 36), time.Time{})
 	require.NoError(h.t, err)
 	return token
 }
 
 func TestChangeEmail_BackToPreviousAddress_IsAnUndo(t *testing.T) {
-	onEach(t, func(t *testing.T, h *house) {
+	onEach(t, func(t *testing.T, h *testEnv) {
 		jo := h.jobseeker("jo@example.org")
 		var left []time.Time // when jo@, own@, thief@ and other@ were
 		for _, next := range []string{"own@example.org", "thief@example.org", "other@example.org", "OWN@example.org"} {
 			h.clock.Advance(time.Second)
-			left = append(left, h.move(jo, next))
+			left = append(left, h.changeAddress(jo, next))
 		}
 		for _, changedAt := range left[1:] {
 			err := h.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: h.undoToken(jo, changedAt), Password: "N3w-password"})
-			require.ErrorIs(t, err, fault.ErrInvalid, "no mailbox that was left since gets the account")
+			require.ErrorIs(t, err, fault.ErrInvalid, "tokens sent to later addresses are refused")
 		}
-		require.Equal(t, "OWN@example.org", h.me(jo).Email)
+		require.Equal(t, "OWN@example.org", h.account(jo).Email)
 		require.NoError(t, h.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: h.undoToken(jo, left[0]), Password: "N3w-password"}), "an earlier change")
 	})
 }
 
 func TestChangeEmail_BackAfterADay_CanBeUndone(t *testing.T) {
-	h := sqlite(t)
+	h := newSQLiteEnv(t)
 	jo := h.jobseeker("jo@example.org")
-	h.move(jo, "next@example.org")
+	h.changeAddress(jo, "next@example.org")
 	h.clock.Advance(24 * time.Hour)
 	jo, err := h.login("next@example.org", password)
 	require.NoError(t, err)
-	changedAt := h.move(jo, "jo@example.org")
+	changedAt := h.changeAddress(jo, "jo@example.org")
 	require.NoError(t, h.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: h.undoToken(jo, changedAt), Password: "N3w-password"}))
 }

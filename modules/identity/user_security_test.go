@@ -22,5 +22,5 @@ func TestRegister_AddressOfDeletedAccount_Refused(t *testing.T) {
 	one.Erase(now)
 	other.Erase(now)
 	require.NotContains(t, one.Email, one.ID, "others know the id")
-	require.NotEqual(t, one.Email, other.Email, "it cannot be known before")
+	require.NotEqual(t, one.Email, other.Email, "it is not predictable")
 }
