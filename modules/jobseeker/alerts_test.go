@@ -18,29 +18,29 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// save keeps a search and returns its id.
-func (d *desk) save(who auth.Actor, query string, mailed bool) string {
+// saveSearch saves a search and returns its id.
+func (d *testEnv) saveSearch(who auth.Actor, query string, mailed bool) string {
 	d.t.Helper()
 	all, err := d.SaveSearch(d.t.Context(), who, jobseeker.SaveSearchInput{Query: query, EmailAlerts: mailed})
 	require.NoError(d.t, err)
 	return all[0].ID
 }
 
-// appear makes listings public, and lets the time pass until they are matched.
-func (d *desk) appear(titles ...string) (ids []string) {
+// publish publishes listings and advances the clock until they are matched.
+func (d *testEnv) publish(titles ...string) (ids []string) {
 	d.t.Helper()
 	var events []event.Event
 	for _, title := range titles {
-		id := d.post(title)
+		id := d.newListing(title)
 		ids, events = append(ids, id), append(events, event.JobCreated{JobID: id})
 	}
-	d.happens(events...)
-	d.pass(10 * time.Second)
+	d.recordAndHandle(events...)
+	d.advance(10 * time.Second)
 	return ids
 }
 
-// pass lets time pass and does what is due by then.
-func (d *desk) pass(t time.Duration) {
+// advance advances the clock and runs everything that is due.
+func (d *testEnv) advance(t time.Duration) {
 	d.t.Helper()
 	d.clock.Advance(t)
 	for _, p := range d.Periodic() {
@@ -49,8 +49,8 @@ func (d *desk) pass(t time.Duration) {
 	d.work.All(d.t)
 }
 
-// mailed are the texts of the mails that were sent since the last call.
-func (d *desk) mailed() (out []string) {
+// sentTexts returns the texts of the messages that were sent since the last call.
+func (d *testEnv) sentTexts() (out []string) {
 	for _, m := range d.sent {
 		out = append(out, m.Text)
 	}
@@ -59,50 +59,50 @@ func (d *desk) mailed() (out []string) {
 }
 
 func TestAlerts_NewListing_MatchesSearches(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		nurse, midwife := seeker(), seeker()
-		d.save(nurse, "Nurse", false)
-		d.save(nurse, "Staff", false)
-		d.save(midwife, "Midwife", false)
-		d.appear("Staff Nurse", "ICU Nurse", "Cook")
+		d.saveSearch(nurse, "Nurse", false)
+		d.saveSearch(nurse, "Staff", false)
+		d.saveSearch(midwife, "Midwife", false)
+		d.publish("Staff Nurse", "ICU Nurse", "Cook")
 		require.ElementsMatch(t, []string{
 			"job-alert: 2 new jobs for your search Nurse, among them ICU Nurse",
 			"job-alert: A new job for your search Staff: Staff Nurse",
-		}, d.told(nurse))
-		require.Empty(t, d.told(midwife))
-		require.Empty(t, d.mailed(), "nobody asked for mail")
+		}, d.notificationTexts(nurse))
+		require.Empty(t, d.notificationTexts(midwife))
+		require.Empty(t, d.sentTexts(), "searches without email alerts send no mail")
 	})
 }
 
 func TestAlerts_ResolvedSearch_IsEvaluated(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who := seeker()
-		d.save(who, "Nusre", false)
-		d.appear("Staff Nurse")
-		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, d.told(who))
+		d.saveSearch(who, "Nusre", false)
+		d.publish("Staff Nurse")
+		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, d.notificationTexts(who))
 	})
 }
 
 func TestAlerts_SearchSavedWithoutIndex_IsResolvedLater(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who := seeker()
 		d.unindexed = true
-		d.save(who, "Nusre", false)
+		d.saveSearch(who, "Nusre", false)
 		require.NoError(t, d.ResolveSearches(t.Context()))
 		d.unindexed = false
 		require.NoError(t, d.ResolveSearches(t.Context()))
-		d.appear("Staff Nurse")
-		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, d.told(who))
+		d.publish("Staff Nurse")
+		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, d.notificationTexts(who))
 		require.NoError(t, d.ResolveSearches(t.Context()))
 		require.EqualValues(t, 1, d.resolved.Load())
 	})
 }
 
 func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who := seeker()
 		for range jobseeker.MaxSearches {
-			d.save(who, "Nurse", false)
+			d.saveSearch(who, "Nurse", false)
 		}
 		d.resolved.Store(0)
 		_, err := d.SaveSearch(t.Context(), who, jobseeker.SaveSearchInput{Query: "Nurse"})
@@ -112,155 +112,155 @@ func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
 }
 
 func TestAlerts_RepeatedEvent_MatchesOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who := seeker()
-		d.save(who, "Nurse", true)
-		id := d.appear("Nurse")[0]
+		d.saveSearch(who, "Nurse", true)
+		id := d.publish("Nurse")[0]
 		for range 3 {
-			d.happens(event.JobCreated{JobID: id})
-			d.pass(time.Minute)
+			d.recordAndHandle(event.JobCreated{JobID: id})
+			d.advance(time.Minute)
 		}
-		d.pass(25 * time.Hour)
-		require.Len(t, d.told(who), 1)
-		require.Len(t, d.mailed(), 1)
+		d.advance(25 * time.Hour)
+		require.Len(t, d.notificationTexts(who), 1)
+		require.Len(t, d.sentTexts(), 1)
 	})
 }
 
 func TestAlerts_OlderListing_NotMatched(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
-		who, id := seeker(), d.post("Nurse")
+	onEach(t, func(t *testing.T, d *testEnv) {
+		who, id := seeker(), d.newListing("Nurse")
 		d.clock.Advance(time.Second)
-		d.save(who, "Nurse", true)
-		d.happens(event.JobCreated{JobID: id})
-		d.pass(time.Minute)
-		require.Empty(t, d.told(who))
-		gone := d.post("Nurse that closed at once")
-		d.gone[gone] = true
-		d.happens(event.JobCreated{JobID: gone})
-		d.pass(time.Minute)
-		require.Empty(t, d.told(who))
+		d.saveSearch(who, "Nurse", true)
+		d.recordAndHandle(event.JobCreated{JobID: id})
+		d.advance(time.Minute)
+		require.Empty(t, d.notificationTexts(who))
+		gone := d.newListing("Nurse that closed at once")
+		d.unpublished[gone] = true
+		d.recordAndHandle(event.JobCreated{JobID: gone})
+		d.advance(time.Minute)
+		require.Empty(t, d.notificationTexts(who))
 	})
 }
 
 func TestAlerts_InterruptedRun_RepeatsNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who := seeker()
-		d.save(who, "Nurse", true)
+		d.saveSearch(who, "Nurse", true)
 		broken := d.AlertQueue
-		d.AlertQueue = brokenQueue{broken}
-		d.appearTo(t, "Nurse")
-		require.Len(t, d.told(who), 1)
+		d.AlertQueue = failingQueue{broken}
+		d.publishTo(t, "Nurse")
+		require.Len(t, d.notificationTexts(who), 1)
 		d.AlertQueue = broken
-		d.pass(time.Minute)
-		require.Len(t, d.told(who), 1)
-		d.pass(time.Minute)
-		require.Len(t, d.mailed(), 1)
+		d.advance(time.Minute)
+		require.Len(t, d.notificationTexts(who), 1)
+		d.advance(time.Minute)
+		require.Len(t, d.sentTexts(), 1)
 		left, err := broken.List(t.Context(), 10)
 		require.NoError(t, err)
 		require.Empty(t, left)
 	})
 }
 
-// brokenQueue fails after the matches are stored.
-type brokenQueue struct{ jobseeker.AlertQueue }
+// failingQueue fails after the matches are stored.
+type failingQueue struct{ jobseeker.AlertQueue }
 
-func (brokenQueue) Delete(context.Context, []string) error { return errors.New("killed") }
+func (failingQueue) Delete(context.Context, []string) error { return errors.New("killed") }
 
-// appearTo is appear without what comes by the clock.
-func (d *desk) appearTo(t *testing.T, title string) {
+// publishTo is publish without periodic work.
+func (d *testEnv) publishTo(t *testing.T, title string) {
 	t.Helper()
-	d.happens(event.JobCreated{JobID: d.post(title)})
+	d.recordAndHandle(event.JobCreated{JobID: d.newListing(title)})
 	d.clock.Advance(10 * time.Second)
 	d.work.All(t)
 }
 
 func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who := seeker()
-		d.save(who, "Nurse", true)
-		d.save(who, "ICU", true)
-		d.save(who, "Cook", false)
-		d.appear("ICU Nurse", "Cook")
-		first := d.mailed()
-		require.Len(t, first, 1, "the first comes at once")
+		d.saveSearch(who, "Nurse", true)
+		d.saveSearch(who, "ICU", true)
+		d.saveSearch(who, "Cook", false)
+		d.publish("ICU Nurse", "Cook")
+		first := d.sentTexts()
+		require.Len(t, first, 1, "the first message is sent at once")
 		require.Contains(t, first[0], "1 new job matches your saved searches")
 		require.Contains(t, first[0], "ICU Nurse")
 		require.Contains(t, first[0], "your search: ICU; Nurse")
 		require.Contains(t, first[0], "https://jobs.example.org/unsubscribe?token=unsubscribe."+who.UserID)
 		require.NotContains(t, first[0], "Cook", "a search without e-mail alerts")
 
-		d.appear("Staff Nurse")
-		d.pass(12 * time.Hour)
-		d.appear("Night Nurse")
-		require.Empty(t, d.mailed())
-		d.pass(12 * time.Hour)
-		second := d.mailed()
+		d.publish("Staff Nurse")
+		d.advance(12 * time.Hour)
+		d.publish("Night Nurse")
+		require.Empty(t, d.sentTexts())
+		d.advance(12 * time.Hour)
+		second := d.sentTexts()
 		require.Len(t, second, 1)
 		require.Contains(t, second[0], "Staff Nurse")
 		require.Contains(t, second[0], "Night Nurse")
 		require.NotContains(t, second[0], "ICU Nurse")
-		d.pass(25 * time.Hour)
-		require.Empty(t, d.mailed(), "nothing new, no mail")
-		d.appear("Day Nurse")
-		require.Len(t, d.mailed(), 1)
+		d.advance(25 * time.Hour)
+		require.Empty(t, d.sentTexts(), "no new matches, no mail")
+		d.publish("Day Nurse")
+		require.Len(t, d.sentTexts(), 1)
 	})
 }
 
 func TestDigest_SendFails_SameMailLater(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who := seeker()
-		d.save(who, "Nurse", true)
+		d.saveSearch(who, "Nurse", true)
 		d.mailErr = errors.New("421 try again")
-		ids := d.appear("Nurse A", "Nurse B")
-		require.Empty(t, d.mailed())
-		d.appear("Nurse C")
-		d.gone[ids[1]] = true
+		ids := d.publish("Nurse A", "Nurse B")
+		require.Empty(t, d.sentTexts())
+		d.publish("Nurse C")
+		d.unpublished[ids[1]] = true
 		d.mailErr = nil
-		d.pass(time.Hour)
+		d.advance(time.Hour)
 		require.Len(t, d.sent, 1)
 		require.True(t, strings.HasPrefix(d.sent[0].ID, "job-alerts-"), d.sent[0].ID)
-		text := d.mailed()[0]
+		text := d.sentTexts()[0]
 		require.Contains(t, text, "Nurse A")
-		require.NotContains(t, text, "Nurse B", "it is not public any more")
-		require.NotContains(t, text, "Nurse C", "it stands in the next")
-		d.pass(24 * time.Hour)
-		text = d.mailed()[0]
+		require.NotContains(t, text, "Nurse B", "it is no longer public")
+		require.NotContains(t, text, "Nurse C", "it belongs to the next message")
+		d.advance(24 * time.Hour)
+		text = d.sentTexts()[0]
 		require.Contains(t, text, "Nurse C")
 		require.NotContains(t, text, "Nurse A")
 	})
 }
 
 func TestDigest_StorageFails_IsAtomic(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who := seeker()
-		d.save(who, "Nurse", true)
+		d.saveSearch(who, "Nurse", true)
 		jobs := d.Tasks
-		d.happens(event.JobCreated{JobID: d.post("Nurse")})
+		d.recordAndHandle(event.JobCreated{JobID: d.newListing("Nurse")})
 		d.clock.Advance(10 * time.Second)
-		d.Tasks = brokenJobs{}
+		d.Tasks = failingTasks{}
 		d.work.All(t)
 		d.Tasks = jobs
-		require.Empty(t, d.mailed())
-		d.pass(time.Minute)
-		require.Len(t, d.mailed(), 1)
+		require.Empty(t, d.sentTexts())
+		d.advance(time.Minute)
+		require.Len(t, d.sentTexts(), 1)
 	})
 }
 
-// brokenJobs take nothing on.
-type brokenJobs struct{}
+// failingTasks fails to add tasks.
+type failingTasks struct{}
 
-func (brokenJobs) Add(context.Context, ...task.Task) error { return errors.New("killed") }
+func (failingTasks) Add(context.Context, ...task.Task) error { return errors.New("killed") }
 
 func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who := seeker()
-		d.save(who, "Nurse", true)
+		d.saveSearch(who, "Nurse", true)
 		var titles []string
 		for i := range 63 {
 			titles = append(titles, fmt.Sprintf("Nurse %02d.", i))
 		}
-		d.appear(titles...)
-		text := d.mailed()[0]
+		d.publish(titles...)
+		text := d.sentTexts()[0]
 		require.Contains(t, text, "63 new jobs match your saved searches")
 		require.Equal(t, 50, strings.Count(text, "/jobs/"))
 		require.Contains(t, text, "And 13 more.")
@@ -270,45 +270,45 @@ func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
 }
 
 func TestDigest_Unsubscribed_SendsNoMail(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who, other := seeker(), seeker()
-		d.save(who, "Nurse", true)
-		d.save(other, "Nurse", true)
+		d.saveSearch(who, "Nurse", true)
+		d.saveSearch(other, "Nurse", true)
 		d.mailErr = errors.New("421 try again")
-		d.appear("Nurse A")
+		d.publish("Nurse A")
 		require.ErrorIs(t, d.Unsubscribe(t.Context(), "download."+who.UserID+".1"), fault.ErrUnauthorized)
 		require.NoError(t, d.Unsubscribe(t.Context(), "unsubscribe."+who.UserID+".1"))
 		require.NoError(t, d.Unsubscribe(t.Context(), "unsubscribe."+who.UserID+".1"))
 		d.mailErr = nil
-		d.pass(time.Hour)
-		d.appear("Nurse B")
-		d.pass(25 * time.Hour)
+		d.advance(time.Hour)
+		d.publish("Nurse B")
+		d.advance(25 * time.Hour)
 		require.Len(t, d.sent, 2)
 		for _, m := range d.sent {
 			require.Equal(t, other.UserID+"@example.org", m.To.Email)
 		}
-		require.Len(t, d.told(who), 2, "the notifications go on")
+		require.Len(t, d.notificationTexts(who), 2, "notifications are still created")
 	})
 }
 
 func TestDigest_NoAccountOrSearch_SendsNoMail(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		gone, changed := seeker(), seeker()
-		d.save(gone, "Nurse", true)
-		id := d.save(changed, "Nurse", true)
-		d.deaf[gone.UserID] = true
+		d.saveSearch(gone, "Nurse", true)
+		id := d.saveSearch(changed, "Nurse", true)
+		d.withoutAddress[gone.UserID] = true
 		d.mailErr = errors.New("421 try again")
-		d.appear("Nurse")
+		d.publish("Nurse")
 		_, err := d.DeleteSearch(t.Context(), changed, id)
 		require.NoError(t, err)
 		d.mailErr = nil
-		d.pass(time.Hour)
-		require.Empty(t, d.mailed())
+		d.advance(time.Hour)
+		require.Empty(t, d.sentTexts())
 	})
 }
 
 func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who, stranger := t.Context(), seeker(), seeker()
 		var all60 sync.WaitGroup
 		var mu sync.Mutex
@@ -336,19 +336,19 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, rest, jobseeker.MaxSearches-1)
 		for _, err := range []error{
-			errOf(d.SaveSearch(ctx, auth.Actor{}, jobseeker.SaveSearchInput{Query: "x"})),
-			errOf(d.DeleteSearch(ctx, auth.Actor{}, all[1].ID)),
-			errOf(d.Prefer(ctx, auth.Actor{}, jobseeker.PreferInput{})),
+			searchErr(d.SaveSearch(ctx, auth.Actor{}, jobseeker.SaveSearchInput{Query: "x"})),
+			searchErr(d.DeleteSearch(ctx, auth.Actor{}, all[1].ID)),
+			searchErr(d.Prefer(ctx, auth.Actor{}, jobseeker.PreferInput{})),
 		} {
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
 		}
 	})
 }
 
-func errOf(_ []jobseeker.Search, err error) error { return err }
+func searchErr(_ []jobseeker.Search, err error) error { return err }
 
 func TestPreferences_OmittedFields_AreKept(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		place, types := " Leeds ", []string{"full-time", "permanent"}
 		_, err := d.Prefer(ctx, who, jobseeker.PreferInput{PreferredLocation: &place})
@@ -368,24 +368,24 @@ func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 }
 
 func TestAlerts_MatchesDeleted_NotMatchedAgain(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who := seeker()
-		d.save(who, "Nurse", true)
-		id := d.appear("Nurse")[0]
-		d.pass(91 * 24 * time.Hour)
-		d.happens(event.JobCreated{JobID: id})
-		d.pass(time.Minute)
-		require.Len(t, d.told(who), 1)
-		require.Len(t, d.mailed(), 1)
+		d.saveSearch(who, "Nurse", true)
+		id := d.publish("Nurse")[0]
+		d.advance(91 * 24 * time.Hour)
+		d.recordAndHandle(event.JobCreated{JobID: id})
+		d.advance(time.Minute)
+		require.Len(t, d.notificationTexts(who), 1)
+		require.Len(t, d.sentTexts(), 1)
 	})
 }
 
 func TestDigest_LineBreaks_AreRemoved(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who := seeker()
-		d.save(who, "Nurse", true)
-		d.appear("Nurse\r\n\r\nYour account is locked: https://evil.example")
-		require.Equal(t, []string{"job-alert: A new job for your search Nurse: Nurse Your account is locked: https://evil.example"}, d.told(who))
-		require.Contains(t, d.mailed()[0], "- Nurse Your account is locked")
+		d.saveSearch(who, "Nurse", true)
+		d.publish("Nurse\r\n\r\nYour account is locked: https://evil.example")
+		require.Equal(t, []string{"job-alert: A new job for your search Nurse: Nurse Your account is locked: https://evil.example"}, d.notificationTexts(who))
+		require.Contains(t, d.sentTexts()[0], "- Nurse Your account is locked")
 	})
 }

@@ -21,14 +21,14 @@ import (
 var firstPage = page.Request{Number: 1, Size: 20}
 
 func TestBookmark_SameListing_IsOne(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
-		in := jobseeker.SaveJobInput{ListingID: d.post("Staff Nurse")}
+		in := jobseeker.SaveJobInput{ListingID: d.newListing("Staff Nurse")}
 		saved, err := d.SaveJob(ctx, who, in)
 		require.NoError(t, err)
 		require.Equal(t, []string{in.ListingID, "Staff Nurse", "St Brigid's"}, []string{saved.ListingID, saved.Title, saved.Company})
 		require.Equal(t, d.clock.Now(), saved.SavedAt)
-		d.gone[in.ListingID] = true // it is kept, whatever becomes of it
+		d.unpublished[in.ListingID] = true // it is kept, whatever becomes of it
 		_, err = d.SaveJob(ctx, who, jobseeker.SaveJobInput{ListingID: strings.ToUpper(in.ListingID)})
 		require.ErrorIs(t, err, jobseeker.ErrAlreadySaved)
 		_, err = d.Bookmark(ctx, who, in)
@@ -54,15 +54,15 @@ func TestBookmark_SameListing_IsOne(t *testing.T) {
 		require.Equal(t, "Saved Staff Nurse", log.Items[1].Description)
 		got, err = d.SavedAmong(ctx, "", []string{in.ListingID})
 		require.NoError(t, err)
-		require.Empty(t, got, "a guest keeps nothing")
+		require.Empty(t, got, "guests cannot save listings")
 	})
 }
 
 func TestBookmark_NotPublic_NotFound(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
-		gone := d.post("Gone")
-		d.gone[gone] = true
+		gone := d.newListing("Gone")
+		d.unpublished[gone] = true
 		for _, id := range []string{gone, stores.NewID(), "nonsense"} {
 			_, err := d.SaveJob(ctx, who, jobseeker.SaveJobInput{ListingID: id})
 			require.ErrorIs(t, err, jobseeker.ErrListingNotFound)
@@ -73,9 +73,9 @@ func TestBookmark_NotPublic_NotFound(t *testing.T) {
 }
 
 func TestBookmark_OtherUser_NotFound(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
-		saved, err := d.Bookmark(ctx, who, jobseeker.SaveJobInput{ListingID: d.post("Staff Nurse")})
+		saved, err := d.Bookmark(ctx, who, jobseeker.SaveJobInput{ListingID: d.newListing("Staff Nurse")})
 		require.NoError(t, err)
 		notes := " call Monday "
 		require.NoError(t, d.Note(ctx, who, saved.ID, jobseeker.NoteInput{Notes: &notes}))
@@ -112,7 +112,7 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 }
 
 func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		require.NoError(t, d.store.Jobseeker.Tx.Do(ctx, func(ctx context.Context) error {
 			for range jobseeker.MaxBookmarks - 5 {
@@ -124,7 +124,7 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 		}))
 		var posts []string
 		for range 10 {
-			posts = append(posts, d.post("Nurse"))
+			posts = append(posts, d.newListing("Nurse"))
 		}
 		var refused atomic.Int32
 		var all10 sync.WaitGroup
@@ -146,8 +146,8 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 	})
 }
 
-// periodic does what the clock would make the module do.
-func (d *desk) periodic(kind string) {
+// runPeriodic runs a periodic task of the module.
+func (d *testEnv) runPeriodic(kind string) {
 	d.t.Helper()
 	for _, p := range d.Periodic() {
 		if p.Kind == kind {
@@ -159,9 +159,9 @@ func (d *desk) periodic(kind string) {
 }
 
 func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who, other := t.Context(), seeker(), seeker()
-		soon, late, gone := d.post("Staff\nNurse"), d.post("Porter"), d.post("Gone")
+		soon, late, gone := d.newListing("Staff\nNurse"), d.newListing("Porter"), d.newListing("Gone")
 		d.closesAt[soon], d.closesAt[late], d.closesAt[gone] = d.clock.Now().Add(70*time.Hour), d.clock.Now().Add(80*time.Hour), d.clock.Now().Add(time.Hour)
 		keep := func(by auth.Actor, listing string) string {
 			b, err := d.SaveJob(ctx, by, jobseeker.SaveJobInput{ListingID: listing})
@@ -172,7 +172,7 @@ func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 		keep(who, late)
 		keep(who, gone)
 		keep(other, soon)
-		d.gone[gone] = true
+		d.unpublished[gone] = true
 		messages := func(by auth.Actor) (out []string) {
 			all, err := d.MyNotifications(ctx, by, firstPage)
 			require.NoError(t, err)
@@ -184,17 +184,17 @@ func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 		}
 		want := "Staff Nurse, which you saved, closes on " + d.closesAt[soon].Format("Monday 2 January 2006, 15:04 MST")
 		for range 2 {
-			d.periodic("jobseeker.deadlines")
+			d.runPeriodic("jobseeker.deadlines")
 			require.Equal(t, []string{want}, messages(who))
 			require.Equal(t, []string{want}, messages(other))
 		}
 		_, err := d.RemoveBookmark(ctx, who, id)
 		require.NoError(t, err)
 		keep(who, soon)
-		d.periodic("jobseeker.deadlines")
-		require.Len(t, messages(who), 1, "kept again, it is no news")
+		d.runPeriodic("jobseeker.deadlines")
+		require.Len(t, messages(who), 1, "saving a listing again records no activity")
 		d.clock.Advance(10 * time.Hour)
-		d.periodic("jobseeker.deadlines")
+		d.runPeriodic("jobseeker.deadlines")
 		require.Len(t, messages(who), 2)
 		require.Len(t, messages(other), 1)
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// onlyPDF knows one type, by its first bytes.
+// onlyPDF detects PDF files by their first bytes.
 type onlyPDF struct{}
 
 func (onlyPDF) Detect(content []byte) (string, error) {
@@ -19,8 +19,7 @@ func (onlyPDF) Detect(content []byte) (string, error) {
 	return "", nil
 }
 
-// FuzzContent holds that whatever is sent is either refused or can be given back
-// as the file that it was taken for.
+// FuzzContent requires that content is either rejected or returned as the detected file.
 func FuzzContent(f *testing.F) {
 	for _, seed := range []string{"I am a nurse", "JVBERi0xLjcK", "data:,%25PDF", "data:application/pdf;base64,JVBERi0xLjcK", "data:;base64,=", "DATA:;BASE64,JVBERg%3D%3D", "data:", "data:,", "\x00", "===="} {
 		f.Add(seed)

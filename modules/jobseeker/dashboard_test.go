@@ -15,15 +15,15 @@ import (
 )
 
 func TestDashboard_Numbers_EqualLists(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		for range 15 {
-			d.offer(named("Staff Nurse"))
+			d.addOffer(offerTitled("Staff Nurse"))
 		}
 		me := d.profile(jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")})
-		kept := d.post("Midwife")
+		kept := d.newListing("Midwife")
 		_, err := d.Bookmark(t.Context(), me, jobseeker.SaveJobInput{ListingID: kept})
 		require.NoError(t, err)
-		d.applied[me.UserID] = []string{d.post("Cook"), d.post("Porter")}
+		d.applied[me.UserID] = []string{d.newListing("Cook"), d.newListing("Porter")}
 		got, err := d.MyDashboard(t.Context(), me)
 		require.NoError(t, err)
 		require.False(t, got.Guest)
@@ -39,12 +39,12 @@ func TestDashboard_Numbers_EqualLists(t *testing.T) {
 }
 
 func TestDashboard_Guest_HasNewestListingsOnly(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
-		empty, err := d.MyDashboard(t.Context(), nobody)
+	onEach(t, func(t *testing.T, d *testEnv) {
+		empty, err := d.MyDashboard(t.Context(), guest)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.Dashboard{Guest: true, Plan: jobseeker.Plan{Tier: "basic"}}, empty)
 		for _, title := range []string{"A", "B", "C"} {
-			d.offer(named(title))
+			d.addOffer(offerTitled(title))
 		}
 		got, err := d.MyDashboard(t.Context(), auth.Actor{})
 		require.NoError(t, err)
@@ -55,9 +55,9 @@ func TestDashboard_Guest_HasNewestListingsOnly(t *testing.T) {
 }
 
 func TestDashboard_Actions_AreLogged(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		me := seeker()
-		listing := d.offer(named("Cook"))
+		listing := d.addOffer(offerTitled("Cook"))
 		last := func() jobseeker.Activity {
 			r, err := d.MyActivity(t.Context(), me, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
@@ -82,11 +82,11 @@ func TestDashboard_Actions_AreLogged(t *testing.T) {
 }
 
 func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		for range 3 {
-			o := named("Renal Nurse")
+			o := offerTitled("Renal Nurse")
 			o.Location = "Leeds"
-			d.offer(o)
+			d.addOffer(o)
 		}
 		write := func(by auth.Actor, in jobseeker.PersonalizeInput) jobseeker.Personalized {
 			t.Helper()

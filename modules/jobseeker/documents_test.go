@@ -21,12 +21,12 @@ import (
 
 const pdf = "%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\n???~~~"
 
-func upload(content string) jobseeker.UploadInput {
+func uploadInput(content string) jobseeker.UploadInput {
 	return jobseeker.UploadInput{Type: "cv", Title: "My CV", Content: content, FileName: "cv.pdf"}
 }
 
 func TestDocument_Content_MustBeAFile(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		in64 := base64.StdEncoding.EncodeToString([]byte(pdf))
 		for name, c := range map[string]struct {
@@ -46,7 +46,7 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 			"a PDF that is not base64":   {pdf, jobseeker.PlainText, pdf},
 			"a text that looks like RTF": {`{\rtf1 hello}`, jobseeker.PlainText, `{\rtf1 hello}`},
 		} {
-			doc, err := d.Upload(ctx, who, upload(c.sent))
+			doc, err := d.Upload(ctx, who, uploadInput(c.sent))
 			require.NoError(t, err, name)
 			got, content, err := d.MyDocument(ctx, who, doc.ID)
 			require.NoError(t, err, name)
@@ -68,16 +68,16 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 			"bad percents":           "data:,%zz",
 			"a broken archive":       base64.StdEncoding.EncodeToString([]byte("PK\x03\x04" + strings.Repeat("\x00", 26) + "word/")),
 		} {
-			_, err := d.Upload(ctx, who, upload(sent))
+			_, err := d.Upload(ctx, who, uploadInput(sent))
 			require.Equal(t, fault.Invalid, fault.KindOf(err), name)
 			require.Equal(t, "content", fault.Of(err).Fields[0].Name, name)
 		}
-		require.Equal(t, 13, d.files.count(), "what is refused leaves no file")
+		require.Equal(t, 13, d.files.count(), "a rejected upload leaves no file")
 	})
 }
 
 func TestDocument_NoName_GetsOne(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		for _, c := range []struct {
 			in              jobseeker.UploadInput
@@ -119,9 +119,9 @@ func TestDocument_NoName_GetsOne(t *testing.T) {
 }
 
 func TestDocument_Update(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
-		doc, err := d.Upload(ctx, who, upload("first"))
+		doc, err := d.Upload(ctx, who, uploadInput("first"))
 		require.NoError(t, err)
 		d.clock.Advance(time.Hour)
 		changed, err := d.ChangeDocument(ctx, who, strings.ToUpper(doc.ID), jobseeker.ChangeDocumentInput{Content: new("second"), Title: new("Other")})
@@ -148,7 +148,7 @@ func TestDocument_Update(t *testing.T) {
 }
 
 func TestDocument_Default_IsOnePerType(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		var ids []string
 		for _, kind := range []string{"cv", "cv", "cover-letter"} {
@@ -186,9 +186,9 @@ func TestDocument_Default_IsOnePerType(t *testing.T) {
 }
 
 func TestDocument_OtherUser_NotFound(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
-		doc, err := d.Upload(ctx, who, upload("x"))
+		doc, err := d.Upload(ctx, who, uploadInput("x"))
 		require.NoError(t, err)
 		for _, c := range []struct {
 			by   auth.Actor
@@ -212,7 +212,7 @@ func TestDocument_OtherUser_NotFound(t *testing.T) {
 		require.Empty(t, none.Items)
 		_, err = d.MyDocuments(ctx, auth.Actor{}, firstPage)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
-		_, err = d.Upload(ctx, auth.Actor{}, upload("x"))
+		_, err = d.Upload(ctx, auth.Actor{}, uploadInput("x"))
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 		require.Equal(t, 1, d.files.count())
 
@@ -230,13 +230,13 @@ func TestDocument_OtherUser_NotFound(t *testing.T) {
 }
 
 func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		var refused atomic.Int32
 		var all sync.WaitGroup
 		for range jobseeker.MaxDocuments + 10 {
 			all.Go(func() {
-				_, err := d.Upload(ctx, who, upload("x"))
+				_, err := d.Upload(ctx, who, uploadInput("x"))
 				if errors.Is(err, jobseeker.ErrTooManyDocuments) {
 					refused.Add(1)
 				} else if err != nil {
@@ -247,21 +247,21 @@ func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 		all.Wait()
 		require.EqualValues(t, 10, refused.Load())
 		d.work.All(t)
-		require.Equal(t, jobseeker.MaxDocuments, d.files.count(), "what found no room left no file")
+		require.Equal(t, jobseeker.MaxDocuments, d.files.count(), "an upload beyond the limit leaves no file")
 	})
 }
 
 func TestDocument_StorageLimit_Refused(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
-		doc, err := d.Upload(ctx, who, upload("four"))
+		doc, err := d.Upload(ctx, who, uploadInput("four"))
 		require.NoError(t, err)
 		big := jobseeker.Document{ID: stores.NewID(), UserID: who.UserID, Type: jobseeker.CV, Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: stores.NewID()}, Form: jobseeker.AsText, Size: jobseeker.MaxDocumentBytes - 5}}
 		d.storeDocument(big)
-		_, err = d.Upload(ctx, who, upload("12"))
+		_, err = d.Upload(ctx, who, uploadInput("12"))
 		require.ErrorIs(t, err, jobseeker.ErrDocumentsTooLarge)
 		_, err = d.ChangeDocument(ctx, who, doc.ID, jobseeker.ChangeDocumentInput{Content: new("five5")})
-		require.NoError(t, err, "in place of what was there")
+		require.NoError(t, err, "it replaces the previous document")
 		_, err = d.ChangeDocument(ctx, who, doc.ID, jobseeker.ChangeDocumentInput{Content: new("sixsix")})
 		require.ErrorIs(t, err, jobseeker.ErrDocumentsTooLarge)
 		_, content, err := d.MyDocument(ctx, who, doc.ID)
@@ -275,7 +275,7 @@ func TestDocument_StorageLimit_Refused(t *testing.T) {
 }
 
 // storeDocument reserves the file of the document and stores it.
-func (d *desk) storeDocument(doc jobseeker.Document) {
+func (d *testEnv) storeDocument(doc jobseeker.Document) {
 	d.t.Helper()
 	require.NoError(d.t, d.store.Jobseeker.Tx.Do(d.t.Context(), func(ctx context.Context) error {
 		if err := d.store.Jobseeker.DocumentFiles.Reserve(ctx, doc.UserID, doc.File, doc.UpdatedAt.Add(time.Hour)); err != nil {
@@ -286,11 +286,11 @@ func (d *desk) storeDocument(doc jobseeker.Document) {
 }
 
 func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		d.files.putErr = errors.New("disk full")
-		_, err := d.Upload(ctx, who, upload("x"))
-		require.ErrorIs(t, err, fault.ErrUnavailable, "later perhaps")
+		_, err := d.Upload(ctx, who, uploadInput("x"))
+		require.ErrorIs(t, err, fault.ErrUnavailable, "a failed write is reported as unavailable")
 		require.Positive(t, fault.Of(err).RetryAfter)
 		mine, err := d.MyDocuments(ctx, who, firstPage)
 		require.NoError(t, err)
@@ -301,18 +301,18 @@ func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 		orphan := stores.NewID()
 		require.NoError(t, d.store.Jobseeker.DocumentFiles.Reserve(ctx, who.UserID, jobseeker.DocumentFile{ID: orphan, Extension: ".pdf"}, d.clock.Now().Add(time.Hour)))
 		d.files.keys["documents/"+orphan+".pdf"] = true
-		d.periodic("jobseeker.files-left")
-		require.Equal(t, 1, d.files.count(), "it may still come")
+		d.runPeriodic("jobseeker.files-left")
+		require.Equal(t, 1, d.files.count(), "the upload may still be running")
 		d.clock.Advance(time.Hour)
-		d.periodic("jobseeker.files-left")
+		d.runPeriodic("jobseeker.files-left")
 		require.Zero(t, d.files.count())
 	})
 }
 
 func TestDocument_FileNotRemoved_IsRetried(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
-		doc, err := d.Upload(ctx, who, upload("x"))
+		doc, err := d.Upload(ctx, who, uploadInput("x"))
 		require.NoError(t, err)
 		_, err = d.DeleteDocument(ctx, who, doc.ID)
 		require.NoError(t, err)
@@ -323,16 +323,16 @@ func TestDocument_FileNotRemoved_IsRetried(t *testing.T) {
 			}
 		}
 		d.files.deleteErr = nil
-		d.periodic("jobseeker.files-left")
-		require.Equal(t, 1, d.files.count(), "not at once")
+		d.runPeriodic("jobseeker.files-left")
+		require.Equal(t, 1, d.files.count(), "not before the reservation expires")
 		d.clock.Advance(10 * time.Minute)
-		d.periodic("jobseeker.files-left")
+		d.runPeriodic("jobseeker.files-left")
 		require.Zero(t, d.files.count())
 	})
 }
 
 func TestContent_FileWithoutExtension_Found(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		file := jobseeker.DocumentFile{ID: stores.NewID()} // as before names had an extension
 		require.NoError(t, d.files.Put(ctx, "documents/"+file.ID, func(w io.Writer) error { _, err := io.WriteString(w, "I am a nurse."); return err }))
@@ -350,9 +350,9 @@ func TestContent_FileWithoutExtension_Found(t *testing.T) {
 }
 
 func TestDocument_FileMissing_IsAnInternalError(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
-		doc, err := d.Upload(ctx, who, upload("x"))
+		doc, err := d.Upload(ctx, who, uploadInput("x"))
 		require.NoError(t, err)
 		require.NoError(t, d.files.Delete(ctx, "documents/"+doc.File.ID+".txt"))
 		_, _, err = d.MyDocument(ctx, who, doc.ID)

@@ -29,37 +29,38 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// desk is the module on a real database, with what happens around it.
-type desk struct {
+// testEnv is the module on a real database. It implements the ports of other modules.
+type testEnv struct {
 	*jobseeker.Service
-	t     testing.TB
-	clock *kit.Clock
-	store adapters.Storage
-	work  kit.Work
-	posts map[string]string // titles
-	// postedAt are the times of posting, gone the listings that are no longer public.
-	postedAt map[string]time.Time
-	gone     map[string]bool
-	sent     []mail.Message
-	mailErr  error
-	deaf     map[string]bool // users without an address
-	names    map[string]string
-	closesAt map[string]time.Time
-	emails   map[string]string // requested new addresses by user
-	emailErr error
-	offers   []offer
-	asked    int                 // questions of the recommendations
-	applied  map[string][]string // listings by user, the latest last
-	// files counts what is kept; what is set in it fails.
-	files *shelf
+	t      testing.TB
+	clock  *kit.Clock
+	store  adapters.Storage
+	work   kit.Work
+	titles map[string]string // titles
+	// postedAt contains the times of posting, unpublished the listings that are no longer
+	// public.
+	postedAt       map[string]time.Time
+	unpublished    map[string]bool
+	sent           []mail.Message
+	mailErr        error
+	withoutAddress map[string]bool // users without an address
+	names          map[string]string
+	closesAt       map[string]time.Time
+	emails         map[string]string // requested new addresses by user
+	emailErr       error
+	offers         []offer
+	suggestCalls   int                 // number of calls of Suggest
+	applied        map[string][]string // listings by user, the latest last
+	// files counts the stored files and can be made to fail.
+	files *failingStore
 	// resolved counts the queries that Resolve has corrected; unindexed is set if
 	// there is no search index to do so.
 	resolved  atomic.Int64
 	unindexed bool
 }
 
-// shelf is a store of files that may be out of order.
-type shelf struct {
+// failingStore is a file store that can be made to fail.
+type failingStore struct {
 	files.Store
 	mu                sync.Mutex
 	keys              map[string]bool
@@ -67,7 +68,7 @@ type shelf struct {
 }
 
 // Put implements files.Store.
-func (f *shelf) Put(ctx context.Context, key string, write func(io.Writer) error) error {
+func (f *failingStore) Put(ctx context.Context, key string, write func(io.Writer) error) error {
 	if f.putErr != nil {
 		return f.putErr
 	}
@@ -78,7 +79,7 @@ func (f *shelf) Put(ctx context.Context, key string, write func(io.Writer) error
 }
 
 // Delete implements files.Store.
-func (f *shelf) Delete(ctx context.Context, key string) error {
+func (f *failingStore) Delete(ctx context.Context, key string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.deleteErr != nil {
@@ -88,40 +89,40 @@ func (f *shelf) Delete(ctx context.Context, key string) error {
 	return f.Store.Delete(ctx, key)
 }
 
-func (f *shelf) count() int {
+func (f *failingStore) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.keys)
 }
 
 // Rename implements jobseeker.Accounts.
-func (d *desk) Rename(_ context.Context, userID, name string) error {
+func (d *testEnv) Rename(_ context.Context, userID, name string) error {
 	d.names[userID] = name
 	return nil
 }
 
 // ChangeEmail implements jobseeker.Accounts.
-func (d *desk) ChangeEmail(_ context.Context, by auth.Actor, email string) error {
+func (d *testEnv) ChangeEmail(_ context.Context, by auth.Actor, email string) error {
 	d.emails[by.UserID] = email
 	return d.emailErr
 }
 
 // PendingEmail implements jobseeker.Accounts.
-func (d *desk) PendingEmail(_ context.Context, userID string) (string, error) {
+func (d *testEnv) PendingEmail(_ context.Context, userID string) (string, error) {
 	return d.emails[userID], nil
 }
 
-func (d *desk) Public(_ context.Context, ids []string) (out []jobseeker.Posting, _ error) {
+func (d *testEnv) Public(_ context.Context, ids []string) (out []jobseeker.Posting, _ error) {
 	for _, id := range ids {
-		if !d.gone[id] && d.posts[id] != "" {
-			out = append(out, jobseeker.Posting{ID: id, Title: d.posts[id], Company: "St Brigid's", Location: "Leeds", PostedAt: d.postedAt[id]})
+		if !d.unpublished[id] && d.titles[id] != "" {
+			out = append(out, jobseeker.Posting{ID: id, Title: d.titles[id], Company: "St Brigid's", Location: "Leeds", PostedAt: d.postedAt[id]})
 		}
 	}
 	return out, nil
 }
 
-// Resolve knows one misspelt word.
-func (d *desk) Resolve(_ context.Context, text string) (string, error) {
+// Resolve corrects one misspelt word.
+func (d *testEnv) Resolve(_ context.Context, text string) (string, error) {
 	if d.unindexed {
 		return "", nil
 	}
@@ -129,18 +130,18 @@ func (d *desk) Resolve(_ context.Context, text string) (string, error) {
 	return strings.ReplaceAll(text, "Nusre", "Nurse"), nil
 }
 
-func (d *desk) Gather(ctx context.Context, ids []string) (jobseeker.Gathered, error) {
+func (d *testEnv) Gather(ctx context.Context, ids []string) (jobseeker.Gathered, error) {
 	public, err := d.Public(ctx, ids)
-	return gathered(public), err
+	return matchingByTitle(public), err
 }
 
-// gathered matches by a part of the title; what the real one does, its own
-// tests say.
-type gathered []jobseeker.Posting
+// matchingByTitle matches by a part of the title. The real matching is tested in package
+// listings.
+type matchingByTitle []jobseeker.Posting
 
-func (g gathered) Postings() []jobseeker.Posting { return g }
+func (g matchingByTitle) Postings() []jobseeker.Posting { return g }
 
-func (g gathered) Matching(_ context.Context, t jobseeker.Terms) (out []int, _ error) {
+func (g matchingByTitle) Matching(_ context.Context, t jobseeker.Terms) (out []int, _ error) {
 	for i, p := range g {
 		if strings.Contains(p.Title, t.Query) {
 			out = append(out, i)
@@ -149,10 +150,10 @@ func (g gathered) Matching(_ context.Context, t jobseeker.Terms) (out []int, _ e
 	return out, nil
 }
 
-func (d *desk) ByIDs(_ context.Context, ids []string) (map[string]jobseeker.Person, error) {
+func (d *testEnv) ByIDs(_ context.Context, ids []string) (map[string]jobseeker.Person, error) {
 	out := map[string]jobseeker.Person{}
 	for _, id := range ids {
-		if !d.deaf[id] {
+		if !d.withoutAddress[id] {
 			out[id] = jobseeker.Person{Name: cmp.Or(d.names[id], "Niamh"), Email: id + "@example.org"}
 		}
 	}
@@ -160,7 +161,7 @@ func (d *desk) ByIDs(_ context.Context, ids []string) (map[string]jobseeker.Pers
 }
 
 // Send implements mail.Mailer.
-func (d *desk) Send(_ context.Context, m mail.Message) error {
+func (d *testEnv) Send(_ context.Context, m mail.Message) error {
 	if d.mailErr != nil {
 		return d.mailErr
 	}
@@ -169,12 +170,12 @@ func (d *desk) Send(_ context.Context, m mail.Message) error {
 }
 
 // Seal implements auth.Sealer.
-func (d *desk) Seal(p auth.Purpose, subject string, until time.Time) (string, error) {
+func (d *testEnv) Seal(p auth.Purpose, subject string, until time.Time) (string, error) {
 	return fmt.Sprintf("%s.%s.%d", p, subject, until.Unix()), nil
 }
 
 // Unseal implements auth.Sealer.
-func (d *desk) Unseal(p auth.Purpose, token string) (string, error) {
+func (d *testEnv) Unseal(p auth.Purpose, token string) (string, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 || parts[0] != string(p) {
 		return "", fault.ErrUnauthorized
@@ -182,45 +183,45 @@ func (d *desk) Unseal(p auth.Purpose, token string) (string, error) {
 	return parts[1], nil
 }
 
-func (d *desk) Titles(_ context.Context, ids []string) (map[string]string, error) {
+func (d *testEnv) Titles(_ context.Context, ids []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, id := range ids {
-		if t, ok := d.posts[id]; ok {
+		if t, ok := d.titles[id]; ok {
 			out[id] = t
 		}
 	}
 	return out, nil
 }
 
-func (d *desk) Briefs(_ context.Context, ids []string) (map[string]jobseeker.Brief, error) {
+func (d *testEnv) Briefs(_ context.Context, ids []string) (map[string]jobseeker.Brief, error) {
 	out := map[string]jobseeker.Brief{}
 	for _, id := range ids {
-		if t, ok := d.posts[id]; ok {
-			out[id] = jobseeker.Brief{Title: t, Company: "St Brigid's", Location: "Leeds", Public: !d.gone[id]}
+		if t, ok := d.titles[id]; ok {
+			out[id] = jobseeker.Brief{Title: t, Company: "St Brigid's", Location: "Leeds", Public: !d.unpublished[id]}
 		}
 	}
 	return out, nil
 }
 
-func (d *desk) ClosingBetween(_ context.Context, from jobseeker.Closing, until time.Time, n int) (out []jobseeker.Closing, _ error) {
+func (d *testEnv) ClosingBetween(_ context.Context, from jobseeker.Closing, until time.Time, n int) (out []jobseeker.Closing, _ error) {
 	for id, at := range d.closesAt {
-		if !d.gone[id] && !at.After(until) && (at.After(from.At) || at.Equal(from.At) && id > from.ID && from.ID != "") {
-			out = append(out, jobseeker.Closing{At: at, ID: id, Title: d.posts[id]})
+		if !d.unpublished[id] && !at.After(until) && (at.After(from.At) || at.Equal(from.At) && id > from.ID && from.ID != "") {
+			out = append(out, jobseeker.Closing{At: at, ID: id, Title: d.titles[id]})
 		}
 	}
 	slices.SortFunc(out, func(a, b jobseeker.Closing) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
 	return out[:min(n, len(out))], nil
 }
 
-type opener = func(testing.TB, clock.Clock) adapters.Storage
+type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 
-func open(t testing.TB, on opener) *desk {
+func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	t.Helper()
-	d := &desk{t: t, clock: kit.NewClock(), posts: map[string]string{}, postedAt: map[string]time.Time{}, gone: map[string]bool{}, deaf: map[string]bool{}, names: map[string]string{}, closesAt: map[string]time.Time{}, emails: map[string]string{}, applied: map[string][]string{}}
+	d := &testEnv{t: t, clock: kit.NewClock(), titles: map[string]string{}, postedAt: map[string]time.Time{}, unpublished: map[string]bool{}, withoutAddress: map[string]bool{}, names: map[string]string{}, closesAt: map[string]time.Time{}, emails: map[string]string{}, applied: map[string][]string{}}
 	d.store = on(t, d.clock)
 	store, err := filestore.Open(t.TempDir())
 	require.NoError(t, err)
-	d.files = &shelf{Store: store, keys: map[string]bool{}}
+	d.files = &failingStore{Store: store, keys: map[string]bool{}}
 	d.Service = jobseeker.New(jobseeker.Deps{Tx: d.store.Jobseeker.Tx, Retention: d.store.Jobseeker.Retention, Clock: d.clock, NewID: stores.NewID, Tasks: d.store.Jobseeker.Tasks,
 		Documents: d.store.Jobseeker.Documents, DocumentFiles: d.store.Jobseeker.DocumentFiles, FileTypes: filetypes.Documents{}, Files: d.files,
 		Profiles: d.store.Jobseeker.Profiles, Accounts: d, Bookmarks: d.store.Jobseeker.Bookmarks, Onboardings: d.store.Jobseeker.Onboardings, Applied: d, Dismissals: d.store.Jobseeker.Dismissals, Plans: d, Notifications: d.store.Jobseeker.Notifications, Activities: d.store.Jobseeker.Activities, Searches: d.store.Jobseeker.Searches, AlertQueue: d.store.Jobseeker.AlertQueue,
@@ -237,24 +238,24 @@ func open(t testing.TB, on opener) *desk {
 	return d
 }
 
-func onEach(t *testing.T, test func(t *testing.T, d *desk)) {
+func onEach(t *testing.T, test func(t *testing.T, d *testEnv)) {
 	t.Parallel()
-	stores.Each(t, func(t *testing.T, on opener) { test(t, open(t, on)) })
+	stores.Each(t, func(t *testing.T, on openStorage) { test(t, newTestEnv(t, on)) })
 }
 
 func seeker() auth.Actor {
 	return auth.Actor{UserID: stores.NewID(), Role: auth.Jobseeker, Seeker: true}
 }
 
-// post makes a listing.
-func (d *desk) post(title string) string {
+// newListing creates a listing and returns its id.
+func (d *testEnv) newListing(title string) string {
 	id := stores.NewID()
-	d.posts[id], d.postedAt[id] = title, d.clock.Now()
+	d.titles[id], d.postedAt[id] = title, d.clock.Now()
 	return id
 }
 
-// happens records the events and does all that follows.
-func (d *desk) happens(events ...event.Event) {
+// recordAndHandle records the events and runs all resulting work.
+func (d *testEnv) recordAndHandle(events ...event.Event) {
 	d.t.Helper()
 	require.NoError(d.t, d.store.Jobseeker.Tx.Do(d.t.Context(), func(ctx context.Context) error { return d.store.Jobseeker.Events.Record(ctx, events...) }))
 	d.work.All(d.t)
@@ -262,8 +263,8 @@ func (d *desk) happens(events ...event.Event) {
 
 var all = page.Request{Number: 1, Size: 100}
 
-// told returns the messages of the user's notifications, the newest first.
-func (d *desk) told(who auth.Actor) (out []string) {
+// notificationTexts returns the user's notifications, newest first.
+func (d *testEnv) notificationTexts(who auth.Actor) (out []string) {
 	d.t.Helper()
 	r, err := d.MyNotifications(d.t.Context(), who, all)
 	require.NoError(d.t, err)
@@ -273,8 +274,8 @@ func (d *desk) told(who auth.Actor) (out []string) {
 	return out
 }
 
-// did returns the user's activity log, the latest first.
-func (d *desk) did(who auth.Actor) (out []string) {
+// activityTexts returns the user's activity log, newest first.
+func (d *testEnv) activityTexts(who auth.Actor) (out []string) {
 	d.t.Helper()
 	r, err := d.MyActivity(d.t.Context(), who, all)
 	require.NoError(d.t, err)
@@ -285,61 +286,62 @@ func (d *desk) did(who auth.Actor) (out []string) {
 }
 
 func TestNotifications_Decision_SentOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
-		who, listing := seeker(), d.post("Staff Nurse")
+	onEach(t, func(t *testing.T, d *testEnv) {
+		who, listing := seeker(), d.newListing("Staff Nurse")
 		changed := func(to string) event.Event {
 			d.clock.Advance(time.Minute)
 			return event.ApplicationStatusChanged{ApplicationID: stores.NewID(), JobID: listing, CandidateID: who.UserID, ActorID: stores.NewID(), Status: to, ChangedAt: d.clock.Now()}
 		}
-		d.happens(event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: listing, CandidateID: who.UserID, Status: "pending", SubmittedAt: d.clock.Now()})
-		require.Empty(t, d.told(who), "what one did oneself is no news")
-		// Two subscribers of the test hear each of these: delivery is at least once.
-		d.happens(changed("review"))
-		d.happens(changed("accepted"))
+		d.recordAndHandle(event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: listing, CandidateID: who.UserID, Status: "pending", SubmittedAt: d.clock.Now()})
+		require.Empty(t, d.notificationTexts(who), "the user's own actions create no notification")
+		// Two subscribers of the test handle each of these events: delivery is at least
+		// once.
+		d.recordAndHandle(changed("review"))
+		d.recordAndHandle(changed("accepted"))
 		require.Equal(t, []string{
 			"application: Your application for Staff Nurse has been accepted",
 			"application: Your application for Staff Nurse is under review",
-		}, d.told(who))
+		}, d.notificationTexts(who))
 		require.Equal(t, []string{
 			"application status-changed: Your application for Staff Nurse has been accepted",
 			"application status-changed: Your application for Staff Nurse is under review",
 			"application applied: Applied for Staff Nurse",
-		}, d.did(who))
-		require.Empty(t, d.told(seeker()))
+		}, d.activityTexts(who))
+		require.Empty(t, d.notificationTexts(seeker()))
 	})
 }
 
 func TestNotifications_OwnWithdrawal_NotSent(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who := seeker()
-		d.happens(event.ApplicationStatusChanged{ApplicationID: stores.NewID(), JobID: d.post("Midwife"), CandidateID: who.UserID, ActorID: who.UserID, Status: "withdrawn", PreviousStatus: "review", ChangedAt: d.clock.Now()})
-		require.Empty(t, d.told(who))
-		require.Equal(t, []string{"application withdrew: Withdrew the application for Midwife"}, d.did(who))
+		d.recordAndHandle(event.ApplicationStatusChanged{ApplicationID: stores.NewID(), JobID: d.newListing("Midwife"), CandidateID: who.UserID, ActorID: who.UserID, Status: "withdrawn", PreviousStatus: "review", ChangedAt: d.clock.Now()})
+		require.Empty(t, d.notificationTexts(who))
+		require.Equal(t, []string{"application withdrew: Withdrew the application for Midwife"}, d.activityTexts(who))
 	})
 }
 
 func TestNotifications_InterviewsAndMessages_Sent(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
-		who, listing := seeker(), d.post("Paramedic")
+	onEach(t, func(t *testing.T, d *testEnv) {
+		who, listing := seeker(), d.newListing("Paramedic")
 		at := time.Date(2026, 4, 1, 9, 5, 0, 0, time.FixedZone("BST", 3600))
 		for _, change := range []string{"scheduled", "moved", "cancelled"} {
-			d.happens(event.InterviewChanged{ApplicationID: stores.NewID(), JobID: listing, CandidateID: who.UserID, Change: change, ScheduledAt: at, ChangedAt: d.clock.Now()})
+			d.recordAndHandle(event.InterviewChanged{ApplicationID: stores.NewID(), JobID: listing, CandidateID: who.UserID, Change: change, ScheduledAt: at, ChangedAt: d.clock.Now()})
 		}
-		d.happens(event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: stores.NewID(), CandidateID: who.UserID})
+		d.recordAndHandle(event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: stores.NewID(), CandidateID: who.UserID})
 		require.Equal(t, []string{
 			"message: The employer sent you a message about your application for a listing that is gone",
 			"interview: Your interview for Paramedic on Wednesday 1 April 2026, 08:05 UTC has been cancelled",
 			"interview: Your interview for Paramedic has changed: it is on Wednesday 1 April 2026, 08:05 UTC",
 			"interview: You are invited to an interview for Paramedic on Wednesday 1 April 2026, 08:05 UTC",
-		}, d.told(who))
-		require.Len(t, d.did(who), 3)
+		}, d.notificationTexts(who))
+		require.Len(t, d.activityTexts(who), 3)
 	})
 }
 
 func TestNotifications_OtherUser_NotFound(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who, stranger := t.Context(), seeker(), seeker()
-		d.happens(event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: d.post("GP"), CandidateID: who.UserID})
+		d.recordAndHandle(event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: d.newListing("GP"), CandidateID: who.UserID})
 		r, err := d.MyNotifications(ctx, who, all)
 		require.NoError(t, err)
 		id, yes := r.Items[0].ID, true
@@ -353,7 +355,7 @@ func TestNotifications_OtherUser_NotFound(t *testing.T) {
 		require.ErrorIs(t, d.DeleteNotification(ctx, stranger, id), jobseeker.ErrNotificationNotFound)
 		require.ErrorIs(t, d.DeleteNotification(ctx, auth.Actor{}, id), fault.ErrUnauthorized)
 		require.NoError(t, d.DeleteNotification(ctx, who, id))
-		require.Empty(t, d.told(who))
+		require.Empty(t, d.notificationTexts(who))
 		_, err = d.MyNotifications(ctx, auth.Actor{}, all)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 		_, err = d.MyActivity(ctx, auth.Actor{}, all)
@@ -374,19 +376,19 @@ func TestNotifications_OtherUser_NotFound(t *testing.T) {
 }
 
 func TestNotifications_AfterHalfAYear_Deleted(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		who := seeker()
 		happen := func() {
-			d.happens(event.ApplicationStatusChanged{ApplicationID: stores.NewID(), JobID: d.post("Porter"), CandidateID: who.UserID, ActorID: stores.NewID(), Status: "review", ChangedAt: d.clock.Now()})
+			d.recordAndHandle(event.ApplicationStatusChanged{ApplicationID: stores.NewID(), JobID: d.newListing("Porter"), CandidateID: who.UserID, ActorID: stores.NewID(), Status: "review", ChangedAt: d.clock.Now()})
 		}
 		happen()
 		d.clock.Advance(179 * 24 * time.Hour)
 		happen()
-		d.periodic("jobseeker.forget")
-		require.Len(t, d.told(who), 2)
+		d.runPeriodic("jobseeker.forget")
+		require.Len(t, d.notificationTexts(who), 2)
 		d.clock.Advance(2 * 24 * time.Hour)
-		d.periodic("jobseeker.forget")
-		require.Len(t, d.told(who), 1)
-		require.Len(t, d.did(who), 1)
+		d.runPeriodic("jobseeker.forget")
+		require.Len(t, d.notificationTexts(who), 1)
+		require.Len(t, d.activityTexts(who), 1)
 	})
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func TestProfile_OmittedFields_AreKept(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		d.names[who.UserID] = "Niamh Byrne"
 		got, err := d.MyProfile(ctx, who)
@@ -54,7 +54,7 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 }
 
 func TestProfile_Name_IsTheAccounts(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		d.names[who.UserID] = "Niamh Byrne"
 		for _, c := range []struct {
@@ -81,7 +81,7 @@ func TestProfile_Name_IsTheAccounts(t *testing.T) {
 }
 
 func TestProfile_Email_NeedsConfirmation(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		got, err := d.UpdateProfile(ctx, who, jobseeker.ProfileInput{Email: new("new@example.org"), Bio: new("Nurse")})
 		require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestProfile_Email_NeedsConfirmation(t *testing.T) {
 }
 
 func TestProfile_InvalidInput_Refused(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		long := func(n int) *string { return new(strings.Repeat("é", n)) }
 		_, err := d.UpdateProfile(ctx, who, jobseeker.ProfileInput{SalaryMin: new(100.0), FirstName: long(100)})
@@ -132,14 +132,14 @@ func TestProfile_InvalidInput_Refused(t *testing.T) {
 			_, err = d.UpdateProfile(ctx, stranger, jobseeker.ProfileInput{})
 			require.ErrorIs(t, err, kit.Refusal(stranger))
 		}
-		d.deaf[who.UserID] = true
+		d.withoutAddress[who.UserID] = true
 		_, err = d.MyProfile(ctx, who)
-		require.ErrorIs(t, err, fault.ErrUnauthorized, "deleted meanwhile")
+		require.ErrorIs(t, err, fault.ErrUnauthorized, "the account was deleted concurrently")
 	})
 }
 
 func TestProfileExport_FileName_HasDate(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		me := d.profile(jobseeker.ProfileInput{Specialty: ptr("Renal"), SalaryMax: ptr(50000.0), LocationRadius: ptr(25.0)})
 		file, err := d.ExportProfile(t.Context(), me)
 		require.NoError(t, err)

@@ -19,21 +19,21 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// offer is a listing as the recommendations see it. What the real search finds,
-// its own tests say; this one looks for the words as they stand.
+// offer is a listing for the recommendations. In place of the real search, Suggest looks
+// for the exact words.
 type offer struct {
 	jobseeker.Candidate
 	text, specialty string
 }
 
 // Suggest implements jobseeker.Listings.
-func (d *desk) Suggest(_ context.Context, w jobseeker.Wanted, n int) (out []jobseeker.Candidate, _ error) {
-	d.asked++
+func (d *testEnv) Suggest(_ context.Context, w jobseeker.Wanted, n int) (out []jobseeker.Candidate, _ error) {
+	d.suggestCalls++
 	for _, o := range d.offers {
 		c := o.Candidate
 		inTitle := strings.Contains(strings.ToLower(o.Title), w.Text)
 		switch {
-		case d.gone[o.ID], !inTitle && !strings.Contains(strings.ToLower(o.text+" "+o.specialty), w.Text):
+		case d.unpublished[o.ID], !inTitle && !strings.Contains(strings.ToLower(o.text+" "+o.specialty), w.Text):
 			continue
 		case w.ContractType != "" && w.ContractType != o.ContractType:
 			continue
@@ -60,14 +60,14 @@ func (d *desk) Suggest(_ context.Context, w jobseeker.Wanted, n int) (out []jobs
 }
 
 // Lately implements jobseeker.Applied.
-func (d *desk) Lately(_ context.Context, userID string, n int) ([]string, error) {
+func (d *testEnv) Lately(_ context.Context, userID string, n int) ([]string, error) {
 	ids := slices.Clone(d.applied[userID])
 	slices.Reverse(ids)
 	return ids[:min(n, len(ids))], nil
 }
 
 // Among implements jobseeker.Applied.
-func (d *desk) Among(_ context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+func (d *testEnv) Among(_ context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, id := range listingIDs {
 		out[id] = slices.Contains(d.applied[userID], id)
@@ -76,29 +76,29 @@ func (d *desk) Among(_ context.Context, userID string, listingIDs []string) (map
 }
 
 // Count implements jobseeker.Applied.
-func (d *desk) Counts(_ context.Context, userID string) (jobseeker.ApplicationCounts, error) {
+func (d *testEnv) Counts(_ context.Context, userID string) (jobseeker.ApplicationCounts, error) {
 	n := len(d.applied[userID])
 	return jobseeker.ApplicationCounts{Total: n, Pending: min(n, 1)}, nil
 }
 
 // Plan implements jobseeker.Plans.
-func (d *desk) Plan(context.Context, string) (jobseeker.Plan, error) {
+func (d *testEnv) Plan(context.Context, string) (jobseeker.Plan, error) {
 	return jobseeker.Plan{Tier: "premium", Active: true}, nil
 }
 
-// offers adds a listing, a minute older than the one before.
-func (d *desk) offer(o offer) string {
+// addOffer adds a listing that is a minute older than the previous one.
+func (d *testEnv) addOffer(o offer) string {
 	o.ID = stores.NewID()
 	o.PostedAt = d.clock.Now().Add(-time.Duration(len(d.offers)) * time.Minute)
-	d.offers, d.posts[o.ID] = append(d.offers, o), o.Title
+	d.offers, d.titles[o.ID] = append(d.offers, o), o.Title
 	return o.ID
 }
 
-func named(title string) offer {
+func offerTitled(title string) offer {
 	return offer{Candidate: jobseeker.Candidate{Title: title, Company: "St Brigid's"}}
 }
 
-func (d *desk) profile(in jobseeker.ProfileInput) auth.Actor {
+func (d *testEnv) profile(in jobseeker.ProfileInput) auth.Actor {
 	d.t.Helper()
 	me := seeker()
 	_, err := d.UpdateProfile(d.t.Context(), me, in)
@@ -106,11 +106,11 @@ func (d *desk) profile(in jobseeker.ProfileInput) auth.Actor {
 	return me
 }
 
-var wholeList = page.Request{Number: 1, Size: 100}
+var allResults = page.Request{Number: 1, Size: 100}
 
-func (d *desk) recommended(to auth.Actor) (all []jobseeker.Recommendation, titles []string) {
+func (d *testEnv) recommended(to auth.Actor) (all []jobseeker.Recommendation, titles []string) {
 	d.t.Helper()
-	r, err := d.Recommend(d.t.Context(), to, wholeList)
+	r, err := d.Recommend(d.t.Context(), to, allResults)
 	require.NoError(d.t, err)
 	for _, item := range r.Items {
 		titles = append(titles, item.Title)
@@ -122,9 +122,9 @@ func (d *desk) recommended(to auth.Actor) (all []jobseeker.Recommendation, title
 func ptr[T any](v T) *T { return &v }
 
 func TestRecommendations_EachSignal_Counts(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		with := func(change func(o *offer)) offer {
-			o := named("Cook")
+			o := offerTitled("Cook")
 			change(&o)
 			return o
 		}
@@ -133,23 +133,23 @@ func TestRecommendations_EachSignal_Counts(t *testing.T) {
 			good, bad offer
 			reason    string
 		}{
-			"the role in the title":      {jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse (A&E)")}, named("Senior Staff Nurse"), named("Cook"), "Fits your role"},
-			"the title before the text":  {jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")}, named("Staff Nurse"), with(func(o *offer) { o.text = "assists a staff nurse" }), "Fits your role"},
-			"the kind of work":           {jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")}, named("Theatre Nurse"), named("Cook"), "Fits your role"},
-			"the specialty":              {jobseeker.ProfileInput{Specialty: ptr("Critical care")}, with(func(o *offer) { o.specialty = "Critical care" }), named("Cook"), "In your specialty"},
+			"the role in the title":      {jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse (A&E)")}, offerTitled("Senior Staff Nurse"), offerTitled("Cook"), "Fits your role"},
+			"the title before the text":  {jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")}, offerTitled("Staff Nurse"), with(func(o *offer) { o.text = "assists a staff nurse" }), "Fits your role"},
+			"the kind of work":           {jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")}, offerTitled("Theatre Nurse"), offerTitled("Cook"), "Fits your role"},
+			"the specialty":              {jobseeker.ProfileInput{Specialty: ptr("Critical care")}, with(func(o *offer) { o.specialty = "Critical care" }), offerTitled("Cook"), "In your specialty"},
 			"the filing before the text": {jobseeker.ProfileInput{Specialty: ptr("Renal")}, with(func(o *offer) { o.specialty = "Renal" }), with(func(o *offer) { o.text = "renal ward" }), "In your specialty"},
 			"the radius":                 {jobseeker.ProfileInput{PreferredLocation: ptr("Leeds"), LocationRadius: ptr(20.0)}, with(func(o *offer) { o.Miles = ptr(20.0) }), with(func(o *offer) { o.Miles = ptr(21.0) }), "20 miles from Leeds"},
 			"what is less far":           {jobseeker.ProfileInput{Location: ptr("Leeds")}, with(func(o *offer) { o.Miles = ptr(15.0) }), with(func(o *offer) { o.Miles = ptr(29.0) }), "15 miles from Leeds"},
 			"remote":                     {jobseeker.ProfileInput{Location: ptr("Leeds")}, with(func(o *offer) { o.Remote = true }), with(func(o *offer) { o.Miles = ptr(300.0) }), "Remote"},
 			"a place that is on no map":  {jobseeker.ProfileInput{Location: ptr("Ward 7")}, with(func(o *offer) { o.Location = "Ward 7" }), with(func(o *offer) { o.Location = "Ward 8" }), "In Ward 7"},
 			"the contract":               {jobseeker.ProfileInput{EmploymentTypes: &[]string{"permanent"}}, with(func(o *offer) { o.ContractType = "permanent" }), with(func(o *offer) { o.ContractType = "temporary" }), "Is permanent"},
-			"the hours":                  {jobseeker.ProfileInput{EmploymentTypes: &[]string{"bank"}}, with(func(o *offer) { o.ContractType, o.EmploymentType = "temporary", "bank" }), named("Cook"), "Is bank"},
+			"the hours":                  {jobseeker.ProfileInput{EmploymentTypes: &[]string{"bank"}}, with(func(o *offer) { o.ContractType, o.EmploymentType = "temporary", "bank" }), offerTitled("Cook"), "Is bank"},
 			"the pay":                    {jobseeker.ProfileInput{SalaryMin: ptr(40000.0)}, with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(35000.0), ptr(41000.0) }), with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(35000.0), ptr(39000.0) }), "Pays what you expect"},
-			"pay that is not said":       {jobseeker.ProfileInput{SalaryMin: ptr(40000.0)}, named("Cook"), with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(1.0), ptr(2.0) }), "New"},
+			"pay that is not said":       {jobseeker.ProfileInput{SalaryMin: ptr(40000.0)}, offerTitled("Cook"), with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(1.0), ptr(2.0) }), "New"},
 		} {
 			d.offers = nil
-			d.offer(c.bad) // the newer of the two
-			want := d.offer(c.good)
+			d.addOffer(c.bad) // the newer of the two
+			want := d.addOffer(c.good)
 			all, _ := d.recommended(d.profile(c.knows))
 			require.Equal(t, want, all[0].ID, name)
 			require.Greater(t, all[0].Score, all[1].Score, name)
@@ -159,9 +159,9 @@ func TestRecommendations_EachSignal_Counts(t *testing.T) {
 }
 
 func TestRecommendations_NoSignals_NewestFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
-		d.offer(named("A"))
-		d.offer(named("B"))
+	onEach(t, func(t *testing.T, d *testEnv) {
+		d.addOffer(offerTitled("A"))
+		d.addOffer(offerTitled("B"))
 		all, titles := d.recommended(seeker())
 		require.Equal(t, []string{"A", "B"}, titles)
 		require.Equal(t, 100, all[0].Score)
@@ -173,14 +173,14 @@ func TestRecommendations_NoSignals_NewestFirst(t *testing.T) {
 }
 
 func TestRecommendations_AllSignalsMatch_ScoreIs100(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
-		best := named("Staff Nurse")
+	onEach(t, func(t *testing.T, d *testEnv) {
+		best := offerTitled("Staff Nurse")
 		best.specialty, best.Miles, best.ContractType, best.PayLowest, best.PayHighest = "Renal", ptr(1.0), "permanent", ptr(39000.0), ptr(45000.0)
-		d.offer(best)
-		half := named("Theatre Nurse")
+		d.addOffer(best)
+		half := offerTitled("Theatre Nurse")
 		half.text = "renal"
-		d.offer(half)
-		d.offer(named("Cook"))
+		d.addOffer(half)
+		d.addOffer(offerTitled("Cook"))
 		me := d.profile(jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse"), Specialty: ptr("Renal"), PreferredLocation: ptr("Leeds"), EmploymentTypes: &[]string{"permanent"}, SalaryMin: ptr(40000.0), SalaryMax: ptr(50000.0)})
 		all, titles := d.recommended(me)
 		require.Equal(t, []string{"Staff Nurse", "Theatre Nurse", "Cook"}, titles)
@@ -193,12 +193,12 @@ func TestRecommendations_AllSignalsMatch_ScoreIs100(t *testing.T) {
 }
 
 func TestRecommendations_Behaviour_IsASignal(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
-		d.offer(named("Cook"))
-		kept, appliedFor := d.offer(named("Midwife, nights")), d.offer(named("Paramedic"))
-		d.offer(named("Midwife"))
-		d.offer(named("Lead Paramedic"))
-		d.offer(named("Radiographer"))
+	onEach(t, func(t *testing.T, d *testEnv) {
+		d.addOffer(offerTitled("Cook"))
+		kept, appliedFor := d.addOffer(offerTitled("Midwife, nights")), d.addOffer(offerTitled("Paramedic"))
+		d.addOffer(offerTitled("Midwife"))
+		d.addOffer(offerTitled("Lead Paramedic"))
+		d.addOffer(offerTitled("Radiographer"))
 		me := seeker()
 		_, err := d.Bookmark(t.Context(), me, jobseeker.SaveJobInput{ListingID: kept})
 		require.NoError(t, err)
@@ -206,22 +206,22 @@ func TestRecommendations_Behaviour_IsASignal(t *testing.T) {
 		_, err = d.SaveSearch(t.Context(), me, jobseeker.SaveSearchInput{Query: "radiographer"})
 		require.NoError(t, err)
 		all, titles := d.recommended(me)
-		require.Equal(t, []string{"Midwife", "Lead Paramedic", "Radiographer", "Cook"}, titles, "and what was kept or applied for not again")
+		require.Equal(t, []string{"Midwife", "Lead Paramedic", "Radiographer", "Cook"}, titles, "saved listings and applications are excluded")
 		require.Contains(t, all[0].Reasons, "Like jobs that you kept or applied for")
 		require.Contains(t, all[2].Reasons, "Matches a search that you saved")
 		_, titles = d.recommended(seeker())
-		require.Len(t, titles, 6, "another sees all of them")
+		require.Len(t, titles, 6, "another user sees all of them")
 	})
 }
 
 func TestRecommendations_DismissedOrNotPublic_Omitted(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		me, other := seeker(), seeker()
-		first, second := d.offer(named("A")), d.offer(named("B"))
-		d.offer(named("C"))
+		first, second := d.addOffer(offerTitled("A")), d.addOffer(offerTitled("B"))
+		d.addOffer(offerTitled("C"))
 		require.NoError(t, d.Dismiss(t.Context(), me, strings.ToUpper(first)))
-		require.NoError(t, d.Dismiss(t.Context(), me, first), "twice is once")
-		d.gone[second] = true
+		require.NoError(t, d.Dismiss(t.Context(), me, first), "a repeated dismissal changes nothing")
+		d.unpublished[second] = true
 		_, titles := d.recommended(me)
 		require.Equal(t, []string{"C"}, titles)
 		_, titles = d.recommended(other)
@@ -236,20 +236,20 @@ func TestRecommendations_DismissedOrNotPublic_Omitted(t *testing.T) {
 }
 
 func TestRecommendations_Pages_FewQueries(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		for range 250 {
-			d.offer(named("Staff Nurse, renal"))
-			d.offer(named("Cook"))
+			d.addOffer(offerTitled("Staff Nurse, renal"))
+			d.addOffer(offerTitled("Cook"))
 		}
 		me := d.profile(jobseeker.ProfileInput{CurrentRole: ptr("Senior Staff Nurse"), Specialty: ptr("Renal"), PreferredLocation: ptr("Leeds")})
 		for _, q := range []string{"a", "b", "c", "d", "e"} {
 			_, err := d.SaveSearch(t.Context(), me, jobseeker.SaveSearchInput{Query: q})
 			require.NoError(t, err)
 		}
-		d.asked = 0
+		d.suggestCalls = 0
 		first, err := d.Recommend(t.Context(), me, page.Request{Number: 1, Size: 30})
 		require.NoError(t, err)
-		require.LessOrEqual(t, d.asked, 13)
+		require.LessOrEqual(t, d.suggestCalls, 13)
 		require.LessOrEqual(t, first.Total, jobseeker.MaxRecommendations)
 		var all []string
 		cursor := ""
@@ -280,8 +280,8 @@ func TestRecommendations_Pages_FewQueries(t *testing.T) {
 
 func TestRecommendations_OperatorsInProfile_AreText(t *testing.T) {
 	t.Parallel()
-	d := open(t, stores.SQLite)
-	want := d.offer(named("Nurse nights"))
+	d := newTestEnv(t, stores.SQLite)
+	want := d.addOffer(offerTitled("Nurse nights"))
 	for _, role := range []string{`"Nurse" -nights`, "Nurse OR", "(Nurse", strings.Repeat("nurse ", 33), "|||", "–"} {
 		all, _ := d.recommended(d.profile(jobseeker.ProfileInput{CurrentRole: ptr(role), Specialty: ptr(role)}))
 		require.Equal(t, want, all[0].ID, role)
@@ -290,10 +290,10 @@ func TestRecommendations_OperatorsInProfile_AreText(t *testing.T) {
 
 func TestRecommendations_Employer_Forbidden(t *testing.T) {
 	t.Parallel()
-	d := open(t, stores.SQLite)
+	d := newTestEnv(t, stores.SQLite)
 	employer := auth.Actor{UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID()}
-	for _, by := range []auth.Actor{nobody, employer} {
-		_, err := d.Recommend(t.Context(), by, wholeList)
+	for _, by := range []auth.Actor{guest, employer} {
+		_, err := d.Recommend(t.Context(), by, allResults)
 		require.ErrorIs(t, err, kit.Refusal(by))
 		require.ErrorIs(t, d.Dismiss(t.Context(), by, stores.NewID()), kit.Refusal(by))
 		require.ErrorIs(t, d.TrackDashboard(t.Context(), by, jobseeker.TrackInput{Action: "x"}), kit.Refusal(by))

@@ -13,10 +13,10 @@ import (
 )
 
 func TestSettings_EqualProfile(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
-		d.save(who, "Nurse", false)
-		saved, err := d.SaveJob(ctx, who, jobseeker.SaveJobInput{ListingID: d.post("Porter")})
+		d.saveSearch(who, "Nurse", false)
+		saved, err := d.SaveJob(ctx, who, jobseeker.SaveJobInput{ListingID: d.newListing("Porter")})
 		require.NoError(t, err)
 		require.NoError(t, d.Notify(ctx, who, jobseeker.NotifyInput{Email: new(false)}))
 		require.NoError(t, d.Notify(ctx, who, jobseeker.NotifyInput{JobAlerts: new(false)}))
@@ -36,7 +36,7 @@ func TestSettings_EqualProfile(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 2, other.Number)
 		require.True(t, other.EmailNotifications)
-		require.False(t, other.ShowProfile, "nobody is shown who has not said so")
+		require.False(t, other.ShowProfile, "profiles are hidden by default")
 
 		require.Equal(t, "email", fault.Of(d.Notify(ctx, who, jobseeker.NotifyInput{})).Fields[0].Name)
 		require.Equal(t, "showProfile", fault.Of(d.Show(ctx, who, nil)).Fields[0].Name)
@@ -48,13 +48,13 @@ func TestSettings_EqualProfile(t *testing.T) {
 }
 
 func TestAnalytics_CountsOwnRows(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		got, err := d.MyAnalytics(ctx, who)
 		require.NoError(t, err)
 		require.Zero(t, got)
-		d.applied[who.UserID] = []string{d.post("Cook"), d.post("Cleaner")}
-		_, err = d.SaveJob(ctx, who, jobseeker.SaveJobInput{ListingID: d.post("Porter")})
+		d.applied[who.UserID] = []string{d.newListing("Cook"), d.newListing("Cleaner")}
+		_, err = d.SaveJob(ctx, who, jobseeker.SaveJobInput{ListingID: d.newListing("Porter")})
 		require.NoError(t, err)
 		_, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{
 			Bio: new("x"), Phone: new("123"), Location: new("x"), Specialty: new("x"), CurrentRole: new("x"), Experience: new(jobseeker.Words("x")),
@@ -68,7 +68,7 @@ func TestAnalytics_CountsOwnRows(t *testing.T) {
 		require.Equal(t, 90, got.Completion)
 		require.Equal(t, 1, got.SavedJobs)
 		require.Equal(t, jobseeker.ApplicationCounts{Total: 2, Pending: 1}, got.Applications)
-		_, err = d.Upload(ctx, who, upload("x"))
+		_, err = d.Upload(ctx, who, uploadInput("x"))
 		require.NoError(t, err)
 		got, err = d.MyAnalytics(ctx, who)
 		require.NoError(t, err)
@@ -79,26 +79,26 @@ func TestAnalytics_CountsOwnRows(t *testing.T) {
 }
 
 func TestSettings_AlertsOff_SendsNone(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, deaf, mailless, eager := t.Context(), seeker(), seeker(), seeker()
 		for _, who := range []auth.Actor{deaf, mailless, eager} {
-			d.save(who, "Nurse", true)
+			d.saveSearch(who, "Nurse", true)
 		}
 		require.NoError(t, d.Notify(ctx, deaf, jobseeker.NotifyInput{JobAlerts: new(false)}))
 		require.NoError(t, d.Notify(ctx, mailless, jobseeker.NotifyInput{Email: new(false)}))
-		d.appear("Nurse")
-		d.pass(25 * time.Hour)
-		require.Empty(t, d.told(deaf))
-		require.Len(t, d.told(mailless), 1)
-		require.Len(t, d.told(eager), 1)
-		require.Len(t, d.mailed(), 1)
+		d.publish("Nurse")
+		d.advance(25 * time.Hour)
+		require.Empty(t, d.notificationTexts(deaf))
+		require.Len(t, d.notificationTexts(mailless), 1)
+		require.Len(t, d.notificationTexts(eager), 1)
+		require.Len(t, d.sentTexts(), 1)
 
-		// What was dropped does not come when it is wanted again.
+		// Matches that were dropped while alerts were off are not sent later.
 		require.NoError(t, d.Notify(ctx, deaf, jobseeker.NotifyInput{JobAlerts: new(true)}))
 		require.NoError(t, d.Notify(ctx, mailless, jobseeker.NotifyInput{Email: new(true)}))
-		d.appear("Another Nurse")
-		d.pass(25 * time.Hour)
-		mails := d.mailed()
+		d.publish("Another Nurse")
+		d.advance(25 * time.Hour)
+		mails := d.sentTexts()
 		require.Len(t, mails, 3)
 		for _, text := range mails {
 			require.Contains(t, text, "1 new job matches")
@@ -107,10 +107,10 @@ func TestSettings_AlertsOff_SendsNone(t *testing.T) {
 }
 
 func TestOnAccountDeleted_DeletesRowsAndFiles(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who, other := t.Context(), seeker(), seeker()
 		for _, by := range []auth.Actor{who, other} {
-			_, err := d.Upload(ctx, by, upload("x"))
+			_, err := d.Upload(ctx, by, uploadInput("x"))
 			require.NoError(t, err)
 		}
 		require.NoError(t, d.OnAccountDeleted(ctx, event.AccountDeleted{UserID: who.UserID}))
@@ -122,11 +122,11 @@ func TestOnAccountDeleted_DeletesRowsAndFiles(t *testing.T) {
 		require.Empty(t, mine.Items)
 
 		// A request that was in progress at the time.
-		_, err = d.Upload(ctx, who, upload("late"))
+		_, err = d.Upload(ctx, who, uploadInput("late"))
 		require.NoError(t, err)
 		_, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{Bio: new("late")})
 		require.NoError(t, err)
-		require.NoError(t, d.OnAccountDeleted(ctx, event.AccountDeleted{UserID: who.UserID}), "it is told again after a while")
+		require.NoError(t, d.OnAccountDeleted(ctx, event.AccountDeleted{UserID: who.UserID}), "the deletion event is handled again later")
 		d.work.All(t)
 		require.Equal(t, 1, d.files.count())
 		p, err := d.store.Jobseeker.Profiles.Get(ctx, who.UserID)
