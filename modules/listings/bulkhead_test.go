@@ -39,13 +39,13 @@ func (slowSearch) Keys(string) iter.Seq2[string, int] { return maps.All(map[stri
 
 func (slowSearch) Words(string) iter.Seq2[string, int] { return maps.All(map[string]int{}) }
 
-// engineOn returns an engine that has caught up with the index.
-func engineOn(index search.Index) *Engine {
+// newCaughtUpEngine returns an engine that has caught up with the index.
+func newCaughtUpEngine(index search.Index) *Engine {
 	v, err := search.Load()
 	if err != nil {
 		panic(err)
 	}
-	e := NewEngine(EngineDeps{Changes: func() uint64 { return 0 }, Places: nowhere{}}, v)
+	e := NewEngine(EngineDeps{Changes: func() uint64 { return 0 }, Places: noPlaces{}}, v)
 	e.current.Store(e.generation(index))
 	return e
 }
@@ -54,23 +54,23 @@ type movingClock struct{ now time.Time }
 
 func (c *movingClock) Now() time.Time { return c.now }
 
-func searching(n Deps) (*Service, slowSearch, *movingClock) {
+func newSearchService(n Deps) (*Service, slowSearch, *movingClock) {
 	index := slowSearch{entered: make(chan struct{}, 100), release: make(chan struct{})}
 	clock := &movingClock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	n.Engine, n.Clock, n.Gazetteer = engineOn(index), clock, nowhere{}
+	n.Engine, n.Clock, n.Gazetteer = newCaughtUpEngine(index), clock, noPlaces{}
 	return New(n), index, clock
 }
 
-type nowhere struct{}
+type noPlaces struct{}
 
-func (nowhere) Resolve(string) (Place, bool) { return Place{}, false }
-func (nowhere) Correct(string) (Place, bool) { return Place{}, false }
+func (noPlaces) Resolve(string) (Place, bool) { return Place{}, false }
+func (noPlaces) Correct(string) (Place, bool) { return Place{}, false }
 
 var nurse = FindInput{Text: "nurse", Page: page.Request{Number: 1, Size: 20}}
 
 func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 	t.Parallel()
-	s, index, _ := searching(Deps{SearchTimeout: time.Minute})
+	s, index, _ := newSearchService(Deps{SearchTimeout: time.Minute})
 	s.searches.slots = make(chan struct{}, 1)
 	errs := make(chan error, 2)
 	find := func(ctx context.Context) {
@@ -92,7 +92,7 @@ func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 		require.Equal(t, fault.Unavailable, fault.KindOf(err))
 		require.Equal(t, time.Second, fault.Of(err).RetryAfter)
 		require.Equal(t, "search: no free slot", fault.Of(err).Reason)
-		require.Empty(t, index.entered, "it did not get to the database")
+		require.Empty(t, index.entered, "the search did not reach the database")
 	}
 	index.release <- struct{}{}
 	require.NoError(t, <-errs)
@@ -119,8 +119,8 @@ func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
 		"database: disk full": fault.ErrUnavailable.WithReason("database: disk full"),
 		"search: timeout":     fault.ErrUnavailable.WithReason("database: timeout").WithCause(context.DeadlineExceeded),
 	} {
-		s, _, _ := searching(Deps{SearchTimeout: time.Millisecond})
-		s.Engine = engineOn(failingSearch{err: err})
+		s, _, _ := newSearchService(Deps{SearchTimeout: time.Millisecond})
+		s.Engine = newCaughtUpEngine(failingSearch{err: err})
 		_, err := s.Find(t.Context(), auth.Actor{}, nurse)
 		require.Equal(t, reason, fault.Of(err).Reason)
 	}
@@ -128,7 +128,7 @@ func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
 
 func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 	t.Parallel()
-	s, index, clock := searching(Deps{SearchTimeout: time.Minute, SearchCPU: 5 * time.Second})
+	s, index, clock := newSearchService(Deps{SearchTimeout: time.Minute, SearchCPU: 5 * time.Second})
 	s.searches.slots = make(chan struct{}, 4)
 	from := func(address string) error {
 		_, err := s.Find(audit.WithAddress(t.Context(), address), auth.Actor{}, nurse)
@@ -153,7 +153,7 @@ func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 
 func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 	t.Parallel()
-	s, index, _ := searching(Deps{SearchTimeout: time.Minute})
+	s, index, _ := newSearchService(Deps{SearchTimeout: time.Minute})
 	s.searches.slots = make(chan struct{}, 1)
 	close(index.release)
 	for text, ok := range map[string]bool{

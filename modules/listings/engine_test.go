@@ -67,8 +67,8 @@ func (*constantFeed) ListSince(_ context.Context, position FeedPosition, _ int) 
 	return FeedBatch{Position: position}, nil
 }
 
-// engineOf returns an engine with the feed, and the indexes that it opens.
-func engineOf(t *testing.T, feed *constantFeed) (*Engine, *[]*countingIndex) {
+// newTestEngine returns an engine with the feed, and the indexes that it opens.
+func newTestEngine(t *testing.T, feed *constantFeed) (*Engine, *[]*countingIndex) {
 	t.Helper()
 	v, err := search.Load()
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func engineOf(t *testing.T, feed *constantFeed) (*Engine, *[]*countingIndex) {
 			*indexes = append(*indexes, x)
 			return x, nil
 		},
-		Feed: feed, Notifications: func(context.Context) <-chan struct{} { return nil }, Changes: func() uint64 { return 0 }, Places: nowhere{}, Log: slog.New(slog.DiscardHandler),
+		Feed: feed, Notifications: func(context.Context) <-chan struct{} { return nil }, Changes: func() uint64 { return 0 }, Places: noPlaces{}, Log: slog.New(slog.DiscardHandler),
 	}, v), indexes
 }
 
@@ -96,7 +96,7 @@ func runUntil(t *testing.T, e *Engine, condition func() bool) {
 	<-done
 }
 
-func extended(t *testing.T) *search.Vocabulary {
+func extendedVocabulary(t *testing.T) *search.Vocabulary {
 	t.Helper()
 	v, err := search.Load(search.Source{Name: "more", Text: "role babycatcher =midwife : babycatcher\n"})
 	require.NoError(t, err)
@@ -105,16 +105,16 @@ func extended(t *testing.T) *search.Vocabulary {
 
 func TestEngine_VocabularySetBeforeRun_BuildsOnce(t *testing.T) {
 	t.Parallel()
-	e, indexes := engineOf(t, &constantFeed{listings: 10, onOpen: func() error { return nil }})
-	e.SetVocabulary(extended(t))
+	e, indexes := newTestEngine(t, &constantFeed{listings: 10, onOpen: func() error { return nil }})
+	e.SetVocabulary(extendedVocabulary(t))
 	runUntil(t, e, func() bool { return e.Ping(t.Context()) == nil })
 	require.Len(t, *indexes, 1)
 }
 
 func TestEngine_VocabularyChangesDuringBuild_StartsAnother(t *testing.T) {
 	t.Parallel()
-	feed, more := &constantFeed{listings: 3 * buildBatch}, extended(t)
-	e, indexes := engineOf(t, feed)
+	feed, more := &constantFeed{listings: 3 * buildBatch}, extendedVocabulary(t)
+	e, indexes := newTestEngine(t, feed)
 	feed.onOpen = func() error {
 		e.SetVocabulary(more)
 		return nil
@@ -130,7 +130,7 @@ func TestEngine_VocabularyChangesDuringBuild_StartsAnother(t *testing.T) {
 func TestEngine_BuildFails_IsRetried(t *testing.T) {
 	t.Parallel()
 	opened := 0
-	e, indexes := engineOf(t, &constantFeed{listings: 10, onOpen: func() error {
+	e, indexes := newTestEngine(t, &constantFeed{listings: 10, onOpen: func() error {
 		if opened++; opened == 1 {
 			return errors.New("no database")
 		}

@@ -32,7 +32,7 @@ func TestPlansFor(t *testing.T) {
 	})
 }
 
-// matchesAll matches everything but for the empty alternative.
+// matchesAll matches everything except the empty alternative.
 type matchesAll []*search.Document
 
 func (m matchesAll) AppendMatches(ids []string, q *search.Query) []string {

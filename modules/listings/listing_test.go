@@ -15,7 +15,7 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func types(events []event.Event) string {
+func eventTypes(events []event.Event) string {
 	var out []string
 	for _, e := range events {
 		out = append(out, e.Type())
@@ -32,7 +32,7 @@ func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 		before := l.clone()
 		now = now.Add(time.Minute)
 		change()
-		require.Equal(t, want, types(l.finishChange(&before, now)))
+		require.Equal(t, want, eventTypes(l.finishChange(&before, now)))
 		require.Equal(t, l.Public(now), l.Open)
 		require.Equal(t, now, l.UpdatedAt)
 	}
@@ -83,7 +83,7 @@ func TestListing_DeadlinePassed_IsNotPublic(t *testing.T) {
 	l := Listing{Status: Active, Content: Content{Deadline: &noon}}
 	require.True(t, l.Public(noon.Add(-time.Microsecond)))
 	require.False(t, l.Public(noon))
-	require.Empty(t, types(l.finishChange(&Listing{}, noon)), "one that is born expired was never there")
+	require.Empty(t, eventTypes(l.finishChange(&Listing{}, noon)), "a listing that is created expired records no event")
 	require.Nil(t, l.PostedAt)
 }
 

@@ -8,7 +8,7 @@ import (
 
 func TestAnnotate_Heads(t *testing.T) {
 	t.Parallel()
-	v := load(t)
+	v := loadVocabulary(t)
 	for _, c := range []struct{ rule, title, want string }{
 		{"grade behind a profession", "Dietitian Staff Grade – Panel", "head=dietitian spec=dietetics grade=basic-grade"},
 		{"grade behind a profession", "Medical Scientist, Staff Grade – Micro/Virology", "head=biomedical-scientist spec=laboratory,microbiology,virology grade=basic-grade"},
@@ -91,7 +91,7 @@ func TestAnnotate_Heads(t *testing.T) {
 
 func TestAnnotate_Employers(t *testing.T) {
 	t.Parallel()
-	v := load(t)
+	v := loadVocabulary(t)
 	for company, want := range map[string]string{
 		"Riverside Surgery":          "head=porter spec@field=general-practice",
 		"Smile Dental Surgery":       "head=porter spec@field=dentistry",

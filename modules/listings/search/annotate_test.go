@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func load(tb testing.TB) *Vocabulary {
+func loadVocabulary(tb testing.TB) *Vocabulary {
 	tb.Helper()
 	v, err := Load()
 	require.NoError(tb, err)
@@ -44,7 +44,7 @@ func groupOf(t Tag) string {
 
 func TestAnnotate_Adverts(t *testing.T) {
 	t.Parallel()
-	v := load(t)
+	v := loadVocabulary(t)
 	for _, c := range []struct {
 		name   string
 		advert Advert
@@ -81,7 +81,7 @@ func TestAnnotate_Adverts(t *testing.T) {
 
 func TestAnnotate_ClosesUpwards(t *testing.T) {
 	t.Parallel()
-	a := load(t).Annotate(&Advert{Title: "Ward Sister – Cath Lab"})
+	a := loadVocabulary(t).Annotate(&Advert{Title: "Ward Sister – Cath Lab"})
 	for concept, want := range map[string]Tag{
 		"charge-nurse":     {Level: Head, Strength: 1, Named: true},
 		"nurse":            {Level: Head, Strength: 1},
@@ -101,7 +101,7 @@ func TestAnnotate_ClosesUpwards(t *testing.T) {
 
 func TestAnnotate_Years(t *testing.T) {
 	t.Parallel()
-	v := load(t)
+	v := loadVocabulary(t)
 	for text, want := range map[string]int{
 		"At least 2 years of ICU experience": 2, "5+ years' experience": 5, "1 year post-registration experience": 1,
 		"We have 20 years of history.": 0, "99 years experience": 0, "": 0,
@@ -120,7 +120,7 @@ var advert200 = Advert{
 }
 
 func BenchmarkAnnotate(b *testing.B) {
-	v := load(b)
+	v := loadVocabulary(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		v.Annotate(&advert200)
@@ -128,7 +128,7 @@ func BenchmarkAnnotate(b *testing.B) {
 }
 
 func FuzzAnnotate(f *testing.F) {
-	v := load(f)
+	v := loadVocabulary(f)
 	for _, c := range titles {
 		f.Add(c.title, "")
 	}

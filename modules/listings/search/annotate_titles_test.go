@@ -428,7 +428,7 @@ var titles = []struct{ title, want string }{
 
 func TestAnnotate_Titles(t *testing.T) {
 	t.Parallel()
-	v := load(t)
+	v := loadVocabulary(t)
 	for _, c := range titles {
 		got := v.Annotate(&Advert{Title: c.title})
 		assert.Equal(t, c.want, describe(&got), c.title)
@@ -437,7 +437,7 @@ func TestAnnotate_Titles(t *testing.T) {
 
 func TestAnnotate_EveryRoleForm_IsItsHead(t *testing.T) {
 	t.Parallel()
-	v := load(t)
+	v := loadVocabulary(t)
 	for _, f := range v.Forms() {
 		role := f.Readings[0].Concept
 		if role.Kind != Role || f.IsAmbiguous() {
@@ -455,7 +455,7 @@ func TestAnnotate_EveryRoleForm_IsItsHead(t *testing.T) {
 
 func TestAnnotate_EverySpecialtyForm_InTitle(t *testing.T) {
 	t.Parallel()
-	v := load(t)
+	v := loadVocabulary(t)
 	for _, f := range v.Forms() {
 		spec := f.Readings[0].Concept
 		if spec.Kind != Specialty || f.IsAmbiguous() {

@@ -44,7 +44,7 @@ read rt respiratory-therapist if spec(intensive-care) | radiation-therapist if s
 
 type testPlaces map[string]Place
 
-// Correct knows two misspellings.
+// Correct corrects two misspellings.
 func (p testPlaces) Correct(text string) (Place, bool) {
 	place, ok := p[map[string]string{"edinburg": "edinburgh", "leesd": "leeds"}[strings.ToLower(text)]]
 	return place, ok
@@ -88,8 +88,8 @@ func testParser(t testing.TB) *Parser {
 	return &Parser{Vocabulary: v, Places: somePlaces, Words: NewSpelling(v, testLexicon{"perfusion": 3, "nurse": 9_000, "nruse": 1})}
 }
 
-// said writes the terms of a query: "role:nurse place:Leeds".
-func said(u Understanding) string {
+// formatTerms formats the terms of a query: "role:nurse place:Leeds".
+func formatTerms(u Understanding) string {
 	var out []string
 	for _, t := range u.Terms {
 		var values []string
@@ -170,7 +170,7 @@ func TestParse(t *testing.T) {
 	} {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, want, said(p.Parse(query)))
+			require.Equal(t, want, formatTerms(p.Parse(query)))
 		})
 	}
 }
@@ -240,16 +240,16 @@ func TestResolve(t *testing.T) {
 	require.Equal(t, "nurse St Brigid's hospitl\x1fst brigid", p.Resolve("nures St Brigid's hospitl"))
 	require.Equal(t, "nurse St Brigid's\x1ehospital\x1fst brigid\x1fst brigid hospital", p.Resolve("nurse St Brigid's\x1fhospital"))
 	requireSameTerms(t, p, "nures st brigid's hospital")
-	require.Equal(t, "word*:nuclear", said((&Parser{Vocabulary: p.Vocabulary, Resolved: true}).Parse("nuclear ")))
-	require.Equal(t, "specialty*:nuclear-medicine", said((&Parser{Vocabulary: p.Vocabulary, Resolved: true}).Parse("nuclear")))
+	require.Equal(t, "word*:nuclear", formatTerms((&Parser{Vocabulary: p.Vocabulary, Resolved: true}).Parse("nuclear ")))
+	require.Equal(t, "specialty*:nuclear-medicine", formatTerms((&Parser{Vocabulary: p.Vocabulary, Resolved: true}).Parse("nuclear")))
 }
 
-// requireSameTerms checks that the resolved query asks for the same.
+// requireSameTerms requires the resolved query to have the same terms.
 func requireSameTerms(t testing.TB, p *Parser, text string) {
 	t.Helper()
 	text = strings.TrimSpace(text)
 	resolved := &Parser{Vocabulary: p.Vocabulary, Places: p.Places, Resolved: true}
-	require.Equal(t, said(p.Parse(text)), said(resolved.Parse(p.Resolve(text))), "%q resolved as %q", text, p.Resolve(text))
+	require.Equal(t, formatTerms(p.Parse(text)), formatTerms(resolved.Parse(p.Resolve(text))), "%q resolved as %q", text, p.Resolve(text))
 }
 
 func FuzzParse(f *testing.F) {
@@ -281,15 +281,15 @@ func TestParse_EveryForm_AsksForItsConcept(t *testing.T) {
 	p := &Parser{Vocabulary: v, Words: NewSpelling(v, testLexicon{})}
 	var wrong []string
 	for _, f := range v.Forms() {
-		if u := p.Parse(f.Text + " "); f.Readings[0].Concept.Kind != Filler && !slices.ContainsFunc(f.Readings, func(r Reading) bool { return asksFor(u, r.Concept) }) {
-			wrong = append(wrong, f.Text+" → "+said(u))
+		if u := p.Parse(f.Text + " "); f.Readings[0].Concept.Kind != Filler && !slices.ContainsFunc(f.Readings, func(r Reading) bool { return requiresConcept(u, r.Concept) }) {
+			wrong = append(wrong, f.Text+" → "+formatTerms(u))
 		}
 	}
 	require.LessOrEqual(t, len(wrong), len(v.Forms())/1_000, "%s", strings.Join(wrong, "\n"))
 }
 
-// asksFor reports whether the query asks for all that the concept means.
-func asksFor(u Understanding, concept *Concept) bool {
+// requiresConcept reports whether the query requires everything that the concept means.
+func requiresConcept(u Understanding, concept *Concept) bool {
 	for _, c := range concept.Means() {
 		if !slices.ContainsFunc(u.Terms, func(t Term) bool { return slices.Contains(t.Concepts, c) }) {
 			return false

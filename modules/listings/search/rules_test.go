@@ -45,7 +45,7 @@ setting telehealth : online
 filler : job; work; looking for; search; no matter
 `
 
-// companies knows employers by their names.
+// companies finds employers by name.
 type companies map[string]bool
 
 func (c companies) HasEmployer(name string) bool { return c[name] }
@@ -152,7 +152,7 @@ func TestParse_Rules(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, said(p.Parse(c.query)))
+			require.Equal(t, c.want, formatTerms(p.Parse(c.query)))
 		})
 	}
 }
@@ -204,8 +204,8 @@ func TestParse_ORBetweenTwoRoles_IsNoOperatingRoom(t *testing.T) {
 	v, err := Load()
 	require.NoError(t, err)
 	p := Parser{Vocabulary: v}
-	require.Equal(t, "role:midwife|nurse", said(p.Parse("midwife OR nurse ")))
-	require.Equal(t, "role:nurse, specialty:theatres", said(p.Parse("OR nurse ")))
+	require.Equal(t, "role:midwife|nurse", formatTerms(p.Parse("midwife OR nurse ")))
+	require.Equal(t, "role:nurse, specialty:theatres", formatTerms(p.Parse("OR nurse ")))
 }
 
 func TestParse_Distance_IsRadius(t *testing.T) {

@@ -27,7 +27,7 @@ func TestLoad_EmbeddedVocabulary_HasNoProblems(t *testing.T) {
 
 func TestLoad_EmbeddedVocabulary_FindsEveryForm(t *testing.T) {
 	t.Parallel()
-	v := load(t)
+	v := loadVocabulary(t)
 	for _, f := range v.Forms() {
 		assert.Same(t, f, v.Form(f.Text), f.Text)
 	}
@@ -102,13 +102,13 @@ read don director-of-nursing if words(nursing)
 	assert.True(t, v.Concept("ward-clerk").IsA(v.Concept("receptionist")))
 	assert.Equal(t, "registered-nurse", v.Form("Ward Angels").Readings[0].Concept.ID)
 	assert.True(t, v.Concept("moon-nurse").IsA(v.Concept("nurse")))
-	assert.NotEqual(t, load(t).Version(), v.Version())
+	assert.NotEqual(t, loadVocabulary(t).Version(), v.Version())
 
 	_, err = Load(Source{Name: "own.txt", Text: "role x <nobody : x"})
 	assert.ErrorContains(t, err, "own.txt:1: x: link <nobody leads to no other concept")
 }
 
-const small = `
+const smallVocabulary = `
 role doctor *broad : doctor
 role surgeon <doctor +surgery : surgeon
 role hand-surgeon =doctor +hands <surgeon : hand surgeon
@@ -129,7 +129,7 @@ read rt clerk if not spec(surgery) & capitals | therapist
 
 func parseSmall(t *testing.T) *Vocabulary {
 	t.Helper()
-	v, err := Parse(Source{Name: "v", Text: small})
+	v, err := Parse(Source{Name: "v", Text: smallVocabulary})
 	require.NoError(t, err)
 	require.NoError(t, joinProblems(v.Lint()))
 	return v
@@ -191,7 +191,7 @@ func TestForm_Resolve(t *testing.T) {
 
 func TestVocabulary_Label(t *testing.T) {
 	t.Parallel()
-	v := load(t)
+	v := loadVocabulary(t)
 	assert.Equal(t, "Registered nurse", v.Label("registered-nurse"))
 	assert.Equal(t, "unknown-id", v.Label("unknown-id"))
 }
@@ -205,7 +205,7 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 func BenchmarkMatches(b *testing.B) {
-	v := load(b)
+	v := loadVocabulary(b)
 	words := v.Words(Tokens(text300))
 	var matches []Match
 	b.ReportAllocs()
