@@ -45,7 +45,7 @@ func TestRelay_Event_CallsEachSubscriberOnce(t *testing.T) {
 	require.Equal(t, []string{"a 1", "b 1", "c 2"}, heard)
 	clk.Advance(time.Hour)
 	w.All(t)
-	require.Len(t, heard, 3, "what was delivered is done")
+	require.Len(t, heard, 3, "a recorded outcome is not recorded again")
 }
 
 func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
@@ -71,12 +71,12 @@ func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 		w.All(t)
 		require.Equal(t, want, tries)
 		w.All(t)
-		require.Equal(t, want, tries, "not before its pause is over")
+		require.Equal(t, want, tries, "an unavailable store is not called during its pause")
 		clk.Advance(time.Minute)
 	}
 	w.All(t)
 	require.Equal(t, 3, tries)
-	require.Equal(t, 1, others, "whoever succeeded is not asked again")
+	require.Equal(t, 1, others, "subscribers that succeeded are not called again")
 }
 
 func TestRelay_UndecodableEvent_IsDeadAtOnce(t *testing.T) {
@@ -86,19 +86,19 @@ func TestRelay_UndecodableEvent_IsDeadAtOnce(t *testing.T) {
 	w := kit.NewWork(t, s, clk, []event.Subscription{
 		{Type: "odd", Name: "a", Queue: task.Events, React: event.On("a", func(context.Context, event.ApplicationSubmitted) error { return nil }).React},
 	})
-	record(t, s, odd{At: "no moment"})
+	record(t, s, oddEvent{At: "no moment"})
 	w.All(t)
 	dead, err := s.Identity.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, dead, 1)
 }
 
-type odd struct {
+type oddEvent struct {
 	At string `json:"submitted_at"`
 }
 
-func (odd) Type() string    { return "odd" }
-func (odd) Subject() string { return "1" }
+func (oddEvent) Type() string    { return "odd" }
+func (oddEvent) Subject() string { return "1" }
 
 func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 	t.Parallel()

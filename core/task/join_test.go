@@ -12,22 +12,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// runs is a store that has the runs, or fails.
-type runs struct {
+// runStore is a store with the given runs; it fails if err is set.
+type runStore struct {
 	Store
-	has []Run
-	err error
+	running []Run
+	err     error
 }
 
-func (s runs) Extend(_ context.Context, all []Run, _ time.Duration) (lost []Run, err error) {
+func (s runStore) Extend(_ context.Context, all []Run, _ time.Duration) (lost []Run, err error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(r Run) bool { return slices.Contains(s.has, r) }), nil
+	return slices.DeleteFunc(slices.Clone(all), func(r Run) bool { return slices.Contains(s.running, r) }), nil
 }
 
-func (s runs) Start(context.Context, []string, time.Duration) (out []Task, err error) {
-	for _, r := range s.has {
+func (s runStore) Start(context.Context, []string, time.Duration) (out []Task, err error) {
+	for _, r := range s.running {
 		out = append(out, Task{ID: r.ID, Attempt: r.Attempt})
 	}
 	return out, s.err
@@ -42,10 +42,10 @@ func TestJoin_Extend(t *testing.T) {
 		lost   []Run
 		err    error
 	}{
-		"each store has some":  {[]Store{runs{has: []Run{a}}, runs{has: []Run{b, c}}}, []Run{}, nil},
-		"no store has one":     {[]Store{runs{has: []Run{a}}, runs{has: []Run{b}}}, []Run{c}, nil},
-		"a store fails":        {[]Store{runs{err: unavailable}, runs{has: []Run{b}}}, []Run{}, unavailable},
-		"the last store fails": {[]Store{runs{has: []Run{b}}, runs{err: unavailable}}, []Run{}, unavailable},
+		"each store has some":  {[]Store{runStore{running: []Run{a}}, runStore{running: []Run{b, c}}}, []Run{}, nil},
+		"no store has one":     {[]Store{runStore{running: []Run{a}}, runStore{running: []Run{b}}}, []Run{c}, nil},
+		"a store fails":        {[]Store{runStore{err: unavailable}, runStore{running: []Run{b}}}, []Run{}, unavailable},
+		"the last store fails": {[]Store{runStore{running: []Run{b}}, runStore{err: unavailable}}, []Run{}, unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,15 +59,15 @@ func TestJoin_Extend(t *testing.T) {
 func TestJoin_StartWithAFailedStore_ReturnsTheOthers(t *testing.T) {
 	t.Parallel()
 	unavailable := errors.New("unavailable")
-	started, err := Join(runs{err: unavailable}, runs{has: []Run{{"b", 1}}}).Start(t.Context(), nil, time.Second)
+	started, err := Join(runStore{err: unavailable}, runStore{running: []Run{{"b", 1}}}).Start(t.Context(), nil, time.Second)
 	require.NoError(t, err)
 	require.Len(t, started, 1)
-	started, err = Join(runs{err: unavailable}, runs{}).Start(t.Context(), []string{"a"}, time.Second)
+	started, err = Join(runStore{err: unavailable}, runStore{}).Start(t.Context(), []string{"a"}, time.Second)
 	require.NoError(t, err, "a worker waits for no store if another one responds")
 	require.Empty(t, started)
-	_, err = Join(runs{err: unavailable}, runs{err: unavailable}).Start(t.Context(), nil, time.Second)
+	_, err = Join(runStore{err: unavailable}, runStore{err: unavailable}).Start(t.Context(), nil, time.Second)
 	require.ErrorIs(t, err, unavailable)
-	one := runs{}
+	one := runStore{}
 	require.Equal(t, Store(one), Join(one))
 }
 
@@ -75,7 +75,7 @@ func TestJoin_LeaseEnded_TaskIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := Run{"a", 1}, Run{"b", 1}
-		j := Join(runs{has: []Run{a, b}}, runs{}).(*joined)
+		j := Join(runStore{running: []Run{a, b}}, runStore{}).(*joined)
 		_, err := j.Start(t.Context(), []string{"a", "b"}, lease)
 		require.NoError(t, err)
 		for range 15 {
@@ -88,19 +88,19 @@ func TestJoin_LeaseEnded_TaskIsForgotten(t *testing.T) {
 	})
 }
 
-// hanging is a store that does not respond while it hangs.
-type hanging struct {
-	runs
+// hangingStore is a store that does not respond while hangs is true.
+type hangingStore struct {
+	runStore
 	hangs    *atomic.Bool
 	calls    *atomic.Int32
 	recorded *[]string
 }
 
-func newHanging(has ...Run) hanging {
-	return hanging{runs: runs{has: has}, hangs: new(atomic.Bool), calls: new(atomic.Int32), recorded: new([]string)}
+func newHangingStore(has ...Run) hangingStore {
+	return hangingStore{runStore: runStore{running: has}, hangs: new(atomic.Bool), calls: new(atomic.Int32), recorded: new([]string)}
 }
 
-func (s hanging) respond(ctx context.Context) error {
+func (s hangingStore) respond(ctx context.Context) error {
 	s.calls.Add(1)
 	if s.hangs.Load() {
 		<-ctx.Done()
@@ -109,17 +109,17 @@ func (s hanging) respond(ctx context.Context) error {
 	return nil
 }
 
-func (s hanging) Due(ctx context.Context, _ int) (out []Reference, err error) {
+func (s hangingStore) Due(ctx context.Context, _ int) (out []Reference, err error) {
 	if err := s.respond(ctx); err != nil {
 		return nil, err
 	}
-	for _, r := range s.has {
+	for _, r := range s.running {
 		out = append(out, Reference{ID: r.ID})
 	}
 	return out, nil
 }
 
-func (s hanging) RecordOutcomes(ctx context.Context, outcomes ...Outcome) error {
+func (s hangingStore) RecordOutcomes(ctx context.Context, outcomes ...Outcome) error {
 	if err := s.respond(ctx); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s hanging) RecordOutcomes(ctx context.Context, outcomes ...Outcome) error 
 func TestJoin_AStoreHangs_TheOthersAreDelayedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newHanging(Run{"a", 1}), newHanging(Run{"b", 1})
+		a, b := newHangingStore(Run{"a", 1}), newHangingStore(Run{"b", 1})
 		j := Join(a, b)
 		due := func() (n int, took time.Duration) {
 			begun := time.Now()
@@ -158,7 +158,7 @@ func TestJoin_AStoreHangs_TheOthersAreDelayedOnce(t *testing.T) {
 func TestJoin_RecordOutcomesWithAHangingStore_StoresTheOthersOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newHanging(Run{"a", 1}), newHanging(Run{"b", 1})
+		a, b := newHangingStore(Run{"a", 1}), newHangingStore(Run{"b", 1})
 		r := &Runner{Deps: Deps{Store: Join(a, b)}}
 		_, err := r.Store.Start(t.Context(), []string{"a", "b"}, time.Minute)
 		require.NoError(t, err)
