@@ -43,12 +43,12 @@ func TestVerify_RightPasswordOnly(t *testing.T) {
 	require.NoError(t, err)
 	b, err := h.Hash(ctx, "Password1")
 	require.NoError(t, err)
-	require.NotEqual(t, a, b, "the salt is fresh")
+	require.NotEqual(t, a, b, "each hash has a new salt")
 }
 
-// worked is the processor time of the function. The wall clock would include the other
-// load of the machine.
-func worked(t *testing.T, do func()) time.Duration {
+// cpuTime returns the processor time of the function. The wall clock would include the
+// other load of the machine.
+func cpuTime(t *testing.T, do func()) time.Duration {
 	t.Helper()
 	spent := func() time.Duration {
 		var r syscall.Rusage
@@ -60,13 +60,13 @@ func worked(t *testing.T, do func()) time.Duration {
 	return spent() - before
 }
 
-// costsNothing checks that the function uses no processor time. The garbage collector
+// requireNoCPU requires that the function uses no processor time. The garbage collector
 // does not run in every repetition.
-func costsNothing(t *testing.T, what string, do func()) {
+func requireNoCPU(t *testing.T, what string, do func()) {
 	t.Helper()
 	least := time.Hour
 	for range 5 {
-		least = min(least, worked(t, do))
+		least = min(least, cpuTime(t, do))
 	}
 	require.Less(t, least, 10*time.Millisecond, what)
 }
@@ -110,11 +110,11 @@ func TestVerify_MalformedVerifier_RefusedWithoutWork(t *testing.T) {
 		"$argon2id$v=19$m=19456,t=2,p=1$" + salt + "$" + strings.Repeat("A", 4000),
 		good + "$", good + "\n",
 	} {
-		costsNothing(t, v, func() {
+		requireNoCPU(t, v, func() {
 			ok, _, err := h.Verify(context.Background(), v, "x")
 			require.Error(t, err, v)
 			require.False(t, ok)
-			require.Equal(t, fault.Internal, fault.KindOf(err), "it is our data that is broken")
+			require.Equal(t, fault.Internal, fault.KindOf(err), "an invalid stored hash is an internal error")
 		})
 	}
 }
@@ -123,7 +123,7 @@ func TestHash_HugePassword_RefusedWithoutWork(t *testing.T) {
 	h := New()
 	huge := strings.Repeat("a", MaxPassword+1)
 	verifiers := []string{"", phc(8, 1, 1, huge)}
-	costsNothing(t, "a huge password", func() {
+	requireNoCPU(t, "a huge password", func() {
 		_, err := h.Hash(context.Background(), huge)
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
 		for _, v := range verifiers {
@@ -141,11 +141,11 @@ func TestVerify_NoAccount_TakesTheSameTime(t *testing.T) {
 	require.NoError(t, err)
 	var known, unknown time.Duration
 	for range 41 { // alternately, so that other load slows both down
-		known += worked(t, func() {
+		known += cpuTime(t, func() {
 			_, _, err := h.Verify(ctx, v, "wrong")
 			require.NoError(t, err)
 		})
-		unknown += worked(t, func() {
+		unknown += cpuTime(t, func() {
 			ok, stale, err := h.Verify(ctx, "", "wrong")
 			require.NoError(t, err)
 			require.False(t, ok)
@@ -218,7 +218,7 @@ func TestHash_QueueFull_FailsInTime(t *testing.T) {
 	begun := time.Now()
 	_, err = h.Hash(context.Background(), "Password1")
 	unavailable(err)
-	require.Less(t, time.Since(begun), time.Second, "the 65th does not wait")
+	require.Less(t, time.Since(begun), time.Second, "the 65th request fails at once")
 	cancel()
 	waiting.Wait()
 	require.Zero(t, h.waiting.Load())

@@ -147,7 +147,7 @@ func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 	large := `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
 	for range 3 {
 		response, _ = f.do(t, "POST", "/test/large/1", large, "X-Forwarded-For", "203.0.113.2")
-		require.NotContains(t, []int{429, 503}, response.StatusCode, "another client, one after the other")
+		require.NotContains(t, []int{429, 503}, response.StatusCode, "another client with consecutive requests")
 	}
 }
 
@@ -158,7 +158,7 @@ func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 	r := f.sendPart(t, "203.0.113.1", 1<<20+1)
 	require.Equal(t, 503, readStatus(t, r))
 	f.sendPart(t, "203.0.113.2", 1<<20-1)
-	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 1<<20 }, 5*time.Second, time.Millisecond, "outgrown buffers do not count")
+	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 1<<20 }, 5*time.Second, time.Millisecond, "replaced buffers do not count")
 	require.Equal(t, 503, readStatus(t, f.sendPart(t, "203.0.113.3", 1)))
 	response, _ := f.do(t, "POST", "/test/echo/1", `{"text":"`+strings.Repeat("x", 500_000)+`"}`)
 	require.Equal(t, 200, response.StatusCode)
@@ -200,7 +200,7 @@ func TestServer_SlowHead_TimesOutBeforeBody(t *testing.T) {
 	require.Less(t, time.Since(start), bodyTimeout)
 	_, err := io.WriteString(c, "}")
 	require.NoError(t, err)
-	require.Equal(t, 200, readStatus(t, body), "a body has longer than a head")
+	require.Equal(t, 200, readStatus(t, body), "a body has a longer timeout than a head")
 }
 
 func TestParseFraming_AmbiguousHeader_Refused(t *testing.T) {

@@ -97,7 +97,7 @@ func TestMount_Request_ReachesTheHandler(t *testing.T) {
 		require.Equal(t, want, response.StatusCode, path)
 	}
 	require.Contains(t, f.log.String(), `"route":"/mount","status":202`)
-	require.Equal(t, 1, strings.Count(f.log.String(), `"route":"/mount","status":404`), "and /mounted is another path")
+	require.Equal(t, 1, strings.Count(f.log.String(), `"route":"/mount","status":404`), "/mounted is not below /mount")
 }
 
 func TestMount_ClientAddress_CannotBeForged(t *testing.T) {

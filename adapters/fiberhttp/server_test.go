@@ -41,7 +41,7 @@ func TestDownload_SlowClient_IsStreamedAndClosed(t *testing.T) {
 	go func() { _, _ = ours.Write([]byte("more")) }()
 	got := make([]byte, 4)
 	_, err = io.ReadFull(theirs, got)
-	require.NoError(t, err, "the next piece has its own time")
+	require.NoError(t, err, "each read has its own timeout")
 }
 
 func TestServer_Timeout_IsA503(t *testing.T) {
@@ -204,7 +204,7 @@ func TestShutdown_RequestInFlight_Finishes(t *testing.T) {
 			_ = conn.Close()
 		}
 		return err != nil
-	}, 2*time.Second, 5*time.Millisecond, "a stopping server accepts nobody")
+	}, 2*time.Second, 5*time.Millisecond, "a stopping server accepts no connections")
 	close(f.release)
 	require.Equal(t, 200, <-answered)
 	require.NoError(t, <-stopped)
@@ -223,13 +223,13 @@ func TestCache_WriteOfThisProcess_Invalidates(t *testing.T) {
 	// On a busy machine two reads may take longer than the cache.
 	kept := func() (answer any) {
 		t.Helper()
-		require.Eventually(t, func() bool { answer = read(); return answer == read() }, 20*time.Second, time.Millisecond, "it is kept")
+		require.Eventually(t, func() bool { answer = read(); return answer == read() }, 20*time.Second, time.Millisecond, "the response is cached")
 		return answer
 	}
 	first := kept()
 	f.changes.Add(1)
-	require.NotEqual(t, first, read(), "a committed write ends the answer at once")
+	require.NotEqual(t, first, read(), "a committed write invalidates the cached response at once")
 	second := kept()
-	require.NotEqual(t, second, read("Authorization", "Bearer x"), "who is somebody is answered anew")
-	require.Eventually(t, func() bool { return read() != second }, 5*time.Second, 50*time.Millisecond, "a moment is over")
+	require.NotEqual(t, second, read("Authorization", "Bearer x"), "responses to identified callers are not cached")
+	require.Eventually(t, func() bool { return read() != second }, 5*time.Second, 50*time.Millisecond, "the cached response expires")
 }

@@ -18,7 +18,7 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 	london, err := time.LoadLocation("Europe/London")
 	require.NoError(t, err)
 	server := kit.NewSMTP(t)
-	m := sender(t, server.URL())
+	m := newSender(t, server.URL())
 	// On 28 March 2027 daylight-saving time begins in London at 1 in the morning.
 	before := time.Date(2027, 3, 27, 10, 0, 0, 0, london)
 	after := time.Date(2027, 3, 28, 10, 0, 0, 0, london)
@@ -30,14 +30,14 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 		invite.Description = "Bring:\r\n- your\u2028ID\x0b\n- " + strings.Repeat("é", 200)
 		invite.Attendee = mail.Address{Name: "Zoë \"Z\"\r\nX:1", Email: "zoe@example.org"}
 		invite.Organizer = mail.Address{Name: "St. Mary's, Leeds", Email: "no-reply@jobs.example.org"}
-		message := note("zoe@example.org")
+		message := testMessage("zoe@example.org")
 		message.Invite = &invite
 		require.NoError(t, m.Send(t.Context(), message))
 	}
 	calendar := kit.Calendar{}
 	var starts []string
 	for _, got := range server.Mails() {
-		require.NotRegexp(t, `[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]`, got.Parts["text/calendar"], "no other program sees more lines")
+		require.NotRegexp(t, `[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]`, got.Parts["text/calendar"], "no character that other programs take for a line break")
 		require.NotRegexp(t, `[^\r]\n`, got.Parts["text/calendar"])
 		for line := range strings.SplitSeq(got.Parts["text/calendar"], "\r\n") {
 			require.LessOrEqual(t, len(line), 75, "RFC 5545 §3.1")

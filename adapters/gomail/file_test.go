@@ -23,7 +23,7 @@ import (
 
 var _ mail.Mailer = (*Files)(nil)
 
-func mailer(t *testing.T) (*Files, *kit.Clock, *bytes.Buffer) {
+func newFileMailer(t *testing.T) (*Files, *kit.Clock, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
 	clk := kit.NewClock()
@@ -33,7 +33,7 @@ func mailer(t *testing.T) (*Files, *kit.Clock, *bytes.Buffer) {
 	return m, clk, &log
 }
 
-func sent(t *testing.T, m *Files) (paths []string, raw []string) {
+func sentMessages(t *testing.T, m *Files) (paths []string, raw []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(m.dir, "*"))
 	require.NoError(t, err)
@@ -47,14 +47,14 @@ func sent(t *testing.T, m *Files) (paths []string, raw []string) {
 
 func TestFile_Message_IsReadable(t *testing.T) {
 	t.Parallel()
-	m, _, log := mailer(t)
+	m, _, log := newFileMailer(t)
 	link := "https://jobs.example.org/verify?token=" + strings.Repeat("aB3-", 40) + "&next=%2F"
 	require.NoError(t, m.Send(context.Background(), mail.Message{
 		ID: "0195a1b2-0000-7000-8000-000000000001", To: mail.Address{Name: "Zoë O'Neil", Email: "zoe@example.org"},
 		ReplyTo: mail.Address{Name: `St. "Mary" <x>`, Email: "jobs@stmary.example"},
 		Subject: "Confirm your address – today", Text: "Hello Zoë,\n\n" + link + "\n.\nFrom us\n",
 	}))
-	paths, raw := sent(t, m)
+	paths, raw := sentMessages(t, m)
 	require.Len(t, paths, 1)
 	require.Regexp(t, `^20260317T103000\.000000Z-0195a1b2-0000-7000-8000-000000000001-\w{6}\.eml$`, filepath.Base(paths[0]))
 	require.Contains(t, log.String(), paths[0])
@@ -63,7 +63,7 @@ func TestFile_Message_IsReadable(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
-	require.Contains(t, raw[0], "\r\n"+link+"\r\n", "a link can be clicked or copied as it stands")
+	require.Contains(t, raw[0], "\r\n"+link+"\r\n", "links are not wrapped")
 	require.NotRegexp(t, `[^\r]\n`, raw[0])
 	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
 	require.NoError(t, err)
@@ -95,13 +95,13 @@ func TestFile_Message_IsReadable(t *testing.T) {
 
 func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 	t.Parallel()
-	m, _, _ := mailer(t)
+	m, _, _ := newFileMailer(t)
 	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
 	require.NoError(t, m.Send(context.Background(), mail.Message{
 		ID: "../../etc/" + inject, To: mail.Address{Name: inject, Email: "a@example.org"},
 		ReplyTo: mail.Address{Name: inject, Email: "b@example.org"}, Subject: inject, Text: "plain\rold\r\ntext\n",
 	}))
-	_, raw := sent(t, m)
+	_, raw := sentMessages(t, m)
 	require.Len(t, raw, 1, "the id does not lead out of the directory")
 	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
 	require.NoError(t, err)
@@ -117,16 +117,16 @@ func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 		_, err = NewFiles(t.TempDir(), mail.Address{Email: address}, m.clock, slog.Default())
 		require.Error(t, err, address)
 	}
-	paths, _ := sent(t, m)
-	require.Len(t, paths, 1, "what is refused leaves nothing behind")
+	paths, _ := sentMessages(t, m)
+	require.Len(t, paths, 1, "a refused message leaves no file")
 }
 
 func TestFile_LongLines_AreIntact(t *testing.T) {
 	t.Parallel()
-	m, _, _ := mailer(t)
+	m, _, _ := newFileMailer(t)
 	text := strings.Repeat("é", 3000) + "\r\nend"
 	require.NoError(t, m.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: "a@example.org"}, Text: text}))
-	_, raw := sent(t, m)
+	_, raw := sentMessages(t, m)
 	for line := range strings.SplitSeq(raw[0], "\r\n") {
 		require.LessOrEqual(t, len(line), 998)
 	}
@@ -139,7 +139,7 @@ func TestFile_LongLines_AreIntact(t *testing.T) {
 
 func TestFile_SentAgain_KeepsMessageID(t *testing.T) {
 	t.Parallel()
-	m, clk, _ := mailer(t)
+	m, clk, _ := newFileMailer(t)
 	again := mail.Message{ID: "z", To: mail.Address{Email: "a@example.org"}, Subject: "s", Text: "t"}
 	var all sync.WaitGroup
 	for range 20 {
@@ -149,9 +149,9 @@ func TestFile_SentAgain_KeepsMessageID(t *testing.T) {
 	clk.Advance(time.Microsecond)
 	again.ID = "a"
 	require.NoError(t, m.Send(context.Background(), again))
-	paths, raw := sent(t, m)
+	paths, raw := sentMessages(t, m)
 	require.Len(t, paths, 21)
 	require.Contains(t, raw[0], "Message-ID: <z@jobs.example.org>")
 	require.Equal(t, raw[0], raw[19])
-	require.Contains(t, raw[20], "Message-ID: <a@jobs.example.org>", "the last one sent sorts last")
+	require.Contains(t, raw[20], "Message-ID: <a@jobs.example.org>", "file names sort by time")
 }

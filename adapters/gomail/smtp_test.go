@@ -23,7 +23,7 @@ import (
 
 var _ mail.Mailer = (*SMTP)(nil)
 
-func sender(t testing.TB, url string) *SMTP {
+func newSender(t testing.TB, url string) *SMTP {
 	t.Helper()
 	m, err := NewSMTP(url, mail.Address{Name: "Locum", Email: "no-reply@jobs.example.org"}, kit.NewClock())
 	require.NoError(t, err)
@@ -31,15 +31,15 @@ func sender(t testing.TB, url string) *SMTP {
 	return m
 }
 
-func note(to string) mail.Message {
+func testMessage(to string) mail.Message {
 	return mail.Message{ID: "m-" + to[:1], To: mail.Address{Name: "Zoë", Email: to}, Subject: "News – today", Text: "Hello Zoë,\n.\nthere is news.\n", HTML: "<p>Hello Zoë</p>"}
 }
 
 func TestSMTP_Message_ArrivesUnchanged(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
-	m := sender(t, server.URL())
-	message := note("zoe@example.org")
+	m := newSender(t, server.URL())
+	message := testMessage("zoe@example.org")
 	message.ReplyTo = mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"}
 	message.Unsubscribe = "https://jobs.example.org/unsubscribe?token=" + strings.Repeat("aB3-", 60)
 	require.NoError(t, m.Send(t.Context(), message))
@@ -64,9 +64,9 @@ func TestSMTP_Message_ArrivesUnchanged(t *testing.T) {
 func TestSMTP_LineBreaks_AddNoHeaders(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
-	m := sender(t, server.URL())
+	m := newSender(t, server.URL())
 	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
-	message := note("a@example.org")
+	message := testMessage("a@example.org")
 	message.Subject, message.To.Name, message.ReplyTo = inject, inject, mail.Address{Name: inject, Email: "b@example.org"}
 	require.NoError(t, m.Send(t.Context(), message))
 	got := server.Mails()
@@ -74,7 +74,7 @@ func TestSMTP_LineBreaks_AddNoHeaders(t *testing.T) {
 	require.Empty(t, got[0].Header.Get("Bcc"))
 	message.To.Email = "a@example.org>\r\nRCPT TO:<b@example.org"
 	require.ErrorIs(t, m.Send(t.Context(), message), mail.ErrRefused)
-	message = note("a@example.org")
+	message = testMessage("a@example.org")
 	message.Unsubscribe = "https://x\r\nBcc: c@example.org"
 	require.ErrorIs(t, m.Send(t.Context(), message), mail.ErrRefused)
 	require.Len(t, server.Mails(), 1)
@@ -83,40 +83,40 @@ func TestSMTP_LineBreaks_AddNoHeaders(t *testing.T) {
 func TestSMTP_Connection_IsReusedAndReopened(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
-	m := sender(t, server.URL())
+	m := newSender(t, server.URL())
 	for range 3 {
-		require.NoError(t, m.Send(t.Context(), note("a@example.org")))
+		require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
 	}
 	require.Equal(t, 1, server.Sessions())
 	server.Stop()
-	require.Error(t, m.Send(t.Context(), note("a@example.org")))
+	require.Error(t, m.Send(t.Context(), testMessage("a@example.org")))
 	server.Start()
-	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
-	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
+	require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
+	require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
 	server.Start() // again: the server has closed the idle connection unnoticed
-	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
+	require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
 	require.Len(t, server.Mails(), 6)
 }
 
 func TestSMTP_Ping_IsCached(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
-	m := sender(t, server.URL())
+	m := newSender(t, server.URL())
 	// Independent of the speed of the machine.
 	just, later := func() { m.pinged = time.Now().Add(time.Hour) }, func() { m.pinged = time.Time{} }
 	require.NoError(t, m.Ping(t.Context()))
-	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
-	require.Equal(t, 1, server.Sessions(), "who asks keeps the connection for the next message")
+	require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
+	require.Equal(t, 1, server.Sessions(), "a health check keeps the connection for the next message")
 	server.Stop()
 	require.Less(t, time.Since(m.pinged), time.Minute)
 	just()
-	require.NoError(t, m.Ping(t.Context()), "it has just said so")
+	require.NoError(t, m.Ping(t.Context()), "the result of the last check is reused")
 	later()
 	require.Error(t, m.Ping(t.Context()))
 	server.Start()
 	require.Less(t, time.Since(m.pinged), time.Minute)
 	just()
-	require.Error(t, m.Ping(t.Context()), "it has just not answered")
+	require.Error(t, m.Ping(t.Context()), "the failure of the last check is reused")
 	later()
 	require.NoError(t, m.Ping(t.Context()))
 	server.Start() // the server has closed the idle connection unnoticed
@@ -132,28 +132,28 @@ func TestSMTP_Ping_IsCached(t *testing.T) {
 func TestSMTP_LoginRefused_PingFails(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTPWithTLS(t, "locum", "right-horse")
-	stranger := sender(t, "smtp://locum:wrong-horse@"+server.Addr+"?ca="+server.CA)
+	stranger := newSender(t, "smtp://locum:wrong-horse@"+server.Addr+"?ca="+server.CA)
 	err := stranger.Ping(t.Context())
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "wrong-horse")
-	require.NoError(t, sender(t, "smtp://locum:right-horse@"+server.Addr+"?ca="+server.CA).Ping(t.Context()))
+	require.NoError(t, newSender(t, "smtp://locum:right-horse@"+server.Addr+"?ca="+server.CA).Ping(t.Context()))
 }
 
 func TestSMTP_Close_SendsQuit(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
-	m := sender(t, server.URL())
+	m := newSender(t, server.URL())
 	waiting := server.Stall("DATA")
 	var sent sync.WaitGroup
 	for range 3 {
-		sent.Go(func() { require.NoError(t, m.Send(t.Context(), note("a@example.org"))) })
+		sent.Go(func() { require.NoError(t, m.Send(t.Context(), testMessage("a@example.org"))) })
 	}
 	for range 3 {
 		<-waiting
 	}
 	server.Go()
 	sent.Wait()
-	require.Equal(t, 3, server.Sessions(), "who sends at the same time does not wait for one another")
+	require.Equal(t, 3, server.Sessions(), "concurrent sends do not wait for each other")
 	require.NoError(t, m.Close())
 	require.Equal(t, 3, server.Quits())
 }
@@ -169,9 +169,9 @@ func TestSMTP_Replies_PermanentOrTemporary(t *testing.T) {
 			t.Run(fmt.Sprint(stage, " ", code), func(t *testing.T) {
 				t.Parallel()
 				server := kit.NewSMTP(t)
-				m := sender(t, server.URL())
+				m := newSender(t, server.URL())
 				server.Refuse(stage, code, "")
-				err := m.Send(t.Context(), note("a@example.org"))
+				err := m.Send(t.Context(), testMessage("a@example.org"))
 				require.Error(t, err)
 				if final {
 					require.ErrorIs(t, err, mail.ErrRefused)
@@ -181,7 +181,7 @@ func TestSMTP_Replies_PermanentOrTemporary(t *testing.T) {
 				require.ErrorContains(t, err, fmt.Sprint(code))
 				require.NotContains(t, err.Error(), "a@example.org", "addresses stay out of the log")
 				server.Accept()
-				require.NoError(t, m.Send(t.Context(), note("a@example.org")))
+				require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
 			})
 		}
 	}
@@ -190,36 +190,36 @@ func TestSMTP_Replies_PermanentOrTemporary(t *testing.T) {
 func TestSMTP_SilentServer_TimesOut(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
-	m := sender(t, server.URL())
-	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
+	m := newSender(t, server.URL())
+	require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
 	server.Hang()
 	begun := time.Now()
-	err := m.Send(t.Context(), note("a@example.org"))
+	err := m.Send(t.Context(), testMessage("a@example.org"))
 	require.Error(t, err)
 	require.NotErrorIs(t, err, mail.ErrRefused)
 	require.Less(t, time.Since(begun), task.DefaultTimeout)
 	server.Start()
-	require.NoError(t, m.Send(t.Context(), note("a@example.org")))
+	require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
 }
 
 func TestSMTP_TLS_IsRequiredAndVerified(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTPWithTLS(t, "mailer", "p@ss:word")
 	as := "smtp://mailer:p%40ss%3Aword@" + server.Addr
-	require.NoError(t, sender(t, as+"?starttls=always&ca="+server.CA).Send(t.Context(), note("a@example.org")))
+	require.NoError(t, newSender(t, as+"?starttls=always&ca="+server.CA).Send(t.Context(), testMessage("a@example.org")))
 	require.Len(t, server.Mails(), 1)
-	require.NoError(t, sender(t, as).Send(t.Context(), note("a@example.org")), "to oneself: encrypted where offered, by whomever")
+	require.NoError(t, newSender(t, as).Send(t.Context(), testMessage("a@example.org")), "on loopback: TLS if offered, with any certificate")
 
 	other := kit.NewSMTPWithTLS(t, "", "")
-	require.ErrorContains(t, sender(t, as+"?starttls=always&ca="+other.CA).Send(t.Context(), note("a@example.org")), "certificate")
+	require.ErrorContains(t, newSender(t, as+"?starttls=always&ca="+other.CA).Send(t.Context(), testMessage("a@example.org")), "certificate")
 
-	err := sender(t, strings.Replace(as, "word", "guess", 1)+"?ca="+server.CA).Send(t.Context(), note("a@example.org"))
+	err := newSender(t, strings.Replace(as, "word", "guess", 1)+"?ca="+server.CA).Send(t.Context(), testMessage("a@example.org"))
 	require.Error(t, err)
-	require.NotErrorIs(t, err, mail.ErrRefused, "a wrong password is ours to mend, and the mail waits for it")
+	require.NotErrorIs(t, err, mail.ErrRefused, "a wrong password is a temporary error: the mail is retried")
 	require.NotContains(t, err.Error(), "guess")
 
 	plain := kit.NewSMTP(t)
-	require.ErrorContains(t, sender(t, plain.URL()+"?starttls=always").Send(t.Context(), note("a@example.org")), "STARTTLS")
+	require.ErrorContains(t, newSender(t, plain.URL()+"?starttls=always").Send(t.Context(), testMessage("a@example.org")), "STARTTLS")
 	require.Empty(t, plain.Mails())
 }
 
@@ -229,13 +229,13 @@ func TestSMTP_ContextEnds_Returns(t *testing.T) {
 		t.Run(stage, func(t *testing.T) {
 			t.Parallel()
 			server := kit.NewSMTP(t)
-			m := sender(t, server.URL())
-			require.NoError(t, m.Send(t.Context(), note("a@example.org")))
+			m := newSender(t, server.URL())
+			require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
 			waiting := server.Stall(stage)
 			ctx, cancel := context.WithCancel(t.Context())
 			outcome := make(chan error, 1)
 			begun := time.Now()
-			go func() { outcome <- m.Send(ctx, note("a@example.org")) }()
+			go func() { outcome <- m.Send(ctx, testMessage("a@example.org")) }()
 			<-waiting
 			cancel()
 			err := <-outcome
@@ -243,7 +243,7 @@ func TestSMTP_ContextEnds_Returns(t *testing.T) {
 			require.NotErrorIs(t, err, mail.ErrRefused)
 			require.Less(t, time.Since(begun), probeTimeout)
 			server.Go()
-			require.NoError(t, m.Send(t.Context(), note("a@example.org")))
+			require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
 		})
 	}
 	t.Run("greeting", func(t *testing.T) {
@@ -253,14 +253,14 @@ func TestSMTP_ContextEnds_Returns(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		begun := time.Now()
-		require.ErrorContains(t, sender(t, server.URL()).Send(ctx, note("a@example.org")), "deadline")
+		require.ErrorContains(t, newSender(t, server.URL()).Send(ctx, testMessage("a@example.org")), "deadline")
 		require.Less(t, time.Since(begun), dialTimeout)
 	})
 }
 
-// scripted is a mail server that sends the lines, each after a line of the client, and
-// then only reads. The returned channel is closed when the client disconnects.
-func scripted(t *testing.T, lines ...string) (url string, left chan struct{}) {
+// scriptedServer is a mail server that sends the lines, each after a line of the client,
+// and then only reads. The returned channel is closed when the client disconnects.
+func scriptedServer(t *testing.T, lines ...string) (url string, left chan struct{}) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -297,8 +297,8 @@ func TestSMTP_ServiceUnavailable_IsTemporary(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url, left := scripted(t, lines...)
-			err := sender(t, url).Send(t.Context(), note("a@example.org"))
+			url, left := scriptedServer(t, lines...)
+			err := newSender(t, url).Send(t.Context(), testMessage("a@example.org"))
 			require.Error(t, err)
 			require.NotErrorIs(t, err, mail.ErrRefused)
 			<-left
@@ -308,8 +308,8 @@ func TestSMTP_ServiceUnavailable_IsTemporary(t *testing.T) {
 
 func TestSMTP_BrokenConnection_IsClosed(t *testing.T) {
 	t.Parallel()
-	url, left := scripted(t, "220 hello", "250 no encryption here")
-	require.ErrorContains(t, sender(t, url+"?starttls=always").Send(t.Context(), note("a@example.org")), "STARTTLS")
+	url, left := scriptedServer(t, "220 hello", "250 no encryption here")
+	require.ErrorContains(t, newSender(t, url+"?starttls=always").Send(t.Context(), testMessage("a@example.org")), "STARTTLS")
 	<-left
 }
 
@@ -317,14 +317,14 @@ func TestSMTP_ImplicitTLS(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTPS(t, "mailer", "secret")
 	as := "smtps://mailer:secret@" + server.Addr
-	m := sender(t, as+"?ca="+server.CA)
+	m := newSender(t, as+"?ca="+server.CA)
 	for range 2 {
-		require.NoError(t, m.Send(t.Context(), note("a@example.org")))
+		require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
 	}
 	require.Len(t, server.Mails(), 2)
 	require.Equal(t, 1, server.Sessions())
 	other := kit.NewSMTPS(t, "", "")
-	require.ErrorContains(t, sender(t, as+"?ca="+other.CA).Send(t.Context(), note("a@example.org")), "certificate")
+	require.ErrorContains(t, newSender(t, as+"?ca="+other.CA).Send(t.Context(), testMessage("a@example.org")), "certificate")
 }
 
 // A remote server never receives a password without encryption, even if an attacker in
@@ -332,11 +332,11 @@ func TestSMTP_ImplicitTLS(t *testing.T) {
 func TestSMTP_NoTLS_SendsNoPassword(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"optional", "never"} {
-		m := sender(t, "smtp://mailer:secret@relay.example.org?starttls="+policy)
-		url, left := scripted(t, "220 hello", "250-relay\r\n250 AUTH PLAIN LOGIN")
+		m := newSender(t, "smtp://mailer:secret@relay.example.org?starttls="+policy)
+		url, left := scriptedServer(t, "220 hello", "250-relay\r\n250 AUTH PLAIN LOGIN")
 		m.server.options = append(m.server.options, gomail.WithPort(portOf(t, url)))
 		m.server.host = "127.0.0.1"
-		err := m.Send(t.Context(), note("a@example.org"))
+		err := m.Send(t.Context(), testMessage("a@example.org"))
 		require.Error(t, err)
 		require.NotErrorIs(t, err, mail.ErrRefused)
 		<-left
@@ -353,8 +353,8 @@ func portOf(t *testing.T, url string) int {
 func TestSMTP_InternationalAddress_IsSent(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
-	m := sender(t, server.URL())
-	require.NoError(t, m.Send(t.Context(), note("asha@klinik-münchen.example")))
+	m := newSender(t, server.URL())
+	require.NoError(t, m.Send(t.Context(), testMessage("asha@klinik-münchen.example")))
 	got := server.Mails()
 	require.Len(t, got, 1)
 	require.Equal(t, "asha@xn--klinik-mnchen-3ob.example", got[0].To)
@@ -373,7 +373,7 @@ func TestSMTP_URL_IsParsed(t *testing.T) {
 		"smtp://relay:2525?starttls=optional": "relay:2525 TLSOpportunistic",
 		"smtp://relay:2525?starttls=never":    "relay:2525 NoTLS",
 	} {
-		m := sender(t, url)
+		m := newSender(t, url)
 		got := m.session.ServerAddr() + " " + m.session.TLSPolicy()
 		if m.server.implicit != nil {
 			got = m.session.ServerAddr() + " from the first byte"
@@ -391,7 +391,7 @@ func TestSMTP_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Mailer(t, func(t testing.TB) (mail.Mailer, func() []string) {
 		server := kit.NewSMTP(t)
-		return sender(t, server.URL()), func() (raw []string) {
+		return newSender(t, server.URL()), func() (raw []string) {
 			for _, m := range server.Mails() {
 				raw = append(raw, m.Raw)
 			}
@@ -399,6 +399,6 @@ func TestSMTP_Conformance(t *testing.T) {
 		}
 	}, func(t testing.TB) (mail.Mailer, func(), func()) {
 		server := kit.NewSMTP(t)
-		return sender(t, server.URL()), server.Stop, server.Start
+		return newSender(t, server.URL()), server.Stop, server.Start
 	})
 }

@@ -30,7 +30,7 @@ var _ identity.AccessTokens = (*Tokens)(nil)
 
 const issuer = "https://jobs.example.org"
 
-func open(t *testing.T, clk *kit.Clock) *Tokens {
+func openTokens(t *testing.T, clk *kit.Clock) *Tokens {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "keys")
 	require.NoError(t, Generate(dir))
@@ -39,7 +39,7 @@ func open(t *testing.T, clk *kit.Clock) *Tokens {
 	return tokens
 }
 
-func said(clk *kit.Clock) identity.AccessClaims {
+func claimsAt(clk *kit.Clock) identity.AccessClaims {
 	return identity.AccessClaims{
 		UserID: "u-1", SessionID: "s-1", Role: auth.Employer, OrganizationID: "o-1",
 		IssuedAt: clk.Now(), ExpiresAt: clk.Now().Add(15 * time.Minute),
@@ -49,12 +49,12 @@ func said(clk *kit.Clock) identity.AccessClaims {
 func TestVerify_UntilExpiry_Accepted(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
-	tokens := open(t, clk)
-	token, err := tokens.Issue(said(clk))
+	tokens := openTokens(t, clk)
+	token, err := tokens.Issue(claimsAt(clk))
 	require.NoError(t, err)
 	got, err := tokens.Verify(token)
 	require.NoError(t, err)
-	require.Equal(t, said(clk), got)
+	require.Equal(t, claimsAt(clk), got)
 
 	clk.Advance(15*time.Minute + leeway - time.Second)
 	_, err = tokens.Verify(token)
@@ -62,15 +62,15 @@ func TestVerify_UntilExpiry_Accepted(t *testing.T) {
 	clk.Advance(time.Second)
 	_, err = tokens.Verify(token)
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
-	require.ErrorIs(t, err, jwt.ErrTokenExpired, "the reason is for the log")
+	require.ErrorIs(t, err, jwt.ErrTokenExpired, "the error wraps the reason for the log")
 	require.Equal(t, "Unauthorized", fault.Of(err).Message)
 }
 
 func TestIssue_Claims(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
-	tokens := open(t, clk)
-	token, err := tokens.Issue(said(clk))
+	tokens := openTokens(t, clk)
+	token, err := tokens.Issue(claimsAt(clk))
 	require.NoError(t, err)
 	part := func(i int) (m map[string]any) {
 		b, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[i])
@@ -104,10 +104,10 @@ func forge(t *testing.T, tokens *Tokens, clk *kit.Clock, change func(header, cla
 func TestVerify_ForgedToken_Refused(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
-	tokens := open(t, clk)
+	tokens := openTokens(t, clk)
 	honest := forge(t, tokens, clk, func(_, _ map[string]any) {})
 	_, err := tokens.Verify(honest)
-	require.NoError(t, err, "the forger's own work is sound")
+	require.NoError(t, err, "a forged token without changes is valid")
 
 	strange, strangePrivate, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
@@ -185,7 +185,7 @@ func TestKeys_Rotation(t *testing.T) {
 	require.NoError(t, Generate(dir))
 	old, err := Open([]string{dir}, issuer, clk)
 	require.NoError(t, err)
-	before, err := old.Issue(said(clk))
+	before, err := old.Issue(claimsAt(clk))
 	require.NoError(t, err)
 
 	other := filepath.Join(t.TempDir(), "keys")
@@ -193,18 +193,18 @@ func TestKeys_Rotation(t *testing.T) {
 	require.NoError(t, os.Rename(filepath.Join(other, firstKey), filepath.Join(dir, "0002.pem")))
 	both, err := Open([]string{dir}, issuer, clk)
 	require.NoError(t, err)
-	after, err := both.Issue(said(clk))
+	after, err := both.Issue(claimsAt(clk))
 	require.NoError(t, err)
 	for _, token := range []string{before, after} {
 		_, err = both.Verify(token)
 		require.NoError(t, err)
 	}
 	_, err = old.Verify(after)
-	require.Error(t, err, "the newest of the directory signs")
+	require.Error(t, err, "the newest key of the directory signs")
 
 	listed, err := Open([]string{filepath.Join(dir, firstKey), filepath.Join(dir, "0002.pem")}, issuer, clk)
 	require.NoError(t, err)
-	require.Equal(t, old.ring[0].id, listed.ring[0].id, "the first of a list signs")
+	require.Equal(t, old.ring[0].id, listed.ring[0].id, "the first key of a list signs")
 
 	var set struct {
 		Keys []map[string]string `json:"keys"`
@@ -250,7 +250,7 @@ func TestKeys_ConcurrentStart_ShareOneKey(t *testing.T) {
 	require.NoError(t, Generate(dir))
 	after, err := load([]string{dir})
 	require.NoError(t, err)
-	require.Equal(t, before, after, "a second start makes no new key")
+	require.Equal(t, before, after, "a second start creates no key")
 }
 
 func TestKeys_Unusable_AreNamed(t *testing.T) {
@@ -293,5 +293,5 @@ func TestKeys_Unusable_AreNamed(t *testing.T) {
 	_, err = Open([]string{t.TempDir()}, issuer, kit.NewClock())
 	require.ErrorContains(t, err, "no *.pem key")
 	_, err = Open([]string{write("good.pem", 0o640, good)}, issuer, kit.NewClock())
-	require.NoError(t, err, "a group may read: secrets are often mounted so")
+	require.NoError(t, err, "group-readable files are accepted: secrets are often mounted that way")
 }

@@ -19,10 +19,10 @@ var _ auth.Sealer = (*Tokens)(nil)
 func TestSeal_Link_ValidForPurposeUntilExpiry(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
-	tokens := open(t, clk)
+	tokens := openTokens(t, clk)
 	token, err := tokens.Seal(auth.ForDownload, "e-1", clk.Now().Add(time.Hour))
 	require.NoError(t, err)
-	require.NotRegexp(t, `[^A-Za-z0-9._-]`, token, "it stands in a URL as it is")
+	require.NotRegexp(t, `[^A-Za-z0-9._-]`, token, "a token needs no escaping in a URL")
 	subject, err := tokens.Unseal(auth.ForDownload, token)
 	require.NoError(t, err)
 	require.Equal(t, "e-1", subject)
@@ -30,19 +30,19 @@ func TestSeal_Link_ValidForPurposeUntilExpiry(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrUnauthorized, "another purpose")
 	clk.Advance(time.Hour)
 	_, err = tokens.Unseal(auth.ForDownload, token)
-	require.ErrorIs(t, err, fault.ErrUnauthorized, "too late")
+	require.ErrorIs(t, err, fault.ErrUnauthorized, "an expired token")
 }
 
 func TestSeal_ForgedLink_Refused(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
-	tokens, others := open(t, clk), open(t, clk)
-	access, err := tokens.Issue(said(clk))
+	tokens, others := openTokens(t, clk), openTokens(t, clk)
+	access, err := tokens.Issue(claimsAt(clk))
 	require.NoError(t, err)
 	link, err := tokens.Seal(auth.ForDownload, "e-1", clk.Now().Add(time.Hour))
 	require.NoError(t, err)
 	_, err = tokens.Verify(link)
-	require.ErrorIs(t, err, fault.ErrUnauthorized, "a link signs nobody in")
+	require.ErrorIs(t, err, fault.ErrUnauthorized, "the token of a link is not an access token")
 	foreign, err := others.Seal(auth.ForDownload, "e-1", clk.Now().Add(time.Hour))
 	require.NoError(t, err)
 	empty, err := tokens.Seal(auth.ForDownload, "", clk.Now().Add(time.Hour))
@@ -65,7 +65,7 @@ func TestSeal_ForgedLink_Refused(t *testing.T) {
 	}
 	ours := tokens.ring[0].private
 	subject, err := tokens.Unseal(auth.ForDownload, made(jwt.SigningMethodEdDSA, ours, nil, nil))
-	require.NoError(t, err, "so that the others fail for what is wrong with them")
+	require.NoError(t, err, "the unchanged token is valid")
 	require.Equal(t, "e-1", subject)
 	parts := strings.Split(link, ".")
 	for name, token := range map[string]string{

@@ -15,7 +15,7 @@ var _ auth.Vault = (*Tokens)(nil)
 func TestVault_Decrypt_OwnerOnlyAndOlderKeys(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
-	tokens, others := open(t, clk), open(t, clk)
+	tokens, others := openTokens(t, clk), openTokens(t, clk)
 	hidden, err := tokens.Encrypt("whsec_secret", "e-1")
 	require.NoError(t, err)
 	require.NotContains(t, hidden, "secret")
@@ -42,5 +42,5 @@ func TestVault_Decrypt_OwnerOnlyAndOlderKeys(t *testing.T) {
 	_, err = tokens.Decrypt(hidden, "e-2")
 	require.Error(t, err, "another owner")
 	_, err = others.Decrypt(hidden, "e-1")
-	require.Error(t, err, "a key that is gone")
+	require.Error(t, err, "a deleted key")
 }

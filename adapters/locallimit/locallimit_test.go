@@ -76,7 +76,7 @@ func TestQuota_ManyKeys_BoundMemoryAndKeepDays(t *testing.T) {
 	for i := range 2 * maxKeys {
 		_, _ = l.Status(context.Background(), daily, strconv.Itoa(i))
 	}
-	require.Zero(t, days(), "yesterday's are forgotten in passing")
+	require.Zero(t, days(), "expired entries are removed by later calls")
 }
 
 func BenchmarkSpend(b *testing.B) {

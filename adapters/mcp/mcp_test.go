@@ -64,38 +64,38 @@ func TestRefuseMessage_Batch_IsAJSONRPCError(t *testing.T) {
 	require.False(t, rejectMessage(w, []byte(`{"method":"tools/list"}`)))
 }
 
-// downGate is a gate whose database is unavailable.
-type downGate struct{ web.Authenticator }
+// failingAuthenticator is an authenticator whose database is unavailable.
+type failingAuthenticator struct{ web.Authenticator }
 
-func (downGate) Authenticate(context.Context, web.AuthRequest) (integrations.Caller, map[string]string, error) {
+func (failingAuthenticator) Authenticate(context.Context, web.AuthRequest) (integrations.Caller, map[string]string, error) {
 	return integrations.Caller{}, nil, fault.ErrUnavailable.WithReason("database: down")
 }
 
-// openGate is a gate that admits every request.
-type openGate struct{}
+// allowAllAuthenticator is an authenticator that admits every request.
+type allowAllAuthenticator struct{}
 
-func (openGate) Authenticate(context.Context, web.AuthRequest) (integrations.Caller, map[string]string, error) {
+func (allowAllAuthenticator) Authenticate(context.Context, web.AuthRequest) (integrations.Caller, map[string]string, error) {
 	return integrations.Caller{Scopes: integrations.Scopes()}, nil, nil
 }
 
-func (openGate) Done(integrations.Caller, int) {}
+func (allowAllAuthenticator) Done(integrations.Caller, int) {}
 
-// downLimiter is a limiter whose database is unavailable.
-type downLimiter struct{ limit.Limiter }
+// failingLimiter is a limiter whose database is unavailable.
+type failingLimiter struct{ limit.Limiter }
 
-func (downLimiter) Take(context.Context, limit.Rule, string) (limit.Decision, error) {
+func (failingLimiter) Take(context.Context, limit.Rule, string) (limit.Decision, error) {
 	return limit.Decision{}, fault.ErrUnavailable.WithReason("limiter: down")
 }
 
 func TestServeHTTP_Unavailable_IsReportedOnce(t *testing.T) {
 	t.Parallel()
-	for cause, gate := range map[string]web.Authenticator{"database: down": downGate{}, "limiter: down": openGate{}} {
+	for cause, gate := range map[string]web.Authenticator{"database: down": failingAuthenticator{}, "limiter: down": allowAllAuthenticator{}} {
 		surface := developer.API(adapters.Services{}, "")
 		surface.Authenticator = gate
 		for i := range surface.Routes {
 			surface.Routes[i].Limit = limit.Rule{Max: 1, Per: time.Hour}
 		}
-		s, err := New(Options{API: surface, Admission: web.Admission{Limiter: downLimiter{}}})
+		s, err := New(Options{API: surface, Admission: web.Admission{Limiter: failingLimiter{}}})
 		require.NoError(t, err)
 		var causes []string
 		ctx := web.WithFaultReport(t.Context(), func(err error) { causes = append(causes, web.FaultOf(err).Reason) })

@@ -76,7 +76,7 @@ func TestQuota_RedisUnavailable_EachProcessHasItsShare(t *testing.T) {
 	s, err := l.Status(context.Background(), limit.Quota{PerMinute: 60}, "other")
 	require.NoError(t, err)
 	require.True(t, s.Allowed)
-	require.Zero(t, s.Day, "no limit is none here too")
+	require.Zero(t, s.Day, "a limit of zero means no limit")
 }
 
 func TestLimiter_UsesRedisTime_LogExpires(t *testing.T) {
@@ -144,7 +144,7 @@ func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 				admitted++
 			}
 		}
-		require.Equal(t, 10, admitted, "this process counts alone")
+		require.Equal(t, 10, admitted, "the process counts in memory")
 		require.True(t, l.Degraded())
 		begun := time.Now()
 		for range 1000 {

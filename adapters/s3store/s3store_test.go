@@ -112,8 +112,8 @@ func TestS3_WrongSetup_SaysWhatToDo(t *testing.T) {
 	}
 }
 
-// answering opens a store on a server that answers each request with the function.
-func answering(t testing.TB, answer http.HandlerFunc) *Store {
+// openWithResponses opens a store on a server that handles each request with the function.
+func openWithResponses(t testing.TB, answer http.HandlerFunc) *Store {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
@@ -139,7 +139,7 @@ func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			s := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+			s := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(want.status)
 				_, _ = fmt.Fprintf(w, `<Error><Code>%s</Code><Message>m</Message></Error>`, code)
 			})
@@ -151,7 +151,7 @@ func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 			require.ErrorIs(t, s.Delete(t.Context(), "one"), fault.ErrUnavailable)
 		})
 	}
-	missing := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+	missing := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, `<Error><Code>NoSuchKey</Code></Error>`)
 	})
@@ -163,7 +163,7 @@ func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 func TestPut_ServerRecovers_IsRetried(t *testing.T) {
 	t.Parallel()
 	calls := 0
-	s := answering(t, func(w http.ResponseWriter, r *http.Request) {
+	s := openWithResponses(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		if calls++; calls < 3 {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -175,7 +175,7 @@ func TestPut_ServerRecovers_IsRetried(t *testing.T) {
 
 func TestRead_ConnectionBreaks_IsAnError(t *testing.T) {
 	t.Parallel()
-	s := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+	s := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
 		w.Header().Set("ETag", `"x"`)

@@ -24,42 +24,42 @@ func TestPayments(t *testing.T) {
 					Confirmable: conformance.Always(AuthenticationRequired), Confirm: func(billing.Bill) { clk.Advance(ConfirmedAfter) },
 				}
 			}, func(testing.TB) (billing.Payments, func(), func()) {
-				p := &remote{Payments: New(kit.NewClock())}
+				p := &outageProvider{Payments: New(kit.NewClock())}
 				return p, func() { p.down.Store(true) }, func() { p.down.Store(false) }
 			})
 		})
 	}
 }
 
-// remote is a sandbox on a server that can be unavailable, as real providers are.
-type remote struct {
+// outageProvider is a sandbox that can be unavailable, as real providers are.
+type outageProvider struct {
 	Payments
 
 	down atomic.Bool
 }
 
-func (p *remote) err() error {
+func (p *outageProvider) err() error {
 	if p.down.Load() {
 		return fault.ErrUnavailable
 	}
 	return nil
 }
 
-func (p *remote) Attach(ctx context.Context, o billing.Owner, methodID string) (billing.Method, error) {
+func (p *outageProvider) Attach(ctx context.Context, o billing.Owner, methodID string) (billing.Method, error) {
 	if err := p.err(); err != nil {
 		return billing.Method{}, err
 	}
 	return p.Payments.Attach(ctx, o, methodID)
 }
 
-func (p *remote) Forget(ctx context.Context, o billing.Owner) error {
+func (p *outageProvider) Forget(ctx context.Context, o billing.Owner) error {
 	if err := p.err(); err != nil {
 		return err
 	}
 	return p.Payments.Forget(ctx, o)
 }
 
-func (p *remote) Charge(ctx context.Context, b billing.Bill) (string, error) {
+func (p *outageProvider) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	if err := p.err(); err != nil {
 		return "", err
 	}

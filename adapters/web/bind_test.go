@@ -64,7 +64,7 @@ func TestBind_Body(t *testing.T) {
 	got, err := bindTo[sample](`{"title":"T","count":3,"remote":false,"pay":{"min":1.5},"tags":["x"],
 		"questions":[{"id":"q","text":"Why?"}],"free":{"a":[1]},"items":[1,null],"id":"body","unknown":1}`, nil)
 	require.NoError(t, err)
-	require.Equal(t, "p", got.ID, "the path's, not the body's")
+	require.Equal(t, "p", got.ID, "the value of the path takes precedence over the body")
 	require.Equal(t, 3, got.Count)
 	require.False(t, *got.Remote)
 	require.InDelta(t, 1.5, *got.Pay.Min, 0)

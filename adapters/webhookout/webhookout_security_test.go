@@ -80,7 +80,7 @@ func TestSend_LoopbackByAnyName_IsRefused(t *testing.T) {
 		a := s.Post(t.Context(), integrations.Post{URL: "http://" + host + ":" + port, Body: "{}"})
 		require.NotEmpty(t, a.Error, host)
 		require.Zero(t, a.Status, host)
-		require.NotContains(t, a.Error, "127", "what it says holds no address")
+		require.NotContains(t, a.Error, "127", "the error contains no address")
 	}
 	require.Zero(t, reached.Load())
 	require.Equal(t, "refused_address", s.Post(t.Context(), integrations.Post{URL: "http://localhost:" + port}).Error, "a name that leads to loopback")
@@ -146,7 +146,7 @@ func TestSend_Errors_AreClassified(t *testing.T) {
 	s.within = 20 * time.Second // the test does not wait for it
 	require.Equal(t, "connection", post(s, cut.URL))
 	require.Equal(t, "bad_address", post(s, "http://[x"))
-	require.Equal(t, "tls", post(s, secure.URL), "a certificate that nobody vouches for")
+	require.Equal(t, "tls", post(s, secure.URL), "a certificate of an unknown authority")
 	require.Equal(t, "tls", post(s, strings.Replace(slow.URL, "http:", "https:", 1)), "no TLS at all")
 	roots := x509.NewCertPool()
 	roots.AddCert(secure.Certificate())
