@@ -30,12 +30,12 @@ func doNothing(context.Context, web.Call, web.Nothing) (web.Done, error) {
 	return web.Message("ok"), nil
 }
 
-// noted is an event of a module.
-type noted struct{ ID string }
+// noteCreated is an event of a module.
+type noteCreated struct{ ID string }
 
-func (noted) Type() string { return "notes.noted" }
+func (noteCreated) Type() string { return "notes.noted" }
 
-func (n noted) Subject() string { return n.ID }
+func (n noteCreated) Subject() string { return n.ID }
 
 var noteMigrations = fstest.MapFS{"0001_notes.sql": &fstest.MapFile{Data: []byte(`-- +goose Up
 CREATE TABLE notes (id UUID NOT NULL PRIMARY KEY, text TEXT NOT NULL, noted_at TIMESTAMPTZ NOT NULL);
@@ -62,7 +62,7 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 	t.Parallel()
 	named := func(name string) []Option { return []Option{WithModule(Module{Name: name})} }
 	subscribing := Module{Name: "notes", Subscriptions: func(ModuleDeps) []event.Subscription {
-		return []event.Subscription{event.On("other.x", func(context.Context, noted) error { return nil })}
+		return []event.Subscription{event.On("other.x", func(context.Context, noteCreated) error { return nil })}
 	}}
 	executing := Module{Name: "notes", Tasks: func(ModuleDeps) []task.Handler { return []task.Handler{{Kind: "other"}} }}
 	periodic := Module{Name: "notes", Periodic: func(ModuleDeps) []task.Periodic { return []task.Periodic{{Kind: "notes"}} }}
@@ -80,7 +80,7 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 		"module notes: the page /notes has no Handler":    {WithModule(Module{Name: "notes", Pages: func(ModuleDeps) []Page { return []Page{{Path: "/notes"}} }})},
 		"module notes: notes.x has no function":           {WithModule(Module{Name: "notes", Tasks: func(ModuleDeps) []task.Handler { return []task.Handler{{Kind: "notes.x", Queue: task.Mail}} }})},
 		`module notes: notes.x: there is no queue "own"`: {WithModule(Module{Name: "notes", Tasks: func(ModuleDeps) []task.Handler {
-			return []task.Handler{task.Handle("notes.x", "own", func(context.Context, noted) error { return nil })}
+			return []task.Handler{task.Handle("notes.x", "own", func(context.Context, noteCreated) error { return nil })}
 		}})},
 		"module notes: notes.x: Every must be positive": {WithModule(Module{Name: "notes", Periodic: func(ModuleDeps) []task.Periodic {
 			return []task.Periodic{{Kind: "notes.x", Do: func(context.Context) error { return nil }}}
@@ -103,7 +103,7 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			_, err := startApp(t, settings(t, nil), role{name: "serve", serves: true}, options...)
+			_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, options...)
 			require.ErrorContains(t, err, want)
 		})
 	}
@@ -115,7 +115,7 @@ func TestModule_StorageIgnoresMigrations_StartFails(t *testing.T) {
 		d.Database.Migrations = nil
 		return gormdb.Open(ctx, strings.Replace(url, "ignoring", "sqlite", 1), d)
 	})
-	c := settings(t, func(c *config.Config) { c.Database.URL = strings.Replace(c.Database.URL, "sqlite", "ignoring", 1) })
+	c := testConfig(t, func(c *config.Config) { c.Database.URL = strings.Replace(c.Database.URL, "sqlite", "ignoring", 1) })
 	_, err := startApp(t, c, role{name: "serve", serves: true}, ignoring, WithModule(Module{Name: "notes", Migrations: noteMigrations}))
 	require.ErrorContains(t, err, "database.url")
 	require.ErrorContains(t, err, "does not apply the migrations of the module notes")
@@ -137,19 +137,19 @@ func notesModule(done *atomic.Int64) Module {
 					if err := q.Create(&n).Error; err != nil {
 						return err
 					}
-					if err := d.Events.Record(ctx, noted{n.ID}); err != nil {
+					if err := d.Events.Record(ctx, noteCreated{n.ID}); err != nil {
 						return err
 					}
-					return d.Tasks.Add(ctx, task.New("notes.work", task.Events, "notes.work:"+n.ID, noted{n.ID}))
+					return d.Tasks.Add(ctx, task.New("notes.work", task.Events, "notes.work:"+n.ID, noteCreated{n.ID}))
 				})
 			}
 			return []web.Route{{Method: http.MethodPost, Path: "/api/notes", Summary: "Add a note", Op: web.Op(add)}}
 		},
 		Subscriptions: func(ModuleDeps) []event.Subscription {
-			return []event.Subscription{event.On("notes.hear", func(context.Context, noted) error { done.Add(1); return nil })}
+			return []event.Subscription{event.On("notes.hear", func(context.Context, noteCreated) error { done.Add(1); return nil })}
 		},
 		Tasks: func(ModuleDeps) []task.Handler {
-			return []task.Handler{task.Handle("notes.work", task.Events, func(context.Context, noted) error { done.Add(10); return nil })}
+			return []task.Handler{task.Handle("notes.work", task.Events, func(context.Context, noteCreated) error { done.Add(10); return nil })}
 		},
 		Periodic: func(ModuleDeps) []task.Periodic {
 			return []task.Periodic{{Kind: "notes.tidy", Every: time.Hour, Do: func(context.Context) error { done.Add(100); return nil }}}
@@ -164,7 +164,7 @@ func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 			t.Parallel()
 			var done atomic.Int64
 			module := notesModule(&done)
-			c := settings(t, func(c *config.Config) {
+			c := testConfig(t, func(c *config.Config) {
 				if url := database(t); url != "" {
 					c.Database.URL = url
 				}
@@ -209,6 +209,6 @@ func TestModule_Commands_IncludeIt(t *testing.T) {
 func TestModule_MigrationsNotAtTheRoot_StartFails(t *testing.T) {
 	t.Parallel()
 	below := fstest.MapFS{"migrations/0001_notes.sql": noteMigrations["0001_notes.sql"]}
-	_, err := startApp(t, settings(t, nil), role{name: "serve", serves: true}, WithModule(Module{Name: "notes", Migrations: fs.FS(below)}))
+	_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, WithModule(Module{Name: "notes", Migrations: fs.FS(below)}))
 	require.ErrorContains(t, err, "module notes: want migrations with names NNNN_name.sql")
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-func settings(t *testing.T, change func(c *config.Config)) *config.Config {
+func testConfig(t *testing.T, change func(c *config.Config)) *config.Config {
 	t.Helper()
 	dir := t.TempDir()
 	c := config.Default()
@@ -72,7 +72,7 @@ func TestApp_EveryRoleAndAdapter_Starts(t *testing.T) {
 		for _, r := range []role{serve, worker} {
 			t.Run(name+": "+r.name, func(t *testing.T) {
 				t.Parallel()
-				c := settings(t, func(c *config.Config) { set(t, c) })
+				c := testConfig(t, func(c *config.Config) { set(t, c) })
 				migrate(t, c)
 				a, err := startApp(t, c, r)
 				embedded := strings.HasPrefix(c.Queue.URL, "embedded:")
@@ -88,7 +88,7 @@ func TestApp_EveryRoleAndAdapter_Starts(t *testing.T) {
 						return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
 					}, 30*time.Second, 50*time.Millisecond)
 				} else {
-					require.Nil(t, a.addr, "a worker listens nowhere")
+					require.Nil(t, a.addr, "a worker opens no listener")
 				}
 			})
 		}
@@ -122,7 +122,7 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := startApp(t, settings(t, c.change), role{name: "serve", serves: true},
+			_, err := startApp(t, testConfig(t, c.change), role{name: "serve", serves: true},
 				WithStorage("half", func(context.Context, string, adapters.Deps) (adapters.Storage, error) {
 					return adapters.Storage{}, nil
 				}),
@@ -134,7 +134,7 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 				require.Contains(t, oneLine(err), words, "as it reaches the terminal")
 			}
 			require.NotContains(t, oneLine(err), "\n")
-			require.NotContains(t, err.Error(), "dig", "what the wiring says of itself helps nobody")
+			require.NotContains(t, err.Error(), "dig", "the error omits the trace of dependency injection")
 			require.NotContains(t, err.Error(), "could not build")
 		})
 	}
@@ -159,7 +159,7 @@ func TestSubscriptions_EveryEvent_HasSubscriber(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range subscriptions(adapters.Storage{}, nil, nil, nil, nil, nil, nil, nil) {
 		heard[s.Type] = true
-		require.False(t, names[s.Name], "%s stands twice", s.Name)
+		require.False(t, names[s.Name], "%s is listed twice", s.Name)
 		names[s.Name] = true
 	}
 	for _, typ := range []string{"user.registered", "application.submitted", "application.status_changed", "interview.changed", "applicant.contacted", "user.password_reset_requested", "user.password_changed", "session.reuse_detected", "user.programs_signed_out", "member.invited"} {
@@ -170,7 +170,7 @@ func TestSubscriptions_EveryEvent_HasSubscriber(t *testing.T) {
 func TestRoutes_Command_PrintsTable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	c := settings(t, nil)
+	c := testConfig(t, nil)
 	require.NoError(t, newRegistry(nil).printRoutes(t.Context(), &out, c, newDeps(c, newLogger(t.Output(), "error"))))
 	require.Regexp(t, `POST\s+/api/auth/register-employer\s+none\s+anyone\s+-\s+5/15m\s+16 KiB`, out.String())
 	for path, auth := range map[string]string{
@@ -186,7 +186,7 @@ func TestRoutes_Command_PrintsTable(t *testing.T) {
 	routes := map[string]bool{}
 	for _, line := range lines {
 		words := strings.Fields(line)
-		require.False(t, routes[words[0]+words[1]], "%s stands twice", line)
+		require.False(t, routes[words[0]+words[1]], "%s is listed twice", line)
 		routes[words[0]+words[1]] = true
 	}
 }
@@ -194,7 +194,7 @@ func TestRoutes_Command_PrintsTable(t *testing.T) {
 func TestWorker_MetricsAddr_ServesMetrics(t *testing.T) {
 	t.Parallel()
 	addr := kit.Address(t)
-	c := settings(t, func(c *config.Config) { c.HTTP.MetricsAddr, c.Queue.URL = addr, kit.RedisURL(t) })
+	c := testConfig(t, func(c *config.Config) { c.HTTP.MetricsAddr, c.Queue.URL = addr, kit.RedisURL(t) })
 	migrate(t, c)
 	_, err := startApp(t, c, role{name: "worker"})
 	require.NoError(t, err)

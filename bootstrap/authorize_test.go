@@ -22,7 +22,7 @@ import (
 // servicesOf returns the services of a running process.
 func servicesOf(t *testing.T) adapters.Services {
 	t.Helper()
-	c := settings(t, nil)
+	c := testConfig(t, nil)
 	migrate(t, c)
 	var services adapters.Services
 	_, err := startApp(t, c, role{name: "serve", serves: true}, WithTransport("direct", func(_ context.Context, s adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
@@ -84,8 +84,8 @@ var confirmsPassword = map[string]bool{
 	"DELETE /api/jobseekers/profile": true, "PUT /api/jobseekers/profile": true, "DELETE /api/employers/profile": true, "PUT /api/employers/profile": true,
 }
 
-// directly calls the operation of a route without its admission.
-func directly(ctx context.Context, r web.Route, call web.Call, body []byte) error {
+// callHandler calls the handler of a route without checking its admission first.
+func callHandler(ctx context.Context, r web.Route, call web.Call, body []byte) error {
 	some := newID()
 	_, err := r.Op.Handle(ctx, call, &web.Request{
 		Path:   func(string) string { return some },
@@ -152,7 +152,7 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 				if want == nil {
 					continue
 				}
-				err := directly(ctx, r, web.Call{Actor: actor, IP: "192.0.2.1"}, bodies[pathOf(r)])
+				err := callHandler(ctx, r, web.Call{Actor: actor, IP: "192.0.2.1"}, bodies[pathOf(r)])
 				switch refused := fault.Of(err); {
 				case refused != nil && refused.Code == fault.Of(want).Code:
 				case errors.Is(err, fault.ErrUnauthorized) && confirmsPassword[pathOf(r)]:
@@ -186,7 +186,7 @@ func TestServices_CalledDirectlyForApps_CheckScopes(t *testing.T) {
 				}
 			}
 			caller := integrations.Caller{App: integrations.App{ID: newID()}, UserID: signedIn.Account.ID, Scopes: others}
-			require.ErrorIs(t, directly(t.Context(), r, web.Call{Caller: caller}, bodies[pathOf(r)]), auth.ErrScope, fmt.Sprint(pathOf(r)))
+			require.ErrorIs(t, callHandler(t.Context(), r, web.Call{Caller: caller}, bodies[pathOf(r)]), auth.ErrScope, fmt.Sprint(pathOf(r)))
 		}
 	}
 	require.GreaterOrEqual(t, checked, 6)

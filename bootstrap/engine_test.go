@@ -20,26 +20,26 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// searchable is a server with an index in a folder.
-type searchable struct {
+// indexedServer is a server with an index in a folder.
+type indexedServer struct {
 	*app
 	config *config.Config
 	log    lockedBuffer
 }
 
-func newSearchable(t *testing.T) *searchable {
+func newIndexedServer(t *testing.T) *indexedServer {
 	dir := t.TempDir()
-	c := settings(t, func(c *config.Config) {
+	c := testConfig(t, func(c *config.Config) {
 		c.Database.URL, c.Search.URL = "sqlite:"+filepath.Join(dir, "locum.db"), "embedded:"+filepath.Join(dir, "search")
 		c.Search.Vocabulary = filepath.Join(dir, "vocabulary.txt")
 	})
 	require.NoError(t, os.WriteFile(c.Search.Vocabulary, nil, 0o600))
-	s := &searchable{config: c}
+	s := &indexedServer{config: c}
 	s.start(t)
 	return s
 }
 
-func (s *searchable) start(t *testing.T) {
+func (s *indexedServer) start(t *testing.T) {
 	t.Helper()
 	s.app = newApp(t.Context(), s.config, newRegistry(nil), role{name: "serve", serves: true}, newLogger(&s.log, "info"))
 	t.Cleanup(func() { require.NoError(t, s.Stop(context.Background())) })
@@ -64,10 +64,10 @@ func (b *lockedBuffer) String() string {
 	return b.buffer.String()
 }
 
-func (s *searchable) folder() string { return s.config.Search.URL[len("embedded:"):] }
+func (s *indexedServer) folder() string { return s.config.Search.URL[len("embedded:"):] }
 
 // folders returns the names of the folders of indexes.
-func (s *searchable) folders(t *testing.T) (names []string) {
+func (s *indexedServer) folders(t *testing.T) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(s.folder())
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func (s *searchable) folders(t *testing.T) (names []string) {
 	return names
 }
 
-func (s *searchable) create(t *testing.T, title string) {
+func (s *indexedServer) create(t *testing.T, title string) {
 	t.Helper()
 	now := time.Now().UTC()
 	require.NoError(t, s.storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
@@ -89,7 +89,7 @@ func (s *searchable) create(t *testing.T, title string) {
 }
 
 // titles returns the titles of the results of a search.
-func (s *searchable) titles(t *testing.T, query string) []string {
+func (s *indexedServer) titles(t *testing.T, query string) []string {
 	t.Helper()
 	r, err := http.Get("http://" + s.addr.String() + "/api/listings?relaxed=false&search=" + query)
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func (s *searchable) titles(t *testing.T, query string) []string {
 
 func TestEngine_Restart_OpensTheSameIndex(t *testing.T) {
 	t.Parallel()
-	s := newSearchable(t)
+	s := newIndexedServer(t)
 	s.create(t, "Midwife")
 	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
 	require.NoError(t, s.Stop(t.Context()))
@@ -118,7 +118,7 @@ func TestEngine_Restart_OpensTheSameIndex(t *testing.T) {
 
 func TestEngine_DamagedIndex_BuiltAnew(t *testing.T) {
 	t.Parallel()
-	s := newSearchable(t)
+	s := newIndexedServer(t)
 	s.create(t, "Midwife")
 	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
 	require.NoError(t, s.Stop(t.Context()))
@@ -134,7 +134,7 @@ func TestEngine_DamagedIndex_BuiltAnew(t *testing.T) {
 
 func TestEngine_FeedRestarts_BuildsBesideThePresentIndex(t *testing.T) {
 	t.Parallel()
-	s := newSearchable(t)
+	s := newIndexedServer(t)
 	s.create(t, "Midwife")
 	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
 	require.NoError(t, s.storage.Listings.Feed.Reset(t.Context()))
@@ -146,7 +146,7 @@ func TestEngine_FeedRestarts_BuildsBesideThePresentIndex(t *testing.T) {
 
 func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
 	t.Parallel()
-	s := newSearchable(t)
+	s := newIndexedServer(t)
 	s.create(t, "Midwife")
 	require.Empty(t, s.titles(t, "babycatcher"))
 	require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
@@ -155,7 +155,7 @@ func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
 
 func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
 	t.Parallel()
-	s := newSearchable(t)
+	s := newIndexedServer(t)
 	s.create(t, "Midwife")
 	for problem, text := range map[string]string{":1: ": "role babycatcher =nobody : babycatcher\n", ":3: ": "\n\nnonsense\n"} {
 		require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte(text), 0o600))
@@ -171,15 +171,15 @@ func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
 
 func TestEngine_UsedFolder_RefusedAtTheStart(t *testing.T) {
 	t.Parallel()
-	s := newSearchable(t)
-	c := settings(t, func(c *config.Config) { c.Search.URL = s.config.Search.URL })
+	s := newIndexedServer(t)
+	c := testConfig(t, func(c *config.Config) { c.Search.URL = s.config.Search.URL })
 	_, err := startApp(t, c, role{name: "serve", serves: true})
 	require.ErrorContains(t, err, "search.url (from default): search index is used by another process")
 }
 
 func TestEngine_SearchSavedWithoutIndex_IsResolved(t *testing.T) {
 	t.Parallel()
-	s := newSearchable(t)
+	s := newIndexedServer(t)
 	saved := jobseeker.Search{ID: newID(), UserID: newID(), Terms: jobseeker.Terms{Query: "midwfie"}, CreatedAt: time.Now()}
 	require.NoError(t, s.storage.Jobseeker.Searches.Replace(t.Context(), saved.UserID, []jobseeker.Search{saved}))
 	require.NoError(t, s.Stop(t.Context()))

@@ -12,14 +12,14 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// lagging is an outbox with unsent events.
-type lagging struct {
+// laggingOutbox is an outbox with unsent events.
+type laggingOutbox struct {
 	event.Outbox
 	events int
 	oldest time.Time
 }
 
-func (l lagging) Lag(context.Context) (int, time.Time, error) { return l.events, l.oldest, nil }
+func (l laggingOutbox) Lag(context.Context) (int, time.Time, error) { return l.events, l.oldest, nil }
 
 func TestCheckLag_EventsWaitForAMinute_IsDegraded(t *testing.T) {
 	t.Parallel()
@@ -31,7 +31,7 @@ func TestCheckLag_EventsWaitForAMinute_IsDegraded(t *testing.T) {
 	}{
 		{0, time.Hour, ""}, {2072, time.Minute, ""}, {2072, 61 * time.Second, "2072 events wait, the oldest for 1m1s"}, {1, -48 * time.Hour, ""},
 	} {
-		err := checkLag(t.Context(), &storage{databases: []*database{{Database: adapters.Database{Outbox: lagging{events: c.events, oldest: now.Add(-c.age)}}}}}, now)
+		err := checkLag(t.Context(), &storage{databases: []*database{{Database: adapters.Database{Outbox: laggingOutbox{events: c.events, oldest: now.Add(-c.age)}}}}}, now)
 		if c.want == "" {
 			require.NoError(t, err)
 		} else {

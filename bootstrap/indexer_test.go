@@ -17,8 +17,8 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// indexed is a store with a search index that follows its changes.
-type indexed struct {
+// indexedStore is a store with a search index that follows its changes.
+type indexedStore struct {
 	adapters.Storage
 	indexer *listings.Indexer
 	index   search.Index
@@ -27,7 +27,7 @@ type indexed struct {
 	now     time.Time
 }
 
-func newIndexed(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) *indexed {
+func newIndexedStore(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) *indexedStore {
 	t.Helper()
 	clk := kit.NewClock()
 	v, err := search.Load()
@@ -35,12 +35,12 @@ func newIndexed(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storag
 	index, err := searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: "1"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, index.Close()) })
-	x := &indexed{Storage: open(t, clk), index: index, parser: search.Parser{Vocabulary: v}, org: stores.NewID(), now: clk.Now()}
+	x := &indexedStore{Storage: open(t, clk), index: index, parser: search.Parser{Vocabulary: v}, org: stores.NewID(), now: clk.Now()}
 	x.indexer = listings.NewIndexer(x.Listings.Feed, index, v, x.Listings.Changes, slog.New(slog.DiscardHandler))
 	return x
 }
 
-func (x *indexed) create(t *testing.T, title string) listings.Listing {
+func (x *indexedStore) create(t *testing.T, title string) listings.Listing {
 	t.Helper()
 	x.now = x.now.Add(time.Second)
 	l := listings.Listing{
@@ -53,7 +53,7 @@ func (x *indexed) create(t *testing.T, title string) listings.Listing {
 	return l
 }
 
-func (x *indexed) save(t *testing.T, l listings.Listing) {
+func (x *indexedStore) save(t *testing.T, l listings.Listing) {
 	t.Helper()
 	require.NoError(t, x.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 		return x.Listings.Listings.Update(ctx, x.org, []listings.Listing{l})
@@ -61,7 +61,7 @@ func (x *indexed) save(t *testing.T, l listings.Listing) {
 }
 
 // find returns the ids of the exact results, the best first.
-func (x *indexed) find(t *testing.T, query string) []string {
+func (x *indexedStore) find(t *testing.T, query string) []string {
 	t.Helper()
 	u := x.parser.Parse(query)
 	plan := u.Plan(listings.DefaultRadius)
@@ -78,8 +78,8 @@ func (x *indexed) find(t *testing.T, query string) []string {
 func TestIndexer_Changes_FoundByQueries(t *testing.T) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
-		x := newIndexed(t, open)
-		require.ErrorIs(t, x.indexer.CatchUp(t.Context()), listings.ErrFeedPosition, "of a new index")
+		x := newIndexedStore(t, open)
+		require.ErrorIs(t, x.indexer.CatchUp(t.Context()), listings.ErrFeedPosition, "the position of a new index")
 		nurse, physio := x.create(t, "Staff Nurse, ICU"), x.create(t, "Band 6 Physiotherapist (MSK)")
 		built := 0
 		require.NoError(t, x.indexer.Build(t.Context(), func(n int) { built = n }))
@@ -109,7 +109,7 @@ func TestIndexer_Changes_FoundByQueries(t *testing.T) {
 func TestIndexer_Follow_AppliesChangesUntilDone(t *testing.T) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
-		x := newIndexed(t, open)
+		x := newIndexedStore(t, open)
 		require.NoError(t, x.indexer.Build(t.Context(), func(int) {}))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)

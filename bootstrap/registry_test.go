@@ -92,7 +92,7 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := startApp(t, settings(t, c.change), role{name: "serve", serves: true}, c.options...)
+			_, err := startApp(t, testConfig(t, c.change), role{name: "serve", serves: true}, c.options...)
 			require.ErrorContains(t, err, c.want)
 		})
 	}
@@ -101,7 +101,7 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 func TestOverride_BuiltInScheme_IsReplaced(t *testing.T) {
 	t.Parallel()
 	opened := false
-	_, err := startApp(t, settings(t, nil), role{name: "serve", serves: true}, Override(WithLimiter("memory", func(ctx context.Context, url string, d adapters.Deps) (limit.Limiter, error) {
+	_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, Override(WithLimiter("memory", func(ctx context.Context, url string, d adapters.Deps) (limit.Limiter, error) {
 		opened = true
 		require.Equal(t, "memory:", url)
 		require.NotNil(t, d.Tracer)
@@ -115,7 +115,7 @@ func TestOverride_BuiltInScheme_IsReplaced(t *testing.T) {
 
 func TestOpen_OpenerIgnoresItsContext_StartEnds(t *testing.T) {
 	t.Parallel()
-	c := settings(t, func(c *config.Config) { c.Limiter.URL = "stuck:" })
+	c := testConfig(t, func(c *config.Config) { c.Limiter.URL = "stuck:" })
 	released := make(chan struct{})
 	t.Cleanup(func() { close(released) })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -135,7 +135,7 @@ func TestOpen_OpenerIgnoresItsContext_StartEnds(t *testing.T) {
 func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
 	t.Parallel()
 	var storage adapters.Storage
-	_, err := startApp(t, settings(t, func(c *config.Config) { c.Database.URL = "small" + c.Database.URL }), role{name: "serve", serves: true},
+	_, err := startApp(t, testConfig(t, func(c *config.Config) { c.Database.URL = "small" + c.Database.URL }), role{name: "serve", serves: true},
 		WithStorage("smallsqlite", func(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
 			s, err := gormdb.Open(ctx, url[len("small"):], d)
 			s.Listings.Views, s.Hiring.Exports, s.Jobseeker.Activities, s.Integrations.Usage = nil, nil, nil, nil
@@ -162,7 +162,7 @@ func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
 
 func TestModuleStorage_WithoutTasks_EventsAreRelayed(t *testing.T) {
 	t.Parallel()
-	c := settings(t, func(c *config.Config) { c.Database.BillingURL = "ledger:" })
+	c := testConfig(t, func(c *config.Config) { c.Database.BillingURL = "ledger:" })
 	a, err := startApp(t, c, role{name: "serve", serves: true}, WithModuleStorage("billing", "ledger", func(ctx context.Context, _ string, d adapters.Deps) (adapters.Storage, error) {
 		s, err := gormdb.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "billing.db"), d)
 		s.Billing.Tasks = nil
@@ -201,7 +201,7 @@ func TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			settings := settings(t, func(s *config.Config) { s.Queue.URL = "inproc:" })
+			settings := testConfig(t, func(s *config.Config) { s.Queue.URL = "inproc:" })
 			migrate(t, settings)
 			a, err := startApp(t, settings, c.role, WithQueue("inproc", func(context.Context, string, adapters.Deps) (task.Queue, error) {
 				return otherQueue{localtasks.New(), c.embedded}, nil
@@ -224,7 +224,7 @@ func TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded(t *testing.T) {
 
 func TestWorker_EmbeddedQueueOfAnotherScheme_IsRefused(t *testing.T) {
 	t.Parallel()
-	_, err := startApp(t, settings(t, func(s *config.Config) { s.Queue.URL = "inproc:" }), role{name: "worker"},
+	_, err := startApp(t, testConfig(t, func(s *config.Config) { s.Queue.URL = "inproc:" }), role{name: "worker"},
 		WithQueue("inproc", func(context.Context, string, adapters.Deps) (task.Queue, error) { return localtasks.New(), nil }))
 	require.ErrorContains(t, err, "queue.url (from default): `locum serve` executes the tasks of this embedded queue")
 }

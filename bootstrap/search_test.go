@@ -28,7 +28,7 @@ func runCommand(t *testing.T, configuration string, args ...string) (string, err
 
 func TestSearchRebuild_EndsThePositionsOfIndexes(t *testing.T) {
 	t.Parallel()
-	c := settings(t, nil)
+	c := testConfig(t, nil)
 	configuration := "database:\n  url: " + c.Database.URL + "\n"
 	_, err := runCommand(t, configuration, "search", "rebuild")
 	require.ErrorContains(t, err, "database.url", "without a schema")

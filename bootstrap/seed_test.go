@@ -37,15 +37,15 @@ func openSeeded(t *testing.T, url string, n int) adapters.Storage {
 	return s
 }
 
-type nobody struct{}
+type noAccounts struct{}
 
-func (nobody) CompanyName(context.Context, string) (string, error)  { return "", nil }
-func (nobody) HomeLocation(context.Context, string) (string, error) { return "", nil }
+func (noAccounts) CompanyName(context.Context, string) (string, error)  { return "", nil }
+func (noAccounts) HomeLocation(context.Context, string) (string, error) { return "", nil }
 
 func searchOver(t *testing.T, s adapters.Storage) *listings.Service {
 	return listings.New(listings.Deps{
 		Tx: s.Identity.Tx, Events: s.Identity.Events, Clock: newDeps(&config.Config{}, slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings.Listings, Public: s.Listings.Public, Engine: stores.Engine(t, s),
-		Gazetteer: gazetteer.New(), Organizations: nobody{}, Seekers: nobody{},
+		Gazetteer: gazetteer.New(), Organizations: noAccounts{}, Seekers: noAccounts{},
 	})
 }
 

@@ -101,7 +101,7 @@ func TestWithTransport_FaultyTransport_ErrorNamesIt(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			_, err := startApp(t, settings(t, nil), role{name: "serve", serves: true}, options...)
+			_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, options...)
 			require.ErrorContains(t, err, want)
 		})
 	}
@@ -112,7 +112,7 @@ func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 	var all calls
 	mounted := &mountedTransport{testTransport: testTransport{name: "b", calls: &all}, path: "/b", err: errors.New("away")}
 	var services adapters.Services
-	a, err := startApp(t, settings(t, nil), role{name: "serve", serves: true}, withTransport("b", mounted),
+	a, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, withTransport("b", mounted),
 		WithTransport("a", func(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error) {
 			services = s
 			require.NotNil(t, d.Tracer)
@@ -144,7 +144,7 @@ func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 
 func TestTransports_Worker_OpensNone(t *testing.T) {
 	t.Parallel()
-	c := settings(t, func(c *config.Config) { c.Queue.URL = kit.RedisURL(t) })
+	c := testConfig(t, func(c *config.Config) { c.Queue.URL = kit.RedisURL(t) })
 	migrate(t, c)
 	_, err := startApp(t, c, role{name: "worker"}, WithTransport("a", func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) {
 		return nil, errors.New("opened")
@@ -155,7 +155,7 @@ func TestTransports_Worker_OpensNone(t *testing.T) {
 func TestTransports_SecondFailsToStart_FirstIsShutDown(t *testing.T) {
 	t.Parallel()
 	var all calls
-	_, err := startApp(t, settings(t, nil), role{name: "serve", serves: true}, withTransport("a", &testTransport{name: "a", calls: &all}),
+	_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, withTransport("a", &testTransport{name: "a", calls: &all}),
 		withTransport("b", &testTransport{name: "b", calls: &all, start: func(context.Context) error { return errors.New("no") }}))
 	require.ErrorContains(t, err, "transport b: no")
 	require.Equal(t, "start-a start-b shutdown-a", all.String())
@@ -176,7 +176,7 @@ func TestTransports_ContextIgnored_ProcessEnds(t *testing.T) {
 	err := startTransports(ctx, []transport{{"stuck", &testTransport{calls: &calls{}, start: stuck}}})
 	require.ErrorContains(t, err, "transport stuck: it was not started: context canceled")
 
-	c := settings(t, nil)
+	c := testConfig(t, nil)
 	opening, cancelOpening := context.WithCancel(t.Context())
 	go func() { <-begun; cancelOpening() }()
 	_, err = openTransports(opening, c, newRegistry([]Option{WithTransport("stuck", func(ctx context.Context, _ adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
@@ -193,7 +193,7 @@ func TestTransports_ContextIgnored_ProcessEnds(t *testing.T) {
 
 func TestTransports_Routes_AreListed(t *testing.T) {
 	t.Parallel()
-	c := settings(t, nil)
+	c := testConfig(t, nil)
 	list := func(change func(c *config.Config), options ...Option) string {
 		if change != nil {
 			change(c)

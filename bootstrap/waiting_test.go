@@ -14,7 +14,7 @@ import (
 
 func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 	t.Parallel()
-	c := settings(t, func(c *config.Config) { c.Database.URL = "postgres://locum:hunter2@127.0.0.1:1/locum" })
+	c := testConfig(t, func(c *config.Config) { c.Database.URL = "postgres://locum:hunter2@127.0.0.1:1/locum" })
 	log := &kit.Log{}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -31,7 +31,7 @@ func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 
 func TestStart_WithoutRedis_SucceedsAndWarns(t *testing.T) {
 	t.Parallel()
-	c := settings(t, func(c *config.Config) {
+	c := testConfig(t, func(c *config.Config) {
 		c.Limiter.URL, c.Queue.URL = "redis://locum:hunter2@127.0.0.1:1", "redis://locum:hunter2@127.0.0.1:2"
 	})
 	log := &kit.Log{}
