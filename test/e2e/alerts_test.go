@@ -32,7 +32,7 @@ func TestJobseekerSavedSearches(t *testing.T) {
 				require.Equal(t, want, a.at("data.savedSearches.0."+field), field)
 			}
 			a = seeker.post("/api/jobseekers/search", object{"intent": "save-search", "query": "midwife", "location": "York"}).ok(200)
-			require.Equal(t, "midwife, York", a.text("data.savedSearches.0.name"), "a search without a name is named after what it asks for")
+			require.Equal(t, "midwife, York", a.text("data.savedSearches.0.name"), "a search without a name is named after its terms")
 			require.Equal(t, false, a.at("data.savedSearches.0.emailAlerts"))
 			require.Equal(t, "ICU", a.text("data.savedSearches.1.name"))
 			for field, body := range map[string]object{

@@ -55,7 +55,7 @@ func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
 		profile := func(who *account) any {
 			return employer.get("/api/employers/applications/" + who.application(listing, nil)).ok(200).at("data.application.applicantProfile")
 		}
-		require.Equal(t, object{"bio": "Twelve years in theatre.", "location": "Leeds", "specialty": "", "currentRole": "", "experience": ""}, profile(jo), "and nothing of pay or phone")
+		require.Equal(t, object{"bio": "Twelve years in theatre.", "location": "Leeds", "specialty": "", "currentRole": "", "experience": ""}, profile(jo), "pay and phone number are hidden")
 		require.Nil(t, profile(shy))
 	})
 }

@@ -89,7 +89,7 @@ func TestEmployerAnalytics(t *testing.T) {
 			require.InDelta(t, 0, a.number("data.conversionRate"), 0)
 			require.Equal(t, with(counts, "total", 6.), a.at("data.applications"))
 
-			employer.get("/api/listings/" + listing).ok(200) // one's own house does not count
+			employer.get("/api/listings/" + listing).ok(200) // views by the organization do not count
 			visitor, seeker := w.guest(t), w.seeker(t)
 			for range 3 { // from the cache, too
 				visitor.get("/api/listings/" + listing).ok(200)

@@ -190,14 +190,14 @@ func TestEmployerApplications(t *testing.T) {
 			require.Contains(t, a.text("message"), "3")
 			require.Equal(t, "pending", rival.get("/api/employers/applications/"+foreign).ok(200).text("data.application.status"))
 			a = employer.post("/api/employers/applications/batch", object{"applications": []any{7, nil, object{"id": 5}, object{"id": id, "status": 5}, object{}, object{"id": id, "status": "review", "note": "kept as sent"}, "x"}}).ok(200)
-			require.Equal(t, []any{object{"id": id, "status": "review"}}, a.at("data.updated"), "what cannot be read spoils nothing else")
+			require.Equal(t, []any{object{"id": id, "status": "review"}}, a.at("data.updated"), "an invalid item does not affect the others")
 			require.Equal(t, []any{
 				object{"appUpdate": 7., "error": "item must be a JSON object"}, object{"appUpdate": nil, "error": "item must be a JSON object"},
 				object{"appUpdate": object{"id": 5.}, "error": "id must be a string"}, object{"appUpdate": object{"id": id, "status": 5.}, "error": "status must be a string"},
 				object{"appUpdate": object{}, "error": "Application not found"}, object{"appUpdate": "x", "error": "item must be a JSON object"},
 			}, a.at("data.failed"))
 			long := object{"id": strings.Repeat("x", 5_000), "status": "review"}
-			require.Less(t, len(employer.post("/api/employers/applications/batch", object{"applications": []object{long}}).ok(200).raw), 1_000, "an answer is kept for a day")
+			require.Less(t, len(employer.post("/api/employers/applications/batch", object{"applications": []object{long}}).ok(200).raw), 1_000, "a response is stored for a day")
 			many := make([]object, 101)
 			for i := range many {
 				many[i] = object{"id": id, "status": "review"}

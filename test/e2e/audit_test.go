@@ -85,7 +85,7 @@ func TestAuditLog(t *testing.T) {
 			next := boss.get("/api/employers/audit?limit=1").ok(200).text("data.nextCursor")
 			require.Equal(t, "sessions.ended", boss.get("/api/employers/audit?limit=1&cursor="+next).ok(200).text("data.entries.0.action"))
 
-			require.Len(t, other.auditEntries(""), 1, "another organization sees its own")
+			require.Len(t, other.auditEntries(""), 1, "another organization sees its own entries")
 			w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password + "1"}).ok(200)
 			member.get("/api/employers/audit").fails(403, "Forbidden")
 			w.seeker(t).get("/api/employers/audit").fails(403, "Forbidden")

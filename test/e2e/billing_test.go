@@ -155,7 +155,7 @@ func TestBilling(t *testing.T) {
 			require.Len(t, history, 1)
 			require.Equal(t, true, history[0].(object)["actionRequired"])
 			require.Equal(t, "pending", history[0].(object)["status"])
-			require.Equal(t, "premium", seeker.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200).text("data.subscription.tier"), "another method takes its place")
+			require.Equal(t, "premium", seeker.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200).text("data.subscription.tier"), "another payment method replaces it")
 			b := seeker.get(billingPath).ok(200)
 			require.Equal(t, "paid", b.text("data.billing.billingHistory.0.status"))
 			require.Equal(t, "failed", b.text("data.billing.billingHistory.1.status"))

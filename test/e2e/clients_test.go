@@ -54,7 +54,7 @@ var addresses atomic.Uint32
 // guest returns a new client at a new address in a new network.
 func (w *testServer) guest(t testing.TB) *client {
 	t.Helper()
-	n := addresses.Add(0x9e3779) // odd, so that all come before one comes again
+	n := addresses.Add(0x9e3779) // odd, so that no address repeats before all were used
 	return &client{t: t, w: w, ip: fmt.Sprintf("10.%d.%d.%d", byte(n>>16), byte(n>>8), byte(n))}
 }
 
@@ -202,7 +202,7 @@ func (c *client) validateResponse(request *http.Request, sent []byte, a *respons
 	doc, again := c.w.documentFor(c.t, request, sent)
 	response := &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.raw)), Request: again}
 	ok, problems := doc.ValidateHttpResponse(again, response)
-	require.True(c.t, ok, "the document does not describe the answer of %s %s: %d %s: %v", request.Method, request.URL, a.status, a.raw, problems)
+	require.True(c.t, ok, "the document does not describe the response of %s %s: %d %s: %v", request.Method, request.URL, a.status, a.raw, problems)
 }
 
 func (c *client) get(path string) *response { return c.send("GET", path, nil) }
@@ -270,21 +270,21 @@ func (a *response) at(path string) any {
 func (a *response) text(path string) string {
 	a.t.Helper()
 	s, ok := a.at(path).(string)
-	require.True(a.t, ok, "%s is no string in %s", path, a.raw)
+	require.True(a.t, ok, "%s is not a string in %s", path, a.raw)
 	return s
 }
 
 func (a *response) list(path string) []any {
 	a.t.Helper()
 	l, ok := a.at(path).([]any)
-	require.True(a.t, ok, "%s is no array in %s", path, a.raw)
+	require.True(a.t, ok, "%s is not an array in %s", path, a.raw)
 	return l
 }
 
 func (a *response) number(path string) float64 {
 	a.t.Helper()
 	n, ok := a.at(path).(float64)
-	require.True(a.t, ok, "%s is no number in %s", path, a.raw)
+	require.True(a.t, ok, "%s is not a number in %s", path, a.raw)
 	return n
 }
 

@@ -117,7 +117,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			made := twice("/developers/apps", form)
 			require.Len(t, appLink.FindAllString(b.open("GET", "/developers", nil).text, -1), 1)
 			form.Set("name", "Bed Finder")
-			require.Equal(t, 200, b.open("POST", "/developers/apps", form).status, "filled in differently it is another form")
+			require.Equal(t, 200, b.open("POST", "/developers/apps", form).status, "a form with other values is another request")
 			path := appLink.FindString(made.text)
 			require.Equal(t, 400, b.open("POST", path+"/keys", url.Values{"name": {""}, "once": {"x"}}).status)
 			keyed := twice(path+"/keys", url.Values{"name": {"Production"}, "once": {name(made)}})
@@ -127,7 +127,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			require.Len(t, hookLink.FindAllString(b.open("GET", path, nil).text, -1), 1)
 			twice(hookLink.FindString(hooked.text)+"/secret", url.Values{"once": {name(hooked)}})
 			other := w.signedIn(t, w.seeker(t))
-			require.Equal(t, 200, other.open("POST", "/developers/apps", form).status, "others have forms of their own")
+			require.Equal(t, 200, other.open("POST", "/developers/apps", form).status, "other users' forms are separate")
 		})
 		t.Run("other user's app, other site, signed out", func(t *testing.T) {
 			t.Parallel()

@@ -119,7 +119,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Contains(t, b.follow(b.open("POST", path+"/status", url.Values{"status": {"active"}})).text, ">Active</span>")
 			require.NotContains(t, b.follow(b.open("POST", path+"/delete", url.Values{})).text, path)
 			require.Equal(t, 404, b.open("GET", path, nil).status)
-			require.Equal(t, 303, b.open("POST", path+"/delete", url.Values{}).status, "it has ended, which is what was wanted")
+			require.Equal(t, 303, b.open("POST", path+"/delete", url.Values{}).status, "a repeated deletion redirects too")
 			r.waitForHits(4)
 		})
 		t.Run("failed deliveries", func(t *testing.T) {

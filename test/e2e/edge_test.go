@@ -51,7 +51,7 @@ func TestFiles_Written_NotForOtherUsers(t *testing.T) {
 		}, waitTimeout, 20*time.Millisecond)
 		var wrong []string
 		require.NoError(t, filepath.WalkDir(w.dir, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // the server may delete what it lists
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // the server may delete a listed file
 				return err
 			}
 			info, err := os.Stat(path)

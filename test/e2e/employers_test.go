@@ -41,7 +41,7 @@ func TestEmployerAccount(t *testing.T) {
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "companyName": strings.Repeat("x", 201)}).invalid("companyName")
 
 			member.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"name": "Tom the Great"}, "companyName": "Tom's"}).fails(403, "Forbidden")
-			require.Equal(t, "Tom Okafor", member.get("/api/employers/profile").ok(200).text("data.profile.name"), "nothing is half done")
+			require.Equal(t, "Tom Okafor", member.get("/api/employers/profile").ok(200).text("data.profile.name"), "a failed change has no partial effect")
 			member.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Recruiter"}}).ok(200)
 		})
 		t.Run("PUT /api/employers/profile with another address", func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestEmployerAccount(t *testing.T) {
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": "x"}}).invalid("profile.email")
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
 			v := boss.get("/api/employers/profile").ok(200)
-			require.Equal(t, boss.email, v.text("data.email"), "until it is confirmed")
+			require.Equal(t, boss.email, v.text("data.email"), "the address stays until the new one is confirmed")
 			require.Equal(t, next, v.text("data.pendingEmail"))
 			w.waitForMail(t, boss.email, "about to change")
 			w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, next, "confirm your new")}).ok(200)
@@ -82,7 +82,7 @@ func TestEmployerAccount(t *testing.T) {
 			v := boss.get("/api/employers/settings").ok(200)
 			require.Equal(t, "St Columba's", v.text("data.company.name"))
 			require.Equal(t, false, v.at("data.preferences.notifications.emailAlerts"))
-			require.Equal(t, true, member.get("/api/employers/settings").ok(200).at("data.preferences.notifications.emailAlerts"), "everybody's own")
+			require.Equal(t, true, member.get("/api/employers/settings").ok(200).at("data.preferences.notifications.emailAlerts"), "each user has separate settings")
 
 			boss.put("/api/employers/settings", object{}).fails(400, "Intent is required")
 			boss.put("/api/employers/settings", object{"intent": "update-contact"}).invalid("intent")
@@ -120,7 +120,7 @@ func TestEmployerAccount(t *testing.T) {
 			boss.put("/api/employers/organization", object{"logo": "http://user:pass@columba.example/x"}).invalid("logo")
 			boss.put("/api/employers/organization", object{"description": 7}).invalid("description")
 			boss.put("/api/employers/organization", object{"organizationId": w.employer(t).id, "id": "x"}).ok(200)
-			require.Equal(t, put.at("data"), boss.get("/api/employers/organization").ok(200).at("data"), "who they are nobody changes")
+			require.Equal(t, put.at("data"), boss.get("/api/employers/organization").ok(200).at("data"), "ids cannot be changed")
 			member.put("/api/employers/organization", object{"name": "Mine"}).fails(403, "Forbidden")
 			w.seeker(t).get("/api/employers/organization").fails(403, "Forbidden")
 			w.guest(t).get("/api/employers/organization").fails(401, "Unauthorized")
@@ -139,7 +139,7 @@ func TestEmployerAccount(t *testing.T) {
 			}, waitTimeout, 20*time.Millisecond)
 			require.Eventually(t, func() bool {
 				return len(w.guest(t).get("/api/listings?search="+name[6:]).ok(200).list("data.listings")) == 1
-			}, waitTimeout, 20*time.Millisecond, "it is found under its new name")
+			}, waitTimeout, 20*time.Millisecond, "the listing is found by the new name")
 		})
 	})
 }

@@ -50,7 +50,7 @@ func TestExports(t *testing.T) {
 			require.Equal(t, "text/csv; charset=utf-8", file.header.Get("Content-Type"))
 			require.Regexp(t, `^attachment; filename="locum-applications-\d{8}\.csv"$`, file.header.Get("Content-Disposition"))
 			require.Equal(t, "no-store", file.header.Get("Cache-Control"))
-			require.Equal(t, []string{id, job, "'=HYPERLINK(\"http://evil\")"}, rows[1][:3], "no cell is a formula")
+			require.Equal(t, []string{id, job, "'=HYPERLINK(\"http://evil\")"}, rows[1][:3], "formulas are escaped")
 			require.Equal(t, seeker.email, rows[1][4])
 			require.Contains(t, string(file.raw), "\r\n")
 

@@ -37,7 +37,7 @@ func (u *uploads) upload(t testing.TB, a *account, content string) (status int) 
 	case http.StatusServiceUnavailable:
 		u.refused++
 	default:
-		t.Errorf("an upload was answered with %d: %s", answer.status, answer.raw)
+		t.Errorf("an upload got the response %d: %s", answer.status, answer.raw)
 	}
 	return answer.status
 }
@@ -78,7 +78,7 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 		require.Eventually(t, func() bool {
 			readiness := s.try("GET", "/readyz", nil)
 			return readiness.status == 200 && readiness.text("adapters.files") == "degraded"
-		}, waitTimeout, 50*time.Millisecond, "everything else works")
+		}, waitTimeout, 50*time.Millisecond, "the server is ready without the file store")
 		export := employer.fromNewAddress().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 		outage.end()
 		require.Eventually(t, func() bool {

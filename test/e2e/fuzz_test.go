@@ -69,7 +69,7 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 		f := &fuzzer{Rand: rand.New(rand.NewPCG(seed, 0)), others: victims.resources(), done: map[string]bool{}}
 		operations := slices.Clone(all)
 		for range rounds {
-			c := newMatrixUsersWithResources(t, w) // what one round spoils is not missed in the next
+			c := newMatrixUsersWithResources(t, w) // a round may delete the resources of its users
 			f.own = c.resources()
 			f.Shuffle(len(operations), func(i, j int) { operations[i], operations[j] = operations[j], operations[i] })
 			for _, o := range operations {
@@ -220,7 +220,7 @@ func (f *fuzzer) body(content map[string]exampled) any {
 		return one[any](f, fields, separate)
 	}
 	switch f.IntN(6) {
-	case 0, 1: // as it is meant
+	case 0, 1: // unchanged
 	case 2:
 		return one(f, append(slices.Clone(wrongJSON), hostileJSON...)...)
 	default:

@@ -15,7 +15,7 @@ import (
 func (a *response) memberNames(path string) []string {
 	a.t.Helper()
 	o, ok := a.at(path).(object)
-	require.True(a.t, ok, "%s is no object in %s", path, a.raw)
+	require.True(a.t, ok, "%s is not an object in %s", path, a.raw)
 	return slices.Sorted(maps.Keys(o))
 }
 
@@ -117,7 +117,7 @@ func TestAuthenticationRoutes(t *testing.T) {
 				c.post("/api/auth/register-employer", body).invalid(missing)
 			}
 			over := c.post("/api/auth/register-employer", object{"email": newEmail(), "password": "password", "name": "N", "companyName": "C"}).fails(429, "Rate limit exceeded")
-			require.NotEmpty(t, over.header.Get("Retry-After"), "the sixth call in 15 minutes, whatever came of the others")
+			require.NotEmpty(t, over.header.Get("Retry-After"), "the sixth call in 15 minutes, successful or not")
 			w.guest(t).post("/api/auth/register-employer", object{"email": email, "password": "password", "name": "N", "companyName": "C"}).fails(409, "Email already registered")
 			w.guest(t).post("/api/auth/register-employer", object{"email": newEmail(), "password": "seven77", "name": "N", "companyName": "C"}).invalid("password")
 		})

@@ -56,7 +56,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 		follows(func(a *response) bool { return a.ok(200).text("data.title") == "New" })
 		employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": "closed"}).ok(200)
 		follows(func(a *response) bool { return a.status == 404 })
-		require.Equal(t, "closed", employer.on(two).get("/api/employers/jobs/"+id).ok(200).text("data.job.status"), "its own people wait for nothing")
+		require.Equal(t, "closed", employer.on(two).get("/api/employers/jobs/"+id).ok(200).text("data.job.status"), "members of the organization see the change at once")
 	})
 	t.Run("limits are shared by all instances", func(t *testing.T) {
 		c := one.guest(t)

@@ -168,7 +168,7 @@ func TestEmployerJobs(t *testing.T) {
 			a := guest.get("/api/listings/" + id).ok(200)
 			require.Equal(t, "Ward Manager", a.text("data.title"))
 			require.Equal(t, 50000., a.number("data.salary.min"))
-			require.Equal(t, "Leads the ward at night.", a.text("data.description"), "what is absent stays")
+			require.Equal(t, "Leads the ward at night.", a.text("data.description"), "absent members stay unchanged")
 			employer.fromNewAddress().put(path, object{"requirements": []string{}, "salary": object{}, "applicationDeadline": "", "contractType": "contract"}).ok(200)
 			a = guest.get("/api/listings/" + id).ok(200)
 			require.Empty(t, a.list("data.requirements"))
@@ -248,7 +248,7 @@ func TestEmployerJobs(t *testing.T) {
 			}
 			require.Contains(t, a.text("message"), "3")
 			require.Contains(t, a.text("message"), "7")
-			require.Equal(t, "Last", employer.get("/api/employers/jobs/"+one).text("data.job.title"), "the last wins")
+			require.Equal(t, "Last", employer.get("/api/employers/jobs/"+one).text("data.job.title"), "the last value applies")
 			require.Equal(t, "A", employer.get("/api/employers/jobs/"+one).text("data.job.department"), "in order")
 			require.Equal(t, "closed", employer.get("/api/employers/jobs/"+two).text("data.job.status"))
 			require.Equal(t, "Staff Nurse", rival.get("/api/employers/jobs/"+foreign).text("data.job.title"))

@@ -217,7 +217,7 @@ func TestPublicListings(t *testing.T) {
 			}
 			(&client{t: t, w: w, token: "expired", ip: guest.ip}).get("/api/listings/"+id).fails(401, "Unauthorized")
 			draft := employer.listing(object{"title": "Unfinished", "status": "draft"})
-			require.Equal(t, "draft", employer.get("/api/listings/"+draft).ok(200).text("data.status"), "its organization sees it")
+			require.Equal(t, "draft", employer.get("/api/listings/"+draft).ok(200).text("data.status"), "the listing's organization sees it")
 			for _, other := range []*client{guest, w.employer(t).client, w.seeker(t).client} {
 				other.get("/api/listings/"+draft).fails(404, "Listing not found")
 			}
@@ -302,7 +302,7 @@ func TestOwnedListings(t *testing.T) {
 				`{"meta": {"big": "` + strings.Repeat("x", 17<<10) + `"}}`, `{"meta": ` + strings.Repeat(`{"a":`, 9) + `1` + strings.Repeat(`}`, 10)} {
 				employer.patch(path, body).invalid("meta")
 			}
-			require.Equal(t, a.at("data.meta"), employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"), "what was refused has left no trace")
+			require.Equal(t, a.at("data.meta"), employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"), "a refused request changes nothing")
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.patch("/api/listings/"+absent, object{"meta": object{}}).fails(404, "Listing not found")
 			}
@@ -356,7 +356,7 @@ func TestOwnedListings(t *testing.T) {
 					require.Equal(t, want.error, a.text(at+"error"))
 				}
 			}
-			require.Equal(t, object{"n": 3., "first": true}, employer.get("/api/employers/jobs/"+one).at("data.job.meta"), "the last wins")
+			require.Equal(t, object{"n": 3., "first": true}, employer.get("/api/employers/jobs/"+one).at("data.job.meta"), "the last value applies")
 			require.Equal(t, object{}, rival.get("/api/employers/jobs/"+foreign).at("data.job.meta"))
 			for _, body := range []string{`{}`, ``, `{"listings": []}`, `"x"`, `null`, `7`} {
 				employer.put("/api/listings/batch", body).fails(400, "Batch update requires an array of listings")

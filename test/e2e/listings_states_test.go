@@ -57,7 +57,7 @@ func TestListingStates(t *testing.T) {
 			require.Equal(t, status == "archived", a.at("data.job.archivedAt") != nil)
 			listed := strings.Contains(string(guest.get("/api/listings?limit=100").ok(200).raw), id)
 			require.Equal(t, public, listed, "in the public list")
-			require.Equal(t, status, employer.get("/api/listings/"+id).ok(200).text("data.status"), "its own organization sees it in whatever state")
+			require.Equal(t, status, employer.get("/api/listings/"+id).ok(200).text("data.status"), "the listing's organization sees it in every state")
 			for _, c := range []*client{guest, rival.client} {
 				if public {
 					c.get("/api/listings/" + id).ok(200)
@@ -112,7 +112,7 @@ func TestListingStates(t *testing.T) {
 			for _, status := range []string{"closed", "active"} {
 				employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
 			}
-			require.Equal(t, posted, guest.get("/api/listings/"+id).ok(200).text("data.postedAt"), "the first time counts")
+			require.Equal(t, posted, guest.get("/api/listings/"+id).ok(200).text("data.postedAt"), "postedAt is the time of the first publication")
 		})
 		subtest("expired listing is not public", func(t *testing.T) {
 			var id string
@@ -182,7 +182,7 @@ func TestLimits(t *testing.T) {
 			}
 			t.Run(key, func(t *testing.T) {
 				t.Parallel()
-				checkLimit(t, w, w.employer(t), r) // who may be gone after that
+				checkLimit(t, w, w.employer(t), r) // the requests may delete the account
 			})
 		}
 	})
@@ -209,12 +209,12 @@ func checkLimit(t *testing.T, w *testServer, employer *account, r web.Route) {
 		require.LessOrEqual(t, after, 900)
 		require.Greater(t, after, 800)
 	}
-	require.NotEqual(t, 429, c.fromNewAddress().try(r.Method, path(nowhere), nil).status, "another address is another count")
+	require.NotEqual(t, 429, c.fromNewAddress().try(r.Method, path(nowhere), nil).status, "another address has its own limit")
 	c.token = employer.token
-	require.NotEqual(t, 429, c.try("GET", "/api/employers/jobs", nil).status, "another route is another count")
+	require.NotEqual(t, 429, c.try("GET", "/api/employers/jobs", nil).status, "another route has its own limit")
 	for _, other := range routes() {
 		if other.Path == r.Path && other.Method != r.Method {
-			require.NotEqual(t, 429, c.try(other.Method, path(nowhere), nil).status, "another method is another count")
+			require.NotEqual(t, 429, c.try(other.Method, path(nowhere), nil).status, "another method has its own limit")
 		}
 	}
 }

@@ -26,7 +26,7 @@ type matrixUsers struct {
 	listing, application    string
 	export                  string
 	notification            string // of the application
-	vacancy                 string // another listing, for which nobody has applied
+	vacancy                 string // another listing, without applications
 	bookmark                string // of the vacancy
 	document                string
 	title                   string // of the listing
@@ -260,7 +260,7 @@ func sharedMatrixUsers(w *testServer) func(t *testing.T) *matrixUsers {
 	return func(t *testing.T) *matrixUsers {
 		t.Helper()
 		once.Do(func() { people = newMatrixUsers(t, w) })
-		require.NotNil(t, people, "the test that gathered the people failed")
+		require.NotNil(t, people, "the test that created the users failed")
 		return people
 	}
 }
@@ -315,13 +315,13 @@ func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 		key := r.Method + " " + r.Path
 		known[key] = true
 		_, has := matrix[key]
-		require.Equal(t, r.Auth != web.None, has, "%s: a route that knows its caller, and only such a one, has a row in the matrix", key)
+		require.Equal(t, r.Auth != web.None, has, "%s: exactly the routes that identify their caller have a row in the matrix", key)
 		if r.Audience == web.Employer || r.Audience == web.EmployerSide {
-			require.Equal(t, matrix[key].anyMember, r.Permission == "", "%s: what a member may do is a permission", key)
+			require.Equal(t, matrix[key].anyMember, r.Permission == "", "%s: either any member may use the route, or it requires a permission", key)
 		}
 	}
 	for key := range matrix {
-		require.True(t, known[key], "%s is no route any more", key)
+		require.True(t, known[key], "%s is no longer a route", key)
 	}
 }
 
@@ -333,7 +333,7 @@ func TestRoleMatrix(t *testing.T) {
 			if !ok {
 				continue
 			}
-			if people == nil || i%40 == 0 { // what somebody may own has limits
+			if people == nil || i%40 == 0 { // the resources of a user are limited
 				people = sharedMatrixUsers(w)
 			}
 			people := people
@@ -375,7 +375,7 @@ func (row matrixRow) check(t *testing.T, c *matrixUsers, r web.Route) {
 	if r.Auth == web.Required {
 		as(c.guest).fails(http.StatusUnauthorized, "Unauthorized")
 	} else {
-		require.Less(t, as(c.guest).status, 401, "a guest is welcome")
+		require.Less(t, as(c.guest).status, 401, "guests are admitted")
 	}
 	switch r.Audience {
 	case web.Seeker:

@@ -171,7 +171,7 @@ func TestMCP_Tools(t *testing.T) {
 			require.Contains(t, callToolError(t, s, "get_job", object{}), "job_id is required")
 			wrong := callToolError(t, s, "search_jobs", object{"radius": -1, "sort": "zz", "salary_min": "x"})
 			for _, field := range []string{"radius", "sort", "salary_min"} {
-				require.Contains(t, wrong, "\n- "+field+" ", "everything that is wrong, at once")
+				require.Contains(t, wrong, "\n- "+field+" ", "all invalid fields are reported together")
 			}
 			require.Contains(t, callToolError(t, s, "search_jobs", object{"keyword": "nurse"}), "keyword is not an argument")
 			require.Contains(t, callToolError(t, s, "search_jobs", object{"page": 2}), "page is not an argument")
@@ -344,7 +344,7 @@ func TestMCP_Apply(t *testing.T) {
 			require.Equal(t, "Hello", first["cover_letter"])
 			require.Equal(t, ann.id, first["candidate_id"])
 			boss.fromNewAddress().delete("/api/employers/jobs/" + job).ok(200)
-			require.Equal(t, first, callTool(t, s, "apply", confirmed)["data"], "a repetition has the same result")
+			require.Equal(t, first, callTool(t, s, "apply", confirmed)["data"], "a repeated call has the same result")
 			require.Equal(t, 1, applications(ann))
 		})
 		t.Run("renamed job needs another confirmation", func(t *testing.T) {

@@ -48,7 +48,7 @@ func TestOnboarding(t *testing.T) {
 			require.Equal(t, true, a.at("isGuest"))
 			require.Equal(t, map[string]string{"account": "pending", "profile": "pending", "preferences": "pending", "documents": "pending", "first-search": "pending", "first-application": "pending"}, steps(a))
 			require.NotEmpty(t, a.text("onboarding.steps.0.title"))
-			require.Nil(t, a.cookie(), "who only looks is not followed")
+			require.Nil(t, a.cookie(), "reading sets no cookie")
 		})
 		t.Run("POST /api/jobseekers/onboarding as a guest", func(t *testing.T) {
 			guest := w.guest(t)
@@ -60,7 +60,7 @@ func TestOnboarding(t *testing.T) {
 			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
 			require.Equal(t, 90*24*60*60, set.MaxAge)
 			require.Equal(t, "/api", set.Path)
-			require.False(t, set.Secure, "this server's address is no https")
+			require.False(t, set.Secure, "the address of this server is not https")
 			guest.sendOnboarding(parts{"action": "track_step", "step": "profile", "actionType": "viewed"}).ok(200)
 			guest.sendOnboarding(parts{"action": "track_step", "step": "documents", "actionType": "skipped"}).ok(200)
 			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"preferredLocation":"Leeds","n":[1,2.5]}`}}).ok(200)
@@ -115,7 +115,7 @@ func TestOnboarding(t *testing.T) {
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {strings.Repeat("s", 65)}, "actionType": {"viewed"}}).invalid("step")
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"\xff"}, "actionType": {"viewed"}}).invalid("step")
 			guest.sendOnboarding(object{"action": "track_step", "step": "profile", "actionType": "viewed"}).invalid("body")
-			require.Empty(t, guest.guestCookie, "nothing was kept")
+			require.Empty(t, guest.guestCookie, "nothing was stored")
 			w.employer(t).sendOnboarding(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).fails(403, "Forbidden")
 			w.employer(t).get(onboardingPath).fails(403, "Forbidden")
 		})
@@ -148,9 +148,9 @@ func TestOnboarding(t *testing.T) {
 
 			thief := w.guest(t)
 			thief.guestCookie = secret
-			require.Equal(t, "pending", steps(thief.get(onboardingPath).ok(200))["first-search"], "the secret is spent")
+			require.Equal(t, "pending", steps(thief.get(onboardingPath).ok(200))["first-search"], "the secret is no longer valid")
 			thief.sendOnboarding(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).ok(200)
-			require.NotEqual(t, secret, thief.guestCookie, "and never used again")
+			require.NotEqual(t, secret, thief.guestCookie, "the secret is not reused")
 		})
 		t.Run("guest signs in", func(t *testing.T) {
 			seeker, guest := w.seeker(t), w.guest(t)

@@ -81,7 +81,7 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 			}
 			for _, other := range everyEvent {
 				if other != h.body.Type {
-					require.Error(t, h.documentErrors(t, doc, other), "each has a description of its own")
+					require.Error(t, h.documentErrors(t, doc, other), "each endpoint has its own description")
 				}
 			}
 			// Every member except test is always present, and every header of

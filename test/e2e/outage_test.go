@@ -95,7 +95,7 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 		unready := s.try("GET", "/readyz", nil)
 		require.Equal(t, 503, unready.status)
 		require.JSONEq(t, `{"adapters":{"clock":"ok","database":"down","events":"degraded","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok","search":"ok"},"ready":false}`, string(unready.raw))
-		require.Equal(t, 200, s.try("GET", "/healthz", nil).status, "the process itself is well")
+		require.Equal(t, 200, s.try("GET", "/healthz", nil).status, "the process is healthy")
 		outage.end()
 		require.Eventually(t, func() bool { return s.try("GET", "/api/auth/me", nil).status == 200 }, 20*time.Second, 50*time.Millisecond, outage.name)
 		s.fromNewAddress().post("/api/auth/login", object{"email": s.email, "password": password}).ok(200)
@@ -122,7 +122,7 @@ func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 				require.Equal(t, path, a.text("instance"))
 				require.NotEmpty(t, a.header.Get("Retry-After"))
 				require.Equal(t, "no-store", a.header.Get("Cache-Control"))
-				require.Empty(t, a.header.Get("WWW-Authenticate"), "it is not the credential")
+				require.Empty(t, a.header.Get("WWW-Authenticate"), "the credential was not refused")
 			}
 		}
 		w.guest(t).try("GET", "/api/v1/jobs", nil).problem(401, "unauthorized") // which needs no database
@@ -159,7 +159,7 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 		for range 5 {
 			require.Equal(t, 201, register(c), outage.name)
 		}
-		require.Equal(t, 429, register(c), "%s: nobody gets in without a limit", outage.name)
+		require.Equal(t, 429, register(c), "%s: no request is admitted without a limit", outage.name)
 		require.Equal(t, 200, c.try("GET", "/readyz", nil).status, "%s: a degraded limiter is ready", outage.name)
 		outage.end()
 		// The limiter recovers by itself: it counts in Redis again.
@@ -182,8 +182,8 @@ func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 		return `{"adapters":{"clock":"ok","database":"ok","events":"ok","files":"ok","limiter":"` + state + `","mail":"ok","payments":"ok","queue":"` + state + `","search":"ok"},"ready":true}`
 	}
 	a := c.try("GET", "/readyz", nil)
-	require.Equal(t, 200, a.status, "neither is needed to answer")
-	require.JSONEq(t, says("degraded"), string(a.raw), "before anybody has called")
+	require.Equal(t, 200, a.status, "the server is ready without limiter and queue")
+	require.JSONEq(t, says("degraded"), string(a.raw), "before the first request")
 	require.NoError(t, redis.Start())
 	require.Eventually(t, func() bool { return string(c.try("GET", "/readyz", nil).raw) == says("ok") }, 20*time.Second, 100*time.Millisecond)
 }

@@ -90,7 +90,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				stale, signature := stripe.Event("payment_intent.requires_action", key, kit.StripeSecret)
 				require.Equal(t, 200, w.deliver(t, stale, signature))
 				failed, failedSignature := stripe.Event("payment_intent.payment_failed", key, kit.StripeSecret)
-				require.Equal(t, 200, w.deliver(t, failed, failedSignature), "its content is not the truth")
+				require.Equal(t, 200, w.deliver(t, failed, failedSignature), "the content of a webhook is not trusted")
 				require.Equal(t, "basic", seeker.tier())
 				stripe.Finish(key, "processing")
 				require.Equal(t, 200, w.deliver(t, stale, signature))
@@ -130,7 +130,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			seeker := w.seeker(t)
 			key := seeker.begin(stripe)
 			stripe.Finish(key, "succeeded")
-			require.Eventually(t, func() bool { return seeker.tier() == "premium" }, 5*time.Minute, time.Second, "payments that wait are read periodically")
+			require.Eventually(t, func() bool { return seeker.tier() == "premium" }, 5*time.Minute, time.Second, "pending payments are polled")
 			seeker.requirePremium(stripe, key)
 		})
 		t.Run("payer who returns before the webhook", func(t *testing.T) {

@@ -84,7 +84,7 @@ func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
 	for i := range 5 {
 		title := fmt.Sprint("Theatre Nurse ", i)
 		employer.listing(object{"title": title})
-		require.Eventually(t, func() bool { return one.isListed(t, title) }, waitTimeout, time.Millisecond, "its own writes")
+		require.Eventually(t, func() bool { return one.isListed(t, title) }, waitTimeout, time.Millisecond, "the server's own writes are visible")
 		require.Eventually(t, func() bool { return two.isListed(t, title) }, 10*time.Second, 20*time.Millisecond)
 	}
 	one.waitForMail(t, employer.email, "Subject:")

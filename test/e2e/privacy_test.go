@@ -69,7 +69,7 @@ func (p uniqueUser) requireErased() {
 	p.t.Helper()
 	var left []string
 	if !assert.Eventually(p.t, func() bool { left = p.findTraces(); return len(left) == 0 }, waitTimeout, 100*time.Millisecond) {
-		require.Empty(p.t, left, "this is left of %s", p.email)
+		require.Empty(p.t, left, "remaining data of %s", p.email)
 	}
 	log := p.w.log.String()
 	require.NotContains(p.t, log, p.email)
@@ -127,7 +127,7 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		w.waitForMail(t, p.local+"@elsewhere.example", "confirm your new")
 		w.waitForMail(t, p.email, "Set a new password")
 		w.waitForMail(t, p.email, "Join ")
-		require.Greater(t, len(p.findTraces()), 8, "the search finds what there is")
+		require.Greater(t, len(p.findTraces()), 8, "the search finds the listings")
 
 		p.delete("/api/jobseekers/profile").ok(200)
 		p.isOut(t)
@@ -162,7 +162,7 @@ func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 		p.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": newEmail()}).ok(200)
 		p.createApp()
 		w.waitForMail(t, p.local+"@elsewhere.example", "confirm your new")
-		require.Greater(t, len(p.findTraces()), 5, "the search finds what there is")
+		require.Greater(t, len(p.findTraces()), 5, "the search finds the listings")
 
 		p.delete("/api/employers/profile").ok(200)
 		p.isOut(t)

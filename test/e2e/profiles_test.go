@@ -72,7 +72,7 @@ func TestJobseekerProfile(t *testing.T) {
 			update(object{"email": other.email, "bio": "half done"}).fails(409, "Email already registered")
 			fresh := newEmail()
 			a := update(object{"email": fresh}).ok(200)
-			require.Equal(t, seeker.email, a.text("data.profile.email"), "until it is confirmed")
+			require.Equal(t, seeker.email, a.text("data.profile.email"), "the address stays until the new one is confirmed")
 			require.Equal(t, fresh, a.text("data.profile.pendingEmail"))
 			require.NotEqual(t, "half done", seeker.get(path).ok(200).text("data.bio"))
 			text := strings.ReplaceAll(strings.ReplaceAll(w.waitForMail(t, fresh, "Subject:"), "=\r\n", ""), "=3D", "=")

@@ -178,7 +178,7 @@ func TestDeveloperApplications(t *testing.T) {
 			ann.grantApp(w.seeker(t).app(), integrations.ApplicationsRead).get("/api/v1/jobs").problem(403, "insufficient_scope")
 
 			bare := w.addMember(t, chief, object{"applications": object{"view": false, "update": false}})
-			require.Empty(t, ids(bare.program(), ""), "who may not view applications on the portal does not here")
+			require.Empty(t, ids(bare.program(), ""), "members without the permission have no access here either")
 		})
 		t.Run("GET /api/v1/applications/:id", func(t *testing.T) {
 			t.Parallel()

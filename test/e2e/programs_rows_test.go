@@ -108,18 +108,18 @@ func TestDeveloperRoutes(t *testing.T) {
 				}
 				posted, err := time.Parse(time.RFC3339Nano, me.get(prefix+"/jobs/"+bradford).okDeveloper(200).text("data.posted_at"))
 				require.NoError(t, err)
-				require.Equal(t, all[:4], find("sort=date&posted_after="+posted.Format(time.RFC3339Nano)).ids(), "the moment itself is among them")
+				require.Equal(t, all[:4], find("sort=date&posted_after="+posted.Format(time.RFC3339Nano)).ids(), "the bound is inclusive")
 				require.Equal(t, all[:3], find("sort=date&posted_after="+posted.Add(time.Microsecond).Format(time.RFC3339Nano)).ids())
 				require.Equal(t, []string{leeds, bradford}, find("location=Leeds&sort=distance&remote=false").ids())
 				require.Equal(t, []string{london, bradford, leeds}, find("sort=salary").ids()[:3])
-				require.Equal(t, all, find("sort=distance").ids(), "without a place it is relevance")
+				require.Equal(t, all, find("sort=distance").ids(), "without a place the order is relevance")
 				none := find("limit=1").okDeveloper(200)
 				require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 5.0, "total_pages": 5.0}, none.at("pagination"))
 				require.Equal(t, object{"page": 1.0, "limit": 20.0, "total": 5.0, "total_pages": 1.0}, find("").at("pagination"))
 				require.Equal(t, object{"page": 1.0, "limit": 20.0, "total": 0.0, "total_pages": 0.0}, find("specialty=None+such").at("pagination"))
 
 				for _, item := range find("").list("data") {
-					require.ElementsMatch(t, append([]string{"matched", "relaxed"}, jobMembers...), slices.Collect(maps.Keys(item.(object))), "and no distance")
+					require.ElementsMatch(t, append([]string{"matched", "relaxed"}, jobMembers...), slices.Collect(maps.Keys(item.(object))), "there is no distance")
 				}
 				for _, item := range find("location=Leeds").list("data") {
 					require.ElementsMatch(t, append([]string{"distance_miles", "matched", "relaxed"}, jobMembers...), slices.Collect(maps.Keys(item.(object))))
@@ -208,7 +208,7 @@ func TestDeveloperRoutes(t *testing.T) {
 			beyond := me.get("/v1/jobs?keywords=" + word + "&limit=2&page=99").okDeveloper(200)
 			require.Contains(t, beyond.header.Get("Link"), `page=3>; rel="prev"`)
 			two := me.get("/v1/jobs?posted_after=yesterday&sort=x").problem(400, "invalid_parameters")
-			require.Len(t, two.list("errors"), 2, "everything that is wrong, at once")
+			require.Len(t, two.list("errors"), 2, "all invalid fields are reported together")
 		})
 		t.Run("idempotency key under both prefixes", func(t *testing.T) {
 			t.Parallel()

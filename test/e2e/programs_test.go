@@ -141,7 +141,7 @@ func TestDeveloperJobs(t *testing.T) {
 			one := me.get("/api/v1/jobs/" + full).okDeveloper(200)
 			delete(job, "matched") // which a search tells
 			delete(job, "relaxed")
-			require.Equal(t, job, one.at("data"), "a job is the same wherever it is shown")
+			require.Equal(t, job, one.at("data"), "all responses contain the same job")
 
 			near := me.get("/api/v1/jobs?keywords=" + word + "&location=Bradford").okDeveloper(200)
 			require.InDelta(t, 8.5, near.number("data.0.distance_miles"), 2)
@@ -172,7 +172,7 @@ func TestDeveloperJobs(t *testing.T) {
 			for _, missing := range []string{hidden, "nonsense", boss.id} {
 				me.get("/api/v1/jobs/"+missing).problem(404, "job_not_found")
 			}
-			boss.program().get("/api/v1/jobs/"+hidden).problem(404, "job_not_found") // public ones alone, whoever asks
+			boss.program().get("/api/v1/jobs/"+hidden).problem(404, "job_not_found") // only public jobs, for every caller
 		})
 		t.Run("documented response headers", func(t *testing.T) {
 			t.Parallel()
@@ -235,7 +235,7 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			both.get("/api/v1/jobs").problem(401, "unauthorized") // a good key does not save a bad token
 			basic := (&client{t: t, w: w, ip: guest.ip}).sendWithHeaders("GET", "/api/v1/jobs", map[string]string{"Authorization": "Basic eDp5"})
 			require.Equal(t, 401, basic.status)
-			require.Equal(t, `Bearer realm="locum"`, basic.header.Get("WWW-Authenticate"), "no token was sent that could be wrong (RFC 6750 §3.1)")
+			require.Equal(t, `Bearer realm="locum"`, basic.header.Get("WWW-Authenticate"), "a request without a token has no error code (RFC 6750 §3.1)")
 		})
 		t.Run("API key as a portal token", func(t *testing.T) {
 			t.Parallel()

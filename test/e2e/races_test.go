@@ -29,7 +29,7 @@ func concurrently(t *testing.T, n int, request func(i int) *response) map[int]in
 	all.Wait()
 	counts := map[int]int{}
 	for _, a := range answers {
-		require.NotNil(t, a, "a request got no answer")
+		require.NotNil(t, a, "a request got no response")
 		counts[a.status]++
 	}
 	return counts
@@ -142,7 +142,7 @@ func TestRaces(t *testing.T) {
 			}))
 			title := employer.get("/api/employers/jobs/" + ids[0]).text("data.job.title")
 			for _, id := range ids {
-				require.Equal(t, title, employer.get("/api/employers/jobs/"+id).text("data.job.title"), "one batch was the last for all")
+				require.Equal(t, title, employer.get("/api/employers/jobs/"+id).text("data.job.title"), "the same batch was the last for all listings")
 			}
 		})
 		subtest("concurrent changes of a listing", func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, "withdrawn", a.text("data.application.status"))
 			timeline := a.list("data.application.timeline")
 			for i := 1; i < len(timeline); i++ {
-				require.Equal(t, timeline[i-1].(object)["to"], timeline[i].(object)["from"], "each step begins where the one before ended")
+				require.Equal(t, timeline[i-1].(object)["to"], timeline[i].(object)["from"], "each change starts from the previous status")
 			}
 		})
 		subtest("concurrent refresh keeps the session", func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestRaces(t *testing.T) {
 			counts := concurrently(t, 5, func(int) *response {
 				return w.guest(t).try("POST", "/api/auth/refresh", object{"refreshToken": s.refresh})
 			})
-			require.Equal(t, map[int]int{200: 5}, counts, "a lost answer may be retried")
+			require.Equal(t, map[int]int{200: 5}, counts, "a refresh with a lost response may be retried")
 			s.get("/api/auth/me").ok(200)
 		})
 		subtest("concurrent requests at the limit", func(t *testing.T) {

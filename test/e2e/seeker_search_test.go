@@ -54,7 +54,7 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Equal(t, []string{boston, leeds}, ids(guest, "&sort=salary")[:2], "by the year")
 			require.Equal(t, []string{leeds, boston}, ids(guest, "&sort=salary&order=asc")[:2])
 			require.Equal(t, []string{moon, leeds, boston, bare}, ids(guest, "&sort=location"))
-			require.Equal(t, []string{boston, leeds, moon, bare}, ids(guest, "&sort=location&order=asc"), "nowhere is last")
+			require.Equal(t, []string{boston, leeds, moon, bare}, ids(guest, "&sort=location&order=asc"), "listings without a place are last")
 			require.Equal(t, []string{bare, moon, boston, leeds}, ids(guest, ""), "equally relevant: the newest first")
 		})
 		t.Run("GET /api/jobseekers/search filters", func(t *testing.T) {

@@ -37,8 +37,8 @@ func TestSessions(t *testing.T) {
 				require.NoError(t, err)
 				return expires.Sub(used)
 			}
-			require.Equal(t, 12*time.Hour, expiry(0), "of a browser without further use")
-			require.Equal(t, 7*24*time.Hour, expiry(1), "of an API client without further use")
+			require.Equal(t, 12*time.Hour, expiry(0), "a browser session without further use")
+			require.Equal(t, 7*24*time.Hour, expiry(1), "an API session without further use")
 			require.Regexp(t, `\.0/24$`, list.text("data.sessions.1.network"), "the network and not the host")
 			next := me.get("/api/auth/sessions?limit=2").ok(200).text("data.nextCursor")
 			require.Equal(t, list.text("data.sessions.2.id"), me.get("/api/auth/sessions?limit=2&cursor="+next).ok(200).text("data.sessions.0.id"))

@@ -85,7 +85,7 @@ func TestSettings(t *testing.T) {
 			put(object{"intent": "update-notifications"}).invalid("email")
 
 			member := boss.inviteMember("recruiter")
-			require.Equal(t, "St Columba's", member.get(path).ok(200).text("data.settings.company.name"), "the team's too")
+			require.Equal(t, "St Columba's", member.get(path).ok(200).text("data.settings.company.name"), "members see the settings of the organization")
 			member.put(path, object{"intent": "update-employer-profile", "companyName": "Mine"}).fails(403, "Forbidden")
 			member.put(path, object{"intent": "update-contact", "contact": object{"phone": "+44 20 7946 0001"}}).ok(200)
 		})

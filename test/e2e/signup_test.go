@@ -99,7 +99,7 @@ func TestSignUpPage(t *testing.T) {
 			require.Equal(t, 429, over.status)
 			require.NotEmpty(t, over.header.Get("Retry-After"))
 			require.Contains(t, over.text, "There were too many tries")
-			require.Equal(t, 303, b.open("POST", "/developers/sign-up", form(nil)).status, "jobseekers have another")
+			require.Equal(t, 303, b.open("POST", "/developers/sign-up", form(nil)).status, "jobseekers have another limit")
 		})
 		t.Run("continues with the requested consent", func(t *testing.T) {
 			t.Parallel()

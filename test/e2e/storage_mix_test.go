@@ -54,7 +54,7 @@ func mainJob(t *testing.T, w *testServer, mixed bool) {
 	c.key = "apply-once"
 	first := c.post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
 	again := c.post("/api/jobseekers/applications", object{"listingId": listing})
-	require.Equal(t, string(first.raw), string(again.raw), "the answer is stored once")
+	require.Equal(t, string(first.raw), string(again.raw), "the response is stored once")
 	application := first.text("data.id")
 	w.waitForMail(t, employer.email, "application")
 

@@ -50,7 +50,7 @@ func TestTasks_DeadTasks_ListedRetriedAndDropped(t *testing.T) {
 	require.Contains(t, w.run(t, "tasks", "drop", "--all-dead"), "dropped 1")
 	require.NotContains(t, w.run(t, "tasks", "list"), "verify-email")
 	require.Contains(t, []string{first.email, second.email}, mail.Mails()[0].To)
-	require.Eventually(t, func() bool { // which is written down after the mail has come
+	require.Eventually(t, func() bool { // the task is recorded after the mail was sent
 		return strings.Contains(w.run(t, "tasks", "list", "--state", "done", "--kind", "identity.verify-email"), ids[0][1])
 	}, waitTimeout, 100*time.Millisecond)
 }

@@ -362,7 +362,7 @@ func (w *walk) seekerAgrees(s *account) {
 	require.Equal(w.t, whole[:len(few)], few)
 	for _, id := range whole {
 		for _, a := range w.applications {
-			require.False(w.t, a.seeker == s && a.listing.id == id, "nobody is told to apply again")
+			require.False(w.t, a.seeker == s && a.listing.id == id, "no error asks the user to apply again")
 		}
 		l := w.listings[slices.IndexFunc(w.listings, func(l *walkListing) bool { return l.id == id })]
 		require.Equal(w.t, "active", l.status)

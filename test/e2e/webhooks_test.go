@@ -110,7 +110,7 @@ func TestWebhooks(t *testing.T) {
 			require.NotEqual(t, first, second)
 			me.post(path+"/test", object{"type": "application.submitted"}).ok(202)
 			h := r.waitForHits(1)[0]
-			require.NoError(t, h.verify(t, first), "both sign for a day")
+			require.NoError(t, h.verify(t, first), "both secrets sign for a day")
 			require.NoError(t, h.verify(t, second))
 			require.Len(t, strings.Fields(h.headers.Get("Webhook-Signature")), 2)
 			require.Error(t, hit{headers: h.headers, raw: h.raw + " "}.verify(t, first))
@@ -228,7 +228,7 @@ func TestWebhooks(t *testing.T) {
 				return me.get(path+"/deliveries?status=succeeded&limit=1").ok(200).number("data.pagination.total") == float64(n)
 			}, waitTimeout, 20*time.Millisecond)
 			for _, d := range me.get(path + "/deliveries").ok(200).list("data.deliveries") {
-				require.Len(t, d.(map[string]any)["attempts"], 1, "nobody had to wait until the first was given up")
+				require.Len(t, d.(map[string]any)["attempts"], 1, "no delivery waits for the failure of the first")
 			}
 		})
 		t.Run("hanging receiver does not delay others", func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestDeveloperWebhooks(t *testing.T) {
 			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{}}).invalid("events")
 			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created", "user.deleted"}}).invalid("events")
 			both := me.post(app, json.RawMessage(`{"events": ["user.deleted"], "url": "x"}`)).invalid("events")
-			require.Equal(t, "url", both.text("errors.1.field"), "every one, in the order of the body")
+			require.Equal(t, "url", both.text("errors.1.field"), "all invalid fields, in the order of the body")
 			w.employer(t).post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(404, "Application not found")
 			w.guest(t).post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(401, "Unauthorized")
 			for range 19 {

@@ -23,7 +23,7 @@ func TestWorker_BesideServer_RunsTasks(t *testing.T) {
 		require.NoError(t, err)
 		return len(names)
 	}
-	require.Never(t, func() bool { return mails() > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "the server leaves the work to workers")
+	require.Never(t, func() bool { return mails() > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "the server executes no tasks")
 
 	worker := exec.Command(kit.Program(t), "worker")
 	worker.Dir, worker.Env, worker.Stderr = w.dir, w.env, w.log
@@ -31,7 +31,7 @@ func TestWorker_BesideServer_RunsTasks(t *testing.T) {
 	require.NoError(t, worker.Start())
 	w.waitForMail(t, s.email, "confirm your e-mail")
 	require.NoError(t, worker.Process.Signal(os.Interrupt))
-	require.NoError(t, worker.Wait(), "a worker that is told to stop does so in peace")
+	require.NoError(t, worker.Wait(), "a worker stops gracefully on a signal")
 }
 
 func TestWorker_EmbeddedQueue_Refused(t *testing.T) {
