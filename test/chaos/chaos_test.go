@@ -118,8 +118,8 @@ func (w *installation) changeStatuses() {
 
 	w.waitIdle()
 	happened := w.requireNotifications(all)
-	require.GreaterOrEqual(w.t, happened, int(accepted.Load()), "what was accepted has happened")
-	require.LessOrEqual(w.t, happened, int(accepted.Load()+unknown.Load()), "and what was not has not")
+	require.GreaterOrEqual(w.t, happened, int(accepted.Load()), "every accepted change is stored")
+	require.LessOrEqual(w.t, happened, int(accepted.Load()+unknown.Load()), "rejected changes are not stored")
 }
 
 func isClosed(c chan struct{}) bool {
@@ -193,7 +193,7 @@ func (w *installation) requireNotifications(all []application) (happened int) {
 		for _, entry := range application["timeline"].([]any)[1:] {
 			moves = append(moves, entry.(object)["to"].(string))
 		}
-		require.Less(w.t, len(moves), 200, "the timeline shows no more")
+		require.Less(w.t, len(moves), 200, "the timeline has no further changes")
 		happened += len(moves)
 
 		var told []string
@@ -207,11 +207,11 @@ func (w *installation) requireNotifications(all []application) (happened int) {
 				break
 			}
 		}
-		require.Len(w.t, told, len(moves), "one notification for each change, and for nothing else")
+		require.Len(w.t, told, len(moves), "exactly one notification for each change")
 		for _, message := range told {
 			require.Contains(w.t, message, c.job)
 		}
-		require.Len(w.t, mails[c.seeker.email], len(moves), "a mail for each change, and for nothing else: %v", slices.Sorted(maps.Keys(mails[c.seeker.email])))
+		require.Len(w.t, mails[c.seeker.email], len(moves), "exactly one mail for each change: %v", slices.Sorted(maps.Keys(mails[c.seeker.email])))
 	}
 	w.t.Logf("%d changes happened, and everybody was told", happened)
 	return happened

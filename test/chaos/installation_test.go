@@ -204,7 +204,7 @@ func (w *installation) waitIdle() {
 		var err error
 		jobs, events, err = countPending(w.t.Context(), s)
 		return err == nil && len(jobs) == 0 && events == 0
-	}, 5*time.Minute, 200*time.Millisecond, "not everything comes to an end: %v, %d events", &jobs, &events)
+	}, 5*time.Minute, 200*time.Millisecond, "tasks or events are still pending: %v, %d events", &jobs, &events)
 	dead, err := s.Identity.Tasks.List(w.t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(w.t, err)
 	require.Empty(w.t, dead)

@@ -66,7 +66,7 @@ func TestRedisUnavailable_WritesSucceed_BacklogDrains(t *testing.T) {
 			slow++
 		}
 	}
-	require.LessOrEqual(t, slow, 1+written/300, "nobody waits for what is away, though all may for a machine that is busy for a moment")
+	require.LessOrEqual(t, slow, 1+written/300, "requests do not wait for unavailable services, except for a short load of the machine")
 	for _, c := range all {
 		require.Zero(t, w.countMails(c))
 	}
@@ -116,7 +116,7 @@ func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
 			require.Eventually(t, func() bool {
 				jobs, events, err := countPending(t.Context(), s)
 				return err == nil && events == 0 && len(jobs) == 1 && jobs[0].Queue == task.Mail && jobs[0].Tasks == 2
-			}, time.Minute, 200*time.Millisecond, "the mails, and only they, wait")
+			}, time.Minute, 200*time.Millisecond, "only the mails are pending")
 			w.mail.Accept()
 			w.mail.Start()
 			w.waitIdle()
@@ -141,7 +141,7 @@ func TestMail_PermanentRefusal_IsTriedOnce(t *testing.T) {
 	require.Eventually(t, func() bool {
 		jobs, events, err := countPending(t.Context(), s)
 		return err == nil && len(jobs) == 0 && events == 0
-	}, time.Minute, 50*time.Millisecond, "nothing waits for another try")
+	}, time.Minute, 50*time.Millisecond, "no task waits for a retry")
 	require.Equal(t, before+1, w.countAttempts(gone))
 	require.Zero(t, w.countMails(gone))
 }

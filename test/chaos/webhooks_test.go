@@ -253,14 +253,14 @@ func (w *installation) deliverUnderKills() {
 	}
 	w.waitQuiet()
 	for _, e := range all {
-		require.Zero(w.t, w.deliveries(e, "pending")+w.deliveries(e, "failed"), "%s: what is sent again to a receiver that works arrives", e.name)
+		require.Zero(w.t, w.deliveries(e, "pending")+w.deliveries(e, "failed"), "%s: replays to a working receiver succeed", e.name)
 		e.requireEvents(w.t, y, applicants)
 	}
 	bodies := map[string]string{}
 	for _, e := range all {
 		for id, body := range e.bodies {
 			if before, there := bodies[id]; there {
-				require.Equal(w.t, before, body, "everybody gets the same")
+				require.Equal(w.t, before, body, "all receivers get the same body")
 			}
 			bodies[id] = body
 		}
@@ -314,7 +314,7 @@ func (w *installation) waitFannedOut() {
 		jobs, events, err := countPending(w.t.Context(), s)
 		reacts := func(b task.Backlog) bool { return b.Queue == task.Events }
 		return err == nil && events == 0 && !slices.ContainsFunc(jobs, reacts)
-	}, 3*time.Minute, 100*time.Millisecond, "not every event is passed on")
+	}, 3*time.Minute, 100*time.Millisecond, "not every event was relayed")
 }
 
 // waitQuiet waits until no delivery is due for a while: deliveries to working
@@ -334,7 +334,7 @@ func (w *installation) waitQuiet() {
 			}
 		}
 		return err == nil
-	}, 8*time.Minute, 100*time.Millisecond, "not everything that is due is sent")
+	}, 8*time.Minute, 100*time.Millisecond, "not every due delivery was sent")
 }
 
 func (w *installation) deliveries(e *webhookReceiver, status string) int {
@@ -342,13 +342,13 @@ func (w *installation) deliveries(e *webhookReceiver, status string) int {
 	return int(w.must(e.owner, http.MethodGet, e.path+"/deliveries?limit=1&status="+status, nil)["pagination"].(object)["total"].(float64))
 }
 
-// replayFailed does what an owner does whose receiver works again and who does
-// not wait for the next attempts, which may be hours away: pausing fails the
-// pending deliveries, and each failed delivery is replayed once.
+// replayFailed replays each failed delivery once, as an owner does after an outage
+// of the receiver. Pending deliveries, whose next attempt may be hours away, are
+// failed by pausing the webhook.
 func (w *installation) replayFailed(e *webhookReceiver) {
 	w.t.Helper()
 	waiting, failed := w.deliveries(e, "pending"), w.deliveries(e, "failed")
-	require.Zero(w.t, failed, "%s: nothing has been tried ten times", e.name)
+	require.Zero(w.t, failed, "%s: no delivery has ten attempts", e.name)
 	w.must(e.owner, http.MethodPut, e.path, object{"status": "paused"})
 	require.Zero(w.t, w.deliveries(e, "pending"), e.name)
 	w.must(e.owner, http.MethodPut, e.path, object{"status": "active"})
@@ -372,7 +372,7 @@ func (e *webhookReceiver) requireEvents(t *testing.T, y *eventCounts, applicants
 	for _, s := range e.taken {
 		got[s]++
 	}
-	require.Len(t, e.taken, len(e.bodies), "%s: what did not arrive at first arrived later", e.name)
+	require.Len(t, e.taken, len(e.bodies), "%s: failed deliveries succeeded later", e.name)
 	sees := func(s subject) bool {
 		if !strings.HasPrefix(s.kind, "application.") {
 			return true
@@ -387,10 +387,10 @@ func (e *webhookReceiver) requireEvents(t *testing.T, y *eventCounts, applicants
 			require.False(t, e.name == "stranger" && strings.HasPrefix(s.kind, "application."), "%s: %v", e.name, s)
 			continue
 		}
-		require.True(t, sees(s), "%s may not hear of %v", e.name, s)
+		require.True(t, sees(s), "%s is not authorized to receive %v", e.name, s)
 		require.LessOrEqual(t, n, y.certain[s]+y.maybe[s], "%s: %v", e.name, s)
 	}
-	require.LessOrEqual(t, unexpected, y.lost, "%s: nothing is told that nobody did", e.name)
+	require.LessOrEqual(t, unexpected, y.lost, "%s: there are no events without a change", e.name)
 	told := 0
 	for s := range maps.Keys(y.certain) {
 		if sees(s) {
