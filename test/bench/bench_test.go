@@ -72,8 +72,8 @@ func serveLimit(url string) {
 		panic(err)
 	}
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
-	// What one would write for each question by hand, without counting, places on a
-	// globe, or other words for the same thing.
+	// Handwritten queries for the same questions, without counts, distances and
+	// synonyms.
 	const yearlyPay = "salary_max * CASE salary_period WHEN 'hour' THEN 1950 WHEN 'day' THEN 260 WHEN 'week' THEN 52 WHEN 'month' THEN 12 ELSE 1 END"
 	for _, columns := range []string{"contract_type, posted_at DESC, id DESC", "lat, lon", "remote"} {
 		if _, err := pool.Exec(context.Background(), "CREATE INDEX ON listings ("+columns+") WHERE open"); err != nil {
@@ -189,7 +189,7 @@ func (p *product) limit() (url string) {
 	return spawn(p.b, cmd)
 }
 
-// rate is how many requests a second the clients get answered.
+// rate returns the number of responses per second that the clients get.
 func rate(b *testing.B, request func(r *fasthttp.Request, n int64)) float64 {
 	b.Helper()
 	var done, failed, n atomic.Int64

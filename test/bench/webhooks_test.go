@@ -99,8 +99,8 @@ type webhookBench struct {
 	storage  adapters.Storage
 	receiver *httptest.Server
 	url      string
-	// what the receiver has got: how much of the current round, when the first of
-	// it came, how long events took, and a body.
+	// Deliveries to the receiver: their number and the time of the first one in the
+	// current round, the latencies of events, and a body.
 	got   atomic.Int64
 	first atomic.Int64
 	// timing is that it reads bodies, to see how long they took.
@@ -153,7 +153,7 @@ func newWebhookBench(b *testing.B, env func(b *testing.B, dir string) []string) 
 	return s
 }
 
-// send makes a request from a new address and returns the data of its answer.
+// send sends a request from a new address and returns the data of its response.
 func (s *webhookBench) send(token, method, path, body string, want int) map[string]any {
 	s.b.Helper()
 	r, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
@@ -172,7 +172,7 @@ func (s *webhookBench) send(token, method, path, body string, want int) map[stri
 	return out.Data
 }
 
-// hook makes an endpoint.
+// hook creates an endpoint.
 func (s *webhookBench) hook(path string) {
 	s.b.Helper()
 	made := s.send(s.owner, "POST", "/api/developers/apps/"+s.app+"/webhooks", fmt.Sprintf(`{"url":%q,"events":["job.updated"]}`, s.receiver.URL+path), 201)
@@ -205,7 +205,7 @@ func (s *webhookBench) receive(w http.ResponseWriter, r *http.Request) {
 	s.took, s.body = append(s.took, now.Sub(body.Timestamp)), raw
 }
 
-// example is a body as receivers get it.
+// example stores a body as receivers get it.
 func (s *webhookBench) example() {
 	s.b.Helper()
 	s.timing.Store(true)
@@ -217,7 +217,7 @@ func (s *webhookBench) example() {
 	s.recorded(s.events)
 }
 
-// begin forgets what came before.
+// begin resets the counters.
 func (s *webhookBench) begin() {
 	s.got.Store(0)
 	s.mu.Lock()
@@ -225,7 +225,7 @@ func (s *webhookBench) begin() {
 	s.took = nil
 }
 
-// waitForDeliveries waits until so much was received.
+// waitForDeliveries waits until n deliveries were received.
 func (s *webhookBench) waitForDeliveries(n int) {
 	s.b.Helper()
 	require.Eventually(s.b, func() bool { return s.got.Load() >= int64(n) }, 5*time.Minute, time.Millisecond)
@@ -263,7 +263,7 @@ func (s *webhookBench) rate(do func(ctx context.Context) error) float64 {
 	return float64(hookEvents*len(s.hooks)) / took.Seconds()
 }
 
-// fannedOutRate is how many deliveries a second are made of events.
+// fannedOutRate returns the number of deliveries per second that are made of events.
 func (s *webhookBench) fannedOutRate() float64 {
 	s.b.Helper()
 	return s.rate(func(ctx context.Context) error {
@@ -279,7 +279,7 @@ func (s *webhookBench) fannedOutRate() float64 {
 	})
 }
 
-// deliveredRate is how many deliveries a second are made of those that wait.
+// deliveredRate returns the number of pending deliveries that are sent per second.
 func (s *webhookBench) deliveredRate() float64 {
 	s.b.Helper()
 	return s.rate(func(ctx context.Context) error {
@@ -305,7 +305,7 @@ func (s *webhookBench) deliveredRate() float64 {
 	})
 }
 
-// bareRate is how many bodies a second a loop signs and posts.
+// bareRate returns the number of bodies per second that a loop signs and posts.
 func (s *webhookBench) bareRate() float64 {
 	s.b.Helper()
 	secret, err := standardwebhooks.NewWebhook("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
@@ -347,8 +347,8 @@ func (s *webhookBench) bareRate() float64 {
 	return hookEvents * hookEndpoints / time.Since(begun).Seconds()
 }
 
-// latency is what 99 of 100 deliveries take at most from the change, of which
-// there are fifty a second, to their receiver.
+// latency returns the 99th percentile of the time between a change and its delivery,
+// at fifty changes per second.
 func (s *webhookBench) latency() time.Duration {
 	s.b.Helper()
 	const changes, answering = 750, hookEndpoints - 1

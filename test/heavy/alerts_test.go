@@ -330,7 +330,7 @@ func (s *alertServer) requireSameAsSearch(since time.Time) {
 		searched := append([]string{}, s.find(q.Query, q.Location, q.Contract, since)...)
 		require.Equal(s.t, searched, matched, "%+v", q)
 	}
-	require.Zero(s.t, s.count(`SELECT count(*) FROM (SELECT search_id::text FROM search_matches EXCEPT SELECT split_part(cause, '/', 1) FROM notifications) m`), "searches with matches that nobody was told of")
+	require.Zero(s.t, s.count(`SELECT count(*) FROM (SELECT search_id::text FROM search_matches EXCEPT SELECT split_part(cause, '/', 1) FROM notifications) m`), "searches with matches that were not sent")
 }
 
 func (s *alertServer) mails() []string {
@@ -366,7 +366,7 @@ func (s *alertServer) requireDigests() {
 			jobs[m[1]] = true
 		}
 		if again, ok := mailed[id[1]]; ok {
-			require.Equal(s.t, again, jobs, "a mail that is sent again is the same mail")
+			require.Equal(s.t, again, jobs, "a repeated mail has the same id")
 		}
 		mailed[id[1]] = jobs
 	}

@@ -36,7 +36,7 @@ type browser struct {
 	seen map[string]bool
 
 	mu       sync.Mutex
-	complain []string // what the browser's console says
+	complain []string // messages of the browser's console
 }
 
 // newBrowser starts a browser. Pages are checked for accessibility unless axe is

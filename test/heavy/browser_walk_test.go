@@ -260,7 +260,7 @@ func signUpByKeyboard(t *testing.T, p *browser) {
 		form.requestSubmit();
 		form.requestSubmit();
 		return sent;
-	})()`), "a second press would have the browser show an answer without the key")
+	})()`), "a second submission is suppressed: its response would not show the key")
 	p.requireNoErrors()
 }
 

@@ -187,7 +187,7 @@ func (b *testRunner) test(t *testing.T, flags, pkg string, tests []string) strin
 		cmd.Dir = filepath.Join("..", "..", pkg)
 	}
 	cmd.Env = append(os.Environ(), "LOCUM_TEST_HEAVY=", "GOFLAGS="+flags)
-	out, _ := cmd.CombinedOutput() // that tests fail is what is asked for
+	out, _ := cmd.CombinedOutput() // the tests are expected to fail
 	return string(out)
 }
 
@@ -241,7 +241,7 @@ func applyCuts(t *testing.T, cuts []cut) map[string]string {
 			require.NoError(t, err)
 			text = string(raw)
 		}
-		require.Equal(t, 1, strings.Count(text, c.old), "%s: the control is not there, or more than once: %s", c.file, c.old)
+		require.Equal(t, 1, strings.Count(text, c.old), "%s: the control is missing or not unique: %s", c.file, c.old)
 		texts[path] = strings.Replace(text, c.old, c.new, 1)
 	}
 	return texts

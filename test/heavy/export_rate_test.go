@@ -81,7 +81,7 @@ func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 	}
 	before := s.peak()
 	var limit, rate float64
-	for range 3 { // the best of three, each in turn: the machine has other things to do
+	for range 3 { // the best of three alternating runs, because of other load on the machine
 		limit, rate = max(limit, bare()), max(rate, ours())
 	}
 	grown := s.peak() - before

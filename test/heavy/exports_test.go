@@ -47,7 +47,7 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	s.kill()
 	files, err := filepath.Glob(filepath.Join(s.dir, "data/files/exports/*/*"))
 	require.NoError(t, err)
-	require.Empty(t, files, "what is not whole is nowhere to be had")
+	require.Empty(t, files, "an incomplete export cannot be downloaded")
 
 	s.up()
 	before, begun := s.peak(), time.Now()

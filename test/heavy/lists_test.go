@@ -90,7 +90,7 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	log, err := s.pg.Log()
 	require.NoError(t, err)
 	plans := bytes.Split(log[len(before):], []byte("LOG:  duration:"))
-	require.Greater(t, len(plans), 100, "the plans are in the log")
+	require.Greater(t, len(plans), 100, "the log contains the plans")
 	for _, plan := range plans {
 		require.NotRegexp(t, largeTables, string(plan))
 	}

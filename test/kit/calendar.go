@@ -21,7 +21,7 @@ func (c Calendar) Take(t testing.TB, m Mail) {
 	method, err := parsed.Props.Text(ical.PropMethod)
 	require.NoError(t, err)
 	require.Contains(t, []string{"REQUEST", "CANCEL"}, method)
-	require.Equal(t, m.Parts["method"], method, "the part's type says what the calendar says")
+	require.Equal(t, m.Parts["method"], method, "the MIME part has the method of the calendar")
 	require.Len(t, parsed.Events(), 1)
 	event := parsed.Events()[0]
 	for _, name := range []string{ical.PropUID, ical.PropDateTimeStamp, ical.PropDateTimeStart, ical.PropSequence, ical.PropOrganizer, ical.PropAttendee, ical.PropSummary} {
@@ -29,7 +29,7 @@ func (c Calendar) Take(t testing.TB, m Mail) {
 	}
 	uid := event.Props.Get(ical.PropUID).Value
 	before, known := c[uid]
-	require.True(t, known || method == "REQUEST", "what is cancelled was there")
+	require.True(t, known || method == "REQUEST", "a cancelled event was scheduled before")
 	if known {
 		require.Greater(t, sequence(t, event), sequence(t, before))
 	}

@@ -337,9 +337,9 @@ func need(t testing.TB, name string, err error) {
 	}
 	required := strings.Split(os.Getenv("LOCUM_TEST_REQUIRE"), ",")
 	if os.Getenv("CI") == "true" || slices.Contains(required, name) {
-		t.Fatalf("%s is required and cannot be had: %v", name, err)
+		t.Fatalf("%s is required and unavailable: %v", name, err)
 	}
-	t.Skipf("NOT TESTED: %s cannot be had: %v", name, err)
+	t.Skipf("NOT TESTED: %s is unavailable: %v", name, err)
 }
 
 // Refusal returns the error of a use case that the actor is not authorized for:

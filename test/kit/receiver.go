@@ -68,7 +68,7 @@ func CheckReceiver(t *testing.T, server string, command func(ctx context.Context
 	require.Equal(t, 401, post(v, now, body, body+" ", true), "tampered with")
 	require.Equal(t, 401, post(stranger, now, body, body, true), "another secret")
 	require.Equal(t, 401, post(v, now.Add(-400*time.Second), body, body, true), "old")
-	require.Equal(t, 401, post(v, now.Add(400*time.Second), body, body, true), "of the future")
+	require.Equal(t, 401, post(v, now.Add(400*time.Second), body, body, true), "a timestamp in the future")
 	require.Equal(t, 401, post(v, now, body, body, false), "without a signature")
 
 	// During a rotation both secrets verify.

@@ -69,7 +69,7 @@ func everyRow(t testing.TB, url string, fn func(table string, columns, values []
 	defer func() { _ = db.Close() }()
 	names, err := firstColumn(db, tables)
 	require.NoError(t, err)
-	require.Greater(t, len(names), 10, "this is no database of ours")
+	require.Greater(t, len(names), 10, "not a database of the tests")
 	for _, name := range names {
 		require.NoError(t, rowsOf(db, name, func(columns, values []string) { fn(name, columns, values) }), name)
 	}

@@ -54,7 +54,7 @@ func TestQueries_Number_IsSufficient(t *testing.T) {
 func TestQueries_Texts_AreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, q := range mustReadQueries(t) {
-		require.False(t, seen[q.id()], "%s is there twice", q.id())
+		require.False(t, seen[q.id()], "%s is defined twice", q.id())
 		seen[q.id()] = true
 	}
 }

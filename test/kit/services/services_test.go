@@ -39,7 +39,7 @@ func TestServer_Restarted_KeepsItsData(t *testing.T) {
 	s.Kill()
 	require.Error(t, query("SELECT 1"), "down")
 	require.NoError(t, s.Start())
-	require.NoError(t, query("SELECT n FROM kept"), "up again, on the same address and data")
+	require.NoError(t, query("SELECT n FROM kept"), "restarted with the same address and data")
 
 	s.Pause()
 	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
@@ -57,7 +57,7 @@ func TestServer_Restarted_KeepsItsData(t *testing.T) {
 func TestPort_IsReserved(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("elsewhere nobody can hold one")
+		t.Skip("ports can be reserved on Linux only")
 	}
 	port, letGo, err := ReservePort()
 	require.NoError(t, err)
@@ -70,11 +70,11 @@ func TestPort_IsReserved(t *testing.T) {
 		require.NoError(t, errors.Join(c.Close(), l.Close()))
 	}
 	_, err = net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	require.ErrorIs(t, err, syscall.ECONNREFUSED, "who holds it does not answer there")
+	require.ErrorIs(t, err, syscall.ECONNREFUSED, "a reserved port refuses connections")
 	other, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = syscall.Close(other) })
-	require.ErrorIs(t, syscall.Bind(other, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}), syscall.EADDRINUSE, "who would share it with nobody cannot have it")
+	require.ErrorIs(t, syscall.Bind(other, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}), syscall.EADDRINUSE, "a reserved port cannot be bound without SO_REUSEADDR")
 }
 
 // Downloading needs a network and some seconds; LOCUM_TEST_FETCH=1 enables it.

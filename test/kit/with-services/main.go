@@ -56,7 +56,7 @@ func run(args []string) int {
 		}
 		s, err := service.start()
 		if err != nil {
-			// The tests report what they lack, and whether that is an error.
+			// The tests report a missing service, and decide whether that is an error.
 			fmt.Fprintf(os.Stderr, "with-services: no %s: %v\n", service.name, err)
 			continue
 		}
