@@ -29,7 +29,7 @@ func TestSign_EqualsStandardWebhooks(t *testing.T) {
 	}
 	require.NoError(t, verify(one, body, headers(now, one)))
 	both := headers(now, one, two)
-	require.NoError(t, verify(one, body, both), "while both sign")
+	require.NoError(t, verify(one, body, both), "both secrets are valid")
 	require.NoError(t, verify(two, body, both))
 	require.Error(t, verify(other, body, both))
 	require.Error(t, verify(one, body+" ", headers(now, one)), "tampered with")
@@ -58,7 +58,7 @@ func TestRetryDelay_FollowsScheduleAndRetryAfter(t *testing.T) {
 	got, _ = retryDelay(1, 48*time.Hour)
 	require.Equal(t, 24*time.Hour, got)
 	got, _ = retryDelay(4, time.Second)
-	require.Greater(t, got, time.Hour, "not sooner than the schedule says")
+	require.Greater(t, got, time.Hour, "the retry is not earlier than scheduled")
 }
 
 func TestAttempts_NewestKept_ResponsesTruncated(t *testing.T) {

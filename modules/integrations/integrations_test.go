@@ -189,14 +189,14 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 		require.Equal(t, integrations.Professional, plan())
 		d.paid = integrations.Enterprise
 		d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionUpgraded, Plan: integrations.Enterprise})
-		require.Equal(t, integrations.Enterprise, plan(), "the answer to the payment came late")
+		require.Equal(t, integrations.Enterprise, plan(), "the result of the payment came late")
 		_, err = d.SetPlan(t.Context(), a.ID, integrations.Professional)
 		require.NoError(t, err)
 		d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionRenewed, Plan: integrations.Enterprise})
-		require.Equal(t, integrations.Professional, plan(), "an operator has chosen since")
+		require.Equal(t, integrations.Professional, plan(), "an operator has changed the plan since")
 		d.paid = integrations.Free
 		d.tell(t, event.SubscriptionChanged{OwnerKind: "user", OwnerID: a.ID, Change: event.SubscriptionLapsed})
-		require.Equal(t, integrations.Professional, plan(), "that was somebody else's")
+		require.Equal(t, integrations.Professional, plan(), "another user's payment")
 		for _, over := range []string{event.SubscriptionCancelled, event.SubscriptionLapsed, event.SubscriptionEnded} {
 			_, err = d.SetPlan(t.Context(), a.ID, integrations.Professional)
 			require.NoError(t, err)

@@ -29,7 +29,7 @@ func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 		a, e := p.listener(t)
 		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		p.work.All(t)
-		require.Empty(t, p.sent, "the service has sent it itself")
+		require.Empty(t, p.sent, "the service does not send deliveries of a listener")
 
 		somewhere := "https://elsewhere.example/"
 		_, err := p.ChangeWebhook(t.Context(), auth.Actor{UserID: a.OwnerID}, integrations.WebhookPath{AppID: a.ID, ID: e.ID}, integrations.WebhookChange{URL: &somewhere})
@@ -90,7 +90,7 @@ func TestListener_Expired_IsDeleted(t *testing.T) {
 		_, again, err := p.Listen(t.Context(), a, integrations.ListenInput{URL: "http://localhost/"})
 		require.NoError(t, err)
 		require.NotEmpty(t, again)
-		require.Equal(t, 1, endpoints(), "the next one takes the place of what is left")
+		require.Equal(t, 1, endpoints(), "the next listener replaces the expired one")
 	})
 }
 

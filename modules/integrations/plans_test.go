@@ -61,7 +61,7 @@ func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
 
 		d.paid = integrations.Free
 		changed(event.SubscriptionLapsed)
-		require.Equal(t, want, d.planChanges(t, me, a.ID), "not chosen by the owner")
+		require.Equal(t, want, d.planChanges(t, me, a.ID), "the owner has not chosen the plan")
 	})
 }
 

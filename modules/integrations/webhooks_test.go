@@ -164,13 +164,13 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 			p.tell(t, event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: stores.NewID(), OrganizationID: organization, CandidateID: applicant.UserID, SubmittedAt: p.clock.Now()})
 		}
 		submit()
-		require.Empty(t, p.sent, "its owner has nothing to do with it")
+		require.Empty(t, p.sent, "the owner of the webhook may not see the application")
 		require.NoError(t, p.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.JobsRead}))
 		submit()
 		require.Empty(t, p.sent, "another scope")
 		require.NoError(t, p.Consent(t.Context(), weak, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
 		submit()
-		require.Empty(t, p.sent, "somebody else's consent")
+		require.Empty(t, p.sent, "another user's consent")
 		require.NoError(t, p.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
 		p.answers = answering(500)
 		submit()
@@ -185,7 +185,7 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 		p.clock.Advance(time.Hour)
 		p.work.All(t)
 		require.Len(t, p.sent, 1, "consent was withdrawn before the next attempt")
-		require.Empty(t, shown().Body, "it never got there, and is not for this owner")
+		require.Empty(t, shown().Body, "the body of an unsent delivery is not shown without consent")
 		require.Equal(t, integrations.Failed, p.deliveries(t, owner, hook)[0].Status)
 	})
 }
@@ -234,7 +234,7 @@ func TestDeliver_URLChangedDuringAttempt_ResultIgnored(t *testing.T) {
 		require.Equal(t, next, e.URL)
 		require.Equal(t, integrations.EndpointActive, e.Status)
 		require.Nil(t, e.FailingSince)
-		require.Equal(t, integrations.Pending, p.deliveries(t, me, hook)[0].Status, "it goes to the new one")
+		require.Equal(t, integrations.Pending, p.deliveries(t, me, hook)[0].Status, "the delivery goes to the new URL")
 	})
 }
 
@@ -260,7 +260,7 @@ func TestReplay_TooMany_RateLimited(t *testing.T) {
 		}
 		require.Len(t, p.deliveries(t, me, hook), 1)
 		_, err = p.TestWebhook(t.Context(), other, theirs, integrations.TestInput{})
-		require.NoError(t, err, "each account has its own")
+		require.NoError(t, err, "each account has its own limit")
 		p.clock.Advance(time.Minute)
 		for _, send := range []func() error{test, one, all} {
 			require.NoError(t, send())
