@@ -34,7 +34,7 @@ func (b integrationsPostings) View(ctx context.Context, snapshot json.RawMessage
 	var by identity.Organization
 	found, err := b.organizations.GetByIDs(ctx, []string{l.OrganizationID})
 	if len(found) > 0 {
-		by = found[0]
+		by, l.Company = found[0], found[0].Name
 	}
 	return developer.ViewJob(l, by, b.publicURL), err
 }

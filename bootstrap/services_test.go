@@ -20,8 +20,8 @@ var withoutActor = map[string]string{
 		Identity.RegisterEmployerBrowser Identity.ResetPassword Identity.UndoEmailChange Identity.VerifyEmail Identity.OrganizationsOf
 		Integrations.AuthenticateKey Integrations.AuthenticateToken Seekers.Unsubscribe`,
 	"the authorization server and the gate of the developer interface, which have authenticated an app": `
-		Identity.ActorFor Integrations.Authorize Integrations.Client Integrations.Consented Integrations.Count Integrations.CountCalls Integrations.EndGrant
-		Integrations.FindApp Integrations.InTransaction Integrations.IssueToken Integrations.Issued Integrations.Owner Integrations.UseToken`,
+		Identity.ActorFor Integrations.AuthenticateClient Integrations.Count Integrations.CountCalls Integrations.ExchangeCode
+		Integrations.FindApp Integrations.Introspect Integrations.Owner Integrations.ParseAuthorization Integrations.Refresh Integrations.Revoke`,
 	"operators, by commands on the server": `
 		Identity.AccountByEmail Identity.LockAccount Identity.ResetSecondFactor Identity.SignOutAccount Identity.UnlockAccount Integrations.EndListening
 		Integrations.Forward Integrations.Listen Integrations.SetPlan Integrations.Trigger Listings.Hide Listings.Show Listings.SpecialtyTest Listings.Table`,

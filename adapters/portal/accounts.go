@@ -16,7 +16,7 @@ func accountRoutes(s *identity.Service) []web.Route {
 	const seeker, employer = "Profile", "Employer account"
 	return []web.Route{
 		{Method: http.MethodDelete, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Errors: []int{403, 429}, Tag: seeker, Summary: "Erase the account and its data. To keep a copy, export it before with GET /api/jobseekers/export/profile and …/applications" + needsConfirmation, Op: confirmedOp(s,
-			func(ctx context.Context, by auth.Actor, in Confirmation) (web.Done, error) {
+			func(ctx context.Context, by auth.Actor, _ Confirmation) (web.Done, error) {
 				return web.Message("Account deleted successfully"), s.DeleteAccount(ctx, by)
 			})},
 
@@ -28,7 +28,7 @@ func accountRoutes(s *identity.Service) []web.Route {
 				return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
 			})},
 		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account. A jobseeker who joined an organization leaves it and keeps the account" + needsConfirmation, Op: confirmedOp(s,
-			func(ctx context.Context, by auth.Actor, in Confirmation) (web.Done, error) {
+			func(ctx context.Context, by auth.Actor, _ Confirmation) (web.Done, error) {
 				return web.Message("Account deleted successfully"), s.DeleteEmployerAccount(ctx, by)
 			})},
 

@@ -16,7 +16,7 @@ func secondFactorRoutes(s *identity.Service) []web.Route {
 		{Method: http.MethodGet, Path: path, Auth: web.Required, Tag: tag, Summary: "Get the status of the caller's second factor",
 			Op: getOwn(s.MySecondFactor, viewSecondFactor)},
 		{Method: http.MethodPost, Path: path, Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Enroll an authenticator app (TOTP) as second factor, which a first code enables" + needsConfirmation, Op: confirmedOp(s,
-			func(ctx context.Context, by auth.Actor, in Confirmation) (web.Reply[enrollmentView], error) {
+			func(ctx context.Context, by auth.Actor, _ Confirmation) (web.Reply[enrollmentView], error) {
 				e, err := s.EnrollSecondFactor(ctx, by)
 				return web.OK(enrollmentView{Secret: e.Secret, URL: e.URL}, "Confirm with a code of your authenticator app"), err
 			})},

@@ -24,7 +24,7 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 		{Method: http.MethodDelete, Path: "/api/jobseekers/notifications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: notifications, Summary: "Delete a notification",
 			Op: changeByID(s.DeleteNotification, "Notification deleted successfully")},
 		{Method: http.MethodGet, Path: "/api/jobseekers/activity", Auth: web.Required, Audience: web.Seeker, Tag: activity, Summary: "List the caller's activities, latest first",
-			Op: list(s.MyActivity, func(r page.Result[jobseeker.Activity], p web.Paging) activitiesView {
+			Op: list(s.MyActivity, func(r page.Result[jobseeker.Activity], _ web.Paging) activitiesView {
 				return activitiesView{Activities: web.Each(r.Items, viewActivity), Total: r.Total, Beyond: beyond(r)}
 			})},
 		{Method: http.MethodGet, Path: "/api/jobseekers/analytics", Auth: web.Required, Audience: web.Seeker, Tag: activity, Summary: "Get the caller's figures", Op: web.Op(

@@ -74,9 +74,9 @@ func Decode[T Event](e Envelope) (T, error) {
 
 // The events.
 type (
-	// JobCreated is recorded when a listing becomes public for the first time. Listing
-	// is the state after the change, without private fields, as module listings encodes
-	// it; nil if it is too large for a webhook.
+	// JobCreated is recorded when a listing becomes public for the first time. Listing is
+	// the state after the change as module listings encodes it, without private fields and
+	// the name of the organization; nil if it is too large for a webhook.
 	JobCreated struct {
 		JobID          string          `json:"job_id"`
 		OrganizationID string          `json:"organization_id"`

@@ -268,7 +268,7 @@ func (s *Service) ApproveAgain(ctx context.Context, by auth.Actor, r Authorizati
 	return s.authorize(ctx, by, r, func(ctx context.Context) error {
 		return s.signedIn(ctx, by, func(ctx context.Context) error {
 			c, found, err := s.consent(ctx, by.UserID, r.App.ID)
-			if err == nil && !(found && Covers(c.Scopes, r.Scopes)) {
+			if err == nil && (!found || !Covers(c.Scopes, r.Scopes)) {
 				err = ErrConsentNotFound
 			}
 			return err

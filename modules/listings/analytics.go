@@ -11,7 +11,7 @@ func (s *Service) CountByStatus(ctx context.Context, organizationID string) (map
 // Viewed returns one of the organization's listings, in any state, with its number
 // of views, or ErrJobNotFound.
 func (s *Service) Viewed(ctx context.Context, organizationID, listingID string) (Listing, int, error) {
-	l, err := s.OfOrganization(ctx, organizationID, listingID)
+	l, err := s.get(ctx, organizationID, listingID)
 	if err != nil {
 		return Listing{}, 0, err
 	}

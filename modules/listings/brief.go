@@ -50,9 +50,9 @@ func (s *Service) ClosingBetween(ctx context.Context, from time.Time, fromID str
 	return s.Public.ListClosing(ctx, from, fromID, until, n)
 }
 
-// OfOrganization returns the organization's listing in any state, or ErrJobNotFound.
+// get returns the organization's listing in any state, or ErrJobNotFound.
 // Inside a transaction the listing is locked until its end.
-func (s *Service) OfOrganization(ctx context.Context, organizationID, listingID string) (Listing, error) {
+func (s *Service) get(ctx context.Context, organizationID, listingID string) (Listing, error) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
 		return Listing{}, ErrJobNotFound

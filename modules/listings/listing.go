@@ -181,11 +181,13 @@ func (l *Listing) finishChange(before *Listing, now time.Time) []event.Event {
 // webhook with a larger one exceeds its limit of 20 KiB.
 const maxSnapshot = 24 << 10
 
-// change returns the fields of an event about the present state of the listing.
+// change returns the fields of an event about the present state of the listing. Events are
+// stored for a while, so they contain no name of an organization, which may be that of a
+// person who deletes their account.
 func (l *Listing) change() event.JobCreated {
 	e := event.JobCreated{JobID: l.ID, OrganizationID: l.OrganizationID}
 	snapshot := *l
-	snapshot.Meta, snapshot.Department = nil, ""
+	snapshot.Meta, snapshot.Department, snapshot.Company = nil, "", ""
 	if raw, err := json.Marshal(snapshot); err == nil && len(raw) <= maxSnapshot { //nolint:musttag // for this service only
 		e.Listing = raw
 	}

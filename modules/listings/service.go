@@ -174,7 +174,7 @@ func (s *Service) Get(ctx context.Context, by auth.Actor, listingID string) (Lis
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return Listing{}, err
 	}
-	return s.OfOrganization(ctx, by.OrganizationID, listingID)
+	return s.get(ctx, by.OrganizationID, listingID)
 }
 
 // List returns a page of the organization's listings, the newest first, with the
@@ -225,7 +225,7 @@ func (s *Service) change(ctx context.Context, by auth.Actor, p auth.Permission, 
 func (s *Service) changeOf(ctx context.Context, organizationID, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
 	var out Listing
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		before, err := s.OfOrganization(ctx, organizationID, listingID)
+		before, err := s.get(ctx, organizationID, listingID)
 		if err != nil {
 			return err
 		}
@@ -382,7 +382,7 @@ func (s *Service) Duplicate(ctx context.Context, by auth.Actor, listingID string
 	}
 	var out Listing
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		source, err := s.OfOrganization(ctx, by.OrganizationID, listingID)
+		source, err := s.get(ctx, by.OrganizationID, listingID)
 		if err != nil {
 			return err
 		}

@@ -77,7 +77,9 @@ func TestREADME_AddAnEndpoint_Works(t *testing.T) {
 		before, after := string(source), ""
 		// Rows are added before those of another operation, and functions at the end.
 		if line := strings.TrimSpace(strings.SplitN(step[2], "\n", 2)[0]); !strings.HasPrefix(line, "//") {
-			at := strings.LastIndex(before[:strings.Index(before, "/api/employers/jobs/:id/renew\"")], "\n")
+			above, _, found := strings.Cut(before, "/api/employers/jobs/:id/renew\"")
+			require.True(t, found)
+			at := strings.LastIndex(above, "\n")
 			before, after = before[:at], before[at:]
 		}
 		replaced[path] = filepath.Join(dir, filepath.Base(path))

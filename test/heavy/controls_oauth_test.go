@@ -45,7 +45,7 @@ func signIns() []removal {
 			{oauth, "} else if !used {", "} else if !used && kind == \"\" {"}}, []testName{codeOnce[0], refreshOnce[0]}},
 		{"code and refresh replay at once: what is spent is not spent again", []cut{{grants, "hash = ? AND grant_id = ? AND used_at IS NULL", "hash = ? AND grant_id = ?"}}, []testName{stored("integrations/grants/concurrent use")}},
 		{"refresh replay: a rotation ends the access token before it", []cut{{grants, "grant_id = ? AND kind = 'access' AND used_at IS NULL", "1 = 0 AND grant_id = ?"}}, []testName{onOAuth("rotation revokes the previous access token")}},
-		{"client mix-up: a code and a refresh token are their client's", []cut{{oauth, "if !active || t.App.ID != client.ID {", "if !active {"}}, ownClient},
+		{"client mix-up: a code and a refresh token are their client's", []cut{{oauth, "if t.App.ID != client.ID {\n\t\t\treturn ErrInvalidGrant", "if false {\n\t\t\treturn ErrInvalidGrant"}}, ownClient},
 		{"client mix-up: the client's secret", []cut{{oauth, "[]byte(auth.HashSecret(secret))) != 1:", "[]byte(auth.HashSecret(secret))) > 1:"}}, ownClient},
 		{"client mix-up: introspection and revocation are of one's own tokens", []cut{{oauth, "active && t.App.ID == client.ID, err", "active, err"}}, ownTokens},
 		{"client mix-up: the answer says who gives it", []cut{{oauthPages, `q.Set("iss", s.issuer)`, ""}}, []testName{onServer("TestOAuth", "the whole flow with golang.org/x/oauth2")}},
