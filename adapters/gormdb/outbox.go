@@ -51,7 +51,7 @@ func (o Outbox) Record(ctx context.Context, events ...event.Event) error {
 		return o.insert(ctx, insert{rows: &rows[0]})
 	}
 	for len(rows) > 0 {
-		some := rows[:min(len(rows), 500)]
+		some := rows[:min(len(rows), eventsAtOnce)]
 		rows = rows[len(some):]
 		if err := o.insert(ctx, insert{rows: &some}); err != nil {
 			return err
@@ -59,6 +59,10 @@ func (o Outbox) Record(ctx context.Context, events ...event.Event) error {
 	}
 	return nil
 }
+
+// eventsAtOnce bounds the size of a statement with events, which contain up to 24 KiB of a
+// listing, and twice as much when MariaDB's driver has escaped it: see rowsAtOnce.
+const eventsAtOnce = 200
 
 // row is an event as it is stored.
 func (o Outbox) row(ctx context.Context, e event.Event) (outboxRow, error) {

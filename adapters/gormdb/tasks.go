@@ -140,7 +140,7 @@ func (d Tasks) withoutWaiting(ctx context.Context, rows []taskRow) ([]taskRow, e
 
 // insert stores the rows whose keys are new.
 func (d Tasks) insert(ctx context.Context, rows []taskRow) error {
-	return d.unprepared(ctx).Clauses(onConflict([]string{"key"})).CreateInBatches(&rows, 500).Error
+	return d.unprepared(ctx).Clauses(onConflict([]string{"key"})).CreateInBatches(&rows, eventsAtOnce).Error
 }
 
 // Due implements task.Store.

@@ -142,6 +142,10 @@ func (d Webhooks) List(ctx context.Context, ownerID string, f integrations.Endpo
 		consented := d.q(ctx).Model(&consentRow{}).Select("app_id").Where("?", d.dialect.In("user_id", f.UserIDs))
 		q = q.Where("(? OR e.app_id IN (?))", d.dialect.In("e.owner_id", f.UserIDs), consented)
 	}
+	if !f.DueBefore.IsZero() {
+		due := d.q(ctx).Table("webhook_deliveries AS d").Select("1").Where("d.endpoint_id = e.id AND d.status = 'pending' AND d.next_at < ?", f.DueBefore)
+		q = q.Where("e.status = 'active' AND e.listening_until IS NULL AND EXISTS (?)", due)
+	}
 	if after == "" {
 		after = firstID
 	}

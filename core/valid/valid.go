@@ -7,7 +7,7 @@
 //
 //	required    the value is present: not "", 0 or nil
 //	omitempty   the rules that follow are for a value that is present, such as a pointer to ""
-//	omitzero    the rules that follow are for a value that is not "" or 0, nor a pointer to it
+//	omitzero    the rules that follow are for a value other than a blank text or 0, or a pointer to it
 //	notblank    the text has a visible character
 //	min=N max=N at least or at most N: characters of a text, items of a list, or the number
 //	gt=N        the number is more than N
@@ -183,7 +183,7 @@ func (c *checker) value(path string, v reflect.Value, rules []Rule) {
 			}
 			continue
 		case "omitzero":
-			if v.IsZero() {
+			if v.IsZero() || v.Kind() == reflect.String && strings.TrimSpace(v.String()) == "" {
 				return
 			}
 			continue

@@ -79,13 +79,15 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(attemptGrace, cancel) })()
 	var failed error
+	stopping := false
 	for n, begun := minBatch, time.Now(); ; {
-		stopping := ctx.Err() != nil || w.isTimeUp(time.Since(begun))
+		stopping = stopping || ctx.Err() != nil || w.isTimeUp(time.Since(begun))
 		var due []Outgoing
 		if !stopping {
 			var err error
 			if due, err = w.readDue(ctx, n); err != nil {
-				return errors.Join(failed, err)
+				// Running attempts end, so that their results are stored.
+				failed, stopping, due = errors.Join(failed, err), true, nil
 			}
 		}
 		results, err := w.send(ctx, attempts, due)

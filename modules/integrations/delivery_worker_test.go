@@ -52,6 +52,30 @@ func TestDeliveryWorker_Killed_NextSendsAfterLease(t *testing.T) {
 	})
 }
 
+func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
+	withPost(t, func(t *testing.T, p *post) {
+		p.hook(t, p.developer(t), "job.closed")
+		p.answers = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
+		p.closes(t)
+		require.Len(t, p.sent, 1)
+		waiting, err := p.store.Integrations.Tasks.List(t.Context(), task.Filter{State: task.Waiting, Kind: "integrations.deliver", Limit: 10})
+		require.NoError(t, err)
+		require.Len(t, waiting, 1)
+		_, err = p.store.Integrations.Tasks.Drop(t.Context(), []string{waiting[0].ID})
+		require.NoError(t, err)
+		p.clock.Advance(time.Hour)
+		p.work.All(t)
+		require.Len(t, p.sent, 1)
+		for _, periodic := range p.Periodic() {
+			if periodic.Kind == "integrations.sweep-deliveries" {
+				require.NoError(t, periodic.Do(t.Context()))
+			}
+		}
+		p.work.All(t)
+		require.Len(t, p.sent, 2)
+	})
+}
+
 // during does something while the nth attempt is under way.
 func (p *post) during(n int, status int, do func()) {
 	p.answers = func(integrations.Post) integrations.Answer {

@@ -32,6 +32,33 @@ func (e *Endpoint) healthChanged(before Endpoint) bool {
 	return e.Status != before.Status || e.FailingSince != before.FailingSince || e.WarnedAt != before.WarnedAt
 }
 
+const (
+	// overdueAfter is the age at which a due delivery is taken for one without a task.
+	overdueAfter = time.Minute
+	sweepBatch   = 500
+)
+
+// sweepDeliveries adds tasks for endpoints with overdue deliveries, for those whose task
+// was lost: an operator has dropped it, or it is dead. Other endpoints have a task that
+// waits or runs, which this one follows.
+func (s *Service) sweepDeliveries(ctx context.Context) error {
+	now := s.Clock.Now()
+	for last := ""; ; {
+		overdue, err := s.Webhooks.List(ctx, AnyOwner, EndpointFilter{DueBefore: now.Add(-overdueAfter)}, last, sweepBatch)
+		if err != nil || len(overdue) == 0 {
+			return err
+		}
+		tasks := make([]task.Task, len(overdue))
+		for i, e := range overdue {
+			tasks[i] = s.newDeliverTask(e.ID, now)
+		}
+		if err := s.Tasks.Add(ctx, tasks...); err != nil || len(overdue) < sweepBatch {
+			return err
+		}
+		last = overdue[len(overdue)-1].ID
+	}
+}
+
 const messagesPerStatement = 1_000
 
 // deleteMessages deletes messages and deliveries that are older than 30 days.

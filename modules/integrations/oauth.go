@@ -265,15 +265,22 @@ func (s *Service) ApproveAgain(ctx context.Context, by auth.Actor, r Authorizati
 	if r.requiresNewConsent() {
 		return "", ErrConsentNotFound
 	}
+	if err := s.requireConsent(ctx, by, r); err != nil {
+		return "", err
+	}
 	return s.authorize(ctx, by, r, func(ctx context.Context) error {
-		return s.signedIn(ctx, by, func(ctx context.Context) error {
-			c, found, err := s.consent(ctx, by.UserID, r.App.ID)
-			if err == nil && (!found || !Covers(c.Scopes, r.Scopes)) {
-				err = ErrConsentNotFound
-			}
-			return err
-		})
+		return s.signedIn(ctx, by, func(ctx context.Context) error { return s.requireConsent(ctx, by, r) })
 	})
+}
+
+// requireConsent fails with ErrConsentNotFound unless the caller has consented to the
+// scopes of the request.
+func (s *Service) requireConsent(ctx context.Context, by auth.Actor, r AuthorizationRequest) error {
+	c, found, err := s.consent(ctx, by.UserID, r.App.ID)
+	if err == nil && (!found || !Covers(c.Scopes, r.Scopes)) {
+		err = ErrConsentNotFound
+	}
+	return err
 }
 
 // authorize creates an authorization and returns its code, in one transaction with

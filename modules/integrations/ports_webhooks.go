@@ -47,6 +47,9 @@ type EndpointFilter struct {
 	// UserIDs selects endpoints owned by one of the users, or whose application has the
 	// consent of one of them.
 	UserIDs []string
+	// DueBefore selects active endpoints without ListeningUntil that have a pending
+	// delivery which was due before the time.
+	DueBefore time.Time
 }
 
 // ListenersKind is the retention of the endpoints of listeners, by ListeningUntil.

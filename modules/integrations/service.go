@@ -423,6 +423,7 @@ func (s *Service) Periodic() []task.Periodic {
 		{Kind: "integrations.end-listeners", Every: extendEvery, Do: func(ctx context.Context) error {
 			return s.expire(ctx, ListenersKind, s.Clock.Now(), listenersPerStatement)
 		}},
+		{Kind: "integrations.sweep-deliveries", Every: time.Minute, Do: s.sweepDeliveries},
 		{Kind: "integrations.forget-messages", Every: time.Hour, Do: s.deleteMessages, Timeout: 5 * time.Minute},
 	}
 }

@@ -217,6 +217,20 @@ func Webhooks(t *testing.T, open IntegrationsOpener) {
 		f.change(one, func(e *integrations.Endpoint) { e.Events = []string{"job.closed", "job.created"} })
 		require.Equal(t, []string{one.ID, three.ID}, f.endpoints(created, "", 9))
 	})
+	t.Run("endpoints with overdue deliveries", func(t *testing.T) {
+		f := newIntegrationsFixture(t, open)
+		overdue, later, paused, listener := f.endpoint(f.app, "job.created"), f.endpoint(f.app, "job.created"), f.endpoint(f.app, "job.created"), f.endpoint(f.app, "job.created")
+		for _, e := range []integrations.Endpoint{overdue, paused, listener} {
+			f.queue(e)
+		}
+		f.clk.Advance(time.Minute)
+		f.queue(later)
+		until := f.clk.Now().Add(time.Hour)
+		f.change(listener, func(e *integrations.Endpoint) { e.ListeningUntil = &until })
+		f.change(paused, func(e *integrations.Endpoint) { e.Status = integrations.EndpointPaused })
+		require.Equal(t, []string{overdue.ID}, f.endpoints(integrations.EndpointFilter{DueBefore: f.clk.Now()}, "", 10))
+		require.Empty(t, f.endpoints(integrations.EndpointFilter{DueBefore: f.clk.Now()}, overdue.ID, 10))
+	})
 	t.Run("endpoints of users", func(t *testing.T) {
 		f := newIntegrationsFixture(t, open)
 		const kind = "application.submitted"
