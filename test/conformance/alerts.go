@@ -53,130 +53,142 @@ func newIDs(n int) []string {
 
 // SavedSearches checks the port jobseeker.Searches.
 func SavedSearches(t *testing.T, open JobseekerOpener) {
-	ctx := context.Background()
-	byUser := func(t *testing.T, s adapters.JobseekerStorage, user string, n int) []jobseeker.Search {
-		t.Helper()
-		got, err := s.Searches.ListByUser(ctx, user, n)
-		require.NoError(t, err)
-		return got
-	}
+	su := savedSearchSuite{open}
+	t.Run("replace and list", su.replaceAndList)
+	t.Run("other owner", su.otherOwner)
+	t.Run("list after id", su.listAfterId)
+	t.Run("unresolved", su.unresolved)
+	t.Run("locked changes", su.lockedChanges)
+	t.Run("alerts turned off", su.alertsTurnedOff)
+}
 
-	t.Run("replace and list", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user := newID()
-		older, newer, foreign := newSearch(user, true, now), newSearch(user, false, now.Add(time.Second)), newSearch(newID(), true, now)
-		storeSearches(t, s, older)
-		storeSearches(t, s, newer, older)
-		storeSearches(t, s, foreign)
-		require.Equal(t, []jobseeker.Search{newer, older}, byUser(t, s, user, 50))
-		require.Equal(t, []jobseeker.Search{newer}, byUser(t, s, user, 1))
-		storeSearches(t, s, older)
-		require.Equal(t, []jobseeker.Search{older}, byUser(t, s, user, 50))
-		withProfile(t, s, user, func(ctx context.Context) error { return s.Searches.Replace(ctx, user, nil) })
-		require.Empty(t, byUser(t, s, user, 50))
-		require.Equal(t, []jobseeker.Search{foreign}, byUser(t, s, foreign.UserID, 50))
-	})
+// savedSearchSuite has the subtests of SavedSearches.
+type savedSearchSuite struct {
+	open JobseekerOpener
+}
 
-	t.Run("other owner", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		search := newSearch(newID(), true, now)
+func (su savedSearchSuite) byUser(t *testing.T, s adapters.JobseekerStorage, user string, n int) []jobseeker.Search {
+	t.Helper()
+	got, err := s.Searches.ListByUser(context.Background(), user, n)
+	require.NoError(t, err)
+	return got
+}
+
+func (su savedSearchSuite) replaceAndList(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user := newID()
+	older, newer, foreign := newSearch(user, true, now), newSearch(user, false, now.Add(time.Second)), newSearch(newID(), true, now)
+	storeSearches(t, s, older)
+	storeSearches(t, s, newer, older)
+	storeSearches(t, s, foreign)
+	require.Equal(t, []jobseeker.Search{newer, older}, su.byUser(t, s, user, 50))
+	require.Equal(t, []jobseeker.Search{newer}, su.byUser(t, s, user, 1))
+	storeSearches(t, s, older)
+	require.Equal(t, []jobseeker.Search{older}, su.byUser(t, s, user, 50))
+	withProfile(t, s, user, func(ctx context.Context) error { return s.Searches.Replace(ctx, user, nil) })
+	require.Empty(t, su.byUser(t, s, user, 50))
+	require.Equal(t, []jobseeker.Search{foreign}, su.byUser(t, s, foreign.UserID, 50))
+}
+
+func (su savedSearchSuite) otherOwner(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	search := newSearch(newID(), true, now)
+	storeSearches(t, s, search)
+	stolen := search
+	stolen.UserID, stolen.EmailAlerts = newID(), false
+	require.Error(t, locked(s, stolen.UserID, func(ctx context.Context) error {
+		return s.Searches.Replace(ctx, stolen.UserID, []jobseeker.Search{stolen})
+	}))
+	require.Equal(t, []jobseeker.Search{search}, su.byUser(t, s, search.UserID, 50))
+}
+
+func (su savedSearchSuite) listAfterId(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	var want, got []string
+	for range 7 {
+		search := newSearch(newID(), false, now)
 		storeSearches(t, s, search)
-		stolen := search
-		stolen.UserID, stolen.EmailAlerts = newID(), false
-		require.Error(t, locked(s, stolen.UserID, func(ctx context.Context) error {
-			return s.Searches.Replace(ctx, stolen.UserID, []jobseeker.Search{stolen})
-		}))
-		require.Equal(t, []jobseeker.Search{search}, byUser(t, s, search.UserID, 50))
-	})
-
-	t.Run("list after id", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		var want, got []string
-		for range 7 {
-			search := newSearch(newID(), false, now)
-			storeSearches(t, s, search)
-			want = append(want, search.ID)
-		}
-		slices.Sort(want)
-		for last := ""; ; last = got[len(got)-1] {
-			found, err := s.Searches.List(ctx, jobseeker.SearchFilter{AfterID: last}, 3)
-			require.NoError(t, err)
-			for _, f := range found {
-				got = append(got, f.ID)
-			}
-			if len(found) < 3 {
-				break
-			}
-		}
-		require.Equal(t, want, got)
-	})
-
-	t.Run("unresolved", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		resolved, first, second, textless := newSearch(newID(), false, now), newSearch(newID(), false, now), newSearch(newID(), false, now), newSearch(newID(), false, now)
-		first.Resolved, second.Resolved, textless.Resolved, textless.Query = "", "", "", ""
-		for _, search := range []jobseeker.Search{resolved, first, second, textless} {
-			storeSearches(t, s, search)
-		}
-		unresolved := jobseeker.SearchFilter{Unresolved: true}
-		got, err := s.Searches.List(ctx, unresolved, 10)
+		want = append(want, search.ID)
+	}
+	slices.Sort(want)
+	for last := ""; ; last = got[len(got)-1] {
+		found, err := s.Searches.List(context.Background(), jobseeker.SearchFilter{AfterID: last}, 3)
 		require.NoError(t, err)
-		require.ElementsMatch(t, []jobseeker.Search{first, second}, got)
-		got, err = s.Searches.List(ctx, unresolved, 1)
+		for _, f := range found {
+			got = append(got, f.ID)
+		}
+		if len(found) < 3 {
+			break
+		}
+	}
+	require.Equal(t, want, got)
+}
+
+func (su savedSearchSuite) unresolved(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	resolved, first, second, textless := newSearch(newID(), false, now), newSearch(newID(), false, now), newSearch(newID(), false, now), newSearch(newID(), false, now)
+	first.Resolved, second.Resolved, textless.Resolved, textless.Query = "", "", "", ""
+	for _, search := range []jobseeker.Search{resolved, first, second, textless} {
+		storeSearches(t, s, search)
+	}
+	unresolved := jobseeker.SearchFilter{Unresolved: true}
+	got, err := s.Searches.List(context.Background(), unresolved, 10)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []jobseeker.Search{first, second}, got)
+	got, err = s.Searches.List(context.Background(), unresolved, 1)
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	require.NoError(t, s.Searches.UpdateResolved(context.Background(), nil))
+	require.NoError(t, s.Searches.UpdateResolved(context.Background(), map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", newID(): "porter"}))
+	got, err = s.Searches.List(context.Background(), unresolved, 10)
+	require.NoError(t, err)
+	require.Equal(t, []jobseeker.Search{second}, got)
+	stale := first
+	first.Resolved, resolved.Resolved = "nurse ", "'midwife' "
+	stale.EmailAlerts, first.EmailAlerts = true, true
+	storeSearches(t, s, stale)
+	for _, search := range []jobseeker.Search{first, resolved} {
+		require.Equal(t, []jobseeker.Search{search}, su.byUser(t, s, search.UserID, 10))
+	}
+}
+
+func (su savedSearchSuite) lockedChanges(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user := newID()
+	together(t, 12, func(int) error {
+		return locked(s, user, func(ctx context.Context) error {
+			have, err := s.Searches.ListByUser(ctx, user, 50)
+			if err != nil || len(have) == 3 {
+				return err
+			}
+			return s.Searches.Replace(ctx, user, append(have, newSearch(user, true, now)))
+		})
+	})
+	require.Len(t, su.byUser(t, s, user, 50), 3)
+}
+
+func (su savedSearchSuite) alertsTurnedOff(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user := newID()
+	first, second, other := newSearch(user, true, now), newSearch(user, true, now), newSearch(newID(), true, now)
+	storeSearches(t, s, first, second)
+	storeSearches(t, s, other)
+	match := newMatch(second, newID(), now)
+	storeMatches(t, s, newMatch(first, newID(), now), match, newMatch(other, newID(), now))
+	first.EmailAlerts = false
+	storeSearches(t, s, first, second)
+	require.ElementsMatch(t, []jobseeker.Search{first, second}, su.byUser(t, s, user, 50))
+	digests, users := assignDigests(t, s, 10, now, now.Add(time.Hour))
+	require.Equal(t, 2, users)
+	for _, d := range digests {
+		got, err := s.Matches.ListByDigest(context.Background(), d.UserID, d.ID, 10)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
-		require.NoError(t, s.Searches.UpdateResolved(ctx, nil))
-		require.NoError(t, s.Searches.UpdateResolved(ctx, map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", newID(): "porter"}))
-		got, err = s.Searches.List(ctx, unresolved, 10)
-		require.NoError(t, err)
-		require.Equal(t, []jobseeker.Search{second}, got)
-		stale := first
-		first.Resolved, resolved.Resolved = "nurse ", "'midwife' "
-		stale.EmailAlerts, first.EmailAlerts = true, true
-		storeSearches(t, s, stale)
-		for _, search := range []jobseeker.Search{first, resolved} {
-			require.Equal(t, []jobseeker.Search{search}, byUser(t, s, search.UserID, 10))
+		if d.UserID == user {
+			match.SearchName = second.Name
+			require.Equal(t, match, got[0])
 		}
-	})
-
-	t.Run("locked changes", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user := newID()
-		together(t, 12, func(int) error {
-			return locked(s, user, func(ctx context.Context) error {
-				have, err := s.Searches.ListByUser(ctx, user, 50)
-				if err != nil || len(have) == 3 {
-					return err
-				}
-				return s.Searches.Replace(ctx, user, append(have, newSearch(user, true, now)))
-			})
-		})
-		require.Len(t, byUser(t, s, user, 50), 3)
-	})
-
-	t.Run("alerts turned off", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user := newID()
-		first, second, other := newSearch(user, true, now), newSearch(user, true, now), newSearch(newID(), true, now)
-		storeSearches(t, s, first, second)
-		storeSearches(t, s, other)
-		match := newMatch(second, newID(), now)
-		storeMatches(t, s, newMatch(first, newID(), now), match, newMatch(other, newID(), now))
-		first.EmailAlerts = false
-		storeSearches(t, s, first, second)
-		require.ElementsMatch(t, []jobseeker.Search{first, second}, byUser(t, s, user, 50))
-		digests, users := assignDigests(t, s, 10, now, now.Add(time.Hour))
-		require.Equal(t, 2, users)
-		for _, d := range digests {
-			got, err := s.Matches.ListByDigest(ctx, d.UserID, d.ID, 10)
-			require.NoError(t, err)
-			require.Len(t, got, 1)
-			if d.UserID == user {
-				match.SearchName = second.Name
-				require.Equal(t, match, got[0])
-			}
-		}
-	})
+	}
 }
 
 // AlertQueue checks the port jobseeker.AlertQueue.
@@ -208,158 +220,170 @@ func AlertQueue(t *testing.T, open JobseekerOpener) {
 
 // Matches checks the port jobseeker.Matches.
 func Matches(t *testing.T, open JobseekerOpener) {
-	ctx := context.Background()
+	su := matchSuite{open}
+	t.Run("create", su.create)
+	t.Run("create, concurrently", su.createConcurrently)
+	t.Run("job alerts turned off", su.jobAlertsTurnedOff)
+	t.Run("digests", su.digests)
+	t.Run("digest without matches", su.digestWithoutMatches)
+	t.Run("digests, concurrently", su.digestsConcurrently)
+	t.Run("retention", su.retention)
+}
 
-	t.Run("create", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		search := newSearch(newID(), true, now)
-		storeSearches(t, s, search)
-		a, b, c := newMatch(search, newID(), now), newMatch(search, newID(), now), newMatch(search, newID(), now)
-		require.ElementsMatch(t, []jobseeker.Match{a, b}, storeMatches(t, s, b, a))
-		require.Equal(t, []jobseeker.Match{c}, storeMatches(t, s, c, a))
-		require.Empty(t, storeMatches(t, s))
-		var many []jobseeker.Match
-		for range 2_500 {
-			many = append(many, newMatch(search, newID(), now))
+// matchSuite has the subtests of Matches.
+type matchSuite struct {
+	open JobseekerOpener
+}
+
+func (su matchSuite) create(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	search := newSearch(newID(), true, now)
+	storeSearches(t, s, search)
+	a, b, c := newMatch(search, newID(), now), newMatch(search, newID(), now), newMatch(search, newID(), now)
+	require.ElementsMatch(t, []jobseeker.Match{a, b}, storeMatches(t, s, b, a))
+	require.Equal(t, []jobseeker.Match{c}, storeMatches(t, s, c, a))
+	require.Empty(t, storeMatches(t, s))
+	var many []jobseeker.Match
+	for range 2_500 {
+		many = append(many, newMatch(search, newID(), now))
+	}
+	require.Len(t, storeMatches(t, s, many...), 2_500)
+}
+
+func (su matchSuite) createConcurrently(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	search := newSearch(newID(), true, now)
+	var ms []jobseeker.Match
+	for range 20 {
+		ms = append(ms, newMatch(search, newID(), now))
+	}
+	created := make([]int, 8)
+	together(t, 8, func(i int) error {
+		mine := slices.Clone(ms)
+		if i%2 == 0 {
+			slices.Reverse(mine)
 		}
-		require.Len(t, storeMatches(t, s, many...), 2_500)
+		return s.Tx.Do(context.Background(), func(ctx context.Context) error {
+			fresh, err := s.Matches.Create(ctx, mine)
+			created[i] = len(fresh)
+			return err
+		})
 	})
+	total := 0
+	for _, n := range created {
+		total += n
+	}
+	require.Equal(t, len(ms), total)
+}
 
-	t.Run("create, concurrently", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
+func (su matchSuite) jobAlertsTurnedOff(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	off, on, unknown := newSearch(newID(), true, now), newSearch(newID(), true, now), newSearch(newID(), false, now)
+	for _, p := range []jobseeker.Profile{{UserID: off.UserID}, {UserID: on.UserID, JobAlerts: true}} {
+		withProfile(t, s, p.UserID, func(ctx context.Context) error { return s.Profiles.Update(ctx, p) })
+	}
+	stored := []jobseeker.Match{newMatch(on, newID(), now), newMatch(unknown, newID(), now)}
+	require.ElementsMatch(t, stored, storeMatches(t, s, append(stored, newMatch(off, newID(), now))...))
+	digests, users := assignDigests(t, s, 10, now, now.Add(time.Hour))
+	require.Equal(t, 1, users)
+	require.Len(t, digests, 1)
+	require.Equal(t, on.UserID, digests[0].UserID)
+}
+
+func (su matchSuite) digests(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user, next := newID(), now.Add(24*time.Hour)
+	first, second, silent := newSearch(user, true, now), newSearch(user, true, now), newSearch(user, false, now)
+	second.Name = "Other"
+	storeSearches(t, s, first, second, silent)
+	old, recent := newID(), newID()
+	storeMatches(t, s, newMatch(first, old, now), newMatch(first, recent, now), newMatch(second, recent, now), newMatch(silent, recent, now))
+	digests, users := assignDigests(t, s, 10, now, next)
+	require.Equal(t, 1, users)
+	require.Len(t, digests, 1)
+	require.Equal(t, user, digests[0].UserID)
+	digest := digests[0].ID
+	list := func(user, digest string, n int) []jobseeker.Match {
+		matches, err := s.Matches.ListByDigest(context.Background(), user, digest, n)
+		require.NoError(t, err)
+		return matches
+	}
+	matches := list(user, digest, 10)
+	require.Len(t, matches, 3)
+	require.Equal(t, []string{recent, recent, old}, []string{matches[0].ListingID, matches[1].ListingID, matches[2].ListingID})
+	require.ElementsMatch(t, []string{first.Name, "Other"}, []string{matches[0].SearchName, matches[1].SearchName})
+	require.Len(t, list(user, digest, 1), 1)
+	require.Empty(t, list(newID(), digest, 10))
+	require.Empty(t, list(user, newID(), 10))
+
+	_, users = assignDigests(t, s, 10, next, next)
+	require.Zero(t, users, "nothing is pending")
+	storeMatches(t, s, newMatch(first, newID(), now))
+	_, users = assignDigests(t, s, 10, next.Add(-time.Microsecond), next)
+	require.Zero(t, users, "too soon after the previous digest")
+	digests, _ = assignDigests(t, s, 10, next, next.Add(time.Hour))
+	require.Len(t, digests, 1)
+
+	storeSearches(t, s, first, silent)
+	require.Len(t, list(user, digest, 10), 2, "without the matches of a deleted search")
+	first.EmailAlerts = false
+	storeSearches(t, s, first, silent)
+	require.Empty(t, list(user, digest, 10))
+}
+
+func (su matchSuite) digestWithoutMatches(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	search := newSearch(newID(), true, now)
+	storeSearches(t, s, search)
+	storeMatches(t, s, newMatch(search, newID(), now))
+	off := search
+	off.EmailAlerts = false
+	storeSearches(t, s, off)
+	digests, users := assignDigests(t, s, 10, now, now.Add(24*time.Hour))
+	require.Empty(t, digests)
+	require.Equal(t, 1, users)
+	storeSearches(t, s, off, newSearch(search.UserID, true, now))
+	storeMatches(t, s, newMatch(search, newID(), now))
+	digests, _ = assignDigests(t, s, 10, now, now.Add(24*time.Hour))
+	require.Len(t, digests, 1, "the next digest is not delayed")
+}
+
+func (su matchSuite) digestsConcurrently(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	for i := range 12 {
 		search := newSearch(newID(), true, now)
-		var ms []jobseeker.Match
-		for range 20 {
-			ms = append(ms, newMatch(search, newID(), now))
-		}
-		created := make([]int, 8)
-		together(t, 8, func(i int) error {
-			mine := slices.Clone(ms)
-			if i%2 == 0 {
-				slices.Reverse(mine)
-			}
-			return s.Tx.Do(ctx, func(ctx context.Context) error {
-				fresh, err := s.Matches.Create(ctx, mine)
-				created[i] = len(fresh)
+		search.Name = fmt.Sprint(i)
+		storeSearches(t, s, search)
+		storeMatches(t, s, newMatch(search, newID(), now))
+	}
+	served := make([]int, 6)
+	together(t, 6, func(i int) error {
+		for range 4 {
+			n := 0
+			if err := s.Tx.Do(context.Background(), func(ctx context.Context) error {
+				digests, _, err := s.Matches.AssignDigests(ctx, newIDs(3), now, now.Add(time.Hour))
+				n = len(digests)
 				return err
-			})
-		})
-		total := 0
-		for _, n := range created {
-			total += n
-		}
-		require.Equal(t, len(ms), total)
-	})
-
-	t.Run("job alerts turned off", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		off, on, unknown := newSearch(newID(), true, now), newSearch(newID(), true, now), newSearch(newID(), false, now)
-		for _, p := range []jobseeker.Profile{{UserID: off.UserID}, {UserID: on.UserID, JobAlerts: true}} {
-			withProfile(t, s, p.UserID, func(ctx context.Context) error { return s.Profiles.Update(ctx, p) })
-		}
-		stored := []jobseeker.Match{newMatch(on, newID(), now), newMatch(unknown, newID(), now)}
-		require.ElementsMatch(t, stored, storeMatches(t, s, append(stored, newMatch(off, newID(), now))...))
-		digests, users := assignDigests(t, s, 10, now, now.Add(time.Hour))
-		require.Equal(t, 1, users)
-		require.Len(t, digests, 1)
-		require.Equal(t, on.UserID, digests[0].UserID)
-	})
-
-	t.Run("digests", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user, next := newID(), now.Add(24*time.Hour)
-		first, second, silent := newSearch(user, true, now), newSearch(user, true, now), newSearch(user, false, now)
-		second.Name = "Other"
-		storeSearches(t, s, first, second, silent)
-		old, recent := newID(), newID()
-		storeMatches(t, s, newMatch(first, old, now), newMatch(first, recent, now), newMatch(second, recent, now), newMatch(silent, recent, now))
-		digests, users := assignDigests(t, s, 10, now, next)
-		require.Equal(t, 1, users)
-		require.Len(t, digests, 1)
-		require.Equal(t, user, digests[0].UserID)
-		digest := digests[0].ID
-		list := func(user, digest string, n int) []jobseeker.Match {
-			matches, err := s.Matches.ListByDigest(ctx, user, digest, n)
-			require.NoError(t, err)
-			return matches
-		}
-		matches := list(user, digest, 10)
-		require.Len(t, matches, 3)
-		require.Equal(t, []string{recent, recent, old}, []string{matches[0].ListingID, matches[1].ListingID, matches[2].ListingID})
-		require.ElementsMatch(t, []string{first.Name, "Other"}, []string{matches[0].SearchName, matches[1].SearchName})
-		require.Len(t, list(user, digest, 1), 1)
-		require.Empty(t, list(newID(), digest, 10))
-		require.Empty(t, list(user, newID(), 10))
-
-		_, users = assignDigests(t, s, 10, next, next)
-		require.Zero(t, users, "nothing is pending")
-		storeMatches(t, s, newMatch(first, newID(), now))
-		_, users = assignDigests(t, s, 10, next.Add(-time.Microsecond), next)
-		require.Zero(t, users, "too soon after the previous digest")
-		digests, _ = assignDigests(t, s, 10, next, next.Add(time.Hour))
-		require.Len(t, digests, 1)
-
-		storeSearches(t, s, first, silent)
-		require.Len(t, list(user, digest, 10), 2, "without the matches of a deleted search")
-		first.EmailAlerts = false
-		storeSearches(t, s, first, silent)
-		require.Empty(t, list(user, digest, 10))
-	})
-
-	t.Run("digest without matches", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		search := newSearch(newID(), true, now)
-		storeSearches(t, s, search)
-		storeMatches(t, s, newMatch(search, newID(), now))
-		off := search
-		off.EmailAlerts = false
-		storeSearches(t, s, off)
-		digests, users := assignDigests(t, s, 10, now, now.Add(24*time.Hour))
-		require.Empty(t, digests)
-		require.Equal(t, 1, users)
-		storeSearches(t, s, off, newSearch(search.UserID, true, now))
-		storeMatches(t, s, newMatch(search, newID(), now))
-		digests, _ = assignDigests(t, s, 10, now, now.Add(24*time.Hour))
-		require.Len(t, digests, 1, "the next digest is not delayed")
-	})
-
-	t.Run("digests, concurrently", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		for i := range 12 {
-			search := newSearch(newID(), true, now)
-			search.Name = fmt.Sprint(i)
-			storeSearches(t, s, search)
-			storeMatches(t, s, newMatch(search, newID(), now))
-		}
-		served := make([]int, 6)
-		together(t, 6, func(i int) error {
-			for range 4 {
-				n := 0
-				if err := s.Tx.Do(ctx, func(ctx context.Context) error {
-					digests, _, err := s.Matches.AssignDigests(ctx, newIDs(3), now, now.Add(time.Hour))
-					n = len(digests)
-					return err
-				}); err != nil {
-					return err
-				}
-				served[i] += n
+			}); err != nil {
+				return err
 			}
-			return nil
-		})
-		rest, _ := assignDigests(t, s, 100, now, now.Add(time.Hour))
-		total := len(rest)
-		for _, n := range served {
-			total += n
+			served[i] += n
 		}
-		require.Equal(t, 12, total)
+		return nil
 	})
+	rest, _ := assignDigests(t, s, 100, now, now.Add(time.Hour))
+	total := len(rest)
+	for _, n := range served {
+		total += n
+	}
+	require.Equal(t, 12, total)
+}
 
-	t.Run("retention", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		search := newSearch(newID(), false, now)
-		for i := range 5 {
-			storeMatches(t, s, newMatch(search, newID(), now.Add(time.Duration(i)*time.Hour)))
-		}
-		checkRetention(t, s.Retention, jobseeker.MatchKind, now.Add(3*time.Hour))
-	})
+func (su matchSuite) retention(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	search := newSearch(newID(), false, now)
+	for i := range 5 {
+		storeMatches(t, s, newMatch(search, newID(), now.Add(time.Duration(i)*time.Hour)))
+	}
+	checkRetention(t, s.Retention, jobseeker.MatchKind, now.Add(3*time.Hour))
 }

@@ -138,156 +138,172 @@ func newCharge(o billing.Owner, at time.Time) billing.Charge {
 
 // Charges checks the port billing.Charges.
 func Charges(t *testing.T, open BillingOpener) {
-	ctx := context.Background()
-	start := func(t *testing.T) (billing.Charges, time.Time) {
-		t.Helper()
-		s, now := openBilling(t, open)
-		return s.Charges, now
+	su := chargeSuite{open}
+	t.Run("create and update", su.createAndUpdate)
+	t.Run("one pending charge and one of a period", su.onePendingChargeAndOneOfAPeriod)
+	t.Run("concurrent creation", su.concurrentCreation)
+	t.Run("concurrent attempts", su.concurrentAttempts)
+	t.Run("other owner", su.otherOwner)
+	t.Run("list", su.list)
+	t.Run("erased owner", su.erasedOwner)
+}
+
+// chargeSuite has the subtests of Charges.
+type chargeSuite struct {
+	open BillingOpener
+}
+
+func (su chargeSuite) start(t *testing.T) (billing.Charges, time.Time) {
+	t.Helper()
+	s, now := openBilling(t, su.open)
+	return s.Charges, now
+}
+
+func (su chargeSuite) chargesOf(t *testing.T, cs billing.Charges, f billing.ChargeFilter) []billing.Charge {
+	t.Helper()
+	found, err := cs.List(context.Background(), f, 5)
+	require.NoError(t, err)
+	return found
+}
+
+func (su chargeSuite) pending(t *testing.T, cs billing.Charges, o billing.Owner) []billing.Charge {
+	t.Helper()
+	return su.chargesOf(t, cs, billing.ChargeFilter{Owner: o, Status: billing.Pending})
+}
+
+func (su chargeSuite) settle(t *testing.T, cs billing.Charges, c billing.Charge, status billing.ChargeStatus) {
+	t.Helper()
+	c.Status = status
+	ok, err := cs.Update(context.Background(), c)
+	require.NoError(t, err)
+	require.True(t, ok)
+}
+
+func (su chargeSuite) createAndUpdate(t *testing.T) {
+	cs, now := su.start(t)
+	c := newCharge(payer(), now)
+	c.Renewal = true
+	require.Empty(t, su.pending(t, cs, c.Owner))
+	require.NoError(t, cs.Create(context.Background(), c))
+	require.Equal(t, []billing.Charge{c}, su.pending(t, cs, c.Owner))
+	c.Attempts, c.NextAt = 1, now.Add(time.Minute)
+	claimed, err := cs.Update(context.Background(), c)
+	require.NoError(t, err)
+	require.True(t, claimed)
+	require.Equal(t, []billing.Charge{c}, su.pending(t, cs, c.Owner))
+	c.Attempts, c.ActionAt = 2, now.Add(time.Second)
+	waits, err := cs.Update(context.Background(), c)
+	require.NoError(t, err)
+	require.True(t, waits)
+	require.Equal(t, []billing.Charge{c}, su.pending(t, cs, c.Owner), "with the time of the action")
+	paid := c
+	paid.Status, paid.Receipt, paid.Method = billing.Paid, "ch_1", billing.Method{}
+	late := paid
+	late.Attempts = 0
+	updated, err := cs.Update(context.Background(), late)
+	require.NoError(t, err)
+	require.True(t, updated, "a result is stored whatever the number of attempts")
+	require.Equal(t, []billing.Charge{paid}, su.chargesOf(t, cs, billing.ChargeFilter{Owner: c.Owner}))
+	paid.Status = billing.Declined
+	for _, again := range []billing.Charge{paid, {ID: c.ID, Owner: c.Owner, Status: billing.Pending, Attempts: 3, NextAt: now}} {
+		updated, err = cs.Update(context.Background(), again)
+		require.NoError(t, err)
+		require.False(t, updated, "a result does not change")
 	}
-	list := func(t *testing.T, cs billing.Charges, f billing.ChargeFilter) []billing.Charge {
-		t.Helper()
-		found, err := cs.List(ctx, f, 5)
-		require.NoError(t, err)
-		return found
+	require.Empty(t, su.pending(t, cs, c.Owner))
+}
+
+func (su chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
+	cs, now := su.start(t)
+	first := newCharge(payer(), now)
+	require.NoError(t, cs.Create(context.Background(), first))
+	require.Error(t, cs.Create(context.Background(), newCharge(first.Owner, now.Add(time.Hour))))
+	require.NoError(t, cs.Create(context.Background(), newCharge(payer(), now)))
+	su.settle(t, cs, first, billing.Declined)
+	second := newCharge(first.Owner, now)
+	require.NoError(t, cs.Create(context.Background(), second))
+	su.settle(t, cs, second, billing.Paid)
+	require.Error(t, cs.Create(context.Background(), newCharge(first.Owner, now)))
+	require.NoError(t, cs.Create(context.Background(), newCharge(first.Owner, now.Add(time.Hour))))
+}
+
+func (su chargeSuite) concurrentCreation(t *testing.T) {
+	cs, now := su.start(t)
+	o := payer()
+	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) { return cs.Create(context.Background(), newCharge(o, now)) == nil, nil }))
+}
+
+func (su chargeSuite) concurrentAttempts(t *testing.T) {
+	cs, now := su.start(t)
+	c := newCharge(payer(), now)
+	require.NoError(t, cs.Create(context.Background(), c))
+	c.NextAt = now.Add(time.Minute)
+	for attempt := range 3 {
+		c.Attempts = attempt + 1
+		require.Equal(t, 1, atOnce(t, 10, func(int) (bool, error) { return cs.Update(context.Background(), c) }))
 	}
-	pending := func(t *testing.T, cs billing.Charges, o billing.Owner) []billing.Charge {
-		t.Helper()
-		return list(t, cs, billing.ChargeFilter{Owner: o, Status: billing.Pending})
+	require.Equal(t, []billing.Charge{c}, su.pending(t, cs, c.Owner))
+}
+
+func (su chargeSuite) otherOwner(t *testing.T) {
+	cs, now := su.start(t)
+	c := newCharge(payer(), now)
+	require.NoError(t, cs.Create(context.Background(), c))
+	foreign := c
+	foreign.Owner = payer()
+	for _, status := range []billing.ChargeStatus{billing.Paid, billing.Pending} {
+		foreign.Status, foreign.Attempts = status, 1
+		ok, err := cs.Update(context.Background(), foreign)
+		require.NoError(t, err)
+		require.False(t, ok)
 	}
-	settle := func(t *testing.T, cs billing.Charges, c billing.Charge, status billing.ChargeStatus) {
-		t.Helper()
-		c.Status = status
-		ok, err := cs.Update(ctx, c)
-		require.NoError(t, err)
-		require.True(t, ok)
+	require.Empty(t, su.chargesOf(t, cs, billing.ChargeFilter{Owner: foreign.Owner}))
+	require.Equal(t, []billing.Charge{c}, su.pending(t, cs, c.Owner))
+}
+
+func (su chargeSuite) list(t *testing.T) {
+	cs, now := su.start(t)
+	o := payer()
+	var want []billing.Charge
+	for i := range 3 {
+		c := newCharge(o, now.Add(time.Duration(i)*time.Hour))
+		require.NoError(t, cs.Create(context.Background(), c))
+		su.settle(t, cs, c, billing.Declined)
+		c.Status = billing.Declined
+		want = append([]billing.Charge{c}, want...)
 	}
+	got, err := cs.List(context.Background(), billing.ChargeFilter{Owner: o}, 2)
+	require.NoError(t, err)
+	require.Equal(t, want[:2], got)
+	late, early := newCharge(o, now), newCharge(payer(), now.Add(-time.Hour))
+	require.NoError(t, cs.Create(context.Background(), late))
+	require.NoError(t, cs.Create(context.Background(), early))
+	require.Equal(t, []billing.Charge{late}, su.pending(t, cs, o))
+	require.Equal(t, want, su.chargesOf(t, cs, billing.ChargeFilter{Owner: o, Status: billing.Declined}))
+	require.Equal(t, []billing.Charge{early, late}, su.chargesOf(t, cs, billing.ChargeFilter{DueBy: now}))
+	require.Equal(t, []billing.Charge{late}, su.chargesOf(t, cs, billing.ChargeFilter{Owner: o, DueBy: now}))
+	require.Equal(t, []billing.Charge{early}, su.chargesOf(t, cs, billing.ChargeFilter{DueBy: now.Add(-time.Microsecond)}))
+	for _, f := range []billing.ChargeFilter{{}, {Status: billing.Pending}} {
+		require.Empty(t, su.chargesOf(t, cs, f), "neither an owner nor a due time")
+	}
+}
 
-	t.Run("create and update", func(t *testing.T) {
-		cs, now := start(t)
-		c := newCharge(payer(), now)
-		c.Renewal = true
-		require.Empty(t, pending(t, cs, c.Owner))
-		require.NoError(t, cs.Create(ctx, c))
-		require.Equal(t, []billing.Charge{c}, pending(t, cs, c.Owner))
-		c.Attempts, c.NextAt = 1, now.Add(time.Minute)
-		claimed, err := cs.Update(ctx, c)
-		require.NoError(t, err)
-		require.True(t, claimed)
-		require.Equal(t, []billing.Charge{c}, pending(t, cs, c.Owner))
-		c.Attempts, c.ActionAt = 2, now.Add(time.Second)
-		waits, err := cs.Update(ctx, c)
-		require.NoError(t, err)
-		require.True(t, waits)
-		require.Equal(t, []billing.Charge{c}, pending(t, cs, c.Owner), "with the time of the action")
-		paid := c
-		paid.Status, paid.Receipt, paid.Method = billing.Paid, "ch_1", billing.Method{}
-		late := paid
-		late.Attempts = 0
-		updated, err := cs.Update(ctx, late)
-		require.NoError(t, err)
-		require.True(t, updated, "a result is stored whatever the number of attempts")
-		require.Equal(t, []billing.Charge{paid}, list(t, cs, billing.ChargeFilter{Owner: c.Owner}))
-		paid.Status = billing.Declined
-		for _, again := range []billing.Charge{paid, {ID: c.ID, Owner: c.Owner, Status: billing.Pending, Attempts: 3, NextAt: now}} {
-			updated, err = cs.Update(ctx, again)
-			require.NoError(t, err)
-			require.False(t, updated, "a result does not change")
-		}
-		require.Empty(t, pending(t, cs, c.Owner))
-	})
-
-	t.Run("one pending charge and one of a period", func(t *testing.T) {
-		cs, now := start(t)
-		first := newCharge(payer(), now)
-		require.NoError(t, cs.Create(ctx, first))
-		require.Error(t, cs.Create(ctx, newCharge(first.Owner, now.Add(time.Hour))))
-		require.NoError(t, cs.Create(ctx, newCharge(payer(), now)))
-		settle(t, cs, first, billing.Declined)
-		second := newCharge(first.Owner, now)
-		require.NoError(t, cs.Create(ctx, second))
-		settle(t, cs, second, billing.Paid)
-		require.Error(t, cs.Create(ctx, newCharge(first.Owner, now)))
-		require.NoError(t, cs.Create(ctx, newCharge(first.Owner, now.Add(time.Hour))))
-	})
-
-	t.Run("concurrent creation", func(t *testing.T) {
-		cs, now := start(t)
-		o := payer()
-		require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) { return cs.Create(ctx, newCharge(o, now)) == nil, nil }))
-	})
-
-	t.Run("concurrent attempts", func(t *testing.T) {
-		cs, now := start(t)
-		c := newCharge(payer(), now)
-		require.NoError(t, cs.Create(ctx, c))
-		c.NextAt = now.Add(time.Minute)
-		for attempt := range 3 {
-			c.Attempts = attempt + 1
-			require.Equal(t, 1, atOnce(t, 10, func(int) (bool, error) { return cs.Update(ctx, c) }))
-		}
-		require.Equal(t, []billing.Charge{c}, pending(t, cs, c.Owner))
-	})
-
-	t.Run("other owner", func(t *testing.T) {
-		cs, now := start(t)
-		c := newCharge(payer(), now)
-		require.NoError(t, cs.Create(ctx, c))
-		foreign := c
-		foreign.Owner = payer()
-		for _, status := range []billing.ChargeStatus{billing.Paid, billing.Pending} {
-			foreign.Status, foreign.Attempts = status, 1
-			ok, err := cs.Update(ctx, foreign)
-			require.NoError(t, err)
-			require.False(t, ok)
-		}
-		require.Empty(t, list(t, cs, billing.ChargeFilter{Owner: foreign.Owner}))
-		require.Equal(t, []billing.Charge{c}, pending(t, cs, c.Owner))
-	})
-
-	t.Run("list", func(t *testing.T) {
-		cs, now := start(t)
-		o := payer()
-		var want []billing.Charge
-		for i := range 3 {
-			c := newCharge(o, now.Add(time.Duration(i)*time.Hour))
-			require.NoError(t, cs.Create(ctx, c))
-			settle(t, cs, c, billing.Declined)
-			c.Status = billing.Declined
-			want = append([]billing.Charge{c}, want...)
-		}
-		got, err := cs.List(ctx, billing.ChargeFilter{Owner: o}, 2)
-		require.NoError(t, err)
-		require.Equal(t, want[:2], got)
-		late, early := newCharge(o, now), newCharge(payer(), now.Add(-time.Hour))
-		require.NoError(t, cs.Create(ctx, late))
-		require.NoError(t, cs.Create(ctx, early))
-		require.Equal(t, []billing.Charge{late}, pending(t, cs, o))
-		require.Equal(t, want, list(t, cs, billing.ChargeFilter{Owner: o, Status: billing.Declined}))
-		require.Equal(t, []billing.Charge{early, late}, list(t, cs, billing.ChargeFilter{DueBy: now}))
-		require.Equal(t, []billing.Charge{late}, list(t, cs, billing.ChargeFilter{Owner: o, DueBy: now}))
-		require.Equal(t, []billing.Charge{early}, list(t, cs, billing.ChargeFilter{DueBy: now.Add(-time.Microsecond)}))
-		for _, f := range []billing.ChargeFilter{{}, {Status: billing.Pending}} {
-			require.Empty(t, list(t, cs, f), "neither an owner nor a due time")
-		}
-	})
-
-	t.Run("erased owner", func(t *testing.T) {
-		s, now := openBilling(t, open)
-		cs, o, anonymous := s.Charges, payer(), nobody()
-		paid, open, other := newCharge(o, now), newCharge(o, now.Add(time.Hour)), newCharge(payer(), now)
-		require.NoError(t, cs.Create(ctx, paid))
-		settle(t, cs, paid, billing.Paid)
-		require.NoError(t, cs.Create(ctx, open))
-		require.NoError(t, cs.Create(ctx, other))
-		for range 2 {
-			require.NoError(t, s.Subscriptions.Erase(ctx, o, anonymous))
-		}
-		require.Empty(t, list(t, cs, billing.ChargeFilter{Owner: o}))
-		kept := list(t, cs, billing.ChargeFilter{Owner: anonymous})
-		require.Len(t, kept, 2)
-		require.Equal(t, billing.Method{ID: someMethod.ID}, kept[0].Method, "needed to repeat the call")
-		require.Equal(t, billing.Method{}, kept[1].Method)
-		require.Equal(t, paid.Amount, kept[1].Amount)
-		require.Equal(t, []billing.Charge{other}, list(t, cs, billing.ChargeFilter{Owner: other.Owner}))
-	})
+func (su chargeSuite) erasedOwner(t *testing.T) {
+	s, now := openBilling(t, su.open)
+	cs, o, anonymous := s.Charges, payer(), nobody()
+	paid, open, other := newCharge(o, now), newCharge(o, now.Add(time.Hour)), newCharge(payer(), now)
+	require.NoError(t, cs.Create(context.Background(), paid))
+	su.settle(t, cs, paid, billing.Paid)
+	require.NoError(t, cs.Create(context.Background(), open))
+	require.NoError(t, cs.Create(context.Background(), other))
+	for range 2 {
+		require.NoError(t, s.Subscriptions.Erase(context.Background(), o, anonymous))
+	}
+	require.Empty(t, su.chargesOf(t, cs, billing.ChargeFilter{Owner: o}))
+	kept := su.chargesOf(t, cs, billing.ChargeFilter{Owner: anonymous})
+	require.Len(t, kept, 2)
+	require.Equal(t, billing.Method{ID: someMethod.ID}, kept[0].Method, "needed to repeat the call")
+	require.Equal(t, billing.Method{}, kept[1].Method)
+	require.Equal(t, paid.Amount, kept[1].Amount)
+	require.Equal(t, []billing.Charge{other}, su.chargesOf(t, cs, billing.ChargeFilter{Owner: other.Owner}))
 }

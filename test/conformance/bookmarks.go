@@ -15,149 +15,163 @@ import (
 
 // Bookmarks checks the port jobseeker.Bookmarks.
 func Bookmarks(t *testing.T, open JobseekerOpener) {
-	ctx := context.Background()
-	all := page.Request{Number: 1, Size: 100}
-	create := func(t *testing.T, s adapters.JobseekerStorage, user, listing string, now time.Time) jobseeker.Bookmark {
-		t.Helper()
-		b := jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, Notes: "Zoë's \"100%\"", SavedAt: now}
-		withProfile(t, s, user, func(ctx context.Context) error { return s.Bookmarks.Upsert(ctx, b) })
-		return b
-	}
-	list := func(t *testing.T, s adapters.JobseekerStorage, user string, f jobseeker.BookmarkFilter) []jobseeker.Bookmark {
-		t.Helper()
-		got, err := s.Bookmarks.List(ctx, user, f, all)
-		require.NoError(t, err)
-		require.Equal(t, len(got.Items), got.Total)
-		return got.Items
-	}
+	su := bookmarkSuite{open}
+	t.Run("one per listing", su.onePerListing)
+	t.Run("one per listing, concurrently", su.onePerListingConcurrently)
+	t.Run("pages", su.pages)
+	t.Run("other owner", su.otherOwner)
+	t.Run("update and delete", su.updateAndDelete)
+	t.Run("filter by listings", su.filterByListings)
+	t.Run("reminders", su.reminders)
+	t.Run("reminders, concurrently and rolled back", su.remindersConcurrentlyAndRolledBack)
+}
 
-	t.Run("one per listing", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user, listing := newID(), newID()
-		b := create(t, s, user, listing, now)
-		require.Error(t, locked(s, user, func(ctx context.Context) error {
-			return s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
-		}))
-		require.Equal(t, []jobseeker.Bookmark{b}, list(t, s, user, jobseeker.BookmarkFilter{}))
-		create(t, s, newID(), listing, now)
-		require.Len(t, list(t, s, user, jobseeker.BookmarkFilter{}), 1)
-	})
+// bookmarkSuite has the subtests of Bookmarks.
+type bookmarkSuite struct {
+	open JobseekerOpener
+}
 
-	t.Run("one per listing, concurrently", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user, listing := newID(), newID()
-		require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
-			created := false
-			err := locked(s, user, func(ctx context.Context) error {
-				found, err := s.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{ListingIDs: []string{listing}}, all)
-				if created = err == nil && found.Total == 0; !created {
-					return err
-				}
-				return s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
-			})
-			return created, err
-		}))
-	})
+func (su bookmarkSuite) create(t *testing.T, s adapters.JobseekerStorage, user, listing string, now time.Time) jobseeker.Bookmark {
+	t.Helper()
+	b := jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, Notes: "Zoë's \"100%\"", SavedAt: now}
+	withProfile(t, s, user, func(ctx context.Context) error { return s.Bookmarks.Upsert(ctx, b) })
+	return b
+}
 
-	t.Run("pages", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user := newID()
-		var want []jobseeker.Bookmark
-		for range 5 {
-			want = append([]jobseeker.Bookmark{create(t, s, user, newID(), now)}, want...)
-		}
-		create(t, s, newID(), newID(), now)
-		require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Bookmark], error) {
-			return s.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{}, r)
-		}))
-	})
+func (su bookmarkSuite) list(t *testing.T, s adapters.JobseekerStorage, user string, f jobseeker.BookmarkFilter) []jobseeker.Bookmark {
+	t.Helper()
+	got, err := s.Bookmarks.List(context.Background(), user, f, firstHundred)
+	require.NoError(t, err)
+	require.Equal(t, len(got.Items), got.Total)
+	return got.Items
+}
 
-	t.Run("other owner", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		b := create(t, s, newID(), newID(), now)
-		stolen := b
-		stolen.UserID, stolen.Notes = newID(), "x"
-		require.Error(t, locked(s, stolen.UserID, func(ctx context.Context) error { return s.Bookmarks.Upsert(ctx, stolen) }))
-		for _, other := range []struct{ user, id string }{{newID(), b.ID}, {b.UserID, newID()}} {
-			require.Empty(t, list(t, s, other.user, jobseeker.BookmarkFilter{ID: other.id}))
-			require.ErrorIs(t, s.Bookmarks.Delete(ctx, other.user, other.id), jobseeker.ErrBookmarkNotFound)
-		}
-		require.Equal(t, []jobseeker.Bookmark{b}, list(t, s, b.UserID, jobseeker.BookmarkFilter{ID: b.ID}))
-	})
+func (su bookmarkSuite) onePerListing(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user, listing := newID(), newID()
+	b := su.create(t, s, user, listing, now)
+	require.Error(t, locked(s, user, func(ctx context.Context) error {
+		return s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
+	}))
+	require.Equal(t, []jobseeker.Bookmark{b}, su.list(t, s, user, jobseeker.BookmarkFilter{}))
+	su.create(t, s, newID(), listing, now)
+	require.Len(t, su.list(t, s, user, jobseeker.BookmarkFilter{}), 1)
+}
 
-	t.Run("update and delete", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		b := create(t, s, newID(), newID(), now)
-		for _, notes := range []string{"other", "other", ""} {
-			b.Notes = notes
-			withProfile(t, s, b.UserID, func(ctx context.Context) error { return s.Bookmarks.Upsert(ctx, b) })
-			require.Equal(t, []jobseeker.Bookmark{b}, list(t, s, b.UserID, jobseeker.BookmarkFilter{}))
-		}
-		require.NoError(t, s.Bookmarks.Delete(ctx, b.UserID, b.ID))
-		require.ErrorIs(t, s.Bookmarks.Delete(ctx, b.UserID, b.ID), jobseeker.ErrBookmarkNotFound)
-	})
-
-	t.Run("filter by listings", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user := newID()
-		a, b := create(t, s, user, newID(), now), create(t, s, newID(), newID(), now)
-		create(t, s, user, newID(), now)
-		require.Equal(t, []jobseeker.Bookmark{a}, list(t, s, user, jobseeker.BookmarkFilter{ListingIDs: []string{a.ListingID, b.ListingID, newID()}}))
-		require.Empty(t, list(t, s, user, jobseeker.BookmarkFilter{ID: a.ID, ListingIDs: []string{newID()}}))
-	})
-
-	t.Run("reminders", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		listing, another := newID(), newID()
-		var want []string
-		for range 3 {
-			want = append(want, create(t, s, newID(), listing, now).ID)
-		}
-		create(t, s, newID(), newID(), now)
-		want = append(want, create(t, s, newID(), another, now).ID)
-		var got []string
-		for _, n := range []int{3, 1, 0} {
-			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-				claimed, err := s.Bookmarks.ClaimReminders(ctx, []string{listing, another}, 3)
-				require.NoError(t, err)
-				require.Len(t, claimed, n)
-				for _, b := range claimed {
-					got = append(got, b.ID)
-				}
-				return nil
-			}))
-		}
-		slices.Sort(got)
-		require.Equal(t, want, got)
-	})
-
-	t.Run("reminders, concurrently and rolled back", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		listing := newID()
-		for range 12 {
-			create(t, s, newID(), listing, now)
-		}
-		require.Error(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			claimed, err := s.Bookmarks.ClaimReminders(ctx, []string{listing}, 100)
-			require.NoError(t, err)
-			require.Len(t, claimed, 12)
-			return context.Canceled
-		}))
-		claims := make([][]jobseeker.Bookmark, 13)
-		together(t, 12, func(i int) error {
-			return s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-				claims[i], err = s.Bookmarks.ClaimReminders(ctx, []string{listing}, 2)
+func (su bookmarkSuite) onePerListingConcurrently(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user, listing := newID(), newID()
+	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
+		created := false
+		err := locked(s, user, func(ctx context.Context) error {
+			found, err := s.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{ListingIDs: []string{listing}}, firstHundred)
+			if created = err == nil && found.Total == 0; !created {
 				return err
-			})
+			}
+			return s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
 		})
-		var err error
-		claims[12], err = s.Bookmarks.ClaimReminders(ctx, []string{listing}, 100)
+		return created, err
+	}))
+}
+
+func (su bookmarkSuite) pages(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user := newID()
+	var want []jobseeker.Bookmark
+	for range 5 {
+		want = append([]jobseeker.Bookmark{su.create(t, s, user, newID(), now)}, want...)
+	}
+	su.create(t, s, newID(), newID(), now)
+	require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Bookmark], error) {
+		return s.Bookmarks.List(context.Background(), user, jobseeker.BookmarkFilter{}, r)
+	}))
+}
+
+func (su bookmarkSuite) otherOwner(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	b := su.create(t, s, newID(), newID(), now)
+	stolen := b
+	stolen.UserID, stolen.Notes = newID(), "x"
+	require.Error(t, locked(s, stolen.UserID, func(ctx context.Context) error { return s.Bookmarks.Upsert(ctx, stolen) }))
+	for _, other := range []struct{ user, id string }{{newID(), b.ID}, {b.UserID, newID()}} {
+		require.Empty(t, su.list(t, s, other.user, jobseeker.BookmarkFilter{ID: other.id}))
+		require.ErrorIs(t, s.Bookmarks.Delete(context.Background(), other.user, other.id), jobseeker.ErrBookmarkNotFound)
+	}
+	require.Equal(t, []jobseeker.Bookmark{b}, su.list(t, s, b.UserID, jobseeker.BookmarkFilter{ID: b.ID}))
+}
+
+func (su bookmarkSuite) updateAndDelete(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	b := su.create(t, s, newID(), newID(), now)
+	for _, notes := range []string{"other", "other", ""} {
+		b.Notes = notes
+		withProfile(t, s, b.UserID, func(ctx context.Context) error { return s.Bookmarks.Upsert(ctx, b) })
+		require.Equal(t, []jobseeker.Bookmark{b}, su.list(t, s, b.UserID, jobseeker.BookmarkFilter{}))
+	}
+	require.NoError(t, s.Bookmarks.Delete(context.Background(), b.UserID, b.ID))
+	require.ErrorIs(t, s.Bookmarks.Delete(context.Background(), b.UserID, b.ID), jobseeker.ErrBookmarkNotFound)
+}
+
+func (su bookmarkSuite) filterByListings(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user := newID()
+	a, b := su.create(t, s, user, newID(), now), su.create(t, s, newID(), newID(), now)
+	su.create(t, s, user, newID(), now)
+	require.Equal(t, []jobseeker.Bookmark{a}, su.list(t, s, user, jobseeker.BookmarkFilter{ListingIDs: []string{a.ListingID, b.ListingID, newID()}}))
+	require.Empty(t, su.list(t, s, user, jobseeker.BookmarkFilter{ID: a.ID, ListingIDs: []string{newID()}}))
+}
+
+func (su bookmarkSuite) reminders(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	listing, another := newID(), newID()
+	var want []string
+	for range 3 {
+		want = append(want, su.create(t, s, newID(), listing, now).ID)
+	}
+	su.create(t, s, newID(), newID(), now)
+	want = append(want, su.create(t, s, newID(), another, now).ID)
+	var got []string
+	for _, n := range []int{3, 1, 0} {
+		require.NoError(t, s.Tx.Do(context.Background(), func(ctx context.Context) error {
+			claimed, err := s.Bookmarks.ClaimReminders(ctx, []string{listing, another}, 3)
+			require.NoError(t, err)
+			require.Len(t, claimed, n)
+			for _, b := range claimed {
+				got = append(got, b.ID)
+			}
+			return nil
+		}))
+	}
+	slices.Sort(got)
+	require.Equal(t, want, got)
+}
+
+func (su bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	listing := newID()
+	for range 12 {
+		su.create(t, s, newID(), listing, now)
+	}
+	require.Error(t, s.Tx.Do(context.Background(), func(ctx context.Context) error {
+		claimed, err := s.Bookmarks.ClaimReminders(ctx, []string{listing}, 100)
 		require.NoError(t, err)
-		seen := map[string]bool{}
-		for _, b := range slices.Concat(claims...) {
-			require.False(t, seen[b.ID])
-			seen[b.ID] = true
-		}
-		require.Len(t, seen, 12)
+		require.Len(t, claimed, 12)
+		return context.Canceled
+	}))
+	claims := make([][]jobseeker.Bookmark, 13)
+	together(t, 12, func(i int) error {
+		return s.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
+			claims[i], err = s.Bookmarks.ClaimReminders(ctx, []string{listing}, 2)
+			return err
+		})
 	})
+	var err error
+	claims[12], err = s.Bookmarks.ClaimReminders(context.Background(), []string{listing}, 100)
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, b := range slices.Concat(claims...) {
+		require.False(t, seen[b.ID])
+		seen[b.ID] = true
+	}
+	require.Len(t, seen, 12)
 }

@@ -34,115 +34,129 @@ func storeDocument(t testing.TB, s adapters.JobseekerStorage, d jobseeker.Docume
 
 // Documents checks the port jobseeker.Documents.
 func Documents(t *testing.T, open JobseekerOpener) {
-	ctx := context.Background()
-	add := func(t *testing.T, s adapters.JobseekerStorage, user string, kind jobseeker.DocumentType, isDefault bool, now time.Time) jobseeker.Document {
-		t.Helper()
-		d := newDocument(user, kind, isDefault, now)
-		storeDocument(t, s, d)
-		return d
+	su := documentSuite{open}
+	t.Run("create and update", su.createAndUpdate)
+	t.Run("file not reserved", su.fileNotReserved)
+	t.Run("other owner", su.otherOwner)
+	t.Run("delete", su.delete)
+	t.Run("pages", su.pages)
+	t.Run("one default of a type", su.oneDefaultOfAType)
+}
+
+// documentSuite has the subtests of Documents.
+type documentSuite struct {
+	open JobseekerOpener
+}
+
+func (su documentSuite) add(t *testing.T, s adapters.JobseekerStorage, user string, kind jobseeker.DocumentType, isDefault bool, now time.Time) jobseeker.Document {
+	t.Helper()
+	d := newDocument(user, kind, isDefault, now)
+	storeDocument(t, s, d)
+	return d
+}
+
+func (su documentSuite) get(t *testing.T, s adapters.JobseekerStorage, user, id string) []jobseeker.Document {
+	t.Helper()
+	got, err := s.Documents.List(context.Background(), user, jobseeker.DocumentFilter{ID: id}, page.Request{Number: 1, Size: 10})
+	require.NoError(t, err)
+	require.Equal(t, len(got.Items), got.Total)
+	return got.Items
+}
+
+// released returns the files that are released at the given time.
+func (su documentSuite) released(t *testing.T, s adapters.JobseekerStorage, at time.Time) []jobseeker.DocumentFile {
+	t.Helper()
+	files, err := s.DocumentFiles.Claim(context.Background(), 10, at, at.Add(time.Microsecond))
+	require.NoError(t, err)
+	return files
+}
+
+func (su documentSuite) createAndUpdate(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	d := su.add(t, s, newID(), jobseeker.CV, true, now)
+	require.Equal(t, []jobseeker.Document{d}, su.get(t, s, d.UserID, d.ID))
+	old := d.File
+	d.Title, d.FileName, d.IsDefault, d.UpdatedAt = "T", "", false, now.Add(time.Hour)
+	d.Content = jobseeker.Content{File: jobseeker.DocumentFile{ID: newID(), Extension: ".txt"}, Size: 1, Form: jobseeker.AsText, MediaType: "text/plain"}
+	storeDocument(t, s, d)
+	require.Equal(t, []jobseeker.Document{d}, su.get(t, s, d.UserID, d.ID))
+	require.Empty(t, su.released(t, s, d.UpdatedAt.Add(-time.Microsecond)))
+	require.Equal(t, []jobseeker.DocumentFile{old}, su.released(t, s, d.UpdatedAt))
+	d.Title = "Same file"
+	withProfile(t, s, d.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, d) })
+	require.Equal(t, []jobseeker.Document{d}, su.get(t, s, d.UserID, d.ID))
+}
+
+func (su documentSuite) fileNotReserved(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	stored := su.add(t, s, newID(), jobseeker.CV, false, now)
+	expired, foreign := newDocument(stored.UserID, jobseeker.CV, false, now), newDocument(stored.UserID, jobseeker.CV, false, now)
+	require.NoError(t, s.DocumentFiles.Reserve(context.Background(), stored.UserID, expired.File, expired.UpdatedAt))
+	require.NoError(t, s.DocumentFiles.Reserve(context.Background(), newID(), foreign.File, now.Add(time.Hour)))
+	used := newDocument(stored.UserID, jobseeker.CV, false, now)
+	used.File = stored.File
+	replaced := stored
+	replaced.File = jobseeker.DocumentFile{ID: newID()}
+	for _, d := range []jobseeker.Document{expired, foreign, used, replaced, newDocument(stored.UserID, jobseeker.CV, false, now)} {
+		require.Error(t, locked(s, d.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, d) }))
 	}
-	get := func(t *testing.T, s adapters.JobseekerStorage, user, id string) []jobseeker.Document {
-		t.Helper()
-		got, err := s.Documents.List(ctx, user, jobseeker.DocumentFilter{ID: id}, page.Request{Number: 1, Size: 10})
-		require.NoError(t, err)
-		require.Equal(t, len(got.Items), got.Total)
-		return got.Items
+	require.Equal(t, []jobseeker.Document{stored}, su.get(t, s, stored.UserID, ""))
+}
+
+func (su documentSuite) otherOwner(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	d := su.add(t, s, newID(), jobseeker.CV, false, now)
+	stolen := newDocument(newID(), jobseeker.CV, false, now)
+	stolen.ID = d.ID
+	require.NoError(t, s.DocumentFiles.Reserve(context.Background(), stolen.UserID, stolen.File, now.Add(time.Hour)))
+	require.Error(t, locked(s, stolen.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, stolen) }))
+	for _, other := range []struct{ user, id string }{{newID(), d.ID}, {d.UserID, newID()}} {
+		require.Empty(t, su.get(t, s, other.user, other.id))
+		require.ErrorIs(t, s.Documents.Delete(context.Background(), other.user, other.id, now), jobseeker.ErrDocumentNotFound)
 	}
-	// released returns the files that are released at the given time.
-	released := func(t *testing.T, s adapters.JobseekerStorage, at time.Time) []jobseeker.DocumentFile {
-		t.Helper()
-		files, err := s.DocumentFiles.Claim(ctx, 10, at, at.Add(time.Microsecond))
-		require.NoError(t, err)
-		return files
+	require.Equal(t, []jobseeker.Document{d}, su.get(t, s, d.UserID, d.ID))
+}
+
+func (su documentSuite) delete(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	d := su.add(t, s, newID(), jobseeker.CV, false, now)
+	require.NoError(t, s.Documents.Delete(context.Background(), d.UserID, d.ID, now.Add(time.Minute)))
+	require.ErrorIs(t, s.Documents.Delete(context.Background(), d.UserID, d.ID, now), jobseeker.ErrDocumentNotFound)
+	require.Empty(t, su.released(t, s, now))
+	require.Equal(t, []jobseeker.DocumentFile{d.File}, su.released(t, s, now.Add(time.Minute)))
+}
+
+func (su documentSuite) pages(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user := newID()
+	var want []jobseeker.Document
+	for _, kind := range []jobseeker.DocumentType{jobseeker.CV, jobseeker.Certification, jobseeker.CV} {
+		want = append([]jobseeker.Document{su.add(t, s, user, kind, false, now)}, want...)
 	}
+	su.add(t, s, newID(), jobseeker.CV, false, now)
+	require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Document], error) {
+		return s.Documents.List(context.Background(), user, jobseeker.DocumentFilter{}, r)
+	}))
+}
 
-	t.Run("create and update", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		d := add(t, s, newID(), jobseeker.CV, true, now)
-		require.Equal(t, []jobseeker.Document{d}, get(t, s, d.UserID, d.ID))
-		old := d.File
-		d.Title, d.FileName, d.IsDefault, d.UpdatedAt = "T", "", false, now.Add(time.Hour)
-		d.Content = jobseeker.Content{File: jobseeker.DocumentFile{ID: newID(), Extension: ".txt"}, Size: 1, Form: jobseeker.AsText, MediaType: "text/plain"}
-		storeDocument(t, s, d)
-		require.Equal(t, []jobseeker.Document{d}, get(t, s, d.UserID, d.ID))
-		require.Empty(t, released(t, s, d.UpdatedAt.Add(-time.Microsecond)))
-		require.Equal(t, []jobseeker.DocumentFile{old}, released(t, s, d.UpdatedAt))
-		d.Title = "Same file"
-		withProfile(t, s, d.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, d) })
-		require.Equal(t, []jobseeker.Document{d}, get(t, s, d.UserID, d.ID))
-	})
-
-	t.Run("file not reserved", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		stored := add(t, s, newID(), jobseeker.CV, false, now)
-		expired, foreign := newDocument(stored.UserID, jobseeker.CV, false, now), newDocument(stored.UserID, jobseeker.CV, false, now)
-		require.NoError(t, s.DocumentFiles.Reserve(ctx, stored.UserID, expired.File, expired.UpdatedAt))
-		require.NoError(t, s.DocumentFiles.Reserve(ctx, newID(), foreign.File, now.Add(time.Hour)))
-		used := newDocument(stored.UserID, jobseeker.CV, false, now)
-		used.File = stored.File
-		replaced := stored
-		replaced.File = jobseeker.DocumentFile{ID: newID()}
-		for _, d := range []jobseeker.Document{expired, foreign, used, replaced, newDocument(stored.UserID, jobseeker.CV, false, now)} {
-			require.Error(t, locked(s, d.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, d) }))
+func (su documentSuite) oneDefaultOfAType(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user := newID()
+	first, letter := su.add(t, s, user, jobseeker.CV, true, now), su.add(t, s, user, jobseeker.CoverLetter, true, now)
+	other := su.add(t, s, newID(), jobseeker.CV, true, now)
+	second := su.add(t, s, user, jobseeker.CV, true, now)
+	check := func(isDefault map[string]bool) {
+		t.Helper()
+		for _, d := range []jobseeker.Document{first, second, letter, other} {
+			require.Equal(t, isDefault[d.ID], su.get(t, s, d.UserID, d.ID)[0].IsDefault)
 		}
-		require.Equal(t, []jobseeker.Document{stored}, get(t, s, stored.UserID, ""))
-	})
-
-	t.Run("other owner", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		d := add(t, s, newID(), jobseeker.CV, false, now)
-		stolen := newDocument(newID(), jobseeker.CV, false, now)
-		stolen.ID = d.ID
-		require.NoError(t, s.DocumentFiles.Reserve(ctx, stolen.UserID, stolen.File, now.Add(time.Hour)))
-		require.Error(t, locked(s, stolen.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, stolen) }))
-		for _, other := range []struct{ user, id string }{{newID(), d.ID}, {d.UserID, newID()}} {
-			require.Empty(t, get(t, s, other.user, other.id))
-			require.ErrorIs(t, s.Documents.Delete(ctx, other.user, other.id, now), jobseeker.ErrDocumentNotFound)
-		}
-		require.Equal(t, []jobseeker.Document{d}, get(t, s, d.UserID, d.ID))
-	})
-
-	t.Run("delete", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		d := add(t, s, newID(), jobseeker.CV, false, now)
-		require.NoError(t, s.Documents.Delete(ctx, d.UserID, d.ID, now.Add(time.Minute)))
-		require.ErrorIs(t, s.Documents.Delete(ctx, d.UserID, d.ID, now), jobseeker.ErrDocumentNotFound)
-		require.Empty(t, released(t, s, now))
-		require.Equal(t, []jobseeker.DocumentFile{d.File}, released(t, s, now.Add(time.Minute)))
-	})
-
-	t.Run("pages", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user := newID()
-		var want []jobseeker.Document
-		for _, kind := range []jobseeker.DocumentType{jobseeker.CV, jobseeker.Certification, jobseeker.CV} {
-			want = append([]jobseeker.Document{add(t, s, user, kind, false, now)}, want...)
-		}
-		add(t, s, newID(), jobseeker.CV, false, now)
-		require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Document], error) {
-			return s.Documents.List(ctx, user, jobseeker.DocumentFilter{}, r)
-		}))
-	})
-
-	t.Run("one default of a type", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user := newID()
-		first, letter := add(t, s, user, jobseeker.CV, true, now), add(t, s, user, jobseeker.CoverLetter, true, now)
-		other := add(t, s, newID(), jobseeker.CV, true, now)
-		second := add(t, s, user, jobseeker.CV, true, now)
-		check := func(isDefault map[string]bool) {
-			t.Helper()
-			for _, d := range []jobseeker.Document{first, second, letter, other} {
-				require.Equal(t, isDefault[d.ID], get(t, s, d.UserID, d.ID)[0].IsDefault)
-			}
-		}
-		check(map[string]bool{second.ID: true, letter.ID: true, other.ID: true})
-		withProfile(t, s, user, func(ctx context.Context) error { return s.Documents.Upsert(ctx, first) })
-		check(map[string]bool{first.ID: true, letter.ID: true, other.ID: true})
-		first.IsDefault = false
-		withProfile(t, s, user, func(ctx context.Context) error { return s.Documents.Upsert(ctx, first) })
-		check(map[string]bool{letter.ID: true, other.ID: true})
-	})
+	}
+	check(map[string]bool{second.ID: true, letter.ID: true, other.ID: true})
+	withProfile(t, s, user, func(ctx context.Context) error { return s.Documents.Upsert(ctx, first) })
+	check(map[string]bool{first.ID: true, letter.ID: true, other.ID: true})
+	first.IsDefault = false
+	withProfile(t, s, user, func(ctx context.Context) error { return s.Documents.Upsert(ctx, first) })
+	check(map[string]bool{letter.ID: true, other.ID: true})
 }
 
 // DocumentFiles checks the port jobseeker.DocumentFiles.

@@ -17,215 +17,249 @@ import (
 // Events checks the ports tx.Runner, event.Recorder and event.Outbox of a database: an
 // event exists if and only if its change does.
 func Events(t *testing.T, open DatabaseOpener) {
-	fresh := func(t *testing.T) (adapters.Database, *fakeClock) {
-		t.Helper()
-		t.Parallel()
-		clk := newFakeClock()
-		s := open(t, clk)
-		requirePorts(t, s)
-		return s, clk
-	}
-	record := func(t *testing.T, s adapters.Database, events ...event.Event) {
-		t.Helper()
-		require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Events.Record(ctx, events...) }))
-	}
-	claim := func(t *testing.T, s adapters.Database, n int) []event.Envelope {
-		t.Helper()
-		got, err := s.Outbox.Claim(t.Context(), n, time.Minute)
-		require.NoError(t, err)
-		return got
-	}
+	su := eventSuite{open}
+	t.Run("committed event", su.committedEvent)
+	t.Run("rollback", su.rollback)
+	t.Run("panic", su.panic)
+	t.Run("event outside a transaction", su.eventOutsideATransaction)
+	t.Run("nested transaction", su.nestedTransaction)
+	t.Run("order and limit of claims", su.orderAndLimitOfClaims)
+	t.Run("expired lease", su.expiredLease)
+	t.Run("sent events", su.sentEvents)
+	t.Run("concurrent claims", su.concurrentClaims)
+	t.Run("order within a subject", su.orderWithinASubject)
+	t.Run("notification of a commit", su.notificationOfACommit)
+	t.Run("lag", su.lag)
+	t.Run("retention", su.retention)
+}
 
-	t.Run("committed event", func(t *testing.T) {
-		s, clk := fresh(t)
-		want := event.ApplicationSubmitted{ApplicationID: "a", JobID: "j", OrganizationID: "o", CandidateID: "c", Status: "pending", SubmittedAt: clk.Now()}
-		record(t, s, want)
-		got := claim(t, s, 10)
-		require.Len(t, got, 1)
-		require.Equal(t, "application.submitted", got[0].Type)
-		require.Equal(t, "a", got[0].Subject)
-		require.Equal(t, 1, got[0].Attempt)
-		require.True(t, clk.Now().Equal(got[0].RecordedAt))
-		decoded, err := event.Decode[event.ApplicationSubmitted](got[0])
-		require.NoError(t, err)
-		require.Equal(t, want, decoded)
-	})
-	t.Run("rollback", func(t *testing.T) {
-		s, _ := fresh(t)
-		boom := errors.New("boom")
-		require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
+// eventSuite has the subtests of Events.
+type eventSuite struct {
+	open DatabaseOpener
+}
+
+func (su eventSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
+	t.Helper()
+	t.Parallel()
+	clk := newFakeClock()
+	s := su.open(t, clk)
+	requirePorts(t, s)
+	return s, clk
+}
+
+func (su eventSuite) record(t *testing.T, s adapters.Database, events ...event.Event) {
+	t.Helper()
+	require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Events.Record(ctx, events...) }))
+}
+
+func (su eventSuite) claim(t *testing.T, s adapters.Database, n int) []event.Envelope {
+	t.Helper()
+	got, err := s.Outbox.Claim(t.Context(), n, time.Minute)
+	require.NoError(t, err)
+	return got
+}
+
+func (su eventSuite) committedEvent(t *testing.T) {
+	s, clk := su.fresh(t)
+	want := event.ApplicationSubmitted{ApplicationID: "a", JobID: "j", OrganizationID: "o", CandidateID: "c", Status: "pending", SubmittedAt: clk.Now()}
+	su.record(t, s, want)
+	got := su.claim(t, s, 10)
+	require.Len(t, got, 1)
+	require.Equal(t, "application.submitted", got[0].Type)
+	require.Equal(t, "a", got[0].Subject)
+	require.Equal(t, 1, got[0].Attempt)
+	require.True(t, clk.Now().Equal(got[0].RecordedAt))
+	decoded, err := event.Decode[event.ApplicationSubmitted](got[0])
+	require.NoError(t, err)
+	require.Equal(t, want, decoded)
+}
+
+func (su eventSuite) rollback(t *testing.T) {
+	s, _ := su.fresh(t)
+	boom := errors.New("boom")
+	require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, s.Events.Record(ctx, event.JobCreated{JobID: "j"}))
+		return boom
+	}), boom)
+	require.Empty(t, su.claim(t, s, 10))
+}
+
+func (su eventSuite) panic(t *testing.T) {
+	s, _ := su.fresh(t)
+	require.Panics(t, func() {
+		_ = s.Tx.Do(t.Context(), func(ctx context.Context) error {
 			require.NoError(t, s.Events.Record(ctx, event.JobCreated{JobID: "j"}))
-			return boom
-		}), boom)
-		require.Empty(t, claim(t, s, 10))
-	})
-	t.Run("panic", func(t *testing.T) {
-		s, _ := fresh(t)
-		require.Panics(t, func() {
-			_ = s.Tx.Do(t.Context(), func(ctx context.Context) error {
-				require.NoError(t, s.Events.Record(ctx, event.JobCreated{JobID: "j"}))
-				panic("boom")
-			})
+			panic("boom")
 		})
-		require.Empty(t, claim(t, s, 10))
-		record(t, s, event.JobCreated{JobID: "k"}) // and nothing is held
 	})
-	t.Run("event outside a transaction", func(t *testing.T) {
-		s, _ := fresh(t)
-		require.Error(t, s.Events.Record(t.Context(), event.JobCreated{JobID: "j"}))
-		require.Empty(t, claim(t, s, 10))
-	})
-	t.Run("nested transaction", func(t *testing.T) {
-		s, _ := fresh(t)
-		require.Error(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
-			require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, event.JobCreated{JobID: "j"}) }))
-			return errors.New("boom")
-		}))
-		require.Empty(t, claim(t, s, 10))
-	})
-	t.Run("order and limit of claims", func(t *testing.T) {
-		s, _ := fresh(t)
-		for i := range 5 {
-			record(t, s, event.JobCreated{JobID: fmt.Sprint(i)})
-		}
-		first := claim(t, s, 3)
-		require.Len(t, first, 3)
-		for i, e := range first {
-			require.Equal(t, fmt.Sprint(i), e.Subject)
-		}
-		require.Len(t, claim(t, s, 3), 2)
-	})
-	t.Run("expired lease", func(t *testing.T) {
-		s, clk := fresh(t)
-		record(t, s, event.JobCreated{JobID: "j"})
-		require.Len(t, claim(t, s, 10), 1)
-		require.Empty(t, claim(t, s, 10))
-		clk.Advance(time.Minute)
-		again := claim(t, s, 10)
-		require.Len(t, again, 1)
-		require.Equal(t, 2, again[0].Attempt)
-	})
-	t.Run("sent events", func(t *testing.T) {
-		s, clk := fresh(t)
-		record(t, s, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "k"})
-		got := claim(t, s, 10)
-		require.Len(t, got, 2)
-		require.NoError(t, s.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
-		clk.Advance(time.Hour)
-		left := claim(t, s, 10)
-		require.Len(t, left, 1)
-		require.Equal(t, got[1].ID, left[0].ID)
-	})
-	t.Run("concurrent claims", func(t *testing.T) {
-		s, _ := fresh(t)
-		const total, claimers = 200, 8
-		events := make([]event.Event, total)
-		for i := range events {
-			events[i] = event.JobCreated{JobID: fmt.Sprint(i)}
-		}
-		record(t, s, events...)
-		var mu sync.Mutex
-		seen := map[string]int{}
-		var wg sync.WaitGroup
-		for range claimers {
-			wg.Go(func() {
-				for {
-					got, err := s.Outbox.Claim(context.Background(), 7, time.Minute)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if len(got) == 0 {
-						return
-					}
-					mu.Lock()
-					for _, e := range got {
-						seen[e.ID]++
-					}
-					mu.Unlock()
+	require.Empty(t, su.claim(t, s, 10))
+	su.record(t, s, event.JobCreated{JobID: "k"}) // and nothing is held
+}
+
+func (su eventSuite) eventOutsideATransaction(t *testing.T) {
+	s, _ := su.fresh(t)
+	require.Error(t, s.Events.Record(t.Context(), event.JobCreated{JobID: "j"}))
+	require.Empty(t, su.claim(t, s, 10))
+}
+
+func (su eventSuite) nestedTransaction(t *testing.T) {
+	s, _ := su.fresh(t)
+	require.Error(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, event.JobCreated{JobID: "j"}) }))
+		return errors.New("boom")
+	}))
+	require.Empty(t, su.claim(t, s, 10))
+}
+
+func (su eventSuite) orderAndLimitOfClaims(t *testing.T) {
+	s, _ := su.fresh(t)
+	for i := range 5 {
+		su.record(t, s, event.JobCreated{JobID: fmt.Sprint(i)})
+	}
+	first := su.claim(t, s, 3)
+	require.Len(t, first, 3)
+	for i, e := range first {
+		require.Equal(t, fmt.Sprint(i), e.Subject)
+	}
+	require.Len(t, su.claim(t, s, 3), 2)
+}
+
+func (su eventSuite) expiredLease(t *testing.T) {
+	s, clk := su.fresh(t)
+	su.record(t, s, event.JobCreated{JobID: "j"})
+	require.Len(t, su.claim(t, s, 10), 1)
+	require.Empty(t, su.claim(t, s, 10))
+	clk.Advance(time.Minute)
+	again := su.claim(t, s, 10)
+	require.Len(t, again, 1)
+	require.Equal(t, 2, again[0].Attempt)
+}
+
+func (su eventSuite) sentEvents(t *testing.T) {
+	s, clk := su.fresh(t)
+	su.record(t, s, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "k"})
+	got := su.claim(t, s, 10)
+	require.Len(t, got, 2)
+	require.NoError(t, s.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
+	clk.Advance(time.Hour)
+	left := su.claim(t, s, 10)
+	require.Len(t, left, 1)
+	require.Equal(t, got[1].ID, left[0].ID)
+}
+
+func (su eventSuite) concurrentClaims(t *testing.T) {
+	s, _ := su.fresh(t)
+	const total, claimers = 200, 8
+	events := make([]event.Event, total)
+	for i := range events {
+		events[i] = event.JobCreated{JobID: fmt.Sprint(i)}
+	}
+	su.record(t, s, events...)
+	var mu sync.Mutex
+	seen := map[string]int{}
+	var wg sync.WaitGroup
+	for range claimers {
+		wg.Go(func() {
+			for {
+				got, err := s.Outbox.Claim(context.Background(), 7, time.Minute)
+				if err != nil {
+					t.Error(err)
+					return
 				}
-			})
-		}
-		wg.Wait()
-		// A claimer that found everything locked by others leaves early; what is
-		// left is still there.
-		for _, e := range claim(t, s, total) {
-			seen[e.ID]++
-		}
-		require.Len(t, seen, total)
-		for id, n := range seen {
-			require.Equal(t, 1, n, id)
-		}
-	})
-	t.Run("order within a subject", func(t *testing.T) {
-		s, clk := fresh(t)
-		record(t, s, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"}, event.JobClosed{JobID: "j"})
-		first := claim(t, s, 1)
-		require.Equal(t, "job.created", first[0].Type)
-		other := claim(t, s, 10)
-		require.Len(t, other, 1, "what follows waits for it, what has nothing to do with it does not")
-		require.Equal(t, "k", other[0].Subject)
-		require.NoError(t, s.Outbox.MarkSent(t.Context(), first[0].ID))
-		rest := claim(t, s, 10)
-		require.Len(t, rest, 2)
-		require.Equal(t, []string{"job.updated", "job.closed"}, []string{rest[0].Type, rest[1].Type})
-		clk.Advance(time.Minute)
-		require.Len(t, claim(t, s, 10), 3, "a lease that ends holds up nothing")
-	})
-	t.Run("notification of a commit", func(t *testing.T) {
-		s, _ := fresh(t)
-		ctx, stop := context.WithCancel(t.Context())
-		one, two := s.Outbox.Notifications(ctx), s.Outbox.Notifications(t.Context())
-		record(t, s, event.JobCreated{JobID: "j"})
-		for _, c := range []<-chan struct{}{one, two} {
-			select {
-			case <-c:
-			case <-time.After(5 * time.Second):
-				require.Fail(t, "nobody was woken")
+				if len(got) == 0 {
+					return
+				}
+				mu.Lock()
+				for _, e := range got {
+					seen[e.ID]++
+				}
+				mu.Unlock()
 			}
+		})
+	}
+	wg.Wait()
+	// A claimer that found everything locked by others leaves early; what is
+	// left is still there.
+	for _, e := range su.claim(t, s, total) {
+		seen[e.ID]++
+	}
+	require.Len(t, seen, total)
+	for id, n := range seen {
+		require.Equal(t, 1, n, id)
+	}
+}
+
+func (su eventSuite) orderWithinASubject(t *testing.T) {
+	s, clk := su.fresh(t)
+	su.record(t, s, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"}, event.JobClosed{JobID: "j"})
+	first := su.claim(t, s, 1)
+	require.Equal(t, "job.created", first[0].Type)
+	other := su.claim(t, s, 10)
+	require.Len(t, other, 1, "what follows waits for it, what has nothing to do with it does not")
+	require.Equal(t, "k", other[0].Subject)
+	require.NoError(t, s.Outbox.MarkSent(t.Context(), first[0].ID))
+	rest := su.claim(t, s, 10)
+	require.Len(t, rest, 2)
+	require.Equal(t, []string{"job.updated", "job.closed"}, []string{rest[0].Type, rest[1].Type})
+	clk.Advance(time.Minute)
+	require.Len(t, su.claim(t, s, 10), 3, "a lease that ends holds up nothing")
+}
+
+func (su eventSuite) notificationOfACommit(t *testing.T) {
+	s, _ := su.fresh(t)
+	ctx, stop := context.WithCancel(t.Context())
+	one, two := s.Outbox.Notifications(ctx), s.Outbox.Notifications(t.Context())
+	su.record(t, s, event.JobCreated{JobID: "j"})
+	for _, c := range []<-chan struct{}{one, two} {
+		select {
+		case <-c:
+		case <-time.After(5 * time.Second):
+			require.Fail(t, "nobody was woken")
 		}
-		stop()
-	})
-	t.Run("lag", func(t *testing.T) {
-		s, clk := fresh(t)
-		lag := func() (int, time.Time) {
-			n, oldest, err := s.Outbox.Lag(t.Context())
-			require.NoError(t, err)
-			return n, oldest
-		}
-		n, oldest := lag()
-		require.Zero(t, n)
-		require.True(t, oldest.IsZero())
-		first := clk.Now()
-		record(t, s, event.JobCreated{JobID: "j"})
-		clk.Advance(time.Minute)
-		record(t, s, event.JobCreated{JobID: "k"})
-		n, oldest = lag()
-		require.Equal(t, 2, n)
-		require.True(t, first.Equal(oldest))
-		require.NoError(t, s.Outbox.MarkSent(t.Context(), claim(t, s, 1)[0].ID))
-		n, oldest = lag()
-		require.Equal(t, 1, n)
-		require.True(t, clk.Now().Equal(oldest))
-	})
-	t.Run("retention", func(t *testing.T) {
-		s, clk := fresh(t)
-		record(t, s, event.JobCreated{JobID: "a"}, event.JobCreated{JobID: "b"}, event.JobCreated{JobID: "c"}, event.JobCreated{JobID: "unsent"})
-		for _, e := range claim(t, s, 3) {
-			require.NoError(t, s.Outbox.MarkSent(t.Context(), e.ID))
-		}
-		forget := func(before time.Time) int {
-			n, err := retentionOf(t, s.Retention).DeleteBefore(t.Context(), event.Sent, before, 2)
-			require.NoError(t, err)
-			return n
-		}
-		require.Zero(t, forget(clk.Now()))
-		clk.Advance(time.Hour)
-		require.Equal(t, 2, forget(clk.Now()))
-		require.Equal(t, 1, forget(clk.Now()))
-		require.Zero(t, forget(clk.Now()))
-		require.Len(t, claim(t, s, 10), 1, "what was not sent is kept for ever")
-	})
+	}
+	stop()
+}
+
+func (su eventSuite) lag(t *testing.T) {
+	s, clk := su.fresh(t)
+	lag := func() (int, time.Time) {
+		n, oldest, err := s.Outbox.Lag(t.Context())
+		require.NoError(t, err)
+		return n, oldest
+	}
+	n, oldest := lag()
+	require.Zero(t, n)
+	require.True(t, oldest.IsZero())
+	first := clk.Now()
+	su.record(t, s, event.JobCreated{JobID: "j"})
+	clk.Advance(time.Minute)
+	su.record(t, s, event.JobCreated{JobID: "k"})
+	n, oldest = lag()
+	require.Equal(t, 2, n)
+	require.True(t, first.Equal(oldest))
+	require.NoError(t, s.Outbox.MarkSent(t.Context(), su.claim(t, s, 1)[0].ID))
+	n, oldest = lag()
+	require.Equal(t, 1, n)
+	require.True(t, clk.Now().Equal(oldest))
+}
+
+func (su eventSuite) retention(t *testing.T) {
+	s, clk := su.fresh(t)
+	su.record(t, s, event.JobCreated{JobID: "a"}, event.JobCreated{JobID: "b"}, event.JobCreated{JobID: "c"}, event.JobCreated{JobID: "unsent"})
+	for _, e := range su.claim(t, s, 3) {
+		require.NoError(t, s.Outbox.MarkSent(t.Context(), e.ID))
+	}
+	forget := func(before time.Time) int {
+		n, err := retentionOf(t, s.Retention).DeleteBefore(t.Context(), event.Sent, before, 2)
+		require.NoError(t, err)
+		return n
+	}
+	require.Zero(t, forget(clk.Now()))
+	clk.Advance(time.Hour)
+	require.Equal(t, 2, forget(clk.Now()))
+	require.Equal(t, 1, forget(clk.Now()))
+	require.Zero(t, forget(clk.Now()))
+	require.Len(t, su.claim(t, s, 10), 1, "what was not sent is kept for ever")
 }
 
 // Schema checks the port adapters.Schema: every migration can be reverted and applied

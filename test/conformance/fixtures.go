@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"sync"
 	"time"
+
+	"github.com/locumhq/locum/core/page"
 )
 
 // fakeClock is a clock that only moves when a test advances it.
@@ -52,3 +54,6 @@ func newID() string {
 	h := hex.EncodeToString(b[:])
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
+
+// firstHundred is the first page of a list that is shorter than a page.
+var firstHundred = page.Request{Number: 1, Size: 100}

@@ -18,186 +18,207 @@ import (
 // Limiter checks the rules and the quotas of the port limit.Limiter. open returns an empty
 // limiter whose time is that of clk.
 func Limiter(t *testing.T, open func(t testing.TB, clk clock.Clock) limit.Limiter, outage ...Outage[limit.Limiter]) {
-	t.Run("quotas", func(t *testing.T) { t.Parallel(); quotas(t, open) })
-	ctx := context.Background()
-	ten := limit.Rule{Name: "ten", Max: 10, Per: 15 * time.Minute}
-	start := func(t *testing.T) (limit.Limiter, *fakeClock, func(limit.Rule, string) limit.Decision) {
-		t.Parallel()
-		clk := newFakeClock()
-		l := requirePort(t, "limit.Limiter", open(t, clk))
-		return l, clk, func(r limit.Rule, key string) limit.Decision {
-			t.Helper()
-			d, err := l.Take(ctx, r, key)
-			require.NoError(t, err)
-			return d
+	su := limiterSuite{open, outage}
+	t.Run("quotas", su.quotas)
+	t.Run("concurrent calls", su.concurrentCalls)
+	t.Run("remaining calls", su.remainingCalls)
+	t.Run("window across a fixed boundary", su.windowAcrossAFixedBoundary)
+	t.Run("calls that leave the window", su.callsThatLeaveTheWindow)
+	t.Run("refused calls are not recorded", su.refusedCallsAreNotRecorded)
+	t.Run("other keys and rules", su.otherKeysAndRules)
+	t.Run("peek", su.peek)
+	t.Run("clear", su.clear)
+	t.Run("clock set back", su.clockSetBack)
+	t.Run("lowered maximum", su.loweredMaximum)
+	withOutage(t, "limit.Limiter", su.outage, su.duringOutage)
+}
+
+var tenPerQuarterHour = limit.Rule{Name: "ten", Max: 10, Per: 15 * time.Minute}
+
+// limiterSuite has the subtests of Limiter.
+type limiterSuite struct {
+	open   func(t testing.TB, clk clock.Clock) limit.Limiter
+	outage []Outage[limit.Limiter]
+}
+
+func (su limiterSuite) quotas(t *testing.T) { t.Parallel(); quotas(t, su.open) }
+
+func (su limiterSuite) start(t *testing.T) (limit.Limiter, *fakeClock, func(limit.Rule, string) limit.Decision) {
+	t.Parallel()
+	clk := newFakeClock()
+	l := requirePort(t, "limit.Limiter", su.open(t, clk))
+	return l, clk, func(r limit.Rule, key string) limit.Decision {
+		t.Helper()
+		d, err := l.Take(context.Background(), r, key)
+		require.NoError(t, err)
+		return d
+	}
+}
+
+func (su limiterSuite) concurrentCalls(t *testing.T) {
+	l, _, _ := su.start(t)
+	var admitted, failed atomic.Int64
+	var all sync.WaitGroup
+	for range 200 {
+		all.Go(func() {
+			d, err := l.Take(context.Background(), tenPerQuarterHour, "k")
+			if err != nil {
+				failed.Add(1)
+			} else if d.Allowed {
+				admitted.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	require.Zero(t, failed.Load())
+	require.EqualValues(t, 10, admitted.Load())
+}
+
+func (su limiterSuite) remainingCalls(t *testing.T) {
+	_, _, take := su.start(t)
+	for left := 9; left >= 0; left-- {
+		require.Equal(t, limit.Decision{Allowed: true, Remaining: left}, take(tenPerQuarterHour, "k"))
+	}
+	require.Equal(t, limit.Decision{RetryAfter: 15 * time.Minute}, take(tenPerQuarterHour, "k"))
+}
+
+func (su limiterSuite) windowAcrossAFixedBoundary(t *testing.T) {
+	_, clk, take := su.start(t)
+	clk.Advance(14 * time.Minute)
+	for range 10 {
+		require.True(t, take(tenPerQuarterHour, "k").Allowed)
+	}
+	clk.Advance(2 * time.Minute) // a fixed window of 15 minutes begins anew here
+	for range 10 {
+		require.False(t, take(tenPerQuarterHour, "k").Allowed)
+	}
+}
+
+func (su limiterSuite) callsThatLeaveTheWindow(t *testing.T) {
+	_, clk, take := su.start(t)
+	for range 10 {
+		require.True(t, take(tenPerQuarterHour, "k").Allowed)
+		clk.Advance(time.Minute)
+	}
+	// The first call was 10 minutes ago.
+	require.Equal(t, 5*time.Minute, take(tenPerQuarterHour, "k").RetryAfter)
+	clk.Advance(5*time.Minute - time.Microsecond)
+	require.Equal(t, time.Microsecond, take(tenPerQuarterHour, "k").RetryAfter)
+	clk.Advance(time.Microsecond)
+	require.True(t, take(tenPerQuarterHour, "k").Allowed, "RetryAfter told the moment")
+	require.Equal(t, time.Minute, take(tenPerQuarterHour, "k").RetryAfter, "one left, so only one was free")
+}
+
+func (su limiterSuite) refusedCallsAreNotRecorded(t *testing.T) {
+	_, clk, take := su.start(t)
+	for range 10 {
+		require.True(t, take(tenPerQuarterHour, "k").Allowed)
+	}
+	for range 14 {
+		clk.Advance(time.Minute)
+		require.False(t, take(tenPerQuarterHour, "k").Allowed)
+	}
+	clk.Advance(time.Minute)
+	require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(tenPerQuarterHour, "k"))
+}
+
+func (su limiterSuite) otherKeysAndRules(t *testing.T) {
+	_, _, take := su.start(t)
+	one := limit.Rule{Name: "one", Max: 1, Per: time.Hour}
+	two := limit.Rule{Name: "two", Max: 1, Per: time.Hour}
+	require.True(t, take(one, "k").Allowed)
+	require.False(t, take(one, "k").Allowed)
+	require.True(t, take(two, "k").Allowed)
+	require.True(t, take(one, "K").Allowed)
+	require.True(t, take(one, "").Allowed)
+	require.True(t, take(one, "k\x00{}\n\xff").Allowed, "a key is any string")
+}
+
+func (su limiterSuite) peek(t *testing.T) {
+	l, clk, take := su.start(t)
+	peek := func() limit.Decision {
+		d, err := l.Peek(context.Background(), tenPerQuarterHour, "k")
+		require.NoError(t, err)
+		return d
+	}
+	for range 20 {
+		require.Equal(t, limit.Decision{Allowed: true, Remaining: 10}, peek())
+	}
+	for range 10 {
+		require.True(t, take(tenPerQuarterHour, "k").Allowed)
+	}
+	clk.Advance(time.Minute)
+	require.Equal(t, limit.Decision{RetryAfter: 14 * time.Minute}, peek())
+}
+
+func (su limiterSuite) clear(t *testing.T) {
+	l, _, take := su.start(t)
+	for range 11 {
+		take(tenPerQuarterHour, "k")
+		take(tenPerQuarterHour, "other")
+	}
+	require.NoError(t, l.Clear(context.Background(), tenPerQuarterHour, "k"))
+	require.NoError(t, l.Clear(context.Background(), tenPerQuarterHour, "never seen"))
+	require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(tenPerQuarterHour, "k"))
+	require.False(t, take(tenPerQuarterHour, "other").Allowed)
+}
+
+func (su limiterSuite) clockSetBack(t *testing.T) {
+	_, clk, take := su.start(t)
+	for range 10 {
+		take(tenPerQuarterHour, "k")
+	}
+	clk.Advance(-time.Hour) // clocks are set back at times
+	d := take(tenPerQuarterHour, "k")
+	require.LessOrEqual(t, d.RetryAfter, tenPerQuarterHour.Per)
+	clk.Advance(tenPerQuarterHour.Per)
+	require.True(t, take(tenPerQuarterHour, "k").Allowed)
+}
+
+func (su limiterSuite) loweredMaximum(t *testing.T) {
+	_, clk, take := su.start(t)
+	for range 10 {
+		take(tenPerQuarterHour, "k")
+		clk.Advance(time.Second)
+	}
+	three := tenPerQuarterHour
+	three.Max = 3
+	d := take(three, "k")
+	require.False(t, d.Allowed)
+	clk.Advance(d.RetryAfter)
+	require.True(t, take(three, "k").Allowed)
+	none := tenPerQuarterHour
+	none.Max = 0
+	require.False(t, take(none, "fresh").Allowed)
+}
+
+// Neither all calls nor none are allowed while the backend is unavailable.
+func (su limiterSuite) duringOutage(t *testing.T, l limit.Limiter, begin, end func()) {
+	take := func() bool {
+		begun := time.Now()
+		d, err := l.Take(context.Background(), tenPerQuarterHour, "k")
+		require.NoError(t, err)
+		require.Less(t, time.Since(begun), 5*time.Second, "requests wait for the limiter")
+		return d.Allowed
+	}
+	degraded := func() bool { d, ok := l.(adapters.Degrader); return ok && d.Degraded() }
+	require.True(t, take())
+	begin()
+	admitted := 0
+	for range 40 {
+		if take() {
+			admitted++
 		}
 	}
-
-	t.Run("concurrent calls", func(t *testing.T) {
-		l, _, _ := start(t)
-		var admitted, failed atomic.Int64
-		var all sync.WaitGroup
-		for range 200 {
-			all.Go(func() {
-				d, err := l.Take(ctx, ten, "k")
-				if err != nil {
-					failed.Add(1)
-				} else if d.Allowed {
-					admitted.Add(1)
-				}
-			})
+	require.GreaterOrEqual(t, admitted, 1)
+	require.LessOrEqual(t, admitted, tenPerQuarterHour.Max)
+	SpendAtOnce(t, l, limit.Quota{PerMinute: 5, PerDay: 100}, "k", 50, 5)
+	require.True(t, degraded())
+	end()
+	recovers(t, func() error {
+		if take(); degraded() {
+			return errors.New("the limiter is degraded")
 		}
-		all.Wait()
-		require.Zero(t, failed.Load())
-		require.EqualValues(t, 10, admitted.Load())
-	})
-
-	t.Run("remaining calls", func(t *testing.T) {
-		_, _, take := start(t)
-		for left := 9; left >= 0; left-- {
-			require.Equal(t, limit.Decision{Allowed: true, Remaining: left}, take(ten, "k"))
-		}
-		require.Equal(t, limit.Decision{RetryAfter: 15 * time.Minute}, take(ten, "k"))
-	})
-
-	t.Run("window across a fixed boundary", func(t *testing.T) {
-		_, clk, take := start(t)
-		clk.Advance(14 * time.Minute)
-		for range 10 {
-			require.True(t, take(ten, "k").Allowed)
-		}
-		clk.Advance(2 * time.Minute) // a fixed window of 15 minutes begins anew here
-		for range 10 {
-			require.False(t, take(ten, "k").Allowed)
-		}
-	})
-
-	t.Run("calls that leave the window", func(t *testing.T) {
-		_, clk, take := start(t)
-		for range 10 {
-			require.True(t, take(ten, "k").Allowed)
-			clk.Advance(time.Minute)
-		}
-		// The first call was 10 minutes ago.
-		require.Equal(t, 5*time.Minute, take(ten, "k").RetryAfter)
-		clk.Advance(5*time.Minute - time.Microsecond)
-		require.Equal(t, time.Microsecond, take(ten, "k").RetryAfter)
-		clk.Advance(time.Microsecond)
-		require.True(t, take(ten, "k").Allowed, "RetryAfter told the moment")
-		require.Equal(t, time.Minute, take(ten, "k").RetryAfter, "one left, so only one was free")
-	})
-
-	t.Run("refused calls are not recorded", func(t *testing.T) {
-		_, clk, take := start(t)
-		for range 10 {
-			require.True(t, take(ten, "k").Allowed)
-		}
-		for range 14 {
-			clk.Advance(time.Minute)
-			require.False(t, take(ten, "k").Allowed)
-		}
-		clk.Advance(time.Minute)
-		require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(ten, "k"))
-	})
-
-	t.Run("other keys and rules", func(t *testing.T) {
-		_, _, take := start(t)
-		one := limit.Rule{Name: "one", Max: 1, Per: time.Hour}
-		two := limit.Rule{Name: "two", Max: 1, Per: time.Hour}
-		require.True(t, take(one, "k").Allowed)
-		require.False(t, take(one, "k").Allowed)
-		require.True(t, take(two, "k").Allowed)
-		require.True(t, take(one, "K").Allowed)
-		require.True(t, take(one, "").Allowed)
-		require.True(t, take(one, "k\x00{}\n\xff").Allowed, "a key is any string")
-	})
-
-	t.Run("peek", func(t *testing.T) {
-		l, clk, take := start(t)
-		peek := func() limit.Decision {
-			d, err := l.Peek(ctx, ten, "k")
-			require.NoError(t, err)
-			return d
-		}
-		for range 20 {
-			require.Equal(t, limit.Decision{Allowed: true, Remaining: 10}, peek())
-		}
-		for range 10 {
-			require.True(t, take(ten, "k").Allowed)
-		}
-		clk.Advance(time.Minute)
-		require.Equal(t, limit.Decision{RetryAfter: 14 * time.Minute}, peek())
-	})
-
-	t.Run("clear", func(t *testing.T) {
-		l, _, take := start(t)
-		for range 11 {
-			take(ten, "k")
-			take(ten, "other")
-		}
-		require.NoError(t, l.Clear(ctx, ten, "k"))
-		require.NoError(t, l.Clear(ctx, ten, "never seen"))
-		require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(ten, "k"))
-		require.False(t, take(ten, "other").Allowed)
-	})
-
-	t.Run("clock set back", func(t *testing.T) {
-		_, clk, take := start(t)
-		for range 10 {
-			take(ten, "k")
-		}
-		clk.Advance(-time.Hour) // clocks are set back at times
-		d := take(ten, "k")
-		require.LessOrEqual(t, d.RetryAfter, ten.Per)
-		clk.Advance(ten.Per)
-		require.True(t, take(ten, "k").Allowed)
-	})
-
-	t.Run("lowered maximum", func(t *testing.T) {
-		_, clk, take := start(t)
-		for range 10 {
-			take(ten, "k")
-			clk.Advance(time.Second)
-		}
-		three := ten
-		three.Max = 3
-		d := take(three, "k")
-		require.False(t, d.Allowed)
-		clk.Advance(d.RetryAfter)
-		require.True(t, take(three, "k").Allowed)
-		none := ten
-		none.Max = 0
-		require.False(t, take(none, "fresh").Allowed)
-	})
-
-	// Neither all calls nor none are allowed while the backend is unavailable.
-	withOutage(t, "limit.Limiter", outage, func(t *testing.T, l limit.Limiter, begin, end func()) {
-		take := func() bool {
-			begun := time.Now()
-			d, err := l.Take(ctx, ten, "k")
-			require.NoError(t, err)
-			require.Less(t, time.Since(begun), 5*time.Second, "requests wait for the limiter")
-			return d.Allowed
-		}
-		degraded := func() bool { d, ok := l.(adapters.Degrader); return ok && d.Degraded() }
-		require.True(t, take())
-		begin()
-		admitted := 0
-		for range 40 {
-			if take() {
-				admitted++
-			}
-		}
-		require.GreaterOrEqual(t, admitted, 1)
-		require.LessOrEqual(t, admitted, ten.Max)
-		SpendAtOnce(t, l, limit.Quota{PerMinute: 5, PerDay: 100}, "k", 50, 5)
-		require.True(t, degraded())
-		end()
-		recovers(t, func() error {
-			if take(); degraded() {
-				return errors.New("the limiter is degraded")
-			}
-			return nil
-		})
+		return nil
 	})
 }

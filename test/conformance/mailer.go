@@ -20,123 +20,140 @@ import (
 // Mailer checks the port mail.Mailer. open returns a mailer and a function that returns
 // the messages that were accepted, as they were sent (RFC 5322).
 func Mailer(t *testing.T, open func(t testing.TB) (m mail.Mailer, accepted func() []string), outage ...Outage[mail.Mailer]) {
-	start := func(t *testing.T) (send func(mail.Message) error, last func() received) {
+	su := mailerSuite{open, outage}
+	t.Run("text and HTML", su.textAndHTML)
+	t.Run("only text", su.onlyText)
+	t.Run("message sent again has the same Message-ID", su.messageSentAgainHasTheSameMessageID)
+	t.Run("reply address and unsubscribe link", su.replyAddressAndUnsubscribeLink)
+	t.Run("line breaks do not add headers", su.lineBreaksDoNotAddHeaders)
+	t.Run("invitation", su.invitation)
+	withOutage(t, "mail.Mailer", su.outage, su.duringOutage)
+	t.Run("cancelled call", su.cancelledCall)
+}
+
+// mailerSuite has the subtests of Mailer.
+type mailerSuite struct {
+	open   func(t testing.TB) (m mail.Mailer, accepted func() []string)
+	outage []Outage[mail.Mailer]
+}
+
+func (su mailerSuite) start(t *testing.T) (send func(mail.Message) error, last func() received) {
+	t.Helper()
+	t.Parallel()
+	m, accepted := su.open(t)
+	requirePort(t, "mail.Mailer", m)
+	return func(message mail.Message) error { return m.Send(t.Context(), message) }, func() received {
 		t.Helper()
-		t.Parallel()
-		m, accepted := open(t)
-		requirePort(t, "mail.Mailer", m)
-		return func(message mail.Message) error { return m.Send(t.Context(), message) }, func() received {
-			t.Helper()
-			all := accepted()
-			require.NotEmpty(t, all, "no message was accepted")
-			return parseMessage(t, all[len(all)-1])
-		}
+		all := accepted()
+		require.NotEmpty(t, all, "no message was accepted")
+		return parseMessage(t, all[len(all)-1])
 	}
-	message := func() mail.Message {
-		return mail.Message{ID: newID(), To: mail.Address{Name: "Zoë", Email: "zoe@example.org"}, Subject: "News – today", Text: "Hello Zoë,\n.\nthere is news.\n", HTML: "<p>Hello Zoë</p>"}
+}
+
+func (su mailerSuite) message() mail.Message {
+	return mail.Message{ID: newID(), To: mail.Address{Name: "Zoë", Email: "zoe@example.org"}, Subject: "News – today", Text: "Hello Zoë,\n.\nthere is news.\n", HTML: "<p>Hello Zoë</p>"}
+}
+
+func (su mailerSuite) textAndHTML(t *testing.T) {
+	send, last := su.start(t)
+	require.NoError(t, send(su.message()))
+	got := last()
+	require.Equal(t, "News – today", got.subject(t))
+	to, err := got.AddressList("To")
+	require.NoError(t, err)
+	require.Equal(t, []*netmail.Address{{Name: "Zoë", Address: "zoe@example.org"}}, to)
+	require.Equal(t, "Hello Zoë,\n.\nthere is news.\n", got.parts["text/plain"])
+	require.Equal(t, "<p>Hello Zoë</p>", strings.TrimSpace(got.parts["text/html"]))
+	for _, name := range []string{"Reply-To", "List-Unsubscribe", "List-Unsubscribe-Post"} {
+		require.Empty(t, got.Get(name), name)
 	}
+}
 
-	t.Run("text and HTML", func(t *testing.T) {
-		send, last := start(t)
-		require.NoError(t, send(message()))
-		got := last()
-		require.Equal(t, "News – today", got.subject(t))
-		to, err := got.AddressList("To")
-		require.NoError(t, err)
-		require.Equal(t, []*netmail.Address{{Name: "Zoë", Address: "zoe@example.org"}}, to)
-		require.Equal(t, "Hello Zoë,\n.\nthere is news.\n", got.parts["text/plain"])
-		require.Equal(t, "<p>Hello Zoë</p>", strings.TrimSpace(got.parts["text/html"]))
-		for _, name := range []string{"Reply-To", "List-Unsubscribe", "List-Unsubscribe-Post"} {
-			require.Empty(t, got.Get(name), name)
-		}
-	})
+func (su mailerSuite) onlyText(t *testing.T) {
+	send, last := su.start(t)
+	m := su.message()
+	m.HTML = ""
+	require.NoError(t, send(m))
+	got := last()
+	require.Equal(t, m.Text, got.parts["text/plain"])
+	require.NotContains(t, got.parts, "text/html")
+}
 
-	t.Run("only text", func(t *testing.T) {
-		send, last := start(t)
-		m := message()
-		m.HTML = ""
+func (su mailerSuite) messageSentAgainHasTheSameMessageID(t *testing.T) {
+	send, last := su.start(t)
+	first, other := su.message(), su.message()
+	ids := map[string]bool{}
+	for _, m := range []mail.Message{first, first, other} {
 		require.NoError(t, send(m))
-		got := last()
-		require.Equal(t, m.Text, got.parts["text/plain"])
-		require.NotContains(t, got.parts, "text/html")
-	})
+		id := last().Get("Message-Id")
+		require.Regexp(t, `^<[^<>@ ]+@[^<>@ ]+>$`, id)
+		ids[id] = true
+	}
+	require.Len(t, ids, 2)
+}
 
-	t.Run("message sent again has the same Message-ID", func(t *testing.T) {
-		send, last := start(t)
-		first, other := message(), message()
-		ids := map[string]bool{}
-		for _, m := range []mail.Message{first, first, other} {
-			require.NoError(t, send(m))
-			id := last().Get("Message-Id")
-			require.Regexp(t, `^<[^<>@ ]+@[^<>@ ]+>$`, id)
-			ids[id] = true
-		}
-		require.Len(t, ids, 2)
-	})
+func (su mailerSuite) replyAddressAndUnsubscribeLink(t *testing.T) {
+	send, last := su.start(t)
+	m := su.message()
+	m.ReplyTo = mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"}
+	m.Unsubscribe = "https://jobs.example.org/unsubscribe?token=" + strings.Repeat("aB3-", 60)
+	require.NoError(t, send(m))
+	got := last()
+	reply, err := got.AddressList("Reply-To")
+	require.NoError(t, err)
+	require.Equal(t, "jobs@stmary.example", reply[0].Address)
+	require.Equal(t, "<"+m.Unsubscribe+">", got.Get("List-Unsubscribe"))
+	require.Equal(t, "List-Unsubscribe=One-Click", got.Get("List-Unsubscribe-Post"))
+}
 
-	t.Run("reply address and unsubscribe link", func(t *testing.T) {
-		send, last := start(t)
-		m := message()
-		m.ReplyTo = mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"}
-		m.Unsubscribe = "https://jobs.example.org/unsubscribe?token=" + strings.Repeat("aB3-", 60)
+func (su mailerSuite) lineBreaksDoNotAddHeaders(t *testing.T) {
+	send, last := su.start(t)
+	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
+	m := su.message()
+	m.Subject, m.To.Name, m.ReplyTo = inject, inject, mail.Address{Name: inject, Email: "b@example.org"}
+	require.NoError(t, send(m))
+	require.Empty(t, last().Get("Bcc"))
+	m.To.Email = "a@example.org>\r\nRCPT TO:<b@example.org"
+	require.ErrorIs(t, send(m), mail.ErrRefused)
+}
+
+func (su mailerSuite) invitation(t *testing.T) {
+	send, last := su.start(t)
+	at := time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)
+	m := su.message()
+	m.Invite = &mail.Invite{
+		UID: newID(), Sequence: 2, Start: at, End: at.Add(time.Hour), Summary: "Interview; ward 3, Leeds", Location: "Leeds",
+		Organizer: mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"}, Attendee: m.To, Stamp: at,
+	}
+	for _, method := range []string{"REQUEST", "CANCEL"} {
+		m.Invite.Cancelled = method == "CANCEL"
 		require.NoError(t, send(m))
-		got := last()
-		reply, err := got.AddressList("Reply-To")
-		require.NoError(t, err)
-		require.Equal(t, "jobs@stmary.example", reply[0].Address)
-		require.Equal(t, "<"+m.Unsubscribe+">", got.Get("List-Unsubscribe"))
-		require.Equal(t, "List-Unsubscribe=One-Click", got.Get("List-Unsubscribe-Post"))
-	})
-
-	t.Run("line breaks do not add headers", func(t *testing.T) {
-		send, last := start(t)
-		const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
-		m := message()
-		m.Subject, m.To.Name, m.ReplyTo = inject, inject, mail.Address{Name: inject, Email: "b@example.org"}
-		require.NoError(t, send(m))
-		require.Empty(t, last().Get("Bcc"))
-		m.To.Email = "a@example.org>\r\nRCPT TO:<b@example.org"
-		require.ErrorIs(t, send(m), mail.ErrRefused)
-	})
-
-	t.Run("invitation", func(t *testing.T) {
-		send, last := start(t)
-		at := time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)
-		m := message()
-		m.Invite = &mail.Invite{
-			UID: newID(), Sequence: 2, Start: at, End: at.Add(time.Hour), Summary: "Interview; ward 3, Leeds", Location: "Leeds",
-			Organizer: mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"}, Attendee: m.To, Stamp: at,
+		calendar := strings.ReplaceAll(last().parts["text/calendar"], "\n ", "")
+		for _, line := range []string{"METHOD:" + method, "SEQUENCE:2", "DTSTART:20260317T103000Z", `SUMMARY:Interview\; ward 3\, Leeds`} {
+			require.Contains(t, calendar, line+"\n")
 		}
-		for _, method := range []string{"REQUEST", "CANCEL"} {
-			m.Invite.Cancelled = method == "CANCEL"
-			require.NoError(t, send(m))
-			calendar := strings.ReplaceAll(last().parts["text/calendar"], "\n ", "")
-			for _, line := range []string{"METHOD:" + method, "SEQUENCE:2", "DTSTART:20260317T103000Z", `SUMMARY:Interview\; ward 3\, Leeds`} {
-				require.Contains(t, calendar, line+"\n")
-			}
-			require.Contains(t, calendar, "UID:"+m.Invite.UID)
-			require.Contains(t, strings.ToLower(calendar), "mailto:zoe@example.org")
-		}
-	})
+		require.Contains(t, calendar, "UID:"+m.Invite.UID)
+		require.Contains(t, strings.ToLower(calendar), "mailto:zoe@example.org")
+	}
+}
 
-	withOutage(t, "mail.Mailer", outage, func(t *testing.T, m mail.Mailer, begin, end func()) {
-		require.NoError(t, m.Send(t.Context(), message()))
-		begin()
-		err := failsInTime(t, func() error { return m.Send(t.Context(), message()) })
-		require.NotErrorIs(t, err, mail.ErrRefused, "the message has to be sent again")
-		end()
-		recovers(t, func() error { return m.Send(t.Context(), message()) })
-	})
+func (su mailerSuite) duringOutage(t *testing.T, m mail.Mailer, begin, end func()) {
+	require.NoError(t, m.Send(t.Context(), su.message()))
+	begin()
+	err := failsInTime(t, func() error { return m.Send(t.Context(), su.message()) })
+	require.NotErrorIs(t, err, mail.ErrRefused, "the message has to be sent again")
+	end()
+	recovers(t, func() error { return m.Send(t.Context(), su.message()) })
+}
 
-	t.Run("cancelled call", func(t *testing.T) {
-		t.Parallel()
-		m, accepted := open(t)
-		requirePort(t, "mail.Mailer", m)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		require.Error(t, m.Send(ctx, message()))
-		require.Empty(t, accepted())
-	})
+func (su mailerSuite) cancelledCall(t *testing.T) {
+	t.Parallel()
+	m, accepted := su.open(t)
+	requirePort(t, "mail.Mailer", m)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, m.Send(ctx, su.message()))
+	require.Empty(t, accepted())
 }
 
 // received is a message with its parts by their types, decoded and with \n as line

@@ -38,217 +38,239 @@ type PaymentProvider struct {
 // Payments checks the port billing.Payments, and billing.MethodCollector of providers
 // that implement it. open returns a provider of its own at each call.
 func Payments(t *testing.T, open func(t testing.TB) PaymentProvider, outage ...Outage[billing.Payments]) {
-	ctx, id := context.Background(), newID
-	start := func(t *testing.T) (PaymentProvider, billing.Payments) {
-		t.Helper()
-		t.Parallel()
-		p := open(t)
-		return p, requirePort(t, "billing.Payments", p.Connect())
-	}
-	owner := func() billing.Owner { return billing.Owner{Kind: billing.User, ID: id()} }
-	attached := func(t *testing.T, p PaymentProvider, method func() string) billing.Bill {
-		t.Helper()
-		o, methodID := owner(), method()
-		m, err := p.Connect().Attach(ctx, o, methodID)
-		require.NoError(t, err)
-		require.Equal(t, methodID, m.ID)
-		return billing.Bill{Key: id(), Owner: o, MethodID: m.ID, Amount: billing.Money{Minor: 999, Currency: "GBP"}, Description: "Premium", CreatedAt: p.Clock.Now()}
-	}
-	requireAction := func(t *testing.T, err error) billing.Action {
-		t.Helper()
-		var action *billing.ActionRequiredError
-		require.ErrorAs(t, err, &action)
-		require.Equal(t, billing.ConfirmPayment, action.Type)
-		return action.Action
-	}
+	su := paymentSuite{open, outage}
+	t.Run("attach twice", su.attachTwice)
+	t.Run("declined and unknown methods", su.declinedAndUnknownMethods)
+	t.Run("concurrent charges with one key", su.concurrentChargesWithOneKey)
+	t.Run("declined renewal", su.declinedRenewal)
+	t.Run("interrupted calls", su.interruptedCalls)
+	withOutage(t, "billing.Payments", su.outage, su.duringOutage)
+	t.Run("forget an owner", su.forgetAnOwner)
+	t.Run("set up a method", su.setUpAMethod)
+	t.Run("confirmed payment", su.confirmedPayment)
+	t.Run("confirmed renewal", su.confirmedRenewal)
+	t.Run("abandoned payment", su.abandonedPayment)
+	t.Run("abandoned after the owner is forgotten", su.abandonedAfterTheOwnerIsForgotten)
+}
 
-	t.Run("attach twice", func(t *testing.T) {
-		provider, p := start(t)
-		o, methodID := owner(), provider.Good()
-		first, err := p.Attach(ctx, o, methodID)
-		require.NoError(t, err)
-		require.NotEmpty(t, first.Brand)
-		require.Len(t, first.Last4, 4)
-		require.True(t, first.ExpiryMonth >= 1 && first.ExpiryMonth <= 12 && first.ExpiryYear > 2000)
-		again, err := provider.Connect().Attach(ctx, o, methodID)
-		require.NoError(t, err)
-		require.Equal(t, first, again)
-	})
+// paymentSuite has the subtests of Payments.
+type paymentSuite struct {
+	open   func(t testing.TB) PaymentProvider
+	outage []Outage[billing.Payments]
+}
 
-	t.Run("declined and unknown methods", func(t *testing.T) {
-		provider, p := start(t)
-		_, err := p.Attach(ctx, owner(), provider.Refused())
+func (su paymentSuite) start(t *testing.T) (PaymentProvider, billing.Payments) {
+	t.Helper()
+	t.Parallel()
+	p := su.open(t)
+	return p, requirePort(t, "billing.Payments", p.Connect())
+}
+
+func (su paymentSuite) owner() billing.Owner { return billing.Owner{Kind: billing.User, ID: newID()} }
+
+func (su paymentSuite) attached(t *testing.T, p PaymentProvider, method func() string) billing.Bill {
+	t.Helper()
+	o, methodID := su.owner(), method()
+	m, err := p.Connect().Attach(context.Background(), o, methodID)
+	require.NoError(t, err)
+	require.Equal(t, methodID, m.ID)
+	return billing.Bill{Key: newID(), Owner: o, MethodID: m.ID, Amount: billing.Money{Minor: 999, Currency: "GBP"}, Description: "Premium", CreatedAt: p.Clock.Now()}
+}
+
+func (su paymentSuite) requireAction(t *testing.T, err error) billing.Action {
+	t.Helper()
+	var action *billing.ActionRequiredError
+	require.ErrorAs(t, err, &action)
+	require.Equal(t, billing.ConfirmPayment, action.Type)
+	return action.Action
+}
+
+func (su paymentSuite) attachTwice(t *testing.T) {
+	provider, p := su.start(t)
+	o, methodID := su.owner(), provider.Good()
+	first, err := p.Attach(context.Background(), o, methodID)
+	require.NoError(t, err)
+	require.NotEmpty(t, first.Brand)
+	require.Len(t, first.Last4, 4)
+	require.True(t, first.ExpiryMonth >= 1 && first.ExpiryMonth <= 12 && first.ExpiryYear > 2000)
+	again, err := provider.Connect().Attach(context.Background(), o, methodID)
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+}
+
+func (su paymentSuite) declinedAndUnknownMethods(t *testing.T) {
+	provider, p := su.start(t)
+	_, err := p.Attach(context.Background(), su.owner(), provider.Refused())
+	require.ErrorIs(t, err, billing.ErrDeclined)
+	_, err = p.Attach(context.Background(), su.owner(), provider.Unknown())
+	require.Equal(t, fault.Invalid, fault.KindOf(err))
+	require.Equal(t, billing.ErrUnknownMethod.Fields, fault.Of(err).Fields)
+}
+
+func (su paymentSuite) concurrentChargesWithOneKey(t *testing.T) {
+	provider, p := su.start(t)
+	bill := su.attached(t, provider, provider.Good)
+	receipts := map[string]bool{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			receipt, err := provider.Connect().Charge(context.Background(), bill)
+			if err != nil || receipt == "" {
+				t.Error(receipt, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			receipts[receipt] = true
+		})
+	}
+	all.Wait()
+	require.Len(t, receipts, 1)
+	other := bill
+	other.Key = newID()
+	receipt, err := p.Charge(context.Background(), other)
+	require.NoError(t, err)
+	require.NotContains(t, receipts, receipt)
+}
+
+func (su paymentSuite) declinedRenewal(t *testing.T) {
+	provider, p := su.start(t)
+	bill := su.attached(t, provider, provider.Expiring)
+	_, err := p.Charge(context.Background(), bill)
+	require.NoError(t, err)
+	bill.Key, bill.Unattended = newID(), true
+	for range 2 {
+		_, err = provider.Connect().Charge(context.Background(), bill)
 		require.ErrorIs(t, err, billing.ErrDeclined)
-		_, err = p.Attach(ctx, owner(), provider.Unknown())
-		require.Equal(t, fault.Invalid, fault.KindOf(err))
-		require.Equal(t, billing.ErrUnknownMethod.Fields, fault.Of(err).Fields)
-	})
+	}
+}
 
-	t.Run("concurrent charges with one key", func(t *testing.T) {
-		provider, p := start(t)
-		bill := attached(t, provider, provider.Good)
-		receipts := map[string]bool{}
-		var mu sync.Mutex
-		var all sync.WaitGroup
-		for range 20 {
-			all.Go(func() {
-				receipt, err := provider.Connect().Charge(ctx, bill)
-				if err != nil || receipt == "" {
-					t.Error(receipt, err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				receipts[receipt] = true
-			})
-		}
-		all.Wait()
-		require.Len(t, receipts, 1)
-		other := bill
-		other.Key = id()
-		receipt, err := p.Charge(ctx, other)
-		require.NoError(t, err)
-		require.NotContains(t, receipts, receipt)
-	})
+func (su paymentSuite) interruptedCalls(t *testing.T) {
+	provider, p := su.start(t)
+	bill := su.attached(t, provider, provider.Good)
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := p.Charge(cancelled, bill)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, billing.ErrDeclined)
+	_, err = p.Charge(context.Background(), bill)
+	require.NoError(t, err)
+	_, err = p.Attach(cancelled, su.owner(), provider.Good())
+	require.Error(t, err)
+	require.Error(t, p.Forget(cancelled, bill.Owner))
+}
 
-	t.Run("declined renewal", func(t *testing.T) {
-		provider, p := start(t)
-		bill := attached(t, provider, provider.Expiring)
-		_, err := p.Charge(ctx, bill)
-		require.NoError(t, err)
-		bill.Key, bill.Unattended = id(), true
-		for range 2 {
-			_, err = provider.Connect().Charge(ctx, bill)
-			require.ErrorIs(t, err, billing.ErrDeclined)
-		}
-	})
+func (su paymentSuite) duringOutage(t *testing.T, p billing.Payments, begin, end func()) {
+	provider := su.open(t)
+	o := su.owner()
+	method, err := p.Attach(context.Background(), o, provider.Good())
+	require.NoError(t, err)
+	bill := billing.Bill{Key: newID(), Owner: o, MethodID: method.ID, Amount: billing.Money{Minor: 999, Currency: "GBP"}, Description: "Premium", CreatedAt: provider.Clock.Now()}
+	begin()
+	charge := func() error { _, err := p.Charge(context.Background(), bill); return err }
+	require.NotErrorIs(t, failsInTime(t, charge), billing.ErrDeclined, "the charge has to be repeated")
+	failsInTime(t, func() error { return p.Forget(context.Background(), su.owner()) })
+	attach := func() error { _, err := p.Attach(context.Background(), su.owner(), provider.Good()); return err }
+	err = failsInTime(t, attach)
+	require.NotErrorIs(t, err, billing.ErrDeclined)
+	require.NotErrorIs(t, err, billing.ErrUnknownMethod)
+	end()
+	recovers(t, charge)
+	require.NoError(t, attach())
+}
 
-	t.Run("interrupted calls", func(t *testing.T) {
-		provider, p := start(t)
-		bill := attached(t, provider, provider.Good)
-		cancelled, cancel := context.WithCancel(ctx)
-		cancel()
-		_, err := p.Charge(cancelled, bill)
-		require.Error(t, err)
-		require.NotErrorIs(t, err, billing.ErrDeclined)
-		_, err = p.Charge(ctx, bill)
-		require.NoError(t, err)
-		_, err = p.Attach(cancelled, owner(), provider.Good())
-		require.Error(t, err)
-		require.Error(t, p.Forget(cancelled, bill.Owner))
-	})
+func (su paymentSuite) forgetAnOwner(t *testing.T) {
+	provider, p := su.start(t)
+	bill := su.attached(t, provider, provider.Good)
+	receipt, err := p.Charge(context.Background(), bill)
+	require.NoError(t, err)
+	for range 2 {
+		require.NoError(t, p.Forget(context.Background(), bill.Owner))
+	}
+	again, err := p.Charge(context.Background(), bill)
+	require.NoError(t, err, "a charge with a result keeps it")
+	require.Equal(t, receipt, again)
+}
 
-	withOutage(t, "billing.Payments", outage, func(t *testing.T, p billing.Payments, begin, end func()) {
-		provider := open(t)
-		o := owner()
-		method, err := p.Attach(ctx, o, provider.Good())
-		require.NoError(t, err)
-		bill := billing.Bill{Key: id(), Owner: o, MethodID: method.ID, Amount: billing.Money{Minor: 999, Currency: "GBP"}, Description: "Premium", CreatedAt: provider.Clock.Now()}
-		begin()
-		charge := func() error { _, err := p.Charge(ctx, bill); return err }
-		require.NotErrorIs(t, failsInTime(t, charge), billing.ErrDeclined, "the charge has to be repeated")
-		failsInTime(t, func() error { return p.Forget(ctx, owner()) })
-		attach := func() error { _, err := p.Attach(ctx, owner(), provider.Good()); return err }
-		err = failsInTime(t, attach)
-		require.NotErrorIs(t, err, billing.ErrDeclined)
-		require.NotErrorIs(t, err, billing.ErrUnknownMethod)
-		end()
-		recovers(t, charge)
-		require.NoError(t, attach())
-	})
+func (su paymentSuite) setUpAMethod(t *testing.T) {
+	_, p := su.start(t)
+	collector, ok := p.(billing.MethodCollector)
+	if !ok {
+		t.Skip("the provider does not collect payment methods")
+	}
+	action, err := collector.SetUp(context.Background(), su.owner())
+	require.NoError(t, err)
+	require.Equal(t, billing.CollectMethod, action.Type)
+	require.NotEmpty(t, action.ClientSecret+action.RedirectURL)
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = collector.SetUp(cancelled, su.owner())
+	require.Error(t, err)
+}
 
-	t.Run("forget an owner", func(t *testing.T) {
-		provider, p := start(t)
-		bill := attached(t, provider, provider.Good)
-		receipt, err := p.Charge(ctx, bill)
+func (su paymentSuite) confirmable(t *testing.T, test func(t *testing.T, provider PaymentProvider, bill billing.Bill)) {
+	t.Helper()
+	provider, _ := su.start(t)
+	if provider.Confirmable == nil {
+		t.Skip("the provider asks for no confirmations")
+	}
+	test(t, provider, su.attached(t, provider, provider.Confirmable))
+}
+
+func (su paymentSuite) confirmedPayment(t *testing.T) {
+	su.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
+		_, err := provider.Connect().Charge(context.Background(), bill)
+		first := su.requireAction(t, err)
+		_, err = provider.Connect().Charge(context.Background(), bill)
+		require.Equal(t, first, su.requireAction(t, err), "a repeated call returns the same action")
+		provider.Confirm(bill)
+		receipt, err := provider.Connect().Charge(context.Background(), bill)
 		require.NoError(t, err)
-		for range 2 {
-			require.NoError(t, p.Forget(ctx, bill.Owner))
-		}
-		again, err := p.Charge(ctx, bill)
-		require.NoError(t, err, "a charge with a result keeps it")
+		require.NotEmpty(t, receipt)
+		bill.Abandon = true
+		again, err := provider.Connect().Charge(context.Background(), bill)
+		require.NoError(t, err, "a paid charge is not abandoned")
 		require.Equal(t, receipt, again)
 	})
+}
 
-	t.Run("set up a method", func(t *testing.T) {
-		_, p := start(t)
-		collector, ok := p.(billing.MethodCollector)
-		if !ok {
-			t.Skip("the provider does not collect payment methods")
+func (su paymentSuite) confirmedRenewal(t *testing.T) {
+	su.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
+		bill.Unattended = true
+		for range 2 {
+			_, err := provider.Connect().Charge(context.Background(), bill)
+			su.requireAction(t, err)
 		}
-		action, err := collector.SetUp(ctx, owner())
+		bill.Unattended = false
+		_, err := provider.Connect().Charge(context.Background(), bill)
+		su.requireAction(t, err)
+		provider.Confirm(bill)
+		bill.Unattended = true
+		_, err = provider.Connect().Charge(context.Background(), bill)
 		require.NoError(t, err)
-		require.Equal(t, billing.CollectMethod, action.Type)
-		require.NotEmpty(t, action.ClientSecret+action.RedirectURL)
-		cancelled, cancel := context.WithCancel(ctx)
-		cancel()
-		_, err = collector.SetUp(cancelled, owner())
-		require.Error(t, err)
 	})
+}
 
-	confirmable := func(t *testing.T, test func(t *testing.T, provider PaymentProvider, bill billing.Bill)) {
-		t.Helper()
-		provider, _ := start(t)
-		if provider.Confirmable == nil {
-			t.Skip("the provider asks for no confirmations")
-		}
-		test(t, provider, attached(t, provider, provider.Confirmable))
-	}
-
-	t.Run("confirmed payment", func(t *testing.T) {
-		confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
-			_, err := provider.Connect().Charge(ctx, bill)
-			first := requireAction(t, err)
-			_, err = provider.Connect().Charge(ctx, bill)
-			require.Equal(t, first, requireAction(t, err), "a repeated call returns the same action")
-			provider.Confirm(bill)
-			receipt, err := provider.Connect().Charge(ctx, bill)
-			require.NoError(t, err)
-			require.NotEmpty(t, receipt)
-			bill.Abandon = true
-			again, err := provider.Connect().Charge(ctx, bill)
-			require.NoError(t, err, "a paid charge is not abandoned")
-			require.Equal(t, receipt, again)
-		})
-	})
-
-	t.Run("confirmed renewal", func(t *testing.T) {
-		confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
-			bill.Unattended = true
-			for range 2 {
-				_, err := provider.Connect().Charge(ctx, bill)
-				requireAction(t, err)
-			}
-			bill.Unattended = false
-			_, err := provider.Connect().Charge(ctx, bill)
-			requireAction(t, err)
-			provider.Confirm(bill)
-			bill.Unattended = true
-			_, err = provider.Connect().Charge(ctx, bill)
-			require.NoError(t, err)
-		})
-	})
-
-	t.Run("abandoned payment", func(t *testing.T) {
-		confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
-			_, err := provider.Connect().Charge(ctx, bill)
-			requireAction(t, err)
-			bill.Abandon = true
-			for range 2 {
-				_, err = provider.Connect().Charge(ctx, bill)
-				require.ErrorIs(t, err, billing.ErrDeclined)
-			}
-		})
-	})
-
-	t.Run("abandoned after the owner is forgotten", func(t *testing.T) {
-		confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
-			_, err := provider.Connect().Charge(ctx, bill)
-			requireAction(t, err)
-			require.NoError(t, provider.Connect().Forget(ctx, bill.Owner))
-			bill.Owner, bill.Abandon = billing.Owner{Kind: billing.DeletedOwner, ID: id()}, true
-			_, err = provider.Connect().Charge(ctx, bill)
+func (su paymentSuite) abandonedPayment(t *testing.T) {
+	su.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
+		_, err := provider.Connect().Charge(context.Background(), bill)
+		su.requireAction(t, err)
+		bill.Abandon = true
+		for range 2 {
+			_, err = provider.Connect().Charge(context.Background(), bill)
 			require.ErrorIs(t, err, billing.ErrDeclined)
-		})
+		}
+	})
+}
+
+func (su paymentSuite) abandonedAfterTheOwnerIsForgotten(t *testing.T) {
+	su.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
+		_, err := provider.Connect().Charge(context.Background(), bill)
+		su.requireAction(t, err)
+		require.NoError(t, provider.Connect().Forget(context.Background(), bill.Owner))
+		bill.Owner, bill.Abandon = billing.Owner{Kind: billing.DeletedOwner, ID: newID()}, true
+		_, err = provider.Connect().Charge(context.Background(), bill)
+		require.ErrorIs(t, err, billing.ErrDeclined)
 	})
 }
 

@@ -15,166 +15,185 @@ import (
 	"github.com/locumhq/locum/core/limit"
 )
 
+// quotaLimiter is a limiter with a key of its own.
+type quotaLimiter struct {
+	limit.Limiter
+	*fakeClock
+	key   string
+	spend func(limit.Quota) limit.QuotaStatus
+	look  func(limit.Quota) limit.QuotaStatus
+}
+
 // quotas checks the quotas of a limiter.
 func quotas(t *testing.T, open func(t testing.TB, clk clock.Clock) limit.Limiter) {
-	ctx := context.Background()
-	sixty := limit.Quota{PerMinute: 60, PerDay: 10_000}
-	type stage struct {
-		limit.Limiter
-		*fakeClock
-		key   string
-		spend func(limit.Quota) limit.QuotaStatus
-		look  func(limit.Quota) limit.QuotaStatus
-	}
-	start := func(t *testing.T) stage {
-		t.Parallel()
-		clk := newFakeClock() // 10:30 in UTC
-		l, key := requirePort(t, "limit.Limiter", open(t, clk)), rand.Text()
-		with := func(do func(context.Context, limit.Quota, string) (limit.QuotaStatus, error)) func(limit.Quota) limit.QuotaStatus {
-			return func(q limit.Quota) limit.QuotaStatus {
-				t.Helper()
-				s, err := do(ctx, q, key)
-				require.NoError(t, err)
-				return s
-			}
-		}
-		return stage{l, clk, key, with(l.Spend), with(l.Status)}
-	}
-	untilMidnight := 13*time.Hour + 30*time.Minute
+	su := quotaSuite{open}
+	t.Run("concurrent calls", su.concurrentCalls)
+	t.Run("remaining calls", su.remainingCalls)
+	t.Run("window across a minute", su.windowAcrossAMinute)
+	t.Run("midnight in UTC", su.midnightInUTC)
+	t.Run("refused calls are not recorded", su.refusedCallsAreNotRecorded)
+	t.Run("both windows are used up", su.bothWindowsAreUsedUp)
+	t.Run("least wait is a second", su.leastWaitIsASecond)
+	t.Run("changed quota", su.changedQuota)
+	t.Run("other keys and rules", su.otherKeysAndRules)
+}
 
-	t.Run("concurrent calls", func(t *testing.T) {
-		on := start(t)
-		SpendAtOnce(t, on, sixty, on.key, 200, 60)
-		SpendAtOnce(t, on, limit.Quota{PerMinute: 1_000, PerDay: 90}, on.key, 200, 30) // the day has 60 already
-	})
+var sixtyPerMinute = limit.Quota{PerMinute: 60, PerDay: 10_000}
 
-	t.Run("remaining calls", func(t *testing.T) {
-		on := start(t)
-		fresh := on.look(sixty)
-		require.Equal(t, limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 60}, Day: limit.Window{Limit: 10_000, Remaining: 10_000}}, fresh)
-		require.Equal(t, limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 59, Reset: time.Minute}, Day: limit.Window{Limit: 10_000, Remaining: 9_999, Reset: untilMidnight}}, on.spend(sixty))
-		on.Advance(20 * time.Second)
-		second := limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 58, Reset: 40 * time.Second}, Day: limit.Window{Limit: 10_000, Remaining: 9_998, Reset: untilMidnight - 20*time.Second}}
-		require.Equal(t, second, on.spend(sixty))
-		for range 3 {
-			require.Equal(t, second, on.look(sixty), "looking costs nothing")
-		}
-	})
+const untilMidnight = 13*time.Hour + 30*time.Minute
 
-	t.Run("window across a minute", func(t *testing.T) {
-		on := start(t)
-		on.Advance(59 * time.Second)
-		for range 60 {
-			require.True(t, on.spend(sixty).Allowed)
-		}
-		on.Advance(2 * time.Second) // a fixed window begins anew here
-		for range 60 {
-			s := on.spend(sixty)
-			require.False(t, s.Allowed)
-			require.Equal(t, []string{limit.MinuteWindow}, s.Violated)
-			require.Equal(t, 58*time.Second, s.RetryAfter)
-		}
-		on.Advance(58 * time.Second)
-		require.True(t, on.spend(sixty).Allowed, "RetryAfter told the moment")
-	})
+// quotaSuite has the subtests of quotas.
+type quotaSuite struct {
+	open func(t testing.TB, clk clock.Clock) limit.Limiter
+}
 
-	t.Run("midnight in UTC", func(t *testing.T) {
-		on := start(t)
-		five := limit.Quota{PerMinute: 8, PerDay: 5}
-		on.Advance(untilMidnight - 30*time.Second)
-		for range 5 {
-			require.True(t, on.spend(five).Allowed)
-		}
-		s := on.spend(five)
-		require.False(t, s.Allowed)
-		require.Equal(t, []string{limit.DayWindow}, s.Violated)
-		require.Equal(t, 30*time.Second, s.RetryAfter)
-		require.Equal(t, limit.Window{Limit: 5, Reset: 30 * time.Second}, s.Day)
-		require.Equal(t, 3, s.Minute.Remaining, "what is refused by the day costs the minute nothing")
-		on.Advance(30 * time.Second)
-		for left := 4; left >= 2; left-- {
-			s = on.spend(five)
-			require.True(t, s.Allowed)
-			require.Equal(t, left, s.Day.Remaining)
-		}
-		s = on.spend(five)
-		require.Equal(t, []string{limit.MinuteWindow}, s.Violated)
-		require.Equal(t, 2, s.Day.Remaining, "what is refused by the minute costs the day nothing")
-		on.Advance(24 * time.Hour)
-		require.Equal(t, 4, on.spend(five).Day.Remaining)
-	})
-
-	t.Run("refused calls are not recorded", func(t *testing.T) {
-		on := start(t)
-		for range 60 {
-			on.spend(sixty)
-		}
-		for range 59 {
-			on.Advance(time.Second)
-			require.False(t, on.spend(sixty).Allowed)
-		}
-		on.Advance(time.Second)
-		s := on.spend(sixty)
-		require.True(t, s.Allowed)
-		require.Equal(t, 59, s.Minute.Remaining)
-		require.Equal(t, 10_000-61, s.Day.Remaining)
-	})
-
-	t.Run("both windows are used up", func(t *testing.T) {
-		on := start(t)
-		one := limit.Quota{PerMinute: 1, PerDay: 1}
-		require.True(t, on.spend(one).Allowed)
-		s := on.spend(one)
-		require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, s.Violated)
-		require.Equal(t, untilMidnight, s.RetryAfter)
-	})
-
-	t.Run("least wait is a second", func(t *testing.T) {
-		on := start(t)
-		one := limit.Quota{PerMinute: 1}
-		require.True(t, on.spend(one).Allowed)
-		on.Advance(time.Minute - time.Microsecond)
-		s := on.spend(one)
-		require.Equal(t, time.Second, s.RetryAfter)
-		require.Equal(t, time.Microsecond, s.Minute.Reset)
-	})
-
-	t.Run("changed quota", func(t *testing.T) {
-		on := start(t)
-		for range 60 {
-			on.spend(sixty)
-			on.Advance(100 * time.Millisecond)
-		}
-		require.False(t, on.spend(sixty).Allowed)
-		s := on.spend(limit.Quota{PerMinute: 300, PerDay: 50_000})
-		require.True(t, s.Allowed)
-		require.Equal(t, 300-61, s.Minute.Remaining)
-		require.Equal(t, 50_000-61, s.Day.Remaining)
-		s = on.spend(limit.Quota{PerMinute: 1_000})
-		require.True(t, s.Allowed)
-		require.Zero(t, s.Day)
-		s = on.spend(limit.Quota{PerMinute: 10, PerDay: 10})
-		require.False(t, s.Allowed)
-		require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, s.Violated)
-		require.Zero(t, s.Minute.Remaining)
-		on.Advance(s.Minute.Reset)
-		require.True(t, on.spend(limit.Quota{PerMinute: 10}).Allowed, "the wait is until there is room in the lower quota")
-		require.False(t, on.spend(limit.Quota{}).Allowed, "a quota of nothing")
-	})
-
-	t.Run("other keys and rules", func(t *testing.T) {
-		on := start(t)
-		one := limit.Quota{PerMinute: 1, PerDay: 1}
-		require.True(t, on.spend(one).Allowed)
-		for _, key := range []string{strings.ToLower(on.key), on.key + " ", on.key + "\x00{}\n\xff"} {
-			s, err := on.Spend(ctx, one, key)
+func (su quotaSuite) start(t *testing.T) quotaLimiter {
+	t.Parallel()
+	clk := newFakeClock() // 10:30 in UTC
+	l, key := requirePort(t, "limit.Limiter", su.open(t, clk)), rand.Text()
+	with := func(do func(context.Context, limit.Quota, string) (limit.QuotaStatus, error)) func(limit.Quota) limit.QuotaStatus {
+		return func(q limit.Quota) limit.QuotaStatus {
+			t.Helper()
+			s, err := do(context.Background(), q, key)
 			require.NoError(t, err)
-			require.True(t, s.Allowed, key)
+			return s
 		}
-		d, err := on.Take(ctx, limit.Rule{Name: "one", Max: 1, Per: time.Minute}, on.key)
+	}
+	return quotaLimiter{l, clk, key, with(l.Spend), with(l.Status)}
+}
+
+func (su quotaSuite) concurrentCalls(t *testing.T) {
+	on := su.start(t)
+	SpendAtOnce(t, on, sixtyPerMinute, on.key, 200, 60)
+	SpendAtOnce(t, on, limit.Quota{PerMinute: 1_000, PerDay: 90}, on.key, 200, 30) // the day has 60 already
+}
+
+func (su quotaSuite) remainingCalls(t *testing.T) {
+	on := su.start(t)
+	fresh := on.look(sixtyPerMinute)
+	require.Equal(t, limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 60}, Day: limit.Window{Limit: 10_000, Remaining: 10_000}}, fresh)
+	require.Equal(t, limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 59, Reset: time.Minute}, Day: limit.Window{Limit: 10_000, Remaining: 9_999, Reset: untilMidnight}}, on.spend(sixtyPerMinute))
+	on.Advance(20 * time.Second)
+	second := limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 58, Reset: 40 * time.Second}, Day: limit.Window{Limit: 10_000, Remaining: 9_998, Reset: untilMidnight - 20*time.Second}}
+	require.Equal(t, second, on.spend(sixtyPerMinute))
+	for range 3 {
+		require.Equal(t, second, on.look(sixtyPerMinute), "looking costs nothing")
+	}
+}
+
+func (su quotaSuite) windowAcrossAMinute(t *testing.T) {
+	on := su.start(t)
+	on.Advance(59 * time.Second)
+	for range 60 {
+		require.True(t, on.spend(sixtyPerMinute).Allowed)
+	}
+	on.Advance(2 * time.Second) // a fixed window begins anew here
+	for range 60 {
+		s := on.spend(sixtyPerMinute)
+		require.False(t, s.Allowed)
+		require.Equal(t, []string{limit.MinuteWindow}, s.Violated)
+		require.Equal(t, 58*time.Second, s.RetryAfter)
+	}
+	on.Advance(58 * time.Second)
+	require.True(t, on.spend(sixtyPerMinute).Allowed, "RetryAfter told the moment")
+}
+
+func (su quotaSuite) midnightInUTC(t *testing.T) {
+	on := su.start(t)
+	five := limit.Quota{PerMinute: 8, PerDay: 5}
+	on.Advance(untilMidnight - 30*time.Second)
+	for range 5 {
+		require.True(t, on.spend(five).Allowed)
+	}
+	s := on.spend(five)
+	require.False(t, s.Allowed)
+	require.Equal(t, []string{limit.DayWindow}, s.Violated)
+	require.Equal(t, 30*time.Second, s.RetryAfter)
+	require.Equal(t, limit.Window{Limit: 5, Reset: 30 * time.Second}, s.Day)
+	require.Equal(t, 3, s.Minute.Remaining, "what is refused by the day costs the minute nothing")
+	on.Advance(30 * time.Second)
+	for left := 4; left >= 2; left-- {
+		s = on.spend(five)
+		require.True(t, s.Allowed)
+		require.Equal(t, left, s.Day.Remaining)
+	}
+	s = on.spend(five)
+	require.Equal(t, []string{limit.MinuteWindow}, s.Violated)
+	require.Equal(t, 2, s.Day.Remaining, "what is refused by the minute costs the day nothing")
+	on.Advance(24 * time.Hour)
+	require.Equal(t, 4, on.spend(five).Day.Remaining)
+}
+
+func (su quotaSuite) refusedCallsAreNotRecorded(t *testing.T) {
+	on := su.start(t)
+	for range 60 {
+		on.spend(sixtyPerMinute)
+	}
+	for range 59 {
+		on.Advance(time.Second)
+		require.False(t, on.spend(sixtyPerMinute).Allowed)
+	}
+	on.Advance(time.Second)
+	s := on.spend(sixtyPerMinute)
+	require.True(t, s.Allowed)
+	require.Equal(t, 59, s.Minute.Remaining)
+	require.Equal(t, 10_000-61, s.Day.Remaining)
+}
+
+func (su quotaSuite) bothWindowsAreUsedUp(t *testing.T) {
+	on := su.start(t)
+	one := limit.Quota{PerMinute: 1, PerDay: 1}
+	require.True(t, on.spend(one).Allowed)
+	s := on.spend(one)
+	require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, s.Violated)
+	require.Equal(t, untilMidnight, s.RetryAfter)
+}
+
+func (su quotaSuite) leastWaitIsASecond(t *testing.T) {
+	on := su.start(t)
+	one := limit.Quota{PerMinute: 1}
+	require.True(t, on.spend(one).Allowed)
+	on.Advance(time.Minute - time.Microsecond)
+	s := on.spend(one)
+	require.Equal(t, time.Second, s.RetryAfter)
+	require.Equal(t, time.Microsecond, s.Minute.Reset)
+}
+
+func (su quotaSuite) changedQuota(t *testing.T) {
+	on := su.start(t)
+	for range 60 {
+		on.spend(sixtyPerMinute)
+		on.Advance(100 * time.Millisecond)
+	}
+	require.False(t, on.spend(sixtyPerMinute).Allowed)
+	s := on.spend(limit.Quota{PerMinute: 300, PerDay: 50_000})
+	require.True(t, s.Allowed)
+	require.Equal(t, 300-61, s.Minute.Remaining)
+	require.Equal(t, 50_000-61, s.Day.Remaining)
+	s = on.spend(limit.Quota{PerMinute: 1_000})
+	require.True(t, s.Allowed)
+	require.Zero(t, s.Day)
+	s = on.spend(limit.Quota{PerMinute: 10, PerDay: 10})
+	require.False(t, s.Allowed)
+	require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, s.Violated)
+	require.Zero(t, s.Minute.Remaining)
+	on.Advance(s.Minute.Reset)
+	require.True(t, on.spend(limit.Quota{PerMinute: 10}).Allowed, "the wait is until there is room in the lower quota")
+	require.False(t, on.spend(limit.Quota{}).Allowed, "a quota of nothing")
+}
+
+func (su quotaSuite) otherKeysAndRules(t *testing.T) {
+	on := su.start(t)
+	one := limit.Quota{PerMinute: 1, PerDay: 1}
+	require.True(t, on.spend(one).Allowed)
+	for _, key := range []string{strings.ToLower(on.key), on.key + " ", on.key + "\x00{}\n\xff"} {
+		s, err := on.Spend(context.Background(), one, key)
 		require.NoError(t, err)
-		require.True(t, d.Allowed)
-	})
+		require.True(t, s.Allowed, key)
+	}
+	d, err := on.Take(context.Background(), limit.Rule{Name: "one", Max: 1, Per: time.Minute}, on.key)
+	require.NoError(t, err)
+	require.True(t, d.Allowed)
 }
 
 // SpendAtOnce spends of the key's quota by as many goroutines as calls, of which

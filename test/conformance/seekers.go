@@ -99,113 +99,125 @@ func newNotification(user, cause string, at time.Time) jobseeker.Notification {
 
 // Notifications checks the port jobseeker.Notifications.
 func Notifications(t *testing.T, open JobseekerOpener) {
-	ctx := context.Background()
-	all := page.Request{Number: 1, Size: 100}
-	read, unread := true, false
+	su := notificationSuite{open}
+	t.Run("create and list", su.createAndList)
+	t.Run("same cause", su.sameCause)
+	t.Run("same cause, concurrently", su.sameCauseConcurrently)
+	t.Run("rollback", su.rollback)
+	t.Run("pages", su.pages)
+	t.Run("update and delete", su.updateAndDelete)
+	t.Run("retention", su.retention)
+}
 
-	t.Run("create and list", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		n := newNotification(newID(), newID(), now)
-		require.NoError(t, s.Notifications.Create(ctx, n))
-		require.NoError(t, s.Notifications.Create(ctx))
-		got, err := s.Notifications.List(ctx, n.UserID, all)
-		require.NoError(t, err)
-		require.Equal(t, page.Result[jobseeker.Notification]{Items: []jobseeker.Notification{n}, Total: 1}, got)
-	})
+// notificationSuite has the subtests of Notifications.
+type notificationSuite struct {
+	open JobseekerOpener
+}
 
-	t.Run("same cause", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user, cause := newID(), newID()
+func (su notificationSuite) createAndList(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	n := newNotification(newID(), newID(), now)
+	require.NoError(t, s.Notifications.Create(context.Background(), n))
+	require.NoError(t, s.Notifications.Create(context.Background()))
+	got, err := s.Notifications.List(context.Background(), n.UserID, firstHundred)
+	require.NoError(t, err)
+	require.Equal(t, page.Result[jobseeker.Notification]{Items: []jobseeker.Notification{n}, Total: 1}, got)
+}
+
+func (su notificationSuite) sameCause(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user, cause := newID(), newID()
+	require.NoError(t, s.Notifications.Create(context.Background(), newNotification(user, cause, now)))
+	require.NoError(t, s.Tx.Do(context.Background(), func(ctx context.Context) error {
 		require.NoError(t, s.Notifications.Create(ctx, newNotification(user, cause, now)))
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			require.NoError(t, s.Notifications.Create(ctx, newNotification(user, cause, now)))
-			return s.Notifications.Create(ctx, newNotification(user, newID(), now), newNotification(user, cause, now))
-		}))
-		require.NoError(t, s.Notifications.Create(ctx, newNotification(newID(), cause, now)))
-		got, err := s.Notifications.List(ctx, user, all)
-		require.NoError(t, err)
-		require.Equal(t, 2, got.Total)
-	})
+		return s.Notifications.Create(ctx, newNotification(user, newID(), now), newNotification(user, cause, now))
+	}))
+	require.NoError(t, s.Notifications.Create(context.Background(), newNotification(newID(), cause, now)))
+	got, err := s.Notifications.List(context.Background(), user, firstHundred)
+	require.NoError(t, err)
+	require.Equal(t, 2, got.Total)
+}
 
-	t.Run("same cause, concurrently", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user, cause := newID(), newID()
-		together(t, 20, func(int) error { return s.Notifications.Create(ctx, newNotification(user, cause, now)) })
-		got, err := s.Notifications.List(ctx, user, all)
-		require.NoError(t, err)
-		require.Equal(t, 1, got.Total)
+func (su notificationSuite) sameCauseConcurrently(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user, cause := newID(), newID()
+	together(t, 20, func(int) error {
+		return s.Notifications.Create(context.Background(), newNotification(user, cause, now))
 	})
+	got, err := s.Notifications.List(context.Background(), user, firstHundred)
+	require.NoError(t, err)
+	require.Equal(t, 1, got.Total)
+}
 
-	t.Run("rollback", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		n, boom := newNotification(newID(), newID(), now), errors.New("boom")
-		require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			require.NoError(t, s.Notifications.Create(ctx, n))
-			return boom
-		}), boom)
-		require.ErrorIs(t, s.Notifications.Update(ctx, n.UserID, n.ID, jobseeker.NotificationUpdate{}), jobseeker.ErrNotificationNotFound)
-	})
-
-	t.Run("pages", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user := newID()
-		var want []jobseeker.Notification
-		for range 5 {
-			n := newNotification(user, newID(), now)
-			want = append([]jobseeker.Notification{n}, want...)
-			require.NoError(t, s.Notifications.Create(ctx, n))
-		}
-		require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Notification], error) {
-			return s.Notifications.List(ctx, user, r)
-		}))
-	})
-
-	t.Run("update and delete", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		n := newNotification(newID(), newID(), now)
+func (su notificationSuite) rollback(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	n, boom := newNotification(newID(), newID(), now), errors.New("boom")
+	require.ErrorIs(t, s.Tx.Do(context.Background(), func(ctx context.Context) error {
 		require.NoError(t, s.Notifications.Create(ctx, n))
-		updates := []jobseeker.NotificationUpdate{{}, {Read: &read}, {DeletedAt: &now}}
-		for _, u := range updates {
-			require.ErrorIs(t, s.Notifications.Update(ctx, newID(), n.ID, u), jobseeker.ErrNotificationNotFound)
-			require.ErrorIs(t, s.Notifications.Update(ctx, n.UserID, newID(), u), jobseeker.ErrNotificationNotFound)
-		}
-		for _, c := range []struct {
-			change *bool
-			want   bool
-		}{{nil, false}, {&read, true}, {&read, true}, {nil, true}, {&unread, false}} {
-			require.NoError(t, s.Notifications.Update(ctx, n.UserID, n.ID, jobseeker.NotificationUpdate{Read: c.change}))
-			got, err := s.Notifications.List(ctx, n.UserID, all)
-			require.NoError(t, err)
-			require.Equal(t, c.want, got.Items[0].Read)
-		}
-		require.NoError(t, s.Notifications.Update(ctx, n.UserID, n.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
-		for _, u := range updates {
-			require.ErrorIs(t, s.Notifications.Update(ctx, n.UserID, n.ID, u), jobseeker.ErrNotificationNotFound)
-		}
-		require.NoError(t, s.Notifications.Create(ctx, newNotification(n.UserID, n.Cause, now)), "second delivery of the event")
-		got, err := s.Notifications.List(ctx, n.UserID, all)
-		require.NoError(t, err)
-		require.Empty(t, got.Items)
-		require.Zero(t, got.Total)
-	})
+		return boom
+	}), boom)
+	require.ErrorIs(t, s.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{}), jobseeker.ErrNotificationNotFound)
+}
 
-	t.Run("retention", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		user := newID()
-		for i := range 5 {
-			n := newNotification(user, newID(), now.Add(time.Duration(i)*time.Hour))
-			require.NoError(t, s.Notifications.Create(ctx, n))
-			if i == 0 {
-				require.NoError(t, s.Notifications.Update(ctx, user, n.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
-			}
-		}
-		checkRetention(t, s.Retention, jobseeker.NotificationKind, now.Add(3*time.Hour))
-		got, err := s.Notifications.List(ctx, user, all)
+func (su notificationSuite) pages(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user := newID()
+	var want []jobseeker.Notification
+	for range 5 {
+		n := newNotification(user, newID(), now)
+		want = append([]jobseeker.Notification{n}, want...)
+		require.NoError(t, s.Notifications.Create(context.Background(), n))
+	}
+	require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Notification], error) {
+		return s.Notifications.List(context.Background(), user, r)
+	}))
+}
+
+func (su notificationSuite) updateAndDelete(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	n := newNotification(newID(), newID(), now)
+	require.NoError(t, s.Notifications.Create(context.Background(), n))
+	updates := []jobseeker.NotificationUpdate{{}, {Read: new(true)}, {DeletedAt: &now}}
+	for _, u := range updates {
+		require.ErrorIs(t, s.Notifications.Update(context.Background(), newID(), n.ID, u), jobseeker.ErrNotificationNotFound)
+		require.ErrorIs(t, s.Notifications.Update(context.Background(), n.UserID, newID(), u), jobseeker.ErrNotificationNotFound)
+	}
+	for _, c := range []struct {
+		change *bool
+		want   bool
+	}{{nil, false}, {new(true), true}, {new(true), true}, {nil, true}, {new(false), false}} {
+		require.NoError(t, s.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{Read: c.change}))
+		got, err := s.Notifications.List(context.Background(), n.UserID, firstHundred)
 		require.NoError(t, err)
-		if s.Retention != nil {
-			require.Equal(t, 2, got.Total)
+		require.Equal(t, c.want, got.Items[0].Read)
+	}
+	require.NoError(t, s.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
+	for _, u := range updates {
+		require.ErrorIs(t, s.Notifications.Update(context.Background(), n.UserID, n.ID, u), jobseeker.ErrNotificationNotFound)
+	}
+	require.NoError(t, s.Notifications.Create(context.Background(), newNotification(n.UserID, n.Cause, now)), "second delivery of the event")
+	got, err := s.Notifications.List(context.Background(), n.UserID, firstHundred)
+	require.NoError(t, err)
+	require.Empty(t, got.Items)
+	require.Zero(t, got.Total)
+}
+
+func (su notificationSuite) retention(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	user := newID()
+	for i := range 5 {
+		n := newNotification(user, newID(), now.Add(time.Duration(i)*time.Hour))
+		require.NoError(t, s.Notifications.Create(context.Background(), n))
+		if i == 0 {
+			require.NoError(t, s.Notifications.Update(context.Background(), user, n.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
 		}
-	})
+	}
+	checkRetention(t, s.Retention, jobseeker.NotificationKind, now.Add(3*time.Hour))
+	got, err := s.Notifications.List(context.Background(), user, firstHundred)
+	require.NoError(t, err)
+	if s.Retention != nil {
+		require.Equal(t, 2, got.Total)
+	}
 }
 
 // Activities checks the port jobseeker.Activities.

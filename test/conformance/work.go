@@ -20,212 +20,239 @@ import (
 // Work checks a database and a queue together, with a task.Runner. open returns an empty
 // database with tasks, whose time is that of the system, and an empty queue.
 func Work(t *testing.T, open func(t testing.TB) (adapters.Database, task.Queue)) {
-	// begin runs workers of the handlers until the test ends or stop is called.
-	begin := func(t *testing.T, s adapters.Database, q task.Queue, periodic []task.Periodic, handlers ...task.Handler) (stop func()) {
-		t.Helper()
-		requirePorts(t, s)
-		requirePort(t, "task.Store", s.Tasks)
-		requirePort(t, "task.Queue", q)
-		r, err := task.NewRunner(task.Deps{Store: s.Tasks, Queue: q, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler), Handlers: handlers, Periodic: periodic})
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(context.Background())
-		var running sync.WaitGroup
-		running.Go(func() { _ = r.Work(ctx) })
-		running.Go(func() {
-			wake := s.Outbox.Notifications(ctx)
-			for ctx.Err() == nil {
-				_ = r.Sweep(ctx)
-				select {
-				case <-ctx.Done():
-				case <-wake:
-				case <-time.After(200 * time.Millisecond):
-				}
-			}
-		})
-		stop = sync.OnceFunc(func() { cancel(); running.Wait() })
-		t.Cleanup(stop)
-		return stop
-	}
-	state := func(t *testing.T, s adapters.Database, want task.State, key string) task.Record {
-		t.Helper()
-		var found task.Record
-		require.Eventually(t, func() bool {
-			records, err := s.Tasks.List(t.Context(), task.Filter{State: want, Limit: 100})
-			require.NoError(t, err)
-			for _, r := range records {
-				if r.Key == key {
-					found = r
-					return true
-				}
-			}
-			return false
-		}, 30*time.Second, 20*time.Millisecond, "%s does not become %s", key, want)
-		return found
-	}
+	su := workSuite{open}
+	t.Run("task is executed", su.taskIsExecuted)
+	t.Run("task with RunAt", su.taskWithRunAt)
+	t.Run("permanent failure", su.permanentFailure)
+	t.Run("failure and panic are retried with jitter", su.failureAndPanicAreRetriedWithJitter)
+	t.Run("last attempt fails", su.lastAttemptFails)
+	t.Run("handler ignores its deadline", su.handlerIgnoresItsDeadline)
+	t.Run("references that cannot be enqueued", su.referencesThatCannotBeEnqueued)
+	t.Run("references delivered twice", su.referencesDeliveredTwice)
+	t.Run("periodic task, several processes", su.periodicTaskSeveralProcesses)
+	t.Run("stop with short and long tasks", su.stopWithShortAndLongTasks)
+}
 
-	t.Run("task is executed", func(t *testing.T) {
-		t.Parallel()
-		s, q := open(t)
-		came := make(chan string, 1)
-		begin(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error { came <- p; return nil }))
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
-		require.Equal(t, "hello", <-came)
-		state(t, s, task.Done, "a")
-	})
-	t.Run("task with RunAt", func(t *testing.T) {
-		t.Parallel()
-		s, q := open(t)
-		came := make(chan time.Time, 1)
-		begin(t, s, q, nil, task.Handle("k", task.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
-		j := task.New("k", task.Events, "a", "hello")
-		j.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
-		require.NoError(t, s.Tasks.Add(t.Context(), j))
-		require.False(t, (<-came).Before(j.RunAt))
-	})
-	t.Run("permanent failure", func(t *testing.T) {
-		t.Parallel()
-		s, q := open(t)
-		var tries atomic.Int32
-		begin(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
-			if p == "bad" {
-				tries.Add(1)
-				return task.Permanent(errors.New("no such address"))
+// workSuite has the subtests of Work.
+type workSuite struct {
+	open func(t testing.TB) (adapters.Database, task.Queue)
+}
+
+// startWorkers runs workers of the handlers until the test ends or stop is called.
+func (su workSuite) startWorkers(t *testing.T, s adapters.Database, q task.Queue, periodic []task.Periodic, handlers ...task.Handler) (stop func()) {
+	t.Helper()
+	requirePorts(t, s)
+	requirePort(t, "task.Store", s.Tasks)
+	requirePort(t, "task.Queue", q)
+	r, err := task.NewRunner(task.Deps{Store: s.Tasks, Queue: q, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler), Handlers: handlers, Periodic: periodic})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = r.Work(ctx) })
+	running.Go(func() {
+		wake := s.Outbox.Notifications(ctx)
+		for ctx.Err() == nil {
+			_ = r.Sweep(ctx)
+			select {
+			case <-ctx.Done():
+			case <-wake:
+			case <-time.After(200 * time.Millisecond):
 			}
-			return nil
-		}))
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "bad", "bad"), task.New("k", task.Events, "good", "good"), task.New("k", task.Events, "odd", 7)))
-		require.Equal(t, "no such address", state(t, s, task.Dead, "bad").Err)
-		state(t, s, task.Dead, "odd") // a payload that nobody can read
-		state(t, s, task.Done, "good")
-		require.EqualValues(t, 1, tries.Load())
-	})
-	t.Run("failure and panic are retried with jitter", func(t *testing.T) {
-		t.Parallel()
-		s, q := open(t)
-		begin(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
-			if p == "panic" {
-				panic("broken")
-			}
-			return errors.New("away")
-		}))
-		begun := time.Now()
-		for _, key := range []string{"away", "panic", "away-2", "away-3"} {
-			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, key, key)))
-		}
-		moments := map[time.Time]bool{}
-		for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
-			var r task.Record
-			require.Eventually(t, func() bool { r = state(t, s, task.Waiting, key); return r.Err != "" }, 20*time.Second, 20*time.Millisecond)
-			require.Equal(t, want, r.Err)
-			pause := r.RunAt.Sub(begun)
-			require.Greater(t, pause, 3900*time.Millisecond)
-			require.Less(t, pause, 30*time.Second)
-			moments[r.RunAt] = true
-		}
-		require.Len(t, moments, 4, "they do not come back together")
-	})
-	t.Run("last attempt fails", func(t *testing.T) {
-		t.Parallel()
-		s, q := open(t)
-		h := task.Handle("k", task.Events, func(context.Context, string) error { return errors.New("away") })
-		h.Attempts = 1
-		begin(t, s, q, nil, h)
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "a")))
-		require.Equal(t, "away", state(t, s, task.Dead, "a").Err)
-	})
-	t.Run("handler ignores its deadline", func(t *testing.T) {
-		t.Parallel()
-		s, q := open(t)
-		release := make(chan struct{})
-		defer close(release)
-		h := task.Handle("k", task.Exports, func(_ context.Context, p string) error {
-			if p == "hangs" {
-				<-release
-			}
-			return nil
-		}).WithTimeout(200 * time.Millisecond)
-		h.Attempts = 1
-		begin(t, s, q, nil, h)
-		for i := range task.Workers[task.Exports] {
-			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
-		}
-		require.Contains(t, state(t, s, task.Dead, "hangs-0").Err, "the handler ignores its deadline")
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Exports, "next", "next")))
-		state(t, s, task.Done, "next")
-	})
-	t.Run("references that cannot be enqueued", func(t *testing.T) {
-		t.Parallel()
-		s, q := open(t)
-		var times [20]atomic.Int32
-		begin(t, s, &failing{Queue: q, left: 3}, nil, task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil }))
-		for i := range times {
-			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
-		}
-		for i := range times {
-			state(t, s, task.Done, fmt.Sprint(i))
-			require.EqualValues(t, 1, times[i].Load())
 		}
 	})
-	t.Run("references delivered twice", func(t *testing.T) {
-		t.Parallel()
-		s, q := open(t)
-		var times [100]atomic.Int32
-		h := task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil })
-		twice := doubling{q}
-		begin(t, s, twice, nil, h)
-		begin(t, s, twice, nil, h)
-		for i := range times {
-			require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
-		}
-		for i := range times {
-			state(t, s, task.Done, fmt.Sprint(i))
-			require.EqualValues(t, 1, times[i].Load())
-		}
-	})
-	t.Run("periodic task, several processes", func(t *testing.T) {
-		t.Parallel()
-		s, q := open(t)
-		var runs atomic.Int32
-		const every = 1000 * 24 * time.Hour // none ends while the test runs
-		periodic := []task.Periodic{{Kind: "sweep", Every: every, Do: func(context.Context) error { runs.Add(1); return nil }}}
-		var stops []func()
-		for range 3 {
-			stops = append(stops, begin(t, s, q, periodic))
-		}
-		key := "sweep:" + time.Now().UTC().Truncate(every).Format(time.RFC3339)
-		state(t, s, task.Done, key)
-		// Whatever the others were about to do, they have done when they stopped.
-		for _, stop := range stops {
-			stop()
-		}
-		records, err := s.Tasks.List(t.Context(), task.Filter{State: task.Done, Kind: "sweep", Limit: 10})
+	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	t.Cleanup(stop)
+	return stop
+}
+
+func (su workSuite) state(t *testing.T, s adapters.Database, want task.State, key string) task.Record {
+	t.Helper()
+	var found task.Record
+	require.Eventually(t, func() bool {
+		records, err := s.Tasks.List(t.Context(), task.Filter{State: want, Limit: 100})
 		require.NoError(t, err)
-		require.Len(t, records, 1)
-		require.EqualValues(t, 1, runs.Load())
-	})
-	t.Run("stop with short and long tasks", func(t *testing.T) {
-		t.Parallel()
-		s, q := open(t)
-		begun := make(chan string, 2)
-		short := task.Handle("short", task.Events, func(ctx context.Context, _ string) error {
-			begun <- "short"
-			<-time.After(300 * time.Millisecond)
-			return ctx.Err()
-		})
-		long := task.Handle("long", task.Exports, func(ctx context.Context, _ string) error {
-			begun <- "long"
-			<-ctx.Done()
-			return ctx.Err()
-		}).WithTimeout(time.Hour)
-		stop := begin(t, s, q, nil, short, long)
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""), task.New("long", task.Exports, "long", "")))
-		<-begun
-		<-begun
+		for _, r := range records {
+			if r.Key == key {
+				found = r
+				return true
+			}
+		}
+		return false
+	}, 30*time.Second, 20*time.Millisecond, "%s does not become %s", key, want)
+	return found
+}
+
+func (su workSuite) taskIsExecuted(t *testing.T) {
+	t.Parallel()
+	s, q := su.open(t)
+	came := make(chan string, 1)
+	su.startWorkers(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error { came <- p; return nil }))
+	require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
+	require.Equal(t, "hello", <-came)
+	su.state(t, s, task.Done, "a")
+}
+
+func (su workSuite) taskWithRunAt(t *testing.T) {
+	t.Parallel()
+	s, q := su.open(t)
+	came := make(chan time.Time, 1)
+	su.startWorkers(t, s, q, nil, task.Handle("k", task.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
+	j := task.New("k", task.Events, "a", "hello")
+	j.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
+	require.NoError(t, s.Tasks.Add(t.Context(), j))
+	require.False(t, (<-came).Before(j.RunAt))
+}
+
+func (su workSuite) permanentFailure(t *testing.T) {
+	t.Parallel()
+	s, q := su.open(t)
+	var tries atomic.Int32
+	su.startWorkers(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
+		if p == "bad" {
+			tries.Add(1)
+			return task.Permanent(errors.New("no such address"))
+		}
+		return nil
+	}))
+	require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "bad", "bad"), task.New("k", task.Events, "good", "good"), task.New("k", task.Events, "odd", 7)))
+	require.Equal(t, "no such address", su.state(t, s, task.Dead, "bad").Err)
+	su.state(t, s, task.Dead, "odd") // a payload that nobody can read
+	su.state(t, s, task.Done, "good")
+	require.EqualValues(t, 1, tries.Load())
+}
+
+func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
+	t.Parallel()
+	s, q := su.open(t)
+	su.startWorkers(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
+		if p == "panic" {
+			panic("broken")
+		}
+		return errors.New("away")
+	}))
+	begun := time.Now()
+	for _, key := range []string{"away", "panic", "away-2", "away-3"} {
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, key, key)))
+	}
+	moments := map[time.Time]bool{}
+	for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
+		var r task.Record
+		require.Eventually(t, func() bool { r = su.state(t, s, task.Waiting, key); return r.Err != "" }, 20*time.Second, 20*time.Millisecond)
+		require.Equal(t, want, r.Err)
+		pause := r.RunAt.Sub(begun)
+		require.Greater(t, pause, 3900*time.Millisecond)
+		require.Less(t, pause, 30*time.Second)
+		moments[r.RunAt] = true
+	}
+	require.Len(t, moments, 4, "they do not come back together")
+}
+
+func (su workSuite) lastAttemptFails(t *testing.T) {
+	t.Parallel()
+	s, q := su.open(t)
+	h := task.Handle("k", task.Events, func(context.Context, string) error { return errors.New("away") })
+	h.Attempts = 1
+	su.startWorkers(t, s, q, nil, h)
+	require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "a")))
+	require.Equal(t, "away", su.state(t, s, task.Dead, "a").Err)
+}
+
+func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
+	t.Parallel()
+	s, q := su.open(t)
+	release := make(chan struct{})
+	defer close(release)
+	h := task.Handle("k", task.Exports, func(_ context.Context, p string) error {
+		if p == "hangs" {
+			<-release
+		}
+		return nil
+	}).WithTimeout(200 * time.Millisecond)
+	h.Attempts = 1
+	su.startWorkers(t, s, q, nil, h)
+	for i := range task.Workers[task.Exports] {
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
+	}
+	require.Contains(t, su.state(t, s, task.Dead, "hangs-0").Err, "the handler ignores its deadline")
+	require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Exports, "next", "next")))
+	su.state(t, s, task.Done, "next")
+}
+
+func (su workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
+	t.Parallel()
+	s, q := su.open(t)
+	var times [20]atomic.Int32
+	su.startWorkers(t, s, &failing{Queue: q, left: 3}, nil, task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil }))
+	for i := range times {
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
+	}
+	for i := range times {
+		su.state(t, s, task.Done, fmt.Sprint(i))
+		require.EqualValues(t, 1, times[i].Load())
+	}
+}
+
+func (su workSuite) referencesDeliveredTwice(t *testing.T) {
+	t.Parallel()
+	s, q := su.open(t)
+	var times [100]atomic.Int32
+	h := task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil })
+	twice := doubling{q}
+	su.startWorkers(t, s, twice, nil, h)
+	su.startWorkers(t, s, twice, nil, h)
+	for i := range times {
+		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
+	}
+	for i := range times {
+		su.state(t, s, task.Done, fmt.Sprint(i))
+		require.EqualValues(t, 1, times[i].Load())
+	}
+}
+
+func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
+	t.Parallel()
+	s, q := su.open(t)
+	var runs atomic.Int32
+	const every = 1000 * 24 * time.Hour // none ends while the test runs
+	periodic := []task.Periodic{{Kind: "sweep", Every: every, Do: func(context.Context) error { runs.Add(1); return nil }}}
+	var stops []func()
+	for range 3 {
+		stops = append(stops, su.startWorkers(t, s, q, periodic))
+	}
+	key := "sweep:" + time.Now().UTC().Truncate(every).Format(time.RFC3339)
+	su.state(t, s, task.Done, key)
+	// Whatever the others were about to do, they have done when they stopped.
+	for _, stop := range stops {
 		stop()
-		state(t, s, task.Done, "short")
-		back := state(t, s, task.Waiting, "long")
-		require.False(t, back.RunAt.After(time.Now()), "another may begin at once")
+	}
+	records, err := s.Tasks.List(t.Context(), task.Filter{State: task.Done, Kind: "sweep", Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, records, 1)
+	require.EqualValues(t, 1, runs.Load())
+}
+
+func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
+	t.Parallel()
+	s, q := su.open(t)
+	begun := make(chan string, 2)
+	short := task.Handle("short", task.Events, func(ctx context.Context, _ string) error {
+		begun <- "short"
+		<-time.After(300 * time.Millisecond)
+		return ctx.Err()
 	})
+	long := task.Handle("long", task.Exports, func(ctx context.Context, _ string) error {
+		begun <- "long"
+		<-ctx.Done()
+		return ctx.Err()
+	}).WithTimeout(time.Hour)
+	stop := su.startWorkers(t, s, q, nil, short, long)
+	require.NoError(t, s.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""), task.New("long", task.Exports, "long", "")))
+	<-begun
+	<-begun
+	stop()
+	su.state(t, s, task.Done, "short")
+	back := su.state(t, s, task.Waiting, "long")
+	require.False(t, back.RunAt.After(time.Now()), "another may begin at once")
 }
 
 // failing is a queue whose first calls of Enqueue fail.
