@@ -133,6 +133,15 @@ func KindOf(err error) Kind {
 	return Of(err).Kind
 }
 
+// IfNotFound returns instead, which may be nil, if err has a NotFound fault, and err
+// otherwise.
+func IfNotFound(err, instead error) error {
+	if KindOf(err) == NotFound {
+		return instead
+	}
+	return err
+}
+
 // Faults that belong to no module.
 var (
 	ErrInternal     = New(Internal, "internal", "Internal server error")

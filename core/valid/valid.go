@@ -14,7 +14,7 @@
 //	whole       the number is a whole number
 //	maxbytes=N  the text has at most N bytes in UTF-8
 //	oneof=A B   the text is one of the values; '' is the empty text
-//	line        the text has no line break or other control character between other characters
+//	line        the text has no line separator or control character between other characters
 //	email       the text is an e-mail address
 //	password    the text has an upper case letter, a lower case letter and a digit
 //	https       the text is an https:// address that can be a link on a page
@@ -285,7 +285,7 @@ func (r Rule) ofText(s string) string {
 			return "must be one of: " + strings.Join(slices.DeleteFunc(values, func(v string) bool { return v == "" }), ", ")
 		}
 	case "line":
-		if strings.ContainsFunc(strings.TrimSpace(s), unicode.IsControl) {
+		if strings.ContainsFunc(strings.TrimSpace(s), func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) }) {
 			return "must be one line, without control characters"
 		}
 	case "email":

@@ -10,8 +10,9 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/text"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // App is a third party's application, to which keys, consents, webhooks and quotas
@@ -93,32 +94,22 @@ func (a App) Limits() Plan {
 	return p
 }
 
-const (
-	maxURIs = 20
-	maxURI  = 2_048
-)
-
-// redirectURIs returns the addresses without duplicates. Browsers are redirected to
-// them with codes, so only the client must be able to receive requests there: https,
-// a loopback address, or a private-use scheme (RFC 8252 §7, §8.4).
-func redirectURIs(given []string, public bool) ([]string, error) {
-	out := []string{}
-	for _, uri := range given {
-		if !isRedirectURI(uri, public) {
-			return nil, fault.InvalidField("redirectUris", "must be https:// addresses without a fragment, http:// ones on a loopback address, or of a public application com.example.app:/path")
-		}
-		if !slices.Contains(out, uri) {
-			out = append(out, uri)
+// describe applies the input, with each redirect address once.
+func (a *App) describe(in AppInput) error {
+	a.Name, a.Description, a.RedirectURIs = text.Name(in.Name), strings.TrimSpace(in.Description), []string{}
+	for _, uri := range in.RedirectURIs {
+		if !slices.Contains(a.RedirectURIs, uri) {
+			a.RedirectURIs = append(a.RedirectURIs, uri)
 		}
 	}
-	if len(out) > maxURIs {
-		return nil, fault.InvalidField("redirectUris", "must be at most 20")
-	}
-	return out, nil
+	return valid.Check("", in)
 }
 
+// isRedirectURI reports whether an application can have the redirect address. Browsers are
+// redirected there with codes, so only the client must be able to receive requests: https,
+// a loopback address, or a private-use scheme (RFC 8252 §7, §8.4).
 func isRedirectURI(uri string, public bool) bool {
-	if uri == "" || len(uri) > maxURI || strings.ContainsFunc(uri, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f || r == '\\' || r == '*' }) {
+	if uri == "" || strings.ContainsFunc(uri, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f || r == '\\' || r == '*' }) {
 		return false
 	}
 	u, err := url.Parse(uri)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/task"
 )
 
@@ -37,10 +38,8 @@ type attemptResult struct {
 // too many run already.
 func (s *Service) deliver(ctx context.Context, t task.Task) error {
 	e, err := s.Webhooks.Get(ctx, AnyOwner, t.Group)
-	if fault.KindOf(err) == fault.NotFound || e.ListeningUntil != nil {
-		return nil
-	} else if err != nil {
-		return err
+	if err != nil || e.ListeningUntil != nil {
+		return fault.IfNotFound(err, nil)
 	}
 	release, ok := s.acquireWorker(ctx, e)
 	if !ok {
@@ -120,10 +119,7 @@ func (s *Service) recordResults(ctx context.Context, e *Endpoint, results []atte
 	if len(results) == 0 {
 		return nil, false, nil
 	}
-	ds := make([]Delivery, len(results))
-	for i, r := range results {
-		ds[i] = r.applied(*e, now)
-	}
+	ds := list.Map(results, func(r attemptResult) Delivery { return r.applied(*e, now) })
 	recorded, err := s.Deliveries.RecordResults(ctx, e.ID, ds)
 	if err != nil {
 		return nil, false, err

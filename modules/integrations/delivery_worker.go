@@ -130,10 +130,7 @@ func (w *deliveryWorker) readDue(ctx context.Context, n int) ([]Outgoing, error)
 
 // dueBy is the time up to which deliveries are due, by the clock that is ahead.
 func (w *deliveryWorker) dueBy() time.Time {
-	if now := w.Clock.Now(); !w.dueAt.After(now) {
-		return now
-	}
-	return w.dueAt
+	return slices.MaxFunc([]time.Time{w.Clock.Now(), w.dueAt}, time.Time.Compare)
 }
 
 // send sends deliveries for at most batchFor, or until an attempt fails, and returns the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/task"
 )
 
@@ -17,10 +18,7 @@ func (s *Service) checkHealth(before Endpoint, e *Endpoint, now time.Time) []tas
 	if failing >= disableAfter {
 		e.Status = EndpointDisabled
 	}
-	switch {
-	case e.Status == EndpointDisabled:
-	case failing >= warnAfter && e.WarnedAt == nil:
-	default:
+	if e.Status == EndpointActive && (failing < warnAfter || e.WarnedAt != nil) {
 		return nil
 	}
 	e.WarnedAt = &now
@@ -48,10 +46,7 @@ func (s *Service) sweepDeliveries(ctx context.Context) error {
 		if err != nil || len(overdue) == 0 {
 			return err
 		}
-		tasks := make([]task.Task, len(overdue))
-		for i, e := range overdue {
-			tasks[i] = s.newDeliverTask(e.ID, now)
-		}
+		tasks := list.Map(overdue, func(e Endpoint) task.Task { return s.newDeliverTask(e.ID, now) })
 		if err := s.Tasks.Add(ctx, tasks...); err != nil || len(overdue) < sweepBatch {
 			return err
 		}
@@ -59,9 +54,7 @@ func (s *Service) sweepDeliveries(ctx context.Context) error {
 	}
 }
 
-const messagesPerStatement = 1_000
-
 // deleteMessages deletes messages and deliveries that are older than 30 days.
 func (s *Service) deleteMessages(ctx context.Context) error {
-	return s.expire(ctx, MessagesKind, s.Clock.Now().Add(-logRetention), messagesPerStatement)
+	return s.expire(ctx, MessagesKind, s.Clock.Now().Add(-logRetention))
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 )
 
@@ -54,20 +54,10 @@ func (s *Service) Listen(ctx context.Context, a App, in ListenInput) (e Endpoint
 		return e, "", err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.expire(ctx, ListenersKind, now, listenersPerStatement); err != nil {
+		if err := s.expire(ctx, ListenersKind, now); err != nil {
 			return err
 		}
-		if _, err := s.Apps.Get(ctx, a.OwnerID, a.ID); err != nil {
-			return err
-		}
-		existing, err := endpointsOf(ctx, s.Webhooks, a.OwnerID, a.ID)
-		if err != nil {
-			return err
-		}
-		if len(existing) >= maxWebhooks {
-			return ErrTooManyWebhooks
-		}
-		return s.Webhooks.Upsert(ctx, e)
+		return s.createEndpoint(ctx, e)
 	})
 	return e, secret, err
 }
@@ -82,10 +72,7 @@ func isHookSecret(secret string) bool {
 // EndListening deletes the endpoint of a listener with its log.
 func (s *Service) EndListening(ctx context.Context, e Endpoint) error {
 	err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Webhooks.Delete(ctx, e.OwnerID, e.AppID, e.ID) })
-	if fault.KindOf(err) == fault.NotFound {
-		return nil
-	}
-	return err
+	return fault.IfNotFound(err, nil)
 }
 
 // Forwarded is an attempt of a listener.
@@ -170,12 +157,8 @@ func (s *Service) Trigger(ctx context.Context, a App, kind string) ([]Endpoint, 
 	if len(to) == 0 {
 		return nil, nil
 	}
-	now := s.Clock.Now()
-	m, err := newMessage(s.NewID(), kind, now, s.testData(kind, now))
-	if err != nil {
-		return nil, err
-	}
-	return to, s.enqueue(ctx, []broadcast{s.newBroadcast(m, to)})
+	_, err = s.sendTest(ctx, kind, to)
+	return to, err
 }
 
 // FindApp returns the application with the id. An empty id means the only
@@ -183,20 +166,11 @@ func (s *Service) Trigger(ctx context.Context, a App, kind string) ([]Endpoint, 
 // ErrAppNotFound.
 func (s *Service) FindApp(ctx context.Context, appID string) (App, error) {
 	if appID != "" {
-		canonical, ok := id.Canonical(appID)
-		if !ok {
-			return App{}, ErrAppNotFound
-		}
-		return s.findApp(ctx, canonical)
+		return s.findApp(ctx, appID)
 	}
 	all, err := s.Apps.List(ctx, AppFilter{OwnerID: AnyOwner}, page.Request{Number: 1, Size: 2})
-	switch {
-	case err != nil:
-		return App{}, err
-	case len(all.Items) == 0:
-		return App{}, ErrAppNotFound
-	case len(all.Items) > 1:
+	if err == nil && len(all.Items) > 1 {
 		return App{}, ErrSeveralApps
 	}
-	return all.Items[0], nil
+	return list.First(all.Items, err, ErrAppNotFound)
 }

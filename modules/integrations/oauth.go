@@ -14,7 +14,6 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/tx"
 )
@@ -131,34 +130,21 @@ func unsupportedParameter(name string) *fault.Error {
 // client returns the application with the client_id. It fails with ErrAppNotFound if there
 // is none or its owner's account is not active.
 func (s *Service) client(ctx context.Context, clientID string) (App, error) {
-	clientID, ok := id.Canonical(clientID)
-	if !ok {
-		return App{}, ErrAppNotFound
-	}
 	a, err := s.findApp(ctx, clientID)
-	if err != nil {
-		return App{}, err
+	if err == nil {
+		err = s.requireActive(ctx, a.OwnerID)
 	}
-	if active, err := s.Accounts.IsActive(ctx, a.OwnerID); err != nil {
-		return App{}, err
-	} else if !active {
-		return App{}, ErrAppNotFound
-	}
-	return a, nil
+	return a, err
 }
 
 // AuthenticateClient returns the application with the client_id if it has the secret or
 // is public, else ErrInvalidClient.
 func (s *Service) AuthenticateClient(ctx context.Context, clientID, secret string) (App, error) {
 	a, err := s.client(ctx, clientID)
-	switch {
-	case fault.KindOf(err) == fault.NotFound:
-		return App{}, ErrInvalidClient
-	case err != nil:
-		return App{}, err
-	case a.Public:
-		return a, nil
-	case a.SecretHash == "" || subtle.ConstantTimeCompare([]byte(a.SecretHash), []byte(auth.HashSecret(secret))) != 1:
+	if err != nil {
+		return App{}, fault.IfNotFound(err, ErrInvalidClient)
+	}
+	if !a.Public && (a.SecretHash == "" || subtle.ConstantTimeCompare([]byte(a.SecretHash), []byte(auth.HashSecret(secret))) != 1) {
 		return App{}, ErrInvalidClient
 	}
 	return a, nil
@@ -206,11 +192,8 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 		}
 	}
 	r = AuthorizationRequest{State: params.Get("state"), redirectURI: params.Get("redirect_uri"), challenge: params.Get("code_challenge"), prompt: params.Get("prompt")}
-	r.App, err = s.client(ctx, params.Get("client_id"))
-	if fault.KindOf(err) == fault.NotFound {
-		return r, InvalidRequest("The client_id is unknown.")
-	} else if err != nil {
-		return r, err
+	if r.App, err = s.client(ctx, params.Get("client_id")); err != nil {
+		return r, fault.IfNotFound(err, InvalidRequest("The client_id is unknown."))
 	}
 	uri := r.redirectURI
 	if uri == "" && len(r.App.RedirectURIs) == 1 {
@@ -289,7 +272,7 @@ func (s *Service) authorize(ctx context.Context, by auth.Actor, r AuthorizationR
 	if err := by.RequireUser(); err != nil {
 		return "", err
 	}
-	if err := s.take(ctx, approvalsPerAccount, by.UserID); err != nil {
+	if err := limit.Take(ctx, s.Limiter, approvalsPerAccount, by.UserID); err != nil {
 		return "", err
 	}
 	code = NewToken(Code)
@@ -300,10 +283,8 @@ func (s *Service) authorize(ctx context.Context, by auth.Actor, r AuthorizationR
 		if err := consent(ctx); err != nil {
 			return err
 		}
-		if active, err := s.Accounts.IsActive(ctx, by.UserID); err != nil {
+		if err := s.requireActive(ctx, by.UserID); err != nil {
 			return err
-		} else if !active {
-			return ErrAppNotFound
 		}
 		return s.Grants.Create(ctx, t, &g)
 	})
@@ -375,13 +356,10 @@ func (s *Service) redeem(ctx context.Context, client App, kind TokenKind, token 
 		out, err = s.issueTokens(ctx, t.Grant, scopes)
 		return err
 	})
-	switch {
-	case fault.KindOf(err) == fault.NotFound:
-		return TokenPair{}, ErrInvalidGrant
-	case err == nil && reused:
-		return TokenPair{}, oauthError("invalid_grant", "The code or refresh token was used before. All tokens of the authorization are revoked.")
+	if err == nil && reused {
+		err = oauthError("invalid_grant", "The code or refresh token was used before. All tokens of the authorization are revoked.")
 	}
-	return out, err
+	return out, fault.IfNotFound(err, ErrInvalidGrant)
 }
 
 // issueTokens adds an access token with the scopes to the authorization, and a refresh
@@ -416,9 +394,7 @@ func (s *Service) findToken(ctx context.Context, token string, kinds ...TokenKin
 // active or not the client's (RFC 7662).
 func (s *Service) Introspect(ctx context.Context, client App, token string) (IssuedToken, bool, error) {
 	t, active, err := s.findToken(ctx, token, Access, Refresh)
-	if fault.KindOf(err) == fault.NotFound {
-		return t, false, nil
-	}
+	err = fault.IfNotFound(err, nil)
 	return t, active && t.App.ID == client.ID, err
 }
 
@@ -426,40 +402,33 @@ func (s *Service) Introspect(ctx context.Context, client App, token string) (Iss
 // its tokens (RFC 7009), also if the token itself has expired or was used. Other tokens
 // are ignored.
 func (s *Service) Revoke(ctx context.Context, client App, token string) error {
-	err := s.Tx.Do(ctx, func(ctx context.Context) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		t, _, err := s.findToken(ctx, token, Access, Refresh)
 		if err != nil || t.App.ID != client.ID {
-			return err
+			return fault.IfNotFound(err, nil)
 		}
 		return s.Grants.End(ctx, t.Grant.ID, s.Clock.Now())
 	})
-	if fault.KindOf(err) == fault.NotFound {
-		return nil
-	}
-	return err
 }
 
 // AuthenticateToken returns the caller behind the access token, or
 // fault.ErrUnauthorized.
 func (s *Service) AuthenticateToken(ctx context.Context, token string) (Caller, error) {
 	t, active, err := s.findToken(ctx, token, Access)
-	switch {
-	case fault.KindOf(err) == fault.NotFound, err == nil && !active:
-		return Caller{}, fault.ErrUnauthorized
-	case err != nil:
-		return Caller{}, err
+	if err == nil && !active {
+		err = fault.ErrUnauthorized
+	}
+	if err != nil {
+		return Caller{}, fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
 	return Caller{App: t.App, UserID: t.Grant.UserID, Scopes: t.Token.Scopes}, nil
 }
 
-const (
-	// grantRetention is how long expired tokens are stored, so that their use is
-	// distinguished from that of unknown ones.
-	grantRetention     = 24 * time.Hour
-	grantsPerStatement = 500
-)
+// grantRetention is how long expired tokens are stored, so that their use is distinguished
+// from that of unknown ones.
+const grantRetention = 24 * time.Hour
 
 func (s *Service) deleteGrants(ctx context.Context) error {
 	before := s.Clock.Now().Add(-grantRetention)
-	return errors.Join(s.expire(ctx, GrantsKind, before, grantsPerStatement), s.expire(ctx, TokensKind, before, grantsPerStatement))
+	return errors.Join(s.expire(ctx, GrantsKind, before), s.expire(ctx, TokensKind, before))
 }

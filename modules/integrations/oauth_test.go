@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/valid"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit/stores"
 )
@@ -245,10 +246,10 @@ func TestRedirectsTo_RegisteredURIsOnly(t *testing.T) {
 func TestAppName_ControlCharacters_Refused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"\u202e", "a\r\nb", "\x1b]0;x\x07", "a\u2028b", "a\tb", " "} {
-		require.NotEmpty(t, integrations.AppInput{Name: name}.Problems(), "%q", name)
+		require.NotEmpty(t, valid.Problems(integrations.AppInput{Name: name}), "%q", name)
 	}
 	for _, name := range []string{"Ward Finder", "Клиника", "مستشفى", "Zoë’s 👩‍⚕️ board"} {
-		require.Empty(t, integrations.AppInput{Name: name, Description: "One line\nand another"}.Problems(), "%q", name)
+		require.Empty(t, valid.Problems(integrations.AppInput{Name: name, Description: "One line\nand another"}), "%q", name)
 	}
-	require.NotEmpty(t, integrations.AppInput{Name: "x", Description: "a\u202eb"}.Problems())
+	require.NotEmpty(t, valid.Problems(integrations.AppInput{Name: "x", Description: "a\u202eb"}))
 }

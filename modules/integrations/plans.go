@@ -7,7 +7,6 @@ import (
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/limit"
 )
 
@@ -21,9 +20,6 @@ var choicesPerAccount = limit.Rule{Name: "choose-plan", Max: 60, Per: 15 * time.
 // payment, less the rest of the previous plan. After a change to the free plan, the
 // paid one can be chosen again without a payment until its period ends.
 func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, paymentMethodID string) (App, error) {
-	if err := by.RequireUser(); err != nil {
-		return App{}, err
-	}
 	if _, known := PlanOf(plan); !known {
 		return App{}, errPlan
 	}
@@ -31,7 +27,7 @@ func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, pa
 	if err != nil {
 		return a, err
 	}
-	if err := s.take(ctx, choicesPerAccount, by.UserID); err != nil {
+	if err := limit.Take(ctx, s.Limiter, choicesPerAccount, by.UserID); err != nil {
 		return a, err
 	}
 	if err := s.Payments.Choose(ctx, a.ID, plan, paymentMethodID); err != nil {
@@ -71,10 +67,6 @@ func (s *Service) follow(ctx context.Context, owner auth.Actor, appID string, ex
 func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) {
 	if _, known := PlanOf(plan); !known {
 		return App{}, errPlan
-	}
-	appID, ok := id.Canonical(appID)
-	if !ok {
-		return App{}, ErrAppNotFound
 	}
 	a, err := s.findApp(ctx, appID)
 	if err != nil {

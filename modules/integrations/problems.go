@@ -4,39 +4,24 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/text"
 )
 
 // The Problems methods report all problems of an input that can be found without the
 // database.
 
-// Problems returns all problems of the input.
+// Problems returns the problems that no tag expresses. Operators read the description in a
+// terminal.
 func (in AppInput) Problems() []fault.Field {
 	var out []fault.Field
-	if _, err := label(in.Name); err != nil {
-		out = append(out, fieldsOf(err)...)
-	}
-	if utf8.RuneCountInString(in.Description) > maxDescription || strings.ContainsFunc(in.Description, misleading) {
+	if strings.ContainsFunc(in.Description, misleading) {
 		out = append(out, fault.Field{Name: "description", Message: "must have at most 1000 characters, and none that turns text around"})
 	}
-	_, uris := redirectURIs(in.RedirectURIs, in.Public)
-	return append(out, fieldsOf(uris)...)
-}
-
-// label normalizes a name. Users decide by it on the consent page, and operators read
-// it in a terminal: characters that could disguise it are removed or rejected.
-func label(name string) (string, error) {
-	name = text.Name(name)
-	if name == "" || utf8.RuneCountInString(name) > maxName {
-		return "", fault.InvalidField("name", "must have 1 to 100 characters")
+	if slices.ContainsFunc(in.RedirectURIs, func(uri string) bool { return !isRedirectURI(uri, in.Public) }) {
+		out = append(out, fault.Field{Name: "redirectUris", Message: "must be https:// addresses without a fragment, http:// ones on a loopback address, or of a public application com.example.app:/path"})
 	}
-	if strings.ContainsFunc(name, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) || misleading(r) }) {
-		return "", fault.InvalidField("name", "must be one line, without control characters")
-	}
-	return name, nil
+	return out
 }
 
 // misleading reports whether the character changes the direction of text (UAX #9 §2)
@@ -45,18 +30,10 @@ func misleading(r rune) bool {
 	return unicode.Is(unicode.Bidi_Control, r) || unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
 }
 
-// check returns the problems as a fault.
-func (in AppInput) check() error {
-	if wrong := in.Problems(); len(wrong) > 0 {
-		return fault.ErrInvalid.WithFields(wrong...)
-	}
-	return nil
-}
-
 // Problems returns all problems of the change. Redirect addresses that only public
 // applications may have are reported later.
 func (in AppChange) Problems() []fault.Field {
-	return in.onto(AppInput{Name: "not empty", Public: true}).Problems()
+	return in.onto(AppInput{Public: true}).Problems()
 }
 
 // Problems returns all problems of the input, if private receivers are allowed.

@@ -44,12 +44,8 @@ type Program struct {
 // List returns the applications, keys, active webhooks and consents of the
 // account.
 func (p Programs) List(ctx context.Context, userID string) ([]Program, error) {
-	var out []Program
-	err := p.each(ctx, userID, func(held Program, _ *Endpoint) error {
-		out = append(out, held)
-		return nil
-	})
-	return out, err
+	programs, _, err := p.list(ctx, userID)
+	return programs, err
 }
 
 // SignOut revokes the keys, grants and consents of the account, pauses its
@@ -57,32 +53,19 @@ func (p Programs) List(ctx context.Context, userID string) ([]Program, error) {
 // of the same database, SignOut is a part of it.
 func (p Programs) SignOut(ctx context.Context, userID string, now time.Time) (out []Program, err error) {
 	err = p.Tx.Do(ctx, func(ctx context.Context) error {
-		out = nil
-		err := p.each(ctx, userID, func(held Program, e *Endpoint) error {
-			if held.Kind != ProgramApp {
-				out = append(out, held)
-			}
-			if e == nil {
-				return nil
-			}
-			return p.pause(ctx, *e, time.Time{}, now)
-		})
-		if err != nil {
+		if out, _, err = p.list(ctx, userID); err != nil {
 			return err
 		}
-		if _, err := p.Keys.Delete(ctx, userID, KeyFilter{}); err != nil {
-			return err
-		}
-		_, err = p.Consents.Delete(ctx, userID, ConsentFilter{})
-		return err
+		out = slices.DeleteFunc(out, func(held Program) bool { return held.Kind == ProgramApp })
+		return p.revoke(ctx, userID, time.Time{}, now)
 	})
 	return out, err
 }
 
-// revokeBefore revokes the keys, grants and consents of the account that were
-// created before the time, and pauses the webhooks that were active and have not
-// been changed since. Repeated calls have no further effect.
-func (p Programs) revokeBefore(ctx context.Context, userID string, before, now time.Time) error {
+// revoke revokes the keys, grants and consents of the account that were created before
+// the time, and pauses the webhooks that were active and have not been changed since. A
+// zero time selects all. Repeated calls have no further effect.
+func (p Programs) revoke(ctx context.Context, userID string, before, now time.Time) error {
 	return p.Tx.Do(ctx, func(ctx context.Context) error {
 		if _, err := p.Keys.Delete(ctx, userID, KeyFilter{CreatedBefore: before}); err != nil {
 			return err
@@ -90,12 +73,16 @@ func (p Programs) revokeBefore(ctx context.Context, userID string, before, now t
 		if _, err := p.Consents.Delete(ctx, userID, ConsentFilter{Before: before}); err != nil {
 			return err
 		}
-		return p.each(ctx, userID, func(_ Program, e *Endpoint) error {
-			if e == nil {
-				return nil
+		_, active, err := p.list(ctx, userID)
+		if err != nil {
+			return err
+		}
+		for _, e := range active {
+			if err := p.pause(ctx, e, before, now); err != nil {
+				return err
 			}
-			return p.pause(ctx, *e, before, now)
-		})
+		}
+		return nil
 	})
 }
 
@@ -103,63 +90,48 @@ func (p Programs) revokeBefore(ctx context.Context, userID string, before, now t
 // later; a zero time is ignored.
 func (p Programs) pause(ctx context.Context, e Endpoint, before, now time.Time) error {
 	e, err := p.Webhooks.Get(ctx, e.OwnerID, e.ID) // locked
-	if fault.KindOf(err) == fault.NotFound {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	if e.Status != EndpointActive || !before.IsZero() && !e.UpdatedAt.Before(before) {
-		return nil
+	if err != nil || e.Status != EndpointActive || !before.IsZero() && !e.UpdatedAt.Before(before) {
+		return fault.IfNotFound(err, nil)
 	}
 	e.Status, e.UpdatedAt = EndpointPaused, now
 	return p.Webhooks.Upsert(ctx, e)
 }
 
-// each calls fn with every program of the account, and with the endpoint of a
-// webhook.
-func (p Programs) each(ctx context.Context, userID string, fn func(Program, *Endpoint) error) error {
+// list returns the programs of the account, and the active endpoints among them.
+func (p Programs) list(ctx context.Context, userID string) (out []Program, active []Endpoint, err error) {
 	apps, err := p.Apps.List(ctx, AppFilter{OwnerID: userID}, page.After("", 2*maxApps))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	for _, app := range apps.Items {
-		if err := fn(Program{ProgramApp, app.Name}, nil); err != nil {
-			return err
-		}
 		keys, err := p.Keys.List(ctx, userID, app.ID)
 		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			if err := fn(Program{ProgramKey, k.Name + " of " + app.Name}, nil); err != nil {
-				return err
-			}
+			return nil, nil, err
 		}
 		endpoints, err := endpointsOf(ctx, p.Webhooks, userID, app.ID)
 		if err != nil {
-			return err
+			return nil, nil, err
+		}
+		out = append(out, Program{ProgramApp, app.Name})
+		for _, k := range keys {
+			out = append(out, Program{ProgramKey, k.Name + " of " + app.Name})
 		}
 		for _, e := range endpoints {
-			if e.Status != EndpointActive {
-				continue
-			}
-			if err := fn(Program{ProgramWebhook, hostOf(e.URL) + " of " + app.Name}, &e); err != nil {
-				return err
+			if e.Status == EndpointActive {
+				out, active = append(out, Program{ProgramWebhook, hostOf(e.URL) + " of " + app.Name}), append(active, e)
 			}
 		}
 	}
 	for r := page.After("", 100); ; {
 		found, err := p.Consents.List(ctx, []string{userID}, "", r)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		for _, c := range found.Items {
-			if err := fn(Program{ProgramConsent, c.Name}, nil); err != nil {
-				return err
-			}
+			out = append(out, Program{ProgramConsent, c.Name})
 		}
 		if r.Cursor = found.NextCursor; r.Cursor == "" {
-			return nil
+			return out, active, nil
 		}
 	}
 }

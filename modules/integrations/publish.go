@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/task"
 )
@@ -44,7 +46,7 @@ func (s *Service) PublishJobCreated(ctx context.Context, e event.Envelope, c eve
 			return m, err
 		}
 		return newMessage(e.ID, e.Type, e.RecordedAt, JobData{ID: c.JobID})
-	}, nil)
+	}, func(Endpoint) (bool, error) { return true, nil })
 }
 
 // PublishJobUpdated publishes to webhooks that a public listing has changed, or
@@ -139,10 +141,9 @@ func (s *Service) isAuthorized(ctx context.Context, e Endpoint, organizationID, 
 }
 
 // publish creates the deliveries of an event to the endpoints that the filter and
-// isAuthorized, if it is not nil, select. It may be repeated: existing deliveries do
-// not change.
+// isAuthorized select. It may be repeated: existing deliveries do not change.
 func (s *Service) publish(ctx context.Context, f EndpointFilter, message func() (Message, error), isAuthorized func(Endpoint) (bool, error)) error {
-	var m *Message
+	message = sync.OnceValues(message)
 	for last := ""; ; {
 		batch, err := s.Webhooks.List(ctx, AnyOwner, f, last, endpointsPerBatch)
 		if err != nil || len(batch) == 0 {
@@ -151,24 +152,20 @@ func (s *Service) publish(ctx context.Context, f EndpointFilter, message func() 
 		last = batch[len(batch)-1].ID
 		var to []Endpoint
 		for _, e := range batch {
-			if isAuthorized != nil {
-				if ok, err := isAuthorized(e); err != nil {
-					return err
-				} else if !ok {
-					continue
-				}
+			ok, err := isAuthorized(e)
+			if err != nil {
+				return err
 			}
-			to = append(to, e)
+			if ok {
+				to = append(to, e)
+			}
 		}
 		if len(to) > 0 {
-			if m == nil {
-				created, err := message()
-				if err != nil {
-					return err
-				}
-				m = &created
+			m, err := message()
+			if err != nil {
+				return err
 			}
-			if _, err := s.enqueuer.Do(ctx, s.newBroadcast(*m, to)); err != nil {
+			if _, err := s.enqueuer.Do(ctx, s.newBroadcast(m, to)); err != nil {
 				return err
 			}
 		}
@@ -186,11 +183,9 @@ type broadcast struct {
 
 func (s *Service) newBroadcast(m Message, to []Endpoint) broadcast {
 	now := s.Clock.Now()
-	ds := make([]Delivery, len(to))
-	for i, e := range to {
-		ds[i] = Delivery{ID: s.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: m.Type, Status: Pending, NextAt: &now, CreatedAt: now}
-	}
-	return broadcast{m, ds}
+	return broadcast{m, list.Map(to, func(e Endpoint) Delivery {
+		return Delivery{ID: s.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: m.Type, Status: Pending, NextAt: &now, CreatedAt: now}
+	})}
 }
 
 // enqueue stores messages with their deliveries, and adds tasks for the endpoints.

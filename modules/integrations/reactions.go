@@ -84,7 +84,7 @@ func (s *Service) revokeConcurrent(ctx context.Context, o signOut) error {
 }
 
 func (s *Service) revoke(ctx context.Context, o signOut) error {
-	return s.programs().revokeBefore(ctx, o.UserID, o.At.Add(signOutLasts), s.Clock.Now())
+	return s.programs().revoke(ctx, o.UserID, o.At.Add(signOutLasts), s.Clock.Now())
 }
 
 func (s *Service) programs() Programs {
@@ -106,11 +106,7 @@ func (s *Service) OnSubscriptionChanged(ctx context.Context, e event.Subscriptio
 	default: // a plan that an operator has set remains
 		return nil
 	}
-	err := s.followForOwner(ctx, e.OwnerID, expired)
-	if fault.KindOf(err) == fault.NotFound {
-		return nil // deleted since
-	}
-	return err
+	return fault.IfNotFound(s.followForOwner(ctx, e.OwnerID, expired), nil) // deleted since
 }
 
 // followForOwner calls follow on behalf of the application's owner.

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/list"
 )
 
 // maxReceiver bounds the address of a receiver, in characters.
@@ -58,22 +59,13 @@ func unreachable(address string, private bool) string {
 	}
 	const own = "must be of a server on the public internet" + local
 	host = strings.TrimSuffix(host, ".")
+	last := host[strings.LastIndexByte(host, '.')+1:]
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return own
 	}
-	if strings.HasPrefix(u.Host, "[") {
-		if ip, err := netip.ParseAddr(host); err != nil || !Public(ip) {
-			return own
-		}
-		return ""
-	}
-	last := host[strings.LastIndexByte(host, '.')+1:]
-	if !number(last) {
-		return ""
-	}
 	// Some programs read 0x7f.1, 0177.0.0.1 and 2130706433 as addresses. Only four
 	// decimal numbers are accepted.
-	if ip, err := netip.ParseAddr(host); err != nil || !ip.Is4() || !Public(ip) {
+	if isAddress := strings.HasPrefix(u.Host, "[") || number(last); isAddress && !PublicHost(host) {
 		return own
 	}
 	return ""
@@ -124,19 +116,13 @@ func Reachable(port string) bool {
 // notPublic are the networks of the IANA special-purpose address registries, and
 // globalIPv6 is the allocated part of IPv6.
 var (
-	notPublic = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
+	notPublic = list.Map([]string{
+		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
 		"192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-		"224.0.0.0/3", "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
+		"224.0.0.0/3", "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
+	}, netip.MustParsePrefix)
 	globalIPv6 = netip.MustParsePrefix("2000::/3")
 )
-
-func prefixes(texts ...string) []netip.Prefix {
-	out := make([]netip.Prefix, len(texts))
-	for i, text := range texts {
-		out[i] = netip.MustParsePrefix(text)
-	}
-	return out
-}
 
 // Public reports whether the address belongs to the public internet. Addresses that
 // embed others (IPv4 in IPv6, NAT64, 6to4) and those with a zone do not.

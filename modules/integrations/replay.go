@@ -1,6 +1,7 @@
 package integrations
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -10,7 +11,9 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // maxReplayed is how many deliveries one call replays.
@@ -19,14 +22,11 @@ const maxReplayed = 1_000
 // MyDeliveries lists the deliveries to one of the caller's endpoints in the last 30
 // days, the newest first, with the status unless it is empty.
 func (s *Service) MyDeliveries(ctx context.Context, by auth.Actor, p WebhookPath, status DeliveryStatus, r page.Request) (page.Result[Delivery], error) {
-	if err := by.RequireUser(); err != nil {
-		return page.Result[Delivery]{}, err
-	}
 	if err := r.CheckID(); err != nil {
 		return page.Result[Delivery]{}, err
 	}
-	if status != "" && !slices.Contains([]DeliveryStatus{Pending, Succeeded, Failed}, status) {
-		return page.Result[Delivery]{}, fault.InvalidField("status", "must be one of: pending, succeeded, failed")
+	if err := valid.Value("status", string(status), "omitempty,oneof=pending succeeded failed"); err != nil {
+		return page.Result[Delivery]{}, err
 	}
 	e, err := s.MyWebhook(ctx, by, p)
 	if err != nil {
@@ -75,21 +75,12 @@ func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, 
 // delivery returns a delivery with its message, or ErrDeliveryNotFound.
 func (s *Service) delivery(ctx context.Context, ownerID, endpointID, deliveryID string) (Outgoing, error) {
 	found, err := s.Deliveries.ListMessages(ctx, ownerID, endpointID, MessageFilter{ID: deliveryID}, 1)
-	if err == nil && len(found) == 0 {
-		err = ErrDeliveryNotFound
-	}
-	if err != nil {
-		return Outgoing{}, err
-	}
-	return found[0], nil
+	return list.First(found, err, ErrDeliveryNotFound)
 }
 
 // ReplayDelivery sends a delivery again, whatever its status. Its earlier attempts
 // and the id of the event do not change.
 func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (d Delivery, err error) {
-	if err := by.RequireUser(); err != nil {
-		return d, err
-	}
 	deliveryID, ok := id.Canonical(deliveryID)
 	err = s.whileActive(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
 		if !ok {
@@ -111,9 +102,6 @@ func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPa
 // ReplayFailed sends deliveries again that failed since the time, at most 1,000, the
 // earliest first, and returns their number.
 func (s *Service) ReplayFailed(ctx context.Context, by auth.Actor, p WebhookPath, since time.Time) (n int, err error) {
-	if err := by.RequireUser(); err != nil {
-		return n, err
-	}
 	err = s.whileActive(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
 		if n, err = s.Deliveries.Replay(ctx, by.UserID, e.ID, ReplayFilter{FailedSince: since}, now, maxReplayed); err != nil || n == 0 {
 			return err
@@ -131,7 +119,10 @@ const SendsAMinute = 600
 
 // whileActive calls do with one of the caller's endpoints, which must be active.
 func (s *Service) whileActive(ctx context.Context, by auth.Actor, p WebhookPath, do func(ctx context.Context, e Endpoint, now time.Time) error) error {
-	if err := s.take(ctx, sendsPerAccount, by.UserID); err != nil {
+	if err := by.RequireUser(); err != nil {
+		return err
+	}
+	if err := limit.Take(ctx, s.Limiter, sendsPerAccount, by.UserID); err != nil {
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
@@ -146,15 +137,6 @@ func (s *Service) whileActive(ctx context.Context, by auth.Actor, p WebhookPath,
 	})
 }
 
-// take counts a call of the account, or fails with fault.ErrRateLimit.
-func (s *Service) take(ctx context.Context, rule limit.Rule, userID string) error {
-	result, err := s.Limiter.Take(ctx, rule, userID)
-	if err == nil && !result.Allowed {
-		err = fault.ErrRateLimit.WithRetryAfter(result.RetryAfter)
-	}
-	return err
-}
-
 // TestInput selects the type of a test event.
 type TestInput struct {
 	Type string `json:"type" validate:"omitempty,max=100" sample:"job.created"`
@@ -163,26 +145,26 @@ type TestInput struct {
 // TestWebhook sends a test event to one of the caller's endpoints: of the type, or of
 // the first one that the endpoint subscribes to.
 func (s *Service) TestWebhook(ctx context.Context, by auth.Actor, p WebhookPath, in TestInput) (d Delivery, err error) {
-	if err := by.RequireUser(); err != nil {
-		return d, err
-	}
 	if in.Type != "" && !slices.Contains(EventTypes(), in.Type) {
 		return d, fault.InvalidField("type", "must be one of: "+eventNames)
 	}
-	err = s.whileActive(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
-		kind := in.Type
-		if kind == "" {
-			kind = e.Events[0]
-		}
-		m, err := newMessage(s.NewID(), kind, now, s.testData(kind, now))
-		if err != nil {
-			return err
-		}
-		b := s.newBroadcast(m, []Endpoint{e})
-		d = b.deliveries[0]
-		return s.enqueue(ctx, []broadcast{b})
+	err = s.whileActive(ctx, by, p, func(ctx context.Context, e Endpoint, _ time.Time) error {
+		sent, err := s.sendTest(ctx, cmp.Or(in.Type, e.Events[0]), []Endpoint{e})
+		d = sent.deliveries[0]
+		return err
 	})
 	return d, err
+}
+
+// sendTest sends a test event to the endpoints.
+func (s *Service) sendTest(ctx context.Context, kind string, to []Endpoint) (broadcast, error) {
+	now := s.Clock.Now()
+	m, err := newMessage(s.NewID(), kind, now, s.testData(kind, now))
+	b := s.newBroadcast(m, to)
+	if err != nil {
+		return b, err
+	}
+	return b, s.enqueue(ctx, []broadcast{b})
 }
 
 // testData returns the data of a test event.

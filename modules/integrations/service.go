@@ -2,9 +2,7 @@ package integrations
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
@@ -15,12 +13,15 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/patch"
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // Deps are the ports and settings of the module.
@@ -59,7 +60,7 @@ type Deps struct {
 // Service implements the use cases of the module.
 type Service struct {
 	Deps
-	calls counter
+	calls *counter
 	// enqueuer stores the deliveries of concurrent events together.
 	enqueuer *batch.Batcher[broadcast, struct{}]
 	// ownerSlots and failingSlots bound the delivery workers of this process.
@@ -68,7 +69,7 @@ type Service struct {
 
 // New returns a service.
 func New(d Deps) *Service {
-	s := &Service{Deps: d}
+	s := &Service{Deps: d, calls: newCounter()}
 	s.enqueuer = batch.New(1, deliveriesPerTx, func(b broadcast) int { return len(b.deliveries) }, func(ctx context.Context, all []broadcast) ([]struct{}, error) {
 		return make([]struct{}, len(all)), s.enqueue(ctx, all)
 	})
@@ -77,15 +78,13 @@ func New(d Deps) *Service {
 }
 
 const (
-	maxApps        = 50
-	maxKeys        = 20
-	maxName        = 100
-	maxDescription = 1_000
+	maxApps = 50
+	maxKeys = 20
 )
 
-// AppInput describes an application.
+// AppInput describes an application. Users decide by its name on the consent page.
 type AppInput struct {
-	Name         string   `json:"name" validate:"required,max=100" sample:"Ward Finder"`
+	Name         string   `json:"name" validate:"required,notblank,max=100,line" sample:"Ward Finder"`
 	Description  string   `json:"description" validate:"max=1000" sample:"Finds wards for nurses"`
 	RedirectURIs []string `json:"redirectUris" validate:"max=20,dive,max=2048" sample:"[\"https://wardfinder.example.com/callback\"]"`
 	// Public is true for a program that cannot keep a secret, on a phone or in a
@@ -108,16 +107,11 @@ func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a 
 	if err := s.requireConfirmed(by); err != nil {
 		return a, secret, err
 	}
-	if err := in.check(); err != nil {
-		return a, "", err
-	}
-	uris, err := redirectURIs(in.RedirectURIs, in.Public)
-	if err != nil {
-		return a, "", err
-	}
 	now := s.Clock.Now()
-	a = App{ID: s.NewID(), OwnerID: by.UserID, Name: text.Name(in.Name), Description: strings.TrimSpace(in.Description), Public: in.Public,
-		Plan: Free, RedirectURIs: uris, CreatedAt: now, UpdatedAt: now, Version: 1}
+	a = App{ID: s.NewID(), OwnerID: by.UserID, Public: in.Public, Plan: Free, CreatedAt: now, UpdatedAt: now, Version: 1}
+	if err := a.describe(in); err != nil {
+		return App{}, "", err
+	}
 	if !a.Public {
 		secret = auth.NewSecret(secretPrefix, secretLength)
 		a.SecretHash = auth.HashSecret(secret)
@@ -173,15 +167,9 @@ type AppChange struct {
 
 // onto returns the input with the change.
 func (in AppChange) onto(next AppInput) AppInput {
-	if in.Name != nil {
-		next.Name = *in.Name
-	}
-	if in.Description != nil {
-		next.Description = *in.Description
-	}
-	if in.RedirectURIs != nil {
-		next.RedirectURIs = *in.RedirectURIs
-	}
+	patch.Set(&next.Name, in.Name)
+	patch.Set(&next.Description, in.Description)
+	patch.Set(&next.RedirectURIs, in.RedirectURIs)
 	return next
 }
 
@@ -191,13 +179,7 @@ func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in
 		return App{}, err
 	}
 	return s.changeOwn(ctx, by, appID, func(_ context.Context, a *App) error {
-		next := in.onto(AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs, Public: a.Public})
-		if err := next.check(); err != nil {
-			return err
-		}
-		uris, err := redirectURIs(next.RedirectURIs, a.Public)
-		a.Name, a.Description, a.RedirectURIs = text.Name(next.Name), strings.TrimSpace(next.Description), uris
-		return err
+		return a.describe(in.onto(AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs, Public: a.Public}))
 	})
 }
 
@@ -212,14 +194,12 @@ func (s *Service) changeOwn(ctx context.Context, by auth.Actor, appID string, ch
 // findApp returns the application of any owner, or ErrAppNotFound. It does not lock
 // the row.
 func (s *Service) findApp(ctx context.Context, appID string) (App, error) {
+	appID, ok := id.Canonical(appID)
+	if !ok {
+		return App{}, ErrAppNotFound
+	}
 	found, err := s.Apps.List(ctx, AppFilter{OwnerID: AnyOwner, IDs: []string{appID}}, page.After("", 1))
-	if err == nil && len(found.Items) == 0 {
-		err = ErrAppNotFound
-	}
-	if err != nil {
-		return App{}, err
-	}
-	return found.Items[0], nil
+	return list.First(found.Items, err, ErrAppNotFound)
 }
 
 func (s *Service) change(ctx context.Context, ownerID, appID string, change func(ctx context.Context, a *App) error) (a App, err error) {
@@ -243,18 +223,15 @@ func (s *Service) change(ctx context.Context, ownerID, appID string, change func
 // DeleteApp deletes one of the caller's applications with its keys, consents and
 // webhooks.
 func (s *Service) DeleteApp(ctx context.Context, by auth.Actor, appID string) error {
-	if err := by.RequireUser(); err != nil {
-		return err
-	}
-	appID, ok := id.Canonical(appID)
-	if !ok {
-		return ErrAppNotFound
-	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.deleteApp(ctx, by.UserID, appID); err != nil {
+		a, err := s.MyApp(ctx, by, appID)
+		if err != nil {
 			return err
 		}
-		return s.Audit.Record(ctx, audit.By(by, audit.AppDeleted, appID))
+		if err := s.deleteApp(ctx, by.UserID, a.ID); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(by, audit.AppDeleted, a.ID))
 	})
 }
 
@@ -284,7 +261,7 @@ func (s *Service) RotateSecret(ctx context.Context, by auth.Actor, appID string)
 
 // KeyInput names a key.
 type KeyInput struct {
-	Name string `json:"name" validate:"required,max=100" sample:"Production"`
+	Name string `json:"name" validate:"required,notblank,max=100,line" sample:"Production"`
 }
 
 // CreateKey creates a key of one of the caller's applications and returns its secret,
@@ -293,27 +270,20 @@ func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in
 	if err := s.requireConfirmed(by); err != nil {
 		return k, secret, err
 	}
-	name, err := label(in.Name)
-	if err != nil {
+	if err := valid.Check("", in); err != nil {
 		return k, "", err
 	}
-	appID, ok := id.Canonical(appID)
-	if !ok {
-		return k, "", ErrAppNotFound
-	}
 	secret = newKey()
-	k = Key{ID: s.NewID(), AppID: appID, Name: name, Prefix: secret[:keyPrefixLength], Hash: auth.HashSecret(secret), CreatedAt: s.Clock.Now()}
+	k = Key{ID: s.NewID(), Name: text.Name(in.Name), Prefix: secret[:keyPrefixLength], Hash: auth.HashSecret(secret), CreatedAt: s.Clock.Now()}
 	err = s.signedIn(ctx, by, func(ctx context.Context) error {
-		if _, err := s.Apps.Get(ctx, by.UserID, appID); err != nil {
-			return err
-		}
-		keys, err := s.Keys.List(ctx, by.UserID, appID)
+		keys, err := s.MyKeys(ctx, by, appID)
 		if err != nil {
 			return err
 		}
 		if len(keys) >= maxKeys {
 			return ErrTooManyKeys
 		}
+		k.AppID, _ = id.Canonical(appID)
 		if err := s.Keys.Create(ctx, by.UserID, k); err != nil {
 			return err
 		}
@@ -402,17 +372,22 @@ func (s *Service) AuthenticateKey(ctx context.Context, key string) (Caller, erro
 		return Caller{}, fault.ErrUnauthorized
 	}
 	k, a, err := s.Keys.GetByHash(ctx, auth.HashSecret(key))
-	if fault.KindOf(err) == fault.NotFound {
-		return Caller{}, fault.ErrUnauthorized
-	} else if err != nil {
-		return Caller{}, err
+	if err == nil {
+		err = s.requireActive(ctx, a.OwnerID)
 	}
-	if active, err := s.Accounts.IsActive(ctx, a.OwnerID); err != nil {
-		return Caller{}, err
-	} else if !active {
-		return Caller{}, fault.ErrUnauthorized
+	if err != nil {
+		return Caller{}, fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
 	return Caller{App: a, UserID: a.OwnerID, KeyID: k.ID}, nil
+}
+
+// requireActive fails with ErrAppNotFound unless the account is active.
+func (s *Service) requireActive(ctx context.Context, userID string) error {
+	active, err := s.Accounts.IsActive(ctx, userID)
+	if err == nil && !active {
+		return ErrAppNotFound
+	}
+	return err
 }
 
 // Periodic returns the periodic tasks of the module.
@@ -421,36 +396,27 @@ func (s *Service) Periodic() []task.Periodic {
 		{Kind: "integrations.forget-usage", Every: time.Hour, Do: s.deleteUsage},
 		{Kind: "integrations.forget-grants", Every: time.Hour, Do: s.deleteGrants},
 		{Kind: "integrations.end-listeners", Every: extendEvery, Do: func(ctx context.Context) error {
-			return s.expire(ctx, ListenersKind, s.Clock.Now(), listenersPerStatement)
+			return s.expire(ctx, ListenersKind, s.Clock.Now())
 		}},
 		{Kind: "integrations.sweep-deliveries", Every: time.Minute, Do: s.sweepDeliveries},
 		{Kind: "integrations.forget-messages", Every: time.Hour, Do: s.deleteMessages, Timeout: 5 * time.Minute},
 	}
 }
 
-const listenersPerStatement = 500
-
-// expire deletes what is older than the time, n rows in one statement.
-func (s *Service) expire(ctx context.Context, kind retention.Kind, before time.Time, n int) error {
-	if s.Retention == nil {
-		return nil
-	}
-	for {
-		deleted, err := s.Retention.DeleteBefore(ctx, kind, before, n)
-		if err != nil || deleted < n {
-			return err
-		}
-	}
+// expire deletes what is older than the time.
+func (s *Service) expire(ctx context.Context, kind retention.Kind, before time.Time) error {
+	return retention.DeleteAllBefore(ctx, s.Retention, kind, before, rowsPerStatement[kind])
 }
+
+// rowsPerStatement bounds the rows that one statement deletes, with those that belong to
+// them.
+var rowsPerStatement = map[retention.Kind]int{UsageKind: 5_000, MessagesKind: 1_000, GrantsKind: 500, TokensKind: 500, ListenersKind: 500}
 
 // Handlers returns the handlers of the module's tasks.
 func (s *Service) Handlers() []task.Handler {
-	warn := task.Handler{Kind: warnKind, Queue: task.Mail, Do: func(ctx context.Context, j task.Task) error {
-		var w warning
-		if err := json.Unmarshal(j.Payload, &w); err != nil {
-			return task.Permanent(err)
-		}
-		return s.warn(ctx, j.Key, w)
-	}}
-	return []task.Handler{{Kind: deliverKind, Queue: task.Webhooks, Do: s.deliver, Timeout: maxWorkerTime}, task.Handle(revokeKind, task.Events, s.revoke), warn}
+	return []task.Handler{
+		{Kind: deliverKind, Queue: task.Webhooks, Do: s.deliver, Timeout: maxWorkerTime},
+		task.Handle(revokeKind, task.Events, s.revoke),
+		task.Handle(warnKind, task.Mail, s.warn),
+	}
 }

@@ -2,21 +2,23 @@ package integrations
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/list"
 )
 
 const (
 	// flushEvery is how often counters are stored.
 	flushEvery = time.Second
 	// maxCounters bounds the counters in memory while the database is unavailable.
-	maxCounters           = 50_000
-	usageRetention        = 400 * 24 * time.Hour
-	usageRowsPerStatement = 5_000
+	maxCounters    = 50_000
+	usageRetention = 400 * 24 * time.Hour
 	// defaultDays and maxDays are how many days UsageOf returns.
 	defaultDays = 30
 	maxDays     = 366
@@ -31,10 +33,11 @@ type counter struct {
 
 type appDay struct{ appID, day string }
 
+func newCounter() *counter {
+	return &counter{days: map[appDay]DayUsage{}, keys: map[string]time.Time{}}
+}
+
 func (c *counter) add(s DayUsage) {
-	if c.days == nil {
-		c.days = map[appDay]DayUsage{}
-	}
 	on := appDay{s.AppID, s.Day}
 	if sum, ok := c.days[on]; ok || len(c.days) < maxCounters {
 		s.Requests, s.Errors = s.Requests+sum.Requests, s.Errors+sum.Errors
@@ -43,9 +46,6 @@ func (c *counter) add(s DayUsage) {
 }
 
 func (c *counter) used(keyID string, at time.Time) {
-	if c.keys == nil {
-		c.keys = map[string]time.Time{}
-	}
 	if at.After(c.keys[keyID]) && len(c.keys) < maxCounters {
 		c.keys[keyID] = at
 	}
@@ -89,18 +89,15 @@ func (s *Service) CountCalls(ctx context.Context, failed func(error)) {
 }
 
 func (s *Service) flushUsage(ctx context.Context) error {
-	c := &s.calls
+	c, empty := s.calls, newCounter()
 	c.mu.Lock()
 	days, keys := c.days, c.keys
-	c.days, c.keys = nil, nil
+	c.days, c.keys = empty.days, empty.keys
 	c.mu.Unlock()
 	if len(days) == 0 && len(keys) == 0 {
 		return nil
 	}
-	rows := make([]DayUsage, 0, len(days))
-	for _, d := range days {
-		rows = append(rows, d)
-	}
+	rows := slices.Collect(maps.Values(days))
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		return s.Usage.Add(ctx, rows, keys)
 	})
@@ -167,10 +164,7 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 	if err != nil {
 		return Used{}, err
 	}
-	on := map[string]DayUsage{}
-	for _, c := range counted {
-		on[c.Day] = c
-	}
+	on := list.ToMap(counted, func(d DayUsage) (string, DayUsage) { return d.Day, d })
 	u := Used{Plan: a.Limits()}
 	for day := from; !day.After(to); day = day.AddDate(0, 0, 1) {
 		name := day.Format(time.DateOnly)
@@ -195,5 +189,5 @@ func dayOf(text, field string, otherwise time.Time) (time.Time, error) {
 }
 
 func (s *Service) deleteUsage(ctx context.Context) error {
-	return s.expire(ctx, UsageKind, s.Clock.Now().Add(-usageRetention), usageRowsPerStatement)
+	return s.expire(ctx, UsageKind, s.Clock.Now().Add(-usageRetention))
 }

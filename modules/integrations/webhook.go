@@ -10,6 +10,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/valid"
 )
 
 // EndpointStatus determines whether events are sent to an endpoint.
@@ -76,10 +77,6 @@ func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string
 	if err := s.requireConfirmed(by); err != nil {
 		return e, secret, err
 	}
-	appID, ok := id.Canonical(appID)
-	if !ok {
-		return e, "", ErrAppNotFound
-	}
 	url := strings.TrimSpace(in.URL)
 	if err := receiver(url, s.PrivateReceivers); err != nil {
 		return e, "", err
@@ -89,28 +86,36 @@ func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string
 		return e, "", err
 	}
 	now := s.Clock.Now()
-	e = Endpoint{ID: s.NewID(), AppID: appID, OwnerID: by.UserID, URL: url, Events: types, Status: EndpointActive, CreatedAt: now, UpdatedAt: now}
+	e = Endpoint{ID: s.NewID(), OwnerID: by.UserID, URL: url, Events: types, Status: EndpointActive, CreatedAt: now, UpdatedAt: now}
 	secret = newHookSecret()
 	if e.Secret, err = s.Vault.Encrypt(secret, e.ID); err != nil {
 		return e, "", err
 	}
 	err = s.signedIn(ctx, by, func(ctx context.Context) error {
-		if _, err := s.Apps.Get(ctx, by.UserID, appID); err != nil {
-			return err
+		if e.AppID, _ = id.Canonical(appID); e.AppID == "" {
+			return ErrAppNotFound
 		}
-		existing, err := endpointsOf(ctx, s.Webhooks, by.UserID, appID)
-		if err != nil {
-			return err
-		}
-		if len(existing) >= maxWebhooks {
-			return ErrTooManyWebhooks
-		}
-		if err := s.Webhooks.Upsert(ctx, e); err != nil {
+		if err := s.createEndpoint(ctx, e); err != nil {
 			return err
 		}
 		return s.Audit.Record(ctx, audit.By(by, audit.WebhookCreated, e.ID))
 	})
 	return e, secret, err
+}
+
+// createEndpoint stores an endpoint unless its application has maxWebhooks.
+func (s *Service) createEndpoint(ctx context.Context, e Endpoint) error {
+	if _, err := s.Apps.Get(ctx, e.OwnerID, e.AppID); err != nil {
+		return err
+	}
+	existing, err := endpointsOf(ctx, s.Webhooks, e.OwnerID, e.AppID)
+	if err != nil {
+		return err
+	}
+	if len(existing) >= maxWebhooks {
+		return ErrTooManyWebhooks
+	}
+	return s.Webhooks.Upsert(ctx, e)
 }
 
 // MyWebhooks returns the endpoints of one of the caller's applications, the newest
@@ -157,6 +162,9 @@ func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 	if err := by.RequireUser(); err != nil {
 		return Endpoint{}, err
 	}
+	if err := valid.Check("", in); err != nil {
+		return Endpoint{}, err
+	}
 	return s.changeWebhook(ctx, by, p, func(_ context.Context, e *Endpoint, _ time.Time) error {
 		if in.URL != nil {
 			url := strings.TrimSpace(*in.URL)
@@ -174,18 +182,12 @@ func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 			}
 			e.Events = types
 		}
-		if in.Status == nil || *in.Status == string(e.Status) {
-			return nil
+		if in.Status != nil && *in.Status != string(e.Status) {
+			if e.Status = EndpointStatus(*in.Status); e.Status == EndpointActive {
+				e.FailingSince, e.WarnedAt = nil, nil
+			}
 		}
-		switch EndpointStatus(*in.Status) {
-		case EndpointActive:
-			e.Status, e.FailingSince, e.WarnedAt = EndpointActive, nil, nil
-			return nil
-		case EndpointPaused:
-			e.Status = EndpointPaused
-			return nil
-		}
-		return fault.InvalidField("status", "must be one of: active, paused")
+		return nil
 	})
 }
 
