@@ -27,7 +27,7 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/register-employer", Limit: web.PerQuarterHour(5), Status: 201, Errors: []int{409}, Tag: tag, Summary: "Register an employer with its organization", Op: web.Op(
 			func(ctx context.Context, c web.Call, in identity.RegisterEmployerInput) (signedInReply, error) {
-				out, err := s.RegisterEmployer(ctx, in, clientOf(c))
+				out, err := s.Register(ctx, in, clientOf(c))
 				return signedIn(s, out, bare, "Employer registration successful", err)
 			})},
 		{Method: http.MethodPost, Path: "/api/auth/login", Errors: []int{401, 429}, Tag: tag, Summary: "Sign in", Op: web.Op(

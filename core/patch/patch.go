@@ -1,7 +1,11 @@
 // Package patch applies inputs whose absent fields are nil.
 package patch
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/locumhq/locum/core/text"
+)
 
 // Set stores the value unless it is nil.
 func Set[T any](to, value *T) {
@@ -14,5 +18,12 @@ func Set[T any](to, value *T) {
 func SetText(to, value *string) {
 	if value != nil {
 		*to = strings.TrimSpace(*value)
+	}
+}
+
+// SetName stores text.Name of the value unless it is nil.
+func SetName(to, value *string) {
+	if value != nil {
+		*to = text.Name(*value)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 )
 
@@ -14,10 +15,8 @@ func (s *Service) IsActive(ctx context.Context, userIDs ...string) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	isActive := func(userID string) bool {
-		return slices.ContainsFunc(found, func(u User) bool { return u.ID == userID && u.Status == UserActive && u.LockedAt.IsZero() })
-	}
-	return !slices.ContainsFunc(userIDs, func(userID string) bool { return !isActive(userID) }), nil
+	isActive := list.ToMap(found, func(u User) (string, bool) { return u.ID, u.Status == UserActive && u.LockedAt.IsZero() })
+	return !slices.ContainsFunc(userIDs, func(userID string) bool { return !isActive[userID] }), nil
 }
 
 const (
@@ -34,9 +33,7 @@ func (s *Service) ListMemberIDs(ctx context.Context, organizationID string) ([]s
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range team.Items {
-			ids = append(ids, m.UserID)
-		}
+		ids = append(ids, list.Map(team.Items, func(m Member) string { return m.UserID })...)
 		if r.Cursor = team.NextCursor; r.Cursor == "" || len(ids) >= maxListedMembers {
 			return ids, nil
 		}

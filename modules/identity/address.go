@@ -2,13 +2,13 @@ package identity
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/task"
@@ -123,7 +123,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) e
 		return err
 	}
 	// After the limit, which bounds the addresses that a client can test.
-	if err := s.notTaken(ctx, email); err != nil {
+	if _, err := s.requireFree(ctx, email); err != nil {
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
@@ -136,10 +136,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) e
 		if err := s.EmailChanges.Upsert(ctx, h); err != nil {
 			return err
 		}
-		if err := s.auditUser(ctx, userID, audit.EmailChangeRequested, userID); err != nil {
-			return err
-		}
-		return s.Events.Record(ctx, event.EmailChangeRequested{UserID: userID, RequestedAt: now})
+		return s.auditUser(ctx, userID, audit.EmailChangeRequested, userID, event.EmailChangeRequested{UserID: userID, RequestedAt: now})
 	})
 }
 
@@ -189,17 +186,6 @@ func (s *Service) PendingEmail(ctx context.Context, userID string) (string, erro
 	return h.Requested.Email, nil
 }
 
-func (s *Service) notTaken(ctx context.Context, email string) error {
-	u, err := s.findByEmail(ctx, email)
-	switch {
-	case errors.Is(err, ErrUserNotFound):
-		return nil
-	case err == nil && u.Status == UserActive:
-		return ErrEmailTaken
-	}
-	return err
-}
-
 // confirmChange makes the confirmed address the account's, if it is the one that was
 // requested last. An invited user with the address is merged into the account. The
 // caller has locked the account.
@@ -227,10 +213,7 @@ func (s *Service) confirmChange(ctx context.Context, u *User, email string, now 
 	if err := s.EmailChanges.Upsert(ctx, h); err != nil {
 		return err
 	}
-	if err := s.Events.Record(ctx, event.EmailChanged{UserID: u.ID, ChangedAt: now}); err != nil {
-		return err
-	}
-	if err := s.auditUser(ctx, u.ID, audit.EmailChanged, u.ID); err != nil {
+	if err := s.auditUser(ctx, u.ID, audit.EmailChanged, u.ID, event.EmailChanged{UserID: u.ID, ChangedAt: now}); err != nil {
 		return err
 	}
 	// Links in the old mailbox no longer give access to this account.
@@ -248,12 +231,8 @@ func (s *Service) revokeTokens(ctx context.Context, userID string, f MailTokenFi
 // has it.
 func (s *Service) takeAddress(ctx context.Context, u *User, email string) error {
 	switch holder, err := s.findByEmail(ctx, email); {
-	case errors.Is(err, ErrUserNotFound):
-		return nil
-	case err != nil:
-		return err
-	case holder.ID == u.ID:
-		return nil
+	case err != nil || holder.ID == u.ID:
+		return fault.IfNotFound(err, nil)
 	case holder.Status == UserActive:
 		return ErrEmailTaken
 	default:
@@ -276,7 +255,7 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 	}
 	id := u.ID + "-" + timestamp(e.RequestedAt)
 	err = s.send(ctx, u, "email-change-"+id, "Your e-mail address is about to change",
-		mail.Block{Text: "On " + e.RequestedAt.UTC().Format("2 January 2006 at 15:04 UTC") + " somebody, hopefully you, asked for another e-mail address for your account. It changes as soon as a mail to the new address is answered."},
+		mail.Block{Text: "On " + minute(e.RequestedAt) + " somebody, hopefully you, asked for another e-mail address for your account. It changes as soon as a mail to the new address is answered."},
 		mail.Block{Text: "If it was not you, please set a new password now: that signs everybody else out, and your address stays the one that it is."}, s.newPassword())
 	// An address that no longer accepts mail may be the reason for the change.
 	if err != nil && !task.IsPermanent(err) {

@@ -1,11 +1,13 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
@@ -22,23 +24,23 @@ func (s *Service) organizationOf(ctx context.Context, userID string) (string, er
 }
 
 // auditUser records an action of a user outside a signed-in request, for the
-// organization that the user works for.
-func (s *Service) auditUser(ctx context.Context, userID string, action audit.Action, object string) error {
+// organization that the user works for, and the events of the action.
+func (s *Service) auditUser(ctx context.Context, userID string, action audit.Action, object string, events ...event.Event) error {
 	organizationID, err := s.organizationOf(ctx, userID)
 	if err != nil {
 		return err
 	}
-	return s.Audit.Record(ctx, audit.Entry{Action: action, Actor: userID, OrganizationID: organizationID, Object: object})
+	err = s.Audit.Record(ctx, audit.Entry{Action: action, Actor: userID, OrganizationID: organizationID, Object: object})
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	return s.Events.Record(ctx, events...)
 }
 
 // signInFailed records a wrong password and returns ErrBadCredentials. userID is
 // empty for an account that does not exist, which takes the same statements.
 func (s *Service) signInFailed(ctx context.Context, userID string) error {
-	lookup := userID
-	if lookup == "" {
-		lookup = s.NewID()
-	}
-	organizationID, err := s.organizationOf(ctx, lookup)
+	organizationID, err := s.organizationOf(ctx, cmp.Or(userID, s.NewID()))
 	if err != nil {
 		return err
 	}

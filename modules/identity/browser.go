@@ -2,10 +2,8 @@ package identity
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 )
@@ -37,22 +35,13 @@ func (s *Service) openBrowser(secret string, from Client, old string) openFunc {
 		session := NewSession(s.NewID(), userID, from, now)
 		session.ExpiresAt = now.Add(browserLife)
 		session.CookieHash = auth.HashSecret(secret)
-		if err := s.Sessions.Create(ctx, session); err != nil {
-			return err
-		}
-		return s.auditUser(ctx, userID, audit.SignInSucceeded, session.ID)
+		return s.createSession(ctx, session)
 	}
 }
 
 // RegisterBrowser is Register for the pages. It returns a secret as LoginBrowser
 // does.
-func (s *Service) RegisterBrowser(ctx context.Context, in RegisterInput, from Client, old string) (string, error) {
-	secret := auth.NewSecret(browserPrefix, secretChars)
-	return secret, s.register(ctx, in, from, s.openBrowser(secret, from, old))
-}
-
-// RegisterEmployerBrowser is RegisterEmployer for the pages.
-func (s *Service) RegisterEmployerBrowser(ctx context.Context, in RegisterEmployerInput, from Client, old string) (string, error) {
+func (s *Service) RegisterBrowser(ctx context.Context, in Registrable, from Client, old string) (string, error) {
 	secret := auth.NewSecret(browserPrefix, secretChars)
 	return secret, s.register(ctx, in, from, s.openBrowser(secret, from, old))
 }
@@ -66,10 +55,8 @@ func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Princ
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{CookieHash: auth.HashSecret(secret)})
 	now := s.Clock.Now()
 	switch {
-	case errors.Is(err, ErrSessionNotFound):
-		return Principal{}, fault.ErrUnauthorized
 	case err != nil:
-		return Principal{}, err
+		return Principal{}, fault.IfNotFound(err, fault.ErrUnauthorized)
 	case !p.Session.Alive(now) || now.Sub(p.Session.LastUsedAt) >= browserIdle:
 		return Principal{}, fault.ErrUnauthorized
 	case now.Sub(p.Session.LastUsedAt) < browserNote:
@@ -78,10 +65,7 @@ func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Princ
 	used := p.Session
 	used.LastUsedAt = now
 	err = s.Tx.Do(ctx, func(ctx context.Context) error { return s.Sessions.Update(ctx, used) })
-	if errors.Is(err, ErrSessionNotFound) {
-		err = fault.ErrUnauthorized
-	}
-	return p, err
+	return p, fault.IfNotFound(err, fault.ErrUnauthorized)
 }
 
 // LogoutBrowser ends the session of the cookie's secret, if there is one.
@@ -94,11 +78,8 @@ func (s *Service) logoutBrowser(ctx context.Context, secret string, now time.Tim
 		return nil
 	}
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{CookieHash: auth.HashSecret(secret)})
-	switch {
-	case errors.Is(err, ErrSessionNotFound):
-		return nil
-	case err != nil:
-		return err
+	if err == nil {
+		err = s.endSession(ctx, p.Session, now)
 	}
-	return ignoreEnded(s.endSession(ctx, p.Session, now))
+	return fault.IfNotFound(err, nil)
 }

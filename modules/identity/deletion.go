@@ -10,6 +10,7 @@ import (
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/task"
 )
@@ -25,10 +26,11 @@ func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 	if err := a.RequireSeeker(); err != nil {
 		return err
 	}
-	return s.deleteAccount(ctx, a)
+	return s.deleteAccount(ctx, a, false)
 }
 
-func (s *Service) deleteAccount(ctx context.Context, a auth.Actor) error {
+// deleteAccount deletes the account, or only its membership.
+func (s *Service) deleteAccount(ctx context.Context, a auth.Actor, membershipOnly bool) error {
 	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
 		return err
 	}
@@ -38,11 +40,16 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor) error {
 			return err
 		}
 		now := s.Clock.Now()
-		if err := s.Audit.Record(ctx, audit.By(a, audit.AccountDeleted, u.ID)); err != nil {
-			return err
+		if !membershipOnly {
+			if err := s.Audit.Record(ctx, audit.By(a, audit.AccountDeleted, u.ID)); err != nil {
+				return err
+			}
 		}
 		if err := s.resign(ctx, u, now); err != nil {
 			return err
+		}
+		if membershipOnly {
+			return s.Sessions.EndByUsers(ctx, []string{u.ID}, "", now)
 		}
 		// The account comes first: a concurrent sign-in or mail token is committed
 		// before this update, or does not find the account.
@@ -53,14 +60,19 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor) error {
 		if err := s.PersonalData.DeleteByUser(ctx, u.ID); err != nil {
 			return err
 		}
-		deleted := event.AccountDeleted{UserID: u.ID, Kind: string(u.Kind), DeletedAt: now}
-		again := task.New(kindErase, task.Events, kindErase+"/"+u.ID, deleted)
-		again.RunAt = now.Add(stragglersTake)
-		if err := s.Tasks.Add(ctx, again); err != nil {
-			return err
-		}
-		return s.Events.Record(ctx, deleted)
+		return s.recordTwice(ctx, kindErase, u.ID, event.AccountDeleted{UserID: u.ID, Kind: string(u.Kind), DeletedAt: now}, now)
 	})
+}
+
+// recordTwice records the event now, and adds a task of the kind that records it again
+// when the requests that began before have ended.
+func (s *Service) recordTwice(ctx context.Context, kind, key string, e event.Event, now time.Time) error {
+	again := task.New(kind, task.Events, kind+"/"+key, e)
+	again.RunAt = now.Add(stragglersTake)
+	if err := s.Tasks.Add(ctx, again); err != nil {
+		return err
+	}
+	return s.Events.Record(ctx, e)
 }
 
 // DeleteEmployerAccount deletes the account of an employer. Of a jobseeker who has
@@ -69,23 +81,7 @@ func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error
 	if err := a.RequireEmployer(); err != nil {
 		return err
 	}
-	if !a.Seeker {
-		return s.deleteAccount(ctx, a)
-	}
-	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
-		return err
-	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.caller(ctx, a.UserID)
-		if err != nil {
-			return err
-		}
-		now := s.Clock.Now()
-		if err := s.resign(ctx, u, now); err != nil {
-			return err
-		}
-		return s.Sessions.EndByUsers(ctx, []string{a.UserID}, "", now)
-	})
+	return s.deleteAccount(ctx, a, a.Seeker)
 }
 
 // resign ends the user's membership. The organization is closed if it has no
@@ -162,18 +158,16 @@ const dismissBatch = 500
 // invitations. The sessions of active members end, and accounts that were created for
 // the organization alone become jobseekers'.
 func (s *Service) dismiss(ctx context.Context, organizationID string, members []Member, now time.Time) error {
-	var all, active []string
-	for _, m := range members {
-		all = append(all, m.UserID)
-		if m.Status == MemberActive {
-			active = append(active, m.UserID)
-		}
-	}
-	if len(all) == 0 {
+	if len(members) == 0 {
 		return nil
 	}
-	if err := s.Members.Delete(ctx, organizationID, all); err != nil || len(active) == 0 {
+	userID := func(m Member) string { return m.UserID }
+	if err := s.Members.Delete(ctx, organizationID, list.Map(members, userID)); err != nil {
 		return err
+	}
+	active := list.Map(slices.DeleteFunc(members, func(m Member) bool { return m.Status != MemberActive }), userID)
+	if len(active) == 0 {
+		return nil
 	}
 	users, err := s.Users.GetByIDs(ctx, active)
 	if err != nil {

@@ -3,7 +3,6 @@ package identity
 import (
 	"cmp"
 	"context"
-	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
@@ -11,7 +10,6 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/patch"
-	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/valid"
 )
@@ -59,16 +57,7 @@ func (a EmployerAccount) Contact() Contact {
 }
 
 // MyEmployerAccount returns the caller's account.
-func (s *Service) MyEmployerAccount(ctx context.Context, a auth.Actor) (EmployerAccount, error) {
-	out, err := s.employerAccount(ctx, a)
-	if err != nil {
-		return EmployerAccount{}, err
-	}
-	out.PendingEmail, err = s.PendingEmail(ctx, a.UserID)
-	return out, err
-}
-
-func (s *Service) employerAccount(ctx context.Context, a auth.Actor) (out EmployerAccount, err error) {
+func (s *Service) MyEmployerAccount(ctx context.Context, a auth.Actor) (out EmployerAccount, err error) {
 	if err := a.RequireEmployer(); err != nil {
 		return EmployerAccount{}, err
 	}
@@ -80,7 +69,10 @@ func (s *Service) employerAccount(ctx context.Context, a auth.Actor) (out Employ
 			return EmployerAccount{}, err
 		}
 	}
-	out.Settings, err = s.EmployerSettings.Get(ctx, a.UserID)
+	if out.Settings, err = s.EmployerSettings.Get(ctx, a.UserID); err != nil {
+		return EmployerAccount{}, err
+	}
+	out.PendingEmail, err = s.PendingEmail(ctx, a.UserID)
 	return out, err
 }
 
@@ -129,8 +121,6 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 	if err := valid.Check("", in); err != nil {
 		return EmployerAccount{}, err
 	}
-	in.normalize()
-	company := in.company()
 	// The address comes first: it may be refused, and waits for confirmation anyway.
 	if p := in.Profile; p != nil && p.Email != nil {
 		if err := s.ChangeEmail(ctx, a, *p.Email); err != nil {
@@ -139,18 +129,22 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 	}
 	var out EmployerAccount
 	err := s.maybeRenaming(ctx, a.OrganizationID, func(ctx context.Context, counted bool) (err error) {
-		if out, err = s.employerAccount(ctx, a); err != nil {
+		if out, err = s.MyEmployerAccount(ctx, a); err != nil {
 			return err
 		}
-		now, company := s.Clock.Now(), company
-		if p := in.Profile; p != nil && p.Name != nil && *p.Name != out.Name {
+		now, company, name := s.Clock.Now(), in.company(), out.Name
+		if in.Profile != nil {
+			patch.SetName(&name, in.Profile.Name)
+		}
+		if name != out.Name {
 			// An organization with the name of its admin is renamed with the admin, as
 			// dissolve relies on the equal names. A form repeats unchanged values.
-			unchanged := company.Name == nil || *company.Name == out.Organization.Name
-			if unchanged && a.May(auth.Manage) && out.Organization.Name == out.Name {
-				company.Name = p.Name
+			organization := out.Organization.Name
+			patch.SetName(&organization, company.Name)
+			if organization == out.Name && out.Organization.Name == out.Name && a.May(auth.Manage) {
+				company.Name = &name
 			}
-			out.Rename(*p.Name, now)
+			out.Rename(name, now)
 			if err := s.Users.Update(ctx, &out.User); err != nil {
 				return err
 			}
@@ -163,10 +157,6 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 		}
 		return s.rewrite(ctx, &out.Organization, company, counted, now)
 	})
-	if err != nil {
-		return EmployerAccount{}, err
-	}
-	out.PendingEmail, err = s.PendingEmail(ctx, a.UserID)
 	return out, err
 }
 
@@ -174,44 +164,17 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 func (in EmployerInput) applyTo(s *EmployerSettings) bool {
 	before := *s
 	if in.Profile != nil {
-		patch.Set(&s.JobTitle, in.Profile.JobTitle)
+		patch.SetName(&s.JobTitle, in.Profile.JobTitle)
 	}
 	patch.Set(&s.EmailAlerts, in.EmailAlerts)
 	if c := in.Contact; c != nil {
-		patch.Set(&s.Contact.Name, c.Name)
-		patch.Set(&s.Contact.Email, c.Email)
-		patch.Set(&s.Contact.Phone, c.Phone)
+		patch.SetName(&s.Contact.Name, c.Name)
+		patch.SetName(&s.Contact.Phone, c.Phone)
+		if c.Email != nil {
+			s.Contact.Email, _ = text.ParseEmail(*c.Email)
+		}
 	}
 	return *s != before
-}
-
-func (in EmployerInput) normalize() {
-	in.company().normalize()
-	if p := in.Profile; p != nil {
-		normalize(p.Name, p.JobTitle)
-	}
-	if c := in.Contact; c != nil {
-		normalize(c.Name, c.Phone)
-		if c.Email != nil {
-			*c.Email, _ = text.ParseEmail(*c.Email)
-		}
-	}
-}
-
-func (in OrganizationInput) normalize() {
-	normalize(in.Name, in.Industry, in.Size)
-	if in.Description != nil {
-		*in.Description = strings.TrimSpace(*in.Description)
-	}
-}
-
-// normalize applies text.Name to the lines that are not nil.
-func normalize(lines ...*string) {
-	for _, s := range lines {
-		if s != nil {
-			*s = text.Name(*s)
-		}
-	}
 }
 
 // ResetEmployerSettings restores the caller's default settings.
@@ -221,7 +184,7 @@ func (s *Service) ResetEmployerSettings(ctx context.Context, a auth.Actor) (Empl
 	}
 	var out EmployerAccount
 	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		if out, err = s.employerAccount(ctx, a); err != nil || out.Settings.Version == 0 {
+		if out, err = s.MyEmployerAccount(ctx, a); err != nil || out.Settings.Version == 0 {
 			return err
 		}
 		out.Settings.Reset(s.Clock.Now())
@@ -265,7 +228,6 @@ func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in Organ
 	if err := valid.Check("", in); err != nil {
 		return Organization{}, err
 	}
-	in.normalize()
 	var out Organization
 	err := s.maybeRenaming(ctx, a.OrganizationID, func(ctx context.Context, counted bool) (err error) {
 		if out, err = s.organization(ctx, a.OrganizationID); err != nil {
@@ -301,12 +263,12 @@ func (s *Service) requireSecondFactor(ctx context.Context, a auth.Actor, o Organ
 // It fails with errRenames if the rate limiter has not counted that (counted).
 func (s *Service) rewrite(ctx context.Context, o *Organization, in OrganizationInput, counted bool, now time.Time) error {
 	before := *o
-	patch.Set(&o.Name, in.Name)
-	patch.Set(&o.Description, in.Description)
+	patch.SetName(&o.Name, in.Name)
+	patch.SetText(&o.Description, in.Description)
 	patch.Set(&o.Website, in.Website)
 	patch.Set(&o.Logo, in.Logo)
-	patch.Set(&o.Industry, in.Industry)
-	patch.Set(&o.Size, in.Size)
+	patch.SetName(&o.Industry, in.Industry)
+	patch.SetName(&o.Size, in.Size)
 	patch.Set(&o.RequireSecondFactor, in.RequireSecondFactor)
 	if *o == before {
 		return nil
@@ -321,19 +283,7 @@ func (s *Service) rewrite(ctx context.Context, o *Organization, in OrganizationI
 	if o.Name == before.Name {
 		return nil
 	}
-	return s.recordRenamed(ctx, o.ID, now)
+	return s.recordTwice(ctx, kindRename, o.ID+"/"+timestamp(now), event.OrganizationRenamed{OrganizationID: o.ID, RenamedAt: now}, now)
 }
 
 const kindRename = "identity.rename-stragglers"
-
-// recordRenamed records the event of a new name now, and again when no request can
-// still store the old one.
-func (s *Service) recordRenamed(ctx context.Context, organizationID string, now time.Time) error {
-	e := event.OrganizationRenamed{OrganizationID: organizationID, RenamedAt: now}
-	again := task.New(kindRename, task.Events, kindRename+"/"+organizationID+"/"+timestamp(now), e)
-	again.RunAt = now.Add(stragglersTake)
-	if err := s.Tasks.Add(ctx, again); err != nil {
-		return err
-	}
-	return s.Events.Record(ctx, e)
-}

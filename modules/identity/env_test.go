@@ -113,7 +113,7 @@ func (h *testEnv) jobseeker(email string) identity.SignedIn {
 
 func (h *testEnv) employer(email string) identity.SignedIn {
 	h.t.Helper()
-	out, err := h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"}, officeClient)
+	out, err := h.Register(h.t.Context(), identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"}, officeClient)
 	require.NoError(h.t, err)
 	return out
 }

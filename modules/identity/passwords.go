@@ -59,11 +59,8 @@ func (s *Service) requestReset(ctx context.Context, email string, from Client) e
 		}
 	}
 	u, err := s.findByEmail(ctx, email)
-	switch {
-	case errors.Is(err, ErrUserNotFound) || err == nil && u.Status != UserActive:
-		return nil
-	case err != nil:
-		return err
+	if err != nil || u.Status != UserActive {
+		return fault.IfNotFound(err, nil)
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		return s.Events.Record(ctx, event.PasswordResetRequested{UserID: u.ID, RequestedAt: s.Clock.Now()})
@@ -160,13 +157,10 @@ func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password s
 		return User{}, err
 	}
 	u, _, err = s.checkPassword(ctx, u.Email, password, from)
-	switch {
-	case errors.Is(err, ErrBadCredentials):
-		return User{}, fault.InvalidField("currentPassword", "is not right")
-	case err != nil:
-		return User{}, err
+	if errors.Is(err, ErrBadCredentials) {
+		err = fault.InvalidField("currentPassword", "is not right")
 	}
-	return u, nil
+	return u, err
 }
 
 // Confirm returns the caller as confirmed now, for sensitive operations, if the
@@ -271,15 +265,10 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 // findMailToken returns a token that can be used for the purpose.
 func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (MailToken, error) {
 	t, err := s.MailTokens.Get(ctx, auth.HashSecret(secret), p)
-	switch {
-	case errors.Is(err, ErrTokenNotFound):
-		return MailToken{}, errBadToken
-	case err != nil:
-		return MailToken{}, err
-	case !t.Usable(s.Clock.Now()):
-		return MailToken{}, errBadToken
+	if err == nil && !t.Usable(s.Clock.Now()) {
+		err = errBadToken
 	}
-	return t, nil
+	return t, fault.IfNotFound(err, errBadToken)
 }
 
 // useToken marks the token as used and returns its user, who is locked until the end
@@ -289,10 +278,7 @@ func (s *Service) useToken(ctx context.Context, t MailToken, now time.Time) (Use
 		return User{}, err
 	}
 	u, err := s.Users.GetForUpdate(ctx, t.UserID)
-	if errors.Is(err, ErrUserNotFound) {
-		return User{}, errBadToken
-	}
-	return u, err
+	return u, fault.IfNotFound(err, errBadToken)
 }
 
 // markUsed marks the token as used. It fails with errBadToken if it was used before.

@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/mail"
 )
@@ -33,7 +34,7 @@ func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) 
 func (s *Service) sendVerification(ctx context.Context, u User, id, subject, first, last string) error {
 	token, err := s.mailToken(ctx, u, ForVerification, "", s.Clock.Now())
 	if err != nil {
-		return ignoreDeleted(err)
+		return fault.IfNotFound(err, nil) // the account was deleted
 	}
 	held, err := s.heldPrograms(ctx, u.ID)
 	if err != nil {
@@ -70,7 +71,7 @@ func (s *Service) OnPasswordResetRequested(ctx context.Context, e event.Password
 	}
 	token, err := s.mailToken(ctx, u, ForReset, "", s.Clock.Now())
 	if err != nil {
-		return ignoreDeleted(err)
+		return fault.IfNotFound(err, nil) // the account was deleted
 	}
 	return s.send(ctx, u, "reset-password-"+u.ID+"-"+timestamp(e.RequestedAt), "Set a new password",
 		mail.Block{Text: "Somebody, hopefully you, asked for a new password for your account."},
@@ -82,41 +83,32 @@ func (s *Service) OnPasswordResetRequested(ctx context.Context, e event.Password
 // OnSecondFactorChanged notifies the owner of the account, who may not have made the
 // change.
 func (s *Service) OnSecondFactorChanged(ctx context.Context, e event.SecondFactorChanged) error {
-	u, err := s.recipient(ctx, e.UserID)
-	if err != nil || u.ID == "" {
-		return err
-	}
 	subject, text := "Two-step sign-in is off", "The second factor of your account was removed on "
 	if e.Change == string(audit.SecondFactorEnabled) {
 		subject, text = "Two-step sign-in is on", "A second factor was added to your account on "
 	}
-	return s.send(ctx, u, "second-factor-"+u.ID+"-"+timestamp(e.ChangedAt), subject,
-		mail.Block{Text: text + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + "."},
+	return s.notify(ctx, e.UserID, "second-factor-"+e.UserID+"-"+timestamp(e.ChangedAt), subject,
+		mail.Block{Text: text + minute(e.ChangedAt) + "."},
 		mail.Block{Text: "If it was not you, set a new password now."}, s.newPassword())
 }
 
 // OnPasswordChanged notifies the owner of the account, who may not have made the change.
 func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged) error {
-	u, err := s.recipient(ctx, e.UserID)
-	if err != nil || u.ID == "" {
-		return err
-	}
-	ended := []mail.Block{}
+	body := []mail.Block{{Text: "The password of your account was changed on " + minute(e.ChangedAt) + ", and your other devices were signed out. If another e-mail address was waiting to be confirmed, it is not any more: your address stays the one that it is."}}
 	if len(e.Programs) > 0 {
-		ended = append(ended, mail.Block{Text: "Access by these programs was revoked, and webhooks were paused:"}, listed(e.Programs))
+		body = append(body, mail.Block{Text: "Access by these programs was revoked, and webhooks were paused:"}, listed(e.Programs))
 	}
-	return s.send(ctx, u, "password-changed-"+u.ID+"-"+timestamp(e.ChangedAt), "Your password was changed", slices.Concat([]mail.Block{{Text: "The password of your account was changed on " + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + ", and your other devices were signed out. If another e-mail address was waiting to be confirmed, it is not any more: your address stays the one that it is."}}, ended,
-		[]mail.Block{{Text: "If it was not you, please set a new password now."}, s.newPassword()})...)
+	body = append(body, mail.Block{Text: "If it was not you, please set a new password now."}, s.newPassword())
+	return s.notify(ctx, e.UserID, "password-changed-"+e.UserID+"-"+timestamp(e.ChangedAt), "Your password was changed", body...)
 }
 
 // OnProgramsSignedOut notifies the owner of an account that access by programs
 // has ended, if there was any.
 func (s *Service) OnProgramsSignedOut(ctx context.Context, e event.ProgramsSignedOut) error {
-	u, err := s.recipient(ctx, e.UserID)
-	if err != nil || u.ID == "" || len(e.Programs) == 0 {
-		return err
+	if len(e.Programs) == 0 {
+		return nil
 	}
-	return s.send(ctx, u, "programs-signed-out-"+u.ID+"-"+timestamp(e.SignedOutAt), "Programs of your account were signed out",
+	return s.notify(ctx, e.UserID, "programs-signed-out-"+e.UserID+"-"+timestamp(e.SignedOutAt), "Programs of your account were signed out",
 		mail.Block{Text: "You joined an organization with an account whose e-mail address had not been confirmed before. To be safe, access by these programs was revoked, and webhooks were paused:"},
 		listed(e.Programs),
 		mail.Block{Text: "If they are yours, create new API keys and resume the webhooks in the developer dashboard. If they are not, set a new password."}, s.newPassword())
@@ -125,11 +117,7 @@ func (s *Service) OnProgramsSignedOut(ctx context.Context, e event.ProgramsSigne
 // OnSessionReuseDetected notifies the owner that a session was ended because its
 // refresh token was used twice.
 func (s *Service) OnSessionReuseDetected(ctx context.Context, e event.SessionReuseDetected) error {
-	u, err := s.recipient(ctx, e.UserID)
-	if err != nil || u.ID == "" {
-		return err
-	}
-	return s.send(ctx, u, "session-reuse-"+e.SessionID, "We signed out one of your devices",
+	return s.notify(ctx, e.UserID, "session-reuse-"+e.SessionID, "We signed out one of your devices",
 		mail.Block{Text: "A sign-in of your account was used from two places with the same key. That can be a fault in an app; it can also mean that somebody copied it. To be safe we ended that sign-in. Please sign in again."},
 		mail.Block{Text: "If you are not sure what happened, set a new password."}, s.newPassword())
 }
@@ -148,14 +136,12 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 		return err
 	}
 	u, err := s.user(ctx, e.UserID)
-	if errors.Is(err, ErrUserNotFound) {
-		return nil
-	} else if err != nil {
-		return err
+	if err != nil {
+		return fault.IfNotFound(err, nil)
 	}
 	token, err := s.mailToken(ctx, u, ForInvitation, e.OrganizationID, s.Clock.Now())
 	if err != nil {
-		return ignoreDeleted(err)
+		return fault.IfNotFound(err, nil) // the account was deleted
 	}
 	optOut, err := s.Sealer.Seal(auth.ForOptOut, optOutSubject(s.Mailboxes.Key(u.Email)), e.InvitedAt.Add(optOutLife))
 	if err != nil {
@@ -181,22 +167,20 @@ const optOutLife = 90 * 24 * time.Hour
 
 // recipient returns the user, or the zero User if the account is not active.
 func (s *Service) recipient(ctx context.Context, userID string) (User, error) {
-	if userID == "" {
-		return User{}, nil
-	}
 	u, err := s.user(ctx, userID)
-	if errors.Is(err, ErrUserNotFound) || err == nil && u.Status != UserActive {
-		return User{}, nil
+	if err != nil || u.Status != UserActive {
+		return User{}, fault.IfNotFound(err, nil)
 	}
-	return u, err
+	return u, nil
 }
 
-// ignoreDeleted returns err unless the recipient's account was deleted.
-func ignoreDeleted(err error) error {
-	if errors.Is(err, ErrUserNotFound) {
-		return nil
+// notify sends a mail to the user if the account is active.
+func (s *Service) notify(ctx context.Context, userID, id, subject string, body ...mail.Block) error {
+	u, err := s.recipient(ctx, userID)
+	if err != nil || u.ID == "" {
+		return err
 	}
-	return err
+	return s.send(ctx, u, id, subject, body...)
 }
 
 func (s *Service) send(ctx context.Context, u User, id, subject string, body ...mail.Block) error {
@@ -214,6 +198,9 @@ func (s *Service) link(label, page, token string) mail.Block {
 func (s *Service) newPassword() mail.Block {
 	return mail.Block{Link: &mail.Link{Label: "Set a new password", URL: s.PublicURL + "/forgot-password"}}
 }
+
+// minute formats a time for the text of a mail.
+func minute(t time.Time) string { return t.UTC().Format("2 January 2006 at 15:04 UTC") }
 
 // timestamp formats a time for message and task ids.
 func timestamp(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 36) }

@@ -48,7 +48,7 @@ func TestRegister_OtherSpelling_EmailTaken(t *testing.T) {
 	h.jobseeker("jo@example.org")
 	_, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "JO@EXAMPLE.org", Password: password, Name: "Jo", UserType: "jobseeker"}, officeClient)
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
-	_, err = h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: "Jo@example.org", Password: password, Name: "Jo", CompanyName: "X"}, officeClient)
+	_, err = h.Register(h.t.Context(), identity.RegisterEmployerInput{Email: "Jo@example.org", Password: password, Name: "Jo", CompanyName: "X"}, officeClient)
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
 }
 
@@ -87,9 +87,9 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		}
 		require.Equal(t, c.fields, strings.Join(names, " "), "%+v", c.in)
 	}
-	_, err := h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: "e@example.org", Password: "eightlow", Name: "E", CompanyName: "C"}, officeClient)
+	_, err := h.Register(h.t.Context(), identity.RegisterEmployerInput{Email: "e@example.org", Password: "eightlow", Name: "E", CompanyName: "C"}, officeClient)
 	require.NoError(t, err, "an employer's password needs length alone")
-	_, err = h.RegisterEmployer(h.t.Context(), identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""}, officeClient)
+	_, err = h.Register(h.t.Context(), identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""}, officeClient)
 	require.Len(t, fault.Of(err).Fields, 2)
 }
 

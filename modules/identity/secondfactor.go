@@ -92,10 +92,7 @@ func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (out SecondF
 // secondFactor returns the user's second factor, the zero value without one.
 func (s *Service) secondFactor(ctx context.Context, userID string) (SecondFactor, error) {
 	f, err := s.SecondFactors.Get(ctx, userID)
-	if errors.Is(err, ErrNoSecondFactor) {
-		return SecondFactor{}, nil
-	}
-	return f, err
+	return f, fault.IfNotFound(err, nil)
 }
 
 // Enrollment is the data for an authenticator app.
@@ -157,10 +154,8 @@ func (s *Service) ConfirmSecondFactor(ctx context.Context, a auth.Actor, in Code
 		now := s.Clock.Now()
 		f, err := s.SecondFactors.Get(ctx, a.UserID)
 		switch {
-		case errors.Is(err, ErrNoSecondFactor):
-			return ErrNotEnrolled
 		case err != nil:
-			return err
+			return fault.IfNotFound(err, ErrNotEnrolled)
 		case f.Enabled():
 			return ErrSecondFactorEnabled
 		}
@@ -257,10 +252,7 @@ func (s *Service) dropSecondFactor(ctx context.Context, userID string, since, no
 }
 
 func (s *Service) recordSecondFactor(ctx context.Context, userID string, action audit.Action, now time.Time) error {
-	if err := s.auditUser(ctx, userID, action, userID); err != nil {
-		return err
-	}
-	return s.Events.Record(ctx, event.SecondFactorChanged{UserID: userID, Change: string(action), ChangedAt: now})
+	return s.auditUser(ctx, userID, action, userID, event.SecondFactorChanged{UserID: userID, Change: string(action), ChangedAt: now})
 }
 
 // useSecondFactor uses up the code, which works once, in the transaction of ctx.

@@ -89,17 +89,28 @@ type RegisterInput struct {
 	UserType string `json:"userType" validate:"required,oneof=jobseeker employer"`
 }
 
-// Register creates an account of either type and signs it in. The organization of
-// an employer has the user's name until it is given another one.
-func (s *Service) Register(ctx context.Context, in RegisterInput, from Client) (out SignedIn, err error) {
-	err = s.register(ctx, in, from, s.openInto(&out, from))
-	return out, err
+// RegisterEmployerInput is the input of Register for an employer with its organization.
+type RegisterEmployerInput struct {
+	Email       string `json:"email" validate:"required,max=254,email"`
+	Password    string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024"`
+	Name        string `json:"name" validate:"required,notblank,max=200,line"`
+	CompanyName string `json:"companyName" validate:"required,notblank,max=200,line"`
+	Industry    string `json:"industry" validate:"max=200,line"`
+	CompanySize string `json:"companySize" validate:"max=200,line"`
 }
 
-// registrable is an input of a registration.
-type registrable interface {
+// Registrable is a RegisterInput or a RegisterEmployerInput.
+type Registrable interface {
 	// registration returns the normalized input, or what is wrong with it.
 	registration() (registration, error)
+}
+
+// Register creates an account and signs it in. An employer gets an organization, of
+// which the account is the first admin; with a RegisterInput it has the user's name
+// until it is given another one.
+func (s *Service) Register(ctx context.Context, in Registrable, from Client) (out SignedIn, err error) {
+	err = s.register(ctx, in, from, s.openInto(&out, from))
+	return out, err
 }
 
 // registration is the normalized input of a registration.
@@ -121,22 +132,6 @@ func (in RegisterInput) registration() (registration, error) {
 	return r, err
 }
 
-// RegisterEmployerInput is the input of RegisterEmployer.
-type RegisterEmployerInput struct {
-	Email       string `json:"email" validate:"required,max=254,email"`
-	Password    string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024"`
-	Name        string `json:"name" validate:"required,notblank,max=200,line"`
-	CompanyName string `json:"companyName" validate:"required,notblank,max=200,line"`
-	Industry    string `json:"industry" validate:"max=200,line"`
-	CompanySize string `json:"companySize" validate:"max=200,line"`
-}
-
-// RegisterEmployer creates an organization and the account of its first admin.
-func (s *Service) RegisterEmployer(ctx context.Context, in RegisterEmployerInput, from Client) (out SignedIn, err error) {
-	err = s.register(ctx, in, from, s.openInto(&out, from))
-	return out, err
-}
-
 func (in RegisterEmployerInput) registration() (registration, error) {
 	r, err := newRegistration(in, in.Email, in.Password, in.Name, KindEmployer)
 	r.organization = Organization{Name: text.Name(in.CompanyName), Industry: text.Name(in.Industry), Size: text.Name(in.CompanySize)}
@@ -144,21 +139,20 @@ func (in RegisterEmployerInput) registration() (registration, error) {
 }
 
 // register creates the account and calls open in the same transaction.
-func (s *Service) register(ctx context.Context, in registrable, from Client, open openFunc) error {
+func (s *Service) register(ctx context.Context, in Registrable, from Client, open openFunc) error {
 	r, err := in.registration()
 	if err != nil {
 		return err
 	}
 	// This check avoids hashing for an address that is taken; Users.Create decides
 	// between concurrent registrations.
-	key := s.Mailboxes.Key(r.email)
-	switch u, err := s.findByEmail(ctx, r.email); {
-	case err == nil && u.Status == UserActive:
-		return ErrEmailTaken
-	case err == nil: // the row of an invited person, which becomes the account
-		key = u.EmailKey()
-	case !errors.Is(err, ErrUserNotFound):
+	invited, err := s.requireFree(ctx, r.email)
+	if err != nil {
 		return err
+	}
+	key := s.Mailboxes.Key(r.email)
+	if invited.ID != "" { // the row becomes the account
+		key = invited.EmailKey()
 	}
 	leave, err := s.gate.acquire(from.Address, "")
 	if err != nil {
@@ -207,10 +201,7 @@ func (s *Service) user(ctx context.Context, userID string) (User, error) {
 // account was deleted since the request began.
 func (s *Service) caller(ctx context.Context, userID string) (User, error) {
 	u, err := s.user(ctx, userID)
-	if errors.Is(err, ErrUserNotFound) {
-		err = fault.ErrUnauthorized.WithCause(err)
-	}
-	return u, err
+	return u, fault.IfNotFound(err, fault.ErrUnauthorized.WithCause(err))
 }
 
 // organization returns the organization or fails with ErrOrganizationNotFound.
@@ -231,6 +222,16 @@ func (s *Service) findByEmail(ctx context.Context, email string) (User, error) {
 	return u, err
 }
 
+// requireFree returns the invited user with the address, the zero User without one. It
+// fails with ErrEmailTaken if the address has an account.
+func (s *Service) requireFree(ctx context.Context, email string) (User, error) {
+	u, err := s.findByEmail(ctx, email)
+	if err == nil && u.Status == UserActive {
+		return User{}, ErrEmailTaken
+	}
+	return u, fault.IfNotFound(err, nil)
+}
+
 // openFunc opens a session of the user in the transaction of ctx.
 type openFunc func(ctx context.Context, userID string, now time.Time) error
 
@@ -246,14 +247,11 @@ func (s *Service) openInto(out *SignedIn, from Client) openFunc {
 func (s *Service) open(ctx context.Context, userID string, from Client, now time.Time) (SignedIn, error) {
 	session := NewSession(s.NewID(), userID, from, now)
 	token, secret := session.NewRefreshToken(now)
-	if err := s.Sessions.Create(ctx, session, token); err != nil {
+	if err := s.createSession(ctx, session, token); err != nil {
 		return SignedIn{}, err
 	}
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: session.ID})
 	if err != nil {
-		return SignedIn{}, err
-	}
-	if err := s.auditUser(ctx, userID, audit.SignInSucceeded, session.ID); err != nil {
 		return SignedIn{}, err
 	}
 	out, err := s.tokens(p, secret, now)
@@ -262,6 +260,14 @@ func (s *Service) open(ctx context.Context, userID string, from Client, now time
 	}
 	out.Account.SubscriptionStatus, err = s.Subscriptions.Status(ctx, userID)
 	return out, err
+}
+
+// createSession stores and audits a session.
+func (s *Service) createSession(ctx context.Context, session Session, tokens ...RefreshToken) error {
+	if err := s.Sessions.Create(ctx, session, tokens...); err != nil {
+		return err
+	}
+	return s.auditUser(ctx, session.UserID, audit.SignInSucceeded, session.ID)
 }
 
 // tokens signs an access token for the principal.
@@ -287,10 +293,8 @@ func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Ac
 	}
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: claims.SessionID})
 	switch {
-	case errors.Is(err, ErrSessionNotFound):
-		return auth.Actor{}, fault.ErrUnauthorized.WithCause(err)
 	case err != nil:
-		return auth.Actor{}, err
+		return auth.Actor{}, fault.IfNotFound(err, fault.ErrUnauthorized.WithCause(err))
 	case !p.Session.Alive(s.Clock.Now()) || p.User.ID != claims.UserID:
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
@@ -316,18 +320,18 @@ func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, erro
 // ends neither. For an actor without a session only the account counts.
 func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
 	u, err := s.Users.GetForUpdate(ctx, by.UserID)
-	switch {
-	case errors.Is(err, ErrUserNotFound) || err == nil && u.Status != UserActive:
-		return fault.ErrUnauthorized
-	case err != nil || by.SessionID == "":
-		return err
+	if err == nil && u.Status != UserActive {
+		err = fault.ErrUnauthorized
+	}
+	if err != nil || by.SessionID == "" {
+		return fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
 	// Read after the lock was acquired, to see what was committed before.
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: by.SessionID})
-	if errors.Is(err, ErrSessionNotFound) || err == nil && (p.User.ID != by.UserID || !p.Session.EndedAt.IsZero()) {
-		return fault.ErrUnauthorized
+	if err == nil && (p.User.ID != by.UserID || !p.Session.EndedAt.IsZero()) {
+		err = fault.ErrUnauthorized
 	}
-	return err
+	return fault.IfNotFound(err, fault.ErrUnauthorized)
 }
 
 // Me returns the caller's account.

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -67,11 +68,10 @@ func (s Session) UnusedUntil() time.Time {
 	if s.Browser {
 		idle = browserIdle
 	}
-	if end := s.LastUsedAt.Add(idle); end.Before(s.ExpiresAt) {
-		return end
-	}
-	return s.ExpiresAt
+	return earlier(s.LastUsedAt.Add(idle), s.ExpiresAt)
 }
+
+func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // Alive reports whether the session has neither ended nor expired.
 func (s Session) Alive(now time.Time) bool { return s.EndedAt.IsZero() && now.Before(s.ExpiresAt) }
@@ -89,10 +89,7 @@ type RefreshToken struct {
 // NewRefreshToken returns the session's next token and its secret for the client.
 func (s Session) NewRefreshToken(now time.Time) (RefreshToken, string) {
 	secret := auth.NewSecret(refreshPrefix, secretChars)
-	expires := now.Add(refreshLife)
-	if expires.After(s.ExpiresAt) {
-		expires = s.ExpiresAt
-	}
+	expires := earlier(now.Add(refreshLife), s.ExpiresAt)
 	return RefreshToken{Hash: auth.HashSecret(secret), SessionID: s.ID, IssuedAt: now, ExpiresAt: expires}, secret
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/valid"
 )
 
@@ -132,10 +133,8 @@ func (s *Service) Refresh(ctx context.Context, in RefreshInput) (SignedIn, error
 	}
 	hash := auth.HashSecret(in.RefreshToken)
 	first, err := s.Sessions.GetRefreshToken(ctx, hash)
-	if errors.Is(err, ErrSessionNotFound) {
-		return SignedIn{}, ErrBadRefreshToken
-	} else if err != nil {
-		return SignedIn{}, err
+	if err != nil {
+		return SignedIn{}, fault.IfNotFound(err, ErrBadRefreshToken)
 	}
 	var out SignedIn
 	var reused bool
@@ -211,14 +210,6 @@ func (s *Service) Logout(ctx context.Context, a auth.Actor) error {
 		if err == nil && p.User.ID == a.UserID {
 			err = s.endSession(ctx, p.Session, s.Clock.Now())
 		}
-		return ignoreEnded(err)
+		return fault.IfNotFound(err, nil) // it has ended
 	})
-}
-
-// ignoreEnded returns err unless the session has ended.
-func ignoreEnded(err error) error {
-	if errors.Is(err, ErrSessionNotFound) {
-		return nil
-	}
-	return err
 }

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -191,21 +192,13 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 	if err := a.Require(auth.Manage); err != nil {
 		return Member{}, err
 	}
-	userID, ok := id.Canonical(userID)
-	if !ok {
-		return Member{}, ErrNotInTeam
-	}
 	role, ok := ParseOrgRole(in.Role)
 	if !ok {
 		return Member{}, errRole
 	}
 	var out Member
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		// The lock serializes two admins who demote each other.
-		if _, err := s.Organizations.GetForUpdate(ctx, a.OrganizationID); err != nil {
-			return err
-		}
-		m, err := s.Members.Get(ctx, a.OrganizationID, userID)
+		m, err := s.lockMember(ctx, a.OrganizationID, userID)
 		if err != nil {
 			return err
 		}
@@ -227,7 +220,7 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 		if err := s.Members.Upsert(ctx, &out.Membership); err != nil {
 			return err
 		}
-		return s.Audit.Record(ctx, audit.By(a, audit.PermissionsChanged, userID).With(string(next)))
+		return s.Audit.Record(ctx, audit.By(a, audit.PermissionsChanged, m.UserID).With(string(next)))
 	})
 	return out, err
 }
@@ -240,15 +233,8 @@ func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string)
 	if err := a.Require(auth.Manage); err != nil {
 		return err
 	}
-	userID, ok := id.Canonical(userID)
-	if !ok {
-		return ErrNotInTeam
-	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if _, err := s.Organizations.GetForUpdate(ctx, a.OrganizationID); err != nil {
-			return err
-		}
-		m, err := s.Members.Get(ctx, a.OrganizationID, userID)
+		m, err := s.lockMember(ctx, a.OrganizationID, userID)
 		if err != nil {
 			return err
 		}
@@ -258,8 +244,21 @@ func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string)
 		if err := s.dismiss(ctx, a.OrganizationID, []Member{m}, s.Clock.Now()); err != nil {
 			return err
 		}
-		return s.Audit.Record(ctx, audit.By(a, audit.MemberRemoved, userID))
+		return s.Audit.Record(ctx, audit.By(a, audit.MemberRemoved, m.UserID))
 	})
+}
+
+// lockMember returns a member of the organization and locks the organization, which
+// serializes two admins who demote or remove each other.
+func (s *Service) lockMember(ctx context.Context, organizationID, userID string) (Member, error) {
+	userID, ok := id.Canonical(userID)
+	if !ok {
+		return Member{}, ErrNotInTeam
+	}
+	if _, err := s.Organizations.GetForUpdate(ctx, organizationID); err != nil {
+		return Member{}, err
+	}
+	return s.Members.Get(ctx, organizationID, userID)
 }
 
 // requireOtherAdmin fails with ErrLastAdmin if m is the only active admin. The caller
@@ -293,7 +292,6 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 	if a.Guest() && in.Password == "" {
 		return SignedIn{}, fault.InvalidField("password", "is required")
 	}
-	name := text.Name(in.Name)
 	t, err := s.findMailToken(ctx, in.Token, ForInvitation)
 	if err != nil {
 		return SignedIn{}, err
@@ -314,16 +312,12 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 			return err
 		}
 		u, err := s.user(ctx, t.UserID)
-		if errors.Is(err, ErrUserNotFound) {
-			return errBadToken
-		} else if err != nil {
-			return err
+		if err != nil {
+			return fault.IfNotFound(err, errBadToken)
 		}
 		// A concurrent removal waits for this, or this finds no invitation.
-		if _, err := s.Organizations.GetForUpdate(ctx, t.OrganizationID); errors.Is(err, ErrOrganizationNotFound) {
-			return errBadToken
-		} else if err != nil {
-			return err
+		if _, err := s.Organizations.GetForUpdate(ctx, t.OrganizationID); err != nil {
+			return fault.IfNotFound(err, errBadToken)
 		}
 		m, err := s.Members.Get(ctx, t.OrganizationID, u.ID)
 		if errors.Is(err, ErrNotInTeam) || err == nil && m.Status != MemberInvited {
@@ -333,10 +327,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		}
 		switch {
 		case u.Status == UserInvited:
-			if name == "" {
-				name = m.InvitedName
-			}
-			u.Claim(name, hash, now)
+			u.Claim(cmp.Or(text.Name(in.Name), m.InvitedName), hash, now)
 			err = s.Users.Update(ctx, &u)
 		case a.UserID != u.ID:
 			err = ErrSignInToAccept

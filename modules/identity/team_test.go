@@ -429,7 +429,7 @@ func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 
 func TestInvite_NamesHoldURLs_MailHasNone(t *testing.T) {
 	h := newSQLiteEnv(t)
-	s, err := h.RegisterEmployer(t.Context(), identity.RegisterEmployerInput{Email: "boss@example.org", Password: password, Name: "Em", CompanyName: "Claim at https://evil.example/x"}, officeClient)
+	s, err := h.Register(t.Context(), identity.RegisterEmployerInput{Email: "boss@example.org", Password: password, Name: "Em", CompanyName: "Claim at https://evil.example/x"}, officeClient)
 	require.NoError(t, err)
 	require.NoError(t, h.Invite(t.Context(), h.actor(s), identity.InviteInput{Name: "Jo www.evil.example", Email: "jo@example.org"}))
 	m := h.mailsTo("jo@example.org")[0]

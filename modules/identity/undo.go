@@ -67,10 +67,8 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		u, err := s.Users.GetForUpdate(ctx, userID)
-		if errors.Is(err, ErrUserNotFound) {
-			return errBadToken
-		} else if err != nil {
-			return err
+		if err != nil {
+			return fault.IfNotFound(err, errBadToken)
 		}
 		undo, err := s.usableUndo(ctx, userID, changedAt)
 		if err != nil {
@@ -150,7 +148,7 @@ func (s *Service) OnEmailChanged(ctx context.Context, e event.EmailChanged) erro
 	}
 	u.Email = undo.Email
 	err = s.send(ctx, u, "email-changed-"+u.ID+"-"+timestamp(e.ChangedAt), "Your e-mail address was changed",
-		mail.Block{Text: "The e-mail address of your account was changed on " + e.ChangedAt.UTC().Format("2 January 2006 at 15:04 UTC") + ". This is the last message to this address."},
+		mail.Block{Text: "The e-mail address of your account was changed on " + minute(e.ChangedAt) + ". This is the last message to this address."},
 		mail.Block{Text: "If you did not change it, restore this address and set a new password. That also signs out all devices and revokes API keys and other access by programs."},
 		s.link("Restore this address", "undo-email-change", token),
 		mail.Block{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, mail.Block{Code: token})

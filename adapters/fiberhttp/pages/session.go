@@ -187,7 +187,7 @@ func (f *Renderer) signUp(c *fiber.Ctx) error {
 	var err error
 	if v.Given.UserType == string(identity.KindEmployer) {
 		if err = f.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register-employer"); err == nil {
-			secret, err = f.identity.RegisterEmployerBrowser(ctx, identity.RegisterEmployerInput{Email: v.Given.Email, Password: password, Name: v.Given.Name, CompanyName: v.Company}, from, old)
+			secret, err = f.identity.RegisterBrowser(ctx, identity.RegisterEmployerInput{Email: v.Given.Email, Password: password, Name: v.Given.Name, CompanyName: v.Company}, from, old)
 		}
 	} else if err = f.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register"); err == nil {
 		in := v.Given
