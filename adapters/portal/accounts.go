@@ -15,10 +15,8 @@ import (
 func accountRoutes(s *identity.Service) []web.Route {
 	const seeker, employer = "Profile", "Employer account"
 	return []web.Route{
-		{Method: http.MethodDelete, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Errors: []int{403, 429}, Tag: seeker, Summary: "Erase the account and its data. To keep a copy, export it before with GET /api/jobseekers/export/profile and …/applications" + needsConfirmation, Op: confirmedOp(s,
-			func(ctx context.Context, by auth.Actor, _ Confirmation) (web.Done, error) {
-				return web.Message("Account deleted successfully"), s.DeleteAccount(ctx, by)
-			})},
+		{Method: http.MethodDelete, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Errors: []int{403, 429}, Tag: seeker, Summary: "Erase the account and its data. To keep a copy, export it before with GET /api/jobseekers/export/profile and …/applications" + needsConfirmation,
+			Op: performConfirmed(s, s.DeleteAccount, "Account deleted successfully")},
 
 		{Method: http.MethodGet, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "Get the profile of the caller and of the caller's organization",
 			Op: getOwn(s.MyEmployerAccount, viewEmployerProfile)},
@@ -27,23 +25,19 @@ func accountRoutes(s *identity.Service) []web.Route {
 				a, err := s.UpdateEmployer(ctx, by, identity.EmployerInput{Profile: in.Profile, CompanyName: in.CompanyName, Industry: in.Industry, CompanySize: in.CompanySize})
 				return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account. A jobseeker who joined an organization leaves it and keeps the account" + needsConfirmation, Op: confirmedOp(s,
-			func(ctx context.Context, by auth.Actor, _ Confirmation) (web.Done, error) {
-				return web.Message("Account deleted successfully"), s.DeleteEmployerAccount(ctx, by)
-			})},
+		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account. A jobseeker who joined an organization leaves it and keeps the account" + needsConfirmation,
+			Op: performConfirmed(s, s.DeleteEmployerAccount, "Account deleted successfully")},
 
 		{Method: http.MethodGet, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "Get the caller's settings",
 			Op: getOwn(s.MyEmployerAccount, viewEmployerSettings)},
 		{Method: http.MethodPut, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Change the caller's notifications or, as an admin, the organization's name and industry", Op: web.Op(
 			func(ctx context.Context, c web.Call, in EmployerSettingsInput) (web.Reply[employerSettingsView], error) {
-				var change identity.EmployerInput
-				switch {
-				case in.Intent == "update-profile":
-					change.CompanyName, change.Industry = in.CompanyName, in.Industry
-				case in.Intent == "update-notifications" && in.EmailAlerts == nil:
-					return web.Reply[employerSettingsView]{}, fault.InvalidField("emailAlerts", "is required")
-				default:
-					change.EmailAlerts = in.EmailAlerts
+				change := identity.EmployerInput{CompanyName: in.CompanyName, Industry: in.Industry}
+				if in.Intent == "update-notifications" {
+					if in.EmailAlerts == nil {
+						return web.Reply[employerSettingsView]{}, fault.InvalidField("emailAlerts", "is required")
+					}
+					change = identity.EmployerInput{EmailAlerts: in.EmailAlerts}
 				}
 				a, err := s.UpdateEmployer(ctx, c.Actor, change)
 				return web.OK(viewEmployerSettings(a), "Settings updated successfully"), err
@@ -57,11 +51,8 @@ func accountRoutes(s *identity.Service) []web.Route {
 
 		{Method: http.MethodGet, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Tag: employer, Summary: "Get the caller's organization",
 			Op: getOwn(s.MyOrganization, viewOrganization)},
-		{Method: http.MethodPut, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{429}, Tag: employer, Summary: "Change the organization. Listings show a new name within seconds", Op: web.Op(
-			func(ctx context.Context, c web.Call, in identity.OrganizationInput) (web.Reply[organizationView], error) {
-				o, err := s.UpdateOrganization(ctx, c.Actor, in)
-				return web.OK(viewOrganization(o), "Organization updated successfully"), err
-			})},
+		{Method: http.MethodPut, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{429}, Tag: employer, Summary: "Change the organization. Listings show a new name within seconds",
+			Op: respond(s.UpdateOrganization, viewOrganization, "Organization updated successfully")},
 	}
 }
 

@@ -49,7 +49,7 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 		{Method: http.MethodPost, Path: "/api/billing/setup-intents", Auth: web.Required, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{403, 404}, Tag: tag, Summary: "Begin to collect a payment method with the client library of the payment provider. The resulting id is accepted wherever a paymentMethodId is expected. 404 if the provider of this server does not support it", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SetupIntentInput) (web.Reply[setupIntentView], error) {
 				action, err := setUp(ctx, s, apps, c, in)
-				return web.OK(setupIntentView{viewAction(action)}, ""), err
+				return web.OK(setupIntentView{actionView(action)}, ""), err
 			})},
 		{Method: http.MethodPost, Path: "/api/payments/webhooks", Body: maxNotice, Timeout: paymentTimeout, Errors: []int{404}, Tag: tag, Summary: "Receive a webhook of the payment provider, which signs it. Repeated and reordered webhooks change nothing. 404 if the provider of this server sends none, or no secret is configured", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in NoticeInput) (web.Done, error) {
@@ -96,7 +96,7 @@ func actionOf(err error) (*actionView, error) {
 	if !errors.As(err, &required) {
 		return nil, err
 	}
-	v := viewAction(required.Action)
+	v := actionView(required.Action)
 	return &v, nil
 }
 
@@ -116,10 +116,6 @@ type actionView struct {
 	PublishableKey string `json:"publishableKey,omitempty"`
 	// RedirectURL is a page on which the payer can act in place of that.
 	RedirectURL string `json:"redirectUrl,omitempty"`
-}
-
-func viewAction(a billing.Action) actionView {
-	return actionView{Type: a.Type, ClientSecret: a.ClientSecret, PublishableKey: a.PublishableKey, RedirectURL: a.RedirectURL}
 }
 
 type setupIntentView struct {

@@ -30,9 +30,7 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 				return appsView{Apps: web.Each(r.Items, viewApp), Paged: paged(r, p)}
 			})},
 		{Method: http.MethodGet, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Get one of the caller's apps",
-			Op: getByID(s.MyApp, func(a integrations.App) oneAppView {
-				return oneAppView{viewApp(a)}
-			})},
+			Op: getByID(s.MyApp, func(a integrations.App) oneAppView { return oneAppView{viewApp(a)} })},
 		{Method: http.MethodPut, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Change an app; absent members stay unchanged", Op: web.Op(
 			func(ctx context.Context, c web.Call, in AppChange) (web.Reply[oneAppView], error) {
 				a, err := s.ChangeApp(ctx, c.Actor, in.ID, in.AppChange)
@@ -50,11 +48,8 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 				k, secret, err := s.CreateKey(ctx, by, in.ID, in.KeyInput)
 				return web.OK(newKeyView{viewKey(k), secret}, "API key created successfully"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Tag: tag, Summary: "List the API keys of an app, at most 20, newest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[keysView], error) {
-				keys, err := s.MyKeys(ctx, c.Actor, in.ID)
-				return web.OK(keysView{web.Each(keys, viewKey)}, ""), err
-			})},
+		{Method: http.MethodGet, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Tag: tag, Summary: "List the API keys of an app, at most 20, newest first",
+			Op: getByID(s.MyKeys, func(keys []integrations.Key) keysView { return keysView{web.Each(keys, viewKey)} })},
 		{Method: http.MethodDelete, Path: "/api/developers/apps/:id/keys/:keyId", Auth: web.Required, Tag: tag, Summary: "Revoke an API key", Op: web.Op(
 			func(ctx context.Context, c web.Call, in KeyPath) (web.Done, error) {
 				return web.Message("API key deleted successfully"), s.DeleteKey(ctx, c.Actor, in.ID, in.KeyID)

@@ -58,22 +58,14 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in identity.ForgotPasswordInput) (web.Done, error) {
 				return web.Message("If the address has an account, a mail is on its way"), s.ForgotPassword(ctx, in, clientOf(c))
 			})},
-		{Method: http.MethodPost, Path: "/api/auth/reset-password", Tag: tag, Summary: "Set a new password with the token of an email", Op: web.Op(
-			func(ctx context.Context, _ web.Call, in identity.ResetPasswordInput) (web.Done, error) {
-				return web.Message("Password reset, please sign in"), s.ResetPassword(ctx, in)
-			})},
-		{Method: http.MethodPost, Path: "/api/auth/verify-email", Errors: []int{409}, Tag: tag, Summary: "Confirm an email address with the token of an email", Op: web.Op(
-			func(ctx context.Context, _ web.Call, in identity.VerifyEmailInput) (web.Done, error) {
-				return web.Message("E-mail address confirmed"), s.VerifyEmail(ctx, in)
-			})},
-		{Method: http.MethodPost, Path: "/api/auth/undo-email-change", Errors: []int{409}, Tag: tag, Summary: "Restore the previous email address with the token of the email that was sent to it, and set a new password. All sessions end; API keys, OAuth grants and webhooks end as after a password reset", Op: web.Op(
-			func(ctx context.Context, _ web.Call, in identity.UndoEmailChangeInput) (web.Done, error) {
-				return web.Message("E-mail address restored, please sign in"), s.UndoEmailChange(ctx, in)
-			})},
-		{Method: http.MethodPost, Path: "/api/auth/change-password", Auth: web.Required, Errors: []int{429}, Tag: tag, Summary: "Change the password and end all other sessions", Op: web.Op(
-			func(ctx context.Context, c web.Call, in identity.ChangePasswordInput) (web.Done, error) {
-				return web.Message("Password changed"), s.ChangePassword(ctx, c.Actor, in, clientOf(c))
-			})},
+		{Method: http.MethodPost, Path: "/api/auth/reset-password", Tag: tag, Summary: "Set a new password with the token of an email",
+			Op: performAsGuest(s.ResetPassword, "Password reset, please sign in")},
+		{Method: http.MethodPost, Path: "/api/auth/verify-email", Errors: []int{409}, Tag: tag, Summary: "Confirm an email address with the token of an email",
+			Op: performAsGuest(s.VerifyEmail, "E-mail address confirmed")},
+		{Method: http.MethodPost, Path: "/api/auth/undo-email-change", Errors: []int{409}, Tag: tag, Summary: "Restore the previous email address with the token of the email that was sent to it, and set a new password. All sessions end; API keys, OAuth grants and webhooks end as after a password reset",
+			Op: performAsGuest(s.UndoEmailChange, "E-mail address restored, please sign in")},
+		{Method: http.MethodPost, Path: "/api/auth/change-password", Auth: web.Required, Errors: []int{429}, Tag: tag, Summary: "Change the password and end all other sessions",
+			Op: performFrom(s.ChangePassword, "Password changed")},
 
 		{Method: http.MethodGet, Path: "/api/employers/team", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "List the members of the organization, including invited ones",
 			Op: list(s.Team, func(r page.Result[identity.Member], p web.Paging) teamView {
@@ -148,17 +140,15 @@ func clientOf(c web.Call) identity.Client {
 // signedInReply is the response to a sign-in, with the cookie of the device.
 type signedInReply struct {
 	web.Reply[signedInView]
-	deviceCookie
+	device string
 }
 
-type deviceCookie struct{ value string }
-
 // Headers sets the cookie.
-func (d deviceCookie) Headers() map[string]string {
-	if d.value == "" {
+func (r signedInReply) Headers() map[string]string {
+	if r.device == "" {
 		return nil
 	}
-	return map[string]string{"Set-Cookie": d.value}
+	return map[string]string{"Set-Cookie": r.device}
 }
 
 // signedIn returns the response to a sign-in, or its error.
@@ -167,7 +157,7 @@ func signedIn(s *identity.Service, out identity.SignedIn, detail int, message st
 		return signedInReply{}, err
 	}
 	device, err := s.DeviceToken(out.Account.Email)
-	return signedInReply{web.OK(viewSignedIn(out, detail), message), deviceCookie{web.DeviceCookie(device, s.PublicURL)}}, err
+	return signedInReply{web.OK(viewSignedIn(out, detail), message), web.DeviceCookie(device, s.PublicURL)}, err
 }
 
 type tokensView struct {

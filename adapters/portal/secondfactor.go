@@ -18,17 +18,12 @@ func secondFactorRoutes(s *identity.Service) []web.Route {
 		{Method: http.MethodPost, Path: path, Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Enroll an authenticator app (TOTP) as second factor, which a first code enables" + needsConfirmation, Op: confirmedOp(s,
 			func(ctx context.Context, by auth.Actor, _ Confirmation) (web.Reply[enrollmentView], error) {
 				e, err := s.EnrollSecondFactor(ctx, by)
-				return web.OK(enrollmentView{Secret: e.Secret, URL: e.URL}, "Confirm with a code of your authenticator app"), err
+				return web.OK(enrollmentView(e), "Confirm with a code of your authenticator app"), err
 			})},
-		{Method: http.MethodPost, Path: path + "/confirm", Auth: web.Required, Errors: []int{409}, Tag: tag, Summary: "Enable the second factor with a first code. The response shows the recovery codes, only once; all other sessions end", Op: web.Op(
-			func(ctx context.Context, c web.Call, in identity.CodeInput) (web.Reply[recoveryCodesView], error) {
-				codes, err := s.ConfirmSecondFactor(ctx, c.Actor, in)
-				return web.OK(recoveryCodesView{codes}, "Second factor enabled"), err
-			})},
-		{Method: http.MethodDelete, Path: path, Auth: web.Required, Errors: []int{409, 429}, Tag: tag, Summary: "Disable the second factor, with the password and a code or a recovery code", Op: web.Op(
-			func(ctx context.Context, c web.Call, in identity.DisableSecondFactorInput) (web.Done, error) {
-				return web.Message("Second factor disabled"), s.DisableSecondFactor(ctx, c.Actor, in, clientOf(c))
-			})},
+		{Method: http.MethodPost, Path: path + "/confirm", Auth: web.Required, Errors: []int{409}, Tag: tag, Summary: "Enable the second factor with a first code. The response shows the recovery codes, only once; all other sessions end",
+			Op: respond(s.ConfirmSecondFactor, func(codes []string) recoveryCodesView { return recoveryCodesView{codes} }, "Second factor enabled")},
+		{Method: http.MethodDelete, Path: path, Auth: web.Required, Errors: []int{409, 429}, Tag: tag, Summary: "Disable the second factor, with the password and a code or a recovery code",
+			Op: performFrom(s.DisableSecondFactor, "Second factor disabled")},
 	}
 }
 
@@ -42,11 +37,7 @@ type secondFactorView struct {
 }
 
 func viewSecondFactor(f identity.SecondFactorStatus) secondFactorView {
-	v := secondFactorView{Enabled: f.Enabled, RecoveryCodesLeft: f.RecoveryCodesLeft, Required: f.Required}
-	if f.Enabled {
-		v.EnabledAt = &f.EnabledAt
-	}
-	return v
+	return secondFactorView{Enabled: f.Enabled, EnabledAt: optionalTime(f.EnabledAt), RecoveryCodesLeft: f.RecoveryCodesLeft, Required: f.Required}
 }
 
 type enrollmentView struct {

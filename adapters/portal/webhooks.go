@@ -29,43 +29,35 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 				e, secret, err := s.CreateWebhook(ctx, by, in.ID, in.WebhookInput)
 				return web.OK(newWebhookView{viewWebhook(e), secret}, "Webhook created successfully"), err
 			})},
-		{Method: http.MethodGet, Path: list, Auth: web.Required, Tag: tag, Summary: "List the webhooks of an app, at most 20, newest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[webhooksView], error) {
-				es, err := s.MyWebhooks(ctx, c.Actor, in.ID)
-				return web.OK(webhooksView{web.Each(es, viewWebhook)}, ""), err
-			})},
-		{Method: http.MethodGet, Path: one, Auth: web.Required, Tag: tag, Summary: "Get one of the webhooks of an app", Op: web.Op(
-			func(ctx context.Context, c web.Call, in WebhookPath) (web.Reply[oneWebhookView], error) {
-				e, err := s.MyWebhook(ctx, c.Actor, in.path())
-				return web.OK(oneWebhookView{viewWebhook(e)}, ""), err
-			})},
+		{Method: http.MethodGet, Path: list, Auth: web.Required, Tag: tag, Summary: "List the webhooks of an app, at most 20, newest first",
+			Op: getByID(s.MyWebhooks, func(es []integrations.Endpoint) webhooksView { return webhooksView{web.Each(es, viewWebhook)} })},
+		{Method: http.MethodGet, Path: one, Auth: web.Required, Tag: tag, Summary: "Get one of the webhooks of an app",
+			Op: respond(s.MyWebhook, viewOneWebhook, "")},
 		{Method: http.MethodPut, Path: one, Auth: web.Required, Tag: tag, Summary: "Change a webhook; absent members stay unchanged. The status active also enables a disabled webhook for new events; with paused, pending deliveries fail and can be replayed", Op: web.Op(
 			func(ctx context.Context, c web.Call, in WebhookChange) (web.Reply[oneWebhookView], error) {
-				e, err := s.ChangeWebhook(ctx, c.Actor, in.path(), in.WebhookChange)
-				return web.OK(oneWebhookView{viewWebhook(e)}, "Webhook updated successfully"), err
+				e, err := s.ChangeWebhook(ctx, c.Actor, in.WebhookPath, in.WebhookChange)
+				return web.OK(viewOneWebhook(e), "Webhook updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: one, Auth: web.Required, Tag: tag, Summary: "Delete a webhook and its log; no further events are sent", Op: web.Op(
-			func(ctx context.Context, c web.Call, in WebhookPath) (web.Done, error) {
-				return web.Message("Webhook deleted successfully"), s.DeleteWebhook(ctx, c.Actor, in.path())
-			})},
+		{Method: http.MethodDelete, Path: one, Auth: web.Required, Tag: tag, Summary: "Delete a webhook and its log; no further events are sent",
+			Op: perform(s.DeleteWebhook, "Webhook deleted successfully")},
 		{Method: http.MethodPost, Path: one + "/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 429}, Tag: tag, Summary: "Replace the signing secret of a webhook. The new secret is shown only once; for 24 hours deliveries are signed with both secrets" + needsConfirmation, Op: confirmedOp(i,
 			func(ctx context.Context, by auth.Actor, in NewWebhookSecretInput) (web.Reply[webhookSecretView], error) {
-				secret, err := s.RotateWebhookSecret(ctx, by, in.path())
+				secret, err := s.RotateWebhookSecret(ctx, by, in.WebhookPath)
 				return web.OK(webhookSecretView{secret}, "Both secrets sign for 24 hours"), err
 			})},
 		{Method: http.MethodPost, Path: one + "/test", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send a test event, whose data has the member test" + sends, Op: web.Op(
 			func(ctx context.Context, c web.Call, in TestWebhookInput) (web.Reply[oneDeliveryView], error) {
-				d, err := s.TestWebhook(ctx, c.Actor, in.path(), in.TestInput)
+				d, err := s.TestWebhook(ctx, c.Actor, in.WebhookPath, in.TestInput)
 				return web.OK(oneDeliveryView{viewDelivery(d)}, ""), err
 			})},
 		{Method: http.MethodGet, Path: one + "/deliveries", Auth: web.Required, Tag: tag, Summary: "List the deliveries of the last 30 days, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DeliveriesInput) (web.Reply[deliveriesView], error) {
-				r, err := s.MyDeliveries(ctx, c.Actor, in.path(), integrations.DeliveryStatus(in.Status), in.Request())
+				r, err := s.MyDeliveries(ctx, c.Actor, in.WebhookPath, integrations.DeliveryStatus(in.Status), in.Request())
 				return web.OK(deliveriesView{web.Each(r.Items, viewDelivery), paged(r, in.Paging)}, ""), err
 			})},
 		{Method: http.MethodPost, Path: one + "/deliveries/:deliveryId/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Replay a delivery. The event keeps its id, and the delivery its earlier attempts" + sends, Op: web.Op(
 			func(ctx context.Context, c web.Call, in DeliveryPath) (web.Reply[oneDeliveryView], error) {
-				d, err := s.ReplayDelivery(ctx, c.Actor, in.path(), in.DeliveryID)
+				d, err := s.ReplayDelivery(ctx, c.Actor, in.WebhookPath, in.DeliveryID)
 				return web.OK(oneDeliveryView{viewDelivery(d)}, ""), err
 			})},
 		{Method: http.MethodPost, Path: one + "/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Replay the deliveries that have failed permanently since a time, at most the first 1,000" + sends, Op: web.Op(
@@ -74,20 +66,10 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 				if err != nil {
 					return web.Reply[replayedView]{}, fault.InvalidField("since", err.Error())
 				}
-				n, err := s.ReplayFailed(ctx, c.Actor, in.path(), since)
+				n, err := s.ReplayFailed(ctx, c.Actor, in.WebhookPath, since)
 				return web.OK(replayedView{n}, ""), err
 			})},
 	}
-}
-
-// WebhookPath identifies a webhook of an application.
-type WebhookPath struct {
-	IDPath
-	WebhookID string `path:"webhookId"`
-}
-
-func (p WebhookPath) path() integrations.WebhookPath {
-	return integrations.WebhookPath{AppID: p.ID, ID: p.WebhookID}
 }
 
 // NewWebhookInput creates a webhook.
@@ -99,39 +81,39 @@ type NewWebhookInput struct {
 
 // NewWebhookSecretInput replaces the secret of a webhook.
 type NewWebhookSecretInput struct {
-	WebhookPath
+	integrations.WebhookPath
 	Confirmation
 }
 
 // WebhookChange changes a webhook.
 type WebhookChange struct {
-	WebhookPath
+	integrations.WebhookPath
 	integrations.WebhookChange
 }
 
 // TestWebhookInput selects the type of the test event. The default is the first type that
 // the webhook subscribes to.
 type TestWebhookInput struct {
-	WebhookPath
+	integrations.WebhookPath
 	integrations.TestInput
 }
 
 // DeliveriesInput selects a page of a webhook's log.
 type DeliveriesInput struct {
-	WebhookPath
+	integrations.WebhookPath
 	PageInput
 	Status string `query:"status" validate:"omitempty,oneof=pending succeeded failed" sample:"failed"`
 }
 
 // DeliveryPath identifies a delivery of a webhook.
 type DeliveryPath struct {
-	WebhookPath
+	integrations.WebhookPath
 	DeliveryID string `path:"deliveryId"`
 }
 
 // ReplayInput selects the failed deliveries to replay.
 type ReplayInput struct {
-	WebhookPath
+	integrations.WebhookPath
 	Since string `json:"since" validate:"required" sample:"2026-11-20T09:00:00Z"`
 }
 
@@ -151,6 +133,8 @@ func viewWebhook(e integrations.Endpoint) webhookView {
 type oneWebhookView struct {
 	Webhook webhookView `json:"webhook"`
 }
+
+func viewOneWebhook(e integrations.Endpoint) oneWebhookView { return oneWebhookView{viewWebhook(e)} }
 
 type newWebhookView struct {
 	Webhook webhookView `json:"webhook"`

@@ -28,10 +28,10 @@ type Action struct {
 	Type ActionType
 	// ClientSecret authorizes the provider's client library to complete this action.
 	ClientSecret string
-	// RedirectURL is a page of the provider on which the payer completes the action.
-	RedirectURL string
 	// PublishableKey identifies the account of the service to the client library.
 	PublishableKey string
+	// RedirectURL is a page of the provider on which the payer completes the action.
+	RedirectURL string
 }
 
 // ActionType is the type of an Action.

@@ -129,7 +129,10 @@ func (s *Service) MyWebhooks(ctx context.Context, by auth.Actor, appID string) (
 }
 
 // WebhookPath identifies an endpoint of an application.
-type WebhookPath struct{ AppID, ID string }
+type WebhookPath struct {
+	AppID string `path:"id"`
+	ID    string `path:"webhookId"`
+}
 
 // MyWebhook returns one of the caller's endpoints.
 func (s *Service) MyWebhook(ctx context.Context, by auth.Actor, p WebhookPath) (Endpoint, error) {
