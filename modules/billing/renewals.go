@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/event"
@@ -112,12 +113,7 @@ func unexpected(err error) error {
 	return err
 }
 
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // errInProgress reports that another call of the provider is in progress, errWaits
 // that its result was an action of the payer, and errSettled that its result was
@@ -205,7 +201,7 @@ func (s *Service) collect(ctx context.Context, c Charge, a attempt) (sub Subscri
 	case errors.As(err, &action):
 		return sub, cmp.Or(s.storeAction(context.WithoutCancel(ctx), c), outcome)
 	case errors.Is(err, ErrUnderWay):
-		return sub, ErrUnderWay.WithRetryAfter(retryDelay(0))
+		return sub, errUnderWay()
 	case fault.KindOf(err) == fault.Unavailable:
 		return sub, err
 	default:

@@ -1,6 +1,7 @@
 package billing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,7 +182,7 @@ func (s *Service) complete(ctx context.Context, c Charge) (sub Subscription, err
 		return s.collect(ctx, *again, attempt{attended: true})
 	}
 	if sub, err = s.process(ctx, *again, true); errors.Is(err, errInProgress) {
-		err = ErrUnderWay.WithRetryAfter(retryDelay(0))
+		err = errUnderWay()
 	}
 	return sub, err
 }
@@ -225,24 +226,14 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, d
 	case err != nil:
 		return sub, nil, err
 	case pending != nil && pending.Plan != plan.ID, pending != nil && method.ID != "" && pending.Method.ID != method.ID:
-		return sub, nil, ErrUnderWay.WithRetryAfter(retryDelay(0))
+		return sub, nil, errUnderWay()
 	case pending != nil:
 		return sub, pending, nil
 	}
-	if method.ID == "" {
-		method = sub.Method
-	}
+	method = cmp.Or(method, sub.Method)
 	if sub.Plan == plan.ID && sub.ExpiresAt.After(now) {
-		resumed, replaced := !sub.AutoRenew, sub.Method.ID != method.ID
-		sub.AutoRenew, sub.Method = true, method
-		var changes []string
-		if replaced {
-			changes = append(changes, event.SubscriptionMethodChanged)
-		}
-		if resumed {
-			changes = append(changes, event.SubscriptionResumed)
-		}
-		return sub, nil, s.store(ctx, sub, changes...)
+		changed, resumed := sub.use(method), sub.resume()
+		return sub, nil, s.store(ctx, sub, changed, resumed)
 	}
 	if method.ID == "" {
 		return sub, nil, fault.InvalidField("paymentMethodId", "is required: there is no payment method on file")
@@ -288,26 +279,19 @@ func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subsc
 		return sub, err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if sub, err = s.Subscriptions.Lock(ctx, o); err != nil {
-			return err
-		}
-		if err := s.requireNoPurchase(ctx, o); err != nil {
+		if sub, err = s.lockUnlessPurchasing(ctx, o); err != nil {
 			return err
 		}
 		now := s.Clock.Now()
 		sub = sub.At(now)
-		var changes []string
-		if method.ID != "" && method.ID != sub.Method.ID {
-			sub.Method = method
-			changes = append(changes, event.SubscriptionMethodChanged)
+		var changed string
+		if method.ID != "" {
+			changed = sub.use(method)
 		}
-		if change := sub.cancel(now); change != "" {
-			changes = append(changes, change)
+		if cancelled := sub.cancel(now); cancelled != "" || changed != "" {
+			return s.store(ctx, sub, changed, cancelled)
 		}
-		if len(changes) == 0 {
-			return nil
-		}
-		return s.store(ctx, sub, changes...)
+		return nil
 	})
 	return sub, err
 }
@@ -338,18 +322,11 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 	}
 	var sub Subscription
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if sub, err = s.Subscriptions.Lock(ctx, o); err != nil {
+		if sub, err = s.lockUnlessPurchasing(ctx, o); err != nil {
 			return err
 		}
-		if err := s.requireNoPurchase(ctx, o); err != nil {
-			return err
-		}
-		var changes []string
-		if sub.Method.ID != method.ID {
-			changes = append(changes, event.SubscriptionMethodChanged)
-		}
-		sub.Method = method
-		return s.store(ctx, sub, changes...)
+		change := sub.use(method)
+		return s.store(ctx, sub, change)
 	})
 	return sub.At(s.Clock.Now()), err
 }
@@ -363,15 +340,22 @@ func (s *Service) pendingCharge(ctx context.Context, o Owner) (*Charge, error) {
 	return &found[0], nil
 }
 
-// requireNoPurchase fails with ErrUnderWay while a purchase is pending, whose result
-// would overwrite other changes. A renewal does not.
-func (s *Service) requireNoPurchase(ctx context.Context, o Owner) error {
-	pending, err := s.pendingCharge(ctx, o)
-	if err != nil || pending == nil || pending.Renewal {
-		return err
+// lockUnlessPurchasing locks the owner's subscription. It fails with ErrUnderWay while a
+// purchase is pending, whose result would overwrite other changes. A renewal does not.
+func (s *Service) lockUnlessPurchasing(ctx context.Context, o Owner) (Subscription, error) {
+	sub, err := s.Subscriptions.Lock(ctx, o)
+	if err != nil {
+		return sub, err
 	}
-	return ErrUnderWay.WithRetryAfter(retryDelay(0))
+	pending, err := s.pendingCharge(ctx, o)
+	if err == nil && pending != nil && !pending.Renewal {
+		err = errUnderWay()
+	}
+	return sub, err
 }
+
+// errUnderWay returns ErrUnderWay for a client that tries again soon.
+func errUnderWay() error { return ErrUnderWay.WithRetryAfter(retryDelay(0)) }
 
 func (s *Service) attach(ctx context.Context, o Owner, methodID string) (Method, error) {
 	if err := CheckMethodID(methodID); err != nil {
@@ -393,17 +377,15 @@ func isNotIDCharacter(r rune) bool {
 	return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }
 
-// store updates the subscription and records its changes.
+// store updates the subscription and records its changes that are not empty.
 func (s *Service) store(ctx context.Context, sub Subscription, changes ...string) error {
-	if err := s.Subscriptions.Update(ctx, sub); err != nil {
-		return err
-	}
+	err := s.Subscriptions.Update(ctx, sub)
 	for _, change := range changes {
-		if err := s.record(ctx, sub, change); err != nil {
-			return err
+		if err == nil && change != "" {
+			err = s.record(ctx, sub, change)
 		}
 	}
-	return nil
+	return err
 }
 
 // record records a change of the subscription as an event and, if its owner has made it,

@@ -114,6 +114,26 @@ func (s *Subscription) paid(c Charge) (change string) {
 	return change
 }
 
+// use replaces the payment method and returns the change for the event, or an empty text
+// if the subscription has it already.
+func (s *Subscription) use(m Method) (change string) {
+	if s.Method.ID != m.ID {
+		change = event.SubscriptionMethodChanged
+	}
+	s.Method = m
+	return change
+}
+
+// resume renews the plan again and returns the change for the event, or an empty text if
+// it was not cancelled.
+func (s *Subscription) resume() (change string) {
+	if !s.AutoRenew {
+		change = event.SubscriptionResumed
+	}
+	s.AutoRenew = true
+	return change
+}
+
 // switchTo changes the plan for as long as the credit, in the minor unit, pays for it.
 func (s *Subscription) switchTo(plan Plan, rest int64, now time.Time) {
 	month := addMonths(now, 1).Sub(now)
