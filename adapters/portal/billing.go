@@ -92,8 +92,8 @@ func setUp(ctx context.Context, s *billing.Service, apps *integrations.Service, 
 
 // actionOf returns the action that the payer has to take according to err, or err.
 func actionOf(err error) (*actionView, error) {
-	var required *billing.ActionRequiredError
-	if !errors.As(err, &required) {
+	required, isAction := errors.AsType[*billing.ActionRequiredError](err)
+	if !isAction {
 		return nil, err
 	}
 	v := actionView(required.Action)

@@ -2,6 +2,7 @@
 package auth
 
 import (
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/fault"
@@ -84,13 +85,6 @@ func (a Actor) Guest() bool { return a.UserID == "" }
 
 // May reports whether the actor holds p in the actor's organization.
 func (a Actor) May(p Permission) bool {
-	if a.OrganizationID == "" {
-		return false
-	}
-	for _, q := range a.Permissions {
-		if q == p || q == Manage || p == AnyPermission {
-			return true
-		}
-	}
-	return false
+	grants := func(held Permission) bool { return held == p || held == Manage || p == AnyPermission }
+	return a.OrganizationID != "" && slices.ContainsFunc(a.Permissions, grants)
 }

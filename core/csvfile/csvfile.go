@@ -102,15 +102,12 @@ func (p *Page) quoted(cell string) {
 
 // plain reports whether the cell, like most, needs neither escaping nor quotes.
 func plain(cell string) bool {
-	if cell == "" {
-		return true
-	}
 	for i := range len(cell) {
 		if c := cell[i]; c <= ',' && (c < ' ' || c == '"' || c == ',') {
 			return false
 		}
 	}
-	return isAlphanumeric(cell[0])
+	return cell == "" || isAlphanumeric(cell[0])
 }
 
 // triggers are the first characters of a formula, including the full-width forms of East

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/tx"
 )
@@ -57,11 +58,7 @@ func NewRelay(d RelayDeps) *Relay {
 
 // Handlers returns the handlers of the tasks that a relay adds for the table.
 func Handlers(table []Subscription) []task.Handler {
-	out := make([]task.Handler, len(table))
-	for i, s := range table {
-		out[i] = task.Handle(s.Name, s.Queue, s.React)
-	}
-	return out
+	return list.Map(table, func(s Subscription) task.Handler { return task.Handle(s.Name, s.Queue, s.React) })
 }
 
 // Run relays events and enqueues due tasks until ctx is done. Outboxes and tasks are
@@ -152,15 +149,11 @@ func (r *Relay) drainBatch(ctx context.Context, source int) (int, error) {
 	ids := make([]string, len(batch))
 	for i, e := range batch {
 		ids[i] = e.ID
-		subscribers := r.byType[e.Type]
-		if len(subscribers) == 0 {
-			continue
-		}
 		payload, err := json.Marshal(e)
 		if err != nil {
 			return 0, err
 		}
-		for _, s := range subscribers {
+		for _, s := range r.byType[e.Type] {
 			tasks = append(tasks, task.Task{Kind: s.Name, Queue: s.Queue, Key: e.ID + "/" + s.Name, Payload: payload, Trace: e.Trace})
 		}
 	}

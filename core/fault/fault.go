@@ -5,8 +5,6 @@ package fault
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 )
 
@@ -55,18 +53,14 @@ type Error struct {
 
 // Error returns the fault with its cause, for a log.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Code)
-	b.WriteString(": ")
-	b.WriteString(e.Message)
+	text := e.Code + ": " + e.Message
 	for _, f := range e.Fields {
-		fmt.Fprintf(&b, " [%s %s]", f.Name, f.Message)
+		text += " [" + f.Name + " " + f.Message + "]"
 	}
 	if e.cause != nil {
-		b.WriteString(": ")
-		b.WriteString(e.cause.Error())
+		text += ": " + e.cause.Error()
 	}
-	return b.String()
+	return text
 }
 
 // Unwrap returns the cause, which is only logged.
@@ -75,8 +69,8 @@ func (e *Error) Unwrap() error { return e.cause }
 // Is reports whether both faults have the same code, so that a package-level fault is a
 // sentinel for errors.Is also with a cause or fields.
 func (e *Error) Is(target error) bool {
-	var t *Error
-	return errors.As(target, &t) && t.Code == e.Code
+	t, ok := errors.AsType[*Error](target)
+	return ok && t.Code == e.Code
 }
 
 // New returns a fault.
@@ -118,8 +112,7 @@ func Of(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	var f *Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Error](err); ok {
 		return f
 	}
 	return ErrInternal.WithCause(err)

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/locumhq/locum/core/batch"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/trace"
 )
 
@@ -185,14 +188,11 @@ func (r *Runner) attempt(ctx, until context.Context, j Task) Outcome {
 // backoff returns the pause after a failed attempt: 5 s, 15 s, 45 s, … up to 4 h, with
 // a jitter of a fifth.
 func backoff(attempt int) time.Duration {
-	d := 4 * time.Hour
-	if attempt < 9 {
-		d = 5 * time.Second
-		for range attempt - 1 {
-			d *= 3
-		}
-		d = min(d, 4*time.Hour)
+	d := 5 * time.Second
+	for range min(attempt, 9) - 1 {
+		d *= 3
 	}
+	d = min(d, 4*time.Hour)
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64())) //nolint:gosec // jitter needs no secrecy
 }
 
@@ -276,10 +276,7 @@ func (r *Runner) start(ctx context.Context, ids []string) ([]*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := make(map[string]*Task, len(tasks))
-	for i := range tasks {
-		at[tasks[i].ID] = &tasks[i]
-	}
+	at := list.ToMap(tasks, func(t Task) (string, *Task) { return t.ID, &t })
 	out := make([]*Task, len(ids))
 	for i, id := range ids {
 		out[i] = at[id]
@@ -292,8 +289,8 @@ func (r *Runner) start(ctx context.Context, ids []string) ([]*Task, error) {
 func (r *Runner) end(ctx context.Context, outcomes []Outcome) ([]error, error) {
 	errs := make([]error, len(outcomes))
 	err := r.Store.RecordOutcomes(ctx, outcomes...)
-	var partly partlyRecordedError
-	if !errors.As(err, &partly) {
+	partly, isPartly := errors.AsType[partlyRecordedError](err)
+	if !isPartly {
 		return errs, err
 	}
 	for i, o := range outcomes {
@@ -315,10 +312,7 @@ func (r *Runner) extendLeases(ctx context.Context) {
 		case <-tick.C:
 		}
 		r.mu.Lock()
-		runs := make([]Run, 0, len(r.running))
-		for run := range r.running {
-			runs = append(runs, run)
-		}
+		runs := slices.Collect(maps.Keys(r.running))
 		r.mu.Unlock()
 		if len(runs) == 0 {
 			continue

@@ -122,4 +122,4 @@ func Permanent(err error) error {
 }
 
 // IsPermanent reports whether err, or one that it wraps, is Permanent.
-func IsPermanent(err error) bool { var p permanent; return errors.As(err, &p) }
+func IsPermanent(err error) bool { _, is := errors.AsType[permanent](err); return is }

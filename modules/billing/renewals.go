@@ -192,13 +192,13 @@ func (s *Service) collect(ctx context.Context, c Charge, a attempt) (sub Subscri
 	defer cancel()
 	receipt, err := s.Payments.Charge(call, s.bill(c, a))
 	outcome := err
-	var action *ActionRequiredError
+	_, isAction := errors.AsType[*ActionRequiredError](err)
 	switch {
 	case err == nil:
 		c.Status, c.Receipt = Paid, receipt
 	case errors.Is(err, ErrDeclined):
 		c.Status = Declined
-	case errors.As(err, &action):
+	case isAction:
 		return sub, cmp.Or(s.storeAction(context.WithoutCancel(ctx), c), outcome)
 	case errors.Is(err, ErrUnderWay):
 		return sub, errUnderWay()

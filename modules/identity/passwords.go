@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -120,10 +121,7 @@ type ChangePasswordInput struct {
 
 // ChangePassword sets the caller's password and ends every other session.
 func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePasswordInput, from Client) error {
-	if err := a.RequireUser(); err != nil {
-		return err
-	}
-	if err := valid.Check("", in); err != nil {
+	if err := cmp.Or(a.RequireUser(), valid.Check("", in)); err != nil {
 		return err
 	}
 	checked, err := s.checkOwnPassword(ctx, a, in.CurrentPassword, from)

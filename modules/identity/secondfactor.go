@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -107,10 +108,7 @@ type Enrollment struct {
 // ConfirmSecondFactor enables it; until then it can be called again, for another
 // secret. The caller must be confirmed.
 func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollment, error) {
-	if err := a.RequireUser(); err != nil {
-		return Enrollment{}, err
-	}
-	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
+	if err := cmp.Or(a.RequireUser(), a.RequireConfirmed(s.Clock.Now())); err != nil {
 		return Enrollment{}, err
 	}
 	u, err := s.caller(ctx, a.UserID)

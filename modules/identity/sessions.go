@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -13,10 +14,7 @@ import (
 // MySessions lists the caller's active sessions, including those of browsers, the
 // newest first.
 func (s *Service) MySessions(ctx context.Context, a auth.Actor, r page.Request) (page.Result[Session], error) {
-	if err := a.RequireUser(); err != nil {
-		return page.Result[Session]{}, err
-	}
-	if err := r.CheckID(); err != nil {
+	if err := cmp.Or(a.RequireUser(), r.CheckID()); err != nil {
 		return page.Result[Session]{}, err
 	}
 	return s.Sessions.List(ctx, a.UserID, s.Clock.Now(), r)

@@ -22,10 +22,7 @@ const maxReplayed = 1_000
 // MyDeliveries lists the deliveries to one of the caller's endpoints in the last 30
 // days, the newest first, with the status unless it is empty.
 func (s *Service) MyDeliveries(ctx context.Context, by auth.Actor, p WebhookPath, status DeliveryStatus, r page.Request) (page.Result[Delivery], error) {
-	if err := r.CheckID(); err != nil {
-		return page.Result[Delivery]{}, err
-	}
-	if err := valid.Value("status", string(status), "omitempty,oneof=pending succeeded failed"); err != nil {
+	if err := cmp.Or(r.CheckID(), valid.Value("status", string(status), "omitempty,oneof=pending succeeded failed")); err != nil {
 		return page.Result[Delivery]{}, err
 	}
 	e, err := s.MyWebhook(ctx, by, p)

@@ -1,6 +1,7 @@
 package integrations
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -95,18 +96,26 @@ type AppInput struct {
 // requireConfirmed returns an error unless the actor is a user who has authenticated
 // within the last minutes.
 func (s *Service) requireConfirmed(by auth.Actor) error {
-	if err := by.RequireUser(); err != nil {
+	return cmp.Or(by.RequireUser(), by.RequireConfirmed(s.Clock.Now()))
+}
+
+// create stores a credential of the caller, who must be confirmed and whose session does
+// not end before the transaction, and audits the action.
+func (s *Service) create(ctx context.Context, by auth.Actor, action audit.Action, id string, store func(ctx context.Context) error) error {
+	if err := s.requireConfirmed(by); err != nil {
 		return err
 	}
-	return by.RequireConfirmed(s.Clock.Now())
+	return s.signedIn(ctx, by, func(ctx context.Context) error {
+		if err := store(ctx); err != nil {
+			return err
+		}
+		return s.Audit.Record(ctx, audit.By(by, action, id))
+	})
 }
 
 // CreateApp creates an application on the free plan and returns its secret, which is
 // not stored; public applications have none. The caller must be confirmed.
 func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a App, secret string, err error) {
-	if err := s.requireConfirmed(by); err != nil {
-		return a, secret, err
-	}
 	now := s.Clock.Now()
 	a = App{ID: s.NewID(), OwnerID: by.UserID, Public: in.Public, Plan: Free, CreatedAt: now, UpdatedAt: now, Version: 1}
 	if err := a.describe(in); err != nil {
@@ -116,12 +125,7 @@ func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a 
 		secret = auth.NewSecret(secretPrefix, secretLength)
 		a.SecretHash = auth.HashSecret(secret)
 	}
-	err = s.signedIn(ctx, by, func(ctx context.Context) error {
-		if err := s.Apps.Create(ctx, a, maxApps); err != nil {
-			return err
-		}
-		return s.Audit.Record(ctx, audit.By(by, audit.AppCreated, a.ID))
-	})
+	err = s.create(ctx, by, audit.AppCreated, a.ID, func(ctx context.Context) error { return s.Apps.Create(ctx, a, maxApps) })
 	return a, secret, err
 }
 
@@ -137,10 +141,7 @@ func (s *Service) signedIn(ctx context.Context, by auth.Actor, fn func(context.C
 
 // MyApps lists the caller's applications, the newest first.
 func (s *Service) MyApps(ctx context.Context, by auth.Actor, r page.Request) (page.Result[App], error) {
-	if err := by.RequireUser(); err != nil {
-		return page.Result[App]{}, err
-	}
-	if err := r.CheckID(); err != nil {
+	if err := cmp.Or(by.RequireUser(), r.CheckID()); err != nil {
 		return page.Result[App]{}, err
 	}
 	return s.Apps.List(ctx, AppFilter{OwnerID: by.UserID}, r)
@@ -267,15 +268,12 @@ type KeyInput struct {
 // CreateKey creates a key of one of the caller's applications and returns its secret,
 // which is not stored. The caller must be confirmed.
 func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in KeyInput) (k Key, secret string, err error) {
-	if err := s.requireConfirmed(by); err != nil {
-		return k, secret, err
-	}
 	if err := valid.Check("", in); err != nil {
 		return k, "", err
 	}
 	secret = newKey()
 	k = Key{ID: s.NewID(), Name: text.Name(in.Name), Prefix: secret[:keyPrefixLength], Hash: auth.HashSecret(secret), CreatedAt: s.Clock.Now()}
-	err = s.signedIn(ctx, by, func(ctx context.Context) error {
+	err = s.create(ctx, by, audit.APIKeyCreated, k.ID, func(ctx context.Context) error {
 		keys, err := s.MyKeys(ctx, by, appID)
 		if err != nil {
 			return err
@@ -284,10 +282,7 @@ func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in
 			return ErrTooManyKeys
 		}
 		k.AppID, _ = id.Canonical(appID)
-		if err := s.Keys.Create(ctx, by.UserID, k); err != nil {
-			return err
-		}
-		return s.Audit.Record(ctx, audit.By(by, audit.APIKeyCreated, k.ID))
+		return s.Keys.Create(ctx, by.UserID, k)
 	})
 	return k, secret, err
 }

@@ -1,6 +1,7 @@
 package integrations
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -74,9 +75,6 @@ type WebhookInput struct {
 // CreateWebhook creates an endpoint of one of the caller's applications and returns
 // its secret, which is not stored in plain text. The caller must be confirmed.
 func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string, in WebhookInput) (e Endpoint, secret string, err error) {
-	if err := s.requireConfirmed(by); err != nil {
-		return e, secret, err
-	}
 	url := strings.TrimSpace(in.URL)
 	if err := receiver(url, s.PrivateReceivers); err != nil {
 		return e, "", err
@@ -91,14 +89,11 @@ func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string
 	if e.Secret, err = s.Vault.Encrypt(secret, e.ID); err != nil {
 		return e, "", err
 	}
-	err = s.signedIn(ctx, by, func(ctx context.Context) error {
+	err = s.create(ctx, by, audit.WebhookCreated, e.ID, func(ctx context.Context) error {
 		if e.AppID, _ = id.Canonical(appID); e.AppID == "" {
 			return ErrAppNotFound
 		}
-		if err := s.createEndpoint(ctx, e); err != nil {
-			return err
-		}
-		return s.Audit.Record(ctx, audit.By(by, audit.WebhookCreated, e.ID))
+		return s.createEndpoint(ctx, e)
 	})
 	return e, secret, err
 }
@@ -162,10 +157,7 @@ type WebhookChange struct {
 
 // ChangeWebhook changes one of the caller's endpoints.
 func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPath, in WebhookChange) (Endpoint, error) {
-	if err := by.RequireUser(); err != nil {
-		return Endpoint{}, err
-	}
-	if err := valid.Check("", in); err != nil {
+	if err := cmp.Or(by.RequireUser(), valid.Check("", in)); err != nil {
 		return Endpoint{}, err
 	}
 	return s.changeWebhook(ctx, by, p, func(_ context.Context, e *Endpoint, _ time.Time) error {
