@@ -219,3 +219,13 @@ func (d Deliveries) RecordResults(ctx context.Context, endpointID string, ds []i
 func (d Deliveries) DeleteByApplicant(ctx context.Context, userID string) error {
 	return wrap(d.q(ctx).Where("applicant_id = ?", userID).Delete(&messageRow{}).Error)
 }
+
+// NextDue implements integrations.Deliveries.
+func (d Deliveries) NextDue(ctx context.Context, endpointID string) (*time.Time, error) {
+	var rows []deliveryRow
+	err := d.q(ctx).Select("next_at").Where("endpoint_id = ? AND status = 'pending'", endpointID).Order("next_at").Limit(1).Find(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return nil, wrap(err)
+	}
+	return rows[0].NextAt, nil
+}

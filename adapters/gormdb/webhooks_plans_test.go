@@ -41,6 +41,8 @@ func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 		_, err := s.Integrations.Deliveries.ListMessages(ctx, id, id, f, 5)
 		require.NoError(t, err)
 	}
+	_, err = s.Integrations.Deliveries.NextDue(ctx, id)
+	require.NoError(t, err)
 	for _, f := range []integrations.ReplayFilter{{ID: id}, {FailedSince: now}} {
 		_, err := s.Integrations.Deliveries.Replay(ctx, id, id, f, now, 1000)
 		require.NoError(t, err)

@@ -236,7 +236,7 @@ func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult,
 		if ended = len(w.running) == 0; !ended {
 			return w.Tasks.Add(ctx, tasks...)
 		}
-		next, err := w.nextDue(ctx, e.ID)
+		next, err := w.Deliveries.NextDue(ctx, e.ID)
 		switch {
 		case err != nil:
 			return err
@@ -249,14 +249,4 @@ func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult,
 		return w.Tasks.Add(ctx, tasks...)
 	})
 	return ended, err
-}
-
-// nextDue returns when the endpoint's next pending delivery is due, or was; nil
-// without one.
-func (s *Service) nextDue(ctx context.Context, endpointID string) (*time.Time, error) {
-	next, err := s.Deliveries.ListMessages(ctx, AnyOwner, endpointID, MessageFilter{}, 1)
-	if err != nil || len(next) == 0 {
-		return nil, err
-	}
-	return next[0].NextAt, nil
 }

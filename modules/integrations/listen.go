@@ -104,7 +104,7 @@ func (s *Service) Forward(ctx context.Context, e Endpoint, onAttempt func(Forwar
 				return err
 			}
 		}
-		next, err := s.nextDue(ctx, e.ID)
+		next, err := s.Deliveries.NextDue(ctx, e.ID)
 		if err == nil && next != nil && !next.After(now) {
 			w := s.newDeliveryWorker(e)
 			w.url, w.onResult = e.URL, func(r attemptResult) { r.report(onAttempt, s.Clock.Now()) }

@@ -68,6 +68,9 @@ type Deliveries interface {
 	// ListMessages returns at most n deliveries to the endpoint with their messages.
 	// Deliveries whose message is being deleted are left out.
 	ListMessages(ctx context.Context, ownerID, endpointID string, f MessageFilter, n int) ([]Outgoing, error)
+	// NextDue returns the earliest time at which a pending delivery to the endpoint is
+	// or was due, or nil if there is none.
+	NextDue(ctx context.Context, endpointID string) (*time.Time, error)
 	// Replay makes the selected deliveries to the endpoint pending and due at the time,
 	// with no tries, and returns their number, at most n.
 	Replay(ctx context.Context, ownerID, endpointID string, f ReplayFilter, at time.Time, n int) (int, error)

@@ -16,6 +16,7 @@ import (
 func Deliveries(t *testing.T, open IntegrationsOpener) {
 	su := deliverySuite{open}
 	t.Run("enqueue twice", su.enqueueTwice)
+	t.Run("next due", su.nextDue)
 	t.Run("one result of each attempt", su.oneResultOfEachAttempt)
 	t.Run("paused and replayed during an attempt", su.pausedAndReplayedDuringAnAttempt)
 	t.Run("batches", su.batches)
@@ -42,6 +43,25 @@ func (su deliverySuite) enqueueTwice(t *testing.T) {
 	body := f.first(e).Message.Body
 	require.Len(t, body, len(`{"b":"ä"}`), "unchanged bytes")
 	require.JSONEq(t, `{"b":"ä"}`, body)
+}
+
+func (su deliverySuite) nextDue(t *testing.T) {
+	f := newIntegrationsFixture(t, su.open)
+	e, other := f.endpoint(f.app, "job.created"), f.endpoint(f.app, "job.created")
+	next := func() *time.Time {
+		at, err := f.Deliveries.NextDue(f.ctx(), e.ID)
+		require.NoError(t, err)
+		return at
+	}
+	f.queue(other)
+	require.Nil(t, next())
+	f.queue(e)
+	f.queue(e)
+	read := f.due(e, 2)
+	f.retry(read[0], f.clk.Now().Add(time.Hour))
+	require.True(t, next().Equal(*read[1].NextAt), "the earliest")
+	require.True(t, f.record(&read[1], integrations.Failed))
+	require.True(t, next().Equal(f.clk.Now().Add(time.Hour)), "not due yet")
 }
 
 func (su deliverySuite) oneResultOfEachAttempt(t *testing.T) {
