@@ -23,7 +23,7 @@ type credentials struct {
 
 // credentials creates an application with a key and a webhook, and lets the user
 // consent to the other application, which gets a code and an access token.
-func (d *desk) credentials(t *testing.T, me auth.Actor, otherApp string) credentials {
+func (d *testEnv) credentials(t *testing.T, me auth.Actor, otherApp string) credentials {
 	t.Helper()
 	ctx := t.Context()
 	a, _, err := d.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder"})
@@ -35,8 +35,8 @@ func (d *desk) credentials(t *testing.T, me auth.Actor, otherApp string) credent
 	return credentials{key: key, hook: integrations.WebhookPath{AppID: a.ID, ID: e.ID}, access: d.tokens(t, me, otherApp).Access, code: d.code(t, me, otherApp)}
 }
 
-// works reports whether the key, the token, the code and the webhook work.
-func (d *desk) works(t *testing.T, me auth.Actor, c credentials) [4]bool {
+// usable reports which of the key, the token, the code and the webhook can be used.
+func (d *testEnv) usable(t *testing.T, me auth.Actor, c credentials) [4]bool {
 	t.Helper()
 	worked := func(err, refused error) bool {
 		if err != nil {
@@ -53,11 +53,11 @@ func (d *desk) works(t *testing.T, me auth.Actor, c credentials) [4]bool {
 }
 
 var (
-	allWork  = [4]bool{true, true, true, true}
-	noneWork = [4]bool{}
+	allUsable  = [4]bool{true, true, true, true}
+	noneUsable = [4]bool{}
 )
 
-func (d *desk) otherApp(t *testing.T) string {
+func (d *testEnv) otherApp(t *testing.T) string {
 	t.Helper()
 	a, _, err := d.CreateApp(t.Context(), d.developer(t), integrations.AppInput{Name: "Bed Finder", RedirectURIs: []string{callback}})
 	require.NoError(t, err)
@@ -65,26 +65,26 @@ func (d *desk) otherApp(t *testing.T) string {
 }
 
 func TestAuthenticate_InactiveAccount_Unauthorized(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		me, other := p.developer(t), p.otherApp(t)
 		c := p.credentials(t, me, other)
-		require.Equal(t, allWork, p.works(t, me, c))
+		require.Equal(t, allUsable, p.usable(t, me, c))
 		p.inactive[me.UserID] = true // locked
-		require.Equal(t, [4]bool{3: true}, p.works(t, me, c))
+		require.Equal(t, [4]bool{3: true}, p.usable(t, me, c))
 		_, err := p.Approve(t.Context(), me, p.authorizationRequest(t, other))
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
 		p.inactive[me.UserID] = false
-		require.Equal(t, allWork, p.works(t, me, c))
+		require.Equal(t, allUsable, p.usable(t, me, c))
 	})
 }
 
 func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		c := p.credentials(t, p.developer(t), p.otherApp(t))
 		lookups := func(authenticate func() error) int {
-			before := p.lookups
+			before := p.accountLookups
 			_ = authenticate()
-			return p.lookups - before
+			return p.accountLookups - before
 		}
 		require.Equal(t, 1, lookups(func() error { _, err := p.AuthenticateKey(t.Context(), c.key); return err }))
 		require.Equal(t, 1, lookups(func() error { _, err := p.AuthenticateToken(t.Context(), c.access); return err }))
@@ -96,7 +96,7 @@ func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
 }
 
 func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		p.SeparateIdentity = true
 		me, other := p.developer(t), p.otherApp(t)
 		concurrent := p.credentials(t, me, other)
@@ -104,11 +104,11 @@ func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing
 		kept := p.credentials(t, foreign, other)
 		p.clock.Advance(time.Second)
 		changed := event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now(), SignedOutPrograms: true}
-		p.tell(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now()})
-		require.Equal(t, allWork, p.works(t, me, concurrent), "a change that does not sign out programs")
-		p.tell(t, changed)
-		require.Equal(t, noneWork, p.works(t, me, concurrent))
-		require.Equal(t, allWork, p.works(t, foreign, kept))
+		p.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now()})
+		require.Equal(t, allUsable, p.usable(t, me, concurrent), "a change that does not sign out programs")
+		p.recordEvent(t, changed)
+		require.Equal(t, noneUsable, p.usable(t, me, concurrent))
+		require.Equal(t, allUsable, p.usable(t, foreign, kept))
 		apps, err := p.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
 		require.Len(t, apps.Items, 1, "applications remain")
@@ -118,8 +118,8 @@ func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing
 		active := string(integrations.EndpointActive)
 		_, err = p.ChangeWebhook(t.Context(), me, concurrent.hook, integrations.WebhookChange{Status: &active})
 		require.NoError(t, err)
-		p.tell(t, changed) // delivered twice
-		require.Equal(t, allWork, p.works(t, me, later))
+		p.recordEvent(t, changed) // delivered twice
+		require.Equal(t, allUsable, p.usable(t, me, later))
 		e, err := p.MyWebhook(t.Context(), me, concurrent.hook)
 		require.NoError(t, err)
 		require.Equal(t, integrations.EndpointActive, e.Status, "resumed after the change")
@@ -127,49 +127,49 @@ func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing
 }
 
 func TestOnProgramsSignedOut_SeparateIdentity_RevokesEarlierCredentials(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		p.SeparateIdentity = true
 		me := p.developer(t)
 		c := p.credentials(t, me, p.otherApp(t))
 		p.clock.Advance(time.Second)
-		p.tell(t, event.ProgramsSignedOut{UserID: me.UserID, SignedOutAt: p.clock.Now()})
-		require.Equal(t, noneWork, p.works(t, me, c))
+		p.recordEvent(t, event.ProgramsSignedOut{UserID: me.UserID, SignedOutAt: p.clock.Now()})
+		require.Equal(t, noneUsable, p.usable(t, me, c))
 	})
 }
 
 func TestOnPasswordChanged_SameDatabase_NoEffect(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		me := p.developer(t)
 		c := p.credentials(t, me, p.otherApp(t))
 		p.clock.Advance(time.Second)
-		p.tell(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now(), SignedOutPrograms: true})
-		p.tell(t, event.ProgramsSignedOut{UserID: me.UserID, SignedOutAt: p.clock.Now()})
-		require.Equal(t, allWork, p.works(t, me, c))
+		p.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now(), SignedOutPrograms: true})
+		p.recordEvent(t, event.ProgramsSignedOut{UserID: me.UserID, SignedOutAt: p.clock.Now()})
+		require.Equal(t, allUsable, p.usable(t, me, c))
 	})
 }
 
-// resetDuring is the accounts of another database, in which the password is reset
+// accountsWithReset is the accounts of another database, in which the password is reset
 // after the session was checked and before the credential is committed.
-type resetDuring struct {
+type accountsWithReset struct {
 	integrations.Accounts
 	reset func()
 }
 
-func (r resetDuring) HoldSession(ctx context.Context, by auth.Actor) error {
+func (r accountsWithReset) HoldSession(ctx context.Context, by auth.Actor) error {
 	err := r.Accounts.HoldSession(ctx, by)
 	r.reset()
 	return err
 }
 
 func TestCreateKey_DuringResetInAnotherDatabase_IsRevoked(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		p.SeparateIdentity = true
 		me := p.developer(t)
 		a, _, err := p.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 		accounts := p.Accounts
 		var reset event.PasswordChanged
-		p.Accounts = resetDuring{accounts, func() {
+		p.Accounts = accountsWithReset{accounts, func() {
 			p.clock.Advance(time.Millisecond)
 			reset = event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now(), SignedOutPrograms: true}
 		}}
@@ -178,14 +178,14 @@ func TestCreateKey_DuringResetInAnotherDatabase_IsRevoked(t *testing.T) {
 		p.Accounts = accounts
 		_, err = p.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err, "the reset did not see it")
-		p.tell(t, reset)
+		p.recordEvent(t, reset)
 		_, err = p.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
 
 func TestCreateKey_BeforeResetCommits_IsRevoked(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		p.SeparateIdentity = true
 		me := p.developer(t)
 		a, _, err := p.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
@@ -194,22 +194,22 @@ func TestCreateKey_BeforeResetCommits_IsRevoked(t *testing.T) {
 		p.clock.Advance(time.Second) // the session still exists until the reset commits
 		_, key, err := p.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
-		p.tell(t, reset)
+		p.recordEvent(t, reset)
 		_, err = p.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
 
 func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		p.SeparateIdentity = true
 		me := p.developer(t)
 		a, _, err := p.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 		accounts := p.Accounts
-		p.Accounts = resetDuring{accounts, func() {
+		p.Accounts = accountsWithReset{accounts, func() {
 			p.clock.Advance(time.Millisecond)
-			p.tell(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now(), SignedOutPrograms: true})
+			p.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now(), SignedOutPrograms: true})
 		}}
 		_, key, err := p.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
@@ -224,7 +224,7 @@ func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
 }
 
 func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		s := p.store.Integrations
 		me, foreign, other := p.developer(t), p.developer(t), p.otherApp(t)
 		mine, theirs := p.credentials(t, me, other), p.credentials(t, foreign, other)
@@ -232,7 +232,7 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 		require.NoError(t, err)
 		// The other user has consented to an application of the account.
 		require.NoError(t, p.Consent(t.Context(), foreign, mine.hook.AppID, []integrations.Scope{integrations.JobsRead}))
-		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		now, about := p.clock.Now(), map[string]string{}
 		for _, applicant := range []string{me.UserID, foreign.UserID} {
 			m := integrations.Message{EventID: stores.NewID(), Type: "application.submitted", Body: "{}", OrganizationID: stores.NewID(), ApplicantID: applicant, CreatedAt: now}
@@ -268,7 +268,7 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, messages, want)
 		}
-		require.Equal(t, allWork, p.works(t, foreign, theirs))
+		require.Equal(t, allUsable, p.usable(t, foreign, theirs))
 		kept, err := p.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
 		require.NoError(t, err)
 		require.Equal(t, theirApp, kept)
@@ -276,18 +276,18 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 }
 
 func TestApplicationEvents_MemberOfTheOrganization_Receives(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		colleague, stranger, consenting := p.developer(t), p.developer(t), p.developer(t)
 		organization, applicant := stores.NewID(), stores.NewID()
 		p.members = map[string][]string{organization: {stores.NewID(), colleague.UserID, consenting.UserID}}
 		for _, user := range []auth.Actor{colleague, consenting} {
-			p.sees[user.UserID] = integrations.Visibility{OrganizationID: organization}
+			p.visibility[user.UserID] = integrations.Visibility{OrganizationID: organization}
 		}
-		p.hook(t, colleague, "application.submitted")
-		hook := p.hook(t, stranger, "application.submitted")
+		p.createWebhook(t, colleague, "application.submitted")
+		hook := p.createWebhook(t, stranger, "application.submitted")
 		submit := func() int {
 			p.sent = nil
-			p.tell(t, event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: stores.NewID(), OrganizationID: organization, CandidateID: applicant, SubmittedAt: p.clock.Now()})
+			p.recordEvent(t, event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: stores.NewID(), OrganizationID: organization, CandidateID: applicant, SubmittedAt: p.clock.Now()})
 			return len(p.sent)
 		}
 		require.Equal(t, 1, submit())

@@ -18,14 +18,14 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// closes queues a delivery for every subscriber of job.closed, and sends it.
-func (p *post) closes(t *testing.T) {
+// publishClosed records that a job was closed, and delivers the event to its subscribers.
+func (p *webhookEnv) publishClosed(t *testing.T) {
 	t.Helper()
-	p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+	p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 }
 
-// begin starts a task of the endpoint, with a worker that does not respond any more.
-func (p *post) begin(t *testing.T, hook integrations.WebhookPath) {
+// startStalledTask starts a task of the endpoint, with a worker that does not respond any more.
+func (p *webhookEnv) startStalledTask(t *testing.T, hook integrations.WebhookPath) {
 	t.Helper()
 	j := task.New("integrations.deliver", task.Webhooks, stores.NewID(), struct{}{})
 	j.Group, j.RunAt = hook.ID, p.clock.Now()
@@ -37,26 +37,26 @@ func (p *post) begin(t *testing.T, hook integrations.WebhookPath) {
 }
 
 func TestDeliveryWorker_Killed_NextSendsAfterLease(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
-		hook := p.hook(t, p.developer(t), "job.closed")
-		p.begin(t, hook)
-		p.closes(t)
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
+		hook := p.createWebhook(t, p.developer(t), "job.closed")
+		p.startStalledTask(t, hook)
+		p.publishClosed(t)
 		p.clock.Advance(29 * time.Second)
 		p.work.All(t)
 		require.Empty(t, p.sent, "another worker sends to the endpoint")
 		p.clock.Advance(2 * time.Second)
 		p.work.All(t)
 		require.Len(t, p.sent, 1)
-		p.closes(t)
+		p.publishClosed(t)
 		require.Len(t, p.sent, 2)
 	})
 }
 
 func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
-		p.hook(t, p.developer(t), "job.closed")
-		p.answers = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
-		p.closes(t)
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
+		p.createWebhook(t, p.developer(t), "job.closed")
+		p.respond = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
+		p.publishClosed(t)
 		require.Len(t, p.sent, 1)
 		waiting, err := p.store.Integrations.Tasks.List(t.Context(), task.Filter{State: task.Waiting, Kind: "integrations.deliver", Limit: 10})
 		require.NoError(t, err)
@@ -76,9 +76,9 @@ func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
 	})
 }
 
-// during does something while the nth attempt is under way.
-func (p *post) during(n int, status int, do func()) {
-	p.answers = func(integrations.Post) integrations.Answer {
+// respondDuring calls do during the nth attempt, which gets the status.
+func (p *webhookEnv) respondDuring(n int, status int, do func()) {
+	p.respond = func(integrations.Post) integrations.Answer {
 		if len(p.sent) == n {
 			p.mu.Unlock()
 			do()
@@ -94,19 +94,19 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 	elsewhere := "https://elsewhere.example/"
 	for name, c := range map[string]struct {
 		status int
-		do     func(t *testing.T, p *post, me auth.Actor, hook integrations.WebhookPath)
+		do     func(t *testing.T, p *webhookEnv, me auth.Actor, hook integrations.WebhookPath)
 		want   []integrations.DeliveryStatus // the newest first
 		sent   int
 	}{
-		"pauses, and it arrives": {200, func(t *testing.T, p *post, me auth.Actor, hook integrations.WebhookPath) {
+		"pauses, and it arrives": {200, func(t *testing.T, p *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
 			_, err := p.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: &paused})
 			require.NoError(t, err)
 		}, []integrations.DeliveryStatus{integrations.Succeeded}, 1},
-		"pauses, and it fails": {500, func(t *testing.T, p *post, me auth.Actor, hook integrations.WebhookPath) {
+		"pauses, and it fails": {500, func(t *testing.T, p *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
 			_, err := p.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: &paused})
 			require.NoError(t, err)
 		}, []integrations.DeliveryStatus{integrations.Failed}, 1},
-		"pauses, goes on and replays": {200, func(t *testing.T, p *post, me auth.Actor, hook integrations.WebhookPath) {
+		"pauses, goes on and replays": {200, func(t *testing.T, p *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
 			for _, status := range []*string{&paused, &active} {
 				_, err := p.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: status})
 				require.NoError(t, err)
@@ -115,22 +115,22 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
 		}, []integrations.DeliveryStatus{integrations.Succeeded}, 1},
-		"moves, and more comes": {200, func(t *testing.T, p *post, me auth.Actor, hook integrations.WebhookPath) {
+		"moves, and more comes": {200, func(t *testing.T, p *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
 			_, err := p.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{URL: &elsewhere})
 			require.NoError(t, err)
 			_, err = p.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
 			require.NoError(t, err)
 		}, []integrations.DeliveryStatus{integrations.Succeeded, integrations.Succeeded}, 2},
-		"deletes": {200, func(t *testing.T, p *post, me auth.Actor, hook integrations.WebhookPath) {
+		"deletes": {200, func(t *testing.T, p *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
 			require.NoError(t, p.DeleteWebhook(t.Context(), me, hook))
 		}, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withPost(t, func(t *testing.T, p *post) {
+			withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 				me := p.developer(t)
-				hook := p.hook(t, me, "job.closed")
-				p.during(1, c.status, func() { c.do(t, p, me, hook) })
-				p.closes(t)
+				hook := p.createWebhook(t, me, "job.closed")
+				p.respondDuring(1, c.status, func() { c.do(t, p, me, hook) })
+				p.publishClosed(t)
 				p.work.All(t)
 				require.Len(t, p.sent, c.sent)
 				if c.sent == 2 {
@@ -151,11 +151,11 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 }
 
 func TestDeliveryWorker_LeaseLost_OneResultIsStored(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		me := p.developer(t)
-		hook := p.hook(t, me, "job.closed")
-		p.during(1, 500, func() { require.NoError(t, p.look(t.Context(), integrations.Endpoint{ID: hook.ID})) })
-		p.closes(t)
+		hook := p.createWebhook(t, me, "job.closed")
+		p.respondDuring(1, 500, func() { require.NoError(t, p.runWorker(t.Context(), integrations.Endpoint{ID: hook.ID})) })
+		p.publishClosed(t)
 		require.Len(t, p.sent, 2)
 		require.Equal(t, p.sent[0].Headers["webhook-id"], p.sent[1].Headers["webhook-id"])
 		require.Equal(t, p.sent[0].Body, p.sent[1].Body)
@@ -166,11 +166,11 @@ func TestDeliveryWorker_LeaseLost_OneResultIsStored(t *testing.T) {
 }
 
 func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
-		e := p.endpoint(t, p.developer(t))
-		p.due(t, e, 250)
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
+		e := p.createEndpoint(t, p.developer(t))
+		p.enqueueDue(t, e, 250)
 		underWay, most := 0, 0
-		p.answers = func(integrations.Post) integrations.Answer {
+		p.respond = func(integrations.Post) integrations.Answer {
 			underWay++
 			most = max(most, underWay)
 			p.mu.Unlock()
@@ -179,7 +179,7 @@ func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 			underWay--
 			return integrations.Answer{Status: 200}
 		}
-		require.NoError(t, p.look(t.Context(), e))
+		require.NoError(t, p.runWorker(t.Context(), e))
 		p.work.All(t)
 		require.Len(t, p.sent, 250)
 		require.LessOrEqual(t, most, 5)
@@ -195,18 +195,18 @@ func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 }
 
 func TestDeliveryWorker_ReceiverGone_FewAttempts(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
-		e := p.endpoint(t, p.developer(t))
-		p.due(t, e, 50)
-		p.answers = answering(410)
-		require.NoError(t, p.look(t.Context(), e))
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
+		e := p.createEndpoint(t, p.developer(t))
+		p.enqueueDue(t, e, 50)
+		p.respond = respondWith(410)
+		require.NoError(t, p.runWorker(t.Context(), e))
 		p.work.All(t)
 		require.LessOrEqual(t, len(p.sent), 5)
 	})
 }
 
-// look starts a worker for the due deliveries of an endpoint.
-func (p *post) look(ctx context.Context, e integrations.Endpoint) error {
+// runWorker starts a worker for the due deliveries of an endpoint.
+func (p *webhookEnv) runWorker(ctx context.Context, e integrations.Endpoint) error {
 	for _, h := range p.Handlers() {
 		if h.Kind == "integrations.deliver" {
 			return h.Do(ctx, task.Task{Kind: h.Kind, Group: e.ID, RunAt: p.clock.Now()})
@@ -215,8 +215,8 @@ func (p *post) look(ctx context.Context, e integrations.Endpoint) error {
 	return errors.New("no handler of deliveries")
 }
 
-// due stores n due deliveries for the endpoint, without a worker.
-func (p *post) due(t *testing.T, e integrations.Endpoint, n int) {
+// enqueueDue stores n due deliveries for the endpoint, without a worker.
+func (p *webhookEnv) enqueueDue(t *testing.T, e integrations.Endpoint, n int) {
 	t.Helper()
 	now := p.clock.Now()
 	var ms []integrations.Message
@@ -228,21 +228,21 @@ func (p *post) due(t *testing.T, e integrations.Endpoint, n int) {
 	require.NoError(t, p.store.Integrations.Deliveries.Enqueue(t.Context(), ms, ds))
 }
 
-// endpoint makes an active endpoint that wants job.closed.
-func (p *post) endpoint(t *testing.T, me auth.Actor) integrations.Endpoint {
+// createEndpoint creates an active endpoint that subscribes to job.closed.
+func (p *webhookEnv) createEndpoint(t *testing.T, me auth.Actor) integrations.Endpoint {
 	t.Helper()
-	e, err := p.MyWebhook(t.Context(), me, p.hook(t, me, "job.closed"))
+	e, err := p.MyWebhook(t.Context(), me, p.createWebhook(t, me, "job.closed"))
 	require.NoError(t, err)
 	return e
 }
 
-// hang has receivers answer when answer is called, and not before.
-func (p *post) hang(t *testing.T) (answer func()) {
+// blockReceiver delays the responses of receivers until answer is called.
+func (p *webhookEnv) blockReceiver(t *testing.T) (answer func()) {
 	t.Helper()
 	answered := make(chan struct{})
 	answer = sync.OnceFunc(func() { close(answered) })
 	t.Cleanup(answer)
-	p.answers = func(integrations.Post) integrations.Answer {
+	p.respond = func(integrations.Post) integrations.Answer {
 		p.mu.Unlock()
 		defer p.mu.Lock()
 		<-answered
@@ -251,45 +251,45 @@ func (p *post) hang(t *testing.T) (answer func()) {
 	return answer
 }
 
-// reaches waits until so much was sent.
-func (p *post) reaches(t *testing.T, n int, why string) {
+// waitForSent waits until n requests were sent.
+func (p *webhookEnv) waitForSent(t *testing.T, n int, why string) {
 	t.Helper()
 	require.Eventually(t, func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.sent) == n }, 30*time.Second, time.Millisecond, why)
 }
 
-// visitors come for what is due, all at once.
-type visitors struct {
+// workers are concurrent delivery workers.
+type workers struct {
 	sync.WaitGroup
-	left atomic.Int32
+	returned atomic.Int32
 }
 
-func (v *visitors) come(t *testing.T, p *post, e integrations.Endpoint) {
+func (v *workers) start(t *testing.T, p *webhookEnv, e integrations.Endpoint) {
 	v.Go(func() {
-		assert.NoError(t, p.look(t.Context(), e))
-		v.left.Add(1)
+		assert.NoError(t, p.runWorker(t.Context(), e))
+		v.returned.Add(1)
 	})
 }
 
-// leave waits until n workers have returned.
-func (v *visitors) leave(t *testing.T, n int32) {
+// waitReturned waits until n workers have returned.
+func (v *workers) waitReturned(t *testing.T, n int32) {
 	t.Helper()
-	require.Eventually(t, func() bool { return v.left.Load() == n }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return v.returned.Load() == n }, 30*time.Second, time.Millisecond)
 }
 
 func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
-		many, other := p.developer(t), p.endpoint(t, p.developer(t))
-		answer := p.hang(t)
-		var visits visitors
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
+		many, other := p.developer(t), p.createEndpoint(t, p.developer(t))
+		answer := p.blockReceiver(t)
+		var visits workers
 		for range 40 {
-			e := p.endpoint(t, many)
-			p.due(t, e, 1)
-			visits.come(t, p, e)
+			e := p.createEndpoint(t, many)
+			p.enqueueDue(t, e, 1)
+			visits.start(t, p, e)
 		}
-		visits.leave(t, 8)
-		p.due(t, other, 1)
-		visits.come(t, p, other)
-		p.reaches(t, 33, "32 of the many, and the other's")
+		visits.waitReturned(t, 8)
+		p.enqueueDue(t, other, 1)
+		visits.start(t, p, other)
+		p.waitForSent(t, 33, "32 of the many, and the other's")
 		answer()
 		visits.Wait()
 		p.clock.Advance(10 * time.Second)
@@ -299,28 +299,28 @@ func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
 }
 
 func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		half := task.Workers[task.Webhooks] / 2
 		var fail []integrations.Endpoint
-		p.answers = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
+		p.respond = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
 		for range half + 2 {
-			e := p.endpoint(t, p.developer(t))
-			p.due(t, e, 1)
-			require.NoError(t, p.look(t.Context(), e))
+			e := p.createEndpoint(t, p.developer(t))
+			p.enqueueDue(t, e, 1)
+			require.NoError(t, p.runWorker(t.Context(), e))
 			fail = append(fail, e)
 		}
-		works := p.endpoint(t, p.developer(t))
+		works := p.createEndpoint(t, p.developer(t))
 		p.clock.Advance(time.Minute) // the others' second attempts are due
 		p.sent = nil
-		answer := p.hang(t)
-		var visits visitors
+		answer := p.blockReceiver(t)
+		var visits workers
 		for _, e := range fail {
-			visits.come(t, p, e)
+			visits.start(t, p, e)
 		}
-		visits.leave(t, 2)
-		p.due(t, works, 1)
-		visits.come(t, p, works)
-		p.reaches(t, half+1, "half of the workers, and the one that works")
+		visits.waitReturned(t, 2)
+		p.enqueueDue(t, works, 1)
+		visits.start(t, p, works)
+		p.waitForSent(t, half+1, "half of the workers, and the one that works")
 		answer()
 		visits.Wait()
 		p.clock.Advance(10 * time.Second)
@@ -330,14 +330,14 @@ func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 }
 
 func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		me := p.developer(t)
-		hook := p.hook(t, me, "job.closed")
+		hook := p.createWebhook(t, me, "job.closed")
 		e, err := p.MyWebhook(t.Context(), me, hook)
 		require.NoError(t, err)
-		p.due(t, e, 7)
+		p.enqueueDue(t, e, 7)
 		ctx, off := context.WithCancel(t.Context())
-		p.answers = func(integrations.Post) integrations.Answer {
+		p.respond = func(integrations.Post) integrations.Answer {
 			if len(p.sent) == 5 {
 				off()
 			}
@@ -346,7 +346,7 @@ func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 			<-ctx.Done()
 			return integrations.Answer{Status: 200}
 		}
-		require.NoError(t, p.look(ctx, e))
+		require.NoError(t, p.runWorker(ctx, e))
 		require.Len(t, p.sent, 5)
 		left, err := p.store.Integrations.Deliveries.ListMessages(t.Context(), e.OwnerID, e.ID, integrations.MessageFilter{DueBy: p.clock.Now()}, 10)
 		require.NoError(t, err)
@@ -357,20 +357,20 @@ func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 }
 
 func TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		me := p.developer(t)
-		answer := p.hang(t)
-		var visits visitors
+		answer := p.blockReceiver(t)
+		var visits workers
 		for range 32 {
-			e := p.endpoint(t, me)
-			p.due(t, e, 1)
-			visits.come(t, p, e)
+			e := p.createEndpoint(t, me)
+			p.enqueueDue(t, e, 1)
+			visits.start(t, p, e)
 		}
-		p.reaches(t, 32, "as many as may")
-		crowded := p.endpoint(t, me)
-		p.due(t, crowded, 1)
+		p.waitForSent(t, 32, "as many as may")
+		crowded := p.createEndpoint(t, me)
+		p.enqueueDue(t, crowded, 1)
 		for range 3 {
-			require.NoError(t, p.look(t.Context(), crowded))
+			require.NoError(t, p.runWorker(t.Context(), crowded))
 		}
 		p.clock.Advance(10 * time.Second)
 		refs, err := p.store.Integrations.Tasks.Due(t.Context(), 100)

@@ -21,8 +21,8 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// desk is the module on a real store, with what it asks of others.
-type desk struct {
+// testEnv is the module on a real store, with stubs of its other ports.
+type testEnv struct {
 	*integrations.Service
 	store adapters.Storage
 	clock *kit.Clock
@@ -31,14 +31,14 @@ type desk struct {
 	afterChoose func()
 	setUps      []string // applications whose payment method is collected
 	work        kit.Work
-	gone        []string // applications of whose end others heard
+	deletedApps []string // from the events about deleted applications
 
-	inactive map[string]bool
-	members  map[string][]string
-	lookups  int // of accounts
+	inactive       map[string]bool
+	members        map[string][]string
+	accountLookups int // calls of IsActive
 }
 
-func (d *desk) Choose(_ context.Context, _, plan, _ string) error {
+func (d *testEnv) Choose(_ context.Context, _, plan, _ string) error {
 	d.paid = plan
 	if d.afterChoose != nil {
 		d.afterChoose()
@@ -46,75 +46,80 @@ func (d *desk) Choose(_ context.Context, _, plan, _ string) error {
 	return nil
 }
 
-func (d *desk) SetUp(_ context.Context, appID string) (integrations.PaymentSetup, error) {
+func (d *testEnv) SetUp(_ context.Context, appID string) (integrations.PaymentSetup, error) {
 	d.setUps = append(d.setUps, appID)
 	return integrations.PaymentSetup{ClientSecret: "secret of " + appID}, nil
 }
 
-func (d *desk) Paid(context.Context, string) (string, error) { return d.paid, nil }
+func (d *testEnv) Paid(context.Context, string) (string, error) { return d.paid, nil }
 
-func (d *desk) Visibility(_ context.Context, userID string) (integrations.Visibility, error) {
+func (d *testEnv) Visibility(_ context.Context, userID string) (integrations.Visibility, error) {
 	return integrations.Visibility{ApplicantID: userID}, nil
 }
 
-func (d *desk) HoldSession(context.Context, auth.Actor) error { return nil }
+func (d *testEnv) HoldSession(context.Context, auth.Actor) error { return nil }
 
-func (d *desk) IsActive(_ context.Context, userIDs ...string) (bool, error) {
-	d.lookups++
+func (d *testEnv) IsActive(_ context.Context, userIDs ...string) (bool, error) {
+	d.accountLookups++
 	return !slices.ContainsFunc(userIDs, func(userID string) bool { return d.inactive[userID] }), nil
 }
 
-func (d *desk) ListMembers(_ context.Context, organizationID string) ([]string, error) {
+func (d *testEnv) ListMembers(_ context.Context, organizationID string) ([]string, error) {
 	return d.members[organizationID], nil
 }
 
-func (d *desk) OwnerName(context.Context, string) (string, error) { return "St Brigid's Hospital", nil }
+func (d *testEnv) OwnerName(context.Context, string) (string, error) {
+	return "St Brigid's Hospital", nil
+}
 
 // organizationID is the organization of all users.
 const organizationID = "0194a000-0000-7000-8000-000000000000"
 
-func (d *desk) OrganizationID(context.Context, string) (string, error) { return organizationID, nil }
+func (d *testEnv) OrganizationID(context.Context, string) (string, error) { return organizationID, nil }
 
-func (d *desk) ListByIDs(_ context.Context, ids []string) (map[string]integrations.Person, error) {
+func (d *testEnv) ListByIDs(_ context.Context, ids []string) (map[string]integrations.Person, error) {
 	return map[string]integrations.Person{ids[0]: {Name: "Dev", Email: "dev@example.org"}}, nil
 }
 
-// deps are the ports of the module, answered by the desk.
-func (d *desk) deps() integrations.Deps {
+// deps are the ports of the module, implemented by testEnv.
+func (d *testEnv) deps() integrations.Deps {
 	s := d.store.Integrations
 	return integrations.Deps{Tx: s.Tx, Events: s.Events, Audit: d.store.Identity.Audit, Clock: d.clock, NewID: stores.NewID, Tasks: s.Tasks, Retention: s.Retention,
 		Apps: s.Apps, Keys: s.Keys, Usage: s.Usage, Grants: s.Grants, Consents: s.Consents, Webhooks: s.Webhooks, Deliveries: s.Deliveries,
 		Accounts: d, Payments: d, Limiter: locallimit.New(d.clock)}
 }
 
-func onEach(t *testing.T, test func(t *testing.T, d *desk)) {
+func onEachStore(t *testing.T, test func(t *testing.T, d *testEnv)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
-		d := &desk{clock: kit.NewClock(), paid: integrations.Free, inactive: map[string]bool{}}
+		d := &testEnv{clock: kit.NewClock(), paid: integrations.Free, inactive: map[string]bool{}}
 		d.store = open(t, d.clock)
 		d.Service = integrations.New(d.deps())
 		d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 			event.On("integrations.erase", d.OnAccountDeleted),
 			event.On("integrations.plan", d.OnSubscriptionChanged),
-			event.On("test.heard", func(_ context.Context, e event.AppDeleted) error { d.gone = append(d.gone, e.AppID); return nil }),
+			event.On("test.app-deleted", func(_ context.Context, e event.AppDeleted) error {
+				d.deletedApps = append(d.deletedApps, e.AppID)
+				return nil
+			}),
 		})
 		test(t, d)
 	})
 }
 
-func (d *desk) developer(t *testing.T) auth.Actor {
+func (d *testEnv) developer(t *testing.T) auth.Actor {
 	t.Helper()
 	return auth.Actor{UserID: stores.NewID(), Seeker: true, ConfirmedAt: d.clock.Now()}
 }
 
-func (d *desk) tell(t *testing.T, e event.Event) {
+func (d *testEnv) recordEvent(t *testing.T, e event.Event) {
 	t.Helper()
 	require.NoError(t, d.store.Integrations.Tx.Do(t.Context(), func(ctx context.Context) error { return d.store.Integrations.Events.Record(ctx, e) }))
 	d.work.All(t)
 }
 
 func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEachStore(t, func(t *testing.T, d *testEnv) {
 		me := d.developer(t)
 		a, secret, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
@@ -144,7 +149,7 @@ func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
 }
 
 func TestUsage_CountsByDayAndKey(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEachStore(t, func(t *testing.T, d *testEnv) {
 		me := d.developer(t)
 		a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
@@ -174,7 +179,7 @@ func TestUsage_CountsByDayAndKey(t *testing.T) {
 }
 
 func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEachStore(t, func(t *testing.T, d *testEnv) {
 		me := d.developer(t)
 		a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
@@ -188,19 +193,19 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, integrations.Professional, plan())
 		d.paid = integrations.Enterprise
-		d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionUpgraded, Plan: integrations.Enterprise})
+		d.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionUpgraded, Plan: integrations.Enterprise})
 		require.Equal(t, integrations.Enterprise, plan(), "the result of the payment came late")
 		_, err = d.SetPlan(t.Context(), a.ID, integrations.Professional)
 		require.NoError(t, err)
-		d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionRenewed, Plan: integrations.Enterprise})
+		d.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionRenewed, Plan: integrations.Enterprise})
 		require.Equal(t, integrations.Professional, plan(), "an operator has changed the plan since")
 		d.paid = integrations.Free
-		d.tell(t, event.SubscriptionChanged{OwnerKind: "user", OwnerID: a.ID, Change: event.SubscriptionLapsed})
+		d.recordEvent(t, event.SubscriptionChanged{OwnerKind: "user", OwnerID: a.ID, Change: event.SubscriptionLapsed})
 		require.Equal(t, integrations.Professional, plan(), "another user's payment")
 		for _, over := range []string{event.SubscriptionCancelled, event.SubscriptionLapsed, event.SubscriptionEnded} {
 			_, err = d.SetPlan(t.Context(), a.ID, integrations.Professional)
 			require.NoError(t, err)
-			d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: over, Plan: integrations.Free})
+			d.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: over, Plan: integrations.Free})
 			require.Equal(t, integrations.Free, plan())
 		}
 		_, err = d.SetPlan(t.Context(), a.ID, integrations.Enterprise)
@@ -210,12 +215,12 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 		require.Error(t, err)
 		_, err = d.SetPlan(t.Context(), "nonsense", integrations.Free)
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
-		d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: stores.NewID(), Change: event.SubscriptionLapsed})
+		d.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: stores.NewID(), Change: event.SubscriptionLapsed})
 	})
 }
 
 func TestOnAccountDeleted_DeletesAppsAndConsents(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEachStore(t, func(t *testing.T, d *testEnv) {
 		me, other := d.developer(t), d.developer(t)
 		var mine []string
 		for range 3 {
@@ -225,11 +230,11 @@ func TestOnAccountDeleted_DeletesAppsAndConsents(t *testing.T) {
 		}
 		_, _, err := d.CreateApp(t.Context(), other, integrations.AppInput{Name: "Bed Finder"})
 		require.NoError(t, err)
-		d.tell(t, event.AccountDeleted{UserID: me.UserID})
+		d.recordEvent(t, event.AccountDeleted{UserID: me.UserID})
 		left, err := d.MyApps(t.Context(), me, page.Request{Number: 1, Size: 20})
 		require.NoError(t, err)
 		require.Empty(t, left.Items)
-		require.ElementsMatch(t, mine, d.gone)
+		require.ElementsMatch(t, mine, d.deletedApps)
 		left, err = d.MyApps(t.Context(), other, page.Request{Number: 1, Size: 20})
 		require.NoError(t, err)
 		require.Len(t, left.Items, 1)

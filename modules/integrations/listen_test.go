@@ -14,7 +14,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func (p *post) listener(t *testing.T) (integrations.App, integrations.Endpoint) {
+func (p *webhookEnv) listener(t *testing.T) (integrations.App, integrations.Endpoint) {
 	t.Helper()
 	a, _, err := p.CreateApp(t.Context(), p.developer(t), integrations.AppInput{Name: "Ward Finder"})
 	require.NoError(t, err)
@@ -25,9 +25,9 @@ func (p *post) listener(t *testing.T) (integrations.App, integrations.Endpoint) 
 }
 
 func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		a, e := p.listener(t)
-		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		p.work.All(t)
 		require.Empty(t, p.sent, "the service does not send deliveries of a listener")
 
@@ -46,11 +46,11 @@ func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 }
 
 func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		a, e := p.listener(t)
-		p.answers = answering(410)
+		p.respond = respondWith(410)
 		for range 3 {
-			p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+			p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 			ctx, end := context.WithCancel(t.Context())
 			require.NoError(t, p.Forward(ctx, e, func(integrations.Forwarded) { end() }))
 			p.work.All(t)
@@ -64,7 +64,7 @@ func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
 }
 
 func TestListener_Expired_IsDeleted(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		a, e := p.listener(t)
 		endpoints := func() int {
 			all, err := p.MyWebhooks(t.Context(), auth.Actor{UserID: a.OwnerID}, a.ID)
@@ -95,10 +95,10 @@ func TestListener_Expired_IsDeleted(t *testing.T) {
 }
 
 func TestListener_Heartbeat_NoticesDeletedEndpoint(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		a, e := p.listener(t)
 		p.clock.Advance(2 * time.Minute)
-		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		// The listener has been inactive for long, and no worker has checked it meanwhile.
 		ctx, end := context.WithCancel(t.Context())
 		require.NoError(t, p.Forward(ctx, e, func(integrations.Forwarded) { end() }))

@@ -26,7 +26,7 @@ const (
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
 
-func (d *desk) authorizationRequest(t *testing.T, appID string) integrations.AuthorizationRequest {
+func (d *testEnv) authorizationRequest(t *testing.T, appID string) integrations.AuthorizationRequest {
 	t.Helper()
 	r, err := d.ParseAuthorization(t.Context(), url.Values{"response_type": {"code"}, "client_id": {appID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}})
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func (d *desk) authorizationRequest(t *testing.T, appID string) integrations.Aut
 }
 
 // code returns a code of the user for the application.
-func (d *desk) code(t *testing.T, me auth.Actor, appID string) string {
+func (d *testEnv) code(t *testing.T, me auth.Actor, appID string) string {
 	t.Helper()
 	code, err := d.Approve(t.Context(), me, d.authorizationRequest(t, appID))
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func (d *desk) code(t *testing.T, me auth.Actor, appID string) string {
 }
 
 // tokens returns tokens of the user for the application.
-func (d *desk) tokens(t *testing.T, me auth.Actor, appID string) integrations.TokenPair {
+func (d *testEnv) tokens(t *testing.T, me auth.Actor, appID string) integrations.TokenPair {
 	t.Helper()
 	issued, err := d.ExchangeCode(t.Context(), integrations.App{ID: appID}, d.code(t, me, appID), "", verifier)
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func (d *desk) tokens(t *testing.T, me auth.Actor, appID string) integrations.To
 var errRollback = errors.New("rollback")
 
 // tryCode returns the error of an exchange of the code, which can be used afterwards.
-func (d *desk) tryCode(t *testing.T, code string) (exchange error) {
+func (d *testEnv) tryCode(t *testing.T, code string) (exchange error) {
 	t.Helper()
 	s := d.store.Integrations
 	issued, err := s.Grants.Get(t.Context(), integrations.Code, integrations.HashToken(integrations.Code, code))
@@ -67,7 +67,7 @@ func (d *desk) tryCode(t *testing.T, code string) (exchange error) {
 }
 
 func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEachStore(t, func(t *testing.T, d *testEnv) {
 		ctx, me := t.Context(), d.developer(t)
 		a, _, err := d.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 }
 
 func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEachStore(t, func(t *testing.T, d *testEnv) {
 		ctx, me := t.Context(), d.developer(t)
 		a, _, err := d.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback, callback + "/2"}})
 		require.NoError(t, err)
@@ -143,14 +143,14 @@ func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 }
 
 func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEachStore(t, func(t *testing.T, d *testEnv) {
 		ctx, owner := t.Context(), d.developer(t)
 		a, _, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
 		me := d.developer(t)
 		for _, end := range []func(){
 			func() { require.NoError(t, d.WithdrawConsent(ctx, me, a.ID)) },
-			func() { d.tell(t, event.AccountDeleted{UserID: me.UserID}) },
+			func() { d.recordEvent(t, event.AccountDeleted{UserID: me.UserID}) },
 			func() { require.NoError(t, d.DeleteApp(ctx, owner, a.ID)) },
 		} {
 			access, r := d.tokens(t, me, a.ID).Access, d.authorizationRequest(t, a.ID)
@@ -172,7 +172,7 @@ func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 }
 
 func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEachStore(t, func(t *testing.T, d *testEnv) {
 		ctx, owner, me := t.Context(), d.developer(t), d.developer(t)
 		a, secret, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
@@ -193,7 +193,7 @@ func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 }
 
 func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEachStore(t, func(t *testing.T, d *testEnv) {
 		ctx, owner, me := t.Context(), d.developer(t), d.developer(t)
 		a, _, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
@@ -216,7 +216,7 @@ func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 }
 
 func TestRefresh_UsedTokenOfAnotherClient_EndsNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEachStore(t, func(t *testing.T, d *testEnv) {
 		ctx, owner, me := t.Context(), d.developer(t), d.developer(t)
 		a, _, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)

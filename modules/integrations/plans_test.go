@@ -16,7 +16,7 @@ import (
 
 // planChanges returns the audited plans of the application, the newest first, and
 // checks who has chosen them.
-func (d *desk) planChanges(t *testing.T, owner auth.Actor, appID string) (plans []string) {
+func (d *testEnv) planChanges(t *testing.T, owner auth.Actor, appID string) (plans []string) {
 	t.Helper()
 	found, err := d.store.Identity.AuditLog.List(t.Context(), audit.Filter{OrganizationID: organizationID, About: appID, Action: audit.PlanChanged}, page.After("", 20))
 	require.NoError(t, err)
@@ -29,14 +29,14 @@ func (d *desk) planChanges(t *testing.T, owner auth.Actor, appID string) (plans 
 }
 
 func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEachStore(t, func(t *testing.T, d *testEnv) {
 		me := d.developer(t)
 		me.OrganizationID = organizationID
 		a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 		changed := func(change string) {
 			t.Helper()
-			d.tell(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: change, Plan: d.paid})
+			d.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: change, Plan: d.paid})
 		}
 
 		d.paid = integrations.Professional
@@ -66,7 +66,7 @@ func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
 }
 
 func TestSetUpPayment_NotTheOwner_Refused(t *testing.T) {
-	onEach(t, func(t *testing.T, d *desk) {
+	onEachStore(t, func(t *testing.T, d *testEnv) {
 		me := d.developer(t)
 		a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)

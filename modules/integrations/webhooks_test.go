@@ -23,59 +23,61 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// post is the module with a receiver of webhooks that answers as configured.
-type post struct {
-	*desk
-	mu      sync.Mutex
-	answers func(p integrations.Post) integrations.Answer
-	sent    []integrations.Post
-	mails   []string // the subjects
-	sees    map[string]integrations.Visibility
+// webhookEnv is testEnv with a receiver of webhooks that responds as configured.
+type webhookEnv struct {
+	*testEnv
+	mu         sync.Mutex
+	respond    func(p integrations.Post) integrations.Answer
+	sent       []integrations.Post
+	mails      []string // the subjects
+	visibility map[string]integrations.Visibility
 }
 
-func (p *post) Post(_ context.Context, m integrations.Post) integrations.Answer {
+func (p *webhookEnv) Post(_ context.Context, m integrations.Post) integrations.Answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sent = append(p.sent, m)
-	return p.answers(m)
+	return p.respond(m)
 }
 
-func (p *post) Send(_ context.Context, m mail.Message) error {
+func (p *webhookEnv) Send(_ context.Context, m mail.Message) error {
 	p.mails = append(p.mails, m.Subject)
 	return nil
 }
 
-func (p *post) Encrypt(secret, owner string) (string, error)     { return owner + secret, nil }
-func (p *post) Decrypt(ciphertext, owner string) (string, error) { return ciphertext[len(owner):], nil }
-func (p *post) View(_ context.Context, listing json.RawMessage) (v integrations.JobView, err error) {
+func (p *webhookEnv) Encrypt(secret, owner string) (string, error) { return owner + secret, nil }
+func (p *webhookEnv) Decrypt(ciphertext, owner string) (string, error) {
+	return ciphertext[len(owner):], nil
+}
+func (p *webhookEnv) View(_ context.Context, listing json.RawMessage) (v integrations.JobView, err error) {
 	return v, json.Unmarshal(listing, &v)
 }
-func (p *post) Visibility(_ context.Context, userID string) (integrations.Visibility, error) {
-	return p.sees[userID], nil
+func (p *webhookEnv) Visibility(_ context.Context, userID string) (integrations.Visibility, error) {
+	return p.visibility[userID], nil
 }
 
-func withPost(t *testing.T, test func(t *testing.T, p *post)) {
+func withWebhooks(t *testing.T, test func(t *testing.T, p *webhookEnv)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
-		p := &post{desk: &desk{clock: kit.NewClock(), inactive: map[string]bool{}}, sees: map[string]integrations.Visibility{}, answers: answering(200)}
+		p := &webhookEnv{testEnv: &testEnv{clock: kit.NewClock(), inactive: map[string]bool{}}, visibility: map[string]integrations.Visibility{}, respond: respondWith(200)}
 		s := open(t, p.clock)
 		p.store = s
 		deps := p.deps()
 		deps.Accounts, deps.Sender, deps.Vault, deps.Postings, deps.Mailer, deps.PublicURL = p, p, p, p, p, "https://jobs.example.org"
 		p.Service = integrations.New(deps)
 		p.work = kit.NewWork(t, s, p.clock, []event.Subscription{
-			event.OnEnvelope("tell-closed", p.PublishJobClosed), event.OnEnvelope("tell-submitted", p.PublishSubmitted),
+			event.OnEnvelope("publish-closed", p.PublishJobClosed), event.OnEnvelope("publish-submitted", p.PublishSubmitted),
 			event.On("integrations.sign-out", p.OnPasswordChanged), event.On("integrations.sign-out-programs", p.OnProgramsSignedOut),
 		}, p.Handlers()...)
 		test(t, p)
 	})
 }
 
-func answering(status int) func(integrations.Post) integrations.Answer {
+func respondWith(status int) func(integrations.Post) integrations.Answer {
 	return func(integrations.Post) integrations.Answer { return integrations.Answer{Status: status} }
 }
 
-func (p *post) hook(t *testing.T, by auth.Actor, events ...string) integrations.WebhookPath {
+func (p *webhookEnv) createWebhook(t *testing.T, by auth.Actor, events ...string) integrations.WebhookPath {
 	t.Helper()
 	a, _, err := p.CreateApp(t.Context(), by, integrations.AppInput{Name: "Ward Finder"})
 	require.NoError(t, err)
@@ -84,7 +86,7 @@ func (p *post) hook(t *testing.T, by auth.Actor, events ...string) integrations.
 	return integrations.WebhookPath{AppID: a.ID, ID: e.ID}
 }
 
-func (p *post) deliveries(t *testing.T, by auth.Actor, hook integrations.WebhookPath) []integrations.Delivery {
+func (p *webhookEnv) deliveries(t *testing.T, by auth.Actor, hook integrations.WebhookPath) []integrations.Delivery {
 	t.Helper()
 	r, err := p.MyDeliveries(t.Context(), by, hook, "", page.Request{Number: 1, Size: 50})
 	require.NoError(t, err)
@@ -92,11 +94,11 @@ func (p *post) deliveries(t *testing.T, by auth.Actor, hook integrations.Webhook
 }
 
 func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		me := p.developer(t)
-		hook := p.hook(t, me, "job.closed")
-		p.answers = answering(500)
-		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		hook := p.createWebhook(t, me, "job.closed")
+		p.respond = respondWith(500)
+		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		begun := p.clock.Now()
 		for attempt := 1; attempt < 10; attempt++ {
 			d := p.deliveries(t, me, hook)[0]
@@ -117,7 +119,7 @@ func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 		}
 		require.Equal(t, []string{"A webhook of Ward Finder does not arrive"}, p.mails, "once, after a day")
 
-		p.answers = answering(204)
+		p.respond = respondWith(204)
 		n, err := p.ReplayFailed(t.Context(), me, hook, begun.Add(-time.Hour))
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
@@ -128,10 +130,10 @@ func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 }
 
 func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		me := p.developer(t)
-		hook := p.hook(t, me, "job.closed")
-		p.answers = answering(503)
+		hook := p.createWebhook(t, me, "job.closed")
+		p.respond = respondWith(503)
 		until := p.clock.Now().Add(5*24*time.Hour - time.Minute)
 		status := func() integrations.EndpointStatus {
 			e, err := p.MyWebhook(t.Context(), me, hook)
@@ -139,29 +141,29 @@ func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 			return e.Status
 		}
 		for p.clock.Now().Before(until) {
-			p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+			p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 			require.Equal(t, integrations.EndpointActive, status())
 			p.clock.Advance(23 * time.Hour)
 		}
 		p.work.All(t)
-		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		require.Equal(t, integrations.EndpointDisabled, status())
 		require.Equal(t, []string{"A webhook of Ward Finder does not arrive", "A webhook of Ward Finder was disabled"}, p.mails)
 		require.False(t, slices.ContainsFunc(p.deliveries(t, me, hook), func(d integrations.Delivery) bool { return d.Status == integrations.Pending }))
 		sent := len(p.sent)
-		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		require.Len(t, p.sent, sent)
 	})
 }
 
 func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		owner, applicant, weak := p.developer(t), p.developer(t), p.developer(t)
 		organization := stores.NewID()
-		p.sees[applicant.UserID] = integrations.Visibility{ApplicantID: applicant.UserID}
-		hook := p.hook(t, owner, "application.submitted")
+		p.visibility[applicant.UserID] = integrations.Visibility{ApplicantID: applicant.UserID}
+		hook := p.createWebhook(t, owner, "application.submitted")
 		submit := func() {
-			p.tell(t, event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: stores.NewID(), OrganizationID: organization, CandidateID: applicant.UserID, SubmittedAt: p.clock.Now()})
+			p.recordEvent(t, event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: stores.NewID(), OrganizationID: organization, CandidateID: applicant.UserID, SubmittedAt: p.clock.Now()})
 		}
 		submit()
 		require.Empty(t, p.sent, "the owner of the webhook may not see the application")
@@ -172,7 +174,7 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 		submit()
 		require.Empty(t, p.sent, "another user's consent")
 		require.NoError(t, p.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
-		p.answers = answering(500)
+		p.respond = respondWith(500)
 		submit()
 		require.Len(t, p.sent, 1)
 		shown := func() integrations.Sent {
@@ -191,22 +193,22 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 }
 
 func TestFanOut_Listing_IsThatOfEvent(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
-		p.hook(t, p.developer(t), "job.closed")
-		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: json.RawMessage(`{"title":"Nurse"}`)})
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
+		p.createWebhook(t, p.developer(t), "job.closed")
+		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: json.RawMessage(`{"title":"Nurse"}`)})
 		require.Contains(t, p.sent[0].Body, `"title":"Nurse"`)
-		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		require.Contains(t, p.sent[1].Body, `"job":null`, "it was too large for the event")
 	})
 }
 
 func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
-		p.hook(t, p.developer(t), "job.closed")
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
+		p.createWebhook(t, p.developer(t), "job.closed")
 		body := func(description string) string {
 			listing, err := json.Marshal(integrations.JobView{Title: "Nurse", Description: description})
 			require.NoError(t, err)
-			p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: listing})
+			p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: listing})
 			return p.sent[len(p.sent)-1].Body
 		}
 		require.Contains(t, body(strings.Repeat("x", 19_000)), `"title":"Nurse"`)
@@ -220,15 +222,15 @@ func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
 }
 
 func TestDeliver_URLChangedDuringAttempt_ResultIgnored(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		me := p.developer(t)
-		hook := p.hook(t, me, "job.closed")
+		hook := p.createWebhook(t, me, "job.closed")
 		next := "https://other.example/"
-		p.answers = func(integrations.Post) integrations.Answer {
+		p.respond = func(integrations.Post) integrations.Answer {
 			_, err := p.ChangeWebhook(context.Background(), me, hook, integrations.WebhookChange{URL: &next})
 			return integrations.Answer{Status: 410, Error: map[bool]string{true: "status"}[err == nil]}
 		}
-		p.tell(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		e, err := p.MyWebhook(t.Context(), me, hook)
 		require.NoError(t, err)
 		require.Equal(t, next, e.URL)
@@ -239,9 +241,9 @@ func TestDeliver_URLChangedDuringAttempt_ResultIgnored(t *testing.T) {
 }
 
 func TestReplay_TooMany_RateLimited(t *testing.T) {
-	withPost(t, func(t *testing.T, p *post) {
+	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
 		me, other := p.developer(t), p.developer(t)
-		hook, theirs := p.hook(t, me, "job.closed"), p.hook(t, other, "job.closed")
+		hook, theirs := p.createWebhook(t, me, "job.closed"), p.createWebhook(t, other, "job.closed")
 		d, err := p.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
 		require.NoError(t, err)
 		for range integrations.SendsAMinute - 2 { // what is refused counts, too
