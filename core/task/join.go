@@ -71,16 +71,25 @@ func (m *member) call(ctx context.Context, fn func(context.Context) error) error
 	return err
 }
 
-// each calls fn with every store concurrently and returns their errors.
-func (j *joined) each(ctx context.Context, fn func(ctx context.Context, i int, m *member) error) []error {
-	errs := make([]error, len(j.members))
+// each calls fn with every store concurrently and returns the results and errors, by store.
+func each[T any](ctx context.Context, j *joined, fn func(ctx context.Context, m *member) (T, error)) ([]T, []error) {
+	results, errs := make([]T, len(j.members)), make([]error, len(j.members))
 	var calls sync.WaitGroup
 	for i, m := range j.members {
 		calls.Go(func() {
-			errs[i] = m.call(ctx, func(ctx context.Context) error { return fn(ctx, i, m) })
+			errs[i] = m.call(ctx, func(ctx context.Context) (err error) {
+				results[i], err = fn(ctx, m)
+				return err
+			})
 		})
 	}
 	calls.Wait()
+	return results, errs
+}
+
+// eachErr is each for calls without results.
+func eachErr(ctx context.Context, j *joined, fn func(ctx context.Context, m *member) error) []error {
+	_, errs := each(ctx, j, func(ctx context.Context, m *member) (struct{}, error) { return struct{}{}, fn(ctx, m) })
 	return errs
 }
 
@@ -96,12 +105,8 @@ func (j *joined) AddAndReserve(ctx context.Context, tasks ...Task) ([]Reference,
 
 // gather returns the results of all stores. A store that fails does not prevent
 // the results of the others, unless all fail.
-func gather[T any](ctx context.Context, j *joined, call func(ctx context.Context, s Store) ([]T, error)) ([]T, error) {
-	results := make([][]T, len(j.members))
-	errs := j.each(ctx, func(ctx context.Context, i int, m *member) (err error) {
-		results[i], err = call(ctx, m.Store)
-		return err
-	})
+func gather[T any](ctx context.Context, j *joined, call func(ctx context.Context, m *member) ([]T, error)) ([]T, error) {
+	results, errs := each(ctx, j, call)
 	out, err := slices.Concat(results...), errors.Join(errs...)
 	if len(out) == 0 || !slices.Contains(errs, nil) {
 		return out, err
@@ -148,22 +153,18 @@ func (e partlyRecordedError) Unwrap() error { return e.error }
 
 // Due implements Store.
 func (j *joined) Due(ctx context.Context, n int) ([]Reference, error) {
-	return gather(ctx, j, func(ctx context.Context, s Store) ([]Reference, error) { return s.Due(ctx, n) })
+	return gather(ctx, j, func(ctx context.Context, m *member) ([]Reference, error) { return m.Due(ctx, n) })
 }
 
 // Postpone implements Store.
 func (j *joined) Postpone(ctx context.Context, refs []Reference, until time.Time) error {
-	return errors.Join(j.each(ctx, func(ctx context.Context, _ int, m *member) error { return m.Postpone(ctx, refs, until) })...)
+	return errors.Join(eachErr(ctx, j, func(ctx context.Context, m *member) error { return m.Postpone(ctx, refs, until) })...)
 }
 
 // Start implements Store. It fails if all stores do: otherwise the tasks of a store
 // that fails become due again, and workers do not wait for it.
 func (j *joined) Start(ctx context.Context, ids []string, lease time.Duration) ([]Task, error) {
-	results := make([][]Task, len(j.members))
-	errs := j.each(ctx, func(ctx context.Context, i int, m *member) (err error) {
-		results[i], err = m.Start(ctx, ids, lease)
-		return err
-	})
+	results, errs := each(ctx, j, func(ctx context.Context, m *member) ([]Task, error) { return m.Start(ctx, ids, lease) })
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for i, tasks := range results {
@@ -196,20 +197,15 @@ func (j *joined) renew(runs []Run) {
 func (j *joined) Extend(ctx context.Context, runs []Run, lease time.Duration) (lost []Run, err error) {
 	j.renew(runs)
 	parts := partitionByStore(j, runs, func(r Run) string { return r.ID })
-	missing := make([][]Run, len(j.members))
-	errs := j.each(ctx, func(ctx context.Context, i int, m *member) error {
+	missing, errs := each(ctx, j, func(ctx context.Context, m *member) ([]Run, error) {
 		if len(parts[m]) == 0 {
-			return nil
+			return nil, nil
 		}
-		some, err := m.Extend(ctx, parts[m], lease)
-		if err == nil {
-			missing[i] = some
-		}
-		return err
+		return m.Extend(ctx, parts[m], lease)
 	})
 	isLost := func(r Run) bool {
 		for i, m := range j.members {
-			if slices.Contains(parts[m], r) && !slices.Contains(missing[i], r) {
+			if slices.Contains(parts[m], r) && (errs[i] != nil || !slices.Contains(missing[i], r)) {
 				return false
 			}
 		}
@@ -222,7 +218,7 @@ func (j *joined) Extend(ctx context.Context, runs []Run, lease time.Duration) (l
 // RecordOutcomes implements Store. The error is a partlyRecordedError if a store fails.
 func (j *joined) RecordOutcomes(ctx context.Context, outcomes ...Outcome) error {
 	parts := partitionByStore(j, outcomes, func(o Outcome) string { return o.ID })
-	errs := j.each(ctx, func(ctx context.Context, _ int, m *member) error {
+	errs := eachErr(ctx, j, func(ctx context.Context, m *member) error {
 		if len(parts[m]) == 0 {
 			return nil
 		}
@@ -251,7 +247,7 @@ func (j *joined) RecordOutcomes(ctx context.Context, outcomes ...Outcome) error 
 
 // Backlog implements Store.
 func (j *joined) Backlog(ctx context.Context) ([]Backlog, error) {
-	counts, err := gather(ctx, j, func(ctx context.Context, s Store) ([]Backlog, error) { return s.Backlog(ctx) })
+	counts, err := gather(ctx, j, func(ctx context.Context, m *member) ([]Backlog, error) { return m.Backlog(ctx) })
 	var out []Backlog
 	for _, c := range counts {
 		i := slices.IndexFunc(out, func(b Backlog) bool { return b.Queue == c.Queue && b.State == c.State })
@@ -269,7 +265,7 @@ func (j *joined) Backlog(ctx context.Context) ([]Backlog, error) {
 
 // List implements Store. The tasks of each store are in their order.
 func (j *joined) List(ctx context.Context, f Filter) ([]Record, error) {
-	records, err := gather(ctx, j, func(ctx context.Context, s Store) ([]Record, error) { return s.List(ctx, f) })
+	records, err := gather(ctx, j, func(ctx context.Context, m *member) ([]Record, error) { return m.List(ctx, f) })
 	return records[:min(len(records), f.Limit)], err
 }
 

@@ -132,23 +132,26 @@ func (r *Runner) do(ctx, until context.Context, ref Reference) {
 
 // claim starts a task. It waits for a store that is unavailable: otherwise all
 // references in the queue would be lost.
-func (r *Runner) claim(ctx, until context.Context, id string) (*Task, error) {
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		j, err := r.starts.Do(ctx, id)
-		if err == nil || until.Err() != nil {
-			return j, err
-		}
-		wait(until, pause)
-	}
+func (r *Runner) claim(ctx, until context.Context, id string) (j *Task, err error) {
+	err = retry(until, 5*time.Second, func() error {
+		j, err = r.starts.Do(ctx, id)
+		return err
+	})
+	return j, err
 }
 
-// wait returns after the pause, or when ctx is done.
-func wait(ctx context.Context, pause time.Duration) {
-	t := time.NewTimer(pause)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
+// retry calls fn until it succeeds or until is done, and returns its last error. The
+// pauses grow up to longest.
+func retry(until context.Context, longest time.Duration, fn func() error) error {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, longest) {
+		err := fn()
+		if err == nil || until.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-until.Done():
+		}
 	}
 }
 
@@ -254,20 +257,14 @@ func withCause(ctx context.Context, err error) error {
 // record stores the outcome. It waits for a store that is unavailable until the lease
 // ends, because the task would be executed again.
 func (r *Runner) record(ctx, until context.Context, o Outcome) {
-	pause := 100 * time.Millisecond
-	for deadline := time.Now().Add(lease); ; pause = min(2*pause, 2*time.Second) {
+	until, cancel := context.WithTimeout(until, lease)
+	defer cancel()
+	err := retry(until, 2*time.Second, func() error {
 		failed, err := r.ends.Do(ctx, o)
-		if err == nil {
-			err = failed
-		}
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) || until.Err() != nil {
-			r.Log.Warn("failed to store the outcome of a task; it may be executed again", "task", o.ID, "state", o.State, "error", err)
-			return
-		}
-		wait(until, pause)
+		return cmp.Or(err, failed)
+	})
+	if err != nil {
+		r.Log.Warn("failed to store the outcome of a task; it may be executed again", "task", o.ID, "state", o.State, "error", err)
 	}
 }
 
