@@ -1,10 +1,10 @@
 package integrations
 
 import (
-	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/list"
 )
 
 // Announced is an event type that endpoints can subscribe to.
@@ -26,11 +26,8 @@ func Catalogue() []Announced {
 }
 
 // EventTypes returns the names of the event types.
-func EventTypes() (out []string) {
-	for _, a := range Catalogue() {
-		out = append(out, a.Type)
-	}
-	return slices.Clip(out)
+func EventTypes() []string {
+	return list.Map(Catalogue(), func(a Announced) string { return a.Type })
 }
 
 // EventBody is the body that receivers get. Type determines the type of Data.

@@ -26,11 +26,11 @@ type Allowed struct {
 // consent returns the user's consent to the application, if there is one. Inside a
 // transaction it is locked until its end.
 func (s *Service) consent(ctx context.Context, userID, appID string) (c Consent, found bool, err error) {
-	list, err := s.Consents.List(ctx, []string{userID}, appID, page.After("", 1))
-	if err != nil || len(list.Items) == 0 {
+	given, err := s.Consents.List(ctx, []string{userID}, appID, page.After("", 1))
+	if err != nil || len(given.Items) == 0 {
 		return c, false, err
 	}
-	return list.Items[0].Consent, true, nil
+	return given.Items[0].Consent, true, nil
 }
 
 // Consent stores that the caller allows the application the scopes, in addition to
@@ -44,12 +44,7 @@ func (s *Service) Consent(ctx context.Context, by auth.Actor, appID string, scop
 		if err != nil {
 			return err
 		}
-		var all []Scope
-		for _, scope := range Scopes() {
-			if slices.Contains(scopes, scope) || slices.Contains(c.Scopes, scope) {
-				all = append(all, scope)
-			}
-		}
+		all := slices.DeleteFunc(Scopes(), func(scope Scope) bool { return !slices.Contains(slices.Concat(scopes, c.Scopes), scope) })
 		return s.Consents.Upsert(ctx, Consent{UserID: by.UserID, AppID: appID, Scopes: all, GivenAt: s.Clock.Now()})
 	})
 }

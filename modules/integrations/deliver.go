@@ -104,14 +104,6 @@ func headers(c Outgoing, at time.Time, signature string) map[string]string {
 	}
 }
 
-func (s *Service) signature(e Endpoint, c Outgoing, now time.Time) (string, error) {
-	secrets, err := s.secrets(e, now)
-	if err != nil {
-		return "", err
-	}
-	return sign(secrets, c.EventID, now, c.Message.Body)
-}
-
 // recordResults stores the results of attempts and applies them to the endpoint. It
 // returns the tasks that follow, and whether the endpoint has changed, which the
 // caller stores.

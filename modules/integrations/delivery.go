@@ -128,18 +128,26 @@ func newHookSecret() string {
 	return hookPrefix + base64.StdEncoding.EncodeToString(random[:])
 }
 
-// sign returns the value of the header webhook-signature: a signature for each
-// secret.
-func sign(secrets []string, eventID string, at time.Time, body string) (string, error) {
-	out := make([]string, len(secrets))
-	for i, secret := range secrets {
+// signature returns the value of the header webhook-signature: a signature for each
+// secret of the endpoint that signs at the time.
+func (s *Service) signature(e Endpoint, c Outgoing, at time.Time) (string, error) {
+	encrypted := []string{e.Secret}
+	if e.PreviousUntil != nil && e.PreviousUntil.After(at) {
+		encrypted = append(encrypted, e.PreviousSecret)
+	}
+	var out []string
+	for _, ciphertext := range encrypted {
+		secret, err := s.Vault.Decrypt(ciphertext, e.ID)
+		if err != nil {
+			return "", err
+		}
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, hookPrefix))
 		if err != nil {
 			return "", errors.New("the secret of an endpoint is damaged")
 		}
 		mac := hmac.New(sha256.New, key)
-		mac.Write([]byte(eventID + "." + strconv.FormatInt(at.Unix(), 10) + "." + body))
-		out[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+		mac.Write([]byte(c.EventID + "." + strconv.FormatInt(at.Unix(), 10) + "." + c.Message.Body))
+		out = append(out, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	}
 	return strings.Join(out, " "), nil
 }

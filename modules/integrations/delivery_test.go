@@ -11,14 +11,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// plainVault stores secrets as they are.
+type plainVault struct{}
+
+func (plainVault) Encrypt(secret, _ string) (string, error)     { return secret, nil }
+func (plainVault) Decrypt(ciphertext, _ string) (string, error) { return ciphertext, nil }
+
 func TestSign_EqualsStandardWebhooks(t *testing.T) {
 	t.Parallel()
 	now, body := time.Now(), `{"type":"job.created","data":{"id":"ä"}}`
 	one, two, other := newHookSecret(), newHookSecret(), newHookSecret()
 	require.NotEqual(t, one, two)
 	require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, one)
+	s, until := &Service{Deps: Deps{Vault: plainVault{}}}, now.Add(time.Second)
+	delivery := func(body string) Outgoing {
+		return Outgoing{Delivery: Delivery{EventID: "0193-e"}, Message: Message{Body: body}}
+	}
 	headers := func(at time.Time, secrets ...string) http.Header {
-		signature, err := sign(secrets, "0193-e", at, body)
+		signature, err := s.signature(Endpoint{Secret: secrets[0], PreviousSecret: secrets[len(secrets)-1], PreviousUntil: &until}, delivery(body), at)
 		require.NoError(t, err)
 		return http.Header{"Webhook-Id": {"0193-e"}, "Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)}, "Webhook-Signature": {signature}}
 	}
@@ -34,7 +44,8 @@ func TestSign_EqualsStandardWebhooks(t *testing.T) {
 	require.Error(t, verify(other, body, both))
 	require.Error(t, verify(one, body+" ", headers(now, one)), "tampered with")
 	require.Error(t, verify(one, body, headers(now.Add(-400*time.Second), one)), "old")
-	_, err := sign([]string{"whsec_?"}, "e", now, body)
+	require.Error(t, verify(two, body, headers(until, one, two)), "the previous secret has expired")
+	_, err := s.signature(Endpoint{Secret: "whsec_?"}, delivery(body), now)
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "?")
 }

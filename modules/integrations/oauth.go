@@ -91,12 +91,8 @@ func parseScopes(text string, byDefault []Scope) (out []Scope, known bool) {
 	if len(names) == 0 {
 		return byDefault, true
 	}
-	for _, s := range Scopes() {
-		if slices.Contains(names, string(s)) {
-			out = append(out, s)
-		}
-	}
-	return out, !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(Scopes(), Scope(name)) })
+	out = slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(names, string(s)) })
+	return out, !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(out, Scope(name)) })
 }
 
 // Covers reports whether all of the scopes are granted.

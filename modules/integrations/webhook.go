@@ -234,20 +234,3 @@ func (s *Service) RotateWebhookSecret(ctx context.Context, by auth.Actor, p Webh
 	})
 	return secret, err
 }
-
-// secrets returns the secrets that sign messages to the endpoint now.
-func (s *Service) secrets(e Endpoint, now time.Time) ([]string, error) {
-	hidden := []string{e.Secret}
-	if e.PreviousUntil != nil && e.PreviousUntil.After(now) {
-		hidden = append(hidden, e.PreviousSecret)
-	}
-	out := make([]string, len(hidden))
-	for i, h := range hidden {
-		secret, err := s.Vault.Decrypt(h, e.ID)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = secret
-	}
-	return out, nil
-}
