@@ -43,8 +43,7 @@ func (a authenticator) Authenticate(ctx context.Context, e web.AuthRequest) (int
 	caller, refused := a.authenticate(ctx, e)
 	quota, key := anonymousQuota, "address:"+e.Address
 	if refused == nil {
-		plan := caller.App.Limits()
-		quota, key = limit.Quota{PerMinute: plan.PerMinute, PerDay: plan.PerDay}, "app:"+caller.App.ID
+		quota, key = caller.App.Limits().Quota, caller.App.QuotaKey()
 	}
 	spend := a.limiter.Spend
 	if refused != nil && fault.KindOf(refused) != fault.Unauthenticated {

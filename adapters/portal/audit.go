@@ -45,19 +45,14 @@ func (in AuditInput) Problems() []fault.Field {
 }
 
 func (in AuditInput) times() (from, to time.Time, found []fault.Field) {
-	for _, limit := range []struct {
-		name, text string
-		at         *time.Time
-	}{{"from", in.From, &from}, {"to", in.To, &to}} {
-		if limit.text == "" {
-			continue
+	parse := func(name, text string) time.Time {
+		at, err := listings.ParseMoment(text, name == "to")
+		if err != nil && text != "" {
+			found = append(found, fault.Field{Name: name, Message: err.Error()})
 		}
-		at, err := listings.ParseMoment(limit.text, limit.name == "to")
-		if err != nil {
-			found = append(found, fault.Field{Name: limit.name, Message: err.Error()})
-		}
-		*limit.at = at
+		return at
 	}
+	from, to = parse("from", in.From), parse("to", in.To)
 	return from, to, found
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
@@ -139,11 +140,7 @@ type BillingIntentInput struct {
 func (in *BillingIntentInput) Problems() []fault.Field {
 	switch in.Intent {
 	case "create-subscription", "upgrade-plan":
-		found := in.problemsWith(in.PaymentMethodID)
-		if err := billing.CheckPlanID(in.PlanID); err != nil {
-			found = append(found, fault.Of(err).Fields...)
-		}
-		return found
+		return slices.Concat(in.problemsWith(in.PaymentMethodID), fault.FieldsOf(billing.CheckPlanID(in.PlanID)))
 	case "update-payment-method":
 		return in.problemsWith(in.PaymentMethodID)
 	}
@@ -166,8 +163,8 @@ func (in *cardless) Problems() []fault.Field {
 // problemsWith also checks the id of the payment method.
 func (in *cardless) problemsWith(methodID string) []fault.Field {
 	found := in.Problems()
-	if err := billing.CheckMethodID(methodID); err != nil && methodID != "" && len(found) == 0 {
-		found = fault.Of(err).Fields
+	if methodID != "" && len(found) == 0 {
+		found = fault.FieldsOf(billing.CheckMethodID(methodID))
 	}
 	return found
 }

@@ -19,11 +19,7 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 		{Method: http.MethodPost, Path: "/api/developers/apps", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Create an app on the free plan. Its secret is shown only once" + needsConfirmation, Op: confirmedOp(i,
 			func(ctx context.Context, by auth.Actor, in NewAppInput) (web.Reply[newAppView], error) {
 				a, secret, err := s.CreateApp(ctx, by, in.AppInput)
-				v := newAppView{App: viewApp(a)}
-				if secret != "" {
-					v.ClientSecret = &secret
-				}
-				return web.OK(v, "Application created successfully"), err
+				return web.OK(newAppView{viewApp(a), optional(secret)}, "Application created successfully"), err
 			})},
 		{Method: http.MethodGet, Path: "/api/developers/apps", Auth: web.Required, Tag: tag, Summary: "List the caller's apps, newest first",
 			Op: list(s.MyApps, func(r page.Result[integrations.App], p web.Paging) appsView {

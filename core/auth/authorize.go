@@ -32,13 +32,11 @@ func (a Actor) RequireUser(open ...Scope) error {
 
 // RequireSeeker returns an error unless the actor may act as a jobseeker.
 func (a Actor) RequireSeeker(open ...Scope) error {
-	if err := a.RequireUser(open...); err != nil {
-		return err
+	err := a.RequireUser(open...)
+	if err == nil && !a.Seeker {
+		err = fault.ErrForbidden
 	}
-	if !a.Seeker {
-		return fault.ErrForbidden
-	}
-	return nil
+	return err
 }
 
 // RequireEmployer returns an error unless the actor has an employer's account, also
@@ -70,13 +68,11 @@ func (a Actor) RequireMember() error {
 
 // Require returns an error unless the actor has the permission in their organization.
 func (a Actor) Require(p Permission) error {
-	if err := a.RequireMember(); err != nil {
-		return err
+	err := a.RequireMember()
+	if err == nil && !a.May(p) {
+		err = fault.ErrForbidden
 	}
-	if !a.May(p) {
-		return fault.ErrForbidden
-	}
-	return nil
+	return err
 }
 
 // RequireScope returns an error for an app that acts for a user without the scope.

@@ -118,6 +118,14 @@ func Of(err error) *Error {
 	return ErrInternal.WithCause(err)
 }
 
+// FieldsOf returns the invalid fields of the fault in err, none for nil.
+func FieldsOf(err error) []Field {
+	if err == nil {
+		return nil
+	}
+	return Of(err).Fields
+}
+
 // KindOf returns the kind of the fault in err, None for nil.
 func KindOf(err error) Kind {
 	if err == nil {

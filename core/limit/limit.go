@@ -3,6 +3,7 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -107,8 +108,5 @@ type Limiter interface {
 // Take records a call by l.Take and returns fault.ErrRateLimit if the rule refuses it.
 func Take(ctx context.Context, l Limiter, rule Rule, key string) error {
 	d, err := l.Take(ctx, rule, key)
-	if err != nil {
-		return err
-	}
-	return d.Err()
+	return cmp.Or(err, d.Err())
 }

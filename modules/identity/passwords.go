@@ -12,6 +12,7 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/valid"
 )
@@ -89,12 +90,7 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 	if err != nil {
 		return err
 	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		now := s.Clock.Now()
-		u, err := s.useToken(ctx, t, now)
-		if err != nil {
-			return err
-		}
+	return s.redeem(ctx, t, func(ctx context.Context, u *User, now time.Time) error {
 		if EmailKey(u.Email) != EmailKey(t.Email) {
 			return errBadToken // the account's address has changed since
 		}
@@ -103,7 +99,7 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 		if err := s.auditUser(ctx, u.ID, audit.PasswordReset, u.ID); err != nil {
 			return err
 		}
-		if err := s.setPassword(ctx, &u, hash, "", true, now); err != nil || wasVerified {
+		if err := s.setPassword(ctx, u, hash, "", true, now); err != nil || wasVerified {
 			return err
 		}
 		return s.dropSecondFactor(ctx, u.ID, time.Time{}, now)
@@ -215,12 +211,9 @@ const maxListed = 50
 
 // labels describes at most maxListed programs, and how many more there are.
 func labels(programs []Program) []string {
-	var out []string
-	for i, p := range programs {
-		if i == maxListed {
-			return append(out, "and "+strconv.Itoa(len(programs)-maxListed)+" more")
-		}
-		out = append(out, p.Kind+" "+p.Name)
+	out := list.Map(programs[:min(len(programs), maxListed)], func(p Program) string { return p.Kind + " " + p.Name })
+	if more := len(programs) - maxListed; more > 0 {
+		out = append(out, "and "+strconv.Itoa(more)+" more")
 	}
 	return out
 }
@@ -241,17 +234,12 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 	if err != nil {
 		return err
 	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		now := s.Clock.Now()
-		u, err := s.useToken(ctx, t, now)
-		if err != nil {
-			return err
-		}
+	return s.redeem(ctx, t, func(ctx context.Context, u *User, now time.Time) error {
 		if EmailKey(u.Email) == EmailKey(t.Email) {
 			u.Verify(now)
-			err = s.Users.Update(ctx, &u)
+			err = s.Users.Update(ctx, u)
 		} else {
-			err = s.confirmChange(ctx, &u, t.Email, now)
+			err = s.confirmChange(ctx, u, t.Email, now)
 		}
 		if err != nil {
 			return err
@@ -269,14 +257,20 @@ func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (
 	return t, fault.IfNotFound(err, errBadToken)
 }
 
-// useToken marks the token as used and returns its user, who is locked until the end
-// of the transaction.
-func (s *Service) useToken(ctx context.Context, t MailToken, now time.Time) (User, error) {
-	if err := s.markUsed(ctx, t, now); err != nil {
-		return User{}, err
-	}
-	u, err := s.Users.GetForUpdate(ctx, t.UserID)
-	return u, fault.IfNotFound(err, errBadToken)
+// redeem marks the token as used and calls fn with its user, who is locked, in the same
+// transaction.
+func (s *Service) redeem(ctx context.Context, t MailToken, fn func(ctx context.Context, u *User, now time.Time) error) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		now := s.Clock.Now()
+		if err := s.markUsed(ctx, t, now); err != nil {
+			return err
+		}
+		u, err := s.Users.GetForUpdate(ctx, t.UserID)
+		if err != nil {
+			return fault.IfNotFound(err, errBadToken)
+		}
+		return fn(ctx, &u, now)
+	})
 }
 
 // markUsed marks the token as used. It fails with errBadToken if it was used before.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
@@ -48,11 +47,7 @@ type Session struct {
 
 // NewSession returns a new session.
 func NewSession(id, userID string, c Client, now time.Time) Session {
-	agent := strings.ToValidUTF8(c.UserAgent, "")
-	for len(agent) > 200 {
-		_, n := utf8.DecodeLastRuneInString(agent)
-		agent = agent[:len(agent)-n]
-	}
+	agent := strings.ToValidUTF8(c.UserAgent[:min(len(c.UserAgent), 200)], "")
 	return Session{ID: id, UserID: userID, Address: audit.Network(c.Address), UserAgent: agent, CreatedAt: now, LastUsedAt: now, ExpiresAt: now.Add(sessionLife)}
 }
 

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"strings"
@@ -68,10 +69,7 @@ func (s *Service) failuresOf(email string, from Client) failures {
 // checkFailures returns fault.ErrRateLimit if there were too many failures.
 func (s *Service) checkFailures(ctx context.Context, f failures) error {
 	account, err := s.Limiter.Peek(ctx, f.account.rule, f.account.key)
-	if err != nil {
-		return err
-	}
-	if err := account.Err(); err != nil {
+	if err := cmp.Or(err, account.Err()); err != nil {
 		return err
 	}
 	hasFailed := account.Remaining < f.account.rule.Max
@@ -94,10 +92,7 @@ func (s *Service) checkCodeFailures(ctx context.Context, userID, code string) er
 		return nil
 	}
 	d, err := s.Limiter.Peek(ctx, failedCodes, userID)
-	if err != nil {
-		return err
-	}
-	return d.Err()
+	return cmp.Or(err, d.Err())
 }
 
 // addFailure counts a failure and returns fault.ErrRateLimit if it exceeds the limit.

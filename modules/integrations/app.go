@@ -46,10 +46,9 @@ type Key struct {
 
 // Plan is a quota of requests with its price.
 type Plan struct {
-	ID, Name  string
-	Price     int64 // GBP a month, in pence
-	PerMinute int
-	PerDay    int // 0 for no limit
+	ID, Name string
+	Price    int64 // GBP a month, in pence
+	limit.Quota
 }
 
 // Pounds returns the price in pounds, for display.
@@ -66,9 +65,9 @@ const (
 // first one.
 func Plans() []Plan {
 	return []Plan{
-		{ID: Free, Name: "Free", PerMinute: 60, PerDay: 10_000},
-		{ID: Professional, Name: "Professional", Price: 4_900, PerMinute: 300, PerDay: 50_000},
-		{ID: Enterprise, Name: "Enterprise", Price: 29_900, PerMinute: 1_000},
+		{ID: Free, Name: "Free", Quota: limit.Quota{PerMinute: 60, PerDay: 10_000}},
+		{ID: Professional, Name: "Professional", Price: 4_900, Quota: limit.Quota{PerMinute: 300, PerDay: 50_000}},
+		{ID: Enterprise, Name: "Enterprise", Price: 29_900, Quota: limit.Quota{PerMinute: 1_000}},
 	}
 }
 
@@ -80,9 +79,6 @@ func PlanOf(id string) (Plan, bool) {
 	}
 	return Plans()[i], true
 }
-
-// Quota returns the limits of the plan.
-func (p Plan) Quota() limit.Quota { return limit.Quota{PerMinute: p.PerMinute, PerDay: p.PerDay} }
 
 // QuotaKey returns the key of the application's quota, which all of its keys and
 // tokens share.

@@ -78,14 +78,10 @@ const (
 
 // add appends an attempt.
 func (d *Delivery) add(a Attempt) {
-	if len(a.Answer) > maxStoredAnswer {
-		a.Answer = a.Answer[:maxStoredAnswer]
-	}
+	a.Answer = a.Answer[:min(len(a.Answer), maxStoredAnswer)]
 	a.Answer = strings.ReplaceAll(strings.ToValidUTF8(a.Answer, ""), "\x00", "")
 	d.Attempts = append(d.Attempts, a)
-	if len(d.Attempts) > maxStoredAttempts {
-		d.Attempts = d.Attempts[len(d.Attempts)-maxStoredAttempts:]
-	}
+	d.Attempts = d.Attempts[max(0, len(d.Attempts)-maxStoredAttempts):]
 }
 
 // retries are the delays after failed attempts (Standard Webhooks).

@@ -39,26 +39,18 @@ func (in AppChange) Problems() []fault.Field {
 // Problems returns all problems of the input, if private receivers are allowed.
 func (in WebhookInput) Problems() []fault.Field {
 	_, types := eventTypes(in.Events)
-	return slices.Concat(fieldsOf(receiver(strings.TrimSpace(in.URL), true)), fieldsOf(types))
+	return slices.Concat(fault.FieldsOf(receiver(strings.TrimSpace(in.URL), true)), fault.FieldsOf(types))
 }
 
 // Problems returns all problems of the change, if private receivers are allowed.
 func (in WebhookChange) Problems() []fault.Field {
 	var out []fault.Field
 	if in.URL != nil {
-		out = fieldsOf(receiver(strings.TrimSpace(*in.URL), true))
+		out = fault.FieldsOf(receiver(strings.TrimSpace(*in.URL), true))
 	}
 	if in.Events != nil {
 		_, err := eventTypes(*in.Events)
-		out = append(out, fieldsOf(err)...)
+		out = append(out, fault.FieldsOf(err)...)
 	}
 	return out
-}
-
-// fieldsOf returns the fields of a fault, none for nil.
-func fieldsOf(err error) []fault.Field {
-	if err == nil {
-		return nil
-	}
-	return fault.Of(err).Fields
 }

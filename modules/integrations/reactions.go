@@ -19,20 +19,16 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 		if _, err := s.Consents.Delete(ctx, e.UserID, ConsentFilter{}); err != nil {
 			return err
 		}
-		for {
-			apps, err := s.Apps.List(ctx, AppFilter{OwnerID: e.UserID}, page.After("", maxApps))
-			if err != nil {
+		apps, err := s.Apps.List(ctx, AppFilter{OwnerID: e.UserID}, page.After("", 2*maxApps))
+		if err != nil {
+			return err
+		}
+		for _, a := range apps.Items {
+			if err := s.deleteApp(ctx, e.UserID, a.ID); err != nil {
 				return err
 			}
-			if len(apps.Items) == 0 {
-				return s.Deliveries.DeleteByApplicant(ctx, e.UserID)
-			}
-			for _, a := range apps.Items {
-				if err := s.deleteApp(ctx, e.UserID, a.ID); err != nil {
-					return err
-				}
-			}
 		}
+		return s.Deliveries.DeleteByApplicant(ctx, e.UserID)
 	})
 }
 

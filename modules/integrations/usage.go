@@ -122,13 +122,9 @@ type UsageInput struct {
 
 // Problems returns all problems of the days.
 func (in UsageInput) Problems() []fault.Field {
-	var found []fault.Field
-	for _, day := range []struct{ name, text string }{{"from", in.From}, {"to", in.To}} {
-		if _, err := dayOf(day.text, day.name, time.Time{}); err != nil {
-			found = append(found, fault.Of(err).Fields...)
-		}
-	}
-	return found
+	_, from := dayOf(in.From, "from", time.Time{})
+	_, to := dayOf(in.To, "to", time.Time{})
+	return slices.Concat(fault.FieldsOf(from), fault.FieldsOf(to))
 }
 
 // Used is the usage of an application and its plan.
@@ -170,7 +166,7 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 		name := day.Format(time.DateOnly)
 		u.Days = append(u.Days, DayUsage{AppID: a.ID, Day: name, Requests: on[name].Requests, Errors: on[name].Errors})
 	}
-	u.Quota, err = s.Limiter.Status(ctx, u.Plan.Quota(), a.QuotaKey())
+	u.Quota, err = s.Limiter.Status(ctx, u.Plan.Quota, a.QuotaKey())
 	return u, err
 }
 
