@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
@@ -46,9 +45,6 @@ func New(d Deps) *Service { return &Service{d} }
 
 // maxHistory is the number of charges in an Overview.
 const maxHistory = 100
-
-// maxMethodID bounds a provider's id, in characters.
-const maxMethodID = 255
 
 // Overview is the billing of an owner.
 type Overview struct {
@@ -296,41 +292,6 @@ func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subsc
 	return sub, err
 }
 
-// UseMethod replaces the payment method. A subscription that is past due is charged
-// at once; if that is declined, the previous method remains. A purchase that waits for
-// the payer is abandoned.
-func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string) (Subscription, error) {
-	if err := by.RequireSeeker(); err != nil {
-		return Subscription{}, err
-	}
-	if methodID == "" {
-		return Subscription{}, fault.InvalidField("paymentMethodId", "is required")
-	}
-	o := Owner{User, by.UserID}
-	switch sub, err := s.Current(ctx, o); {
-	case err != nil:
-		return sub, err
-	case sub.Status == PastDue:
-		return s.choose(ctx, o, ChooseInput{PlanID: sub.Plan, PaymentMethodID: methodID}, false)
-	}
-	method, err := s.attach(ctx, o, methodID)
-	if err == nil {
-		err = s.abandonOther(ctx, o, "", "")
-	}
-	if err != nil {
-		return Subscription{}, err
-	}
-	var sub Subscription
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if sub, err = s.lockUnlessPurchasing(ctx, o); err != nil {
-			return err
-		}
-		change := sub.use(method)
-		return s.store(ctx, sub, change)
-	})
-	return sub.At(s.Clock.Now()), err
-}
-
 // pendingCharge returns the owner's pending charge, nil without one.
 func (s *Service) pendingCharge(ctx context.Context, o Owner) (*Charge, error) {
 	found, err := s.Charges.List(ctx, ChargeFilter{Owner: o, Status: Pending}, 1)
@@ -356,26 +317,6 @@ func (s *Service) lockUnlessPurchasing(ctx context.Context, o Owner) (Subscripti
 
 // errUnderWay returns ErrUnderWay for a client that tries again soon.
 func errUnderWay() error { return ErrUnderWay.WithRetryAfter(retryDelay(0)) }
-
-func (s *Service) attach(ctx context.Context, o Owner, methodID string) (Method, error) {
-	if err := CheckMethodID(methodID); err != nil {
-		return Method{}, err
-	}
-	return s.Payments.Attach(ctx, o, methodID)
-}
-
-// CheckMethodID returns a fault of the field paymentMethodId if the text cannot be the
-// id of a payment method of any provider.
-func CheckMethodID(text string) error {
-	if len(text) > maxMethodID || holdsCard(text) || !strings.HasPrefix(text, "pm_") || strings.ContainsFunc(text, isNotIDCharacter) {
-		return fault.InvalidField("paymentMethodId", "must be the id of a payment method, pm_…")
-	}
-	return nil
-}
-
-func isNotIDCharacter(r rune) bool {
-	return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-}
 
 // store updates the subscription and records its changes that are not empty.
 func (s *Service) store(ctx context.Context, sub Subscription, changes ...string) error {

@@ -17,9 +17,7 @@ import (
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
-	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/tx"
-	"github.com/locumhq/locum/core/valid"
 )
 
 // Deps are the collaborators and settings of the service.
@@ -81,115 +79,6 @@ type SignedIn struct {
 	Account      Account
 }
 
-// RegisterInput is the input of Register.
-type RegisterInput struct {
-	Email    string `json:"email" validate:"required,max=254,email"`
-	Password string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024,password"`
-	Name     string `json:"name" validate:"required,notblank,max=200,line"`
-	UserType string `json:"userType" validate:"required,oneof=jobseeker employer"`
-}
-
-// RegisterEmployerInput is the input of Register for an employer with its organization.
-type RegisterEmployerInput struct {
-	Email       string `json:"email" validate:"required,max=254,email"`
-	Password    string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024"`
-	Name        string `json:"name" validate:"required,notblank,max=200,line"`
-	CompanyName string `json:"companyName" validate:"required,notblank,max=200,line"`
-	Industry    string `json:"industry" validate:"max=200,line"`
-	CompanySize string `json:"companySize" validate:"max=200,line"`
-}
-
-// Registrable is a RegisterInput or a RegisterEmployerInput.
-type Registrable interface {
-	// registration returns the normalized input, or what is wrong with it.
-	registration() (registration, error)
-}
-
-// Register creates an account and signs it in. An employer gets an organization, of
-// which the account is the first admin; with a RegisterInput it has the user's name
-// until it is given another one.
-func (s *Service) Register(ctx context.Context, in Registrable, from Client) (out SignedIn, err error) {
-	err = s.register(ctx, in, from, s.openInto(&out, from))
-	return out, err
-}
-
-// registration is the normalized input of a registration.
-type registration struct {
-	email, password, name string
-	kind                  Kind
-	organization          Organization // of an employer
-}
-
-func newRegistration(in any, email, password, name string, kind Kind) (registration, error) {
-	err := valid.Check("", in)
-	email, _ = text.ParseEmail(email)
-	return registration{email: email, password: password, name: text.Name(name), kind: kind}, err
-}
-
-func (in RegisterInput) registration() (registration, error) {
-	r, err := newRegistration(in, in.Email, in.Password, in.Name, Kind(in.UserType))
-	r.organization.Name = r.name
-	return r, err
-}
-
-func (in RegisterEmployerInput) registration() (registration, error) {
-	r, err := newRegistration(in, in.Email, in.Password, in.Name, KindEmployer)
-	r.organization = Organization{Name: text.Name(in.CompanyName), Industry: text.Name(in.Industry), Size: text.Name(in.CompanySize)}
-	return r, err
-}
-
-// register creates the account and calls open in the same transaction.
-func (s *Service) register(ctx context.Context, in Registrable, from Client, open openFunc) error {
-	r, err := in.registration()
-	if err != nil {
-		return err
-	}
-	// This check avoids hashing for an address that is taken; Users.Create decides
-	// between concurrent registrations.
-	invited, err := s.requireFree(ctx, r.email)
-	if err != nil {
-		return err
-	}
-	key := s.Mailboxes.Key(r.email)
-	if invited.ID != "" { // the row becomes the account
-		key = invited.EmailKey()
-	}
-	leave, err := s.gate.acquire(from.Address, "")
-	if err != nil {
-		return err
-	}
-	hash, err := s.Hasher.Hash(ctx, r.password)
-	leave()
-	if err != nil {
-		return err
-	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		now := s.Clock.Now()
-		u := NewUser(s.NewID(), r.email, r.name, r.kind, hash, now)
-		u.Key = key
-		if err := s.Users.Create(ctx, &u); err != nil {
-			return err
-		}
-		if err := s.notReserved(ctx, &u, now); err != nil {
-			return err
-		}
-		if r.kind == KindEmployer {
-			o := r.organization
-			org, founder := NewOrganization(s.NewID(), s.NewID(), u.ID, o.Name, o.Industry, o.Size, now)
-			if err := s.Organizations.Upsert(ctx, &org); err != nil {
-				return err
-			}
-			if err := s.Members.Upsert(ctx, &founder); err != nil {
-				return err
-			}
-		}
-		if err := s.Events.Record(ctx, event.UserRegistered{UserID: u.ID}); err != nil {
-			return err
-		}
-		return open(ctx, u.ID, now)
-	})
-}
-
 // user returns the account or fails with ErrUserNotFound. In contrast to
 // Users.GetForUpdate it locks nothing.
 func (s *Service) user(ctx context.Context, userID string) (User, error) {
@@ -220,16 +109,6 @@ func (s *Service) findByEmail(ctx context.Context, email string) (User, error) {
 		u, err = s.Users.GetByEmail(ctx, typed)
 	}
 	return u, err
-}
-
-// requireFree returns the invited user with the address, the zero User without one. It
-// fails with ErrEmailTaken if the address has an account.
-func (s *Service) requireFree(ctx context.Context, email string) (User, error) {
-	u, err := s.findByEmail(ctx, email)
-	if err == nil && u.Status == UserActive {
-		return User{}, ErrEmailTaken
-	}
-	return u, fault.IfNotFound(err, nil)
 }
 
 // openFunc opens a session of the user in the transaction of ctx.

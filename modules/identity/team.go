@@ -305,19 +305,9 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		if err := s.markUsed(ctx, t, now); err != nil {
 			return err
 		}
-		u, err := s.user(ctx, t.UserID)
+		u, m, err := s.lockInvitation(ctx, t)
 		if err != nil {
 			return fault.IfNotFound(err, errBadToken)
-		}
-		// A concurrent removal waits for this, or this finds no invitation.
-		if _, err := s.Organizations.GetForUpdate(ctx, t.OrganizationID); err != nil {
-			return fault.IfNotFound(err, errBadToken)
-		}
-		m, err := s.Members.Get(ctx, t.OrganizationID, u.ID)
-		if errors.Is(err, ErrNotInTeam) || err == nil && m.Status != MemberInvited {
-			return errBadToken // the invitation was withdrawn
-		} else if err != nil {
-			return err
 		}
 		switch {
 		case u.Status == UserInvited:
@@ -347,6 +337,19 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		return err
 	})
 	return out, err
+}
+
+// lockInvitation returns the user and the invitation of a mailed token. A concurrent
+// removal waits for the transaction, or lockInvitation fails with errBadToken.
+func (s *Service) lockInvitation(ctx context.Context, t MailToken) (u User, m Member, err error) {
+	if u, err = s.user(ctx, t.UserID); err != nil {
+		return u, m, err
+	}
+	m, err = s.lockMember(ctx, t.OrganizationID, u.ID)
+	if errors.Is(err, ErrNotInTeam) || err == nil && m.Status != MemberInvited {
+		err = errBadToken // withdrawn
+	}
+	return u, m, err
 }
 
 // proveAddress verifies the address of an account whose owner has used a mailed link.

@@ -3,6 +3,7 @@ package integrations
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
@@ -74,4 +75,24 @@ func (s *Service) WithdrawConsent(ctx context.Context, by auth.Actor, clientID s
 		}
 		return err
 	})
+}
+
+// Scopes returns all scopes.
+func Scopes() []Scope { return []Scope{JobsRead, ApplicationsRead, ApplicationsWrite} }
+
+// parseScopes parses scopes, which are separated by spaces (RFC 6749 §3.3). It returns
+// each once and in the order of Scopes, or the default for none; false if one of them
+// is unknown.
+func parseScopes(text string, byDefault []Scope) (out []Scope, known bool) {
+	names := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' })
+	if len(names) == 0 {
+		return byDefault, true
+	}
+	out = slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(names, string(s)) })
+	return out, !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(out, Scope(name)) })
+}
+
+// Covers reports whether all of the scopes are granted.
+func Covers(granted, scopes []Scope) bool {
+	return !slices.ContainsFunc(scopes, func(s Scope) bool { return !slices.Contains(granted, s) })
 }

@@ -36,21 +36,6 @@ const (
 	Refresh TokenKind = "refresh"
 )
 
-var tokenPrefixes = map[TokenKind]string{Code: "loc_ac_", Access: "loc_at_", Refresh: "loc_rt_"}
-
-const tokenLength = 43
-
-// NewToken returns a random token of 256 bits, with a prefix for its kind.
-func NewToken(kind TokenKind) string { return auth.NewSecret(tokenPrefixes[kind], tokenLength) }
-
-// HashToken returns the hash of a token of the kind, empty for text of another form.
-func HashToken(kind TokenKind, token string) string {
-	if len(token) != len(tokenPrefixes[kind])+tokenLength || !strings.HasPrefix(token, tokenPrefixes[kind]) {
-		return ""
-	}
-	return auth.HashSecret(token)
-}
-
 // Grant is an authorization, with the family of tokens that were issued for it.
 type Grant struct {
 	ID, AppID, UserID string
@@ -78,26 +63,6 @@ type Token struct {
 // Active reports whether the token can be used.
 func (t Token) Active(g Grant, now time.Time) bool {
 	return t.UsedAt == nil && g.EndedAt == nil && now.Before(t.ExpiresAt) && now.Before(g.ExpiresAt)
-}
-
-// Scopes returns all scopes.
-func Scopes() []Scope { return []Scope{JobsRead, ApplicationsRead, ApplicationsWrite} }
-
-// parseScopes parses scopes, which are separated by spaces (RFC 6749 §3.3). It returns
-// each once and in the order of Scopes, or the default for none; false if one of them
-// is unknown.
-func parseScopes(text string, byDefault []Scope) (out []Scope, known bool) {
-	names := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' })
-	if len(names) == 0 {
-		return byDefault, true
-	}
-	out = slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(names, string(s)) })
-	return out, !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(out, Scope(name)) })
-}
-
-// Covers reports whether all of the scopes are granted.
-func Covers(granted, scopes []Scope) bool {
-	return !slices.ContainsFunc(scopes, func(s Scope) bool { return !slices.Contains(granted, s) })
 }
 
 // Errors of OAuth have the error codes of RFC 6749 §4.1.2.1 and §5.2. Their messages are

@@ -3,7 +3,6 @@ package integrations
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
@@ -11,7 +10,6 @@ import (
 	"github.com/locumhq/locum/core/batch"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/list"
@@ -20,9 +18,7 @@ import (
 	"github.com/locumhq/locum/core/patch"
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
-	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/tx"
-	"github.com/locumhq/locum/core/valid"
 )
 
 // Deps are the ports and settings of the module.
@@ -260,73 +256,6 @@ func (s *Service) RotateSecret(ctx context.Context, by auth.Actor, appID string)
 	return secret, err
 }
 
-// KeyInput names a key.
-type KeyInput struct {
-	Name string `json:"name" validate:"required,notblank,max=100,line" sample:"Production"`
-}
-
-// CreateKey creates a key of one of the caller's applications and returns its secret,
-// which is not stored. The caller must be confirmed.
-func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in KeyInput) (k Key, secret string, err error) {
-	if err := valid.Check("", in); err != nil {
-		return k, "", err
-	}
-	secret = newKey()
-	k = Key{ID: s.NewID(), Name: text.Name(in.Name), Prefix: secret[:keyPrefixLength], Hash: auth.HashSecret(secret), CreatedAt: s.Clock.Now()}
-	err = s.create(ctx, by, audit.APIKeyCreated, k.ID, func(ctx context.Context) error {
-		keys, err := s.MyKeys(ctx, by, appID)
-		if err != nil {
-			return err
-		}
-		if len(keys) >= maxKeys {
-			return ErrTooManyKeys
-		}
-		k.AppID, _ = id.Canonical(appID)
-		return s.Keys.Create(ctx, by.UserID, k)
-	})
-	return k, secret, err
-}
-
-// MyKeys returns the keys of one of the caller's applications, the newest first.
-func (s *Service) MyKeys(ctx context.Context, by auth.Actor, appID string) ([]Key, error) {
-	a, err := s.MyApp(ctx, by, appID)
-	if err != nil {
-		return nil, err
-	}
-	return s.Keys.List(ctx, by.UserID, a.ID)
-}
-
-// DeleteKey deletes a key of one of the caller's applications.
-func (s *Service) DeleteKey(ctx context.Context, by auth.Actor, appID, keyID string) error {
-	a, err := s.MyApp(ctx, by, appID)
-	if err != nil {
-		return err
-	}
-	keyID, ok := id.Canonical(keyID)
-	if !ok {
-		return ErrKeyNotFound
-	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		n, err := s.Keys.Delete(ctx, by.UserID, KeyFilter{AppID: a.ID, ID: keyID})
-		if err == nil && n == 0 {
-			err = ErrKeyNotFound
-		}
-		if err != nil {
-			return err
-		}
-		return s.Audit.Record(ctx, audit.By(by, audit.APIKeyDeleted, keyID))
-	})
-}
-
-// Caller is the caller of the developer API.
-type Caller struct {
-	App App
-	// UserID is the owner of a key's application, or the user who consented to a token.
-	UserID string
-	KeyID  string  // of a key
-	Scopes []Scope // of a token
-}
-
 // Scope is a set of operations that a user allows an app.
 type Scope = auth.Scope
 
@@ -336,45 +265,6 @@ const (
 	ApplicationsRead  = auth.ScopeApplicationsRead
 	ApplicationsWrite = auth.ScopeApplicationsWrite
 )
-
-// keyScopes are the scopes of API keys, which only read.
-var keyScopes = []Scope{JobsRead, ApplicationsRead}
-
-// May reports whether the caller has the scope.
-func (c Caller) May(scope Scope) bool { return slices.Contains(c.scopes(), scope) }
-
-func (c Caller) scopes() []Scope {
-	if c.KeyID != "" {
-		return keyScopes
-	}
-	return c.Scopes
-}
-
-// Actor returns the actor of a use case: the user, for whom the app acts. A use case
-// that depends on the user's account needs that of Identity.ActorFor instead, limited
-// by Limit.
-func (c Caller) Actor() auth.Actor { return c.Limit(auth.Actor{UserID: c.UserID}) }
-
-// Limit returns the actor as the app that acts for them.
-func (c Caller) Limit(a auth.Actor) auth.Actor {
-	a.AppID, a.Scopes = c.App.ID, c.scopes()
-	return a
-}
-
-// AuthenticateKey returns the caller behind the API key, or fault.ErrUnauthorized.
-func (s *Service) AuthenticateKey(ctx context.Context, key string) (Caller, error) {
-	if !isWellFormedKey(key) {
-		return Caller{}, fault.ErrUnauthorized
-	}
-	k, a, err := s.Keys.GetByHash(ctx, auth.HashSecret(key))
-	if err == nil {
-		err = s.requireActive(ctx, a.OwnerID)
-	}
-	if err != nil {
-		return Caller{}, fault.IfNotFound(err, fault.ErrUnauthorized)
-	}
-	return Caller{App: a, UserID: a.OwnerID, KeyID: k.ID}, nil
-}
 
 // requireActive fails with ErrAppNotFound unless the account is active.
 func (s *Service) requireActive(ctx context.Context, userID string) error {
