@@ -180,7 +180,7 @@ func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (l
 		if err := q.Find(&rows).Error; err != nil {
 			return "", wrap(err)
 		}
-		ls := d.decode(rows)
+		ls := d.decodeListings(rows)
 		for i := range ls {
 			if err := fn(&ls[i]); err != nil {
 				return "", err
@@ -193,13 +193,14 @@ func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (l
 	}
 }
 
-// decode returns the listings of the rows without those that cannot be decoded.
-func (d feed) decode(rows []fullListingRow) []listings.Listing {
+// decodeListings returns the listings of the rows without those that cannot be decoded,
+// which are logged.
+func (d *DB) decodeListings(rows []fullListingRow) []listings.Listing {
 	out := make([]listings.Listing, 0, len(rows))
 	for i := range rows {
 		l, err := rows[i].listing()
 		if err != nil {
-			d.log.Error("listing cannot be decoded and is not indexed", "listing", rows[i].Short.ID, "error", err)
+			d.log.Error("listing cannot be decoded and is not found", "listing", rows[i].Short.ID, "error", err)
 			continue
 		}
 		out = append(out, l)
@@ -234,7 +235,7 @@ func (d feed) ListSince(ctx context.Context, position listings.FeedPosition, n i
 		if err := d.unprepared(ctx).Where("?", d.dialect.In("id", chunk)).Find(&rows).Error; err != nil {
 			return batch, wrap(err)
 		}
-		batch.Listings = append(batch.Listings, d.decode(rows)...)
+		batch.Listings = append(batch.Listings, d.decodeListings(rows)...)
 		batch.Deleted = append(batch.Deleted, missing(chunk, rows)...)
 	}
 	return batch, nil

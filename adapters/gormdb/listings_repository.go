@@ -79,7 +79,9 @@ const public = "open AND (application_deadline IS NULL OR application_deadline >
 func (d listingRepository) ListPublic(ctx context.Context, ids []string, now time.Time, texts bool) ([]listings.Listing, error) {
 	q := d.q(ctx).Where(d.dialect.In("id", ids)).Where(public, now)
 	if texts {
-		return findFull(q)
+		var rows []fullListingRow
+		err := q.Find(&rows).Error
+		return d.decodeListings(rows), wrap(err)
 	}
 	return find(q, listingRow.listing)
 }

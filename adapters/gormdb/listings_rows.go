@@ -44,7 +44,8 @@ type listingRow struct {
 }
 
 // fullListingRow is a row of listings with all columns that are read. Its JSON is decoded
-// after it was read, so that the search index can skip a row that cannot be decoded.
+// after it was read, so that the search index and lists of public listings can skip a row
+// that cannot be decoded.
 type fullListingRow struct {
 	Short        listingRow `gorm:"embedded"`
 	Description  string

@@ -1,11 +1,23 @@
 package listings
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/locumhq/locum/modules/listings/search"
 )
+
+// analyze returns the document of the listing, or nil after an error that it logs: one
+// listing must not end the indexing and matching of all.
+func (l *Listing) analyze(v *search.Vocabulary, log *slog.Logger) (d *search.Document) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("listing cannot be analyzed and is not found", "listing", l.ID, "panic", p)
+		}
+	}()
+	return l.document(v)
+}
 
 // document returns what a search index stores of the listing.
 func (l *Listing) document(v *search.Vocabulary) *search.Document {

@@ -60,19 +60,22 @@ func (s *Service) Resolve(ctx context.Context, text string) (resolved string, er
 	return resolved, err
 }
 
-// Gather reads the listings with the ids that are public now.
+// Gather reads the listings with the ids that are public now. It leaves out those that
+// cannot be analyzed, so that they do not prevent the alerts about the others.
 func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {
 	ls, err := s.PublicMany(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	g := &Gathered{service: s, plans: s.plansFor(s.Engine.Parser()), now: s.Clock.Now(), listings: ls, at: map[string]int{}}
-	g.found = make(bitset, (len(ls)+wordBits-1)/wordBits)
-	docs := make([]*search.Document, len(ls))
+	g := &Gathered{service: s, plans: s.plansFor(s.Engine.Parser()), now: s.Clock.Now(), at: map[string]int{}}
+	var docs []*search.Document
 	for i := range ls {
-		g.at[ls[i].ID] = i
-		docs[i] = ls[i].document(g.plans.parser.Vocabulary)
+		if d := ls[i].analyze(g.plans.parser.Vocabulary, s.Engine.deps.Log); d != nil {
+			g.at[d.ID] = len(docs)
+			g.listings, docs = append(g.listings, ls[i]), append(docs, d)
+		}
 	}
+	g.found = make(bitset, (len(docs)+wordBits-1)/wordBits)
 	g.batch, err = s.NewBatch(docs)
 	return g, err
 }

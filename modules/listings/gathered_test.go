@@ -1,7 +1,11 @@
 package listings
 
 import (
+	"bytes"
+	"context"
+	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -62,6 +66,40 @@ func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 		require.Empty(t, found)
 		require.NotSame(t, full, g.plans)
 	}
+}
+
+// publicListings returns the listings whatever the ids.
+type publicListings struct {
+	PublicRepository
+	listings []Listing
+}
+
+func (p publicListings) ListPublic(context.Context, []string, time.Time, bool) ([]Listing, error) {
+	return p.listings, nil
+}
+
+func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
+	t.Parallel()
+	v, err := search.Load()
+	require.NoError(t, err)
+	var log bytes.Buffer
+	engine := NewEngine(EngineDeps{Log: slog.New(slog.NewTextHandler(&log, nil))}, v)
+	broken := Listing{ID: "broken", Content: Content{Salary: &Salary{}}} // pay without a bound
+	var docs []*search.Document
+	s := &Service{Deps: Deps{Clock: clock.System{}, Engine: engine, Public: publicListings{listings: []Listing{{ID: "a"}, broken, {ID: "b"}}},
+		NewBatch: func(ds []*search.Document) (search.Matcher, error) {
+			docs = ds
+			return matchesAll(ds), nil
+		}}}
+	g, err := s.Gather(t.Context(), []string{"a", "broken", "b"})
+	require.NoError(t, err)
+	require.Len(t, docs, 2)
+	require.Len(t, g.Listings(), 2)
+	require.Equal(t, "b", g.Listings()[1].ID)
+	require.Contains(t, log.String(), "listing=broken")
+	found, err := g.Matching(t.Context(), FindKey{Text: "nurse"})
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 1}, found)
 }
 
 func TestExactLevels(t *testing.T) {

@@ -172,15 +172,10 @@ func (x *Indexer) catchUp(ctx context.Context) error {
 
 // change returns the change that stores an open listing in the index and deletes any
 // other. A listing that cannot be analyzed is deleted.
-func (x *Indexer) change(l *Listing) (c search.Change) {
-	c = search.Change{ID: l.ID, Version: l.Version}
-	defer func() {
-		if p := recover(); p != nil {
-			x.log.Error("listing cannot be indexed", "listing", l.ID, "panic", p)
-		}
-	}()
+func (x *Indexer) change(l *Listing) search.Change {
+	c := search.Change{ID: l.ID, Version: l.Version}
 	if l.Open {
-		c.Document = l.document(x.vocabulary)
+		c.Document = l.analyze(x.vocabulary, x.log)
 	}
 	return c
 }

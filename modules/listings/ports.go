@@ -67,7 +67,7 @@ type Selection struct {
 type PublicRepository interface {
 	// ListPublic returns the listings with the ids that are public at now, in any
 	// order. Without texts the descriptions, requirements, benefits, questions and
-	// meta may be left out.
+	// meta may be left out. A listing that cannot be decoded is logged and left out.
 	ListPublic(ctx context.Context, ids []string, now time.Time, texts bool) ([]Listing, error)
 	// ListBriefs returns the listings with the ids, in any state and order, as of now.
 	// Unknown ids are left out.
