@@ -145,14 +145,23 @@ func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hirin
 }
 
 func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service, h *hiring.Service) *jobseeker.Service {
-	return jobseeker.New(jobseeker.Deps{
-		Tx: s.Jobseeker.Tx, Retention: s.Jobseeker.Retention, Clock: d.Clock, NewID: d.NewID, Tasks: s.Jobseeker.Tasks,
-		Documents: s.Jobseeker.Documents, DocumentFiles: s.Jobseeker.DocumentFiles, FileTypes: filetypes.Documents{}, Files: f,
-		Profiles: s.Jobseeker.Profiles, Accounts: i, Bookmarks: s.Jobseeker.Bookmarks, Onboardings: s.Jobseeker.Onboardings, Applied: seekersApplied{h}, Dismissals: s.Jobseeker.Dismissals,
-		Plans: seekersPlans{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}}, Notifications: s.Jobseeker.Notifications, Activities: s.Jobseeker.Activities, Searches: s.Jobseeker.Searches, AlertQueue: s.Jobseeker.AlertQueue,
-		Matches: s.Jobseeker.Matches, PersonalData: s.Jobseeker.PersonalData,
-		Listings: seekersListings{l}, People: seekersPeople{i}, Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL,
-	})
+	store, applied := s.Jobseeker, seekersApplied{h}
+	shared := &jobseeker.Shared{
+		Tx: store.Tx, Clock: d.Clock, NewID: d.NewID, Tasks: store.Tasks, Profiles: store.Profiles, Notifications: store.Notifications, Activities: store.Activities,
+		Listings: seekersListings{l},
+	}
+	documents := &jobseeker.DocumentService{Shared: shared, Documents: store.Documents, DocumentFiles: store.DocumentFiles, FileTypes: filetypes.Documents{}, Files: f}
+	bookmarks := &jobseeker.BookmarkService{Shared: shared, Bookmarks: store.Bookmarks}
+	profiles := &jobseeker.ProfileService{Shared: shared, Accounts: i, People: seekersPeople{i}}
+	return &jobseeker.Service{
+		Shared: shared, NotificationService: &jobseeker.NotificationService{Shared: shared}, DocumentService: documents, BookmarkService: bookmarks, ProfileService: profiles,
+		SearchService: &jobseeker.SearchService{Shared: shared, Account: profiles, Searches: store.Searches, AlertQueue: store.AlertQueue, Matches: store.Matches,
+			Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL},
+		OnboardingService: &jobseeker.OnboardingService{Shared: shared, Onboardings: store.Onboardings, Documents: documents, Searches: store.Searches, Applied: applied},
+		DashboardService: &jobseeker.DashboardService{Shared: shared, Documents: documents, Saved: bookmarks, Searches: store.Searches, Applied: applied, Dismissals: store.Dismissals,
+			Plans: seekersPlans{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}}},
+		Retention: store.Retention, PersonalData: store.PersonalData,
+	}
 }
 
 // seekersListings implements jobseeker.Listings.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
@@ -13,7 +14,7 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 	const recommendations, dashboard = "Recommendations", "Dashboard"
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/api/jobseekers/recommendations", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "List recommended listings, best first, without those that the caller applied to, saved or dismissed",
-			Op: list(s.Recommend, func(r jobseeker.Recommended, _ web.Paging) recommendationsView {
+			Op: list(s.Recommend, func(r page.Result[jobseeker.Recommendation], _ web.Paging) recommendationsView {
 				return recommendationsView{Recommendations: web.Each(r.Items, viewRecommendation), Total: r.Total, Next: Next{r.NextCursor}}
 			})},
 		{Method: http.MethodDelete, Path: "/api/jobseekers/recommendations/:id", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "Dismiss a recommended listing",

@@ -1,6 +1,7 @@
 package hiring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,10 +117,7 @@ func checkAnswers(questions []Question, answers []Answer) error {
 
 // Mine lists the caller's applications, newest first.
 func (s *Service) Mine(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
-	if err := by.RequireSeeker(); err != nil {
-		return page.Result[View]{}, err
-	}
-	if err := r.CheckID(); err != nil {
+	if err := cmp.Or(by.RequireSeeker(), r.CheckID()); err != nil {
 		return page.Result[View]{}, err
 	}
 	found, err := s.Applications.List(ctx, Visibility{ApplicantID: by.UserID}, ApplicationFilter{}, r)

@@ -1,6 +1,7 @@
 package hiring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -15,10 +16,7 @@ import (
 
 // Received lists the applications to the organization's listings, newest first.
 func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
-	if err := by.Require(auth.ApplicationsView); err != nil {
-		return page.Result[View]{}, err
-	}
-	if err := r.CheckID(); err != nil {
+	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID()); err != nil {
 		return page.Result[View]{}, err
 	}
 	found, err := s.Applications.List(ctx, Visibility{OrganizationID: by.OrganizationID}, ApplicationFilter{}, r)

@@ -1,6 +1,7 @@
 package hiring
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -52,10 +53,7 @@ func (s *Service) Reschedule(ctx context.Context, by auth.Actor, applicationID s
 }
 
 func (s *Service) appoint(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput, create bool) (Appointment, error) {
-	if err := by.Require(auth.ApplicationsUpdate); err != nil {
-		return Appointment{}, err
-	}
-	if err := valid.Check("", in); err != nil {
+	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
 		return Appointment{}, err
 	}
 	at, err := in.time()
@@ -146,13 +144,7 @@ func (in AppointmentInput) apply(a *Appointment, at time.Time) {
 // status.
 func (s *Service) Interviews(ctx context.Context, by auth.Actor, status InterviewStatus, r page.Request) (page.Result[AppointmentView], error) {
 	var none page.Result[AppointmentView]
-	if err := by.Require(auth.ApplicationsView); err != nil {
-		return none, err
-	}
-	if err := r.CheckID(); err != nil {
-		return none, err
-	}
-	if err := valid.Value("status", string(status), "oneof='' scheduled completed cancelled"); err != nil {
+	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID(), valid.Value("status", string(status), "oneof='' scheduled completed cancelled")); err != nil {
 		return none, err
 	}
 	found, err := s.Appointments.List(ctx, by.OrganizationID, AppointmentFilter{Status: status}, r)
@@ -200,10 +192,7 @@ type ContactInput struct {
 // Contact stores a message to an applicant, which is mailed later, and returns the
 // address of the applicant.
 func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID string, in ContactInput) (to string, err error) {
-	if err := by.Require(auth.ApplicationsUpdate); err != nil {
-		return "", err
-	}
-	if err := valid.Check("", in); err != nil {
+	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
 		return "", err
 	}
 	in.Subject, in.Message = strings.TrimSpace(in.Subject), strings.TrimSpace(in.Message)

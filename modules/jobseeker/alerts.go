@@ -4,12 +4,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/list"
+	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/core/tx"
 )
 
 // Alerts reverse the search: new public listings are collected for a few seconds
@@ -44,7 +49,7 @@ const (
 )
 
 // OnJobCreated adds a new listing to the alert queue and a task that processes it.
-func (s *Service) OnJobCreated(ctx context.Context, e event.JobCreated) error {
+func (s *SearchService) OnJobCreated(ctx context.Context, e event.JobCreated) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.AlertQueue.Add(ctx, e.JobID); err != nil {
 			return err
@@ -57,14 +62,14 @@ func (s *Service) OnJobCreated(ctx context.Context, e event.JobCreated) error {
 
 // addMatchTask adds a task that processes the alert queue, unless one waits. One runs at
 // a time.
-func (s *Service) addMatchTask(ctx context.Context, at time.Time) error {
+func (s *SearchService) addMatchTask(ctx context.Context, at time.Time) error {
 	run := task.New(matchKind, task.Maintenance, matchKind+"/"+s.NewID(), struct{}{})
 	run.Group, run.RunAt = matchKind, at
 	return s.Tasks.Add(ctx, run)
 }
 
 // match processes the alert queue and creates digests.
-func (s *Service) match(ctx context.Context, _ struct{}) error {
+func (s *SearchService) match(ctx context.Context, _ struct{}) error {
 	for {
 		ids, err := s.AlertQueue.List(ctx, listingsAtOnce)
 		if err != nil {
@@ -84,7 +89,7 @@ func (s *Service) match(ctx context.Context, _ struct{}) error {
 
 // run matches listings with all searches.
 type run struct {
-	*Service
+	*SearchService
 	id       string
 	listings Gathered
 	postings []Posting
@@ -92,12 +97,12 @@ type run struct {
 	names    map[string]string // of the searches in matches
 }
 
-func (s *Service) matchListings(ctx context.Context, ids []string) error {
+func (s *SearchService) matchListings(ctx context.Context, ids []string) error {
 	gathered, err := s.Listings.Gather(ctx, ids)
 	if err != nil {
 		return err
 	}
-	r := run{Service: s, id: s.NewID(), listings: gathered, postings: gathered.Postings(), names: map[string]string{}}
+	r := run{SearchService: s, id: s.NewID(), listings: gathered, postings: gathered.Postings(), names: map[string]string{}}
 	if len(r.postings) == 0 {
 		return nil
 	}
@@ -187,4 +192,140 @@ func (r *run) message(searchID string, ms []Match) string {
 		return fmt.Sprintf("A new job for your search %s: %s", name, title)
 	}
 	return fmt.Sprintf("%d new jobs for your search %s, among them %s", len(ms), name, title)
+}
+
+// A digest is created in one transaction, which assigns the pending matches of a user
+// to it, sets the earliest time of the next one, and adds a task that mails it. So
+// every match is in exactly one digest, and a mail that is sent again after a failure
+// has the same content and Message-ID.
+
+const (
+	digestKind = "jobseeker.digest"
+	// digestEvery is the minimum time between two digests of a user.
+	digestEvery = 24 * time.Hour
+	// digestsAtOnce is the maximum number of users per transaction.
+	digestsAtOnce = 100
+	// maxDigested is the maximum number of matches that are read for one mail, and
+	// maxShown that of listings in it.
+	maxDigested = 5_000
+	maxShown    = 50
+	// linkFor is the lifetime of the unsubscribe link.
+	linkFor = 365 * 24 * time.Hour
+)
+
+// digest is the payload of the task that mails a digest.
+type digest struct {
+	ID     string    `json:"id"`
+	UserID string    `json:"user_id"`
+	At     time.Time `json:"at"`
+}
+
+// digests creates the digests that are due.
+func (s *SearchService) digests(ctx context.Context) error {
+	return tx.DoBatches(ctx, s.Tx, digestsAtOnce, func(ctx context.Context) (int, error) {
+		now, ids := s.Clock.Now(), make([]string, digestsAtOnce)
+		for i := range ids {
+			ids[i] = s.NewID()
+		}
+		assigned, users, err := s.Matches.AssignDigests(ctx, ids, now, now.Add(digestEvery))
+		if err != nil {
+			return 0, err
+		}
+		return users, s.Tasks.Add(ctx, list.Map(assigned, func(d Digest) task.Task {
+			return task.New(digestKind, task.Mail, digestKind+"/"+d.ID, digest{ID: d.ID, UserID: d.UserID, At: now})
+		})...)
+	})
+}
+
+// sendDigest mails the listings of a digest that are public now.
+func (s *SearchService) sendDigest(ctx context.Context, d digest) error {
+	matches, err := s.Matches.ListByDigest(ctx, d.UserID, d.ID, maxDigested)
+	if err != nil || len(matches) == 0 {
+		return err
+	}
+	// A digest that is not wanted any more is dropped, so that matches do not
+	// accumulate until alerts are turned on again.
+	p, err := s.Profiles.Get(ctx, d.UserID)
+	if err != nil || !p.JobAlerts || !p.EmailNotifications {
+		return err
+	}
+	people, err := s.Account.People.ByIDs(ctx, []string{d.UserID})
+	person, there := people[d.UserID]
+	if err != nil || !there || person.Email == "" {
+		return err
+	}
+	entries, err := s.entries(ctx, matches)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	token, err := s.Sealer.Seal(auth.ForUnsubscribe, d.UserID, d.At.Add(linkFor))
+	if err != nil {
+		return err
+	}
+	n, what := len(entries), "new jobs match your saved searches"
+	if n == 1 {
+		what = "new job matches your saved searches"
+	}
+	body := []mail.Block{{Text: fmt.Sprintf("%d %s:", n, what)}, {Items: entries[:min(n, maxShown)]}}
+	if more := n - maxShown; more > 0 {
+		body = append(body, mail.Block{Text: fmt.Sprintf("And %d more.", more)})
+	}
+	return mail.Deliver(ctx, s.Mailer, mail.Letter{
+		ID: "job-alerts-" + d.ID, To: mail.Address{Name: person.Name, Email: person.Email}, Subject: fmt.Sprintf("%d %s", n, what),
+		Greeting: person.Name, Body: body, Unsubscribe: s.PublicURL + "/unsubscribe?token=" + url.QueryEscape(token), Home: s.PublicURL,
+	})
+}
+
+// entries returns the public listings of a digest, each once, in the order of the
+// matches, with the names of the searches that found them.
+func (s *SearchService) entries(ctx context.Context, matches []Match) ([]mail.Entry, error) {
+	var ids []string
+	searches := map[string][]string{}
+	for _, m := range matches {
+		if _, seen := searches[m.ListingID]; !seen {
+			ids = append(ids, m.ListingID)
+		}
+		searches[m.ListingID] = append(searches[m.ListingID], m.SearchName)
+	}
+	public := map[string]Posting{}
+	for chunk := range slices.Chunk(ids, listingsAtOnce) {
+		found, err := s.Listings.Public(ctx, chunk)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range found {
+			public[p.ID] = p
+		}
+	}
+	var out []mail.Entry
+	for _, id := range ids {
+		p, ok := public[id]
+		if !ok {
+			continue
+		}
+		names := searches[id]
+		slices.Sort(names)
+		detail := slices.DeleteFunc([]string{oneLine(p.Company), oneLine(p.Location), "your search: " + oneLine(strings.Join(slices.Compact(names), "; "))}, isEmpty)
+		out = append(out, mail.Entry{Title: oneLine(p.Title), URL: s.PublicURL + "/jobs/" + p.ID, Detail: strings.Join(detail, " · ")})
+	}
+	return out, nil
+}
+
+// Unsubscribe turns off the email alerts of all searches of the token's user. It
+// returns fault.ErrUnauthorized for a token that is invalid or has expired.
+func (s *SearchService) Unsubscribe(ctx context.Context, token string) error {
+	userID, err := s.Sealer.Unseal(auth.ForUnsubscribe, token)
+	if err != nil {
+		return err
+	}
+	return s.doLocked(ctx, userID, func(ctx context.Context) error {
+		searches, err := s.Searches.ListByUser(ctx, userID, MaxSearches)
+		if err != nil {
+			return err
+		}
+		for i := range searches {
+			searches[i].EmailAlerts = false
+		}
+		return s.Searches.Replace(ctx, userID, searches)
+	})
 }

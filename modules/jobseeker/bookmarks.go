@@ -1,13 +1,17 @@
 package jobseeker
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/core/valid"
 )
 
@@ -31,6 +35,12 @@ type SavedJob struct {
 // MaxBookmarks is the maximum number of bookmarks of a user.
 const MaxBookmarks = 1_000
 
+// BookmarkService implements the use cases of saved jobs.
+type BookmarkService struct {
+	*Shared
+	Bookmarks Bookmarks
+}
+
 // SaveJobInput names the listing to save.
 type SaveJobInput struct {
 	ListingID string `json:"listingId" validate:"required"`
@@ -38,21 +48,18 @@ type SaveJobInput struct {
 
 // SaveJob saves a public listing for the caller. It returns ErrAlreadySaved if the
 // caller has a bookmark for it.
-func (s *Service) SaveJob(ctx context.Context, by auth.Actor, in SaveJobInput) (SavedJob, error) {
+func (s *BookmarkService) SaveJob(ctx context.Context, by auth.Actor, in SaveJobInput) (SavedJob, error) {
 	return s.save(ctx, by, in.ListingID, ErrAlreadySaved)
 }
 
 // Bookmark is SaveJob with another error: ErrAlreadyBookmarked.
-func (s *Service) Bookmark(ctx context.Context, by auth.Actor, in SaveJobInput) (SavedJob, error) {
+func (s *BookmarkService) Bookmark(ctx context.Context, by auth.Actor, in SaveJobInput) (SavedJob, error) {
 	return s.save(ctx, by, in.ListingID, ErrAlreadyBookmarked)
 }
 
 // save stores a bookmark, or returns the error exists.
-func (s *Service) save(ctx context.Context, by auth.Actor, listingID string, exists error) (SavedJob, error) {
-	if err := by.RequireSeeker(); err != nil {
-		return SavedJob{}, err
-	}
-	if err := valid.Value("listingId", listingID, "required"); err != nil {
+func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID string, exists error) (SavedJob, error) {
+	if err := cmp.Or(by.RequireSeeker(), valid.Value("listingId", listingID, "required")); err != nil {
 		return SavedJob{}, err
 	}
 	listingID, err := canonical(by, listingID, ErrListingNotFound)
@@ -90,19 +97,9 @@ func (s *Service) save(ctx context.Context, by auth.Actor, listingID string, exi
 		if err := s.Bookmarks.Upsert(ctx, b); err != nil {
 			return err
 		}
-		return s.addActivity(ctx, by, "bookmark", "saved", "Saved "+titleOf(brief.Title))
+		return s.addActivity(ctx, by, "bookmark", "saved", "Saved "+titleOf(brief))
 	})
 	return brief.saved(b), err
-}
-
-// publicBrief returns the summary of a public listing, or ErrListingNotFound: the
-// existence of other listings is not disclosed.
-func (s *Service) publicBrief(ctx context.Context, listingID string) (Brief, error) {
-	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
-	if err == nil && !briefs[listingID].Public {
-		err = ErrListingNotFound
-	}
-	return briefs[listingID], err
 }
 
 func (b Brief) saved(as Bookmark) SavedJob {
@@ -110,11 +107,8 @@ func (b Brief) saved(as Bookmark) SavedJob {
 }
 
 // MyBookmarks lists the caller's bookmarks, newest first.
-func (s *Service) MyBookmarks(ctx context.Context, by auth.Actor, r page.Request) (out page.Result[SavedJob], err error) {
-	if err := by.RequireSeeker(); err != nil {
-		return out, err
-	}
-	if err := r.CheckID(); err != nil {
+func (s *BookmarkService) MyBookmarks(ctx context.Context, by auth.Actor, r page.Request) (out page.Result[SavedJob], err error) {
+	if err := cmp.Or(by.RequireSeeker(), r.CheckID()); err != nil {
 		return out, err
 	}
 	found, err := s.Bookmarks.List(ctx, by.UserID, BookmarkFilter{}, r)
@@ -126,7 +120,7 @@ func (s *Service) MyBookmarks(ctx context.Context, by auth.Actor, r page.Request
 }
 
 // describe adds the properties of the listings.
-func (s *Service) describe(ctx context.Context, bs []Bookmark) ([]SavedJob, error) {
+func (s *BookmarkService) describe(ctx context.Context, bs []Bookmark) ([]SavedJob, error) {
 	briefs, err := s.Listings.Briefs(ctx, list.Map(bs, func(b Bookmark) string { return b.ListingID }))
 	if err != nil {
 		return nil, err
@@ -135,7 +129,7 @@ func (s *Service) describe(ctx context.Context, bs []Bookmark) ([]SavedJob, erro
 }
 
 // MyBookmark returns one of the caller's bookmarks.
-func (s *Service) MyBookmark(ctx context.Context, by auth.Actor, bookmarkID string) (SavedJob, error) {
+func (s *BookmarkService) MyBookmark(ctx context.Context, by auth.Actor, bookmarkID string) (SavedJob, error) {
 	b, err := s.bookmark(ctx, by, bookmarkID)
 	if err != nil {
 		return SavedJob{}, err
@@ -150,7 +144,7 @@ type NoteInput struct {
 }
 
 // Note stores the notes of one of the caller's bookmarks.
-func (s *Service) Note(ctx context.Context, by auth.Actor, bookmarkID string, in NoteInput) error {
+func (s *BookmarkService) Note(ctx context.Context, by auth.Actor, bookmarkID string, in NoteInput) error {
 	bookmarkID, err := canonical(by, bookmarkID, ErrBookmarkNotFound)
 	if err != nil {
 		return err
@@ -169,7 +163,7 @@ func (s *Service) Note(ctx context.Context, by auth.Actor, bookmarkID string, in
 }
 
 // RemoveBookmark deletes one of the caller's bookmarks and returns its id.
-func (s *Service) RemoveBookmark(ctx context.Context, by auth.Actor, bookmarkID string) (string, error) {
+func (s *BookmarkService) RemoveBookmark(ctx context.Context, by auth.Actor, bookmarkID string) (string, error) {
 	b, err := s.bookmark(ctx, by, bookmarkID)
 	if err != nil {
 		return "", err
@@ -182,12 +176,12 @@ func (s *Service) RemoveBookmark(ctx context.Context, by auth.Actor, bookmarkID 
 		if err := s.Bookmarks.Delete(ctx, by.UserID, b.ID); err != nil {
 			return err
 		}
-		return s.addActivity(ctx, by, "bookmark", "removed", "Removed "+titleOf(briefs[b.ListingID].Title)+" from the saved jobs")
+		return s.addActivity(ctx, by, "bookmark", "removed", "Removed "+titleOf(briefs[b.ListingID])+" from the saved jobs")
 	})
 }
 
 // bookmark returns a bookmark of the caller.
-func (s *Service) bookmark(ctx context.Context, by auth.Actor, bookmarkID string) (Bookmark, error) {
+func (s *BookmarkService) bookmark(ctx context.Context, by auth.Actor, bookmarkID string) (Bookmark, error) {
 	bookmarkID, err := canonical(by, bookmarkID, ErrBookmarkNotFound)
 	if err != nil {
 		return Bookmark{}, err
@@ -197,7 +191,7 @@ func (s *Service) bookmark(ctx context.Context, by auth.Actor, bookmarkID string
 }
 
 // SavedAmong returns those of the listings, at most 1,000, that the user has saved.
-func (s *Service) SavedAmong(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+func (s *BookmarkService) SavedAmong(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	if len(listingIDs) == 0 || userID == "" {
 		return map[string]bool{}, nil
 	}
@@ -206,7 +200,50 @@ func (s *Service) SavedAmong(ctx context.Context, userID string, listingIDs []st
 }
 
 // SavedCount returns the number of listings that the user has saved.
-func (s *Service) SavedCount(ctx context.Context, userID string) (int, error) {
+func (s *BookmarkService) SavedCount(ctx context.Context, userID string) (int, error) {
 	found, err := s.Bookmarks.List(ctx, userID, BookmarkFilter{}, page.Request{Number: 1, Size: 1})
 	return found.Total, err
+}
+
+const (
+	// closesSoon is the time before the deadline at which users are reminded.
+	closesSoon = 3 * 24 * time.Hour
+	// remindedAtOnce is the maximum number of reminders per transaction.
+	remindedAtOnce = 500
+)
+
+// remindOfDeadlines notifies users that a listing that they have saved closes soon.
+// A user is reminded of each listing once, even if it is renewed, or removed from the
+// saved jobs and saved again.
+func (s *BookmarkService) remindOfDeadlines(ctx context.Context) error {
+	now := s.Clock.Now()
+	from := Closing{At: now}
+	for {
+		closing, err := s.Listings.ClosingBetween(ctx, from, now.Add(closesSoon), listingsAtOnce)
+		if err != nil || len(closing) == 0 {
+			return err
+		}
+		err = tx.DoBatches(ctx, s.Tx, remindedAtOnce, func(ctx context.Context) (int, error) { return s.remindSome(ctx, closing) })
+		if err != nil {
+			return err
+		}
+		if len(closing) < listingsAtOnce {
+			return nil
+		}
+		from = closing[len(closing)-1]
+	}
+}
+
+// remindSome notifies at most remindedAtOnce users and returns their number.
+func (s *BookmarkService) remindSome(ctx context.Context, closing []Closing) (int, error) {
+	byID := list.ToMap(closing, func(c Closing) (string, Closing) { return c.ID, c })
+	bs, err := s.Bookmarks.ClaimReminders(ctx, slices.Collect(maps.Keys(byID)), remindedAtOnce)
+	if err != nil || len(bs) == 0 {
+		return 0, err
+	}
+	return len(bs), s.Notifications.Create(ctx, list.Map(bs, func(b Bookmark) Notification {
+		c := byID[b.ListingID]
+		message := oneLine(c.Title) + ", which you saved, closes on " + c.At.UTC().Format("Monday 2 January 2006, 15:04 MST")
+		return s.notice("deadline/"+b.ListingID, b.UserID, AboutDeadline, message)
+	})...)
 }

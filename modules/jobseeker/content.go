@@ -47,10 +47,10 @@ var extensions = map[string]string{
 func MediaTypes() []string { return slices.Sorted(maps.Keys(extensions)) }
 
 // readContent detects what was sent: a file of a known type or text. A data URI must
-// be a file of a type that documents may have.
-func (s *Service) readContent(sent string) (Content, *fault.Field) {
-	wrong := func(message string) (Content, *fault.Field) {
-		return Content{}, &fault.Field{Name: "content", Message: message}
+// be a file of a type that documents may have. Otherwise it returns the problem.
+func (s *DocumentService) readContent(sent string) (Content, []fault.Field) {
+	wrong := func(message string) (Content, []fault.Field) {
+		return Content{}, []fault.Field{{Name: "content", Message: message}}
 	}
 	if strings.TrimSpace(sent) == "" {
 		return wrong("is required")
@@ -146,43 +146,24 @@ const (
 // key returns the key of the file in the store of files.
 func (f DocumentFile) key() string { return "documents/" + f.ID + f.Extension }
 
-// storedContent is the content of a reserved file.
-type storedContent struct {
-	Content
-	reservedUntil time.Time
-}
-
-var errReservationExpired = errors.New("the reservation of the file has expired")
-
-// check returns an error if the reservation has expired: another process may delete the
-// file.
-func (c storedContent) check(now time.Time) error {
-	if !now.Before(c.reservedUntil) {
-		return errReservationExpired
-	}
-	return nil
-}
-
 // storeContent writes content into a new, reserved file. The size of the document
 // that it replaces does not count for the limits.
-func (s *Service) storeContent(ctx context.Context, userID string, c Content, sent string, replaced Document) (storedContent, error) {
+func (s *DocumentService) storeContent(ctx context.Context, userID string, c Content, sent string, replaced Document) (Content, error) {
 	documents := 1
 	if replaced.ID != "" {
 		documents = 0
 	}
 	c.File = DocumentFile{ID: s.NewID(), Extension: extensions[c.MediaType]}
-	stored := storedContent{Content: c}
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		// The limits are checked again in the transaction that stores the document.
 		// This check avoids writing a file in vain.
 		if err := s.checkLimits(ctx, userID, documents, c.Size-replaced.Size); err != nil {
 			return err
 		}
-		stored.reservedUntil = s.Clock.Now().Add(reservedFor)
-		return s.DocumentFiles.Reserve(ctx, userID, c.File, stored.reservedUntil)
+		return s.DocumentFiles.Reserve(ctx, userID, c.File, s.Clock.Now().Add(reservedFor))
 	})
 	if err != nil {
-		return storedContent{}, err
+		return Content{}, err
 	}
 	err = s.Files.Put(ctx, c.File.key(), func(w io.Writer) error {
 		_, err := io.WriteString(w, sent)
@@ -190,9 +171,9 @@ func (s *Service) storeContent(ctx context.Context, userID string, c Content, se
 	})
 	if err != nil {
 		s.discard(ctx, userID, c.File)
-		return storedContent{}, filesUnavailable(err)
+		return Content{}, filesUnavailable(err)
 	}
-	return stored, nil
+	return c, nil
 }
 
 // filesUnavailable returns fault.ErrUnavailable for an error of the file store that
@@ -207,7 +188,7 @@ func filesUnavailable(err error) error {
 
 // openContent returns a document with its opened file. It retries if the file of the
 // document is replaced concurrently.
-func (s *Service) openContent(ctx context.Context, userID, documentID string) (Document, io.ReadCloser, error) {
+func (s *DocumentService) openContent(ctx context.Context, userID, documentID string) (Document, io.ReadCloser, error) {
 	for last := ""; ; {
 		d, err := s.findDocument(ctx, userID, documentID)
 		if err != nil {
@@ -228,13 +209,13 @@ func (s *Service) openContent(ctx context.Context, userID, documentID string) (D
 }
 
 // removeLater adds a task that deletes the file, which this transaction releases.
-func (s *Service) removeLater(ctx context.Context, f DocumentFile) error {
+func (s *DocumentService) removeLater(ctx context.Context, f DocumentFile) error {
 	return s.Tasks.Add(ctx, task.New(removeKind, task.Maintenance, removeKind+"/"+f.ID, struct{}{}))
 }
 
 // discard releases a reserved file whose document was not stored. If that fails, the
 // reservation expires.
-func (s *Service) discard(ctx context.Context, userID string, f DocumentFile) {
+func (s *DocumentService) discard(ctx context.Context, userID string, f DocumentFile) {
 	if f.ID == "" {
 		return
 	}
@@ -250,7 +231,7 @@ func (s *Service) discard(ctx context.Context, userID string, f DocumentFile) {
 
 // removeFiles deletes the files that belong to no document. A failed deletion is
 // retried later and does not delay the others.
-func (s *Service) removeFiles(ctx context.Context) error {
+func (s *DocumentService) removeFiles(ctx context.Context) error {
 	var failed []error
 	for {
 		now := s.Clock.Now()

@@ -24,11 +24,11 @@ func FuzzContent(f *testing.F) {
 	for _, seed := range []string{"I am a nurse", "JVBERi0xLjcK", "data:,%25PDF", "data:application/pdf;base64,JVBERi0xLjcK", "data:;base64,=", "DATA:;BASE64,JVBERg%3D%3D", "data:", "data:,", "\x00", "===="} {
 		f.Add(seed)
 	}
-	s := New(Deps{FileTypes: onlyPDF{}})
+	s := &DocumentService{FileTypes: onlyPDF{}}
 	f.Fuzz(func(t *testing.T, sent string) {
 		c, problem := s.readContent(sent)
 		if problem != nil {
-			require.Equal(t, "content", problem.Name)
+			require.Equal(t, "content", problem[0].Name)
 			return
 		}
 		require.EqualValues(t, len(sent), c.Size)

@@ -35,6 +35,18 @@ type Plan struct {
 	Active bool
 }
 
+// DashboardService implements the use cases of the dashboard, of recommendations and of
+// statistics.
+type DashboardService struct {
+	*Shared
+	Documents  *DocumentService
+	Saved      *BookmarkService
+	Searches   Searches
+	Applied    Applied
+	Dismissals Dismissals
+	Plans      Plans
+}
+
 // The maximum numbers of items on a dashboard.
 const (
 	dashboardJobs   = 10
@@ -42,7 +54,7 @@ const (
 )
 
 // MyDashboard returns the caller's dashboard.
-func (s *Service) MyDashboard(ctx context.Context, by auth.Actor) (d Dashboard, err error) {
+func (s *DashboardService) MyDashboard(ctx context.Context, by auth.Actor) (d Dashboard, err error) {
 	if by.Guest() {
 		return s.guestDashboard(ctx)
 	}
@@ -67,11 +79,11 @@ func (s *Service) MyDashboard(ctx context.Context, by auth.Actor) (d Dashboard, 
 		return d, err
 	}
 	d.Applications = counts.Total
-	d.Bookmarks, err = s.SavedCount(ctx, by.UserID)
+	d.Bookmarks, err = s.Saved.SavedCount(ctx, by.UserID)
 	return d, err
 }
 
-func (s *Service) guestDashboard(ctx context.Context) (Dashboard, error) {
+func (s *DashboardService) guestDashboard(ctx context.Context) (Dashboard, error) {
 	newest, err := s.Listings.Suggest(ctx, Wanted{}, dashboardJobs)
 	d := Dashboard{Guest: true, Plan: Plan{Tier: "basic"}, Recommended: len(newest)}
 	for _, c := range newest {
@@ -99,11 +111,8 @@ func (in TrackInput) Problems() []fault.Field {
 const dismissAction = "dismiss-recommendation"
 
 // TrackDashboard adds an action on the dashboard to the caller's activity log.
-func (s *Service) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInput) error {
-	if err := by.RequireSeeker(); err != nil {
-		return err
-	}
-	if err := valid.Check("", in); err != nil {
+func (s *DashboardService) TrackDashboard(ctx context.Context, by auth.Actor, in TrackInput) error {
+	if err := cmp.Or(by.RequireSeeker(), valid.Check("", in)); err != nil {
 		return err
 	}
 	action := strings.TrimSpace(in.Action)
@@ -185,11 +194,8 @@ const (
 )
 
 // Personalize returns a text for the caller.
-func (s *Service) Personalize(ctx context.Context, by auth.Actor, in PersonalizeInput) (Personalized, error) {
-	if err := by.RequireSeeker(); err != nil {
-		return Personalized{}, err
-	}
-	if err := valid.Check("", in); err != nil {
+func (s *DashboardService) Personalize(ctx context.Context, by auth.Actor, in PersonalizeInput) (Personalized, error) {
+	if err := cmp.Or(by.RequireSeeker(), valid.Check("", in)); err != nil {
 		return Personalized{}, err
 	}
 	p, err := s.Profiles.Get(ctx, by.UserID)
@@ -251,8 +257,7 @@ func summary(field, experience string, goals Goals) string {
 		out = append(out, with+".")
 	}
 	goals = list.Map(goals, func(g string) string { return strings.TrimRight(oneLine(g), ".!") })
-	goals = slices.DeleteFunc(goals, func(g string) bool { return g == "" })
-	if len(goals) > 0 {
+	if goals = slices.DeleteFunc(goals, isEmpty); len(goals) > 0 {
 		out = append(out, "What you are after: "+strings.Join(goals, "; ")+".")
 	}
 	if len(out) == 0 {
@@ -262,7 +267,7 @@ func summary(field, experience string, goals Goals) string {
 }
 
 // suggestions returns the steps that would improve the recommendations.
-func (s *Service) suggestions(ctx context.Context, p Profile) ([]string, error) {
+func (s *DashboardService) suggestions(ctx context.Context, p Profile) ([]string, error) {
 	out := []string{}
 	if p.CurrentRole == "" && p.Specialty == "" {
 		out = append(out, "Add your role and specialty to your profile")
@@ -288,4 +293,47 @@ func (s *Service) suggestions(ctx context.Context, p Profile) ([]string, error) 
 		out = append(out, "Apply for a job that suits you")
 	}
 	return out, nil
+}
+
+// Analytics are statistics about a jobseeker.
+type Analytics struct {
+	Applications ApplicationCounts
+	SavedJobs    int
+	// Completion is the share of the profile that is filled in, in percent.
+	Completion int
+}
+
+// MyAnalytics returns the caller's statistics.
+func (s *DashboardService) MyAnalytics(ctx context.Context, by auth.Actor) (a Analytics, err error) {
+	if err := by.RequireSeeker(); err != nil {
+		return a, err
+	}
+	if a.Applications, err = s.Applied.Counts(ctx, by.UserID); err != nil {
+		return a, err
+	}
+	if a.SavedJobs, err = s.Saved.SavedCount(ctx, by.UserID); err != nil {
+		return a, err
+	}
+	p, err := s.Profiles.Get(ctx, by.UserID)
+	if err != nil {
+		return a, err
+	}
+	hasCV, err := s.Documents.hasCV(ctx, by.UserID)
+	a.Completion = p.completion(hasCV)
+	return a, err
+}
+
+// completion returns the share of ten properties, useful for employers and searches,
+// that are filled in, in percent.
+func (p Profile) completion(hasCV bool) int {
+	n := 0
+	for _, isFilled := range []bool{
+		p.Bio != "", p.Phone != "", p.Location != "", p.Specialty != "", p.CurrentRole != "", p.Experience != "",
+		p.PreferredLocation != "", len(p.EmploymentTypes) > 0, p.SalaryMin != nil || p.SalaryMax != nil, hasCV,
+	} {
+		if isFilled {
+			n += 10
+		}
+	}
+	return n
 }

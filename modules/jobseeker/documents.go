@@ -1,6 +1,7 @@
 package jobseeker
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/patch"
@@ -68,11 +70,13 @@ const (
 	MaxDocumentBytes = 200 << 20
 )
 
-// documentUsage is the storage used by the documents of a user.
-type documentUsage struct {
-	Documents int
-	Bytes     int64
-	CVs       int
+// DocumentService implements the use cases of documents.
+type DocumentService struct {
+	*Shared
+	Documents     Documents
+	DocumentFiles DocumentFiles
+	FileTypes     FileTypes
+	Files         files.Store
 }
 
 // UploadInput is a new document.
@@ -85,45 +89,34 @@ type UploadInput struct {
 }
 
 // MyDocuments lists the caller's documents, newest first.
-func (s *Service) MyDocuments(ctx context.Context, by auth.Actor, r page.Request) (page.Result[Document], error) {
-	if err := by.RequireSeeker(); err != nil {
-		return page.Result[Document]{}, err
-	}
-	if err := r.CheckID(); err != nil {
+func (s *DocumentService) MyDocuments(ctx context.Context, by auth.Actor, r page.Request) (page.Result[Document], error) {
+	if err := cmp.Or(by.RequireSeeker(), r.CheckID()); err != nil {
 		return page.Result[Document]{}, err
 	}
 	return s.Documents.List(ctx, by.UserID, DocumentFilter{}, r)
 }
 
 // Upload stores a new document.
-func (s *Service) Upload(ctx context.Context, by auth.Actor, in UploadInput) (Document, error) {
+func (s *DocumentService) Upload(ctx context.Context, by auth.Actor, in UploadInput) (Document, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return Document{}, err
 	}
 	d := Document{UserID: by.UserID, Type: DocumentType(in.Type), Title: text.Name(in.Title), FileName: strings.TrimSpace(in.FileName), IsDefault: in.IsDefault}
-	problems := valid.Problems(in)
 	content, problem := s.readContent(in.Content)
-	if problem != nil {
-		problems = append(problems, *problem)
-	}
-	if len(problems) > 0 {
+	if problems := append(valid.Problems(in), problem...); len(problems) > 0 {
 		return Document{}, fault.ErrInvalid.WithFields(problems...)
 	}
 	d = d.entitled()
-	stored, err := s.storeContent(ctx, by.UserID, content, in.Content, Document{})
-	if err != nil {
+	var err error
+	if d.Content, err = s.storeContent(ctx, by.UserID, content, in.Content, Document{}); err != nil {
 		return Document{}, err
 	}
-	d.Content = stored.Content
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.checkLimits(ctx, by.UserID, 1, d.Size); err != nil {
 			return err
 		}
 		d.ID, d.UploadedAt = s.NewID(), s.Clock.Now()
 		d.UpdatedAt = d.UploadedAt
-		if err := stored.check(d.UpdatedAt); err != nil {
-			return err
-		}
 		if err := s.Documents.Upsert(ctx, d); err != nil {
 			return err
 		}
@@ -152,32 +145,28 @@ func (d Document) entitled() Document {
 	return d
 }
 
-// usage returns the storage used by the documents of the user.
-func (s *Service) usage(ctx context.Context, userID string) (u documentUsage, err error) {
+// hasCV reports whether the user has a CV.
+func (s *DocumentService) hasCV(ctx context.Context, userID string) (bool, error) {
 	all, err := s.Documents.List(ctx, userID, DocumentFilter{}, page.After("", MaxDocuments))
-	u.Documents = len(all.Items)
-	for _, d := range all.Items {
-		u.Bytes += d.Size
-		if d.Type == CV {
-			u.CVs++
-		}
-	}
-	return u, err
+	return slices.ContainsFunc(all.Items, func(d Document) bool { return d.Type == CV }), err
 }
 
 // checkLimits locks the user's documents and returns an error if the additional ones
 // would exceed a limit.
-func (s *Service) checkLimits(ctx context.Context, userID string, documents int, bytes int64) error {
+func (s *DocumentService) checkLimits(ctx context.Context, userID string, documents int, bytes int64) error {
 	if err := s.lock(ctx, userID); err != nil {
 		return err
 	}
-	u, err := s.usage(ctx, userID)
+	all, err := s.Documents.List(ctx, userID, DocumentFilter{}, page.After("", MaxDocuments))
+	for _, d := range all.Items {
+		bytes += d.Size
+	}
 	switch {
 	case err != nil:
 		return err
-	case u.Documents+documents > MaxDocuments:
+	case len(all.Items)+documents > MaxDocuments:
 		return ErrTooManyDocuments
-	case u.Bytes+bytes > MaxDocumentBytes:
+	case bytes > MaxDocumentBytes:
 		return ErrDocumentsTooLarge
 	}
 	return nil
@@ -192,7 +181,7 @@ type ChangeDocumentInput struct {
 }
 
 // ChangeDocument changes one of the caller's documents.
-func (s *Service) ChangeDocument(ctx context.Context, by auth.Actor, documentID string, in ChangeDocumentInput) (Document, error) {
+func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, documentID string, in ChangeDocumentInput) (Document, error) {
 	documentID, err := canonical(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, err
@@ -201,40 +190,34 @@ func (s *Service) ChangeDocument(ctx context.Context, by auth.Actor, documentID 
 	if err != nil {
 		return Document{}, err
 	}
-	var next storedContent
-	var content Content
+	var next Content
 	problems := valid.Problems(in)
 	if in.Content != nil {
-		var problem *fault.Field
-		if content, problem = s.readContent(*in.Content); problem != nil {
-			problems = append(problems, *problem)
-		}
+		var problem []fault.Field
+		next, problem = s.readContent(*in.Content)
+		problems = append(problems, problem...)
 	}
 	if len(problems) > 0 {
 		return Document{}, fault.ErrInvalid.WithFields(problems...)
 	}
 	if in.Content != nil {
-		if next, err = s.storeContent(ctx, by.UserID, content, *in.Content, before); err != nil {
+		if next, err = s.storeContent(ctx, by.UserID, next, *in.Content, before); err != nil {
 			return Document{}, err
 		}
 	}
 	var d Document
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
-		now := s.Clock.Now()
 		old, err := s.findDocument(ctx, by.UserID, documentID)
 		if err != nil {
 			return err
 		}
 		d = in.applied(old)
-		d.UpdatedAt = now
+		d.UpdatedAt = s.Clock.Now()
 		if next.File.ID != "" {
 			if err := s.checkLimits(ctx, by.UserID, 0, next.Size-old.Size); err != nil {
 				return err
 			}
-			if err := next.check(now); err != nil {
-				return err
-			}
-			d.Content = next.Content
+			d.Content = next
 			if err := s.removeLater(ctx, old.File); err != nil {
 				return err
 			}
@@ -260,7 +243,7 @@ func (in ChangeDocumentInput) applied(d Document) Document {
 }
 
 // DeleteDocument deletes one of the caller's documents and returns it.
-func (s *Service) DeleteDocument(ctx context.Context, by auth.Actor, documentID string) (d Document, err error) {
+func (s *DocumentService) DeleteDocument(ctx context.Context, by auth.Actor, documentID string) (d Document, err error) {
 	documentID, err = canonical(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, err
@@ -281,7 +264,7 @@ func (s *Service) DeleteDocument(ctx context.Context, by auth.Actor, documentID 
 }
 
 // MyDocument returns one of the caller's documents and its content as it was sent.
-func (s *Service) MyDocument(ctx context.Context, by auth.Actor, documentID string) (Document, string, error) {
+func (s *DocumentService) MyDocument(ctx context.Context, by auth.Actor, documentID string) (Document, string, error) {
 	documentID, err := canonical(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, "", err
@@ -303,7 +286,7 @@ type Download struct {
 }
 
 // DownloadDocument returns the file of one of the caller's documents.
-func (s *Service) DownloadDocument(ctx context.Context, by auth.Actor, documentID string) (Download, error) {
+func (s *DocumentService) DownloadDocument(ctx context.Context, by auth.Actor, documentID string) (Download, error) {
 	d, content, err := s.MyDocument(ctx, by, documentID)
 	if err != nil {
 		return Download{}, err
@@ -339,7 +322,7 @@ func (d Document) downloadName() string {
 }
 
 // findDocument returns a document of the user.
-func (s *Service) findDocument(ctx context.Context, userID, documentID string) (Document, error) {
+func (s *DocumentService) findDocument(ctx context.Context, userID, documentID string) (Document, error) {
 	found, err := s.Documents.List(ctx, userID, DocumentFilter{ID: documentID}, page.After("", 1))
 	return list.First(found.Items, err, ErrDocumentNotFound)
 }

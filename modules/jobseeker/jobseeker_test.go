@@ -183,16 +183,6 @@ func (d *testEnv) Unseal(p auth.Purpose, token string) (string, error) {
 	return parts[1], nil
 }
 
-func (d *testEnv) Titles(_ context.Context, ids []string) (map[string]string, error) {
-	out := map[string]string{}
-	for _, id := range ids {
-		if t, ok := d.titles[id]; ok {
-			out[id] = t
-		}
-	}
-	return out, nil
-}
-
 func (d *testEnv) Briefs(_ context.Context, ids []string) (map[string]jobseeker.Brief, error) {
 	out := map[string]jobseeker.Brief{}
 	for _, id := range ids {
@@ -222,11 +212,19 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	store, err := filestore.Open(t.TempDir())
 	require.NoError(t, err)
 	d.files = &failingStore{Store: store, keys: map[string]bool{}}
-	d.Service = jobseeker.New(jobseeker.Deps{Tx: d.store.Jobseeker.Tx, Retention: d.store.Jobseeker.Retention, Clock: d.clock, NewID: stores.NewID, Tasks: d.store.Jobseeker.Tasks,
-		Documents: d.store.Jobseeker.Documents, DocumentFiles: d.store.Jobseeker.DocumentFiles, FileTypes: filetypes.Documents{}, Files: d.files,
-		Profiles: d.store.Jobseeker.Profiles, Accounts: d, Bookmarks: d.store.Jobseeker.Bookmarks, Onboardings: d.store.Jobseeker.Onboardings, Applied: d, Dismissals: d.store.Jobseeker.Dismissals, Plans: d, Notifications: d.store.Jobseeker.Notifications, Activities: d.store.Jobseeker.Activities, Searches: d.store.Jobseeker.Searches, AlertQueue: d.store.Jobseeker.AlertQueue,
-		Matches: d.store.Jobseeker.Matches, PersonalData: d.store.Jobseeker.PersonalData,
-		Listings: d, People: d, Mailer: d, Sealer: d, PublicURL: "https://jobs.example.org"})
+	s := d.store.Jobseeker
+	shared := &jobseeker.Shared{Tx: s.Tx, Clock: d.clock, NewID: stores.NewID, Tasks: s.Tasks, Profiles: s.Profiles, Notifications: s.Notifications, Activities: s.Activities, Listings: d}
+	documents := &jobseeker.DocumentService{Shared: shared, Documents: s.Documents, DocumentFiles: s.DocumentFiles, FileTypes: filetypes.Documents{}, Files: d.files}
+	bookmarks := &jobseeker.BookmarkService{Shared: shared, Bookmarks: s.Bookmarks}
+	profiles := &jobseeker.ProfileService{Shared: shared, Accounts: d, People: d}
+	d.Service = &jobseeker.Service{
+		Shared: shared, NotificationService: &jobseeker.NotificationService{Shared: shared}, DocumentService: documents, BookmarkService: bookmarks, ProfileService: profiles,
+		SearchService: &jobseeker.SearchService{Shared: shared, Account: profiles, Searches: s.Searches, AlertQueue: s.AlertQueue, Matches: s.Matches,
+			Mailer: d, Sealer: d, PublicURL: "https://jobs.example.org"},
+		OnboardingService: &jobseeker.OnboardingService{Shared: shared, Onboardings: s.Onboardings, Documents: documents, Searches: s.Searches, Applied: d},
+		DashboardService:  &jobseeker.DashboardService{Shared: shared, Documents: documents, Saved: bookmarks, Searches: s.Searches, Applied: d, Dismissals: s.Dismissals, Plans: d},
+		Retention:         s.Retention, PersonalData: s.PersonalData,
+	}
 	d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
 		event.OnID("test.submitted", d.OnApplicationSubmitted),
 		event.OnID("test.changed", d.OnApplicationStatusChanged),

@@ -124,9 +124,18 @@ type Guided struct {
 	Email, Preferences string
 }
 
+// OnboardingService implements the use cases of onboarding.
+type OnboardingService struct {
+	*Shared
+	Onboardings Onboardings
+	Documents   *DocumentService
+	Searches    Searches
+	Applied     Applied
+}
+
 // MyOnboarding returns the onboarding of the caller. secret is that of the caller's
 // browser, or empty; keep is the one that it has to store from now on.
-func (s *Service) MyOnboarding(ctx context.Context, by auth.Actor, secret string) (g Guided, keep string, err error) {
+func (s *OnboardingService) MyOnboarding(ctx context.Context, by auth.Actor, secret string) (g Guided, keep string, err error) {
 	if err := requireGuestOrSeeker(by); err != nil {
 		return Guided{}, secret, err
 	}
@@ -147,12 +156,12 @@ func (s *Service) MyOnboarding(ctx context.Context, by auth.Actor, secret string
 }
 
 // shown adds the steps that are completed according to the data of the account.
-func (s *Service) shown(ctx context.Context, userID string, steps map[string]bool) error {
+func (s *OnboardingService) shown(ctx context.Context, userID string, steps map[string]bool) error {
 	p, err := s.Profiles.Get(ctx, userID)
 	if err != nil {
 		return err
 	}
-	documents, err := s.usage(ctx, userID)
+	hasCV, err := s.Documents.hasCV(ctx, userID)
 	if err != nil {
 		return err
 	}
@@ -167,7 +176,7 @@ func (s *Service) shown(ctx context.Context, userID string, steps map[string]boo
 	steps["account"] = true
 	steps["profile"] = cmp.Or(p.Specialty, p.CurrentRole, p.Bio) != ""
 	steps["preferences"] = steps["preferences"] || p.PreferredLocation != "" || len(p.EmploymentTypes) > 0
-	steps["documents"] = documents.CVs > 0
+	steps["documents"] = hasCV
 	steps["first-search"] = len(searches) > 0
 	steps["first-application"] = applications.Total > 0
 	return nil
@@ -207,7 +216,7 @@ type OnboardingInput struct {
 
 // Onboard stores an event. A guest without a known secret gets a new one, which the
 // browser has to store.
-func (s *Service) Onboard(ctx context.Context, by auth.Actor, secret string, in OnboardingInput) (keep string, err error) {
+func (s *OnboardingService) Onboard(ctx context.Context, by auth.Actor, secret string, in OnboardingInput) (keep string, err error) {
 	if err := requireGuestOrSeeker(by); err != nil {
 		return secret, err
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/retention"
 )
 
 // The faults of this module.
@@ -50,8 +52,6 @@ type ApplicationCounts struct{ Total, Pending int }
 
 // Listings provides listings.
 type Listings interface {
-	// Titles maps the ids of listings that exist, in any state, to their titles.
-	Titles(ctx context.Context, ids []string) (map[string]string, error)
 	// Briefs maps the ids of listings that exist, in any state, to summaries.
 	Briefs(ctx context.Context, ids []string) (map[string]Brief, error)
 	// ClosingBetween returns at most n public listings in the order of deadline and
@@ -161,3 +161,213 @@ type Plans interface {
 	// Plan returns the plan of the user.
 	Plan(ctx context.Context, userID string) (Plan, error)
 }
+
+// The kinds of rows that expire.
+const (
+	// NotificationKind are notifications, also deleted ones, by CreatedAt.
+	NotificationKind retention.Kind = "jobseeker.notifications"
+	// ActivityKind are activities, by At.
+	ActivityKind retention.Kind = "jobseeker.activities"
+	// MatchKind are matches, by At.
+	MatchKind retention.Kind = "jobseeker.matches"
+	// GuestOnboardingKind are the onboardings of guests, by TouchedAt. Those of users
+	// do not expire.
+	GuestOnboardingKind retention.Kind = "jobseeker.guest_onboardings"
+)
+
+// PersonalData deletes what is stored about a user.
+type PersonalData interface {
+	// DeleteByUser deletes everything that the ports of this module store about the
+	// user, and releases the files of the user's documents at the given time. The
+	// only rows that remain are those of notifications that the user has deleted,
+	// which have no content, until they expire.
+	DeleteByUser(ctx context.Context, userID string, now time.Time) error
+}
+
+// Profiles stores profiles.
+type Profiles interface {
+	// Get returns the profile of the user, or NewProfile if none is stored. Inside
+	// a transaction it also locks the profile, stored or not, until the end of the
+	// transaction. That lock serializes the writes of everything that is limited or
+	// unique per user in this module.
+	Get(ctx context.Context, userID string) (Profile, error)
+	// Update stores the profile, which this transaction has read. It assigns
+	// Number to a profile that has none; a number is never assigned twice and never
+	// changes.
+	Update(ctx context.Context, p Profile) error
+}
+
+// Notifications stores notifications. A notification of another user, or one that
+// is deleted, does not exist for the methods below.
+type Notifications interface {
+	// Create stores notifications. It ignores those with a Cause that the same user
+	// has been notified of, also if the user has deleted that notification.
+	Create(ctx context.Context, ns ...Notification) error
+	// List returns the notifications of the user in descending order of id. The
+	// cursor is the id of the last item of the previous page.
+	List(ctx context.Context, userID string, r page.Request) (page.Result[Notification], error)
+	// Update changes a notification of the user, or returns
+	// ErrNotificationNotFound.
+	Update(ctx context.Context, userID, id string, u NotificationUpdate) error
+}
+
+// NotificationUpdate is a change of a notification. Fields that are nil keep their
+// value.
+type NotificationUpdate struct {
+	Read *bool
+	// DeletedAt deletes the notification with its Message. Only its Cause remains
+	// stored, so that the user is not notified of it again.
+	DeletedAt *time.Time
+}
+
+// Activities stores the activity logs of users.
+type Activities interface {
+	// Create stores an activity unless the user has one with the same EventID. Only
+	// the MaxActivities newest ones of each user, by EventID, remain stored.
+	Create(ctx context.Context, a Activity) error
+	// List returns the activities of the user in descending order of EventID. The
+	// cursor is the EventID of the last item of the previous page.
+	List(ctx context.Context, userID string, r page.Request) (page.Result[Activity], error)
+}
+
+// Bookmarks stores bookmarks.
+type Bookmarks interface {
+	// Upsert stores a new bookmark, or the notes of a bookmark that its user has. A
+	// second bookmark of a user for the same listing, and the id of a bookmark of
+	// another user, are errors. The transaction has locked the profile
+	// (Profiles.Get).
+	Upsert(ctx context.Context, b Bookmark) error
+	// List returns the bookmarks of the user that the filter selects, in descending
+	// order of id. The cursor is the id of the last item of the previous page.
+	List(ctx context.Context, userID string, f BookmarkFilter, r page.Request) (page.Result[Bookmark], error)
+	// Delete deletes a bookmark of the user, or returns ErrBookmarkNotFound.
+	Delete(ctx context.Context, userID, id string) error
+	// ClaimReminders returns at most n bookmarks, of any users, for the listings, of
+	// which there are at most 1,000. It returns each bookmark once, unless the
+	// transaction is rolled back. Concurrent callers get different bookmarks.
+	ClaimReminders(ctx context.Context, listingIDs []string, n int) ([]Bookmark, error)
+}
+
+// BookmarkFilter selects bookmarks. Empty fields select all.
+type BookmarkFilter struct {
+	ID string
+	// ListingIDs are at most 1,000.
+	ListingIDs []string
+}
+
+// Dismissals stores the listings that users do not want to be recommended.
+type Dismissals interface {
+	// Create stores a dismissal unless it exists, and deletes the oldest ones of
+	// the user beyond the limit.
+	Create(ctx context.Context, userID, listingID string, at time.Time, limit int) error
+	// ListByListings returns those of the listings, at most 1,000, that the user has
+	// dismissed, in any order.
+	ListByListings(ctx context.Context, userID string, listingIDs []string) ([]string, error)
+}
+
+// Onboardings stores the progress of visitors. An onboarding that is not stored is
+// empty and has Version 0.
+type Onboardings interface {
+	// Get returns the onboarding of the visitor. Inside a transaction it locks a
+	// stored onboarding until the end of the transaction.
+	Get(ctx context.Context, v Visitor) (Onboarding, error)
+	// Upsert stores the onboarding with the next Version, or deletes it if it is
+	// empty (IsEmpty). If the stored version is not o.Version it fails with an error
+	// after which tx.Runner runs the transaction again.
+	Upsert(ctx context.Context, o Onboarding) error
+}
+
+// Documents stores the properties of documents. Transactions that write have locked
+// the profile (Profiles.Get).
+type Documents interface {
+	// Upsert stores a new document, or changes one of its user. The id of a document
+	// of another user is an error. A file that the document did not have before must
+	// be reserved for the user until after d.UpdatedAt; it belongs to the document
+	// from then on, and the previous file is released at d.UpdatedAt. If the
+	// document is the default of its type, the user's other documents of that type
+	// are not.
+	Upsert(ctx context.Context, d Document) error
+	// List returns the documents of the user that the filter selects, in descending
+	// order of id. The cursor is the id of the last item of the previous page.
+	List(ctx context.Context, userID string, f DocumentFilter, r page.Request) (page.Result[Document], error)
+	// Delete deletes a document of the user and releases its file at the given
+	// time, or returns ErrDocumentNotFound.
+	Delete(ctx context.Context, userID, id string, now time.Time) error
+}
+
+// DocumentFilter selects documents. An empty ID selects all.
+type DocumentFilter struct{ ID string }
+
+// DocumentFiles stores which files exist, or may exist, in the file store for the
+// content of documents, so that no file is left without a document.
+type DocumentFiles interface {
+	// Reserve stores a file that is about to be written. It is released at the given
+	// time unless a document has it by then. For a file that is stored and that no
+	// document has it changes the time; a file of a document stays as it is.
+	Reserve(ctx context.Context, userID string, f DocumentFile, until time.Time) error
+	// Claim returns at most n files, of any users, that have been released by now,
+	// those first that were released first. Until the given time no other caller
+	// gets them.
+	Claim(ctx context.Context, n int, now, until time.Time) ([]DocumentFile, error)
+	// Delete deletes the rows of files that have been claimed and deleted.
+	Delete(ctx context.Context, ids []string) error
+}
+
+// Searches stores saved searches.
+type Searches interface {
+	// ListByUser returns at most n searches of the user in descending order of id.
+	ListByUser(ctx context.Context, userID string, n int) ([]Search, error)
+	// Replace makes the searches the only ones of the user. It stores those that are
+	// new, deletes those that are missing together with their matches, and stores
+	// EmailAlerts of the others. Matches of a search whose EmailAlerts is turned
+	// off will not be in a digest. The transaction has locked the profile
+	// (Profiles.Get).
+	Replace(ctx context.Context, userID string, searches []Search) error
+	// List returns at most n searches, of any users, that the filter selects, in
+	// ascending order of id.
+	List(ctx context.Context, f SearchFilter, n int) ([]Search, error)
+	// UpdateResolved stores resolved queries by the ids of their searches, at most
+	// 1,000, in one statement. It ignores searches that do not exist.
+	UpdateResolved(ctx context.Context, resolved map[string]string) error
+}
+
+// SearchFilter selects searches. Zero values select all.
+type SearchFilter struct {
+	// AfterID selects searches with a greater id.
+	AfterID string
+	// Unresolved selects searches that have a Query but no Resolved.
+	Unresolved bool
+}
+
+// AlertQueue stores the new listings that have to be matched with the saved
+// searches.
+type AlertQueue interface {
+	// Add adds a listing, unless it is in the queue.
+	Add(ctx context.Context, listingID string) error
+	// List returns at most n listings, in any order.
+	List(ctx context.Context, n int) ([]string, error)
+	// Delete removes listings from the queue.
+	Delete(ctx context.Context, listingIDs []string) error
+}
+
+// Matches stores the listings that saved searches have found.
+type Matches interface {
+	// Create stores matches and returns those that are new, in any order: a listing
+	// matches a search once. It does not store matches of users who have turned job
+	// alerts off (Profile.JobAlerts). Users of new matches with Email have a pending
+	// digest; users without a previous digest may get it at once.
+	Create(ctx context.Context, ms []Match) ([]Match, error)
+	// AssignDigests assigns the pending matches of at most len(digestIDs) users to one
+	// digest each, with one of the ids. It selects users with a pending digest who may
+	// get one at the given time. They may get another one at next, and at once if none of
+	// their pending matches exists any more. The digests that have matches are returned,
+	// and the number of users. Concurrent transactions select different users.
+	AssignDigests(ctx context.Context, digestIDs []string, now, next time.Time) (digests []Digest, users int, err error)
+	// ListByDigest returns at most n matches of the digest of the user, of searches
+	// that exist and have EmailAlerts, with SearchName, in descending order of
+	// listing id.
+	ListByDigest(ctx context.Context, userID, digestID string, n int) ([]Match, error)
+}
+
+// Digest is a mail about new matches.
+type Digest struct{ ID, UserID string }

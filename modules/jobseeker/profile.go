@@ -1,15 +1,19 @@
 package jobseeker
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/patch"
 	"github.com/locumhq/locum/core/text"
@@ -122,6 +126,8 @@ type ProfileInput struct {
 	SalaryMin         *float64          `json:"salaryMin" validate:"omitempty,min=0,max=100000000"`
 	SalaryMax         *float64          `json:"salaryMax" validate:"omitempty,min=0,max=100000000"`
 	Preferences       *PreferencesInput `json:"preferences"`
+	// ShowProfile is set by Show.
+	ShowProfile *bool `json:"-"`
 }
 
 // PreferencesInput changes notification preferences. Fields that are nil keep their
@@ -131,8 +137,15 @@ type PreferencesInput struct {
 	EmailNotifications *bool `json:"emailNotifications"`
 }
 
+// ProfileService implements the use cases of profiles.
+type ProfileService struct {
+	*Shared
+	Accounts Accounts
+	People   People
+}
+
 // MyProfile returns the caller's profile.
-func (s *Service) MyProfile(ctx context.Context, by auth.Actor) (Account, error) {
+func (s *ProfileService) MyProfile(ctx context.Context, by auth.Actor) (Account, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return Account{}, err
 	}
@@ -143,7 +156,7 @@ func (s *Service) MyProfile(ctx context.Context, by auth.Actor) (Account, error)
 	return s.account(ctx, p)
 }
 
-func (s *Service) account(ctx context.Context, p Profile) (Account, error) {
+func (s *ProfileService) account(ctx context.Context, p Profile) (Account, error) {
 	people, err := s.People.ByIDs(ctx, []string{p.UserID})
 	if err != nil {
 		return Account{}, err
@@ -158,17 +171,14 @@ func (s *Service) account(ctx context.Context, p Profile) (Account, error) {
 
 // UpdateProfile changes the caller's profile. Faults name fields with the prefix
 // "profile.", as in the request.
-func (s *Service) UpdateProfile(ctx context.Context, by auth.Actor, in ProfileInput) (Account, error) {
-	return s.changeProfile(ctx, by, "profile.", in, func(*Profile) {})
+func (s *ProfileService) UpdateProfile(ctx context.Context, by auth.Actor, in ProfileInput) (Account, error) {
+	return s.changeProfile(ctx, by, "profile.", in)
 }
 
-// changeProfile applies the input and more in one transaction. prefix is that of field
-// names in faults.
-func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix string, in ProfileInput, more func(*Profile)) (after Account, err error) {
-	if err := by.RequireSeeker(); err != nil {
-		return Account{}, err
-	}
-	if err := valid.Check(prefix, in); err != nil {
+// changeProfile applies the input in one transaction. prefix is that of field names in
+// faults.
+func (s *ProfileService) changeProfile(ctx context.Context, by auth.Actor, prefix string, in ProfileInput) (after Account, err error) {
+	if err := cmp.Or(by.RequireSeeker(), valid.Check(prefix, in)); err != nil {
 		return Account{}, err
 	}
 	if in.Email != nil {
@@ -189,7 +199,6 @@ func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix strin
 		if err := in.apply(&after, prefix); err != nil {
 			return err
 		}
-		more(&after.Profile)
 		if err := s.Profiles.Update(ctx, after.Profile); err != nil {
 			return err
 		}
@@ -203,7 +212,7 @@ func (s *Service) changeProfile(ctx context.Context, by auth.Actor, prefix strin
 
 // requestEmailChange sends a confirmation to the new address if the rest of the input is
 // valid. It runs before the transaction, because it uses a rate limiter.
-func (s *Service) requestEmailChange(ctx context.Context, by auth.Actor, prefix string, in ProfileInput) error {
+func (s *ProfileService) requestEmailChange(ctx context.Context, by auth.Actor, prefix string, in ProfileInput) error {
 	account, err := s.MyProfile(ctx, by)
 	if err != nil {
 		return err
@@ -267,9 +276,80 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 		}
 		return fault.InvalidField(prefix+name, "salaryMin must not be above salaryMax")
 	}
+	patch.Set(&a.ShowProfile, in.ShowProfile)
 	if p := in.Preferences; p != nil {
 		patch.Set(&a.JobAlerts, p.JobAlerts)
 		patch.Set(&a.EmailNotifications, p.EmailNotifications)
 	}
 	return nil
+}
+
+// assignNumber stores the profile, which assigns its number.
+func (s *ProfileService) assignNumber(ctx context.Context, userID string) (int64, error) {
+	err := s.Tx.Do(ctx, func(ctx context.Context) error {
+		p, err := s.Profiles.Get(ctx, userID)
+		if err != nil || p.Number != 0 {
+			return err
+		}
+		return s.Profiles.Update(ctx, p)
+	})
+	if err != nil {
+		return 0, err
+	}
+	p, err := s.Profiles.Get(ctx, userID)
+	return p.Number, err
+}
+
+// NotifyInput turns optional mails, and notifications of new matches, on or off.
+type NotifyInput struct{ Email, JobAlerts *bool }
+
+// Notify stores which notifications the caller wants.
+func (s *ProfileService) Notify(ctx context.Context, by auth.Actor, in NotifyInput) error {
+	if in.Email == nil && in.JobAlerts == nil {
+		return fault.InvalidField("email", "is required without jobAlerts")
+	}
+	_, err := s.changeProfile(ctx, by, "", ProfileInput{Preferences: &PreferencesInput{EmailNotifications: in.Email, JobAlerts: in.JobAlerts}})
+	return err
+}
+
+// Show stores whether others may see the caller's profile.
+func (s *ProfileService) Show(ctx context.Context, by auth.Actor, show *bool) error {
+	if show == nil {
+		return fault.InvalidField("showProfile", "is required")
+	}
+	_, err := s.changeProfile(ctx, by, "", ProfileInput{ShowProfile: show})
+	return err
+}
+
+// Table is a file to be read, of rows in CSV.
+type Table struct {
+	Name string
+	Size int64 // in bytes
+	Body io.ReadCloser
+}
+
+// ExportProfile returns the caller's profile and preferences as a table of one row.
+func (s *ProfileService) ExportProfile(ctx context.Context, by auth.Actor) (Table, error) {
+	a, err := s.MyProfile(ctx, by)
+	if err != nil {
+		return Table{}, err
+	}
+	amount := func(x *float64) string {
+		if x == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*x, 'f', -1, 64)
+	}
+	radius := ""
+	if a.LocationRadius > 0 {
+		radius = strconv.Itoa(a.LocationRadius)
+	}
+	var page csvfile.Page
+	page.Row([]string{"uuid", "email", "name", "first_name", "last_name", "bio", "phone", "location", "specialty", "current_role", "experience",
+		"preferred_location", "location_radius", "employment_types", "salary_min", "salary_max", "show_profile", "job_alerts", "email_notifications"})
+	page.Row([]string{a.UserID, a.Email, a.Name, a.First(), a.Last(), a.Bio, a.Phone, a.Location, a.Specialty, a.CurrentRole, a.Experience,
+		a.PreferredLocation, radius, strings.Join(a.EmploymentTypes, ", "), amount(a.SalaryMin), amount(a.SalaryMax),
+		strconv.FormatBool(a.ShowProfile), strconv.FormatBool(a.JobAlerts), strconv.FormatBool(a.EmailNotifications)})
+	text := page.Bytes()
+	return Table{Name: "locum-my-profile-" + s.Clock.Now().Format("20060102") + ".csv", Size: int64(len(text)), Body: io.NopCloser(bytes.NewReader(text))}, nil
 }

@@ -40,43 +40,28 @@ const (
 	maxDismissed = 1_000
 )
 
-// Recommended is a page of recommendations, best first.
-type Recommended struct {
-	Items []Recommendation
-	// Total is the number on all pages.
-	Total int
-	// NextCursor is the cursor of the next page, empty at the end.
-	NextCursor string
-}
-
-// Recommend lists listings that may suit the caller.
-func (s *Service) Recommend(ctx context.Context, by auth.Actor, r page.Request) (Recommended, error) {
+// Recommend lists listings that may suit the caller, the best first.
+func (s *DashboardService) Recommend(ctx context.Context, by auth.Actor, r page.Request) (out page.Result[Recommendation], err error) {
 	if err := by.RequireSeeker(); err != nil {
-		return Recommended{}, err
+		return out, err
 	}
 	from := r.Offset()
 	if r.Cursor != "" {
-		var err error
 		if from, err = strconv.Atoi(r.Cursor); err != nil || from < 0 || from > MaxRecommendations {
-			return Recommended{}, fault.InvalidField("cursor", "is not a cursor of this list")
+			return out, fault.InvalidField("cursor", "is not a cursor of this list")
 		}
 	}
 	all, err := s.recommend(ctx, by.UserID)
-	if err != nil {
-		return Recommended{}, err
+	from = min(from, len(all))
+	until := min(from+r.Size, len(all))
+	if out.Items, out.Total = all[from:until], len(all); until < len(all) {
+		out.NextCursor = strconv.Itoa(until)
 	}
-	out := Recommended{Items: []Recommendation{}, Total: len(all)}
-	if from < len(all) {
-		out.Items = all[from:min(from+r.Size, len(all))]
-		if from+r.Size < len(all) {
-			out.NextCursor = strconv.Itoa(from + r.Size)
-		}
-	}
-	return out, nil
+	return out, err
 }
 
 // recommend returns all recommendations for the user, best first.
-func (s *Service) recommend(ctx context.Context, userID string) ([]Recommendation, error) {
+func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Recommendation, error) {
 	p, err := s.Profiles.Get(ctx, userID)
 	if err != nil {
 		return nil, err
@@ -124,8 +109,8 @@ func (s *Service) recommend(ctx context.Context, userID string) ([]Recommendatio
 
 // withoutKnown removes the listings that the user has applied for, even if withdrawn,
 // saved or dismissed.
-func (s *Service) withoutKnown(ctx context.Context, userID string, found []*scoredCandidate) ([]*scoredCandidate, error) {
-	for _, among := range []func(context.Context, string, []string) (map[string]bool, error){s.Applied.Among, s.SavedAmong, s.dismissedAmong} {
+func (s *DashboardService) withoutKnown(ctx context.Context, userID string, found []*scoredCandidate) ([]*scoredCandidate, error) {
+	for _, among := range []func(context.Context, string, []string) (map[string]bool, error){s.Applied.Among, s.Saved.SavedAmong, s.dismissedAmong} {
 		ids := list.Map(found, func(f *scoredCandidate) string { return f.ID })
 		for chunk := range slices.Chunk(ids, listingsAtOnce) {
 			known, err := among(ctx, userID, chunk)
@@ -139,14 +124,14 @@ func (s *Service) withoutKnown(ctx context.Context, userID string, found []*scor
 }
 
 // dismissedAmong returns those of the listings that the user has dismissed.
-func (s *Service) dismissedAmong(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+func (s *DashboardService) dismissedAmong(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	found, err := s.Dismissals.ListByListings(ctx, userID, listingIDs)
 	return list.ToMap(found, func(id string) (string, bool) { return id, true }), err
 }
 
 // liked returns the titles of listings that the user has recently applied for or saved.
-func (s *Service) liked(ctx context.Context, userID string) ([]string, error) {
-	kept, err := s.Bookmarks.List(ctx, userID, BookmarkFilter{}, page.Request{Number: 1, Size: lookedBack})
+func (s *DashboardService) liked(ctx context.Context, userID string) ([]string, error) {
+	kept, err := s.Saved.Bookmarks.List(ctx, userID, BookmarkFilter{}, page.Request{Number: 1, Size: lookedBack})
 	if err != nil {
 		return nil, err
 	}
@@ -157,13 +142,13 @@ func (s *Service) liked(ctx context.Context, userID string) ([]string, error) {
 	for _, b := range kept.Items {
 		ids = append(ids, b.ListingID)
 	}
-	titles, err := s.Listings.Titles(ctx, ids)
+	briefs, err := s.Listings.Briefs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, id := range ids {
-		if t := plainWords(titles[id]); t != "" && !slices.Contains(out, t) && len(out) < likedAtMost {
+		if t := plainWords(briefs[id].Title); t != "" && !slices.Contains(out, t) && len(out) < likedAtMost {
 			out = append(out, t)
 		}
 	}
@@ -171,7 +156,7 @@ func (s *Service) liked(ctx context.Context, userID string) ([]string, error) {
 }
 
 // Dismiss removes a listing from the caller's recommendations.
-func (s *Service) Dismiss(ctx context.Context, by auth.Actor, listingID string) error {
+func (s *DashboardService) Dismiss(ctx context.Context, by auth.Actor, listingID string) error {
 	listingID, err := canonical(by, listingID, ErrListingNotFound)
 	if err != nil {
 		return err

@@ -1,66 +1,57 @@
 package jobseeker
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
-	"github.com/locumhq/locum/core/files"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/id"
-	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Deps are the collaborators and settings of the Service.
-type Deps struct {
+// Shared are the collaborators that all parts of the Service have.
+type Shared struct {
 	Tx            tx.Runner
-	Retention     retention.Store
 	Clock         clock.Clock
 	NewID         id.Source
 	Tasks         task.Adder
 	Profiles      Profiles
-	Accounts      Accounts
 	Notifications Notifications
 	Activities    Activities
-	Bookmarks     Bookmarks
-	Onboardings   Onboardings
-	Documents     Documents
-	DocumentFiles DocumentFiles
-	FileTypes     FileTypes
-	Files         files.Store
-	Applied       Applied
-	Dismissals    Dismissals
-	Plans         Plans
-	Searches      Searches
-	AlertQueue    AlertQueue
-	Matches       Matches
-	PersonalData  PersonalData
 	Listings      Listings
-	People        People
-	Mailer        mail.Mailer
-	Sealer        auth.Sealer
-	// PublicURL is the base of the links in mails.
-	PublicURL string
 }
 
-// Service implements the use cases of the module.
-type Service struct{ Deps }
-
-// New returns a Service.
-func New(d Deps) *Service { return &Service{d} }
+// Service implements the use cases of the module, in parts that have the collaborators
+// which they need.
+type Service struct {
+	*Shared
+	*NotificationService
+	*DocumentService
+	*BookmarkService
+	*ProfileService
+	*SearchService
+	*OnboardingService
+	*DashboardService
+	Retention    retention.Store
+	PersonalData PersonalData
+}
 
 // lock serializes the transactions that change the data of the user in this module.
-func (s *Service) lock(ctx context.Context, userID string) error {
+func (s *Shared) lock(ctx context.Context, userID string) error {
 	_, err := s.Profiles.Get(ctx, userID)
 	return err
 }
 
 // doLocked runs fn in a transaction that has locked the data of the user.
-func (s *Service) doLocked(ctx context.Context, userID string, fn func(ctx context.Context) error) error {
+func (s *Shared) doLocked(ctx context.Context, userID string, fn func(ctx context.Context) error) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.lock(ctx, userID); err != nil {
 			return err
@@ -83,10 +74,41 @@ func canonical(by auth.Actor, s string, notFound error) (string, error) {
 }
 
 // addActivity adds an action of the caller to their activity log.
-func (s *Service) addActivity(ctx context.Context, by auth.Actor, subject, action, description string) error {
+func (s *Shared) addActivity(ctx context.Context, by auth.Actor, subject, action, description string) error {
 	return s.Activities.Create(ctx, Activity{
 		UserID: by.UserID, EventID: s.NewID(), Type: subject, Action: action, Description: description, At: s.Clock.Now(),
 	})
+}
+
+// settingsJobs is the number of saved jobs in the settings, the newest ones. All of
+// them are in a list of their own.
+const settingsJobs = 100
+
+// Settings are the profile, the newest saved jobs and the saved searches of a
+// jobseeker.
+type Settings struct {
+	Account
+	Saved    []SavedJob
+	Searches []Search
+}
+
+// MySettings returns the caller's settings.
+func (s *Service) MySettings(ctx context.Context, by auth.Actor) (out Settings, err error) {
+	if out.Account, err = s.MyProfile(ctx, by); err != nil {
+		return out, err
+	}
+	if out.Number == 0 {
+		if out.Number, err = s.assignNumber(ctx, by.UserID); err != nil {
+			return out, err
+		}
+	}
+	saved, err := s.MyBookmarks(ctx, by, page.Request{Number: 1, Size: settingsJobs})
+	if err != nil {
+		return out, err
+	}
+	out.Saved = saved.Items
+	out.Searches, err = s.SearchService.Searches.ListByUser(ctx, by.UserID, MaxSearches)
+	return out, err
 }
 
 const (
@@ -98,6 +120,36 @@ const (
 	// expireAtOnce is the maximum number of rows per statement.
 	expireAtOnce = 5_000
 )
+
+// notice returns a new notification.
+func (s *Shared) notice(cause, userID string, about NotificationType, message string) Notification {
+	return Notification{ID: s.NewID(), UserID: userID, Cause: cause, Type: about, Message: message, CreatedAt: s.Clock.Now()}
+}
+
+// publicBrief returns the summary of a public listing, or ErrListingNotFound: the
+// existence of other listings is not disclosed.
+func (s *Shared) publicBrief(ctx context.Context, listingID string) (Brief, error) {
+	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
+	if err == nil && !briefs[listingID].Public {
+		err = ErrListingNotFound
+	}
+	return briefs[listingID], err
+}
+
+// title returns the title of a listing for a sentence.
+func (s *Shared) title(ctx context.Context, listingID string) (string, error) {
+	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
+	return titleOf(briefs[listingID]), err
+}
+
+// titleOf returns the title on one line, or a phrase for a deleted listing.
+func titleOf(b Brief) string { return cmp.Or(oneLine(b.Title), "a listing that is gone") }
+
+// oneLine replaces line breaks, so that input cannot imitate a line of the service.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// isEmpty reports whether the text is empty.
+func isEmpty(s string) bool { return s == "" }
 
 // Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
@@ -129,4 +181,14 @@ func (s *Service) expire(ctx context.Context) error {
 		failed = append(failed, retention.DeleteAllBefore(ctx, s.Retention, kind, now.Add(-lifetime), expireAtOnce))
 	}
 	return errors.Join(failed...)
+}
+
+// OnAccountDeleted deletes all data of the user. A task deletes the files afterwards.
+func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.PersonalData.DeleteByUser(ctx, e.UserID, s.Clock.Now()); err != nil {
+			return err
+		}
+		return s.Tasks.Add(ctx, task.New(removeKind, task.Maintenance, removeKind+"/"+s.NewID(), struct{}{}))
+	})
 }

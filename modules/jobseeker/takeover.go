@@ -15,7 +15,7 @@ import (
 // user, whose account was created in the same browser, and copies the preferences into
 // the profile. The secret is the proof of identity; an address that a guest entered is
 // not.
-func (s *Service) TakeOverOnboarding(ctx context.Context, userID, secret string) error {
+func (s *OnboardingService) TakeOverOnboarding(ctx context.Context, userID, secret string) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		guest, err := s.takeProgress(ctx, userID, secret)
 		if err != nil {
@@ -28,14 +28,14 @@ func (s *Service) TakeOverOnboarding(ctx context.Context, userID, secret string)
 // TakeOverProgress is TakeOverOnboarding after a sign-in. Several people may use one
 // browser, and the guest may be another person than the user who signs in: the
 // progress is merged, the profile is not changed.
-func (s *Service) TakeOverProgress(ctx context.Context, userID, secret string) error {
+func (s *OnboardingService) TakeOverProgress(ctx context.Context, userID, secret string) error {
 	_, err := s.takeOver(ctx, auth.Actor{UserID: userID, Seeker: true}, secret)
 	return err
 }
 
 // takeOver merges the onboarding of the browser into that of a user. It returns the
 // secret that the browser keeps, which is empty after a merge.
-func (s *Service) takeOver(ctx context.Context, by auth.Actor, secret string) (left string, err error) {
+func (s *OnboardingService) takeOver(ctx context.Context, by auth.Actor, secret string) (left string, err error) {
 	if by.Guest() || secret == "" {
 		return secret, nil
 	}
@@ -45,7 +45,7 @@ func (s *Service) takeOver(ctx context.Context, by auth.Actor, secret string) (l
 
 // takeProgress merges the onboarding of the guest into that of the user, and returns
 // it.
-func (s *Service) takeProgress(ctx context.Context, userID, secret string) (guest Onboarding, err error) {
+func (s *OnboardingService) takeProgress(ctx context.Context, userID, secret string) (guest Onboarding, err error) {
 	return guest, s.Tx.Do(ctx, func(ctx context.Context) error {
 		browser := Visitor{GuestKey: auth.HashSecret(secret)}
 		if guest, err = s.Onboardings.Get(ctx, browser); err != nil || guest.Version == 0 {
@@ -90,13 +90,10 @@ func first(a, b time.Time) time.Time {
 	return b
 }
 
-// profileKeys are the preferences that have the same name in a profile.
-var profileKeys = []string{"currentRole", "specialty", "experience", "location", "preferredLocation", "locationRadius", "employmentTypes", "salaryMin", "salaryMax"}
-
 // intoProfile copies preferences into properties of the profile that are empty. It
 // ignores values that are not valid in a profile, since the user has not entered them in
 // this request.
-func (s *Service) intoProfile(ctx context.Context, userID, preferences string) error {
+func (s *OnboardingService) intoProfile(ctx context.Context, userID, preferences string) error {
 	if preferences == "" {
 		return nil
 	}
@@ -108,17 +105,20 @@ func (s *Service) intoProfile(ctx context.Context, userID, preferences string) e
 	if err != nil {
 		return err
 	}
-	empty := map[string]bool{
-		"currentRole": p.CurrentRole == "", "specialty": p.Specialty == "", "experience": p.Experience == "",
-		"location": p.Location == "", "preferredLocation": p.PreferredLocation == "", "locationRadius": p.LocationRadius == 0,
-		"employmentTypes": len(p.EmploymentTypes) == 0, "salaryMin": p.SalaryMin == nil, "salaryMax": p.SalaryMax == nil,
-	}
-	for _, key := range profileKeys {
-		value, exists := values[key]
-		if !exists || !empty[key] {
+	// The preferences that have the same name in a profile.
+	for _, property := range []struct {
+		name    string
+		isEmpty bool
+	}{
+		{"currentRole", p.CurrentRole == ""}, {"specialty", p.Specialty == ""}, {"experience", p.Experience == ""},
+		{"location", p.Location == ""}, {"preferredLocation", p.PreferredLocation == ""}, {"locationRadius", p.LocationRadius == 0},
+		{"employmentTypes", len(p.EmploymentTypes) == 0}, {"salaryMin", p.SalaryMin == nil}, {"salaryMax", p.SalaryMax == nil},
+	} {
+		value, exists := values[property.name]
+		if !exists || !property.isEmpty {
 			continue
 		}
-		one, err := json.Marshal(map[string]json.RawMessage{key: value})
+		one, err := json.Marshal(map[string]json.RawMessage{property.name: value})
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package jobseeker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/valid"
 )
@@ -43,6 +45,20 @@ const (
 	maxQuery = 200
 )
 
+// SearchService implements the use cases of saved searches, and the alerts and digests
+// about new listings that they find.
+type SearchService struct {
+	*Shared
+	Account    *ProfileService
+	Searches   Searches
+	AlertQueue AlertQueue
+	Matches    Matches
+	Mailer     mail.Mailer
+	Sealer     auth.Sealer
+	// PublicURL is the base of the links in mails.
+	PublicURL string
+}
+
 // SaveSearchInput is the search to save.
 type SaveSearchInput struct {
 	Name         string `json:"name" validate:"max=200"`
@@ -65,16 +81,13 @@ func (in SaveSearchInput) Problems() []fault.Field {
 }
 
 // SaveSearch stores a search for the caller and returns all of them.
-func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchInput) (all []Search, err error) {
-	if err := by.RequireSeeker(); err != nil {
-		return nil, err
-	}
-	if err := valid.Check("", in); err != nil {
+func (s *SearchService) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchInput) (all []Search, err error) {
+	if err := cmp.Or(by.RequireSeeker(), valid.Check("", in)); err != nil {
 		return nil, err
 	}
 	search := Search{UserID: by.UserID, Name: text.Name(in.Name), EmailAlerts: in.EmailAlerts, Terms: in.terms()}
 	if search.Name == "" {
-		search.Name = strings.Join(slices.DeleteFunc([]string{search.Query, search.Location, search.ContractType}, func(t string) bool { return t == "" }), ", ")
+		search.Name = strings.Join(slices.DeleteFunc([]string{search.Query, search.Location, search.ContractType}, isEmpty), ", ")
 	}
 	// The limit is checked before the query is resolved, which takes time, and
 	// again when no other search of the user can be added.
@@ -101,7 +114,7 @@ func (s *Service) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchIn
 
 // extensible returns the user's searches, or ErrTooManySearches if no other can be
 // added.
-func (s *Service) extensible(ctx context.Context, userID string) ([]Search, error) {
+func (s *SearchService) extensible(ctx context.Context, userID string) ([]Search, error) {
 	have, err := s.Searches.ListByUser(ctx, userID, MaxSearches)
 	if err == nil && len(have) >= MaxSearches {
 		err = ErrTooManySearches
@@ -109,7 +122,7 @@ func (s *Service) extensible(ctx context.Context, userID string) ([]Search, erro
 	return have, err
 }
 
-func (s *Service) resolve(ctx context.Context, query string) (string, error) {
+func (s *SearchService) resolve(ctx context.Context, query string) (string, error) {
 	if query == "" {
 		return "", nil
 	}
@@ -118,7 +131,7 @@ func (s *Service) resolve(ctx context.Context, query string) (string, error) {
 
 // ResolveSearches resolves the searches that were saved while no search index could
 // do so. It does nothing without a search index.
-func (s *Service) ResolveSearches(ctx context.Context) error {
+func (s *SearchService) ResolveSearches(ctx context.Context) error {
 	for {
 		searches, err := s.Searches.List(ctx, SearchFilter{Unresolved: true}, searchesAtOnce)
 		if err != nil {
@@ -133,7 +146,7 @@ func (s *Service) ResolveSearches(ctx context.Context) error {
 
 // resolveAll returns the resolved queries by the ids of their searches, up to the
 // first that cannot be resolved now.
-func (s *Service) resolveAll(ctx context.Context, searches []Search) (resolved map[string]string, err error) {
+func (s *SearchService) resolveAll(ctx context.Context, searches []Search) (resolved map[string]string, err error) {
 	resolved = map[string]string{}
 	for _, search := range searches {
 		text, err := s.resolve(ctx, search.Query)
@@ -146,11 +159,8 @@ func (s *Service) resolveAll(ctx context.Context, searches []Search) (resolved m
 }
 
 // DeleteSearch deletes one of the caller's searches and returns the others.
-func (s *Service) DeleteSearch(ctx context.Context, by auth.Actor, searchID string) (rest []Search, err error) {
-	if err := by.RequireSeeker(); err != nil {
-		return nil, err
-	}
-	if err := valid.Value("searchId", searchID, "required"); err != nil {
+func (s *SearchService) DeleteSearch(ctx context.Context, by auth.Actor, searchID string) (rest []Search, err error) {
+	if err := cmp.Or(by.RequireSeeker(), valid.Value("searchId", searchID, "required")); err != nil {
 		return nil, err
 	}
 	if searchID, err = canonical(by, searchID, ErrSearchNotFound); err != nil {
@@ -183,10 +193,10 @@ type PreferInput struct {
 
 // Prefer stores preferences in the caller's profile and returns the caller's
 // searches.
-func (s *Service) Prefer(ctx context.Context, by auth.Actor, in PreferInput) (all []Search, err error) {
+func (s *SearchService) Prefer(ctx context.Context, by auth.Actor, in PreferInput) (all []Search, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		preferences := ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes}
-		if _, err := s.changeProfile(ctx, by, "", preferences, func(*Profile) {}); err != nil {
+		if _, err := s.Account.changeProfile(ctx, by, "", preferences); err != nil {
 			return err
 		}
 		all, err = s.Searches.ListByUser(ctx, by.UserID, MaxSearches)

@@ -4,16 +4,105 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
+	"time"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/page"
 )
+
+// NotificationType is the subject of a notification.
+type NotificationType string
+
+// The types.
+const (
+	AboutApplication NotificationType = "application"
+	AboutInterview   NotificationType = "interview"
+	AboutMessage     NotificationType = "message"
+	AboutJobs        NotificationType = "job-alert"
+	AboutDeadline    NotificationType = "deadline"
+	AboutBilling     NotificationType = "billing"
+)
+
+// Notification is a message to a user.
+type Notification struct {
+	ID     string
+	UserID string
+	// Cause identifies the reason. A user is notified of each cause once.
+	Cause     string
+	Type      NotificationType
+	Message   string
+	Read      bool
+	CreatedAt time.Time
+}
+
+// NotificationService implements the use cases of notifications and activity logs, and
+// adds to both what happens in other modules.
+type NotificationService struct{ *Shared }
+
+// MyNotifications lists the caller's notifications, the newest first.
+func (s *NotificationService) MyNotifications(ctx context.Context, by auth.Actor, r page.Request) (page.Result[Notification], error) {
+	if err := cmp.Or(by.RequireSeeker(), r.CheckID()); err != nil {
+		return page.Result[Notification]{}, err
+	}
+	return s.Notifications.List(ctx, by.UserID, r)
+}
+
+// MarkInput marks a notification as read or unread. Without Read it changes nothing.
+type MarkInput struct {
+	Read *bool `json:"read"`
+}
+
+// MarkNotification marks one of the caller's notifications as read or unread.
+func (s *NotificationService) MarkNotification(ctx context.Context, by auth.Actor, notificationID string, in MarkInput) error {
+	notificationID, err := canonical(by, notificationID, ErrNotificationNotFound)
+	if err != nil {
+		return err
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		return s.Notifications.Update(ctx, by.UserID, notificationID, NotificationUpdate{Read: in.Read})
+	})
+}
+
+// DeleteNotification deletes one of the caller's notifications.
+func (s *NotificationService) DeleteNotification(ctx context.Context, by auth.Actor, notificationID string) error {
+	notificationID, err := canonical(by, notificationID, ErrNotificationNotFound)
+	if err != nil {
+		return err
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		now := s.Clock.Now()
+		return s.Notifications.Update(ctx, by.UserID, notificationID, NotificationUpdate{DeletedAt: &now})
+	})
+}
+
+// Activity is an entry in the activity log of a user.
+type Activity struct {
+	UserID string
+	// EventID is the id of the event, a UUIDv7. The log is ordered by it.
+	EventID string
+	// Type is the subject (application, interview, search), Action the verb.
+	Type, Action string
+	Description  string
+	At           time.Time
+}
+
+// MaxActivities is the number of activities that are stored per user.
+const MaxActivities = 1_000
+
+// MyActivity lists the caller's activities, newest first.
+func (s *NotificationService) MyActivity(ctx context.Context, by auth.Actor, r page.Request) (page.Result[Activity], error) {
+	if err := cmp.Or(by.RequireSeeker(), r.CheckID()); err != nil {
+		return page.Result[Activity]{}, err
+	}
+	return s.Activities.List(ctx, by.UserID, r)
+}
 
 // The reactions store rows under the id of the event, so that a second delivery has no
 // effect.
 
 // OnApplicationSubmitted adds the application to the candidate's activity log.
-func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e event.ApplicationSubmitted) error {
+func (s *NotificationService) OnApplicationSubmitted(ctx context.Context, eventID string, e event.ApplicationSubmitted) error {
 	title, err := s.title(ctx, e.JobID)
 	if err != nil {
 		return err
@@ -35,7 +124,7 @@ var statusTexts = map[string]string{
 
 // OnApplicationStatusChanged notifies the candidate of a decision of the employer. What
 // candidates do themselves is only added to their activity log.
-func (s *Service) OnApplicationStatusChanged(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
+func (s *NotificationService) OnApplicationStatusChanged(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
 	title, err := s.title(ctx, e.JobID)
 	if err != nil {
 		return err
@@ -51,7 +140,7 @@ func (s *Service) OnApplicationStatusChanged(ctx context.Context, eventID string
 }
 
 // OnInterviewChanged notifies the candidate of an interview.
-func (s *Service) OnInterviewChanged(ctx context.Context, eventID string, e event.InterviewChanged) error {
+func (s *NotificationService) OnInterviewChanged(ctx context.Context, eventID string, e event.InterviewChanged) error {
 	title, err := s.title(ctx, e.JobID)
 	if err != nil {
 		return err
@@ -72,7 +161,7 @@ func (s *Service) OnInterviewChanged(ctx context.Context, eventID string, e even
 }
 
 // OnApplicantContacted notifies the candidate of a message, which is sent by mail.
-func (s *Service) OnApplicantContacted(ctx context.Context, eventID string, e event.ApplicantContacted) error {
+func (s *NotificationService) OnApplicantContacted(ctx context.Context, eventID string, e event.ApplicantContacted) error {
 	title, err := s.title(ctx, e.JobID)
 	if err != nil {
 		return err
@@ -100,7 +189,7 @@ var subscriptionTexts = map[string]string{
 }
 
 // OnSubscriptionChanged notifies the user of a change of their plan.
-func (s *Service) OnSubscriptionChanged(ctx context.Context, eventID string, e event.SubscriptionChanged) error {
+func (s *NotificationService) OnSubscriptionChanged(ctx context.Context, eventID string, e event.SubscriptionChanged) error {
 	message, ok := subscriptionTexts[e.Change]
 	if !ok || e.OwnerKind != "user" {
 		return nil
@@ -110,15 +199,11 @@ func (s *Service) OnSubscriptionChanged(ctx context.Context, eventID string, e e
 	})
 }
 
-func (s *Service) notice(cause, userID string, about NotificationType, message string) Notification {
-	return Notification{ID: s.NewID(), UserID: userID, Cause: cause, Type: about, Message: message, CreatedAt: s.Clock.Now()}
-}
-
-func (s *Service) log(ctx context.Context, a Activity) error {
+func (s *NotificationService) log(ctx context.Context, a Activity) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Activities.Create(ctx, a) })
 }
 
-func (s *Service) notify(ctx context.Context, n Notification, a Activity) error {
+func (s *NotificationService) notify(ctx context.Context, n Notification, a Activity) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Notifications.Create(ctx, n); err != nil {
 			return err
@@ -126,15 +211,3 @@ func (s *Service) notify(ctx context.Context, n Notification, a Activity) error 
 		return s.Activities.Create(ctx, a)
 	})
 }
-
-// title returns the title of a listing for a sentence.
-func (s *Service) title(ctx context.Context, listingID string) (string, error) {
-	titles, err := s.Listings.Titles(ctx, []string{listingID})
-	return titleOf(titles[listingID]), err
-}
-
-// titleOf returns the title on one line, or a phrase for a deleted listing.
-func titleOf(title string) string { return cmp.Or(oneLine(title), "a listing that is gone") }
-
-// oneLine replaces line breaks, so that input cannot imitate a line of the service.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
