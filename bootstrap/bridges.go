@@ -18,6 +18,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/tx"
@@ -58,12 +59,17 @@ func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (strin
 }
 
 func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter, ring *jwttokens.Tokens, f files.Store) *hiring.Service {
-	return hiring.New(hiring.Deps{
-		Tx: s.Hiring.Tx, Events: s.Hiring.Events, Audit: s.Hiring.Audit, Clock: d.Clock, NewID: d.NewID, Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Messages: s.Hiring.Messages,
-		Listings: hiringListings{l}, People: hiringPeople{i}, Organizations: hiringOrganizations{i}, Preferences: hiringPreferences{s.Jobseeker.Profiles}, PersonalData: s.Hiring.PersonalData,
-		Tasks: s.Hiring.Tasks, Mailer: m, Limiter: counts, PublicURL: c.HTTP.PublicURL,
-		Sealer: ring, Files: f, Exports: s.Hiring.Exports, Tables: map[string]hiring.Table{"jobs": l.Table()},
-	})
+	shared := &hiring.Shared{
+		Tx: s.Hiring.Tx, Events: s.Hiring.Events, Clock: d.Clock, NewID: d.NewID, Tasks: s.Hiring.Tasks,
+		People: hiringPeople{i}, Organizations: hiringOrganizations{i}, Mailer: m, PublicURL: c.HTTP.PublicURL,
+	}
+	h := &hiring.Service{
+		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: s.Hiring.Audit, Exports: s.Hiring.Exports, Files: f, Sealer: ring},
+		Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Messages: s.Hiring.Messages,
+		Listings: hiringListings{l}, Preferences: hiringPreferences{s.Jobseeker.Profiles}, PersonalData: s.Hiring.PersonalData, Limiter: counts,
+	}
+	h.Tables = map[string]hiring.Table{"jobs": l.Table(), "applications": h.Table()}
+	return h
 }
 
 // hiringPreferences implements hiring.Preferences. It reads the stored profiles, because
@@ -109,13 +115,11 @@ func (b hiringListings) ForApply(ctx context.Context, id string) (hiring.Posting
 	return p, nil
 }
 
-func (b hiringListings) Companies(ctx context.Context, ids []string) (map[string]string, error) {
-	briefs, err := b.Briefs(ctx, ids)
-	out := make(map[string]string, len(briefs))
-	for _, brief := range briefs {
-		out[brief.ID] = brief.Company
-	}
-	return out, err
+func (b hiringListings) Briefs(ctx context.Context, ids []string) (map[string]hiring.Brief, error) {
+	found, err := b.Service.Briefs(ctx, ids)
+	return list.ToMap(found, func(l listings.Brief) (string, hiring.Brief) {
+		return l.ID, hiring.Brief{Title: l.Title, Company: l.Company}
+	}), err
 }
 
 func (b hiringListings) Viewed(ctx context.Context, organizationID, id string) (string, int, error) {
@@ -174,11 +178,9 @@ func (b seekersListings) Public(ctx context.Context, ids []string) ([]jobseeker.
 
 func (b seekersListings) Briefs(ctx context.Context, ids []string) (map[string]jobseeker.Brief, error) {
 	found, err := b.Service.Briefs(ctx, ids)
-	out := make(map[string]jobseeker.Brief, len(found))
-	for _, l := range found {
-		out[l.ID] = jobseeker.Brief{Title: l.Title, Company: l.Company, Location: l.Location, Public: l.Public}
-	}
-	return out, err
+	return list.ToMap(found, func(l listings.Brief) (string, jobseeker.Brief) {
+		return l.ID, jobseeker.Brief{Title: l.Title, Company: l.Company, Location: l.Location, Public: l.Public}
+	}), err
 }
 
 func (b seekersListings) ClosingBetween(ctx context.Context, from jobseeker.Closing, until time.Time, n int) ([]jobseeker.Closing, error) {

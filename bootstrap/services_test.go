@@ -24,7 +24,7 @@ var withoutActor = map[string]string{
 		Integrations.FindApp Integrations.Introspect Integrations.Owner Integrations.ParseAuthorization Integrations.Refresh Integrations.Revoke`,
 	"operators, by commands on the server": `
 		Identity.AccountByEmail Identity.LockAccount Identity.ResetSecondFactor Identity.SignOutAccount Identity.UnlockAccount Integrations.EndListening
-		Integrations.Forward Integrations.Listen Integrations.SetPlan Integrations.Trigger Listings.Hide Listings.Show Listings.SpecialtyTest Listings.Table`,
+		Integrations.Forward Integrations.Listen Integrations.SetPlan Integrations.Trigger Hiring.Table Listings.Hide Listings.Show Listings.SpecialtyTest Listings.Table`,
 	"background work": `
 		Billing.Periodic Billing.Renew Hiring.ForgetExports Hiring.Handlers Hiring.Periodic Identity.Forget Identity.Handlers Identity.Periodic
 		Integrations.Handlers Integrations.Periodic Listings.CloseExpired Listings.CountViews Seekers.Handlers Seekers.Periodic Seekers.ResolveSearches`,
@@ -32,7 +32,7 @@ var withoutActor = map[string]string{
 		Billing.ChooseFor Billing.Current Billing.SetUpMethodFor Hiring.ApplicantStats Hiring.AppliedAmong Hiring.AppliedLately Identity.Admins Identity.IsActive Identity.ListMemberIDs
 		Identity.MemberMay Identity.OrganizationName Identity.PendingEmail Identity.People Identity.Rename Identity.WantsAlerts
 		Listings.Briefs Listings.CloseOrganization Listings.ClosestTo Listings.ClosingBetween Listings.CountByStatus Listings.ForApply Listings.Gather
-		Listings.PublicMany Listings.Resolve Listings.Titles Listings.Viewed Seekers.SavedAmong Seekers.SavedCount
+		Listings.PublicMany Listings.Resolve Listings.Viewed Seekers.SavedAmong Seekers.SavedCount
 		Seekers.TakeOverOnboarding Seekers.TakeOverProgress`,
 }
 

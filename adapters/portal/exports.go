@@ -106,8 +106,8 @@ type exportedApplication struct {
 	Company string `json:"company"`
 }
 
-func viewExported(a hiring.OwnApplication) exportedApplication {
-	return exportedApplication{ownApplicationRow: viewOwnRow(a.View), Company: a.Company}
+func viewExported(a hiring.View) exportedApplication {
+	return exportedApplication{ownApplicationRow: viewOwnRow(a), Company: a.Company}
 }
 
 type ownExportView struct {

@@ -169,11 +169,7 @@ func (s *Service) Track(ctx context.Context, by auth.Actor, id string, in TrackI
 		if a, err = s.mine(ctx, by, id); err != nil {
 			return err
 		}
-		if in.Status != nil {
-			if err := a.Track(Status(*in.Status)); err != nil {
-				return err
-			}
-		}
+		patch.Set(&a.Tracker, (*Status)(in.Status))
 		patch.Set(&a.TrackerColor, in.StatusColor)
 		return s.Applications.Update(ctx, by.UserID, a)
 	})

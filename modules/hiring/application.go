@@ -128,15 +128,6 @@ func (a *Application) move(to Status, now time.Time) {
 	a.Status, a.ChangedAt, a.Tracker = to, now, ""
 }
 
-// Track sets Tracker.
-func (a *Application) Track(status Status) error {
-	if !slices.Contains(TrackerStatuses, status) {
-		return errTracker
-	}
-	a.Tracker = status
-	return nil
-}
-
 func (c Change) event(a *Application) event.ApplicationStatusChanged {
 	return event.ApplicationStatusChanged{
 		ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID,

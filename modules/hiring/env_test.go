@@ -31,7 +31,7 @@ type testEnv struct {
 	clock           *kit.Clock
 	store           adapters.Storage
 	postings        map[string]hiring.Posting
-	lookups         atomic.Int64 // calls of Titles and ByIDs
+	lookups         atomic.Int64 // calls of Briefs and ByIDs
 	work            kit.Work
 	deletedUsers    map[string]bool            // users whose accounts are deleted
 	lostPermissions map[string]auth.Permission // the permission that a user has lost
@@ -92,19 +92,11 @@ func (b *testEnv) ForApply(_ context.Context, id string) (hiring.Posting, error)
 	return p, nil
 }
 
-func (b *testEnv) Titles(_ context.Context, ids []string) (map[string]string, error) {
+func (b *testEnv) Briefs(_ context.Context, ids []string) (map[string]hiring.Brief, error) {
 	b.lookups.Add(1)
-	out := map[string]string{}
+	out := map[string]hiring.Brief{}
 	for _, id := range ids {
-		out[id] = "Title of " + id
-	}
-	return out, nil
-}
-
-func (b *testEnv) Companies(_ context.Context, ids []string) (map[string]string, error) {
-	out := map[string]string{}
-	for _, id := range ids {
-		out[id] = "Company of " + id
+		out[id] = hiring.Brief{Title: "Title of " + id, Company: "Company of " + id}
 	}
 	return out, nil
 }
@@ -135,10 +127,13 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	t.Helper()
 	b := &testEnv{t: t, clock: kit.NewClock(), postings: map[string]hiring.Posting{}, deletedUsers: map[string]bool{}, lostPermissions: map[string]auth.Permission{}, optedOut: map[string]bool{}, introductions: map[string]*hiring.Introduction{}}
 	b.store = on(t, b.clock)
-	b.Service = hiring.New(hiring.Deps{Tx: b.store.Hiring.Tx, Events: b.store.Hiring.Events, Audit: b.store.Identity.Audit, Clock: b.clock, NewID: stores.NewID,
-		Applications: b.store.Hiring.Applications, Appointments: b.store.Hiring.Appointments, Messages: b.store.Hiring.Messages, PersonalData: b.store.Hiring.PersonalData, Listings: b, People: b, Organizations: b, Preferences: b,
-		Tasks: b.store.Hiring.Tasks, Mailer: b, Limiter: locallimit.New(b.clock), PublicURL: "https://jobs.example.org",
-		Sealer: b, Files: newFileStore(t), Exports: b.store.Hiring.Exports, Tables: map[string]hiring.Table{"jobs": &b.table}})
+	store := b.store.Hiring
+	shared := &hiring.Shared{Tx: store.Tx, Events: store.Events, Clock: b.clock, NewID: stores.NewID, Tasks: store.Tasks, People: b, Organizations: b, Mailer: b, PublicURL: "https://jobs.example.org"}
+	b.Service = &hiring.Service{
+		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: b.store.Identity.Audit, Exports: store.Exports, Files: newFileStore(t), Sealer: b},
+		Applications: store.Applications, Appointments: store.Appointments, Messages: store.Messages, Listings: b, Preferences: b, PersonalData: store.PersonalData, Limiter: locallimit.New(b.clock),
+	}
+	b.Tables = map[string]hiring.Table{"jobs": &b.table, "applications": b.Table()}
 	b.work = kit.NewWork(t, b.store, b.clock, []event.Subscription{
 		event.OnID("received", b.OnApplicationSubmitted), event.OnID("status", b.MailStatusChanged).In(task.Mail),
 		event.On("export", b.MailExport).In(task.Mail),

@@ -66,6 +66,18 @@ const (
 	mailLinkWorks  = 24 * time.Hour
 )
 
+// ExportService implements the use cases of exports.
+type ExportService struct {
+	*Shared
+	Audit   audit.Recorder
+	Exports Exports
+	Files   files.Store
+	Sealer  auth.Sealer
+	// Tables are the tables that can be exported, by name.
+	Tables  map[string]Table
+	streams streams
+}
+
 // ExportInput starts an export.
 type ExportInput struct {
 	Kind    string        `json:"kind" validate:"required,oneof=jobs applications"`
@@ -106,22 +118,14 @@ func requiredPermission(kind string) auth.Permission {
 	return auth.AnyPermission
 }
 
-func (s *Service) table(kind string) (Table, bool) {
-	if kind == "applications" {
-		return applicationTable{s}, true
-	}
-	t, ok := s.Tables[kind]
-	return t, ok
-}
-
 // StartExport stores an export and adds the task that writes it.
-func (s *Service) StartExport(ctx context.Context, by auth.Actor, in ExportInput) (Export, error) {
+func (s *ExportService) StartExport(ctx context.Context, by auth.Actor, in ExportInput) (Export, error) {
 	if err := by.Require(requiredPermission(in.Kind)); err != nil {
 		return Export{}, err
 	}
-	table, ok := s.table(in.Kind)
+	table, ok := s.Tables[in.Kind]
 	if !ok {
-		return Export{}, fault.InvalidField("kind", "must be one of: "+strings.Join(append(slices.Sorted(maps.Keys(s.Tables)), "applications"), ", "))
+		return Export{}, fault.InvalidField("kind", "must be one of: "+strings.Join(slices.Sorted(maps.Keys(s.Tables)), ", "))
 	}
 	if err := table.Check(in.Filters.filters()); err != nil {
 		return Export{}, err
@@ -145,7 +149,7 @@ type exportTask struct {
 }
 
 // MyExport returns an export of the caller's organization.
-func (s *Service) MyExport(ctx context.Context, by auth.Actor, exportID string) (ExportView, error) {
+func (s *ExportService) MyExport(ctx context.Context, by auth.Actor, exportID string) (ExportView, error) {
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return ExportView{}, err
 	}
@@ -171,7 +175,7 @@ func (s *Service) MyExport(ctx context.Context, by auth.Actor, exportID string) 
 
 // exportLink returns a link with which anyone can download the file until the
 // timestamp, as long as the user may read the table.
-func (s *Service) exportLink(e Export, userID string, until time.Time) (string, error) {
+func (s *ExportService) exportLink(e Export, userID string, until time.Time) (string, error) {
 	token, err := s.Sealer.Seal(auth.ForDownload, e.OrganizationID+"."+e.ID+"."+userID, until)
 	return s.PublicURL + "/api/employers/exports/" + e.ID + "/file?token=" + token, err
 }
@@ -190,7 +194,7 @@ func exportName(kind string, at time.Time) string {
 // OpenExport opens the file of an export for the holder of a link to it. It returns
 // fault.ErrForbidden if the user for whom the link was created may no longer read the
 // table.
-func (s *Service) OpenExport(ctx context.Context, exportID, token string) (Download, error) {
+func (s *ExportService) OpenExport(ctx context.Context, exportID, token string) (Download, error) {
 	subject, err := s.Sealer.Unseal(auth.ForDownload, token)
 	if err != nil {
 		return Download{}, err
@@ -225,7 +229,7 @@ func (s *Service) OpenExport(ctx context.Context, exportID, token string) (Downl
 
 // export writes the file. After a crash it starts again; a partial file is never
 // visible.
-func (s *Service) export(ctx context.Context, j task.Task, in exportTask) error {
+func (s *ExportService) export(ctx context.Context, j task.Task, in exportTask) error {
 	e, err := s.Exports.Get(ctx, in.OrganizationID, in.ID)
 	if errors.Is(err, ErrExportNotFound) {
 		// The export has expired, or was deleted with a person whom it mentions while
@@ -249,8 +253,8 @@ func (s *Service) export(ctx context.Context, j task.Task, in exportTask) error 
 	return err
 }
 
-func (s *Service) fill(ctx context.Context, e *Export) error {
-	table, ok := s.table(e.Kind)
+func (s *ExportService) fill(ctx context.Context, e *Export) error {
+	table, ok := s.Tables[e.Kind]
 	if !ok {
 		return fmt.Errorf("no table %q", e.Kind)
 	}
@@ -295,7 +299,7 @@ func (s *Service) fill(ctx context.Context, e *Export) error {
 
 // MailExport notifies the member who started the export, unless they are not a member
 // any more, may not read the table any more, or want no such mails.
-func (s *Service) MailExport(ctx context.Context, m event.ExportFinished) error {
+func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) error {
 	e, err := s.Exports.Get(ctx, m.OrganizationID, m.ExportID)
 	if errors.Is(err, ErrExportNotFound) {
 		return nil
@@ -328,7 +332,7 @@ func (s *Service) MailExport(ctx context.Context, m event.ExportFinished) error 
 
 // ForgetExports marks exports as failed that have been unfinished for too long, so that
 // they do not count for the limit any more, and deletes expired ones.
-func (s *Service) ForgetExports(ctx context.Context) error {
+func (s *ExportService) ForgetExports(ctx context.Context) error {
 	now := s.Clock.Now()
 	err := tx.DoBatches(ctx, s.Tx, failedAtOnce, func(ctx context.Context) (int, error) {
 		unfinished, err := s.Exports.List(ctx, ExportFilter{Unfinished: true, CreatedBefore: now.Add(-exportTimeout)}, failedAtOnce)
@@ -349,11 +353,33 @@ func (s *Service) ForgetExports(ctx context.Context) error {
 	return s.deleteExports(ctx, ExportFilter{CreatedBefore: now.Add(-exportLifetime)})
 }
 
+// deleteExports deletes the exports that the filter selects, with their files.
+func (s *ExportService) deleteExports(ctx context.Context, f ExportFilter) error {
+	const atOnce = 100
+	for {
+		found, err := s.Exports.List(ctx, f, atOnce)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		ids := make([]string, len(found))
+		for i, e := range found {
+			// The file is deleted first, because without its row it is not found.
+			if err := s.Files.Delete(ctx, e.key()); err != nil {
+				return err
+			}
+			ids[i] = e.ID
+		}
+		if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Exports.Delete(ctx, ids) }); err != nil {
+			return err
+		}
+	}
+}
+
 // failedAtOnce is the maximum number of exports that are marked as failed per
 // transaction.
 const failedAtOnce = 100
 
 // Periodic returns the periodic tasks of the module.
-func (s *Service) Periodic() []task.Periodic {
+func (s *ExportService) Periodic() []task.Periodic {
 	return []task.Periodic{{Kind: "hiring.forget-exports", Every: time.Hour, Do: s.ForgetExports, Timeout: 5 * time.Minute}}
 }

@@ -16,7 +16,7 @@ import (
 
 // tablePages writes a table as pages of CSV.
 type tablePages struct {
-	table          Table
+	table          Rows
 	organizationID string
 	filters        map[string]string
 	cursor         string
@@ -39,11 +39,11 @@ func (t *tablePages) next(ctx context.Context, page *csvfile.Page) (bool, error)
 // ExportNow returns a table of the caller's organization as a file that is written while
 // it is read. The first page is read before ExportNow returns, so that most errors are
 // returned by it. A later error ends the file early and is returned by Read.
-func (s *Service) ExportNow(ctx context.Context, by auth.Actor, kind string, in ExportFilters) (Download, error) {
+func (s *ExportService) ExportNow(ctx context.Context, by auth.Actor, kind string, in ExportFilters) (Download, error) {
 	if err := by.Require(requiredPermission(kind)); err != nil {
 		return Download{}, err
 	}
-	table, ok := s.table(kind)
+	table, ok := s.Tables[kind]
 	if !ok {
 		return Download{}, ErrExportNotFound
 	}
@@ -92,7 +92,7 @@ func (c *streams) end(owner string) {
 }
 
 // stream returns the owner's table as a file.
-func (s *Service) stream(ctx context.Context, kind string, table Table, owner string, filters map[string]string) (d Download, err error) {
+func (s *ExportService) stream(ctx context.Context, kind string, table Rows, owner string, filters map[string]string) (d Download, err error) {
 	if !s.streams.begin(owner) {
 		return Download{}, ErrExportsUnderWay
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
@@ -30,17 +29,13 @@ type AppointmentView struct {
 // Schedule creates the interview of an application. An existing one gets the new time
 // and place and is scheduled again.
 func (s *Service) Schedule(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput) (Appointment, error) {
-	var missing []fault.Field
-	for _, required := range []struct {
-		name  string
-		value *string
-	}{{"scheduledAt", in.ScheduledAt}, {"location", in.Location}, {"interviewer", in.Interviewer}} {
-		if required.value == nil || strings.TrimSpace(*required.value) == "" {
-			missing = append(missing, fault.Field{Name: required.name, Message: "is required"})
-		}
-	}
-	if len(missing) > 0 && by.May(auth.ApplicationsUpdate) {
-		return Appointment{}, fault.ErrInvalid.WithFields(missing...)
+	required := struct {
+		ScheduledAt *string `json:"scheduledAt" validate:"required,notblank"`
+		Location    *string `json:"location" validate:"required,notblank"`
+		Interviewer *string `json:"interviewer" validate:"required,notblank"`
+	}{in.ScheduledAt, in.Location, in.Interviewer}
+	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", required)); err != nil {
+		return Appointment{}, err
 	}
 	scheduled, undecided := Scheduled, Undecided
 	in.Status, in.Outcome = &scheduled, &undecided

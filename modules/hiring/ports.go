@@ -2,9 +2,11 @@ package hiring
 
 import (
 	"context"
+	"time"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
 )
 
 // The faults of this module.
@@ -22,8 +24,6 @@ var (
 
 	// errWithdrawnByApplicant is ErrInvalidStatus with another reason.
 	errWithdrawnByApplicant = ErrInvalidStatus.WithFields(fault.Field{Name: "status", Message: "cannot be changed: the applicant has withdrawn"})
-
-	errTracker = fault.InvalidField("status", "must be one of: pending, in-progress, completed, rejected")
 )
 
 // Listings provides the listings that people apply to.
@@ -31,17 +31,17 @@ type Listings interface {
 	// ForApply returns the listing if it is public now, otherwise
 	// ErrListingNotFound.
 	ForApply(ctx context.Context, id string) (Posting, error)
-	// Titles maps the ids of listings that exist, in any state, to their titles.
-	Titles(ctx context.Context, ids []string) (map[string]string, error)
-	// Companies maps the ids of listings that exist, in any state, to the names of
-	// their companies.
-	Companies(ctx context.Context, ids []string) (map[string]string, error)
+	// Briefs maps the ids of listings that exist, in any state, to summaries.
+	Briefs(ctx context.Context, ids []string) (map[string]Brief, error)
 	// Viewed returns the title and the number of views of a listing of the
 	// organization, or a NotFound fault.
 	Viewed(ctx context.Context, organizationID, id string) (title string, views int, err error)
 	// CountByStatus counts the organization's listings by status.
 	CountByStatus(ctx context.Context, organizationID string) (map[string]int, error)
 }
+
+// Brief is the summary of a listing.
+type Brief struct{ Title, Company string }
 
 // Posting has the properties of a listing that an application needs.
 type Posting struct {
@@ -95,3 +95,141 @@ type Introduction struct {
 
 // Person is an applicant as an employer sees them.
 type Person struct{ Name, Email string }
+
+// Visibility selects the applications that a caller may see: those to the listings of
+// an organization, and those that an applicant has not withdrawn. Each is empty for
+// none. All others do not exist for the methods of Applications.
+type Visibility struct{ OrganizationID, ApplicantID string }
+
+// ApplicationFilter selects applications. Zero values select all that are visible.
+type ApplicationFilter struct {
+	// IDs and ListingIDs are at most 1,000 each.
+	IDs, ListingIDs []string
+	ApplicantID     string
+	Statuses        []Status
+	// AppliedFrom and AppliedUntil are the limits of AppliedAt; AppliedUntil is
+	// excluded.
+	AppliedFrom, AppliedUntil time.Time
+	// Withdrawn changes which applications of Visibility.ApplicantID are visible.
+	Withdrawn WithdrawnFilter
+	// Details returns cover letters, addresses of CVs and answers too.
+	Details bool
+}
+
+// WithdrawnFilter selects by Application.WithdrawnAt.
+type WithdrawnFilter int
+
+// The values of WithdrawnFilter.
+const (
+	ExcludeWithdrawn WithdrawnFilter = iota
+	OnlyWithdrawn
+	// IncludeWithdrawn is for filters with ListingIDs.
+	IncludeWithdrawn
+)
+
+// Applications stores applications and their timelines.
+type Applications interface {
+	// Create stores a new application. It returns ErrAlreadyApplied if the applicant
+	// has one for that listing, withdrawn or not, also with concurrent calls. In a
+	// transaction the error may come at the commit instead, from tx.Runner.Do.
+	Create(ctx context.Context, a Application) error
+	// Get returns a visible application with its details, or ErrNotFound. Inside a
+	// transaction it locks the application until the end of the transaction.
+	Get(ctx context.Context, v Visibility, id string) (Application, error)
+	// List returns the visible applications that the filter selects, each once, in
+	// descending order of id. The cursor is the id of the last item of the previous
+	// page. Inside a transaction it locks the applications of the page until the end
+	// of the transaction, unless v names both an organization and an applicant.
+	List(ctx context.Context, v Visibility, f ApplicationFilter, r page.Request) (page.Result[Application], error)
+	// CountByStatus counts the visible applications that the filter selects by the
+	// status that is shown: Status for an organization, Application.Shown for an
+	// applicant.
+	CountByStatus(ctx context.Context, v Visibility, f ApplicationFilter) (map[Status]int, error)
+	// UpdateStatuses stores Status and ChangedAt of at most 100 applications to the
+	// organization, which this transaction has read and whose applicants have not
+	// withdrawn them, clears their trackers, and adds changes to the timelines. The
+	// number of statements does not depend on the number of applications.
+	UpdateStatuses(ctx context.Context, organizationID string, as []Application, changes []Change) error
+	// Update stores status, tracker and withdrawal of an application of the
+	// applicant, which this transaction has read and which is not withdrawn, and adds
+	// changes to its timeline.
+	Update(ctx context.Context, applicantID string, a Application, changes ...Change) error
+	// ListChanges returns the newest n entries of the timeline of an application to
+	// the organization, oldest first. The submission is not an entry.
+	ListChanges(ctx context.Context, organizationID, applicationID string, n int) ([]Change, error)
+}
+
+// Appointments stores interviews.
+type Appointments interface {
+	// Upsert stores a new interview, or changes one of its organization. The id of an
+	// interview of another organization, and a second interview of an application,
+	// are errors. The transaction has locked the application.
+	Upsert(ctx context.Context, a Appointment) error
+	// List returns the interviews of the organization that the filter selects, in
+	// descending order of id. The cursor is the id of the last item of the previous
+	// page. Inside a transaction it locks the interviews of the page until the end
+	// of the transaction.
+	List(ctx context.Context, organizationID string, f AppointmentFilter, r page.Request) (page.Result[Appointment], error)
+}
+
+// AppointmentFilter selects interviews. Zero values select all.
+type AppointmentFilter struct {
+	// ApplicationIDs are at most 10,000. An application has at most one interview.
+	ApplicationIDs []string
+	Status         InterviewStatus
+	// ScheduledAfter selects interviews with a later ScheduledAt.
+	ScheduledAfter time.Time
+}
+
+// Messages stores the messages of employers to applicants.
+type Messages interface {
+	// Create stores a message.
+	Create(ctx context.Context, m Message) error
+	// Get returns a message of the organization, or ErrNotFound.
+	Get(ctx context.Context, organizationID, id string) (Message, error)
+}
+
+// Exports stores the state of exports.
+type Exports interface {
+	// Create stores an export, or returns ErrExportsUnderWay if limit exports of the
+	// organization are unfinished. Concurrent calls do not exceed the limit.
+	Create(ctx context.Context, e Export, limit int) error
+	// Get returns an export of the organization, or ErrExportNotFound.
+	Get(ctx context.Context, organizationID, id string) (Export, error)
+	// List returns at most n exports, of any organizations, that the filter selects,
+	// in any order. Inside a transaction it locks them until the end of the
+	// transaction.
+	List(ctx context.Context, f ExportFilter, n int) ([]Export, error)
+	// Update stores State, RowsDone, RowsTotal and FinishedAt of an export of its
+	// organization. It fails for a completed export, so that a worker that has lost
+	// its task cannot undo the result of the next one.
+	Update(ctx context.Context, e Export) error
+	// Delete deletes exports.
+	Delete(ctx context.Context, ids []string) error
+}
+
+// ExportFilter selects exports. Zero values select all.
+type ExportFilter struct {
+	// OrganizationIDs are at most 1,000.
+	OrganizationIDs []string
+	Kind            string
+	// Unfinished selects exports without FinishedAt, Begun those that are not queued.
+	Unfinished, Begun bool
+	// CreatedBefore selects exports with an earlier CreatedAt.
+	CreatedBefore time.Time
+}
+
+// PersonalData deletes what is stored about an applicant.
+type PersonalData interface {
+	// EraseByApplicant clears what the applicant has entered in the applications that
+	// they have withdrawn, clears the notes of the interviews of those applications,
+	// and deletes the messages about them.
+	EraseByApplicant(ctx context.Context, applicantID string) error
+}
+
+// ApplicationCounts counts applications for other modules.
+type ApplicationCounts interface {
+	// CountByListing counts the applications, withdrawn ones included, to the
+	// organization's listings with the ids. Listings without any are left out.
+	CountByListing(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error)
+}

@@ -3,59 +3,49 @@ package hiring
 import (
 	"context"
 
-	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Deps are the collaborators and settings of the Service.
-type Deps struct {
+// Shared are the collaborators of both Service and ExportService.
+type Shared struct {
 	Tx            tx.Runner
 	Events        event.Recorder
-	Audit         audit.Recorder
 	Clock         clock.Clock
 	NewID         id.Source
-	Applications  Applications
-	Appointments  Appointments
-	Messages      Messages
-	Listings      Listings
+	Tasks         task.Adder
 	People        People
 	Organizations Organizations
-	Preferences   Preferences
-	PersonalData  PersonalData
-	Tasks         task.Adder
 	Mailer        mail.Mailer
-	Limiter       limit.Limiter
-	Sealer        auth.Sealer
-	Files         files.Store
-	Exports       Exports
-	// Tables are the tables that can be exported besides applications, by name.
-	Tables map[string]Table
 	// PublicURL is the base of links.
 	PublicURL string
 }
 
 // Service implements the use cases of the module.
 type Service struct {
-	Deps
-	streams streams
+	*Shared
+	*ExportService
+	Applications Applications
+	Appointments Appointments
+	Messages     Messages
+	Listings     Listings
+	Preferences  Preferences
+	PersonalData PersonalData
+	Limiter      limit.Limiter
 }
-
-// New returns a Service.
-func New(d Deps) *Service { return &Service{Deps: d} }
 
 // View is an application with properties from other modules.
 type View struct {
 	Application
-	JobTitle string
+	JobTitle, Company string
 	// Applicant and Interview are only set for employers. Interview is nil if there
 	// is none.
 	Applicant Person
@@ -79,19 +69,22 @@ func (s *Service) detail(ctx context.Context, v View) (Detail, error) {
 	return Detail{View: v, Timeline: append([]Change{v.submission()}, changes...)}, err
 }
 
-// titled adds the titles of the listings.
+// titled adds the titles and companies of the listings.
 func (s *Service) titled(ctx context.Context, as []Application) ([]View, error) {
 	if len(as) == 0 {
 		return []View{}, nil
 	}
-	titles, err := s.Listings.Titles(ctx, list.Distinct(as, func(a Application) string { return a.ListingID }))
+	briefs, err := s.Listings.Briefs(ctx, list.Distinct(as, func(a Application) string { return a.ListingID }))
 	if err != nil {
 		return nil, err
 	}
-	return list.Map(as, func(a Application) View { return View{Application: a, JobTitle: titles[a.ListingID]} }), nil
+	return list.Map(as, func(a Application) View {
+		brief := briefs[a.ListingID]
+		return View{Application: a, JobTitle: brief.Title, Company: brief.Company}
+	}), nil
 }
 
-// named adds the titles of the listings and the names of the applicants.
+// named is titled with the names of the applicants.
 func (s *Service) named(ctx context.Context, as []Application) ([]View, error) {
 	views, err := s.titled(ctx, as)
 	if err != nil || len(as) == 0 {
@@ -122,4 +115,59 @@ func canonical(s string, notFound error) (string, error) {
 		return s, nil
 	}
 	return "", notFound
+}
+
+// VisibleTo returns which applications the actor may see: those to their organization,
+// their own, or both.
+func VisibleTo(by auth.Actor) (v Visibility) {
+	if by.May(auth.ApplicationsView) {
+		v.OrganizationID = by.OrganizationID
+	}
+	if by.Seeker {
+		v.ApplicantID = by.UserID
+	}
+	return v
+}
+
+// ListVisible lists the applications that the actor may see with their details, newest
+// first. Filters that are not ids select nothing.
+func (s *Service) ListVisible(ctx context.Context, by auth.Actor, f ApplicationFilter, r page.Request) (page.Result[Application], error) {
+	nothing := page.Result[Application]{Items: []Application{}}
+	if err := by.RequireUser(auth.ScopeApplicationsRead); err != nil {
+		return nothing, err
+	}
+	v := VisibleTo(by)
+	if err := r.CheckID(); err != nil {
+		return nothing, err
+	}
+	for i, listingID := range f.ListingIDs {
+		var ok bool
+		if f.ListingIDs[i], ok = id.Canonical(listingID); !ok {
+			return nothing, nil
+		}
+	}
+	if f.ApplicantID != "" {
+		var ok bool
+		if f.ApplicantID, ok = id.Canonical(f.ApplicantID); !ok {
+			return nothing, nil
+		}
+	}
+	if v == (Visibility{}) {
+		return nothing, nil
+	}
+	f.Details = true
+	return s.Applications.List(ctx, v, f, r)
+}
+
+// GetVisible returns an application that the actor may see with its details.
+func (s *Service) GetVisible(ctx context.Context, by auth.Actor, applicationID string) (Application, error) {
+	if err := by.RequireUser(auth.ScopeApplicationsRead); err != nil {
+		return Application{}, err
+	}
+	v := VisibleTo(by)
+	applicationID, err := canonical(applicationID, ErrNotFound)
+	if err != nil || v == (Visibility{}) {
+		return Application{}, ErrNotFound
+	}
+	return s.Applications.Get(ctx, v, applicationID)
 }

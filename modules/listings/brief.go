@@ -25,16 +25,6 @@ func (s *Service) ForApply(ctx context.Context, listingID string) (Applicable, e
 	return Applicable{ID: l.ID, OrganizationID: l.OrganizationID, Title: l.Title, Questions: l.Questions}, nil
 }
 
-// Titles returns the titles of the listings by id, in any state. Unknown ids are
-// left out.
-func (s *Service) Titles(ctx context.Context, ids []string) (map[string]string, error) {
-	if len(ids) == 0 {
-		return map[string]string{}, nil
-	}
-	found, err := s.Public.ListBriefs(ctx, ids, s.Clock.Now())
-	return list.ToMap(found, func(b Brief) (string, string) { return b.ID, b.Title }), err
-}
-
 // Briefs returns the listings with the ids, in any state and order. Unknown ids are
 // left out.
 func (s *Service) Briefs(ctx context.Context, ids []string) ([]Brief, error) {
