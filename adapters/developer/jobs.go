@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/internal/searchview"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -26,13 +26,13 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 				if err != nil {
 					return JobList{}, err
 				}
-				by, err := s.Identity.OrganizationsOf(ctx, companiesOf(r.Items))
+				by, err := s.Identity.OrganizationsOf(ctx, list.Distinct(r.Items, func(h listings.Hit) string { return h.Listing.OrganizationID }))
 				if err != nil {
 					return JobList{}, err
 				}
 				jobs := make([]Job, len(r.Items))
 				for i, h := range r.Items {
-					jobs[i].Match = searchview.NewMatch(h)
+					jobs[i].Match = h.Match
 					jobs[i].JobView = ViewJob(h.Listing, by[h.Listing.OrganizationID], publicURL)
 					if strings.TrimSpace(in.Location) != "" || h.Miles != nil {
 						jobs[i].DistanceMiles = Miles{asked: true}
@@ -41,12 +41,12 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 						}
 					}
 				}
-				return JobList{newList(jobs, r.Result, in.Paging, publicURL, c.URL), searchview.NewReport(r), r.Relaxed, viewFacets(r.Facets)}, nil
+				return JobList{newList(jobs, r.Result, in.Paging, publicURL, c.URL), r.Report, r.Relaxed, viewFacets(r.Facets)}, nil
 			}).MapFaults(renameFields(map[string]string{"query": "keywords", "contractType": "contract_type", "employmentType": "employment_type", "salaryMin": "salary_min", "salaryMax": "salary_max", "postedAfter": "posted_after"}))},
 		{Method: http.MethodGet, Path: "/api/v1/jobs/suggest", Scope: integrations.JobsRead, Search: true, Tag: tag, Summary: "Complete an unfinished search", Op: web.Op(
-			func(ctx context.Context, c web.Call, in searchview.SuggestInput) (One[[]searchview.Completion], error) {
+			func(ctx context.Context, c web.Call, in listings.SuggestInput) (One[[]listings.Completion], error) {
 				completions, err := s.Listings.Complete(ctx, c.Caller.Actor(), in.Query)
-				return One[[]searchview.Completion]{searchview.NewCompletions(completions)}, err
+				return One[[]listings.Completion]{completions}, err
 			})},
 		{Method: http.MethodGet, Path: "/api/v1/jobs/:job_id", Scope: integrations.JobsRead, Tag: tag, Summary: "Get a public job", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobPath) (One[integrations.JobView], error) {
@@ -65,19 +65,6 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 
 // errJobNotFound is listings.ErrNotFound with the code and message of this API.
 var errJobNotFound = fault.New(fault.NotFound, "job_not_found", "Job not found")
-
-// companiesOf returns the distinct organizations of the hits.
-func companiesOf(hits []listings.Hit) []string {
-	seen := map[string]bool{}
-	var out []string
-	for _, h := range hits {
-		if id := h.Listing.OrganizationID; id != "" && !seen[id] {
-			seen[id] = true
-			out = append(out, id)
-		}
-	}
-	return out
-}
 
 // JobPath names a job.
 type JobPath struct {
@@ -130,7 +117,7 @@ type Job struct {
 	// DistanceMiles is present if the search has a place, and null if the job is
 	// remote or its place is unknown.
 	DistanceMiles Miles `json:"distance_miles,omitzero" sample:"3.4"`
-	searchview.Match
+	listings.Match
 }
 
 // Miles is a distance that may be unknown.
@@ -156,9 +143,9 @@ func (Miles) JSONTypes() []string { return []string{"number", "null"} }
 // JobList is a page of jobs with a description of the search.
 type JobList struct {
 	List[Job]
-	searchview.Report
-	RelaxedCount int                           `json:"relaxed_count"`
-	Facets       map[string][]searchview.Facet `json:"facets,omitempty"`
+	listings.Report
+	RelaxedCount int                              `json:"relaxed_count"`
+	Facets       map[string][]listings.FacetValue `json:"facets,omitempty"`
 }
 
 // The facets whose names differ in this API.
@@ -171,6 +158,12 @@ func facetNames(names []string) []string {
 	return web.Each(names, func(name string) string { return cmp.Or(camelFacets[name], name) })
 }
 
-func viewFacets(facets map[string][]listings.FacetValue) map[string][]searchview.Facet {
-	return searchview.NewFacets(facets, func(name string) string { return cmp.Or(snakeFacets[name], name) })
+func viewFacets(facets map[string][]listings.FacetValue) map[string][]listings.FacetValue {
+	for camel, snake := range snakeFacets {
+		if values, ok := facets[camel]; ok {
+			facets[snake] = values
+			delete(facets, camel)
+		}
+	}
+	return facets
 }

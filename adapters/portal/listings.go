@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/internal/searchview"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
@@ -41,9 +40,9 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 				return web.OK(searchView{web.Each(r.Items, viewSearchResult), r.Total, Next{r.NextCursor}, viewInterpretation(r)}, ""), err
 			}).MapFaults(mapQueryFault)},
 		{Method: http.MethodGet, Path: "/api/listings/suggest", Cached: true, Search: true, Tag: tag, Summary: "Complete an unfinished search", Op: web.Op(
-			func(ctx context.Context, c web.Call, in searchview.SuggestInput) (web.Reply[completionsView], error) {
+			func(ctx context.Context, c web.Call, in listings.SuggestInput) (web.Reply[completionsView], error) {
 				completions, err := s.Complete(ctx, c.Actor, in.Query)
-				return web.OK(completionsView{searchview.NewCompletions(completions)}, ""), err
+				return web.OK(completionsView{completions}, ""), err
 			})},
 		{Method: http.MethodGet, Path: "/api/listings/:id", Auth: web.Optional, Cached: true, Errors: []int{404}, Tag: tag, Summary: "Get a public listing, or a listing of the caller's organization in any state",
 			Op: getByID(s.DetailFor, viewDetail), OnRead: func(c web.Call, path func(string) string) { s.Seen(c.Actor, c.IP, c.UserAgent, path("id")) }},

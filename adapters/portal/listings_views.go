@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/locumhq/locum/adapters/internal/searchview"
 	"github.com/locumhq/locum/modules/listings"
 )
 
@@ -57,11 +56,11 @@ func viewSummary(h listings.Hit) listingSummary {
 // foundListing is a listing in the result of a search.
 type foundListing struct {
 	listingSummary
-	searchview.Match
+	listings.Match
 }
 
 func viewFoundListing(h listings.Hit) foundListing {
-	return foundListing{viewSummary(h), searchview.NewMatch(h)}
+	return foundListing{viewSummary(h), h.Match}
 }
 
 type listingsView struct {
@@ -229,15 +228,15 @@ type SearchOptions struct {
 
 // foundView describes how a search was interpreted and what it found.
 type foundView struct {
-	searchview.Report
-	RelaxedCount int                           `json:"relaxedCount"`
-	Facets       map[string][]searchview.Facet `json:"facets,omitempty"`
+	listings.Report
+	RelaxedCount int                              `json:"relaxedCount"`
+	Facets       map[string][]listings.FacetValue `json:"facets,omitempty"`
 }
 
 func viewInterpretation(f listings.Found) foundView {
-	return foundView{searchview.NewReport(f), f.Relaxed, searchview.NewFacets(f.Facets, func(name string) string { return name })}
+	return foundView{f.Report, f.Relaxed, f.Facets}
 }
 
 type completionsView struct {
-	Suggestions []searchview.Completion `json:"suggestions"`
+	Suggestions []listings.Completion `json:"suggestions"`
 }

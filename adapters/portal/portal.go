@@ -2,6 +2,7 @@
 package portal
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 
@@ -21,8 +22,11 @@ import (
 // Version is the version of the API.
 const Version = "1.3.0"
 
-// API returns the portal API with all of its routes.
+// API returns the portal API with all of its routes. The services are not needed to
+// describe them.
 func API(s adapters.Services) web.API {
+	// Methods of the parts of a service cannot be named through a nil pointer to it.
+	s.Hiring, s.Seekers = cmp.Or(s.Hiring, &hiring.Service{}), cmp.Or(s.Seekers, &jobseeker.Service{})
 	return web.API{
 		Name:        "portal",
 		Prefix:      "/",

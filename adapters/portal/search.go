@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/locumhq/locum/adapters/internal/searchview"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
@@ -100,7 +99,7 @@ type foundJob struct {
 	DistanceMiles *float64 `json:"distanceMiles,omitempty"`
 	// IsBookmarked is false for guests.
 	IsBookmarked bool `json:"isBookmarked"`
-	searchview.Match
+	listings.Match
 }
 
 // placeView is the place of a listing. For an unknown place, City is the text of the
@@ -127,7 +126,7 @@ func viewFound(h listings.Hit, saved bool) foundJob {
 	return foundJob{
 		ID: v.ID, Title: v.Title, Company: v.Company, Department: v.Department, Location: viewPlace(h.Listing), Remote: v.Remote, Specialty: v.Specialty,
 		Type: v.ContractType, EmploymentType: v.EmploymentType, Salary: v.Salary, ApplicationDeadline: v.ApplicationDeadline, PostedAt: v.PostedAt,
-		DistanceMiles: v.DistanceMiles, IsBookmarked: saved, Match: searchview.NewMatch(h),
+		DistanceMiles: v.DistanceMiles, IsBookmarked: saved, Match: h.Match,
 	}
 }
 

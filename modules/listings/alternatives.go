@@ -22,7 +22,7 @@ var wider = []float64{25, 50, 100}
 // alternatives returns less specific searches with results: with a larger radius, or
 // without one of the parts of the text.
 func (q *question) alternatives(ctx context.Context, g *generation) ([]Suggestion, error) {
-	var out []Suggestion
+	out := []Suggestion{}
 	try := func(text string, slots []search.Slot) error {
 		n, err := q.count(ctx, g, slots)
 		if err == nil && n > 0 && len(out) < maxSuggestions {
@@ -32,7 +32,7 @@ func (q *question) alternatives(ctx context.Context, g *generation) ([]Suggestio
 	}
 	if len(q.query.Must) > 0 { // phrases, exclusions and filters stay
 		if n, err := q.count(ctx, g, nil); err != nil || n == 0 {
-			return nil, err
+			return out, err
 		}
 	}
 	tried := 0

@@ -14,9 +14,14 @@ import (
 
 // Completion is a completion of an unfinished search, with the number of its results.
 type Completion struct {
-	Kind  string // a slot: role, specialty, place, employer
-	Text  string
-	Total int
+	Kind  string `json:"kind" sample:"role"` // a slot: role, specialty, place, employer
+	Text  string `json:"text" sample:"Staff Nurse"`
+	Total int    `json:"total"`
+}
+
+// SuggestInput is an unfinished search.
+type SuggestInput struct {
+	Query string `query:"q" validate:"max=200"`
 }
 
 const (
@@ -38,12 +43,12 @@ func (s *Service) Complete(ctx context.Context, by auth.Actor, text string) ([]C
 	if utf8.RuneCountInString(text) > maxQuery {
 		return nil, fault.InvalidField("q", "must have at most 200 characters")
 	}
+	out := []Completion{}
 	if text == "" {
-		return nil, nil
+		return out, nil
 	}
-	var out []Completion
 	err := s.useIndex(ctx, func(ctx context.Context, g *generation, _ bool) (err error) {
-		c := completer{g: g, now: search.Query{Now: s.Clock.Now()}}
+		c := completer{g: g, now: search.Query{Now: s.Clock.Now()}, out: out}
 		out, err = c.complete(ctx, text, s.Gazetteer)
 		return err
 	})

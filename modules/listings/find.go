@@ -92,36 +92,42 @@ type FindInput struct {
 // Found is a page of results.
 type Found struct {
 	page.Result[Hit]
-	// Understood is the interpretation of the text.
-	Understood  []Understood
-	Corrections []search.Correction
+	Report
 	// Relaxed is the number of relaxed results on the page.
 	Relaxed int
+	// Facets is nil without FindInput.Facets.
+	Facets map[string][]FacetValue
+}
+
+// Report describes how the text of a search was interpreted. Its lists are not nil.
+type Report struct {
+	Understood  []Understood        `json:"understood"`
+	Corrections []search.Correction `json:"corrections"`
 	// Suggestions are other searches with results, if this one has none.
-	Suggestions []Suggestion
-	Facets      map[string][]FacetValue
+	Suggestions []Suggestion `json:"suggestions"`
 }
 
 // Understood is a part of a search text with its interpretation.
 type Understood struct {
-	Slot  string
-	Value string
-	Text  string
+	Slot  string `json:"slot" sample:"role"`
+	Value string `json:"value" sample:"Nurse"`
+	Text  string `json:"text" sample:"nurse"`
 	// Start and End are positions in the text, in characters.
-	Start, End int
+	Start int `json:"start" sample:"0"`
+	End   int `json:"end" sample:"5"`
 }
 
 // Suggestion is another search with the number of its results.
 type Suggestion struct {
-	Text  string
-	Total int
+	Text  string `json:"text" sample:"within 25 miles of Leeds"`
+	Total int    `json:"total"`
 }
 
 // FacetValue is a value with the number of results that have it.
 type FacetValue struct {
-	Value string
-	Label string
-	Count int
+	Value string `json:"value" sample:"nurse"`
+	Label string `json:"label" sample:"Nurse"`
+	Count int    `json:"count"`
 }
 
 // Hit is one result.
@@ -130,18 +136,23 @@ type Hit struct {
 	Listing Listing
 	// Relevance is from 0 to 1: 1 if the listing matches the whole query exactly.
 	Relevance float64
-	// Matched describes how the listing satisfies each part of the text.
-	Matched []Matched
-	// Relaxed is set if the listing does not satisfy all parts of the text.
-	Relaxed bool
+	Match
 	// Miles is the distance to the place of the search, nil if either is unknown.
 	Miles *float64
 }
 
+// Match describes how a result fits the search.
+type Match struct {
+	// Matched describes how the listing satisfies each part of the text. It is not nil.
+	Matched []Matched `json:"matched"`
+	// Relaxed is set if the listing does not satisfy all parts of the text.
+	Relaxed bool `json:"relaxed"`
+}
+
 // Matched describes how a listing satisfies a slot.
 type Matched struct {
-	Slot string
-	How  search.How
+	Slot string     `json:"slot" sample:"role"`
+	How  search.How `json:"how" sample:"title"`
 }
 
 // Find searches the public listings. Invalid filters are an ErrFilters with
@@ -298,7 +309,7 @@ var currencyOf = map[string]string{"GB": "GBP", "IE": "EUR", "US": "USD"}
 
 // answer finds a page of results.
 func (s *Service) answer(ctx context.Context, g *generation, q *question) (Found, error) {
-	found := Found{Result: page.Result[Hit]{Items: []Hit{}}}
+	found := Found{Result: page.Result[Hit]{Items: []Hit{}}, Report: Report{[]Understood{}, []search.Correction{}, []Suggestion{}}}
 	if q.empty {
 		return found, nil
 	}
@@ -319,14 +330,12 @@ func (s *Service) answer(ctx context.Context, g *generation, q *question) (Found
 		if !exists {
 			continue // closed since
 		}
-		hit := Hit{Listing: *l, Relaxed: !h.Exact, Miles: h.Miles}
-		hit.Matched, hit.Relevance = q.explain(h)
-		if hit.Relaxed {
+		if !h.Exact {
 			found.Relaxed++
 		}
-		found.Items = append(found.Items, hit)
+		found.Items = append(found.Items, q.explain(h, l))
 	}
-	found.Understood, found.Corrections = q.describe(), slices.Concat(q.understood.Corrections, q.corrected)
+	found.Understood, found.Corrections = q.describe(), append(append(found.Corrections, q.understood.Corrections...), q.corrected...)
 	found.Facets = q.facets(g, r.Facets)
 	if r.Total == 0 && q.Page.Cursor == "" {
 		found.Suggestions, err = q.alternatives(ctx, g)
@@ -334,10 +343,10 @@ func (s *Service) answer(ctx context.Context, g *generation, q *question) (Found
 	return found, err
 }
 
-// explain returns how the hit satisfies the slots of the text, and how well it matches
-// the query.
-func (q *question) explain(h search.Hit) (matched []Matched, relevance float64) {
-	cost := 0
+// explain returns the listing with how it satisfies the slots of the text, and how well
+// it matches the query.
+func (q *question) explain(h search.Hit, l *Listing) Hit {
+	cost, matched := 0, []Matched{}
 	for i, level := range h.Levels {
 		cost += q.query.Slots[i].Levels[level].Cost
 		if i < len(q.plan.Terms) && q.plan.Terms[i] >= 0 {
@@ -345,8 +354,8 @@ func (q *question) explain(h search.Hit) (matched []Matched, relevance float64) 
 		}
 	}
 	const hundred = 100
-	relevance = max(0, 1-float64(cost)/(2*search.MaxCost))
-	return matched, math.Round(relevance*hundred) / hundred
+	relevance := math.Round(max(0, 1-float64(cost)/(2*search.MaxCost))*hundred) / hundred
+	return Hit{Listing: *l, Relevance: relevance, Match: Match{Matched: matched, Relaxed: !h.Exact}, Miles: h.Miles}
 }
 
 // describe returns the parts of the text with their interpretations.

@@ -54,7 +54,8 @@ type Term struct {
 
 // Correction is a word of a query with its correction.
 type Correction struct {
-	From, To string
+	From string `json:"from" sample:"nusre"`
+	To   string `json:"to" sample:"nurse"`
 }
 
 // Understanding is the interpretation of a query.
