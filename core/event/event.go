@@ -25,7 +25,7 @@ type Event interface {
 type Recorder interface {
 	// Record stores the events in the transaction of ctx (tx.Runner.Do), so that they are
 	// stored if and only if the change is. It is an error if ctx has no transaction;
-	// nothing is stored then.
+	// nothing is stored then. Without events it does nothing else.
 	Record(ctx context.Context, events ...Event) error
 }
 

@@ -1,11 +1,8 @@
 package listings
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -306,99 +303,6 @@ func (q *question) currency() string {
 }
 
 var currencyOf = map[string]string{"GB": "GBP", "IE": "EUR", "US": "USD"}
-
-// answer finds a page of results.
-func (s *Service) answer(ctx context.Context, g *generation, q *question) (Found, error) {
-	found := Found{Result: page.Result[Hit]{Items: []Hit{}}, Report: Report{[]Understood{}, []search.Correction{}, []Suggestion{}}}
-	if q.empty {
-		return found, nil
-	}
-	r, err := g.index.Find(ctx, q.query)
-	if errors.Is(err, search.ErrInvalidCursor) {
-		return found, fault.InvalidField("cursor", "is not a cursor of this list")
-	}
-	if err != nil {
-		return found, err
-	}
-	rows, err := s.rows(ctx, q, r.Hits)
-	if err != nil {
-		return found, err
-	}
-	found.Total, found.NextCursor = r.Total, r.Next
-	for _, h := range r.Hits {
-		l, exists := rows[h.ID]
-		if !exists {
-			continue // closed since
-		}
-		if !h.Exact {
-			found.Relaxed++
-		}
-		found.Items = append(found.Items, q.explain(h, l))
-	}
-	found.Understood, found.Corrections = q.describe(), append(append(found.Corrections, q.understood.Corrections...), q.corrected...)
-	found.Facets = q.facets(g, r.Facets)
-	if r.Total == 0 && q.Page.Cursor == "" {
-		found.Suggestions, err = q.alternatives(ctx, g)
-	}
-	return found, err
-}
-
-// explain returns the listing with how it satisfies the slots of the text, and how well
-// it matches the query.
-func (q *question) explain(h search.Hit, l *Listing) Hit {
-	cost, matched := 0, []Matched{}
-	for i, level := range h.Levels {
-		cost += q.query.Slots[i].Levels[level].Cost
-		if i < len(q.plan.Terms) && q.plan.Terms[i] >= 0 {
-			matched = append(matched, Matched{q.understood.Terms[q.plan.Terms[i]].Slot, q.plan.How[i][level]})
-		}
-	}
-	const hundred = 100
-	relevance := math.Round(max(0, 1-float64(cost)/(2*search.MaxCost))*hundred) / hundred
-	return Hit{Listing: *l, Relevance: relevance, Match: Match{Matched: matched, Relaxed: !h.Exact}, Miles: h.Miles}
-}
-
-// describe returns the parts of the text with their interpretations.
-func (q *question) describe() []Understood {
-	out := make([]Understood, 0, len(q.understood.Terms))
-	for i := range q.understood.Terms {
-		t := &q.understood.Terms[i]
-		slot := t.Slot
-		if t.Excluded {
-			slot = "-" + slot
-		}
-		out = append(out, Understood{
-			Slot: slot, Value: strings.Join(t.Values(), " or "), Text: q.Text[t.Start:t.End],
-			Start: utf8.RuneCountInString(q.Text[:t.Start]), End: utf8.RuneCountInString(q.Text[:t.End]),
-		})
-	}
-	return out
-}
-
-// maxFacetValues is the number of values of a facet.
-const maxFacetValues = 50
-
-func (q *question) facets(g *generation, counts map[string]map[string]int) map[string][]FacetValue {
-	if len(q.Facets) == 0 {
-		return nil
-	}
-	out := map[string][]FacetValue{}
-	for _, name := range q.Facets {
-		values := []FacetValue{}
-		for key, n := range counts[facets[name]] {
-			value := strings.TrimPrefix(key, facets[name])
-			label := g.parser.Vocabulary.Label(value)
-			if name == "region" {
-				country, region, _ := strings.Cut(value, "/")
-				label = region + ", " + CountryName(country)
-			}
-			values = append(values, FacetValue{Value: value, Label: cmp.Or(label, value), Count: n})
-		}
-		slices.SortFunc(values, func(a, b FacetValue) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value)) })
-		out[name] = values[:min(len(values), maxFacetValues)]
-	}
-	return out
-}
 
 // tooComplex returns what is wrong with a text that costs more than a search may.
 func tooComplex(u *search.Understanding) string {

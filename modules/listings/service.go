@@ -117,15 +117,8 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 		if err := s.Listings.Create(ctx, made); err != nil {
 			return err
 		}
-		return s.record(ctx, events)
+		return s.Events.Record(ctx, events...)
 	})
-}
-
-func (s *Service) record(ctx context.Context, events []event.Event) error {
-	if len(events) == 0 {
-		return nil
-	}
-	return s.Events.Record(ctx, events...)
 }
 
 // compose returns the new listing of the input, or what is wrong with the input.
@@ -238,7 +231,7 @@ func (s *Service) changeOf(ctx context.Context, organizationID, listingID string
 			return err
 		}
 		out = l
-		return s.record(ctx, events)
+		return s.Events.Record(ctx, events...)
 	})
 	return out, err
 }
@@ -264,34 +257,29 @@ func changeBatch[T any](ctx context.Context, s *Service, by auth.Actor, items []
 		if err != nil {
 			return err
 		}
-		at := make(map[string]int, len(found))
-		before := make([]Listing, len(found))
-		for i := range found {
-			at[found[i].ID], before[i] = i, found[i]
+		listings := list.ToMap(found, func(l Listing) (string, Listing) { return l.ID, l })
+		isChanged := map[string]bool{}
+		for i, item := range items {
+			l, exists := listings[strings.ToLower(item.ID)]
+			switch {
+			case !exists:
+				out[i].Err = ErrJobNotFound
+			case item.Err != nil:
+				out[i].Err = item.Err
+			default:
+				l = l.clone()
+				if out[i].Err = fn(&l, item.Input); out[i].Err == nil {
+					listings[l.ID], isChanged[l.ID], out[i].Listing = l, true, l
+				}
+			}
 		}
 		now := s.Clock.Now()
-		isChanged := make([]bool, len(found))
-		for i, item := range items {
-			n, ok := at[strings.ToLower(item.ID)]
-			if !ok {
-				out[i].Err = ErrJobNotFound
-				continue
-			}
-			if out[i].Err = item.Err; item.Err != nil {
-				continue
-			}
-			l := found[n].clone()
-			if out[i].Err = fn(&l, item.Input); out[i].Err == nil {
-				found[n], isChanged[n] = l, true
-				out[i].Listing = l
-			}
-		}
 		var save []Listing
 		var events []event.Event
-		for n := range found {
-			if isChanged[n] {
-				events = append(events, found[n].finishChange(&before[n], now)...)
-				save = append(save, found[n])
+		for _, before := range found {
+			if l := listings[before.ID]; isChanged[l.ID] {
+				events = append(events, l.finishChange(&before, now)...)
+				save = append(save, l)
 			}
 		}
 		if len(save) == 0 {
@@ -300,7 +288,7 @@ func changeBatch[T any](ctx context.Context, s *Service, by auth.Actor, items []
 		if err := s.Listings.Update(ctx, organizationID, save); err != nil {
 			return err
 		}
-		return s.record(ctx, events)
+		return s.Events.Record(ctx, events...)
 	})
 	return out, err
 }
@@ -393,7 +381,7 @@ func (s *Service) Duplicate(ctx context.Context, by auth.Actor, listingID string
 		if err := s.Listings.Create(ctx, []Listing{out}); err != nil {
 			return err
 		}
-		return s.record(ctx, events)
+		return s.Events.Record(ctx, events...)
 	})
 	return out, err
 }

@@ -1,0 +1,253 @@
+package listings
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+// answer finds a page of results.
+func (s *Service) answer(ctx context.Context, g *generation, q *question) (Found, error) {
+	found := Found{Result: page.Result[Hit]{Items: []Hit{}}, Report: Report{[]Understood{}, []search.Correction{}, []Suggestion{}}}
+	if q.empty {
+		return found, nil
+	}
+	r, err := g.index.Find(ctx, q.query)
+	if errors.Is(err, search.ErrInvalidCursor) {
+		return found, fault.InvalidField("cursor", "is not a cursor of this list")
+	}
+	if err != nil {
+		return found, err
+	}
+	rows, err := s.rows(ctx, q, r.Hits)
+	if err != nil {
+		return found, err
+	}
+	found.Total, found.NextCursor = r.Total, r.Next
+	for _, h := range r.Hits {
+		l, exists := rows[h.ID]
+		if !exists {
+			continue // closed since
+		}
+		if !h.Exact {
+			found.Relaxed++
+		}
+		found.Items = append(found.Items, q.explain(h, l))
+	}
+	found.Understood, found.Corrections = q.describe(), append(append(found.Corrections, q.understood.Corrections...), q.corrected...)
+	found.Facets = q.facets(g, r.Facets)
+	if r.Total == 0 && q.Page.Cursor == "" {
+		found.Suggestions, err = q.alternatives(ctx, g)
+	}
+	return found, err
+}
+
+// explain returns the listing with how it satisfies the slots of the text, and how well
+// it matches the query.
+func (q *question) explain(h search.Hit, l *Listing) Hit {
+	cost, matched := 0, []Matched{}
+	for i, level := range h.Levels {
+		cost += q.query.Slots[i].Levels[level].Cost
+		if i < len(q.plan.Terms) && q.plan.Terms[i] >= 0 {
+			matched = append(matched, Matched{q.understood.Terms[q.plan.Terms[i]].Slot, q.plan.How[i][level]})
+		}
+	}
+	const hundred = 100
+	relevance := math.Round(max(0, 1-float64(cost)/(2*search.MaxCost))*hundred) / hundred
+	return Hit{Listing: *l, Relevance: relevance, Match: Match{Matched: matched, Relaxed: !h.Exact}, Miles: h.Miles}
+}
+
+// describe returns the parts of the text with their interpretations.
+func (q *question) describe() []Understood {
+	out := make([]Understood, 0, len(q.understood.Terms))
+	for i := range q.understood.Terms {
+		t := &q.understood.Terms[i]
+		slot := t.Slot
+		if t.Excluded {
+			slot = "-" + slot
+		}
+		out = append(out, Understood{
+			Slot: slot, Value: strings.Join(t.Values(), " or "), Text: q.Text[t.Start:t.End],
+			Start: utf8.RuneCountInString(q.Text[:t.Start]), End: utf8.RuneCountInString(q.Text[:t.End]),
+		})
+	}
+	return out
+}
+
+// maxFacetValues is the number of values of a facet.
+const maxFacetValues = 50
+
+func (q *question) facets(g *generation, counts map[string]map[string]int) map[string][]FacetValue {
+	if len(q.Facets) == 0 {
+		return nil
+	}
+	out := map[string][]FacetValue{}
+	for _, name := range q.Facets {
+		values := []FacetValue{}
+		for key, n := range counts[facets[name]] {
+			value := strings.TrimPrefix(key, facets[name])
+			label := g.parser.Vocabulary.Label(value)
+			if name == "region" {
+				country, region, _ := strings.Cut(value, "/")
+				label = region + ", " + CountryName(country)
+			}
+			values = append(values, FacetValue{Value: value, Label: cmp.Or(label, value), Count: n})
+		}
+		slices.SortFunc(values, func(a, b FacetValue) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value)) })
+		out[name] = values[:min(len(values), maxFacetValues)]
+	}
+	return out
+}
+
+const (
+	// maxSuggestions is the number of alternatives to a search without results.
+	maxSuggestions = 5
+	// maxAlternatives is how many of them are tried.
+	maxAlternatives = 8
+)
+
+// wider are the radii that are suggested, in miles.
+var wider = []float64{25, 50, 100}
+
+// alternatives returns less specific searches with results: with a larger radius, or
+// without one of the parts of the text.
+func (q *question) alternatives(ctx context.Context, g *generation) ([]Suggestion, error) {
+	out := []Suggestion{}
+	try := func(text string, slots []search.Slot) error {
+		n, err := q.count(ctx, g, slots)
+		if err == nil && n > 0 && len(out) < maxSuggestions {
+			out = append(out, Suggestion{Text: text, Total: n})
+		}
+		return err
+	}
+	if len(q.query.Must) > 0 { // phrases, exclusions and filters stay
+		if n, err := q.count(ctx, g, nil); err != nil || n == 0 {
+			return out, err
+		}
+	}
+	tried := 0
+	for i := range q.query.Slots {
+		term := -1 // of the location filter
+		if i < len(q.plan.Terms) {
+			if term = q.plan.Terms[i]; term < 0 {
+				continue
+			}
+		}
+		places := q.placesOf(term)
+		for _, radius := range wider {
+			if len(places) == 0 || places[0].Kind != Town || radius <= max(q.radius, q.understood.Radius) {
+				continue
+			}
+			slots := slices.Clone(q.query.Slots)
+			slots[i] = search.Slot{}
+			for _, p := range places {
+				slots[i].Levels = append(slots[i].Levels, search.NearSlot(p, radius).Levels...)
+			}
+			if err := try(fmt.Sprintf("within %.0f miles of %s", radius, places[0].Name), slots); err != nil {
+				return nil, err
+			}
+		}
+		if tried++; term < 0 || len(q.understood.Terms) < 2 || tried > maxAlternatives {
+			continue
+		}
+		t := &q.understood.Terms[term]
+		without := strings.Join(strings.Fields(q.Text[:t.Start]+" "+q.Text[t.End:]), " ")
+		if err := try(without, slices.Delete(slices.Clone(q.query.Slots), i, i+1)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// count returns the number of exact hits of the query with other slots.
+func (q *question) count(ctx context.Context, g *generation, slots []search.Slot) (int, error) {
+	other := q.query
+	other.Slots, other.Limit, other.Offset, other.Relaxed, other.Facets = slots, 0, 0, 0, nil
+	r, err := g.index.Find(ctx, other)
+	return r.Total, err
+}
+
+// placesOf returns the places of a term, or of the location filter.
+func (q *question) placesOf(term int) []Place {
+	if term >= 0 {
+		return q.understood.Terms[term].Places
+	}
+	if q.near == nil {
+		return nil
+	}
+	return []Place{*q.near}
+}
+
+// maxSummaries is half of the maximum number of listings that are cached for lists,
+// about 1 KB each.
+const maxSummaries = 10_000
+
+// summaries caches listings without texts, by id. A listing with the version of the
+// index is current. If the cache is full, the least recently used half is deleted.
+type summaries struct {
+	mu          sync.Mutex
+	recent, old map[string]*Listing
+}
+
+func (s *summaries) get(id string, version int64) *Listing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.recent[id]
+	if l == nil {
+		if l = s.old[id]; l != nil {
+			s.add(l)
+		}
+	}
+	if l == nil || l.Version != version {
+		return nil
+	}
+	return l
+}
+
+func (s *summaries) set(l *Listing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(l)
+}
+
+func (s *summaries) add(l *Listing) {
+	if len(s.recent) >= maxSummaries || s.recent == nil {
+		s.recent, s.old = make(map[string]*Listing, maxSummaries), s.recent
+	}
+	s.recent[l.ID] = l
+}
+
+// rows returns the listings of the hits that are still public, by id. With an index
+// that is not current, only the database knows which ones are.
+func (s *Service) rows(ctx context.Context, q *question, hits []search.Hit) (map[string]*Listing, error) {
+	rows := make(map[string]*Listing, len(hits))
+	missing := make([]string, 0, len(hits))
+	for _, h := range hits {
+		if l := s.summaries.get(h.ID, h.Version); l != nil && q.isCurrent && !q.Full {
+			rows[h.ID] = l
+		} else {
+			missing = append(missing, h.ID)
+		}
+	}
+	if len(missing) == 0 {
+		return rows, nil
+	}
+	found, err := s.Public.ListPublic(ctx, missing, s.Clock.Now(), q.Full)
+	for i := range found {
+		l := &found[i]
+		if rows[l.ID] = l; !q.Full {
+			s.summaries.set(l)
+		}
+	}
+	return rows, err
+}
