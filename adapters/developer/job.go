@@ -16,8 +16,8 @@ func ViewJob(l listings.Listing, by identity.Organization, publicURL string) int
 	v := integrations.JobView{
 		ID: l.ID, Title: l.Title, Description: l.Description,
 		Company: integrations.CompanyView{ID: l.OrganizationID, Name: l.Company, Website: known(by.Website), Logo: known(by.Logo)},
-		Remote:  l.Remote, Specialty: known(l.Specialty), EmploymentType: known(l.EmploymentType), ContractType: known(l.ContractType), Salary: viewPay(l.Salary),
-		Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...), Questions: web.Each(l.Questions, viewQuestion),
+		Remote:  l.Remote, Specialty: known(l.Specialty), EmploymentType: known(l.EmploymentType), ContractType: known(l.ContractType), Salary: (*integrations.PayView)(l.Salary.InMajorUnits()),
+		Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...), Questions: web.Each(l.Questions, func(q listings.Question) integrations.QuestionView { return integrations.QuestionView(q) }),
 		Status: string(l.Status), ApplicationDeadline: l.Deadline, PostedAt: l.PostedAt, UpdatedAt: l.UpdatedAt, URL: publicURL + "/jobs/" + l.ID,
 	}
 	if l.HiddenAt != nil { // only the event job.closed contains it
@@ -34,22 +34,10 @@ func ViewJob(l listings.Listing, by identity.Organization, publicURL string) int
 	return v
 }
 
-func viewQuestion(q listings.Question) integrations.QuestionView {
-	return integrations.QuestionView{ID: q.ID, Text: q.Text, Required: q.Required}
-}
-
 // known returns a pointer to s, or nil if it is empty.
 func known(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
-}
-
-func viewPay(s *listings.Salary) *integrations.PayView {
-	if s == nil {
-		return nil
-	}
-	low, high := s.Bounds()
-	return &integrations.PayView{Min: low, Max: high, Currency: s.Currency, Period: s.Period}
 }

@@ -103,7 +103,7 @@ func (in JobsInput) Problems() (out []fault.Field) {
 
 func (in JobsInput) find() listings.FindInput {
 	return listings.FindInput{
-		Text: in.Keywords, Sort: in.Sort, Page: in.Request(), Full: true, Exact: !in.Relaxed, Facets: facetNames(in.Facets),
+		Text: in.Keywords, Sort: in.Sort, Page: in.Request(), Full: true, Exact: !in.Relaxed, Facets: web.Each(in.Facets, func(name string) string { return cmp.Or(facetNames[name], name) }),
 		Filters: listings.FilterInput{
 			Location: in.Location, Radius: in.Radius, ContractType: []string{in.ContractType}, EmploymentType: []string{in.EmploymentType},
 			Specialty: []string{in.Specialty}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax, Currency: in.Currency, Remote: in.Remote, PostedAfter: in.PostedAfter,
@@ -148,18 +148,11 @@ type JobList struct {
 	Facets       map[string][]listings.FacetValue `json:"facets,omitempty"`
 }
 
-// The facets whose names differ in this API.
-var (
-	camelFacets = map[string]string{"contract_type": "contractType", "employment_type": "employmentType"}
-	snakeFacets = map[string]string{"contractType": "contract_type", "employmentType": "employment_type"}
-)
-
-func facetNames(names []string) []string {
-	return web.Each(names, func(name string) string { return cmp.Or(camelFacets[name], name) })
-}
+// facetNames are the names of facets that differ in this API.
+var facetNames = map[string]string{"contract_type": "contractType", "employment_type": "employmentType"}
 
 func viewFacets(facets map[string][]listings.FacetValue) map[string][]listings.FacetValue {
-	for camel, snake := range snakeFacets {
+	for snake, camel := range facetNames {
 		if values, ok := facets[camel]; ok {
 			facets[snake] = values
 			delete(facets, camel)

@@ -228,7 +228,7 @@ type methodView struct {
 }
 
 func viewSubscription(s billing.Subscription) subscriptionView {
-	return subscriptionView{Tier: s.Plan, Status: s.Status, ExpiresAt: optionalTime(s.ExpiresAt), AutoRenew: s.AutoRenew}
+	return subscriptionView{Tier: s.Plan, Status: s.Status, ExpiresAt: optional(s.ExpiresAt), AutoRenew: s.AutoRenew}
 }
 
 func viewCharge(c billing.Charge) chargeView {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/auth"
@@ -24,14 +23,6 @@ func optional[T comparable](v T) *T {
 		return nil
 	}
 	return &v
-}
-
-// optionalTime returns a pointer to t, nil for the zero time.
-func optionalTime(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
 
 // renamed returns the fields with other names for those in names.

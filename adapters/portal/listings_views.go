@@ -14,14 +14,6 @@ type salaryView struct {
 	Period   string   `json:"period"`
 }
 
-func viewSalary(s *listings.Salary) *salaryView {
-	if s == nil {
-		return nil
-	}
-	low, high := s.Bounds()
-	return &salaryView{Min: low, Max: high, Currency: s.Currency, Period: s.Period}
-}
-
 // listingSummary is a public listing in a list.
 type listingSummary struct {
 	ID                  string      `json:"id"`
@@ -44,7 +36,7 @@ func viewSummary(h listings.Hit) listingSummary {
 	l := h.Listing
 	v := listingSummary{
 		ID: l.ID, Title: l.Title, Company: l.Company, Department: l.Department, Location: l.Location, Remote: l.Remote, Specialty: l.Specialty,
-		ContractType: l.ContractType, EmploymentType: l.EmploymentType, Salary: viewSalary(l.Salary), ApplicationDeadline: l.Deadline, PostedAt: l.PostedAt,
+		ContractType: l.ContractType, EmploymentType: l.EmploymentType, Salary: (*salaryView)(l.Salary.InMajorUnits()), ApplicationDeadline: l.Deadline, PostedAt: l.PostedAt,
 	}
 	if h.Miles != nil {
 		tenth := float64(int64(*h.Miles*10+0.5)) / 10
@@ -166,7 +158,7 @@ type jobView struct {
 func viewJob(l listings.Listing) jobDetail {
 	return jobDetail{
 		jobSummary: viewJobSummary(l), UUID: l.ID, Description: l.Description, EmploymentType: l.EmploymentType, Specialty: l.Specialty, Remote: l.Remote,
-		Salary: viewSalary(l.Salary), Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...),
+		Salary: (*salaryView)(l.Salary.InMajorUnits()), Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...),
 		Questions: append([]listings.Question{}, l.Questions...), Public: l.Open, Meta: metaOf(l),
 	}
 }

@@ -28,9 +28,7 @@ func onboardingRoutes(s *jobseeker.Service) []web.Route {
 			})},
 		{Method: http.MethodPost, Path: path, Auth: web.Optional, Limit: web.PerQuarterHour(10), Errors: []int{403}, Tag: tag, Summary: "Store an email address, the state of an onboarding step, or preferences", Op: web.Op(
 			func(ctx context.Context, c web.Call, in OnboardingForm) (onboardedReply, error) {
-				keep, err := s.Onboard(ctx, c.Actor, in.Guest, jobseeker.OnboardingInput{
-					Action: in.Action, Email: in.Email, Source: in.Source, Step: in.Step, ActionType: in.ActionType, Preferences: in.Preferences,
-				})
+				keep, err := s.Onboard(ctx, c.Actor, in.Guest, in.OnboardingInput)
 				return onboardedReply{Success: true, Message: onboarded[in.Action], IsGuest: c.Actor.Guest(), guestHeaders: guestCookieHeaders(s, in.Guest, keep, true)}, err
 			})},
 	}
@@ -44,15 +42,7 @@ type GuestCookie struct {
 // OnboardingForm is the input of all actions.
 type OnboardingForm struct {
 	GuestCookie
-	Action string `formData:"action" required:"true"`
-	// Of capture_email.
-	Email  string `formData:"email"`
-	Source string `formData:"source"`
-	// Of track_step.
-	Step       string `formData:"step"`
-	ActionType string `formData:"actionType"`
-	// Of update_preferences.
-	Preferences string `formData:"preferences"`
+	jobseeker.OnboardingInput
 }
 
 var onboarded = map[string]string{
@@ -100,7 +90,7 @@ func viewPreferences(text string) (object map[string]json.RawMessage) {
 }
 
 func viewStep(s jobseeker.Step) stepView {
-	return stepView{ID: s.Step, Title: s.Title, Status: s.Status(), ViewedAt: optionalTime(s.ViewedAt), CompletedAt: optionalTime(s.CompletedAt), SkippedAt: optionalTime(s.SkippedAt)}
+	return stepView{ID: s.Step, Title: s.Title, Status: s.Status(), ViewedAt: optional(s.ViewedAt), CompletedAt: optional(s.CompletedAt), SkippedAt: optional(s.SkippedAt)}
 }
 
 // guestHeaders sets the cookie of a guest, if there is one.

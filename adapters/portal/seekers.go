@@ -46,7 +46,7 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 					all, err = s.SaveSearch(ctx, c.Actor, jobseeker.SaveSearchInput{Name: in.Name, Query: in.Query, Location: in.Location, ContractType: in.ContractType, EmailAlerts: in.EmailAlerts})
 				case "update-search-preferences":
 					message = "Search preferences updated successfully"
-					all, err = s.Prefer(ctx, c.Actor, jobseeker.PreferInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
+					all, err = s.Prefer(ctx, c.Actor, jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
 				case "delete-search":
 					message = "Search deleted successfully"
 					all, err = s.DeleteSearch(ctx, c.Actor, in.SearchID)

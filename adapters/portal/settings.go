@@ -132,7 +132,7 @@ func (in SettingsInput) seeker(ctx context.Context, k *jobseeker.Service, a auth
 	case "update-privacy":
 		err = k.Show(ctx, a, in.ShowProfile)
 	case "update-job-preferences":
-		_, err = k.Prefer(ctx, a, jobseeker.PreferInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
+		_, err = k.Prefer(ctx, a, jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
 	}
 	return err
 }

@@ -327,7 +327,7 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 		}
 		all60.Wait()
 		require.Equal(t, 10, refused)
-		all, err := d.Prefer(ctx, who, jobseeker.PreferInput{})
+		all, err := d.Prefer(ctx, who, jobseeker.ProfileInput{})
 		require.NoError(t, err)
 		require.Len(t, all, jobseeker.MaxSearches)
 		_, err = d.DeleteSearch(ctx, stranger, all[0].ID)
@@ -338,7 +338,7 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 		for _, err := range []error{
 			searchErr(d.SaveSearch(ctx, auth.Actor{}, jobseeker.SaveSearchInput{Query: "x"})),
 			searchErr(d.DeleteSearch(ctx, auth.Actor{}, all[1].ID)),
-			searchErr(d.Prefer(ctx, auth.Actor{}, jobseeker.PreferInput{})),
+			searchErr(d.Prefer(ctx, auth.Actor{}, jobseeker.ProfileInput{})),
 		} {
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
 		}
@@ -351,9 +351,9 @@ func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 	onEach(t, func(t *testing.T, d *testEnv) {
 		ctx, who := t.Context(), seeker()
 		place, types := " Leeds ", []string{"full-time", "permanent"}
-		_, err := d.Prefer(ctx, who, jobseeker.PreferInput{PreferredLocation: &place})
+		_, err := d.Prefer(ctx, who, jobseeker.ProfileInput{PreferredLocation: &place})
 		require.NoError(t, err)
-		_, err = d.Prefer(ctx, who, jobseeker.PreferInput{EmploymentTypes: &types})
+		_, err = d.Prefer(ctx, who, jobseeker.ProfileInput{EmploymentTypes: &types})
 		require.NoError(t, err)
 		got, err := d.MyProfile(ctx, who)
 		require.NoError(t, err)
@@ -362,7 +362,7 @@ func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 		for range 9 {
 			types = append(types, "bank")
 		}
-		_, err = d.Prefer(ctx, who, jobseeker.PreferInput{EmploymentTypes: &types})
+		_, err = d.Prefer(ctx, who, jobseeker.ProfileInput{EmploymentTypes: &types})
 		require.Equal(t, "employmentTypes", fault.Of(err).Fields[0].Name)
 	})
 }

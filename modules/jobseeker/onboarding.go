@@ -205,13 +205,15 @@ func (o *Onboarding) guided(shown map[string]bool) Guided {
 
 // OnboardingInput is an event of an onboarding.
 type OnboardingInput struct {
-	Action string
+	Action string `formData:"action" required:"true"`
 	// Of capture_email.
-	Email, Source string
+	Email  string `formData:"email"`
+	Source string `formData:"source"`
 	// Of track_step.
-	Step, ActionType string
+	Step       string `formData:"step"`
+	ActionType string `formData:"actionType"`
 	// Of update_preferences.
-	Preferences string
+	Preferences string `formData:"preferences"`
 }
 
 // Onboard stores an event. A guest without a known secret gets a new one, which the

@@ -185,18 +185,10 @@ func (s *SearchService) DeleteSearch(ctx context.Context, by auth.Actor, searchI
 	return rest, err
 }
 
-// PreferInput changes preferences. Fields that are nil keep their value.
-type PreferInput struct {
-	PreferredLocation *string
-	EmploymentTypes   *[]string
-}
-
-// Prefer stores preferences in the caller's profile and returns the caller's
-// searches.
-func (s *SearchService) Prefer(ctx context.Context, by auth.Actor, in PreferInput) (all []Search, err error) {
+// Prefer changes the caller's profile and returns the caller's searches.
+func (s *SearchService) Prefer(ctx context.Context, by auth.Actor, in ProfileInput) (all []Search, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		preferences := ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes}
-		if _, err := s.Account.changeProfile(ctx, by, "", preferences); err != nil {
+		if _, err := s.Account.changeProfile(ctx, by, "", in); err != nil {
 			return err
 		}
 		all, err = s.Searches.ListByUser(ctx, by.UserID, MaxSearches)

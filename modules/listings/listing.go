@@ -1,6 +1,7 @@
 package listings
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -93,25 +94,18 @@ func (l *Listing) SetStatus(s Status) error {
 
 // Archive archives the listing. ArchivedAt stays that of the first time.
 func (l *Listing) Archive(now time.Time) {
-	l.Status = Archived
-	if l.ArchivedAt == nil {
-		l.ArchivedAt = &now
-	}
+	l.Status, l.ArchivedAt = Archived, cmp.Or(l.ArchivedAt, &now)
 }
 
 // Delete archives the listing so that restore can undo it.
 func (l *Listing) Delete(now time.Time) {
 	l.Archive(now)
-	if l.DeletedAt == nil {
-		l.DeletedAt = &now
-	}
+	l.DeletedAt = cmp.Or(l.DeletedAt, &now)
 }
 
 // Hide makes the listing not public until Unhide, in every status.
 func (l *Listing) Hide(now time.Time) {
-	if l.HiddenAt == nil {
-		l.HiddenAt = &now
-	}
+	l.HiddenAt = cmp.Or(l.HiddenAt, &now)
 }
 
 // Unhide reverts Hide.

@@ -15,11 +15,11 @@ func (s *Service) Detail(ctx context.Context, by auth.Actor, listingID string) (
 	if err := by.RequireScope(auth.ScopeJobsRead); err != nil {
 		return Listing{}, err
 	}
-	return s.detail(ctx, listingID)
+	return s.ForApply(ctx, listingID)
 }
 
-// detail returns a public listing.
-func (s *Service) detail(ctx context.Context, listingID string) (Listing, error) {
+// ForApply returns a public listing for an application, or ErrNotFound.
+func (s *Service) ForApply(ctx context.Context, listingID string) (Listing, error) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
 		return Listing{}, ErrNotFound
@@ -37,23 +37,6 @@ func (s *Service) DetailFor(ctx context.Context, by auth.Actor, listingID string
 	}
 	l, err = s.Get(ctx, by, listingID)
 	return l, public(err)
-}
-
-// Applicable is the part of a listing that applications need.
-type Applicable struct {
-	ID             string
-	OrganizationID string
-	Title          string
-	Questions      []Question
-}
-
-// ForApply returns a public listing for an application, or ErrNotFound.
-func (s *Service) ForApply(ctx context.Context, listingID string) (Applicable, error) {
-	l, err := s.detail(ctx, listingID)
-	if err != nil {
-		return Applicable{}, err
-	}
-	return Applicable{ID: l.ID, OrganizationID: l.OrganizationID, Title: l.Title, Questions: l.Questions}, nil
 }
 
 // Briefs returns the listings with the ids, in any state and order. Unknown ids are

@@ -93,8 +93,17 @@ var periodsPerYear = map[string]int64{"hour": 1950, "day": 260, "week": 52, "mon
 // Major converts minor units to major units.
 func Major(minor int64) float64 { return float64(minor) / 100 }
 
-// Bounds returns Min and Max in major units, nil for none.
-func (s *Salary) Bounds() (low, high *float64) {
+// MajorSalary is pay in major units per period.
+type MajorSalary struct {
+	Min, Max         *float64
+	Currency, Period string
+}
+
+// InMajorUnits returns the pay in major units, nil for nil.
+func (s *Salary) InMajorUnits() *MajorSalary {
+	if s == nil {
+		return nil
+	}
 	major := func(minor *int64) *float64 {
 		if minor == nil {
 			return nil
@@ -102,7 +111,7 @@ func (s *Salary) Bounds() (low, high *float64) {
 		x := Major(*minor)
 		return &x
 	}
-	return major(s.Min), major(s.Max)
+	return &MajorSalary{major(s.Min), major(s.Max), s.Currency, s.Period}
 }
 
 const currencies = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWG"
