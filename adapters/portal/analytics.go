@@ -1,7 +1,6 @@
 package portal
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/locumhq/locum/adapters/web"
@@ -11,20 +10,18 @@ import (
 )
 
 func analyticsRoutes(s *hiring.Service) []web.Route {
-	const tag = "Employer analytics"
-	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/analytics", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "Count the organization's listings and applications",
+	return routesFor(web.Employer, "Employer analytics", []web.Route{
+		{Method: http.MethodGet, Path: "/api/employers/analytics", Permission: auth.ApplicationsView, Summary: "Count the organization's listings and applications",
 			Op: getOwn(s.Analytics, viewEmployerAnalytics)},
-		{Method: http.MethodGet, Path: "/api/employers/jobs/:id/analytics", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: tag, Summary: "Get the number of views and applications of a listing",
+		{Method: http.MethodGet, Path: "/api/employers/jobs/:id/analytics", Permission: auth.ApplicationsView, Errors: []int{404}, Summary: "Get the number of views and applications of a listing",
 			Op: getByID(s.JobAnalytics, func(a hiring.JobAnalytics) jobAnalyticsView {
 				return jobAnalyticsView{JobID: a.JobID, Title: a.Title, Views: a.Views, Applications: viewCounts(a.Applications), ConversionRate: a.ConversionRate()}
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/applications/stats", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "Count the applications by status", Op: web.Op(
-			func(ctx context.Context, c web.Call, in hiring.StatsInput) (web.Reply[statsView], error) {
-				counts, err := s.Stats(ctx, c.Actor, in)
-				return web.OK(statsView{Total: counts.Total(), ByStatus: viewStatuses(counts)}, ""), err
-			})},
-	}
+		{Method: http.MethodGet, Path: "/api/employers/applications/stats", Permission: auth.ApplicationsView, Summary: "Count the applications by status",
+			Op: answer(s.Stats, func(c hiring.Counts) statsView {
+				return statsView{Total: c.Total(), ByStatus: viewStatuses(c)}
+			}, "")},
+	})
 }
 
 // statusCounts are applications by status.

@@ -11,38 +11,30 @@ import (
 )
 
 func bookmarkRoutes(s *jobseeker.Service) []web.Route {
-	const tag = "Saved jobs"
-	return []web.Route{
-		{Method: http.MethodPost, Path: "/api/jobseekers/saved", Auth: web.Required, Audience: web.Seeker, Status: 201, Errors: []int{404}, Tag: tag, Summary: "Save a listing", Op: web.Op(
-			func(ctx context.Context, c web.Call, in jobseeker.SaveJobInput) (web.Reply[savedJobView], error) {
-				j, err := s.SaveJob(ctx, c.Actor, in)
-				return web.OK(viewSavedJob(j), "Job saved successfully"), err
-			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "List the caller's saved listings, latest first",
+	return routesFor(web.Seeker, "Saved jobs", []web.Route{
+		{Method: http.MethodPost, Path: "/api/jobseekers/saved", Status: 201, Errors: []int{404}, Summary: "Save a listing",
+			Op: answer(s.SaveJob, viewSavedJob, "Job saved successfully")},
+		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks", Summary: "List the caller's saved listings, latest first",
 			Op: list(s.MyBookmarks, func(r page.Result[jobseeker.SavedJob], p web.Paging) bookmarksView {
 				v := bookmarksView{SeekerPaged: seekerPaged(r, p)}
 				v.Bookmarks.SavedJobs = web.Each(r.Items, viewSavedJob)
 				return v
 			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/bookmarks", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Tag: tag, Summary: "Save a listing", Op: web.Op(
-			func(ctx context.Context, c web.Call, in jobseeker.SaveJobInput) (web.Reply[savedJobView], error) {
-				j, err := s.Bookmark(ctx, c.Actor, in)
-				return web.OK(viewSavedJob(j), "Bookmark added successfully"), err
-			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Get one of the caller's saved listings",
+		{Method: http.MethodPost, Path: "/api/jobseekers/bookmarks", Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Summary: "Save a listing",
+			Op: answer(s.Bookmark, viewSavedJob, "Bookmark added successfully")},
+		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks/:id", Summary: "Get one of the caller's saved listings",
 			Op: getByID(s.MyBookmark, func(j jobseeker.SavedJob) bookmarkView {
 				return bookmarkView{Bookmark: viewSavedJob(j)}
 			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/bookmarks/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Set the note on a saved listing", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/jobseekers/bookmarks/:id", Summary: "Set the note on a saved listing", Op: web.Op(
 			func(ctx context.Context, c web.Call, in NoteInput) (web.Done, error) {
 				return web.Message("Bookmark updated successfully"), s.Note(ctx, c.Actor, in.ID, in.NoteInput)
 			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/bookmarks/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Remove a saved listing", Op: web.Op(
-			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[removedBookmarkView], error) {
-				id, err := s.RemoveBookmark(ctx, c.Actor, in.ID)
-				return web.OK(removedBookmarkView{ID: id, Type: jobBookmark}, "Bookmark removed successfully"), err
-			})},
-	}
+		{Method: http.MethodDelete, Path: "/api/jobseekers/bookmarks/:id", Summary: "Remove a saved listing",
+			Op: answer(byID(s.RemoveBookmark), func(id string) removedBookmarkView {
+				return removedBookmarkView{ID: id, Type: jobBookmark}
+			}, "Bookmark removed successfully")},
+	})
 }
 
 // NoteInput changes the note of a bookmark.

@@ -32,20 +32,35 @@ func renamed(fields []fault.Field, names map[string]string) []fault.Field {
 	})
 }
 
+// routesFor sets what the routes for signed-in users of an audience have in common.
+func routesFor(audience web.Audience, tag string, routes []web.Route) []web.Route {
+	for i := range routes {
+		routes[i].Auth, routes[i].Audience, routes[i].Tag = web.Required, audience, tag
+	}
+	return routes
+}
+
+// answer returns an operation that responds with a view of the result of do.
+func answer[I, T, V any](do func(ctx context.Context, by auth.Actor, in I) (T, error), view func(T) V, message string) web.Operation {
+	return web.Op(func(ctx context.Context, c web.Call, in I) (web.Reply[V], error) {
+		value, err := do(ctx, c.Actor, in)
+		return web.OK(view(value), message), err
+	})
+}
+
+// byID returns do for the resource of an IDPath.
+func byID[T any](do func(ctx context.Context, by auth.Actor, id string) (T, error)) func(ctx context.Context, by auth.Actor, in IDPath) (T, error) {
+	return func(ctx context.Context, by auth.Actor, in IDPath) (T, error) { return do(ctx, by, in.ID) }
+}
+
 // getOwn returns an operation that responds with a view of what belongs to the caller.
 func getOwn[T, V any](get func(ctx context.Context, by auth.Actor) (T, error), view func(T) V) web.Operation {
-	return web.Op(func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[V], error) {
-		value, err := get(ctx, c.Actor)
-		return web.OK(view(value), ""), err
-	})
+	return answer(func(ctx context.Context, by auth.Actor, _ web.Nothing) (T, error) { return get(ctx, by) }, view, "")
 }
 
 // getByID returns an operation that responds with a view of the resource of an IDPath.
 func getByID[T, V any](get func(ctx context.Context, by auth.Actor, id string) (T, error), view func(T) V) web.Operation {
-	return web.Op(func(ctx context.Context, c web.Call, in IDPath) (web.Reply[V], error) {
-		value, err := get(ctx, c.Actor, in.ID)
-		return web.OK(view(value), ""), err
-	})
+	return answer(byID(get), view, "")
 }
 
 // list returns an operation that responds with a view of one page of a list without filters.

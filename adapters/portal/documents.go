@@ -18,40 +18,39 @@ import (
 const documentBody = 10 << 20
 
 func documentRoutes(s *jobseeker.Service) []web.Route {
-	const tag = "Documents"
-	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/documents", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "List the caller's documents without their content, newest first",
+	return routesFor(web.Seeker, "Documents", []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/documents", Summary: "List the caller's documents without their content, newest first",
 			Op: list(s.MyDocuments, func(r page.Result[jobseeker.Document], p web.Paging) documentsView {
 				return documentsView{Documents: web.Each(r.Items, viewDocument), SeekerPaged: seekerPaged(r, p)}
 			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/documents", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Body: documentBody, Errors: []int{404}, Tag: tag, Summary: "Upload, change or delete a document, or make it the default", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/jobseekers/documents", Limit: web.PerQuarterHour(10), Remote: true, Body: documentBody, Errors: []int{404}, Summary: "Upload, change or delete a document, or make it the default", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DocumentIntentInput) (web.Reply[changedDocumentView], error) {
 				d, message, err := in.run(ctx, c, s)
 				return web.OK(changedDocumentView{Intent: in.Intent, Document: viewDocument(d)}, message), err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Get one of the caller's documents with its content as it was sent", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id", Summary: "Get one of the caller's documents with its content as it was sent", Op: web.Op(
 			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[wholeDocumentView], error) {
 				d, content, err := s.MyDocument(ctx, c.Actor, in.ID)
 				var v wholeDocumentView
 				v.Document.documentView, v.Document.Content = viewDocument(d), content
 				return web.OK(v, ""), err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id/file", Auth: web.Required, Audience: web.Seeker, Produces: jobseeker.MediaTypes(), Tag: tag, Summary: "Download one of the caller's documents", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id/file", Produces: jobseeker.MediaTypes(), Summary: "Download one of the caller's documents", Op: web.Op(
 			func(ctx context.Context, c web.Call, in IDPath) (web.File, error) {
 				d, err := s.DownloadDocument(ctx, c.Actor, in.ID)
 				return web.File{Name: d.Name, MediaType: d.MediaType, Size: int64(len(d.Body)), Body: io.NopCloser(bytes.NewReader(d.Body))}, err
 			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Audience: web.Seeker, Body: documentBody, Tag: tag, Summary: "Change a document; absent members stay unchanged", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/jobseekers/documents/:id", Body: documentBody, Summary: "Change a document; absent members stay unchanged", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ChangeDocumentInput) (web.Done, error) {
 				_, err := s.ChangeDocument(ctx, c.Actor, in.ID, in.ChangeDocumentInput)
 				return web.Message("Document updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/documents/:id", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Delete a document", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/jobseekers/documents/:id", Summary: "Delete a document", Op: web.Op(
 			func(ctx context.Context, c web.Call, in IDPath) (web.Done, error) {
 				_, err := s.DeleteDocument(ctx, c.Actor, in.ID)
 				return web.Message("Document deleted successfully"), err
 			})},
-	}
+	})
 }
 
 // ChangeDocumentInput changes a document.

@@ -32,11 +32,8 @@ func exportRoutes(s *hiring.Service) []web.Route {
 				d, err := s.ExportNow(ctx, c.Actor, "applications", hiring.ExportFilters{Status: optional(in.Status), JobID: optional(in.JobID), StartDate: optional(in.StartDate), EndDate: optional(in.EndDate)})
 				return web.CSV(d), err
 			}).MapFaults(renameParameters)},
-		{Method: http.MethodPost, Path: "/api/employers/exports", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Status: 202, Errors: []int{409}, Tag: tag, Summary: "Export the organization's jobs or applications to a file in the background", Op: web.Op(
-			func(ctx context.Context, c web.Call, in hiring.ExportInput) (web.Reply[exportView], error) {
-				e, err := s.StartExport(ctx, c.Actor, in)
-				return web.OK(viewExport(hiring.ExportView{Export: e}), "Export started"), err
-			})},
+		{Method: http.MethodPost, Path: "/api/employers/exports", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Status: 202, Errors: []int{409}, Tag: tag, Summary: "Export the organization's jobs or applications to a file in the background",
+			Op: answer(s.StartExport, func(e hiring.Export) exportView { return viewExport(hiring.ExportView{Export: e}) }, "Export started")},
 		{Method: http.MethodGet, Path: "/api/employers/exports/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "Get the progress of an export and, once it is completed, a link to its file",
 			Op: getByID(s.MyExport, viewExport)},
 		{Method: http.MethodGet, Path: "/api/employers/exports/:id/file", Errors: []int{401, 403}, Tag: tag, Summary: "Download the file of an export by its link, while the user for whom the link was made may read it", Op: web.Op(
@@ -75,9 +72,8 @@ type FormatInput struct {
 }
 
 func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
-	const tag = "Exports"
-	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/export/applications", Auth: web.Required, Audience: web.Seeker, Errors: []int{409}, Tag: tag, Summary: "Export the caller's applications as JSON or CSV", Op: web.Op(
+	return routesFor(web.Seeker, "Exports", []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/export/applications", Errors: []int{409}, Summary: "Export the caller's applications as JSON or CSV", Op: web.Op(
 			func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[ownExportView], error) {
 				if in.Format == "csv" {
 					d, err := s.ExportOwnTable(ctx, c.Actor)
@@ -86,7 +82,7 @@ func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 				all, err := s.ExportOwn(ctx, c.Actor)
 				return web.MultiFormat[ownExportView]{Reply: web.OK(ownExportView{web.Each(all, viewExported)}, "")}, err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/export/profile", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Export the caller's profile as JSON or CSV", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/export/profile", Summary: "Export the caller's profile as JSON or CSV", Op: web.Op(
 			func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[profileExportView], error) {
 				if in.Format == "csv" {
 					d, err := k.ExportProfile(ctx, c.Actor)
@@ -98,7 +94,7 @@ func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 				v.Profile.UUID, v.Profile.Email, v.Profile.Profile = p.ID, p.Email, p
 				return web.MultiFormat[profileExportView]{Reply: web.OK(v, "")}, err
 			})},
-	}
+	})
 }
 
 type exportedApplication struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
@@ -15,36 +16,35 @@ import (
 )
 
 func hiringRoutes(s *hiring.Service) []web.Route {
-	const seekers, employers = "Jobseeker applications", "Employer applications"
-	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/applications", Auth: web.Required, Audience: web.Seeker, Tag: seekers, Summary: "List the caller's applications, newest first",
+	return slices.Concat(routesFor(web.Seeker, "Jobseeker applications", []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/applications", Summary: "List the caller's applications, newest first",
 			Op: list(s.Mine, func(r page.Result[hiring.View], p web.Paging) ownApplicationsView {
 				return ownApplicationsView{Applications: web.Each(r.Items, viewOwnRow), SeekerPaged: seekerPaged(r, p)}
 			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/applications", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Tag: seekers, Summary: "Apply to a listing", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/jobseekers/applications", Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Summary: "Apply to a listing", Op: web.Op(
 			func(ctx context.Context, c web.Call, in hiring.ApplyInput) (web.Reply[appliedView], error) {
 				a, err := s.Apply(ctx, c.Actor, in)
 				return web.OK(appliedView{ID: a.ID, ListingID: a.ListingID, Status: a.Status, AppliedAt: a.AppliedAt}, "Application submitted successfully"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Get one of the caller's applications with its timeline",
+		{Method: http.MethodGet, Path: "/api/jobseekers/applications/:id", Errors: []int{404}, Summary: "Get one of the caller's applications with its timeline",
 			Op: getByID(s.MyApplication, viewOwn)},
-		{Method: http.MethodPut, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Set the caller's own status of an application, which the employer does not see", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/jobseekers/applications/:id", Errors: []int{404}, Summary: "Set the caller's own status of an application, which the employer does not see", Op: web.Op(
 			func(ctx context.Context, c web.Call, in TrackInput) (web.Reply[trackedView], error) {
 				a, err := s.Track(ctx, c.Actor, in.ID, in.TrackInput)
 				var v trackedView
 				v.Application.ID, v.Application.Status, v.Application.StatusColor = a.ID, shownStatus(a.Shown()), a.TrackerColor
 				return web.OK(v, "Application updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/applications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: seekers, Summary: "Withdraw an application permanently", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/jobseekers/applications/:id", Errors: []int{404}, Summary: "Withdraw an application permanently", Op: web.Op(
 			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[applicationID], error) {
 				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Withdraw(ctx, c.Actor, in.ID)
 			})},
-
-		{Method: http.MethodGet, Path: "/api/employers/applications", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: employers, Summary: "List the applications to the organization's listings, newest first",
+	}), routesFor(web.Employer, "Employer applications", []web.Route{
+		{Method: http.MethodGet, Path: "/api/employers/applications", Permission: auth.ApplicationsView, Summary: "List the applications to the organization's listings, newest first",
 			Op: list(s.Received, func(r page.Result[hiring.View], p web.Paging) receivedView {
 				return receivedView{Applications: web.Each(r.Items, viewReceivedRow), Paged: paged(r, p)}
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/applications/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Tag: employers, Summary: "Set the status of up to 100 applications; each succeeds or fails on its own", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/applications/batch", Permission: auth.ApplicationsUpdate, Summary: "Set the status of up to 100 applications; each succeeds or fails on its own", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DecisionsInput) (web.Reply[decisionsView], error) {
 				if len(in.Applications) > hiring.MaxBatch {
 					return web.Reply[decisionsView]{}, hiring.ErrBatchTooLarge
@@ -62,18 +62,18 @@ func hiringRoutes(s *hiring.Service) []web.Route {
 				}
 				return web.OK(v, fmt.Sprintf("%d applications updated, %d failed", len(updated), len(failed))), err
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/applications/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Errors: []int{404}, Tag: employers, Summary: "Get an application with its timeline",
+		{Method: http.MethodGet, Path: "/api/employers/applications/:id", Permission: auth.ApplicationsView, Errors: []int{404}, Summary: "Get an application with its timeline",
 			Op: getByID(s.ReceivedApplication, viewReceived)},
-		{Method: http.MethodPut, Path: "/api/employers/applications/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: employers, Summary: "Set the status of an application", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/applications/:id", Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Summary: "Set the status of an application", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DecideInput) (web.Reply[hiring.Decision], error) {
 				d := hiring.Decision{ID: in.ID, Status: in.Status}
 				return web.OK(d, "Application status updated successfully"), s.Decide(ctx, c.Actor, d)
 			}).MapFaults(mapStatusFault)},
-		{Method: http.MethodDelete, Path: "/api/employers/applications/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: employers, Summary: "Withdraw an application", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/employers/applications/:id", Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Summary: "Withdraw an application", Op: web.Op(
 			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[applicationID], error) {
 				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Dismiss(ctx, c.Actor, in.ID)
 			})},
-	}
+	}))
 }
 
 // TrackInput is the applicant's own status of an application.

@@ -11,29 +11,28 @@ import (
 )
 
 func interviewRoutes(s *hiring.Service) []web.Route {
-	const tag = "Interviews"
-	return []web.Route{
-		{Method: http.MethodPost, Path: "/api/employers/applications/:id/interview", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Errors: []int{404, 409}, Tag: tag, Summary: "Schedule or reschedule the application's interview", Op: web.Op(
+	return routesFor(web.Employer, "Interviews", []web.Route{
+		{Method: http.MethodPost, Path: "/api/employers/applications/:id/interview", Permission: auth.ApplicationsUpdate, Errors: []int{404, 409}, Summary: "Schedule or reschedule the application's interview", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ScheduleInput) (web.Reply[scheduledView], error) {
 				i, err := s.Schedule(ctx, c.Actor, in.ID, hiring.AppointmentInput{ScheduledAt: &in.ScheduledAt, Location: &in.Location, Interviewer: &in.Interviewer, Notes: in.Notes})
 				return web.OK(scheduledView{i.ApplicationID, viewInterview(i)}, "Interview scheduled successfully"), err
 			})},
-		{Method: http.MethodPut, Path: "/api/employers/applications/:id/interview", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Errors: []int{404, 409}, Tag: tag, Summary: "Change the application's interview", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/applications/:id/interview", Permission: auth.ApplicationsUpdate, Errors: []int{404, 409}, Summary: "Change the application's interview", Op: web.Op(
 			func(ctx context.Context, c web.Call, in InterviewInput) (web.Reply[scheduledView], error) {
 				i, err := s.Reschedule(ctx, c.Actor, in.ID, in.AppointmentInput)
 				return web.OK(scheduledView{i.ApplicationID, viewInterview(i)}, "Interview updated successfully"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/applications/:id/contact", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsUpdate, Errors: []int{404, 429}, Tag: tag, Summary: "Send a message to the applicant", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/applications/:id/contact", Permission: auth.ApplicationsUpdate, Errors: []int{404, 429}, Summary: "Send a message to the applicant", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ContactInput) (web.Reply[contactedView], error) {
 				to, err := s.Contact(ctx, c.Actor, in.ID, in.ContactInput)
 				return web.OK(contactedView{To: to, Subject: in.Subject}, "queued"), err
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/interviews", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Tag: tag, Summary: "List the organization's interviews, newest first", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/employers/interviews", Permission: auth.ApplicationsView, Summary: "List the organization's interviews, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in InterviewsInput) (web.Reply[interviewsView], error) {
 				r, err := s.Interviews(ctx, c.Actor, hiring.InterviewStatus(in.Status), in.Request())
 				return web.OK(interviewsView{Interviews: web.Each(r.Items, viewInterviewRow), Total: r.Total, Paged: paged(r, in.Paging)}, ""), err
 			})},
-	}
+	})
 }
 
 // ScheduleInput creates an interview.

@@ -134,65 +134,24 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				r, err := s.List(ctx, c.Actor, listings.Status(in.Status), in.Request())
 				return web.OK(jobsView{web.Each(r.Items, viewJobSummary), paged(r, in.Paging)}, ""), err
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/jobs", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Status: 201, Tag: tag, Summary: "Post a listing", Op: web.Op(
-			func(ctx context.Context, c web.Call, in listings.CreateInput) (web.Reply[jobID], error) {
-				l, err := s.Create(ctx, c.Actor, in)
-				return web.OK(jobID{l.ID}, "Job listing created successfully"), err
+		{Method: http.MethodPost, Path: "/api/employers/jobs", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Status: 201, Tag: tag, Summary: "Post a listing",
+			Op: answer(s.Create, viewJobID, "Job listing created successfully")},
+		{Method: http.MethodPost, Path: "/api/employers/jobs/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Post up to 100 listings; each succeeds or fails on its own",
+			Op: jobsBatch(func(raw json.RawMessage) (item listings.BatchItem[listings.CreateInput]) {
+				item.Input, item.Err = web.Item[listings.CreateInput](raw)
+				return item
+			}, s.CreateBatch, func(done []listings.Listing, failed []failedJob) web.Reply[createdView] {
+				return web.OK(createdView{web.Each(done, viewJobTitle), failed}, fmt.Sprintf("%d jobs created, %d failed", len(done), len(failed)))
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/jobs/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Post up to 100 listings; each succeeds or fails on its own", Op: web.Op(
-			func(ctx context.Context, c web.Call, in JobsBatchInput) (web.Reply[createdView], error) {
-				if len(in.Jobs) > listings.MaxBatch {
-					return web.Reply[createdView]{}, errTooManyJobs
-				}
-				items := make([]listings.BatchItem[listings.CreateInput], len(in.Jobs))
-				for i, raw := range in.Jobs {
-					items[i].Input, items[i].Err = web.Item[listings.CreateInput](raw)
-				}
-				results, err := s.CreateBatch(ctx, c.Actor, items)
-				if err != nil {
-					return web.Reply[createdView]{}, err
-				}
-				v := createdView{Created: []jobTitle{}, Failed: []failedJob{}}
-				for i, r := range results {
-					if r.Err != nil {
-						v.Failed = append(v.Failed, failedJob{Job: in.Jobs[i], Error: itemError(r.Err)})
-					} else {
-						v.Created = append(v.Created, jobTitle{ID: r.Listing.ID, Title: r.Listing.Title})
-					}
-				}
-				return web.OK(v, fmt.Sprintf("%d jobs created, %d failed", len(v.Created), len(v.Failed))), nil
-			})},
-		{Method: http.MethodPut, Path: "/api/employers/jobs/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Change up to 100 listings; each succeeds or fails on its own", Op: web.Op(
-			func(ctx context.Context, c web.Call, in JobsBatchInput) (web.Reply[updatedView], error) {
-				if len(in.Jobs) > listings.MaxBatch {
-					return web.Reply[updatedView]{}, errTooManyJobs
-				}
-				items := make([]listings.BatchItem[listings.UpdateInput], len(in.Jobs))
-				for i, raw := range in.Jobs {
-					item, err := web.Item[JobUpdateItem](raw)
-					items[i] = listings.BatchItem[listings.UpdateInput]{ID: item.ID, Input: item.UpdateInput, Err: err}
-				}
-				results, err := s.UpdateBatch(ctx, c.Actor, items)
-				if err != nil {
-					return web.Reply[updatedView]{}, err
-				}
-				v := updatedView{Updated: []jobID{}, Failed: []failedJob{}}
-				for i, r := range results {
-					if items[i].Err != nil && items[i].ID == "" {
-						r.Err = items[i].Err
-					}
-					if r.Err != nil {
-						v.Failed = append(v.Failed, failedJob{Job: in.Jobs[i], Error: itemError(r.Err)})
-					} else {
-						v.Updated = append(v.Updated, jobID{r.Listing.ID})
-					}
-				}
-				return web.OK(v, fmt.Sprintf("%d jobs updated, %d failed", len(v.Updated), len(v.Failed))), nil
+		{Method: http.MethodPut, Path: "/api/employers/jobs/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Change up to 100 listings; each succeeds or fails on its own",
+			Op: jobsBatch(func(raw json.RawMessage) listings.BatchItem[listings.UpdateInput] {
+				item, err := web.Item[JobUpdateItem](raw)
+				return listings.BatchItem[listings.UpdateInput]{ID: item.ID, Input: item.UpdateInput, Err: err}
+			}, s.UpdateBatch, func(done []listings.Listing, failed []failedJob) web.Reply[updatedView] {
+				return web.OK(updatedView{web.Each(done, viewJobID), failed}, fmt.Sprintf("%d jobs updated, %d failed", len(done), len(failed)))
 			})},
 		{Method: http.MethodGet, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Errors: []int{404}, Tag: tag, Summary: "Get one of the organization's listings",
-			Op: getByID(s.Get, func(l listings.Listing) jobView {
-				return jobView{Job: viewJob(l)}
-			})},
+			Op: getByID(s.Get, viewJob)},
 		{Method: http.MethodPut, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: tag, Summary: "Change a listing", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobUpdateInput) (web.Reply[jobID], error) {
 				l, err := s.Update(ctx, c.Actor, in.ID, in.UpdateInput)
@@ -202,11 +161,8 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[jobID], error) {
 				return web.OK(jobID{strings.ToLower(in.ID)}, "Job listing archived successfully"), s.Delete(ctx, c.Actor, in.ID)
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/duplicate", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Errors: []int{404}, Tag: tag, Summary: "Post a copy of a listing", Op: web.Op(
-			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[jobTitle], error) {
-				l, err := s.Duplicate(ctx, c.Actor, in.ID)
-				return web.OK(jobTitle{ID: l.ID, Title: l.Title}, "Job listing duplicated successfully"), err
-			})},
+		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/duplicate", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Errors: []int{404}, Tag: tag, Summary: "Post a copy of a listing",
+			Op: answer(byID(s.Duplicate), viewJobTitle, "Job listing duplicated successfully")},
 		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/renew", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Extend a listing's active period by some days", Op: web.Op(
 			func(ctx context.Context, c web.Call, in RenewInput) (web.Reply[renewedView], error) {
 				days := 30
@@ -217,6 +173,37 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				return web.OK(renewedView{ID: l.ID, Status: l.Status, ApplicationDeadline: l.Deadline}, "Job listing renewed successfully"), err
 			})},
 	}
+}
+
+// jobsBatch returns the operation that applies do to the items of a batch. An item that
+// fails does not fail the others.
+func jobsBatch[I, V any](decode func(raw json.RawMessage) listings.BatchItem[I],
+	do func(ctx context.Context, by auth.Actor, items []listings.BatchItem[I]) ([]listings.BatchResult, error),
+	view func(done []listings.Listing, failed []failedJob) web.Reply[V],
+) web.Operation {
+	return web.Op(func(ctx context.Context, c web.Call, in JobsBatchInput) (out web.Reply[V], err error) {
+		if len(in.Jobs) > listings.MaxBatch {
+			return out, errTooManyJobs
+		}
+		items := web.Each(in.Jobs, decode)
+		results, err := do(ctx, c.Actor, items)
+		if err != nil {
+			return out, err
+		}
+		var done []listings.Listing
+		failed := []failedJob{}
+		for i, r := range results {
+			if items[i].ID == "" && items[i].Err != nil {
+				r.Err = items[i].Err // takes precedence over a missing listing
+			}
+			if r.Err != nil {
+				failed = append(failed, failedJob{Job: in.Jobs[i], Error: itemError(r.Err)})
+			} else {
+				done = append(done, r.Listing)
+			}
+		}
+		return view(done, failed), nil
+	})
 }
 
 // The faults of batches.

@@ -155,12 +155,12 @@ type jobView struct {
 	Job jobDetail `json:"job"`
 }
 
-func viewJob(l listings.Listing) jobDetail {
-	return jobDetail{
+func viewJob(l listings.Listing) jobView {
+	return jobView{Job: jobDetail{
 		jobSummary: viewJobSummary(l), UUID: l.ID, Description: l.Description, EmploymentType: l.EmploymentType, Specialty: l.Specialty, Remote: l.Remote,
 		Salary: (*salaryView)(l.Salary.InMajorUnits()), Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...),
 		Questions: append([]listings.Question{}, l.Questions...), Public: l.Open, Meta: metaOf(l),
-	}
+	}}
 }
 
 func metaOf(l listings.Listing) json.RawMessage {
@@ -174,10 +174,14 @@ type jobID struct {
 	ID string `json:"id"`
 }
 
+func viewJobID(l listings.Listing) jobID { return jobID{l.ID} }
+
 type jobTitle struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
 }
+
+func viewJobTitle(l listings.Listing) jobTitle { return jobTitle{ID: l.ID, Title: l.Title} }
 
 type failedJob struct {
 	Job   json.RawMessage `json:"job"`

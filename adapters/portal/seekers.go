@@ -3,6 +3,7 @@ package portal
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
@@ -11,23 +12,23 @@ import (
 )
 
 func seekerRoutes(s *jobseeker.Service) []web.Route {
-	const notifications, activity, searches = "Notifications", "Activity", "Saved searches"
-	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/notifications", Auth: web.Required, Audience: web.Seeker, Tag: notifications, Summary: "List the caller's notifications, newest first",
+	return slices.Concat(routesFor(web.Seeker, "Notifications", []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/notifications", Summary: "List the caller's notifications, newest first",
 			Op: list(s.MyNotifications, func(r page.Result[jobseeker.Notification], p web.Paging) notificationsView {
 				return notificationsView{Notifications: web.Each(r.Items, viewNotification), SeekerPaged: seekerPaged(r, p)}
 			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/notifications/:id", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: notifications, Summary: "Mark a notification as read or unread", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/jobseekers/notifications/:id", Limit: web.PerQuarterHour(10), Errors: []int{404}, Summary: "Mark a notification as read or unread", Op: web.Op(
 			func(ctx context.Context, c web.Call, in MarkInput) (web.Done, error) {
 				return web.Message("Notification updated successfully"), s.MarkNotification(ctx, c.Actor, in.ID, in.MarkInput)
 			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/notifications/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: notifications, Summary: "Delete a notification",
+		{Method: http.MethodDelete, Path: "/api/jobseekers/notifications/:id", Errors: []int{404}, Summary: "Delete a notification",
 			Op: changeByID(s.DeleteNotification, "Notification deleted successfully")},
-		{Method: http.MethodGet, Path: "/api/jobseekers/activity", Auth: web.Required, Audience: web.Seeker, Tag: activity, Summary: "List the caller's activities, latest first",
+	}), routesFor(web.Seeker, "Activity", []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/activity", Summary: "List the caller's activities, latest first",
 			Op: list(s.MyActivity, func(r page.Result[jobseeker.Activity], _ web.Paging) activitiesView {
 				return activitiesView{Activities: web.Each(r.Items, viewActivity), Total: r.Total, Beyond: beyond(r)}
 			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/analytics", Auth: web.Required, Audience: web.Seeker, Tag: activity, Summary: "Get the caller's figures", Op: web.Op(
+		{Method: http.MethodGet, Path: "/api/jobseekers/analytics", Summary: "Get the caller's figures", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[seekerAnalyticsView], error) {
 				a, err := s.MyAnalytics(ctx, c.Actor)
 				var v seekerAnalyticsView
@@ -35,7 +36,8 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 				v.Analytics.Bookmarks.SavedJobs, v.Analytics.Profile.Completion = a.SavedJobs, a.Completion
 				return web.OK(v, ""), err
 			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/search", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: searches, Summary: "Save or delete a search, or set the search preferences", Op: web.Op(
+	}), routesFor(web.Seeker, "Saved searches", []web.Route{
+		{Method: http.MethodPost, Path: "/api/jobseekers/search", Errors: []int{404}, Summary: "Save or delete a search, or set the search preferences", Op: web.Op(
 			func(ctx context.Context, c web.Call, in SearchIntentInput) (web.Reply[savedSearchesView], error) {
 				var all []jobseeker.Search
 				var err error
@@ -53,7 +55,7 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 				}
 				return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: web.Each(all, viewSearch)}, message), err
 			})},
-	}
+	}))
 }
 
 // SearchIntentInput is the input of all intents.
