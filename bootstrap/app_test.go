@@ -17,6 +17,8 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/test/kit"
 )
 
@@ -157,7 +159,7 @@ func TestSubscriptions_EveryEvent_HasSubscriber(t *testing.T) {
 	t.Parallel()
 	heard := map[string]bool{}
 	names := map[string]bool{}
-	for _, s := range subscriptions(adapters.Storage{}, nil, nil, nil, nil, nil, nil, nil) {
+	for _, s := range subscriptions(adapters.Storage{}, nil, nil, &hiring.Service{}, &jobseeker.Service{}, nil, nil, nil) {
 		heard[s.Type] = true
 		require.False(t, names[s.Name], "%s is listed twice", s.Name)
 		names[s.Name] = true

@@ -52,7 +52,7 @@ func (s *Server) addUnsubscribe() {
 		"token": {
 			confirm: unsubscribeView{Title: "End the mails about new jobs?", Text: "Your saved searches are kept, and you still get notifications of new matches on the site."},
 			done:    unsubscribeView{Title: "Done", Text: "You will not get any more mails about new jobs. To turn them on again, save a search with e-mail alerts."},
-			end:     s.services.Seekers.Unsubscribe,
+			end:     func(ctx context.Context, token string) error { return s.services.Seekers.Unsubscribe(ctx, token) },
 		},
 		"invitations": {
 			confirm: unsubscribeView{Title: "End the invitations?", Text: "Organizations will no longer be able to send invitations to this address."},

@@ -104,9 +104,9 @@ type interviewRow struct {
 	Interview      interviewView          `json:"interview"`
 }
 
-func viewInterviewRow(a hiring.AppointmentView) interviewRow {
+func viewInterviewRow(a hiring.View) interviewRow {
 	return interviewRow{ApplicationID: a.ID, JobID: a.ListingID, JobTitle: a.JobTitle, ApplicantName: a.Applicant.Name,
-		ApplicantEmail: a.Applicant.Email, Status: a.Interview.Status, Interview: viewInterview(a.Interview)}
+		ApplicantEmail: a.Applicant.Email, Status: a.Interview.Status, Interview: viewInterview(*a.Interview)}
 }
 
 type interviewsView struct {

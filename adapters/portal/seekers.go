@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
@@ -146,4 +148,139 @@ type activitiesView struct {
 	Activities []activityView `json:"activities"`
 	Total      int            `json:"total"`
 	Beyond
+}
+
+func bookmarkRoutes(s *jobseeker.Service) []web.Route {
+	return routesFor(web.Seeker, "Saved jobs", []web.Route{
+		{Method: http.MethodPost, Path: "/api/jobseekers/saved", Status: 201, Errors: []int{404}, Summary: "Save a listing",
+			Op: answer(s.SaveJob, viewSavedJob, "Job saved successfully")},
+		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks", Summary: "List the caller's saved listings, latest first",
+			Op: list(s.MyBookmarks, func(r page.Result[jobseeker.SavedJob], p web.Paging) bookmarksView {
+				v := bookmarksView{SeekerPaged: seekerPaged(r, p)}
+				v.Bookmarks.SavedJobs = web.Each(r.Items, viewSavedJob)
+				return v
+			})},
+		{Method: http.MethodPost, Path: "/api/jobseekers/bookmarks", Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Summary: "Save a listing",
+			Op: answer(s.Bookmark, viewSavedJob, "Bookmark added successfully")},
+		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks/:id", Summary: "Get one of the caller's saved listings",
+			Op: getByID(s.MyBookmark, func(j jobseeker.SavedJob) bookmarkView {
+				return bookmarkView{Bookmark: viewSavedJob(j)}
+			})},
+		{Method: http.MethodPut, Path: "/api/jobseekers/bookmarks/:id", Summary: "Set the note on a saved listing", Op: web.Op(
+			func(ctx context.Context, c web.Call, in NoteInput) (web.Done, error) {
+				return web.Message("Bookmark updated successfully"), s.Note(ctx, c.Actor, in.ID, in.NoteInput)
+			})},
+		{Method: http.MethodDelete, Path: "/api/jobseekers/bookmarks/:id", Summary: "Remove a saved listing",
+			Op: answer(byID(s.RemoveBookmark), func(id string) removedBookmarkView {
+				return removedBookmarkView{ID: id, Type: jobBookmark}
+			}, "Bookmark removed successfully")},
+	})
+}
+
+// NoteInput changes the note of a bookmark.
+type NoteInput struct {
+	IDPath
+	jobseeker.NoteInput
+}
+
+// jobBookmark is the type of bookmarks of listings.
+const jobBookmark = "job"
+
+type savedJobView struct {
+	ID        string    `json:"id"`
+	Type      string    `json:"type"`
+	ListingID string    `json:"listingId"`
+	Title     string    `json:"title"`
+	Company   string    `json:"company"`
+	Location  string    `json:"location"`
+	Notes     string    `json:"notes"`
+	SavedAt   time.Time `json:"savedAt"`
+	// Available reports whether the listing is still visible.
+	Available bool `json:"available"`
+}
+
+func viewSavedJob(j jobseeker.SavedJob) savedJobView {
+	return savedJobView{ID: j.ID, Type: jobBookmark, ListingID: j.ListingID, Title: j.Title, Company: j.Company, Location: j.Location, Notes: j.Notes, SavedAt: j.SavedAt, Available: j.Public}
+}
+
+type bookmarksView struct {
+	Bookmarks struct {
+		SavedJobs []savedJobView `json:"savedJobs"`
+	} `json:"bookmarks"`
+	SeekerPaged
+}
+
+type bookmarkView struct {
+	Bookmark savedJobView `json:"bookmark"`
+}
+
+type removedBookmarkView struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+}
+
+func profileRoutes(i *identity.Service, s *jobseeker.Service) []web.Route {
+	const tag = "Profile"
+	return []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Get the caller's profile",
+			Op: getOwn(s.MyProfile, viewProfile)},
+		{Method: http.MethodPut, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{403, 409, 429}, Tag: tag, Summary: "Change the profile; absent members stay unchanged. A new email address" + confirmationNeeded, Op: confirmedOp(i,
+			func(ctx context.Context, by auth.Actor, in ProfileIntentInput) (web.Reply[changedProfileView], error) {
+				a, err := s.UpdateProfile(ctx, by, *in.Profile)
+				return web.OK(changedProfileView{Intent: in.Intent, Profile: viewProfile(a)}, "Profile updated successfully"), err
+			})},
+	}
+}
+
+// ProfileIntentInput changes a profile.
+type ProfileIntentInput struct {
+	Intent  string                  `json:"intent" validate:"required,oneof=update-profile"`
+	Profile *jobseeker.ProfileInput `json:"profile" validate:"required"`
+	Confirmation
+}
+
+type profileView struct {
+	ID    string `json:"id"`
+	Email string `json:"email"`
+	// PendingEmail is null if no address has to be confirmed.
+	PendingEmail *string `json:"pendingEmail"`
+
+	Name      string `json:"name"`
+	FirstName string `json:"firstName"`
+	LastName  string `json:"lastName"`
+	Bio       string `json:"bio"`
+	Phone     string `json:"phone"`
+	Location  string `json:"location"`
+
+	Specialty   string `json:"specialty"`
+	CurrentRole string `json:"currentRole"`
+	Experience  string `json:"experience"`
+
+	PreferredLocation string   `json:"preferredLocation"`
+	LocationRadius    *int     `json:"locationRadius"` // miles
+	EmploymentTypes   []string `json:"employmentTypes"`
+	SalaryMin         *float64 `json:"salaryMin"`
+	SalaryMax         *float64 `json:"salaryMax"`
+
+	ShowProfile bool                   `json:"showProfile"`
+	Preferences profilePreferencesView `json:"preferences"`
+}
+
+type profilePreferencesView struct {
+	JobAlerts          bool `json:"jobAlerts"`
+	EmailNotifications bool `json:"emailNotifications"`
+}
+
+type changedProfileView struct {
+	Intent  string      `json:"intent"`
+	Profile profileView `json:"profile"`
+}
+
+func viewProfile(a jobseeker.Account) profileView {
+	return profileView{
+		ID: a.UserID, Email: a.Email, PendingEmail: optional(a.PendingEmail), Name: a.Name, FirstName: a.First(), LastName: a.Last(), Bio: a.Bio, Phone: a.Phone, Location: a.Location,
+		Specialty: a.Specialty, CurrentRole: a.CurrentRole, Experience: a.Experience,
+		PreferredLocation: a.PreferredLocation, LocationRadius: optional(a.LocationRadius), EmploymentTypes: append([]string{}, a.EmploymentTypes...), SalaryMin: a.SalaryMin, SalaryMax: a.SalaryMax,
+		ShowProfile: a.ShowProfile, Preferences: profilePreferencesView{JobAlerts: a.JobAlerts, EmailNotifications: a.EmailNotifications},
+	}
 }

@@ -20,12 +20,6 @@ import (
 // cannot send mass mails.
 var messagesPerDay = limit.Rule{Name: "hiring-contact", Max: 50, Per: 24 * time.Hour}
 
-// AppointmentView is an interview with its application.
-type AppointmentView struct {
-	View
-	Interview Appointment
-}
-
 // Schedule creates the interview of an application. An existing one gets the new time
 // and place and is scheduled again.
 func (s *Service) Schedule(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput) (Appointment, error) {
@@ -137,14 +131,14 @@ func (in AppointmentInput) apply(a *Appointment, at time.Time) {
 
 // Interviews lists the organization's interviews, newest first, all or those with a
 // status.
-func (s *Service) Interviews(ctx context.Context, by auth.Actor, status InterviewStatus, r page.Request) (page.Result[AppointmentView], error) {
-	var none page.Result[AppointmentView]
+func (s *Service) Interviews(ctx context.Context, by auth.Actor, status InterviewStatus, r page.Request) (page.Result[View], error) {
+	var none page.Result[View]
 	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID(), valid.Value("status", string(status), "oneof='' scheduled completed cancelled")); err != nil {
 		return none, err
 	}
 	found, err := s.Appointments.List(ctx, by.OrganizationID, AppointmentFilter{Status: status}, r)
 	if err != nil || len(found.Items) == 0 {
-		return page.WithItems(found, []AppointmentView{}), err
+		return page.WithItems(found, []View{}), err
 	}
 	applications, err := s.listReceived(ctx, by.OrganizationID, list.Map(found.Items, applicationOf))
 	if err != nil {
@@ -155,8 +149,10 @@ func (s *Service) Interviews(ctx context.Context, by auth.Actor, status Intervie
 		return none, err
 	}
 	byID := list.ToMap(views, func(v View) (string, View) { return v.ID, v })
-	return page.WithItems(found, list.Map(found.Items, func(a Appointment) AppointmentView {
-		return AppointmentView{View: byID[a.ApplicationID], Interview: a}
+	return page.WithItems(found, list.Map(found.Items, func(a Appointment) View {
+		v := byID[a.ApplicationID]
+		v.Interview = &a
+		return v
 	})), nil
 }
 

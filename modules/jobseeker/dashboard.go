@@ -268,31 +268,27 @@ func summary(field, experience string, goals Goals) string {
 
 // suggestions returns the steps that would improve the recommendations.
 func (s *DashboardService) suggestions(ctx context.Context, p Profile) ([]string, error) {
-	out := []string{}
-	if p.CurrentRole == "" && p.Specialty == "" {
-		out = append(out, "Add your role and specialty to your profile")
-	}
-	if p.Home() == "" {
-		out = append(out, "Say where you would like to work")
-	}
-	if len(p.EmploymentTypes) == 0 {
-		out = append(out, "Say which kinds of employment suit you")
-	}
 	searches, err := s.Searches.ListByUser(ctx, p.UserID, 1)
 	if err != nil {
 		return nil, err
 	}
-	if len(searches) == 0 {
-		out = append(out, "Save a search to hear of new jobs at once")
-	}
 	counts, err := s.Applied.Counts(ctx, p.UserID)
-	if err != nil {
-		return nil, err
+	out := []string{}
+	for _, step := range []struct {
+		isMissing bool
+		text      string
+	}{
+		{p.CurrentRole == "" && p.Specialty == "", "Add your role and specialty to your profile"},
+		{p.Home() == "", "Say where you would like to work"},
+		{len(p.EmploymentTypes) == 0, "Say which kinds of employment suit you"},
+		{len(searches) == 0, "Save a search to hear of new jobs at once"},
+		{counts.Total == 0, "Apply for a job that suits you"},
+	} {
+		if step.isMissing {
+			out = append(out, step.text)
+		}
 	}
-	if counts.Total == 0 {
-		out = append(out, "Apply for a job that suits you")
-	}
-	return out, nil
+	return out, err
 }
 
 // Analytics are statistics about a jobseeker.

@@ -115,11 +115,7 @@ func (x *Indexer) Build(ctx context.Context, progress func(n int)) error {
 // CatchUp applies all changes that were committed before the call. It returns
 // ErrFeedPosition if the index must be built anew.
 func (x *Indexer) CatchUp(ctx context.Context) error {
-	if err := x.lock(ctx); err != nil {
-		return err
-	}
-	defer x.unlock()
-	return x.catchUp(ctx)
+	return x.CatchUpWith(ctx, math.MaxUint64)
 }
 
 // CatchUpWith applies the changes of this process up to the given number, if they
@@ -135,10 +131,6 @@ func (x *Indexer) CatchUpWith(ctx context.Context, change uint64) error {
 	if x.applied.Load() >= change {
 		return nil
 	}
-	return x.catchUp(ctx)
-}
-
-func (x *Indexer) catchUp(ctx context.Context) error {
 	before := x.changes()
 	vocabulary, _ := x.position()
 	for more := true; more; {
