@@ -3,6 +3,7 @@ package portal
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
@@ -11,17 +12,18 @@ import (
 )
 
 func dashboardRoutes(s *jobseeker.Service) []web.Route {
-	const recommendations, dashboard = "Recommendations", "Dashboard"
-	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/recommendations", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "List recommended listings, best first, without those that the caller applied to, saved or dismissed",
+	const tag = "Dashboard"
+	return slices.Concat(routesFor(web.Seeker, "Recommendations", []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/recommendations", Summary: "List recommended listings, best first, without those that the caller applied to, saved or dismissed",
 			Op: list(s.Recommend, func(r page.Result[jobseeker.Recommendation], _ web.Paging) recommendationsView {
 				return recommendationsView{Recommendations: web.Each(r.Items, viewRecommendation), Total: r.Total, Next: Next{r.NextCursor}}
 			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/recommendations/:id", Auth: web.Required, Audience: web.Seeker, Tag: recommendations, Summary: "Dismiss a recommended listing",
+		{Method: http.MethodDelete, Path: "/api/jobseekers/recommendations/:id", Summary: "Dismiss a recommended listing",
 			Op: changeByID(s.Dismiss, "Recommendation dismissed")},
-		{Method: http.MethodGet, Path: "/api/jobseekers/dashboard", Auth: web.Optional, Cached: true, Errors: []int{403}, Tag: dashboard, Summary: "Get the jobseeker's dashboard; guests get the newest listings",
+	}), []web.Route{
+		{Method: http.MethodGet, Path: "/api/jobseekers/dashboard", Auth: web.Optional, Cached: true, Errors: []int{403}, Tag: tag, Summary: "Get the jobseeker's dashboard; guests get the newest listings",
 			Op: getOwn(s.MyDashboard, viewDashboard)},
-		{Method: http.MethodPost, Path: "/api/jobseekers/dashboard", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: dashboard, Summary: "Generate a personalized text, or record an action on the dashboard", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/jobseekers/dashboard", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: tag, Summary: "Generate a personalized text, or record an action on the dashboard", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DashboardIntentInput) (web.Reply[dashboardIntentView], error) {
 				v := dashboardIntentView{Intent: in.Intent}
 				if in.Intent == "generate-personalized-content" {
@@ -31,7 +33,7 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 				}
 				return web.OK(v, "Dashboard action tracked successfully"), s.TrackDashboard(ctx, c.Actor, jobseeker.TrackInput{Action: in.Action, ListingID: in.ListingID})
 			})},
-	}
+	})
 }
 
 // DashboardIntentInput is the input of all intents.

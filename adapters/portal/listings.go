@@ -55,46 +55,33 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 // Archive and restore change the state of a listing and need jobs.update, like setting its
 // status; jobs.delete is needed for DELETE only.
 func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route {
-	const tag = "Public job listings"
-	return []web.Route{
-		{Method: http.MethodPut, Path: "/api/listings/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Tag: tag, Summary: "Merge into the metadata of up to 100 listings (RFC 7396)", Op: web.Op(
-			func(ctx context.Context, c web.Call, in MetaBatchInput) (web.Reply[[]metaResult], error) {
-				if err := in.check(ctx, keys, c.Actor); err != nil {
-					return web.Reply[[]metaResult]{}, err
-				}
+	return routesFor(web.Employer, "Public job listings", []web.Route{
+		{Method: http.MethodPut, Path: "/api/listings/batch", Permission: auth.JobsUpdate, Summary: "Merge into the metadata of up to 100 listings (RFC 7396)", Op: keyedOp(keys,
+			func(ctx context.Context, by auth.Actor, in MetaBatchInput) (web.Reply[[]metaResult], error) {
 				items, err := parseBatch(in.Body, errNotAList, errTooManyListings)
 				if err != nil {
 					return web.Reply[[]metaResult]{}, err
 				}
-				return patchMetaBatch(ctx, s, c.Actor, items)
+				return patchMetaBatch(ctx, s, by, items)
 			})},
-		{Method: http.MethodPatch, Path: "/api/listings/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Merge into a listing's metadata (RFC 7396)", Op: web.Op(
-			func(ctx context.Context, c web.Call, in MetaInput) (web.Reply[metaView], error) {
-				if err := in.check(ctx, keys, c.Actor); err != nil {
-					return web.Reply[metaView]{}, err
-				}
+		{Method: http.MethodPatch, Path: "/api/listings/:id", Permission: auth.JobsUpdate, Errors: []int{404}, Summary: "Merge into a listing's metadata (RFC 7396)", Op: keyedOp(keys,
+			func(ctx context.Context, by auth.Actor, in MetaInput) (web.Reply[metaView], error) {
 				patch, err := json.Marshal(in.Meta)
 				if err != nil {
 					return web.Reply[metaView]{}, err
 				}
-				l, err := s.PatchMeta(ctx, c.Actor, in.ID, patch)
+				l, err := s.PatchMeta(ctx, by, in.ID, patch)
 				return web.OK(metaView{UUID: l.ID, Meta: metaOf(l)}, "Listing updated successfully"), err
 			})},
-		{Method: http.MethodPost, Path: "/api/listings/:id/restore", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Restore a deleted listing", Op: web.Op(
-			func(ctx context.Context, c web.Call, in KeyedListingPath) (web.Done, error) {
-				if err := in.check(ctx, keys, c.Actor); err != nil {
-					return web.Done{}, err
-				}
-				return web.Message("Listing restored successfully"), s.Restore(ctx, c.Actor, in.ID)
+		{Method: http.MethodPost, Path: "/api/listings/:id/restore", Permission: auth.JobsUpdate, Errors: []int{404}, Summary: "Restore a deleted listing", Op: keyedOp(keys,
+			func(ctx context.Context, by auth.Actor, in KeyedListingPath) (web.Done, error) {
+				return web.Message("Listing restored successfully"), s.Restore(ctx, by, in.ID)
 			})},
-		{Method: http.MethodPost, Path: "/api/listings/:id/archive", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Delete a listing; it can be restored", Op: web.Op(
-			func(ctx context.Context, c web.Call, in KeyedListingPath) (web.Done, error) {
-				if err := in.check(ctx, keys, c.Actor); err != nil {
-					return web.Done{}, err
-				}
-				return web.Message("Listing archived successfully"), s.Archive(ctx, c.Actor, in.ID)
+		{Method: http.MethodPost, Path: "/api/listings/:id/archive", Permission: auth.JobsUpdate, Errors: []int{404}, Summary: "Delete a listing; it can be restored", Op: keyedOp(keys,
+			func(ctx context.Context, by auth.Actor, in KeyedListingPath) (web.Done, error) {
+				return web.Message("Listing archived successfully"), s.Archive(ctx, by, in.ID)
 			})},
-	}
+	})
 }
 
 func patchMetaBatch(ctx context.Context, s *listings.Service, by auth.Actor, raw []json.RawMessage) (web.Reply[[]metaResult], error) {
@@ -127,43 +114,42 @@ func patchMetaBatch(ctx context.Context, s *listings.Service, by auth.Actor, raw
 }
 
 func employerJobRoutes(s *listings.Service) []web.Route {
-	const tag = "Employer job listings"
-	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/jobs", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "List the organization's listings in every state, newest first", Op: web.Op(
+	return routesFor(web.Employer, "Employer job listings", []web.Route{
+		{Method: http.MethodGet, Path: "/api/employers/jobs", Permission: auth.AnyPermission, Summary: "List the organization's listings in every state, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in ListJobsInput) (web.Reply[jobsView], error) {
 				r, err := s.List(ctx, c.Actor, listings.Status(in.Status), in.Request())
 				return web.OK(jobsView{web.Each(r.Items, viewJobSummary), paged(r, in.Paging)}, ""), err
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/jobs", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Status: 201, Tag: tag, Summary: "Post a listing",
+		{Method: http.MethodPost, Path: "/api/employers/jobs", Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Status: 201, Summary: "Post a listing",
 			Op: answer(s.Create, viewJobID, "Job listing created successfully")},
-		{Method: http.MethodPost, Path: "/api/employers/jobs/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Post up to 100 listings; each succeeds or fails on its own",
+		{Method: http.MethodPost, Path: "/api/employers/jobs/batch", Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Summary: "Post up to 100 listings; each succeeds or fails on its own",
 			Op: jobsBatch(func(raw json.RawMessage) (item listings.BatchItem[listings.CreateInput]) {
 				item.Input, item.Err = web.Item[listings.CreateInput](raw)
 				return item
 			}, s.CreateBatch, func(done []listings.Listing, failed []failedJob) web.Reply[createdView] {
 				return web.OK(createdView{web.Each(done, viewJobTitle), failed}, fmt.Sprintf("%d jobs created, %d failed", len(done), len(failed)))
 			})},
-		{Method: http.MethodPut, Path: "/api/employers/jobs/batch", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Tag: tag, Summary: "Change up to 100 listings; each succeeds or fails on its own",
+		{Method: http.MethodPut, Path: "/api/employers/jobs/batch", Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Summary: "Change up to 100 listings; each succeeds or fails on its own",
 			Op: jobsBatch(func(raw json.RawMessage) listings.BatchItem[listings.UpdateInput] {
 				item, err := web.Item[JobUpdateItem](raw)
 				return listings.BatchItem[listings.UpdateInput]{ID: item.ID, Input: item.UpdateInput, Err: err}
 			}, s.UpdateBatch, func(done []listings.Listing, failed []failedJob) web.Reply[updatedView] {
 				return web.OK(updatedView{web.Each(done, viewJobID), failed}, fmt.Sprintf("%d jobs updated, %d failed", len(done), len(failed)))
 			})},
-		{Method: http.MethodGet, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Errors: []int{404}, Tag: tag, Summary: "Get one of the organization's listings",
+		{Method: http.MethodGet, Path: "/api/employers/jobs/:id", Permission: auth.AnyPermission, Errors: []int{404}, Summary: "Get one of the organization's listings",
 			Op: getByID(s.Get, viewJob)},
-		{Method: http.MethodPut, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: tag, Summary: "Change a listing", Op: web.Op(
+		{Method: http.MethodPut, Path: "/api/employers/jobs/:id", Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Summary: "Change a listing", Op: web.Op(
 			func(ctx context.Context, c web.Call, in JobUpdateInput) (web.Reply[jobID], error) {
 				l, err := s.Update(ctx, c.Actor, in.ID, in.UpdateInput)
 				return web.OK(jobID{l.ID}, "Job listing updated successfully"), err
 			})},
-		{Method: http.MethodDelete, Path: "/api/employers/jobs/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsDelete, Limit: web.PerQuarterHour(10), Errors: []int{404}, Tag: tag, Summary: "Archive a listing so that it can be restored", Op: web.Op(
+		{Method: http.MethodDelete, Path: "/api/employers/jobs/:id", Permission: auth.JobsDelete, Limit: web.PerQuarterHour(10), Errors: []int{404}, Summary: "Archive a listing so that it can be restored", Op: web.Op(
 			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[jobID], error) {
 				return web.OK(jobID{strings.ToLower(in.ID)}, "Job listing archived successfully"), s.Delete(ctx, c.Actor, in.ID)
 			})},
-		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/duplicate", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsCreate, Errors: []int{404}, Tag: tag, Summary: "Post a copy of a listing",
+		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/duplicate", Permission: auth.JobsCreate, Errors: []int{404}, Summary: "Post a copy of a listing",
 			Op: answer(byID(s.Duplicate), viewJobTitle, "Job listing duplicated successfully")},
-		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/renew", Auth: web.Required, Audience: web.Employer, Permission: auth.JobsUpdate, Errors: []int{404}, Tag: tag, Summary: "Extend a listing's active period by some days", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/renew", Permission: auth.JobsUpdate, Errors: []int{404}, Summary: "Extend a listing's active period by some days", Op: web.Op(
 			func(ctx context.Context, c web.Call, in RenewInput) (web.Reply[renewedView], error) {
 				days := 30
 				if in.DurationDays != nil {
@@ -172,7 +158,7 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				l, err := s.Renew(ctx, c.Actor, in.ID, days)
 				return web.OK(renewedView{ID: l.ID, Status: l.Status, ApplicationDeadline: l.Deadline}, "Job listing renewed successfully"), err
 			})},
-	}
+	})
 }
 
 // jobsBatch returns the operation that applies do to the items of a batch. An item that

@@ -229,6 +229,18 @@ func (k APIKey) check(ctx context.Context, s adapters.Services, by auth.Actor) e
 	return nil
 }
 
+// keyedOp returns an operation that calls fn for the caller unless the key is invalid.
+func keyedOp[I interface {
+	check(ctx context.Context, s adapters.Services, by auth.Actor) error
+}, O any](keys adapters.Services, fn func(ctx context.Context, by auth.Actor, in I) (O, error)) web.Operation {
+	return web.Op(func(ctx context.Context, c web.Call, in I) (out O, err error) {
+		if err := in.check(ctx, keys, c.Actor); err != nil {
+			return out, err
+		}
+		return fn(ctx, c.Actor, in)
+	})
+}
+
 // KeyedListingPath identifies a listing, with an optional key.
 type KeyedListingPath struct {
 	IDPath
