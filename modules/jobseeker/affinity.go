@@ -180,9 +180,10 @@ func (f *scoredCandidate) note(q *candidateQuery, inTitle bool) {
 
 // part is the contribution of a signal to a score.
 type part struct {
-	share  float64 // of the points, 0 to 1
-	most   float64
-	reason string
+	isKnown bool    // whether the user has data for the signal
+	share   float64 // of the points, 0 to 1
+	most    float64
+	reason  string
 }
 
 // score returns the recommendation with the sum of the parts.
@@ -194,15 +195,7 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 			f.relevance[about] = 1
 		}
 	}
-	var parts []part
-	add := func(isKnown bool, most, share float64, reason string) {
-		if isKnown {
-			parts = append(parts, part{share, most, reason})
-		}
-	}
-	p := t.Profile
-	add(t.role != "", forRole, max(f.relevance[aboutRole], ofKind*f.relevance[aboutKind]), "Fits your role")
-	specialty := 0.0
+	p, specialty := t.Profile, 0.0
 	switch words := f.relevance[aboutSpecialty]; {
 	case f.Filed:
 		specialty = 1
@@ -211,19 +204,21 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 	case words > 0:
 		specialty = mentionsSpecialty
 	}
-	add(t.specialty != "", forSpecialty, specialty, "In your specialty")
-	share, where := f.nearness(p)
-	add(p.Home() != "", forPlace, share, where)
 	interest, reason := 0.0, "Like jobs that you kept or applied for"
 	if f.relevance[aboutSearches] > 0 {
 		interest, reason = 1, "Matches a search that you saved"
 	}
-	add(len(t.searches)+len(t.liked) > 0, forInterest, max(interest, f.relevance[aboutLiked]), reason)
-	share, kind := f.employment(p.EmploymentTypes)
-	add(len(p.EmploymentTypes) > 0, forEmployment, share, kind)
-	add(p.SalaryMin != nil || p.SalaryMax != nil, forPay, f.pay(p), "Pays what you expect")
-	add(true, forNewness, max(0, 1-float64(now.Sub(f.PostedAt))/float64(newFor)), "New")
-
+	near, where := f.nearness(p)
+	employment, kind := f.employment(p.EmploymentTypes)
+	parts := slices.DeleteFunc([]part{
+		{t.role != "", max(f.relevance[aboutRole], ofKind*f.relevance[aboutKind]), forRole, "Fits your role"},
+		{t.specialty != "", specialty, forSpecialty, "In your specialty"},
+		{p.Home() != "", near, forPlace, where},
+		{len(t.searches)+len(t.liked) > 0, max(interest, f.relevance[aboutLiked]), forInterest, reason},
+		{len(p.EmploymentTypes) > 0, employment, forEmployment, kind},
+		{p.SalaryMin != nil || p.SalaryMax != nil, f.pay(p), forPay, "Pays what you expect"},
+		{true, max(0, 1-float64(now.Sub(f.PostedAt))/float64(newFor)), forNewness, "New"},
+	}, func(p part) bool { return !p.isKnown })
 	var points, most float64
 	for _, part := range parts {
 		points += part.share * part.most
@@ -245,20 +240,15 @@ func (f *scoredCandidate) nearness(p Profile) (share float64, reason string) {
 	if radius == 0 {
 		radius = defaultRadius
 	}
-	switch {
+	switch share = 1; {
 	case f.Remote:
-		return 1, "Remote"
-	case f.near:
-		share = 1
+		return share, "Remote"
+	case f.Miles == nil && f.near:
+		return share, "In " + oneLine(p.Home())
 	case f.Miles == nil:
 		return 0, ""
-	case *f.Miles > radius:
+	case !f.near && *f.Miles > radius:
 		share = max(0, 1-(*f.Miles-radius)/((maxRadii-1)*radius))
-	default:
-		share = 1
-	}
-	if f.Miles == nil {
-		return share, "In " + oneLine(p.Home())
 	}
 	return share, fmt.Sprintf("%.0f miles from %s", *f.Miles, oneLine(p.Home()))
 }
