@@ -132,11 +132,7 @@ var values = map[reflect.Type][]string{
 }
 
 func texts[T ~string](all []T) []string {
-	out := make([]string, len(all))
-	for i, v := range all {
-		out[i] = string(v)
-	}
-	return out
+	return web.Each(all, func(v T) string { return string(v) })
 }
 
 func unique(all []string) []string {

@@ -182,11 +182,8 @@ func (r *run) flush(ctx context.Context) error {
 
 // message returns the text of the notification about new matches of a search.
 func (r *run) message(searchID string, ms []Match) string {
-	newest := ms[0].ListingID
-	for _, m := range ms {
-		newest = max(newest, m.ListingID)
-	}
-	i := slices.IndexFunc(r.postings, func(p Posting) bool { return p.ID == newest })
+	newest := slices.MaxFunc(ms, func(a, b Match) int { return cmp.Compare(a.ListingID, b.ListingID) })
+	i := slices.IndexFunc(r.postings, func(p Posting) bool { return p.ID == newest.ListingID })
 	title, name := oneLine(r.postings[i].Title), oneLine(r.names[searchID])
 	if len(ms) == 1 {
 		return fmt.Sprintf("A new job for your search %s: %s", name, title)

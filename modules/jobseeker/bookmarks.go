@@ -66,25 +66,18 @@ func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID str
 	if err != nil {
 		return SavedJob{}, err
 	}
-	have, err := s.SavedAmong(ctx, by.UserID, []string{listingID})
-	if err != nil {
-		return SavedJob{}, err
-	}
-	if have[listingID] { // even if the listing is not public any more
-		return SavedJob{}, exists
-	}
-	brief, err := s.publicBrief(ctx, listingID)
-	if err != nil {
-		return SavedJob{}, err
-	}
+	brief, notPublic := s.publicBrief(ctx, listingID)
 	b := Bookmark{UserID: by.UserID, ListingID: listingID}
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		have, err := s.SavedAmong(ctx, by.UserID, []string{listingID})
 		if err != nil {
 			return err
 		}
-		if have[listingID] {
+		if have[listingID] { // even if the listing is not public any more
 			return exists
+		}
+		if notPublic != nil {
+			return notPublic
 		}
 		n, err := s.SavedCount(ctx, by.UserID)
 		if err != nil {

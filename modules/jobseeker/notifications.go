@@ -55,25 +55,21 @@ type MarkInput struct {
 
 // MarkNotification marks one of the caller's notifications as read or unread.
 func (s *NotificationService) MarkNotification(ctx context.Context, by auth.Actor, notificationID string, in MarkInput) error {
-	notificationID, err := canonical(by, notificationID, ErrNotificationNotFound)
-	if err != nil {
-		return err
-	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Notifications.Update(ctx, by.UserID, notificationID, NotificationUpdate{Read: in.Read})
-	})
+	return s.update(ctx, by, notificationID, NotificationUpdate{Read: in.Read})
 }
 
 // DeleteNotification deletes one of the caller's notifications.
 func (s *NotificationService) DeleteNotification(ctx context.Context, by auth.Actor, notificationID string) error {
+	now := s.Clock.Now()
+	return s.update(ctx, by, notificationID, NotificationUpdate{DeletedAt: &now})
+}
+
+func (s *NotificationService) update(ctx context.Context, by auth.Actor, notificationID string, u NotificationUpdate) error {
 	notificationID, err := canonical(by, notificationID, ErrNotificationNotFound)
 	if err != nil {
 		return err
 	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		now := s.Clock.Now()
-		return s.Notifications.Update(ctx, by.UserID, notificationID, NotificationUpdate{DeletedAt: &now})
-	})
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Notifications.Update(ctx, by.UserID, notificationID, u) })
 }
 
 // Activity is an entry in the activity log of a user.

@@ -1,6 +1,7 @@
 package listings
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync/atomic"
@@ -97,12 +98,8 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 	var made []Listing
 	var events []event.Event
 	for i, item := range items {
-		if out[i].Err = item.Err; item.Err != nil {
-			continue
-		}
 		l, err := s.compose(item.Input, now)
-		if err != nil {
-			out[i].Err = err
+		if out[i].Err = cmp.Or(item.Err, err); out[i].Err != nil {
 			continue
 		}
 		l.OrganizationID, l.Company = by.OrganizationID, company

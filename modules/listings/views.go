@@ -70,13 +70,17 @@ type counter struct {
 	waiting map[Visit]struct{}
 }
 
-// add adds the visit unless the buffer is full. The caller holds the lock.
-func (c *counter) add(v Visit) {
+// add adds visits until the buffer is full.
+func (c *counter) add(vs ...Visit) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.waiting == nil {
 		c.waiting = map[Visit]struct{}{}
 	}
-	if len(c.waiting) < mostVisits {
-		c.waiting[v] = struct{}{}
+	for _, v := range vs {
+		if len(c.waiting) < mostVisits {
+			c.waiting[v] = struct{}{}
+		}
 	}
 }
 
@@ -92,8 +96,6 @@ func (s *Service) Seen(by auth.Actor, address, userAgent, listingID string) {
 	if by.Guest() {
 		v.Visitor, v.Network = address+"\n"+userAgent, address
 	}
-	s.visits.mu.Lock()
-	defer s.visits.mu.Unlock()
 	s.visits.add(v)
 }
 
@@ -135,11 +137,7 @@ func (s *Service) countViews(ctx context.Context) error {
 			waiting = waiting[len(batch):]
 			continue
 		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, v := range waiting {
-			c.add(v)
-		}
+		c.add(waiting...)
 		return err
 	}
 	return nil
