@@ -34,7 +34,7 @@ func (d auditLog) Record(ctx context.Context, e audit.Entry) error {
 
 // List implements audit.Log.
 func (d auditLog) List(ctx context.Context, f audit.Filter, r page.Request) (page.Result[audit.Entry], error) {
-	return pageOf(ctx, d.DB, r, list{orderedBy: "id", where: func(q *gorm.DB) *gorm.DB {
+	return pageOf(ctx, d.DB, r, query{orderedBy: "id", where: func(q *gorm.DB) *gorm.DB {
 		q = equal(equal(q, "organization_id", f.OrganizationID), "actor", f.Actor)
 		if f.About != "" {
 			q = q.Where("(actor = ? OR object = ?)", f.About, f.About)

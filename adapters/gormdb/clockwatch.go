@@ -59,7 +59,7 @@ func (db *DB) releaseFuture(ctx context.Context, now time.Time, retries bool) er
 				"ended_at IS NULL AND due_at > ? AND ("+work+" OR state = 'running' AND due_at > ?)", ahead, ahead, lease),
 			update(&outboxRow{}, map[string]any{"claimed_until": nil}, "sent_at IS NULL AND claimed_until > ?", lease))
 		if db.stores("integrations") {
-			err = cmp.Or(err, update(&deliveryRow{}, map[string]any{"next_at": now}, "status = 'pending' AND next_at > ? AND ("+deliveries+")", ahead, ahead))
+			err = cmp.Or(err, update(&webhookDeliveryRow{}, map[string]any{"next_at": now}, "status = 'pending' AND next_at > ? AND ("+deliveries+")", ahead, ahead))
 		}
 		return wrap(err)
 	})

@@ -30,7 +30,7 @@ func openTestSQLite(t *testing.T) *DB {
 	db, err := OpenDB(SQLite{}, "sqlite:"+t.TempDir()+"/test.db", adapters.Deps{Clock: clock.System{}, NewID: func() string { return uuid.Must(uuid.NewV7()).String() }, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	_, err = Schema{db}.Up(t.Context())
+	_, err = schemas{db}.Up(t.Context())
 	require.NoError(t, err)
 	return db
 }
@@ -130,7 +130,7 @@ func TestDo_ContextAfterItsEnd_Fails(t *testing.T) {
 	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { contexts <- ctx; return nil }))
 	ended := <-contexts
 	require.ErrorIs(t, db.q(ended).Exec("SELECT 1").Error, sql.ErrTxDone)
-	require.ErrorIs(t, Outbox{db}.Record(ended, event.JobCreated{}), sql.ErrTxDone)
+	require.ErrorIs(t, outbox{db}.Record(ended, event.JobCreated{}), sql.ErrTxDone)
 	_, err := Conn(ended)
 	require.ErrorIs(t, err, sql.ErrTxDone)
 	_, err = Conn(t.Context())
@@ -173,7 +173,7 @@ func TestDo_StaleVersion_IsRetriedThenFails(t *testing.T) {
 func TestDo_ErrorOfFunction_RollsBackWritesAndEvents(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	box := Outbox{db}
+	box := outbox{db}
 	boom := errors.New("boom")
 	require.ErrorIs(t, db.Do(t.Context(), func(ctx context.Context) error {
 		require.NoError(t, box.Record(ctx, event.JobCreated{JobID: uuid.NewString()}))
@@ -251,11 +251,11 @@ func requireUnavailable(t *testing.T, d Dialect, url string) {
 		"raw":         wrap(db.q(ctx).Raw("SELECT 1").Scan(&n).Error),
 		"exec":        wrap(db.q(ctx).Exec("SELECT 1").Error),
 		"transaction": db.Do(ctx, func(ctx context.Context) error { return db.q(ctx).Exec("SELECT 1").Error }),
-		"inserts":     db.Do(ctx, func(ctx context.Context) error { return Outbox{db}.Record(ctx, event.JobCreated{}) }),
+		"inserts":     db.Do(ctx, func(ctx context.Context) error { return outbox{db}.Record(ctx, event.JobCreated{}) }),
 		"stream":      db.each(ctx, "SELECT 1", nil, func(Rows) error { return nil }),
 		"ping":        db.Ping(ctx),
-		"schema":      Schema{db}.Check(ctx),
-		"queue":       Tasks{db}.RecordOutcomes(ctx, task.Outcome{State: task.Done}),
+		"schema":      schemas{db}.Check(ctx),
+		"queue":       tasks{db}.RecordOutcomes(ctx, task.Outcome{State: task.Done}),
 		"feed":        func() error { _, err := feed{db}.ReadOpen(ctx, nil); return err }(),
 	} {
 		require.Equal(t, fault.Unavailable, fault.KindOf(err), "%s: %v", name, err)

@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
 )
@@ -83,12 +84,7 @@ func parts(v hiring.Visibility, withdrawn hiring.WithdrawnFilter) (out []part) {
 // Statements are not prepared, because they depend on the filter of a client.
 func (d applications) filtered(p part, f hiring.ApplicationFilter) selection {
 	return func(q *gorm.DB) *gorm.DB {
-		q = among(p.visible(unprepared(q)), "id", f.IDs)
-		if len(f.ListingIDs) == 1 {
-			q = q.Where("listing_id = ?", f.ListingIDs[0])
-		} else {
-			q = among(q, "listing_id", f.ListingIDs)
-		}
+		q = among(among(p.visible(unprepared(q)), "id", f.IDs), "listing_id", f.ListingIDs)
 		if len(f.Statuses) > 0 {
 			q = q.Where("status IN ?", f.Statuses)
 		}
@@ -118,7 +114,7 @@ func (d applications) List(ctx context.Context, v hiring.Visibility, f hiring.Ap
 	case 0:
 		return page.Result[hiring.Application]{Items: []hiring.Application{}}, nil
 	case 1:
-		return pageOf(ctx, d.DB, r, list{columns: columns, where: d.filtered(parts[0], f), locked: true}, applicationRow.application)
+		return pageOf(ctx, d.DB, r, query{columns: columns, where: d.filtered(parts[0], f), locked: true}, applicationRow.application)
 	default:
 		return d.listParts(ctx, parts, f, columns, r)
 	}
@@ -226,7 +222,7 @@ func (d applications) Update(ctx context.Context, applicantID string, a hiring.A
 }
 
 func (d applications) createChanges(ctx context.Context, changes []hiring.Change) error {
-	return create(d.q(ctx), convert(changes, func(c hiring.Change) applicationChangeRow { return applicationChangeRow(c) }))
+	return create(d.q(ctx), list.Map(changes, func(c hiring.Change) applicationChangeRow { return applicationChangeRow(c) }))
 }
 
 // ListChanges implements hiring.Applications.

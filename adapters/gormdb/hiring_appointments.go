@@ -27,7 +27,7 @@ func (d appointments) Upsert(ctx context.Context, a hiring.Appointment) error {
 
 // List implements hiring.Appointments.
 func (d appointments) List(ctx context.Context, organizationID string, f hiring.AppointmentFilter, r page.Request) (page.Result[hiring.Appointment], error) {
-	return pageOf(ctx, d.DB, r, list{locked: true, where: func(q *gorm.DB) *gorm.DB {
+	return pageOf(ctx, d.DB, r, query{locked: true, where: func(q *gorm.DB) *gorm.DB {
 		q = among(q.Where("organization_id = ?", organizationID), "application_id", f.ApplicationIDs)
 		return optional(equal(q, "status", f.Status), "scheduled_at > ?", f.ScheduledAfter)
 	}}, func(r interviewRow) hiring.Appointment { return hiring.Appointment(r) })

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/modules/identity"
 )
@@ -53,7 +54,7 @@ func (d emailChanges) Upsert(ctx context.Context, h identity.EmailHistory) error
 				return wrap(err)
 			}
 		}
-		return create(d.q(ctx), convert(h.Undos, func(u identity.EmailUndo) emailUndoRow {
+		return create(d.q(ctx), list.Map(h.Undos, func(u identity.EmailUndo) emailUndoRow {
 			return emailUndoRow{UserID: h.UserID, ChangedAt: u.ChangedAt, Email: u.Email, EmailKey: u.Key, ExpiresAt: u.ExpiresAt}
 		}))
 	})
@@ -149,8 +150,8 @@ func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (to
 		if total = len(expired); err != nil || total == 0 {
 			return wrap(err)
 		}
-		ids := convert(expired, func(m membershipRow) string { return m.ID })
-		users := convert(expired, func(m membershipRow) string { return m.UserID })
+		ids := list.Map(expired, func(m membershipRow) string { return m.ID })
+		users := list.Map(expired, func(m membershipRow) string { return m.UserID })
 		return cmp.Or(
 			wrap(db.q(ctx).Where("? AND ?", db.dialect.In("user_id", users), db.dialect.In("id", ids)).Delete(&membershipRow{}).Error),
 			db.deleteUninvited(ctx, users))

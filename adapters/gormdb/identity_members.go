@@ -5,13 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"reflect"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
 )
@@ -43,15 +43,13 @@ type permissionsColumn struct{}
 func (permissionsColumn) Scan(ctx context.Context, f *schema.Field, row reflect.Value, stored any) error {
 	var names sql.Null[string]
 	err := names.Scan(stored)
-	p := identity.PermissionsOf(convert(strings.Fields(names.V), func(name string) auth.Permission { return auth.Permission(name) }))
-	f.ReflectValueOf(ctx, row).Set(reflect.ValueOf(p))
+	f.ReflectValueOf(ctx, row).Set(reflect.ValueOf(identity.PermissionsOf(splitWords[auth.Permission](names.V))))
 	return err
 }
 
 // Value implements schema.SerializerValuerInterface.
 func (permissionsColumn) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v any) (any, error) {
-	names := convert(v.(identity.Permissions).List(), func(p auth.Permission) string { return string(p) })
-	return strings.Join(names, " "), nil
+	return joinWords(v.(identity.Permissions).List()), nil
 }
 
 // ofExistingUsers is the condition on memberships whose users are not deleted. Personal
@@ -65,13 +63,7 @@ func (d members) Get(ctx context.Context, organizationID, userID string) (identi
 		return identity.Member{}, err
 	}
 	found, err := d.members(ctx, []membershipRow{r})
-	if err == nil && len(found) == 0 {
-		err = identity.ErrNotInTeam
-	}
-	if err != nil {
-		return identity.Member{}, err
-	}
-	return found[0], nil
+	return list.First(found, err, identity.ErrNotInTeam)
 }
 
 // members adds the names and addresses to memberships, except those of deleted users.
@@ -80,14 +72,8 @@ func (d members) members(ctx context.Context, rows []membershipRow) ([]identity.
 	if len(rows) == 0 {
 		return out, nil
 	}
-	found, err := users(d).GetByIDs(ctx, convert(rows, func(r membershipRow) string { return r.UserID }))
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[string]identity.User, len(found))
-	for _, u := range found {
-		byID[u.ID] = u
-	}
+	found, err := users(d).GetByIDs(ctx, list.Map(rows, func(r membershipRow) string { return r.UserID }))
+	byID := list.ToMap(found, func(u identity.User) (string, identity.User) { return u.ID, u })
 	for _, r := range rows {
 		u, ok := byID[r.UserID]
 		if !ok {
@@ -99,7 +85,7 @@ func (d members) members(ctx context.Context, rows []membershipRow) ([]identity.
 		}
 		out = append(out, m)
 	}
-	return out, nil
+	return out, err
 }
 
 // GetByUser implements identity.Members.
@@ -116,7 +102,7 @@ func (d members) GetByUser(ctx context.Context, userID string) (*identity.Member
 
 // List implements identity.Members.
 func (d members) List(ctx context.Context, organizationID string, f identity.MemberFilter, r page.Request) (page.Result[identity.Member], error) {
-	rows, out, err := listOf[membershipRow, identity.Member](ctx, d.DB, r, list{oldestFirst: true, where: func(q *gorm.DB) *gorm.DB {
+	rows, out, err := listOf[membershipRow, identity.Member](ctx, d.DB, r, query{oldestFirst: true, where: func(q *gorm.DB) *gorm.DB {
 		q = among(q.Where("organization_id = ? AND "+ofExistingUsers, organizationID), "user_id", f.UserIDs)
 		return equal(equal(q, "role", f.Role), "status", f.Status)
 	}})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/modules/identity"
 )
 
@@ -56,7 +57,7 @@ func (d secondFactors) Upsert(ctx context.Context, f identity.SecondFactor) erro
 				return wrap(err)
 			}
 		}
-		return create(d.q(ctx), convert(without(f.RecoveryCodes, stored), func(hash string) recoveryCodeRow { return recoveryCodeRow{f.UserID, hash} }))
+		return create(d.q(ctx), list.Map(without(f.RecoveryCodes, stored), func(hash string) recoveryCodeRow { return recoveryCodeRow{f.UserID, hash} }))
 	})
 }
 

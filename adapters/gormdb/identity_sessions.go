@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
 )
@@ -57,7 +58,7 @@ func (d sessions) Create(ctx context.Context, s identity.Session, tokens ...iden
 
 // upsertRefreshTokens stores new tokens of a session and UsedAt of existing ones.
 func (d sessions) upsertRefreshTokens(ctx context.Context, sessionID string, tokens []identity.RefreshToken) error {
-	return create(d.q(ctx).Clauses(replaceOn([]string{"hash"}, "used_at")), convert(tokens, func(t identity.RefreshToken) refreshTokenRow {
+	return create(d.q(ctx).Clauses(replaceOn([]string{"hash"}, "used_at")), list.Map(tokens, func(t identity.RefreshToken) refreshTokenRow {
 		t.SessionID = sessionID
 		return refreshTokenRow(t)
 	}))
@@ -110,13 +111,13 @@ func (d sessions) GetPrincipal(ctx context.Context, k identity.SessionKey) (p id
 func (d sessions) List(ctx context.Context, userID string, now time.Time, r page.Request) (page.Result[identity.Session], error) {
 	const isBrowser = "EXISTS (SELECT 1 FROM browser_sessions b WHERE b.session_id = sessions.id)"
 	api, browser := identity.LiveCutoffs(now)
-	out, err := pageOf(ctx, d.DB, r, list{where: func(q *gorm.DB) *gorm.DB {
+	out, err := pageOf(ctx, d.DB, r, query{where: func(q *gorm.DB) *gorm.DB {
 		return q.Where("user_id = ? AND ended_at IS NULL AND expires_at > ? AND (last_used_at > ? OR last_used_at > ? AND NOT "+isBrowser+")", userID, now, browser, api)
 	}}, func(r sessionRow) identity.Session { return identity.Session(r) })
 	if err != nil || len(out.Items) == 0 {
 		return out, err
 	}
-	ids := convert(out.Items, func(s identity.Session) string { return s.ID })
+	ids := list.Map(out.Items, func(s identity.Session) string { return s.ID })
 	var browsers []string
 	err = d.q(ctx).Model(&browserSessionRow{}).Where("?", d.dialect.In("session_id", ids)).Pluck("session_id", &browsers).Error
 	for i, id := range ids {

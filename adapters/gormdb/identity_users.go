@@ -76,13 +76,7 @@ func (d users) GetByEmail(ctx context.Context, emailKey string) (identity.User, 
 
 // GetByIDs implements identity.Users.
 func (d users) GetByIDs(ctx context.Context, ids []string) ([]identity.User, error) {
-	q := d.q(ctx).Where("status <> 'deleted'")
-	if len(ids) == 1 {
-		q = q.Where("id = ?", ids[0])
-	} else {
-		q = q.Where("?", d.dialect.In("id", ids))
-	}
-	return find(q, userRow.user)
+	return find(oneOf(d.q(ctx).Where("status <> 'deleted'"), "id", ids), userRow.user)
 }
 
 // Update implements identity.Users.

@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/modules/integrations"
@@ -77,7 +78,7 @@ func (d apps) List(ctx context.Context, f integrations.AppFilter, r page.Request
 	if f.OwnerID == "" {
 		return out, nil
 	}
-	return pageOf(ctx, d.DB, r, list{where: func(q *gorm.DB) *gorm.DB {
+	return pageOf(ctx, d.DB, r, query{where: func(q *gorm.DB) *gorm.DB {
 		return among(ofAppOwner(q, f.OwnerID), "id", f.IDs)
 	}}, appRow.app)
 }
@@ -158,7 +159,7 @@ func (usageRow) TableName() string { return "app_usage" }
 // Add implements integrations.Usage. Rows are written in one order, so that two
 // processes do not deadlock.
 func (d usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed map[string]time.Time) error {
-	rows := convert(days, func(day integrations.DayUsage) usageRow { return usageRow(day) })
+	rows := list.Map(days, func(day integrations.DayUsage) usageRow { return usageRow(day) })
 	slices.SortFunc(rows, func(a, b usageRow) int { return cmp.Or(cmp.Compare(a.AppID, b.AppID), cmp.Compare(a.Day, b.Day)) })
 	return d.Do(ctx, func(ctx context.Context) error {
 		if len(rows) > 0 {
@@ -201,8 +202,8 @@ var integrationsExpiry = map[retention.Kind]expiry{
 	integrations.UsageKind: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
 		return deleteLimited[usageRow](db.q(ctx).Where("day < ?", before.UTC().Format(time.DateOnly)), n, "day", "app_id", "day")
 	},
-	integrations.GrantsKind:    expireBy[grantRow]("expires_at", "id"),
+	integrations.GrantsKind:    expireBy[oauthGrantRow]("expires_at", "id"),
 	integrations.TokensKind:    expireBy[oauthTokenRow]("expires_at", "hash"),
-	integrations.MessagesKind:  expireBy[messageRow]("created_at", "event_id"),
-	integrations.ListenersKind: expireBy[endpointRow]("listening_until", "id"),
+	integrations.MessagesKind:  expireBy[webhookMessageRow]("created_at", "event_id"),
+	integrations.ListenersKind: expireBy[webhookEndpointRow]("listening_until", "id"),
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit"
 )
 
@@ -25,7 +26,7 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 			t.Parallel()
 			db := legacy(t, open(t))
 			migrate := func(to func(p *goose.Provider) error) {
-				require.NoError(t, Schema{db}.withMigrator(func(m migrator) error {
+				require.NoError(t, schemas{db}.withMigrator(func(m migrator) error {
 					p, err := m.provider(legacyFolder)
 					require.NoError(t, err)
 					return to(p)
@@ -77,13 +78,13 @@ func fillIntegrations(t *testing.T, db *DB) string {
 		&appRow{ID: app, OwnerID: user, Name: "Zoë's", Plan: "free", RedirectURIs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1},
 		&apiKeyRow{ID: uuid.NewString(), AppID: app, Name: "k", Prefix: "p", Hash: "h", CreatedAt: now},
 		&usageRow{AppID: app, Day: "2026-11-20", Requests: 3, Errors: 1},
-		&consentRow{UserID: user, AppID: app, Scopes: "jobs:read", GivenAt: now},
-		&grantRow{ID: grant, AppID: app, UserID: user, Scopes: "jobs:read", CreatedAt: now, ExpiresAt: now},
+		&oauthConsentRow{UserID: user, AppID: app, Scopes: []integrations.Scope{integrations.JobsRead}, GivenAt: now},
+		&oauthGrantRow{ID: grant, AppID: app, UserID: user, Scopes: []integrations.Scope{integrations.JobsRead}, CreatedAt: now, ExpiresAt: now},
 		&oauthTokenRow{Hash: "t", GrantID: grant, Kind: "code", IssuedAt: now, ExpiresAt: now},
-		&endpointRow{ID: endpoint, AppID: app, OwnerID: user, URL: "https://x.example/", Events: "[]", Status: "active", CreatedAt: now, UpdatedAt: now, Version: 1},
+		&webhookEndpointRow{ID: endpoint, AppID: app, OwnerID: user, URL: "https://x.example/", Status: "active", CreatedAt: now, UpdatedAt: now, Version: 1},
 		&webhookSubscriptionRow{Type: "job.created", EndpointID: endpoint},
-		&messageRow{EventID: event, Type: "job.created", Body: "{}", CreatedAt: now},
-		&deliveryRow{ID: uuid.NewString(), EndpointID: endpoint, OwnerID: user, EventID: event, Type: "job.created", Status: "pending", Attempts: "[]", NextAt: &now, CreatedAt: now},
+		&webhookMessageRow{EventID: event, Type: "job.created", Body: "{}", CreatedAt: now},
+		&webhookDeliveryRow{ID: uuid.NewString(), EndpointID: endpoint, OwnerID: user, EventID: event, Type: "job.created", Status: "pending", NextAt: &now, CreatedAt: now},
 	} {
 		require.NoError(t, db.writer.Create(row).Error)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
@@ -32,7 +33,7 @@ func (d bookmarks) Upsert(ctx context.Context, b jobseeker.Bookmark) error {
 
 // List implements jobseeker.Bookmarks.
 func (d bookmarks) List(ctx context.Context, userID string, f jobseeker.BookmarkFilter, r page.Request) (page.Result[jobseeker.Bookmark], error) {
-	return pageOf(ctx, d.DB, r, list{where: func(q *gorm.DB) *gorm.DB {
+	return pageOf(ctx, d.DB, r, query{where: func(q *gorm.DB) *gorm.DB {
 		return among(equal(q.Where("user_id = ?", userID), "id", f.ID), "listing_id", f.ListingIDs)
 	}}, bookmarkRow.bookmark)
 }
@@ -50,7 +51,7 @@ func (d bookmarks) ClaimReminders(ctx context.Context, listingIDs []string, n in
 		if err != nil || len(claimed) == 0 {
 			return err
 		}
-		ids := convert(claimed, func(b jobseeker.Bookmark) string { return b.ID })
+		ids := list.Map(claimed, func(b jobseeker.Bookmark) string { return b.ID })
 		return wrap(d.q(ctx).Model(&bookmarkRow{}).Where("?", d.dialect.In("id", ids)).Update("deadline_told", true).Error)
 	})
 	return claimed, err

@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
@@ -76,7 +77,7 @@ func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 
 // List implements jobseeker.Documents.
 func (d documents) List(ctx context.Context, userID string, f jobseeker.DocumentFilter, r page.Request) (page.Result[jobseeker.Document], error) {
-	return pageOf(ctx, d.DB, r, list{where: func(q *gorm.DB) *gorm.DB { return equal(q.Where("user_id = ?", userID), "id", f.ID) }}, documentRow.document)
+	return pageOf(ctx, d.DB, r, query{where: func(q *gorm.DB) *gorm.DB { return equal(q.Where("user_id = ?", userID), "id", f.ID) }}, documentRow.document)
 }
 
 // Delete implements jobseeker.Documents.
@@ -126,7 +127,7 @@ func (d documentFiles) Claim(ctx context.Context, n int, now, until time.Time) (
 		if err != nil || len(claimed) == 0 {
 			return err
 		}
-		ids := convert(claimed, func(f jobseeker.DocumentFile) string { return f.ID })
+		ids := list.Map(claimed, func(f jobseeker.DocumentFile) string { return f.ID })
 		return wrap(d.q(ctx).Model(&documentFileRow{}).Where("?", d.dialect.In("id", ids)).Update("free_at", until).Error)
 	})
 	return claimed, err

@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/modules/jobseeker"
@@ -16,7 +17,7 @@ import (
 var jobseekerExpiry = map[retention.Kind]expiry{
 	jobseeker.NotificationKind: expireBy[notificationRow]("created_at", "id"),
 	jobseeker.ActivityKind:     expireBy[activityRow]("at", "user_id", "event_id"),
-	jobseeker.MatchKind:        expireBy[matchRow]("matched_at", "search_id", "listing_id"),
+	jobseeker.MatchKind:        expireBy[searchMatchRow]("matched_at", "search_id", "listing_id"),
 	jobseeker.GuestOnboardingKind: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
 		guests := db.q(ctx).Where("visitor_kind = ? AND touched_at < ?", guestVisitor, before)
 		return deleteLimited[onboardingRow](guests, n, "touched_at", "visitor_kind", "visitor")
@@ -34,12 +35,12 @@ func (d notifications) Create(ctx context.Context, ns ...jobseeker.Notification)
 	if len(ns) > 1 { // the statement depends on the number of rows
 		q = d.unprepared(ctx)
 	}
-	return create(q.Clauses(onConflict([]string{"cause", "user_id"})), convert(ns, func(n jobseeker.Notification) notificationRow { return notificationRow(n) }))
+	return create(q.Clauses(onConflict([]string{"cause", "user_id"})), list.Map(ns, func(n jobseeker.Notification) notificationRow { return notificationRow(n) }))
 }
 
 // List implements jobseeker.Notifications.
 func (d notifications) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Notification], error) {
-	return pageOf(ctx, d.DB, r, list{where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ? AND deleted_at IS NULL", userID) }},
+	return pageOf(ctx, d.DB, r, query{where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ? AND deleted_at IS NULL", userID) }},
 		func(r notificationRow) jobseeker.Notification { return jobseeker.Notification(r) })
 }
 
@@ -82,7 +83,7 @@ func (d activities) Create(ctx context.Context, a jobseeker.Activity) error {
 
 // List implements jobseeker.Activities.
 func (d activities) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Activity], error) {
-	return pageOf(ctx, d.DB, r, list{orderedBy: "event_id", where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ?", userID) }},
+	return pageOf(ctx, d.DB, r, query{orderedBy: "event_id", where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ?", userID) }},
 		func(r activityRow) jobseeker.Activity { return jobseeker.Activity(r) })
 }
 
@@ -95,7 +96,7 @@ func (d seekerData) DeleteByUser(ctx context.Context, userID string, now time.Ti
 		byUser := func() *gorm.DB { return d.q(ctx).Where("user_id = ?", userID) }
 		searches := byUser().Model(&savedSearchRow{}).Select("id")
 		return cmp.Or(
-			wrap(d.q(ctx).Where("search_id IN (?)", searches).Delete(&matchRow{}).Error),
+			wrap(d.q(ctx).Where("search_id IN (?)", searches).Delete(&searchMatchRow{}).Error),
 			wrap(byUser().Model(&documentFileRow{}).Update("free_at", now).Error),
 			wrap(byUser().Where("deleted_at IS NULL").Delete(&notificationRow{}).Error),
 			wrap(d.q(ctx).Where("visitor_kind = ? AND visitor = ?", userVisitor, userID).Delete(&onboardingRow{}).Error),

@@ -13,6 +13,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -71,7 +72,7 @@ func (db *DB) recordListings(ctx context.Context, ids []string) error {
 		return nil
 	}
 	now := db.clock.Now()
-	rows := convert(ids, func(id string) listingChangeRow { return listingChangeRow{ListingID: id, ChangedAt: now} })
+	rows := list.Map(ids, func(id string) listingChangeRow { return listingChangeRow{ListingID: id, ChangedAt: now} })
 	if _, ok := db.dialect.(SnapshotReader); ok {
 		return wrap(db.unprepared(ctx).Clauses(onConflict(nil)).Omit("xid").Create(&rows).Error)
 	}
@@ -226,7 +227,7 @@ func (d feed) ListSince(ctx context.Context, position listings.FeedPosition, n i
 	if len(changes) > 0 {
 		d.noteListingsChanged()
 	}
-	ids := convert(changes, func(c listingChangeRow) string { return c.ListingID })
+	ids := list.Map(changes, func(c listingChangeRow) string { return c.ListingID })
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	batch := listings.FeedBatch{Position: next.encode(), More: more}
@@ -288,7 +289,7 @@ type feedState struct {
 func (d feed) readChanges(ctx context.Context, from feedPosition, n int) (state feedState, changes []listingChangeRow, err error) {
 	rows := "SELECT xid, listing_id FROM listing_changes WHERE xid >= ?"
 	if len(from.Running) > 0 {
-		running := convert(from.Running, func(xid int64) string { return strconv.FormatInt(xid, 10) })
+		running := list.Map(from.Running, func(xid int64) string { return strconv.FormatInt(xid, 10) })
 		rows = "SELECT xid, listing_id FROM listing_changes WHERE xid IN (" + strings.Join(running, ", ") + ") UNION ALL " + rows
 	}
 	query := fmt.Sprintf(`SELECT s.store, s.snapshot, s.purged, c.xid, c.listing_id

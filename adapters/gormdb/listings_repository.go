@@ -14,6 +14,7 @@ import (
 
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/listings"
@@ -25,7 +26,7 @@ type listingRepository struct{ *DB }
 
 // Create implements listings.Repository.
 func (d listingRepository) Create(ctx context.Context, ls []listings.Listing) error {
-	rows := convert(ls, newListingRow)
+	rows := list.Map(ls, newListingRow)
 	if err := wrap(d.q(ctx).CreateInBatches(&rows, rowsAtOnce).Error); err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (d listingRepository) Update(ctx context.Context, organizationID string, ls
 		if !slices.EqualFunc(stored, ls, func(r listingRow, l listings.Listing) bool { return r.ID == l.ID && r.Version == l.Version-1 }) {
 			return tx.ErrStale
 		}
-		if err := updateLocked(d.unprepared(ctx), convert(ls, newListingRow), "id", savedColumns...); err != nil {
+		if err := updateLocked(d.unprepared(ctx), list.Map(ls, newListingRow), "id", savedColumns...); err != nil {
 			return err
 		}
 		return d.recordListings(ctx, ids)
@@ -69,7 +70,7 @@ func (d listingRepository) Update(ctx context.Context, organizationID string, ls
 }
 
 func idsOf(ls []listings.Listing) []string {
-	return convert(ls, func(l listings.Listing) string { return l.ID })
+	return list.Map(ls, func(l listings.Listing) string { return l.ID })
 }
 
 // public are the conditions of a public listing.
@@ -140,7 +141,7 @@ func (d listingRepository) List(ctx context.Context, organizationID string, stat
 		last := rows[r.Size-1]
 		out.NextCursor = listingCursor{CreatedAt: last.CreatedAt, ID: last.ID}.encode()
 	}
-	out.Items = convert(rows, listingRow.listing)
+	out.Items = list.Map(rows, listingRow.listing)
 	return out, nil
 }
 

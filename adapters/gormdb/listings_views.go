@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/modules/listings"
 )
 
@@ -15,7 +16,7 @@ type views struct{ *DB }
 // Add implements listings.Views.
 func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		ids := convert(vs, func(v listings.Visit) string { return v.ListingID })
+		ids := list.Map(vs, func(v listings.Visit) string { return v.ListingID })
 		var owners []struct{ ID, OrganizationID string }
 		if err := d.unprepared(ctx).Table("listings").Select("id", "organization_id").Where(d.dialect.In("id", ids)).Find(&owners).Error; err != nil {
 			return wrap(err)
@@ -39,7 +40,7 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 		if err != nil || len(vs) == 0 {
 			return err
 		}
-		rows := convert(vs, func(v listings.Visit) listingVisitRow {
+		rows := list.Map(vs, func(v listings.Visit) listingVisitRow {
 			return listingVisitRow{v.Day, v.ListingID, v.Visitor, v.Network}
 		})
 		counted, err := insertNew(d.unprepared(ctx), rows, "day", "listing_id", "visitor")

@@ -19,13 +19,13 @@ import (
 	"github.com/locumhq/locum/migrations"
 )
 
-// Schema manages the tables of the modules that a database stores, added ones included.
+// schemas manages the tables of the modules that a database stores, added ones included.
 // It implements adapters.Schema. Each folder of migrations has a table with the versions that
 // are applied.
-type Schema struct{ *DB }
+type schemas struct{ *DB }
 
 // folders are those of the migrations that the database needs, in their order.
-func (s Schema) folders() []string {
+func (s schemas) folders() []string {
 	modules := s.modules
 	if len(modules) == 0 {
 		modules = migrations.Modules()
@@ -52,7 +52,7 @@ func versionTable(folder string) string {
 }
 
 // migrationFiles returns the migrations of a folder.
-func (s Schema) migrationFiles(folder string) (fs.FS, error) {
+func (s schemas) migrationFiles(folder string) (fs.FS, error) {
 	if added, ok := s.migrations[folder]; ok {
 		return translate(s.dialect, added)
 	}
@@ -92,7 +92,7 @@ func translate(d Dialect, files fs.FS) (fs.FS, error) {
 
 // migrationPool returns the connections for migrations. SQLite has a separate pool, since
 // goose writes timestamps in another format than the repositories read.
-func (s Schema) migrationPool() (pool *sql.DB, done func() error, err error) {
+func (s schemas) migrationPool() (pool *sql.DB, done func() error, err error) {
 	if _, ok := s.dialect.(SQLite); ok {
 		if pool, err = openSQLite(sqlitePath(s.url), "", 1); err != nil {
 			return nil, nil, err
@@ -106,7 +106,7 @@ func (s Schema) migrationPool() (pool *sql.DB, done func() error, err error) {
 }
 
 // withMigrator calls fn with the connections for migrations.
-func (s Schema) withMigrator(fn func(m migrator) error) (err error) {
+func (s schemas) withMigrator(fn func(m migrator) error) (err error) {
 	pool, done, err := s.migrationPool()
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (s Schema) withMigrator(fn func(m migrator) error) (err error) {
 }
 
 // withLock is withMigrator for one process at a time.
-func (s Schema) withLock(ctx context.Context, fn func(m migrator) error) error {
+func (s schemas) withLock(ctx context.Context, fn func(m migrator) error) error {
 	if s.direct == nil {
 		return errNoDirectURL
 	}
@@ -147,7 +147,7 @@ var errNoDirectURL = errors.New("migrations do not work behind a transaction poo
 
 // migrator runs the migrations of folders.
 type migrator struct {
-	Schema
+	schemas
 	pool *sql.DB
 }
 
@@ -256,7 +256,7 @@ func (m migrator) up(ctx context.Context, folder string) (names []string, err er
 }
 
 // Up implements adapters.Schema.
-func (s Schema) Up(ctx context.Context) (names []string, err error) {
+func (s schemas) Up(ctx context.Context) (names []string, err error) {
 	err = s.withLock(ctx, func(m migrator) error {
 		legacy, err := m.isLegacy(ctx)
 		if err == nil && legacy {
@@ -288,7 +288,7 @@ func isNewer(a, b adapters.SchemaStep) bool {
 }
 
 // Down implements adapters.Schema.
-func (s Schema) Down(ctx context.Context) (name string, err error) {
+func (s schemas) Down(ctx context.Context) (name string, err error) {
 	steps, err := s.Status(ctx)
 	if err != nil {
 		return "", err
@@ -322,7 +322,7 @@ func (s Schema) Down(ctx context.Context) (name string, err error) {
 }
 
 // Status implements adapters.Schema.
-func (s Schema) Status(ctx context.Context) (out []adapters.SchemaStep, err error) {
+func (s schemas) Status(ctx context.Context) (out []adapters.SchemaStep, err error) {
 	err = s.withMigrator(func(m migrator) error {
 		folders := s.folders()
 		legacy, err := m.isLegacy(ctx)
@@ -351,7 +351,7 @@ func (s Schema) Status(ctx context.Context) (out []adapters.SchemaStep, err erro
 }
 
 // Check implements adapters.Schema.
-func (s Schema) Check(ctx context.Context) error {
+func (s schemas) Check(ctx context.Context) error {
 	return s.withMigrator(func(m migrator) error {
 		legacy, err := m.isLegacy(ctx)
 		if err != nil {

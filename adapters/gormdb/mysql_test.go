@@ -115,7 +115,7 @@ func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 func TestMySQL_SchemaOfInterruptedMigration_IsCompleted(t *testing.T) {
 	t.Parallel()
 	db := openURL(t, kit.MariaDBURL(t))
-	s := Schema{db}
+	s := schemas{db}
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() { _, err := s.Up(context.Background()); assert.NoError(t, err) })
@@ -321,7 +321,7 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	run(s.Integrations.Webhooks.List(ctx, integrations.AnyOwner, integrations.EndpointFilter{Event: "t"}, "", 10))
 	run(s.Integrations.Deliveries.ListMessages(ctx, id, id, integrations.MessageFilter{DueBy: now}, 10))
 	run(s.Integrations.Deliveries.List(ctx, id, id, integrations.Failed, first))
-	tasks, outbox := Tasks{db}, Outbox{db}
+	tasks, outbox := tasks{db}, outbox{db}
 	run(tasks.Due(ctx, 10))
 	run(tasks.Start(ctx, two, time.Minute))
 	run(tasks.Extend(ctx, []task.Run{{ID: id, Attempt: 1}}, time.Minute))

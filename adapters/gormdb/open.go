@@ -32,10 +32,10 @@ func OpenDialect(dialect Dialect, url string, d adapters.Deps) (adapters.Storage
 
 // Storage returns the repositories of all modules.
 func (db *DB) Storage() adapters.Storage {
-	outbox := Outbox{db}
+	outbox := outbox{db}
 	database := adapters.Database{
-		Tx: db, Events: outbox, Outbox: outbox, Tasks: Tasks{db}, Retention: expiries{db},
-		Schema: Schema{db}, Embedded: db.dialect.Embedded(), Claim: db.Claim, Ping: db.Ping, Close: db.Close,
+		Tx: db, Events: outbox, Outbox: outbox, Tasks: tasks{db}, Retention: expiries{db},
+		Schema: schemas{db}, Embedded: db.dialect.Embedded(), Claim: db.Claim, Ping: db.Ping, Close: db.Close,
 	}
 	if db.replicas != nil {
 		database.Replicas = db.replicas.problems
@@ -61,13 +61,13 @@ func (db *DB) Storage() adapters.Storage {
 		Jobseeker: adapters.JobseekerStorage{
 			Database: database,
 			Profiles: profiles{db}, Notifications: notifications{db}, Activities: activities{db}, Bookmarks: bookmarks{db}, Onboardings: onboardings{db},
-			Documents: documents{db}, DocumentFiles: documentFiles{db}, Dismissals: dismissals{db}, Searches: SavedSearches{db}, AlertQueue: AlertQueue{db}, Matches: Matches{db},
+			Documents: documents{db}, DocumentFiles: documentFiles{db}, Dismissals: dismissals{db}, Searches: savedSearches{db}, AlertQueue: alertQueue{db}, Matches: matches{db},
 			PersonalData: seekerData{db},
 		},
 		Billing: adapters.BillingStorage{Database: database, Subscriptions: subscriptions{db}, Charges: charges{db}},
 		Integrations: adapters.IntegrationsStorage{
 			Database: database,
-			Apps:     apps{db}, Keys: keys{db}, Usage: usage{db}, Grants: Grants{db}, Consents: Consents{db}, Webhooks: Webhooks{db}, Deliveries: Deliveries{db},
+			Apps:     apps{db}, Keys: keys{db}, Usage: usage{db}, Grants: grants{db}, Consents: consents{db}, Webhooks: webhooks{db}, Deliveries: deliveries{db},
 		},
 	}
 }

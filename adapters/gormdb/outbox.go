@@ -5,17 +5,19 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
 
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/trace"
 )
 
-// Outbox stores events in the database of the changes. It implements event.Recorder and
+// outbox stores events in the database of the changes. It implements event.Recorder and
 // event.Outbox.
-type Outbox struct{ *DB }
+type outbox struct{ *DB }
 
 type outboxRow struct {
 	ID         string
@@ -31,7 +33,7 @@ type outboxRow struct {
 func (outboxRow) TableName() string { return "outbox" }
 
 // Record implements event.Recorder.
-func (o Outbox) Record(ctx context.Context, events ...event.Event) error {
+func (o outbox) Record(ctx context.Context, events ...event.Event) error {
 	t := o.current(ctx)
 	if t == nil {
 		return errors.New("events are recorded in the transaction of their change, and there is none")
@@ -50,9 +52,7 @@ func (o Outbox) Record(ctx context.Context, events ...event.Event) error {
 	if len(rows) == 1 {
 		return o.insert(ctx, insert{rows: &rows[0]})
 	}
-	for len(rows) > 0 {
-		some := rows[:min(len(rows), eventsAtOnce)]
-		rows = rows[len(some):]
+	for some := range slices.Chunk(rows, eventsAtOnce) {
 		if err := o.insert(ctx, insert{rows: &some}); err != nil {
 			return err
 		}
@@ -65,13 +65,13 @@ func (o Outbox) Record(ctx context.Context, events ...event.Event) error {
 const eventsAtOnce = 200
 
 // row is an event as it is stored.
-func (o Outbox) row(ctx context.Context, e event.Event) (outboxRow, error) {
+func (o outbox) row(ctx context.Context, e event.Event) (outboxRow, error) {
 	payload, err := json.Marshal(e)
 	return outboxRow{ID: o.newID(), Type: e.Type(), Subject: e.Subject(), Payload: string(payload), RecordedAt: o.clock.Now(), Trace: trace.Parent(ctx)}, err
 }
 
 // Claim implements event.Outbox.
-func (o Outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.Envelope, error) {
+func (o outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.Envelope, error) {
 	now := o.clock.Now()
 	var rows []outboxRow
 	err := o.inQueue(ctx, func(q *gorm.DB) error {
@@ -81,36 +81,28 @@ func (o Outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		ids := make([]string, len(rows))
-		for i := range rows {
-			ids[i] = rows[i].ID
-		}
+		ids := list.Map(rows, func(r outboxRow) string { return r.ID })
 		return fresh(q).Model(&outboxRow{}).Where(o.dialect.In("id", ids)).
 			Updates(map[string]any{"claimed_until": now.Add(lease), "attempts": gorm.Expr("attempts + 1")}).Error
 	})
-	if err != nil {
-		return nil, err
-	}
-	out := make([]event.Envelope, len(rows))
-	for i, r := range rows {
-		out[i] = event.Envelope{ID: r.ID, Type: r.Type, Subject: r.Subject, Payload: json.RawMessage(r.Payload), RecordedAt: r.RecordedAt, Attempt: r.Attempts + 1, Trace: r.Trace}
-	}
-	return out, nil
+	return list.Map(rows, func(r outboxRow) event.Envelope {
+		return event.Envelope{ID: r.ID, Type: r.Type, Subject: r.Subject, Payload: json.RawMessage(r.Payload), RecordedAt: r.RecordedAt, Attempt: r.Attempts + 1, Trace: r.Trace}
+	}), err
 }
 
 // MarkSent implements event.Outbox.
-func (o Outbox) MarkSent(ctx context.Context, ids ...string) error {
+func (o outbox) MarkSent(ctx context.Context, ids ...string) error {
 	return wrap(o.q(ctx).Model(&outboxRow{}).Where(o.dialect.In("id", ids)).Where("sent_at IS NULL").Update("sent_at", o.clock.Now()).Error)
 }
 
 // Notifications implements event.Outbox.
-func (o Outbox) Notifications(ctx context.Context) <-chan struct{} { return o.notifier.listen(ctx) }
+func (o outbox) Notifications(ctx context.Context) <-chan struct{} { return o.notifier.listen(ctx) }
 
 // maxCounted bounds what it costs to look at a backlog.
 const maxCounted = 100_000
 
 // Lag implements event.Outbox.
-func (o Outbox) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
+func (o outbox) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
 	var lag struct {
 		N      int
 		Oldest aggregatedTime

@@ -7,14 +7,15 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 )
 
 // selection adds conditions to a query.
 type selection func(q *gorm.DB) *gorm.DB
 
-// list describes a list.
-type list struct {
+// query describes a list.
+type query struct {
 	// columns are those that are read, nil for all.
 	columns []string
 	// orderedBy is the column by which the list is ordered. Its values are unique in
@@ -31,16 +32,16 @@ type list struct {
 }
 
 // pageOf reads one page of a list and converts its rows.
-func pageOf[R any, T any](ctx context.Context, db *DB, r page.Request, l list, item func(R) T) (page.Result[T], error) {
+func pageOf[R any, T any](ctx context.Context, db *DB, r page.Request, l query, item func(R) T) (page.Result[T], error) {
 	rows, out, err := listOf[R, T](ctx, db, r, l)
-	out.Items = convert(rows, item)
+	out.Items = list.Map(rows, item)
 	return out, err
 }
 
 // listOf reads one page of a list, the newest first unless it is oldestFirst. It
 // counts rows up to page.MaxExact, and only if the page does not contain the end of
 // the list. The caller sets the items of the result.
-func listOf[R any, T any](ctx context.Context, db *DB, r page.Request, l list) (rows []R, out page.Result[T], err error) {
+func listOf[R any, T any](ctx context.Context, db *DB, r page.Request, l query) (rows []R, out page.Result[T], err error) {
 	q := db.q(ctx)
 	if l.locked {
 		q = db.locked(ctx)

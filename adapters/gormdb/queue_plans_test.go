@@ -23,7 +23,7 @@ func TestTasks_Claim_100000Done_UsesIndex(t *testing.T) {
 	db, err := OpenDB(Postgres{}, kit.PostgresURL(t), adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	_, err = Schema{db}.Up(t.Context())
+	_, err = schemas{db}.Up(t.Context())
 	require.NoError(t, err)
 	for _, fill := range []string{
 		`INSERT INTO tasks (id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at, ended_at)
@@ -41,8 +41,8 @@ func TestTasks_Claim_100000Done_UsesIndex(t *testing.T) {
 			require.NoError(t, db.reader.Exec("ANALYZE tasks, outbox").Error)
 		}
 		for name, query := range map[string]func() error{
-			"Due":   func() error { _, err := Tasks{db}.Due(t.Context(), 500); return err },
-			"Claim": func() error { _, err := Outbox{db}.Claim(t.Context(), 1000, time.Minute); return err },
+			"Due":   func() error { _, err := tasks{db}.Due(t.Context(), 500); return err },
+			"Claim": func() error { _, err := outbox{db}.Claim(t.Context(), 1000, time.Minute); return err },
 		} {
 			before := len(asked.sql)
 			require.NoError(t, query())

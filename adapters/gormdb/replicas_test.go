@@ -32,7 +32,7 @@ func TestReplicas(t *testing.T) {
 	db, err := OpenDB(Postgres{}, primary.URL, adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler), Database: adapters.DatabaseSettings{ReplicaURLs: []string{replica.URL}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	_, err = Schema{db}.Up(t.Context())
+	_, err = schemas{db}.Up(t.Context())
 	require.NoError(t, err)
 	stale := tx.AllowStale(t.Context(), time.Second)
 	usable := func() bool { return isReplica(stale, t, db) }

@@ -12,6 +12,9 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
+
+	"github.com/locumhq/locum/core/list"
+	"github.com/locumhq/locum/modules/integrations"
 )
 
 // A row has the fields of the entity that it stores, in the same order and with the same
@@ -33,6 +36,7 @@ var serializers = map[string]schema.SerializerInterface{
 	"nullable_string": nullable[string]{},
 	"json_column":     jsonColumn{},
 	"permissions":     permissionsColumn{},
+	"scopes":          words[integrations.Scope]{},
 }
 
 // nullable is the serializer of columns that are NULL for the zero value.
@@ -83,13 +87,32 @@ func (jsonColumn) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v a
 	return string(text), err
 }
 
-// convert returns the results of a function for each item.
-func convert[A, B any](items []A, fn func(A) B) []B {
-	out := make([]B, len(items))
-	for i, item := range items {
-		out[i] = fn(item)
+// words is the serializer of lists of words, separated by spaces.
+type words[T ~string] struct{}
+
+// Scan implements schema.SerializerInterface.
+func (words[T]) Scan(ctx context.Context, f *schema.Field, row reflect.Value, stored any) error {
+	var text sql.Null[string]
+	err := text.Scan(stored)
+	f.ReflectValueOf(ctx, row).Set(reflect.ValueOf(splitWords[T](text.V)))
+	return err
+}
+
+// Value implements schema.SerializerValuerInterface.
+func (words[T]) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v any) (any, error) {
+	return joinWords(v.([]T)), nil
+}
+
+func splitWords[T ~string](text string) []T {
+	return list.Map(strings.Fields(text), func(word string) T { return T(word) })
+}
+
+func joinWords[T ~string](words []T) string {
+	var text []string
+	for _, word := range words {
+		text = append(text, string(word))
 	}
-	return out
+	return strings.Join(text, " ")
 }
 
 // take returns the row that q selects. If there is none, it returns absent and a zero row.
@@ -107,7 +130,7 @@ func find[R, T any](q *gorm.DB, item func(R) T) ([]T, error) {
 	if err := q.Find(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
-	return convert(rows, item), nil
+	return list.Map(rows, item), nil
 }
 
 // exists reports whether q selects a row.
@@ -165,12 +188,21 @@ func optional[T comparable](q *gorm.DB, condition string, v T) *gorm.DB {
 	return q.Where(condition, v)
 }
 
-// among adds the condition that a column is one of the ids, unless there are none.
+// oneOf adds the condition that a column is one of the ids. With a single id, an index
+// returns the rows in the order of its other columns.
+func oneOf(q *gorm.DB, column string, ids []string) *gorm.DB {
+	if len(ids) == 1 {
+		return q.Where(column+" = ?", ids[0])
+	}
+	return q.Where("?", dialectOf(q).In(column, ids))
+}
+
+// among is oneOf, unless there are no ids.
 func among(q *gorm.DB, column string, ids []string) *gorm.DB {
 	if len(ids) == 0 {
 		return q
 	}
-	return q.Where("?", dialectOf(q).In(column, ids))
+	return oneOf(q, column, ids)
 }
 
 // replaceOn updates columns of rows whose key exists.
@@ -194,7 +226,7 @@ func columnsAs[R any](db *DB, alias, prefix string) string {
 	if err := statement.Parse(new(R)); err != nil {
 		panic(err) // R is not a struct
 	}
-	names := convert(statement.Schema.DBNames, func(name string) string { return alias + "." + name + " AS " + prefix + name })
+	names := list.Map(statement.Schema.DBNames, func(name string) string { return alias + "." + name + " AS " + prefix + name })
 	return strings.Join(names, ", ")
 }
 

@@ -38,7 +38,7 @@ func openURL(t *testing.T, url string) *DB {
 func migrated(t *testing.T, url string) *DB {
 	t.Helper()
 	db := openURL(t, url)
-	_, err := Schema{db}.Up(t.Context())
+	_, err := schemas{db}.Up(t.Context())
 	require.NoError(t, err)
 	return db
 }
@@ -79,7 +79,7 @@ func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 	t.Parallel()
 	for _, d := range []Dialect{Postgres{}, SQLite{}} {
 		for _, folder := range []string{"listings", legacyFolder} {
-			files, err := Schema{&DB{dialect: d}}.migrationFiles(folder)
+			files, err := schemas{&DB{dialect: d}}.migrationFiles(folder)
 			require.NoError(t, err)
 			names, err := fs.Glob(files, "*")
 			require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 				require.Equal(t, 1, strings.Count(name, "."), name)
 			}
 		}
-		files, err := Schema{&DB{dialect: d}}.migrationFiles("listings")
+		files, err := schemas{&DB{dialect: d}}.migrationFiles("listings")
 		require.NoError(t, err)
 		body, err := fs.ReadFile(files, "0001_init.sql")
 		require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 func legacy(t *testing.T, url string) *DB {
 	t.Helper()
 	db := openURL(t, url)
-	require.NoError(t, Schema{db}.withMigrator(func(m migrator) error {
+	require.NoError(t, schemas{db}.withMigrator(func(m migrator) error {
 		_, err := m.up(t.Context(), legacyFolder)
 		return err
 	}))
@@ -142,7 +142,7 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := legacy(t, url())
-			s := Schema{db}
+			s := schemas{db}
 			require.ErrorContains(t, s.Check(t.Context()), "run `locum migrate up`")
 			steps, err := s.Status(t.Context())
 			require.NoError(t, err)
@@ -178,11 +178,11 @@ func TestSchema_AddedModule_IsReverted(t *testing.T) {
 			t.Parallel()
 			db := open(t, kit.PostgresURL(t))
 			db.migrations = map[string]fs.FS{"notes": fstest.MapFS{"0003_notes.sql": &fstest.MapFile{Data: []byte("-- +goose Up\nCREATE TABLE notes (id UUID);\n-- +goose Down\nDROP TABLE notes;\n")}}}
-			applied, err := Schema{db}.Up(t.Context())
+			applied, err := schemas{db}.Up(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, "notes/0003_notes.sql", applied[len(applied)-1])
-			require.NoError(t, Schema{db}.Check(t.Context()))
-			reverted, err := Schema{db}.Down(t.Context())
+			require.NoError(t, schemas{db}.Check(t.Context()))
+			reverted, err := schemas{db}.Down(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, "notes/0003_notes.sql", reverted)
 			require.False(t, db.reader.Migrator().HasTable("notes"))
@@ -194,10 +194,10 @@ func TestSchema_AddedModule_FirstMigrationIsRevertedAfterTheUpgrade(t *testing.T
 	t.Parallel()
 	db := legacy(t, "sqlite:"+t.TempDir()+"/test.db")
 	db.migrations = map[string]fs.FS{"notes": fstest.MapFS{"0001_notes.sql": &fstest.MapFile{Data: []byte("-- +goose Up\nCREATE TABLE notes (id UUID);\n-- +goose Down\nDROP TABLE notes;\n")}}}
-	_, err := Schema{db}.Up(t.Context())
+	_, err := schemas{db}.Up(t.Context())
 	require.NoError(t, err)
 	for {
-		name, err := Schema{db}.Down(t.Context())
+		name, err := schemas{db}.Down(t.Context())
 		require.NoError(t, err)
 		if name == "notes/0001_notes.sql" {
 			break
@@ -209,9 +209,9 @@ func TestSchema_LegacyMigrationIsMissing_IsRefused(t *testing.T) {
 	t.Parallel()
 	db := legacy(t, kit.PostgresURL(t))
 	require.NoError(t, db.reader.Exec("DELETE FROM "+legacyTable+" WHERE version_id = 24").Error)
-	_, err := Schema{db}.Up(t.Context())
+	_, err := schemas{db}.Up(t.Context())
 	require.ErrorContains(t, err, "missing")
-	require.ErrorContains(t, Schema{db}.Check(t.Context()), "earlier locum")
+	require.ErrorContains(t, schemas{db}.Check(t.Context()), "earlier locum")
 }
 
 func TestSchema_OneModule_HasItsTablesOnly(t *testing.T) {
@@ -219,7 +219,7 @@ func TestSchema_OneModule_HasItsTablesOnly(t *testing.T) {
 	for _, url := range []string{"sqlite:" + t.TempDir() + "/test.db", kit.PostgresURL(t)} {
 		db := openURL(t, url)
 		db.modules = []string{"billing"}
-		applied, err := Schema{db}.Up(t.Context())
+		applied, err := schemas{db}.Up(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []string{"database/0001_init.sql", "database/0002_task_groups.sql", "billing/0001_init.sql", "billing/0002_charge_actions.sql"}, applied)
 		require.True(t, db.reader.Migrator().HasTable("charges"))

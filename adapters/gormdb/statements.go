@@ -129,6 +129,15 @@ func precedes(column string) string {
 	return "(" + column + ", id) < (?, ?) AND " + column + " <= ?"
 }
 
+// caseOf returns an expression for the value of each id in a column.
+func caseOf(column string, ids []string, value func(i int) any) clause.Expr {
+	var args []any
+	for i, id := range ids {
+		args = append(args, id, value(i))
+	}
+	return gorm.Expr("CASE "+column+strings.Repeat(" WHEN ? THEN ?", len(ids))+" END", args...)
+}
+
 // onConflict ignores rows whose key exists.
 func onConflict(key []string) clause.OnConflict {
 	return clause.OnConflict{Columns: columnsOf(key), DoNothing: true}

@@ -14,7 +14,7 @@ import (
 func TestTasks_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	tasks, outbox := Tasks{db}, Outbox{db}
+	tasks, outbox := tasks{db}, outbox{db}
 	asked := recordStatements(t, db.reader, db.writer)
 	ctx, now, ids := t.Context(), time.Now().UTC(), []string{uuid.NewString(), uuid.NewString()}
 	_, err := outbox.Claim(ctx, 10, time.Minute)
