@@ -25,6 +25,7 @@ import (
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/trace"
 	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/migrations"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -89,7 +90,7 @@ func WithModule(m Module) Option {
 		switch {
 		case !moduleName.MatchString(m.Name):
 			r.err = errors.Join(r.err, fmt.Errorf("the module has the name %q; want letters, digits and underscores", m.Name))
-		case slices.Contains(reservedNames, m.Name) || slices.Contains(moduleNames(), m.Name):
+		case slices.Contains(reservedNames, m.Name) || slices.Contains(migrations.Modules(), m.Name):
 			r.err = errors.Join(r.err, fmt.Errorf("a module cannot have the name %s, which locum uses", m.Name))
 		case slices.ContainsFunc(r.modules, func(other Module) bool { return other.Name == m.Name }):
 			r.err = errors.Join(r.err, fmt.Errorf("there are two modules with the name %s", m.Name))

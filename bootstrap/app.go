@@ -21,12 +21,10 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/fiberhttp"
 	"github.com/locumhq/locum/config"
-	"github.com/locumhq/locum/core/files"
-	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/mail"
-	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/trace"
-	"github.com/locumhq/locum/modules/billing"
 )
 
 // version is set at link time.
@@ -36,6 +34,11 @@ var version = "dev"
 type role struct {
 	name   string
 	serves bool // serves HTTP; a process that does not executes the tasks of a shared queue
+	// isCommand is true for a command that uses services once, beside the processes.
+	isCommand bool
+	// clock and newID are those of the services, nil for those of the system.
+	clock clock.Clock
+	newID id.Source
 }
 
 // startTimeout bounds a start, which waits for a database that is starting.
@@ -56,9 +59,14 @@ type app struct {
 	transports []transport
 }
 
-// newApp wires a process. The list is flat: the parameters of a constructor are its
-// dependencies.
+// newApp wires a process.
 func newApp(ctx context.Context, c *config.Config, s *registry, r role, log *slog.Logger) *app {
+	return wire(ctx, c, s, r, log, fx.Invoke(assignWork, registerMetrics, warnUnreachable, runWork, resolveSearches, runServer, serveMetrics, endWork))
+}
+
+// wire wires what use needs: fx calls the constructors of its dependencies alone. The
+// list is flat: the parameters of a constructor are its dependencies.
+func wire(ctx context.Context, c *config.Config, s *registry, r role, log *slog.Logger, use fx.Option) *app {
 	a := &app{}
 	a.fx = fx.New(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
@@ -70,11 +78,11 @@ func newApp(ctx context.Context, c *config.Config, s *registry, r role, log *slo
 			provideDeps,
 			provideStorage,
 			portsOfStorage,
-			provideLimiter,
-			provideQueue,
+			provide(openLimiter),
+			provide(openQueue),
 			provideMailer,
-			provideFiles,
-			providePayments,
+			provide(openFiles),
+			provide(openPayments),
 			provideTracer,
 			newKeyRing,
 			newIdentity,
@@ -94,7 +102,7 @@ func newApp(ctx context.Context, c *config.Config, s *registry, r role, log *slo
 			newRelay,
 			newWork,
 		),
-		fx.Invoke(assignWork, registerMetrics, warnUnreachable, runWork, resolveSearches, runServer, serveMetrics, endWork),
+		use,
 	)
 	return a
 }
@@ -130,9 +138,12 @@ type starting struct {
 }
 
 // provideDeps opens the tracer and returns the dependencies of the other adapters.
-func provideDeps(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, numbers *prometheus.Registry, log *slog.Logger) (adapters.Deps, error) {
+func provideDeps(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, r role, numbers *prometheus.Registry, log *slog.Logger) (adapters.Deps, error) {
 	d := newDeps(c, log)
 	d.Metrics = adapterMetrics{numbers, log}
+	if r.clock != nil {
+		d.Clock, d.NewID = r.clock, r.newID
+	}
 	t, err := openTracer(ctx, c, s, d)
 	if err != nil {
 		return d, err
@@ -143,51 +154,65 @@ func provideDeps(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, n
 }
 
 func provideStorage(lc fx.Lifecycle, ctx starting, c *config.Config, r role, s *registry, d adapters.Deps) (*storage, error) {
+	d.Clock, d.NewID = clock.System{}, newID
 	opened, err := openStorage(ctx, c, s, d)
 	if err != nil {
 		return nil, err
 	}
-	lc.Append(fx.Hook{
-		OnStart: func(ctx context.Context) error {
-			opened.logModules(d.Log)
-			if r.serves {
-				if err := opened.each(c, func(db *database) error {
-					if db.Claim == nil {
-						return nil
-					}
-					return db.Claim(ctx)
-				}); err != nil {
-					return err
+	lc.Append(fx.StopHook(opened.close))
+	lc.Append(fx.StartHook(func(ctx context.Context) error {
+		if r.isCommand {
+			return opened.check(ctx, c)
+		}
+		opened.logModules(d.Log)
+		if r.serves {
+			if err := opened.each(c, func(db *database) error {
+				if db.Claim == nil {
+					return nil
 				}
-			}
-			if err := fitSchemas(ctx, c, opened, d.Log); err != nil {
+				return db.Claim(ctx)
+			}); err != nil {
 				return err
 			}
-			return s.checkMigrations(ctx, c, opened.databases[0])
-		},
-		OnStop: func(context.Context) error { return opened.close() },
-	})
+		}
+		if err := fitSchemas(ctx, c, opened, d.Log); err != nil {
+			return err
+		}
+		return s.checkMigrations(ctx, c, opened.databases[0])
+	}))
 	return opened, nil
 }
 
 func portsOfStorage(s *storage) adapters.Storage { return s.Storage }
 
-func provideLimiter(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, d adapters.Deps) (limit.Limiter, error) {
-	l, err := openLimiter(ctx, c, s, d)
-	closeAtStop(lc, l)
-	return l, err
+// provide returns a constructor that opens the adapter of a port.
+func provide[Port any](openPort func(context.Context, *config.Config, *registry, adapters.Deps) (Port, error)) any {
+	return func(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, d adapters.Deps) (Port, error) {
+		p, err := openPort(ctx, c, s, d)
+		closeAtStop(lc, p)
+		return p, err
+	}
 }
 
-func provideQueue(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, d adapters.Deps) (task.Queue, error) {
-	q, err := openQueue(ctx, c, s, d)
-	closeAtStop(lc, q)
-	return q, err
-}
-
-func provideMailer(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, d adapters.Deps, t trace.Tracer) (mail.Mailer, error) {
+func provideMailer(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, r role, d adapters.Deps) (mail.Mailer, error) {
+	if r.isCommand {
+		return lazyMailer(func() (mail.Mailer, error) { return openMailer(ctx, c, s, d) }), nil
+	}
 	m, err := openMailer(ctx, c, s, d)
 	closeAtStop(lc, m)
-	return tracedMailer{m, t}, err
+	return tracedMailer{m, d.Tracer}, err
+}
+
+// lazyMailer opens the mailer of a command, which mostly sends nothing, for a message.
+type lazyMailer func() (mail.Mailer, error)
+
+// Send implements mail.Mailer.
+func (open lazyMailer) Send(ctx context.Context, message mail.Message) error {
+	m, err := open()
+	if err != nil {
+		return err
+	}
+	return m.Send(ctx, message)
 }
 
 // tracedMailer records a span for each message.
@@ -206,23 +231,11 @@ func (m tracedMailer) Send(ctx context.Context, message mail.Message) (err error
 // Ping calls the mailer's Ping if it has one.
 func (m tracedMailer) Ping(ctx context.Context) error { return pingOf(m.Mailer)(ctx) }
 
-func provideFiles(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, d adapters.Deps) (files.Store, error) {
-	store, err := openFiles(ctx, c, s, d)
-	closeAtStop(lc, store)
-	return store, err
-}
-
-func providePayments(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, d adapters.Deps) (billing.Payments, error) {
-	p, err := openPayments(ctx, c, s, d)
-	closeAtStop(lc, p)
-	return p, err
-}
-
 func provideTracer(d adapters.Deps) trace.Tracer { return d.Tracer }
 
 func closeAtStop(lc fx.Lifecycle, adapter any) {
 	if closer, ok := adapter.(io.Closer); ok {
-		lc.Append(fx.Hook{OnStop: func(context.Context) error { return closer.Close() }})
+		lc.Append(fx.StopHook(closer.Close))
 	}
 }
 

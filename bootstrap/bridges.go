@@ -11,7 +11,6 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/filetypes"
 	"github.com/locumhq/locum/adapters/gazetteer"
-	"github.com/locumhq/locum/adapters/jwttokens"
 	"github.com/locumhq/locum/adapters/webhookout"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/auth"
@@ -34,12 +33,13 @@ import (
 // The bridges implement the ports of a module with the service of another module. They
 // translate and do nothing else.
 
-func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *identity.Service, e *listings.Engine) *listings.Service {
-	return listings.New(listings.Deps{
+func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *identity.Service, e *listings.Engine) (*listings.Service, error) {
+	deps := listings.Deps{
 		Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Listings.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Engine: e, NewBatch: newBatch, Public: s.Listings.Public, Views: s.Listings.Views, Applications: s.Hiring.Counts,
 		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Jobseeker.Profiles},
 		SearchTimeout: c.Limits.SearchTimeout, SearchCPU: time.Duration(c.Limits.SearchCPU * float64(time.Second)),
-	})
+	}
+	return listings.New(deps), complete("listings", deps)
 }
 
 // listingsOrganizations implements listings.Organizations.
@@ -58,10 +58,10 @@ func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (strin
 	return p.Home(), err
 }
 
-func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter, ring *jwttokens.Tokens, f files.Store) *hiring.Service {
+func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter, ring keyRing, f files.Store) (*hiring.Service, error) {
 	shared := &hiring.Shared{
 		Tx: s.Hiring.Tx, Events: s.Hiring.Events, Clock: d.Clock, NewID: d.NewID, Tasks: s.Hiring.Tasks,
-		People: hiringPeople{i}, Organizations: hiringOrganizations{i}, Mailer: m, PublicURL: c.HTTP.PublicURL,
+		People: people[hiring.Person]{i}, Organizations: hiringOrganizations{i}, Mailer: m, PublicURL: c.HTTP.PublicURL,
 	}
 	h := &hiring.Service{
 		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: s.Hiring.Audit, Exports: s.Hiring.Exports, Files: f, Sealer: ring},
@@ -69,7 +69,7 @@ func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listing
 		Listings: hiringListings{l}, Preferences: hiringPreferences{s.Jobseeker.Profiles}, PersonalData: s.Hiring.PersonalData, Limiter: counts,
 	}
 	h.Tables = map[string]hiring.Table{"jobs": l.Table(), "applications": h.Table()}
-	return h
+	return h, complete("hiring", *h)
 }
 
 // hiringPreferences implements hiring.Preferences. It reads the stored profiles, because
@@ -108,11 +108,9 @@ func (b hiringListings) ForApply(ctx context.Context, id string) (hiring.Posting
 	if err != nil {
 		return hiring.Posting{}, err
 	}
-	p := hiring.Posting{ID: l.ID, OrganizationID: l.OrganizationID}
-	for _, q := range l.Questions {
-		p.Questions = append(p.Questions, hiring.Question{ID: q.ID, Required: q.Required})
-	}
-	return p, nil
+	return hiring.Posting{ID: l.ID, OrganizationID: l.OrganizationID, Questions: list.Map(l.Questions, func(q listings.Question) hiring.Question {
+		return hiring.Question{ID: q.ID, Required: q.Required}
+	})}, nil
 }
 
 func (b hiringListings) Briefs(ctx context.Context, ids []string) (map[string]hiring.Brief, error) {
@@ -136,19 +134,19 @@ func (b hiringListings) CountByStatus(ctx context.Context, organizationID string
 	return out, err
 }
 
-// hiringPeople implements hiring.People.
-type hiringPeople struct{ *identity.Service }
+// people implements the ports of modules that read the names and addresses of users.
+type people[P ~struct{ Name, Email string }] struct{ *identity.Service }
 
-func (b hiringPeople) ByIDs(ctx context.Context, ids []string) (map[string]hiring.Person, error) {
-	people, err := b.People(ctx, ids)
-	out := make(map[string]hiring.Person, len(people))
-	for id, p := range people {
-		out[id] = hiring.Person{Name: p.Name, Email: p.Email}
+func (b people[P]) ByIDs(ctx context.Context, ids []string) (map[string]P, error) {
+	found, err := b.People(ctx, ids)
+	out := make(map[string]P, len(found))
+	for id, p := range found {
+		out[id] = P{p.Name, p.Email}
 	}
 	return out, err
 }
 
-func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, f files.Store, ring *jwttokens.Tokens, l *listings.Service, i *identity.Service, h *hiring.Service) *jobseeker.Service {
+func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, f files.Store, ring keyRing, l *listings.Service, i *identity.Service, h *hiring.Service) (*jobseeker.Service, error) {
 	store, applied := s.Jobseeker, seekersApplied{h}
 	shared := &jobseeker.Shared{
 		Tx: store.Tx, Clock: d.Clock, NewID: d.NewID, Tasks: store.Tasks, Profiles: store.Profiles, Notifications: store.Notifications, Activities: store.Activities,
@@ -156,8 +154,8 @@ func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Ma
 	}
 	documents := &jobseeker.DocumentService{Shared: shared, Documents: store.Documents, DocumentFiles: store.DocumentFiles, FileTypes: filetypes.Documents{}, Files: f}
 	bookmarks := &jobseeker.BookmarkService{Shared: shared, Bookmarks: store.Bookmarks}
-	profiles := &jobseeker.ProfileService{Shared: shared, Accounts: i, People: seekersPeople{i}}
-	return &jobseeker.Service{
+	profiles := &jobseeker.ProfileService{Shared: shared, Accounts: i, People: people[jobseeker.Person]{i}}
+	service := jobseeker.Service{
 		Shared: shared, NotificationService: &jobseeker.NotificationService{Shared: shared}, DocumentService: documents, BookmarkService: bookmarks, ProfileService: profiles,
 		SearchService: &jobseeker.SearchService{Shared: shared, Account: profiles, Searches: store.Searches, AlertQueue: store.AlertQueue, Matches: store.Matches,
 			Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL},
@@ -166,6 +164,7 @@ func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Ma
 			Plans: seekersPlans{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}}},
 		Retention: store.Retention, PersonalData: store.PersonalData,
 	}
+	return &service, complete("jobseeker", service)
 }
 
 // seekersListings implements jobseeker.Listings.
@@ -185,11 +184,9 @@ func (b seekersListings) Briefs(ctx context.Context, ids []string) (map[string]j
 
 func (b seekersListings) ClosingBetween(ctx context.Context, from jobseeker.Closing, until time.Time, n int) ([]jobseeker.Closing, error) {
 	found, err := b.Service.ClosingBetween(ctx, from.At, from.ID, until, n)
-	out := make([]jobseeker.Closing, len(found))
-	for i, l := range found {
-		out[i] = jobseeker.Closing{At: l.Deadline, ID: l.ID, Title: l.Title}
-	}
-	return out, err
+	return list.Map(found, func(l listings.Brief) jobseeker.Closing {
+		return jobseeker.Closing{At: l.Deadline, ID: l.ID, Title: l.Title}
+	}), err
 }
 
 func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int) ([]jobseeker.Candidate, error) {
@@ -248,14 +245,13 @@ func (b seekersListings) Gather(ctx context.Context, ids []string) (jobseeker.Ga
 }
 
 func postings(ls []listings.Listing) []jobseeker.Posting {
-	out := make([]jobseeker.Posting, len(ls))
-	for i, l := range ls {
-		out[i] = jobseeker.Posting{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, PostedAt: l.CreatedAt}
+	return list.Map(ls, func(l listings.Listing) jobseeker.Posting {
+		p := jobseeker.Posting{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, PostedAt: l.CreatedAt}
 		if l.PostedAt != nil {
-			out[i].PostedAt = *l.PostedAt
+			p.PostedAt = *l.PostedAt
 		}
-	}
-	return out
+		return p
+	})
 }
 
 // seekersGathered implements jobseeker.Gathered.
@@ -267,32 +263,19 @@ func (b seekersGathered) Matching(ctx context.Context, t jobseeker.Terms) ([]int
 	return b.Gathered.Matching(ctx, listings.FindKey{Text: t.Query, Location: t.Location, ContractType: t.ContractType})
 }
 
-// seekersPeople implements jobseeker.People.
-type seekersPeople struct{ *identity.Service }
-
-func (b seekersPeople) ByIDs(ctx context.Context, ids []string) (map[string]jobseeker.Person, error) {
-	people, err := b.People(ctx, ids)
-	out := make(map[string]jobseeker.Person, len(people))
-	for id, p := range people {
-		out[id] = jobseeker.Person{Name: p.Name, Email: p.Email}
-	}
-	return out, err
-}
-
-func newBilling(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, p billing.Payments, i *identity.Service) *billing.Service {
-	return billing.New(billing.Deps{
+func newBilling(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, p billing.Payments, i *identity.Service) (*billing.Service, error) {
+	deps := billing.Deps{
 		Tx: s.Billing.Tx, Events: s.Billing.Events, Audit: s.Billing.Audit, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Billing.Subscriptions, Charges: s.Billing.Charges,
 		Payments: p, People: billingPeople{i, s.Integrations.Apps}, Mailer: m, Plans: billingPlans(), PublicURL: c.HTTP.PublicURL,
-	})
+	}
+	return billing.New(deps), complete("billing", deps)
 }
 
 // billingPlans are the plans of users and applications.
 func billingPlans() []billing.Plan {
-	all := billing.Plans()
-	for _, p := range integrations.Plans() {
-		all = append(all, billing.Plan{For: billing.Application, ID: p.ID, Name: p.Name, Price: billing.Money{Minor: p.Price, Currency: "GBP"}})
-	}
-	return all
+	return append(billing.Plans(), list.Map(integrations.Plans(), func(p integrations.Plan) billing.Plan {
+		return billing.Plan{For: billing.Application, ID: p.ID, Name: p.Name, Price: billing.Money{Minor: p.Price, Currency: "GBP"}}
+	})...)
 }
 
 // billingPeople implements billing.People. It reads the applications from their
@@ -304,12 +287,15 @@ type billingPeople struct {
 
 func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[billing.Owner]billing.Person, error) {
 	var apps []string
+	userOf := map[string]string{}
 	for _, o := range owners {
-		if o.Kind == billing.Application {
+		switch o.Kind {
+		case billing.Application:
 			apps = append(apps, o.ID)
+		case billing.User:
+			userOf[o.ID] = o.ID
 		}
 	}
-	userOf := map[string]string{}
 	if len(apps) > 0 {
 		found, err := b.apps.List(ctx, integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: apps}, page.After("", len(apps)))
 		if err != nil {
@@ -317,11 +303,6 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 		}
 		for _, a := range found.Items {
 			userOf[a.ID] = a.OwnerID
-		}
-	}
-	for _, o := range owners {
-		if o.Kind == billing.User {
-			userOf[o.ID] = o.ID
 		}
 	}
 	people, err := b.People(ctx, slices.Collect(maps.Values(userOf)))
@@ -334,15 +315,16 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 	return out, err
 }
 
-func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, i *identity.Service, b *billing.Service, m mail.Mailer, ring *jwttokens.Tokens) *integrations.Service {
-	return integrations.New(integrations.Deps{
+func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, i *identity.Service, b *billing.Service, m mail.Mailer, ring keyRing) (*integrations.Service, error) {
+	deps := integrations.Deps{
 		Tx: s.Integrations.Tx, Events: s.Integrations.Events, Audit: s.Integrations.Audit, Clock: d.Clock, NewID: d.NewID, Tasks: s.Integrations.Tasks, Retention: s.Integrations.Retention,
 		Apps: s.Integrations.Apps, Keys: s.Integrations.Keys, Usage: s.Integrations.Usage, Grants: s.Integrations.Grants, Consents: s.Integrations.Consents,
 		Webhooks: s.Integrations.Webhooks, Deliveries: s.Integrations.Deliveries,
 		Accounts: integrationsAccounts{i}, SeparateIdentity: !isSame(s.Integrations.Tx, s.Identity.Tx), Payments: integrationsPayments{b}, Limiter: counts,
 		Sender: webhookout.New(webhookout.Options{Private: c.Webhooks.AllowPrivateNetworks}), PrivateReceivers: c.Webhooks.AllowPrivateNetworks,
 		Vault: ring, Postings: integrationsPostings{s.Identity.Organizations, c.HTTP.PublicURL}, Mailer: m, PublicURL: c.HTTP.PublicURL,
-	})
+	}
+	return integrations.New(deps), complete("integrations", deps)
 }
 
 // isSame reports whether two modules are stored in one database. Runners that cannot be
@@ -429,9 +411,7 @@ func (b identityPrograms) SignOut(ctx context.Context, userID string, now time.T
 }
 
 func programsOf(found []integrations.Program) []identity.Program {
-	out := make([]identity.Program, len(found))
-	for i, p := range found {
-		out[i] = identity.Program{Kind: string(p.Kind), Name: p.Name}
-	}
-	return out
+	return list.Map(found, func(p integrations.Program) identity.Program {
+		return identity.Program{Kind: string(p.Kind), Name: p.Name}
+	})
 }

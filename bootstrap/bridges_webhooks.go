@@ -12,12 +12,7 @@ import (
 
 // ListByIDs implements integrations.Accounts.
 func (b integrationsAccounts) ListByIDs(ctx context.Context, ids []string) (map[string]integrations.Person, error) {
-	people, err := b.People(ctx, ids)
-	out := make(map[string]integrations.Person, len(people))
-	for id, p := range people {
-		out[id] = integrations.Person{Name: p.Name, Email: p.Email}
-	}
-	return out, err
+	return people[integrations.Person]{b.Service}.ByIDs(ctx, ids)
 }
 
 // integrationsPostings implements integrations.Postings.

@@ -19,6 +19,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
+	"go.uber.org/fx"
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/developer"
@@ -175,21 +176,53 @@ func limitMemory(log *slog.Logger, limit memlimit.Provider) {
 	}
 }
 
+// loadExisting returns the configuration of an existing storage.
+func (o *operator) loadExisting() (*config.Config, error) {
+	c, err := o.load()
+	if err != nil {
+		return nil, err
+	}
+	path, ok := strings.CutPrefix(c.Database.URL, "sqlite:")
+	if !ok {
+		return c, nil
+	}
+	// A SQLite file is created by opening it.
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if absolute, err := filepath.Abs(path); err == nil {
+			path = absolute
+		}
+		return nil, c.Err("database.url", "there is no database at "+path+"; run this in the folder of `locum serve`, or with its settings")
+	}
+	return c, nil
+}
+
 // withStorage runs an operator's command on an existing storage.
 func (o *operator) withStorage(cmd *cobra.Command, run storageCommand) error {
-	c, err := o.load()
+	if _, err := o.loadExisting(); err != nil {
+		return err
+	}
+	return o.withNewStorage(cmd, run)
+}
+
+// withServices runs an operator's command with services of an existing storage, which
+// are wired as in `locum serve`. It sets targets, pointers to services and to what they
+// depend on.
+func (o *operator) withServices(cmd *cobra.Command, run func(ctx context.Context) error, targets ...any) error {
+	return o.withServicesOf(cmd, role{isCommand: true}, run, targets...)
+}
+
+func (o *operator) withServicesOf(cmd *cobra.Command, r role, run func(ctx context.Context) error, targets ...any) (err error) {
+	c, err := o.loadExisting()
 	if err != nil {
 		return err
 	}
-	if path, ok := strings.CutPrefix(c.Database.URL, "sqlite:"); ok { // a SQLite file is created by opening it
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			if absolute, err := filepath.Abs(path); err == nil {
-				path = absolute
-			}
-			return c.Err("database.url", "there is no database at "+path+"; run this in the folder of `locum serve`, or with its settings")
-		}
+	ctx := cmd.Context()
+	a := wire(ctx, c, o.registry, r, newLogger(cmd.ErrOrStderr(), "error"), fx.Populate(targets...))
+	if err := a.Start(ctx); err != nil {
+		return err
 	}
-	return o.withNewStorage(cmd, run)
+	defer func() { err = errors.Join(err, a.Stop(context.WithoutCancel(ctx))) }()
+	return run(ctx)
 }
 
 // storageCommand is the function of a command that uses the storage.

@@ -2,7 +2,11 @@ package bootstrap
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -12,6 +16,7 @@ import (
 	"github.com/locumhq/locum/adapters/mailboxes"
 	"github.com/locumhq/locum/adapters/totp"
 	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
@@ -29,31 +34,74 @@ func newID() string {
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-// newKeyRing reads the signing keys. It creates a key in an empty folder; a key file must
-// exist.
-func newKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
+// complete returns an error with the names of the ports of a module that are missing.
+// Without Retention nothing expires.
+func complete(module string, deps any) error {
+	if missing := missingIn(module+".", reflect.ValueOf(deps)); len(missing) > 0 {
+		return fmt.Errorf("missing dependencies: %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// missingIn returns the names of the exported fields that are nil, also of embedded structs.
+func missingIn(prefix string, deps reflect.Value) (missing []string) {
+	for field, v := range deps.Fields() {
+		switch v.Kind() {
+		case reflect.Interface, reflect.Func, reflect.Map, reflect.Pointer:
+			switch {
+			case !field.IsExported():
+			case v.IsNil() && field.Name != "Retention":
+				missing = append(missing, prefix+field.Name)
+			case field.Anonymous && v.Kind() == reflect.Pointer:
+				missing = append(missing, missingIn(prefix+field.Name+".", v.Elem())...)
+			}
+		}
+	}
+	return missing
+}
+
+// keyRing signs tokens and links, and encrypts secrets.
+type keyRing interface {
+	identity.AccessTokens
+	auth.Sealer
+	auth.Vault
+	JWKS() []byte
+}
+
+// newKeyRing reads the signing keys. A process creates a key in an empty folder; a key
+// file must exist. A command runs without keys until it uses them.
+func newKeyRing(c *config.Config, r role, d adapters.Deps) (keyRing, error) {
 	for _, path := range c.Auth.Keys {
-		if filepath.Ext(path) == ".pem" {
+		if filepath.Ext(path) == ".pem" || r.isCommand {
 			continue
 		}
 		if err := jwttokens.Generate(path); err != nil {
 			return nil, c.Err("auth.keys", err.Error())
 		}
 	}
-	return openKeyRing(c, d)
-}
-
-// openKeyRing reads existing keys.
-func openKeyRing(c *config.Config, d adapters.Deps) (*jwttokens.Tokens, error) {
 	ring, err := jwttokens.Open(c.Auth.Keys, c.HTTP.PublicURL, d.Clock)
-	if err != nil {
-		return nil, c.Err("auth.keys", err.Error())
+	switch {
+	case err == nil:
+		return ring, nil
+	case r.isCommand:
+		return noKeys{fmt.Errorf("%w (the keys are those of `locum serve`: start that first, and this in the same folder)", c.Err("auth.keys", err.Error()))}, nil
 	}
-	return ring, nil
+	return nil, c.Err("auth.keys", err.Error())
 }
 
-func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jwttokens.Tokens, l limit.Limiter, m mail.Mailer) *identity.Service {
-	return identity.New(identity.Deps{
+// noKeys is the key ring of a command that cannot read the keys.
+type noKeys struct{ err error }
+
+func (k noKeys) Issue(identity.AccessClaims) (string, error)          { return "", k.err }
+func (k noKeys) Verify(string) (c identity.AccessClaims, err error)   { return c, k.err }
+func (k noKeys) Seal(auth.Purpose, string, time.Time) (string, error) { return "", k.err }
+func (k noKeys) Unseal(auth.Purpose, string) (string, error)          { return "", k.err }
+func (k noKeys) Encrypt(string, string) (string, error)               { return "", k.err }
+func (k noKeys) Decrypt(string, string) (string, error)               { return "", k.err }
+func (k noKeys) JWKS() []byte                                         { return nil }
+
+func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring keyRing, l limit.Limiter, m mail.Mailer) (*identity.Service, error) {
+	deps := identity.Deps{
 		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, AuditLog: s.Identity.AuditLog, Clock: d.Clock, NewID: d.NewID,
 		Users: s.Identity.Users, Organizations: s.Identity.Organizations, Members: s.Identity.Members, Sessions: s.Identity.Sessions, MailTokens: s.Identity.MailTokens,
 		EmailChanges: s.Identity.EmailChanges, EmployerSettings: s.Identity.EmployerSettings, OptOuts: s.Identity.OptOuts, PersonalData: s.Identity.PersonalData,
@@ -63,10 +111,11 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring *jw
 		Mailboxes:     mailboxes.Keys{},
 		Programs:      identityPrograms{integrations.Programs{Tx: s.Integrations.Tx, Apps: s.Integrations.Apps, Keys: s.Integrations.Keys, Webhooks: s.Integrations.Webhooks, Consents: s.Integrations.Consents}},
 		PublicURL:     c.HTTP.PublicURL,
-	})
+	}
+	return identity.New(deps), complete("identity", deps)
 }
 
-func newServices(a *app, s *storage, d adapters.Deps, l limit.Limiter, q task.Queue, m mail.Mailer, f files.Store, p billing.Payments, ring *jwttokens.Tokens, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
+func newServices(a *app, s *storage, d adapters.Deps, l limit.Limiter, q task.Queue, m mail.Mailer, f files.Store, p billing.Payments, ring keyRing, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
 	watched := newClockCheck(d.Clock)
 	return adapters.Services{
 		Identity:       i,

@@ -10,9 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/mailboxes"
-	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/page"
@@ -20,18 +17,10 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// onAccounts runs a command on the accounts of a store with the current schema.
-func (o *operator) onAccounts(cmd *cobra.Command, run func(ctx context.Context, i *identity.Service, s adapters.Storage) error) error {
-	return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
-		if err := s.check(ctx, c); err != nil {
-			return err
-		}
-		d := newDeps(c, newLogger(cmd.ErrOrStderr(), "error"))
-		return userMessage(run(ctx, identity.New(identity.Deps{
-			Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, AuditLog: s.Identity.AuditLog, Clock: d.Clock, NewID: d.NewID,
-			Users: s.Identity.Users, Organizations: s.Identity.Organizations, Members: s.Identity.Members, Sessions: s.Identity.Sessions, SecondFactors: s.Identity.SecondFactors, Mailboxes: mailboxes.Keys{},
-		}), s.Storage))
-	})
+// onAccounts runs a command on the accounts of a storage.
+func (o *operator) onAccounts(cmd *cobra.Command, run func(ctx context.Context, i *identity.Service) error) error {
+	var i *identity.Service
+	return o.withServices(cmd, func(ctx context.Context) error { return userMessage(run(ctx, i)) }, &i)
 }
 
 // userMessage returns an error of a module as a text for users.
@@ -51,7 +40,7 @@ func (o *operator) users() *cobra.Command {
 	group.AddCommand(&cobra.Command{
 		Use: "show EMAIL", Short: "Show an account with its organization and sessions", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.onAccounts(cmd, func(ctx context.Context, i *identity.Service, _ adapters.Storage) error {
+			return o.onAccounts(cmd, func(ctx context.Context, i *identity.Service) error {
 				a, err := i.AccountByEmail(ctx, args[0])
 				if err != nil {
 					return err
@@ -72,7 +61,7 @@ func (o *operator) users() *cobra.Command {
 		group.AddCommand(&cobra.Command{
 			Use: change.use + " EMAIL", Short: change.short, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return o.onAccounts(cmd, func(ctx context.Context, i *identity.Service, _ adapters.Storage) error {
+				return o.onAccounts(cmd, func(ctx context.Context, i *identity.Service) error {
 					err := change.do(i, ctx, args[0])
 					if err == nil {
 						fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", args[0], change.done)
@@ -124,12 +113,9 @@ func (o *operator) listings() *cobra.Command {
 		group.AddCommand(&cobra.Command{
 			Use: change.use + " ID", Short: change.short, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
-					if err := s.check(ctx, c); err != nil {
-						return err
-					}
-					d := newDeps(c, newLogger(cmd.ErrOrStderr(), "error"))
-					l, err := change.do(listings.New(listings.Deps{Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Listings.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Public: s.Listings.Public}), ctx, args[0])
+				var service *listings.Service
+				return o.withServices(cmd, func(ctx context.Context) error {
+					l, err := change.do(service, ctx, args[0])
 					if err != nil {
 						return userMessage(err)
 					}
@@ -139,7 +125,7 @@ func (o *operator) listings() *cobra.Command {
 					}
 					fmt.Fprintf(cmd.OutOrStdout(), "%s (%s) is %s: its status is %s and it is %s\n", l.Title, l.ID, change.done, l.Status, public)
 					return nil
-				})
+				}, &service)
 			},
 		})
 	}
@@ -166,7 +152,7 @@ func (o *operator) audit() *cobra.Command {
 			}
 			f.From = at
 		}
-		return o.onAccounts(cmd, func(ctx context.Context, i *identity.Service, s adapters.Storage) error {
+		return o.onAccounts(cmd, func(ctx context.Context, i *identity.Service) error {
 			if user != "" {
 				a, err := i.AccountByEmail(ctx, user)
 				if err != nil {
@@ -174,7 +160,7 @@ func (o *operator) audit() *cobra.Command {
 				}
 				f.About = a.ID
 			}
-			found, err := s.Identity.AuditLog.List(ctx, f, page.After("", limit))
+			found, err := i.AuditLog.List(ctx, f, page.After("", limit))
 			if err != nil {
 				return err
 			}

@@ -32,6 +32,7 @@ import (
 	"github.com/locumhq/locum/core/metrics"
 	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/core/trace"
+	"github.com/locumhq/locum/migrations"
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/listings/search"
 )
@@ -97,7 +98,7 @@ func WithModuleStorage(module, scheme string, open StorageOpener) Option {
 	return func(r *registry) {
 		openers, ok := r.moduleStorage[module]
 		if !ok {
-			r.err = errors.Join(r.err, fmt.Errorf("WithModuleStorage: there is no module %q; want one of %s", module, strings.Join(moduleNames(), ", ")))
+			r.err = errors.Join(r.err, fmt.Errorf("WithModuleStorage: there is no module %q; want one of %s", module, strings.Join(migrations.Modules(), ", ")))
 			return
 		}
 		register(r, openers, module+" storage", scheme, open)
@@ -190,7 +191,7 @@ func newRegistry(options []Option) *registry {
 		mailer: map[string]MailerOpener{}, files: map[string]FilesOpener{}, payments: map[string]PaymentsOpener{}, search: map[string]SearchOpener{}, tracer: map[string]TracerOpener{},
 		transport: map[string]TransportOpener{},
 	}
-	for _, module := range moduleNames() {
+	for _, module := range migrations.Modules() {
 		r.moduleStorage[module] = map[string]StorageOpener{}
 	}
 	for _, option := range append(builtIn(), options...) {
@@ -253,12 +254,17 @@ func overOTLP(_ context.Context, url string, d adapters.Deps) (trace.Tracer, err
 	return oteltrace.Open(url, d.Log)
 }
 
-// open runs the opener of the URL's scheme.
-func open[Opener, Port any](ctx context.Context, c *config.Config, r *registry, key, url string, openers map[string]Opener, run func(Opener) (Port, error)) (port Port, err error) {
+// open opens the adapter for a URL with the opener of its scheme.
+func open[Opener ~func(context.Context, string, adapters.Deps) (Port, error), Port any](ctx context.Context, c *config.Config, r *registry, key, url string, openers map[string]Opener, d adapters.Deps) (Port, error) {
+	return openWith(ctx, c, r, key, url, openers, func(o Opener) (Port, error) { return o(ctx, url, d) })
+}
+
+// openWith is open for openers with other parameters: run calls them.
+func openWith[Opener, Port any](ctx context.Context, c *config.Config, r *registry, key, url string, openers map[string]Opener, run func(Opener) (Port, error)) (port Port, err error) {
 	if r.err != nil {
 		return port, r.err
 	}
-	scheme, _, _ := strings.Cut(url, ":")
+	scheme := schemeOf(url)
 	opener, ok := openers[scheme]
 	if !ok {
 		return port, c.Err(key, fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", strings.Join(slices.Sorted(maps.Keys(openers)), ":, ")+":"))
@@ -271,6 +277,11 @@ func open[Opener, Port any](ctx context.Context, c *config.Config, r *registry, 
 		return port, c.Err(key, fmt.Sprintf("the adapter for %q returned nil", scheme+":"))
 	}
 	return port, nil
+}
+
+func schemeOf(url string) string {
+	scheme, _, _ := strings.Cut(url, ":")
+	return scheme
 }
 
 // isNil reports whether a port is nil, or a nil pointer.
@@ -301,15 +312,11 @@ func within[T any](ctx context.Context, failure string, run func() (T, error)) (
 }
 
 func openLimiter(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (limit.Limiter, error) {
-	return open(ctx, c, r, "limiter.url", c.Limiter.URL, r.limiter, func(o LimiterOpener) (limit.Limiter, error) {
-		return o(ctx, c.Limiter.URL, d)
-	})
+	return open(ctx, c, r, "limiter.url", c.Limiter.URL, r.limiter, d)
 }
 
 func openQueue(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (task.Queue, error) {
-	return open(ctx, c, r, "queue.url", c.Queue.URL, r.queue, func(o QueueOpener) (task.Queue, error) {
-		return o(ctx, c.Queue.URL, d)
-	})
+	return open(ctx, c, r, "queue.url", c.Queue.URL, r.queue, d)
 }
 
 func openMailer(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (mail.Mailer, error) {
@@ -317,34 +324,28 @@ func openMailer(ctx context.Context, c *config.Config, r *registry, d adapters.D
 	if err != nil {
 		return nil, c.Err("mail.from", "want an address like locum <no-reply@example.org>")
 	}
-	return open(ctx, c, r, "mail.url", c.Mail.URL, r.mailer, func(o MailerOpener) (mail.Mailer, error) {
+	return openWith(ctx, c, r, "mail.url", c.Mail.URL, r.mailer, func(o MailerOpener) (mail.Mailer, error) {
 		return o(ctx, c.Mail.URL, mail.Address{Name: from.Name, Email: from.Address}, d)
 	})
 }
 
 func openFiles(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (files.Store, error) {
-	return open(ctx, c, r, "files.url", c.Files.URL, r.files, func(o FilesOpener) (files.Store, error) {
-		return o(ctx, c.Files.URL, d)
-	})
+	return open(ctx, c, r, "files.url", c.Files.URL, r.files, d)
 }
 
 func openPayments(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (billing.Payments, error) {
-	return open(ctx, c, r, "payments.url", c.Payments.URL, r.payments, func(o PaymentsOpener) (billing.Payments, error) {
-		d.Payments = adapters.PaymentSettings{SecretKey: c.Payments.StripeKey, PublishableKey: c.Payments.PublishableKey, WebhookSecrets: c.Payments.WebhookSecrets}
-		return o(ctx, c.Payments.URL, d)
-	})
+	d.Payments = adapters.PaymentSettings{SecretKey: c.Payments.StripeKey, PublishableKey: c.Payments.PublishableKey, WebhookSecrets: c.Payments.WebhookSecrets}
+	return open(ctx, c, r, "payments.url", c.Payments.URL, r.payments, d)
 }
 
 func openSearch(ctx context.Context, c *config.Config, r *registry, empty bool, d adapters.Deps) (search.Index, error) {
-	return open(ctx, c, r, "search.url", c.Search.URL, r.search, func(o SearchOpener) (search.Index, error) {
+	return openWith(ctx, c, r, "search.url", c.Search.URL, r.search, func(o SearchOpener) (search.Index, error) {
 		return o(ctx, c.Search.URL, empty, d)
 	})
 }
 
 func openTracer(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (trace.Tracer, error) {
-	return open(ctx, c, r, "tracing.url", c.Tracing.URL, r.tracer, func(o TracerOpener) (trace.Tracer, error) {
-		return o(ctx, c.Tracing.URL, d)
-	})
+	return open(ctx, c, r, "tracing.url", c.Tracing.URL, r.tracer, d)
 }
 
 // redisSchemes are the schemes for one Redis server, a cluster, or servers behind

@@ -16,13 +16,15 @@ import (
 	"github.com/locumhq/locum/adapters/argonhash"
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Seed fills an empty storage with organizations, users and n listings. The data is the
+// seed fills an empty storage with organizations, users and n listings. The data is the
 // same every time, relative to the present day. It returns the accounts to sign in with.
-func Seed(ctx context.Context, s adapters.Storage, n int, done func(int)) ([]DemoAccount, error) {
+// The services have the clock.
+func seed(ctx context.Context, s adapters.Storage, h *hiring.Service, clock *pastClock, n int, done func(int)) ([]demoAccount, error) {
 	accounts, hashes := slices.Clone(demoAccounts), map[string]string{}
 	hasher := argonhash.New()
 	for i := range accounts {
@@ -42,7 +44,7 @@ func Seed(ctx context.Context, s adapters.Storage, n int, done func(int)) ([]Dem
 		if err := w.people(ctx, s, n, hashes); err != nil {
 			return err
 		}
-		return w.applications(ctx, s)
+		return w.applications(ctx, h, clock)
 	})
 }
 
@@ -107,7 +109,7 @@ func (w *world) addEmployer(i int, homes map[string]int) {
 	fill := strings.NewReplacer("{name}", w.names[(i+i/len(w.names)*7)%len(w.names)], "{town}", home)
 	o.site = fill.Replace(kind.site)
 	o.boilerplate = strings.Join(w.some(m.boilerplate, 2, 2), " ")
-	o.Organization, _ = identity.NewOrganization(w.id(founded, "org", i), "", "", w.orgName(fill.Replace(kind.name), home), "Healthcare", w.pick(sizes), founded)
+	o.Organization, _ = identity.NewOrganization(demoID(founded, "org", i), "", "", w.orgName(fill.Replace(kind.name), home), "Healthcare", w.pick(sizes), founded)
 	o.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", o.Name, home)
 	o.Website = "https://" + slug(o.Name) + ".example"
 	w.orgs = append(w.orgs, o)
@@ -129,8 +131,8 @@ func (m *market) address(t town) string {
 	return t.name + " " + t.code
 }
 
-// id returns a UUIDv7 of the time. The same name has the same id every time.
-func (w *world) id(at time.Time, kind string, n int) string {
+// demoID returns a UUIDv7 of the time. The same name has the same id every time.
+func demoID(at time.Time, kind string, n int) string {
 	h := sha256.Sum256(fmt.Appendf(nil, "%s %d", kind, n))
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(at.UnixMilli())<<16)
@@ -199,7 +201,7 @@ func (w *world) advert(i int, at time.Time, o *employer, p *post) listings.Listi
 	f := o.families[p.family]
 	t := o.towns[w.chance.IntN(len(o.towns))]
 	l := listings.Listing{
-		ID: w.id(at, "listing", i), OrganizationID: o.ID, Version: 1, Company: o.Name, Place: w.places[t],
+		ID: demoID(at, "listing", i), OrganizationID: o.ID, Version: 1, Company: o.Name, Place: w.places[t],
 		Status: listings.Active, Open: true, PostedAt: &at, CreatedAt: at, UpdatedAt: at,
 	}
 	l.Location, l.Remote = o.site+", "+o.address(t), p.isRemote
@@ -224,7 +226,7 @@ func (w *world) advert(i int, at time.Time, o *employer, p *post) listings.Listi
 	l.Requirements = append(l.Requirements, strings.ToUpper(register[:1])+register[1:])
 	l.Benefits = w.some(o.benefits, 3, 5)
 	for k, q := range w.some(questions, 0, 3) {
-		l.Questions = append(l.Questions, listings.Question{ID: w.id(at, "question", i*10+k), Text: q, Required: k == 0})
+		l.Questions = append(l.Questions, listings.Question{ID: demoID(at, "question", i*10+k), Text: q, Required: k == 0})
 	}
 	l.Description = fill.Replace(w.description(o, p, f, s))
 	switch w.chance.IntN(40) {

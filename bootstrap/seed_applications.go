@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
@@ -41,24 +39,24 @@ var candidacies = []candidacy{
 // interviewed is the application with a future interview.
 const interviewed = 4
 
-// past is a clock that can be set.
-type past struct{ at time.Time }
+// pastClock is a clock that can be set, and the source of ids of its times.
+type pastClock struct {
+	at   time.Time
+	made int
+}
 
 // Now implements clock.Clock.
-func (p *past) Now() time.Time { return p.at }
+func (p *pastClock) Now() time.Time { return p.at }
+
+func (p *pastClock) newID() string {
+	p.made++
+	return demoID(p.at, "hiring", p.made)
+}
 
 // applications creates applications to the first organization and the decisions of its
-// recruiter, through the services. A board with too few listings gets none.
-func (w *world) applications(ctx context.Context, s adapters.Storage) error {
-	clock, made := &past{}, 0
-	d := adapters.Deps{Clock: clock, NewID: func() string {
-		made++
-		return w.id(clock.at, "hiring", made)
-	}}
-	c := &config.Config{}
-	people := newIdentity(c, s, d, nil, nil, nil)
-	board := newListings(c, s, d, people, nil)
-	desk := newHiring(c, s, d, board, people, nil, nil, nil, nil)
+// recruiter. A board with too few listings gets none. The transaction may run twice.
+func (w *world) applications(ctx context.Context, h *hiring.Service, clock *pastClock) error {
+	clock.made = 0
 	recruiter := auth.Actor{UserID: w.recruiter, Role: auth.EmployerTeam, OrganizationID: w.orgs[0].ID, Permissions: recruits()}
 	for i, a := range candidacies {
 		if a.listing >= len(w.open) {
@@ -69,19 +67,19 @@ func (w *world) applications(ctx context.Context, s adapters.Storage) error {
 		for _, q := range w.open[a.listing].Questions {
 			in.Answers = append(in.Answers, hiring.Answer{QuestionID: q.ID, Answer: answers[q.Text]})
 		}
-		applied, err := desk.Apply(ctx, auth.Actor{UserID: w.seekers[a.seeker], Role: auth.Jobseeker, Seeker: true}, in)
+		applied, err := h.Apply(ctx, auth.Actor{UserID: w.seekers[a.seeker], Role: auth.Jobseeker, Seeker: true}, in)
 		if err != nil {
 			return fmt.Errorf("application %d: %w", i, err)
 		}
 		for _, status := range a.statuses {
 			clock.at = clock.at.Add(26 * time.Hour)
-			if err := desk.Decide(ctx, recruiter, hiring.Decision{ID: applied.ID, Status: string(status)}); err != nil {
+			if err := h.Decide(ctx, recruiter, hiring.Decision{ID: applied.ID, Status: string(status)}); err != nil {
 				return fmt.Errorf("application %d: %w", i, err)
 			}
 		}
 		if i == interviewed {
 			at, where, who := w.now.AddDate(0, 0, 6).Add(10*time.Hour).Format(time.RFC3339), "Education Centre, room 2", w.lead
-			if _, err := desk.Schedule(ctx, recruiter, applied.ID, hiring.AppointmentInput{ScheduledAt: &at, Location: &where, Interviewer: &who}); err != nil {
+			if _, err := h.Schedule(ctx, recruiter, applied.ID, hiring.AppointmentInput{ScheduledAt: &at, Location: &where, Interviewer: &who}); err != nil {
 				return fmt.Errorf("interview: %w", err)
 			}
 		}

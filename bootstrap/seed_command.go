@@ -22,15 +22,16 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// DemoAccount is a demo account to sign in with.
-type DemoAccount struct{ Email, Password, What string }
+// demoAccount is a demo account to sign in with.
+type demoAccount struct{ Email, Password, What string }
 
 // demoAccounts are the demo accounts that have a password. Each seeding chooses
 // new ones.
-var demoAccounts = []DemoAccount{
+var demoAccounts = []demoAccount{
 	{Email: "employer@" + identity.DemoDomain, What: "admin of Northgate University Hospitals NHS Foundation Trust"},
 	{Email: "recruiter@" + identity.DemoDomain, What: "recruiter there"},
 	{Email: "viewer@" + identity.DemoDomain, What: "viewer there"},
@@ -58,24 +59,15 @@ func (o *operator) seed() *cobra.Command {
 			if n < 1 || n > maxSeed {
 				return fmt.Errorf("--listings wants a number from 1 to %d", maxSeed)
 			}
-			return o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
-				log := newLogger(cmd.ErrOrStderr(), c.Log.Level)
-				if err := fitSchemas(ctx, c, s, log); err != nil {
-					return err
-				}
-				if remove {
-					return removeDemo(ctx, cmd.OutOrStdout(), c, s.Storage, newDeps(c, log))
-				}
-				err := mayHoldDemo(ctx, c, s.Storage, public)
-				if err == nil {
-					return seedTo(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), s.Storage, n)
-				}
-				if optional {
-					fmt.Fprintf(cmd.OutOrStdout(), "no demo data is added: %s\n", oneLine(err))
-					return nil
-				}
+			if err := o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
+				return fitSchemas(ctx, c, s, newLogger(cmd.ErrOrStderr(), c.Log.Level))
+			}); err != nil {
 				return err
-			})
+			}
+			if remove {
+				return o.removeDemo(cmd)
+			}
+			return o.addDemo(cmd, n, optional, public)
 		},
 	}
 	cmd.Flags().IntVar(&n, "listings", 200, "how many listings")
@@ -83,6 +75,25 @@ func (o *operator) seed() *cobra.Command {
 	cmd.Flags().BoolVar(&optional, "optional", false, "succeed without demo data where it is refused")
 	cmd.Flags().BoolVar(&public, "public", false, "allow demo data where http.public_url is not on this machine")
 	return cmd
+}
+
+// addDemo adds demo data with services whose clock is set to the times of the data.
+func (o *operator) addDemo(cmd *cobra.Command, n int, optional, public bool) error {
+	var c *config.Config
+	var s adapters.Storage
+	var h *hiring.Service
+	clock := &pastClock{}
+	return o.withServicesOf(cmd, role{isCommand: true, clock: clock, newID: clock.newID}, func(ctx context.Context) error {
+		err := mayHoldDemo(ctx, c, s, public)
+		if err == nil {
+			return showProgress(cmd, n, func(done func(int)) ([]demoAccount, error) { return seed(ctx, s, h, clock, n, done) })
+		}
+		if optional {
+			fmt.Fprintf(cmd.OutOrStdout(), "no demo data is added: %s\n", oneLine(err))
+			return nil
+		}
+		return err
+	}, &c, &s, &h)
 }
 
 // mayHoldDemo returns an error if the storage must not get demo data.
@@ -106,9 +117,10 @@ func isLoopbackURL(address string) bool {
 	return u.Hostname() == "localhost" || err == nil && a.IsLoopback()
 }
 
-// seedTo creates the data with a progress bar, prints the accounts and writes them to a
-// file.
-func seedTo(ctx context.Context, out, progress io.Writer, s adapters.Storage, n int) error {
+// showProgress seeds n listings with a progress bar, prints the accounts and writes them
+// to a file.
+func showProgress(cmd *cobra.Command, n int, seed func(done func(int)) ([]demoAccount, error)) error {
+	out, progress := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	visible := false
 	if f, ok := progress.(*os.File); ok {
 		visible = term.IsTerminal(int(f.Fd()))
@@ -117,7 +129,7 @@ func seedTo(ctx context.Context, out, progress io.Writer, s adapters.Storage, n 
 		progressbar.OptionSetDescription("listings"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 	began := time.Now()
-	accounts, err := Seed(ctx, s, n, func(n int) { _ = bar.Add(n) })
+	accounts, err := seed(func(n int) { _ = bar.Add(n) })
 	if err != nil {
 		return err
 	}
@@ -156,8 +168,13 @@ const maxDemoAccounts = 2_000
 
 // removeDemo deletes the listings of the demo organizations and the demo accounts. Data
 // of other users about them is erased in the background.
-func removeDemo(ctx context.Context, out io.Writer, c *config.Config, s adapters.Storage, d adapters.Deps) error {
-	people := newIdentity(c, s, d, nil, nil, nil)
+func (o *operator) removeDemo(cmd *cobra.Command) error {
+	var s adapters.Storage
+	var people *identity.Service
+	return o.withServices(cmd, func(ctx context.Context) error { return removeDemo(ctx, cmd.OutOrStdout(), s, people) }, &s, &people)
+}
+
+func removeDemo(ctx context.Context, out io.Writer, s adapters.Storage, people *identity.Service) error {
 	var accounts []string
 	organizations := map[string]bool{}
 	for _, role := range demoRoles {
@@ -188,7 +205,7 @@ func removeDemo(ctx context.Context, out io.Writer, c *config.Config, s adapters
 	}
 	// The accounts come last: without them the listings would not be found.
 	for _, userID := range accounts {
-		if err := people.DeleteAccount(ctx, auth.Actor{UserID: userID, Seeker: true, ConfirmedAt: d.Clock.Now()}); err != nil {
+		if err := people.DeleteAccount(ctx, auth.Actor{UserID: userID, Seeker: true, ConfirmedAt: people.Clock.Now()}); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes map[string]string) error {
 	account := func(email string, kind identity.Kind, registered bool, i int) (identity.User, error) {
 		at := w.now.AddDate(-1, 0, 0)
-		u := identity.NewUser(w.id(at, "user "+email, i), email, w.person(), kind, hashes[email], at)
+		u := identity.NewUser(demoID(at, "user "+email, i), email, w.person(), kind, hashes[email], at)
 		u.Verify(at)
 		u.Registered = registered
 		return u, s.Identity.Users.Create(ctx, &u)
@@ -31,7 +31,7 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes ma
 		if i == 0 {
 			w.lead = admin.Name
 		}
-		_, founder := identity.NewOrganization(o.ID, w.id(o.CreatedAt, "membership", i), admin.ID, o.Name, o.Industry, o.Size, o.CreatedAt)
+		_, founder := identity.NewOrganization(o.ID, demoID(o.CreatedAt, "membership", i), admin.ID, o.Name, o.Industry, o.Size, o.CreatedAt)
 		if err := s.Identity.Organizations.Upsert(ctx, &o.Organization); err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes ma
 			if i == 0 && role == identity.Recruiter {
 				w.recruiter = u.ID
 			}
-			m := identity.NewInvitation(w.id(o.CreatedAt.Add(time.Hour), "member", i*10+k), o.ID, u.ID, u.Name, u.Email, role, o.CreatedAt)
+			m := identity.NewInvitation(demoID(o.CreatedAt.Add(time.Hour), "member", i*10+k), o.ID, u.ID, u.Name, u.Email, role, o.CreatedAt)
 			m.Accept(o.CreatedAt)
 			if err := s.Identity.Members.Upsert(ctx, &m); err != nil {
 				return err

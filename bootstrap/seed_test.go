@@ -10,10 +10,10 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gazetteer"
-	"github.com/locumhq/locum/adapters/gormdb"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/page"
@@ -23,18 +23,29 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func openSeeded(t *testing.T, url string, n int) adapters.Storage {
+// wired starts the services of a command and sets the targets.
+func wired(t *testing.T, c *config.Config, r role, targets ...any) {
 	t.Helper()
-	s, err := gormdb.Open(t.Context(), url, newDeps(&config.Config{}, slog.New(slog.DiscardHandler)))
-	require.NoError(t, err)
-	_, err = s.Identity.Schema.Up(t.Context())
-	require.NoError(t, err)
+	r.isCommand = true
+	a := wire(t.Context(), c, newRegistry(nil), r, slog.New(slog.DiscardHandler), fx.Populate(targets...))
+	require.NoError(t, a.Start(t.Context()))
+	t.Cleanup(func() { require.NoError(t, a.Stop(context.Background())) })
+}
+
+func openSeeded(t *testing.T, n int) (*config.Config, adapters.Storage) {
+	t.Helper()
+	c := testConfig(t, nil)
+	migrate(t, c)
+	var s adapters.Storage
+	var h *hiring.Service
+	clock := &pastClock{}
+	wired(t, c, role{clock: clock, newID: clock.newID}, &s, &h)
 	var told atomic.Int64
-	accounts, err := Seed(t.Context(), s, n, func(n int) { told.Add(int64(n)) })
+	accounts, err := seed(t.Context(), s, h, clock, n, func(n int) { told.Add(int64(n)) })
 	require.NoError(t, err)
 	require.Len(t, accounts, len(demoAccounts))
 	require.EqualValues(t, n, told.Load())
-	return s
+	return c, s
 }
 
 type noAccounts struct{}
@@ -52,8 +63,7 @@ func searchOver(t *testing.T, s adapters.Storage) *listings.Service {
 func TestSeed_Twice_SameData(t *testing.T) {
 	t.Parallel()
 	read := func() string {
-		s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 300)
-		defer func() { require.NoError(t, s.Identity.Close()) }()
+		_, s := openSeeded(t, 300)
 		var b strings.Builder
 		for n := 1; n <= 3; n++ {
 			r, err := searchOver(t, s).Find(t.Context(), auth.Actor{}, listings.FindInput{Page: page.Request{Number: n, Size: 100}, Full: true})
@@ -83,8 +93,7 @@ func TestSeed_Twice_SameData(t *testing.T) {
 
 func TestSeed_Listings_AreInOrderOfPosting(t *testing.T) {
 	t.Parallel()
-	s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 600)
-	defer func() { require.NoError(t, s.Identity.Close()) }()
+	_, s := openSeeded(t, 600)
 	svc := searchOver(t, s)
 	_, err := svc.Create(t.Context(), auth.Actor{OrganizationID: newID(), Permissions: []auth.Permission{auth.Manage}}, listings.CreateInput{Title: "Nurse of today", Description: "x"})
 	require.NoError(t, err)
@@ -98,11 +107,10 @@ func TestSeed_Listings_AreInOrderOfPosting(t *testing.T) {
 
 func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 	t.Parallel()
-	s := openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 200)
-	defer func() { require.NoError(t, s.Identity.Close()) }()
-	ctx, d, c := t.Context(), newDeps(&config.Config{}, slog.New(slog.DiscardHandler)), &config.Config{}
-	people := newIdentity(c, s, d, nil, nil, nil)
-	desk := newHiring(c, s, d, newListings(c, s, d, people, nil), people, nil, nil, nil, nil)
+	c, s := openSeeded(t, 200)
+	var desk *hiring.Service
+	wired(t, c, role{}, &desk)
+	ctx, d := t.Context(), newDeps(c, slog.New(slog.DiscardHandler))
 	who := func(account int) auth.Actor {
 		u, err := s.Identity.Users.GetByEmail(ctx, demoAccounts[account].Email)
 		require.NoError(t, err)
@@ -131,5 +139,5 @@ func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 
 func TestSeed_FewListings_NoApplications(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, openSeeded(t, "sqlite:"+t.TempDir()+"/a.db", 1).Identity.Close())
+	openSeeded(t, 1)
 }

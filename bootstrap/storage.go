@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/locumhq/locum/core/idempotency"
 	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/task"
+	"github.com/locumhq/locum/migrations"
 )
 
 // storage is the open storage of all modules.
@@ -36,62 +38,18 @@ type database struct {
 	modules []string
 }
 
-// module describes where a module's storage is configured and kept.
-type module struct {
-	name string
-	url  func(config.Database) string
-	// ports returns a pointer to the module's struct.
-	ports func(*adapters.Storage) modulePorts
+// portsOf returns the struct of a module in a storage: Identity for "identity".
+func portsOf(s *adapters.Storage, module string) reflect.Value {
+	return reflect.ValueOf(s).Elem().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, module) })
 }
 
-// modulePorts are the struct of one module in an adapters.Storage.
-type modulePorts struct {
-	database *adapters.Database
-	missing  func() []string
-	set      func(from *adapters.Storage)
-}
-
-// portsOf returns the struct that field selects.
-func portsOf[T any](s *adapters.Storage, field func(*adapters.Storage) *T, database func(*T) *adapters.Database) modulePorts {
-	return modulePorts{
-		database: database(field(s)),
-		missing:  func() []string { return adapters.Missing(*field(s)) },
-		set:      func(from *adapters.Storage) { *field(s) = *field(from) },
-	}
-}
-
-// modules are the modules with storage. The first is identity.
-var modules = []module{
-	{"identity", func(d config.Database) string { return d.IdentityURL }, func(s *adapters.Storage) modulePorts {
-		return portsOf(s, func(s *adapters.Storage) *adapters.IdentityStorage { return &s.Identity }, func(m *adapters.IdentityStorage) *adapters.Database { return &m.Database })
-	}},
-	{"listings", func(d config.Database) string { return d.ListingsURL }, func(s *adapters.Storage) modulePorts {
-		return portsOf(s, func(s *adapters.Storage) *adapters.ListingsStorage { return &s.Listings }, func(m *adapters.ListingsStorage) *adapters.Database { return &m.Database })
-	}},
-	{"hiring", func(d config.Database) string { return d.HiringURL }, func(s *adapters.Storage) modulePorts {
-		return portsOf(s, func(s *adapters.Storage) *adapters.HiringStorage { return &s.Hiring }, func(m *adapters.HiringStorage) *adapters.Database { return &m.Database })
-	}},
-	{"jobseeker", func(d config.Database) string { return d.JobseekerURL }, func(s *adapters.Storage) modulePorts {
-		return portsOf(s, func(s *adapters.Storage) *adapters.JobseekerStorage { return &s.Jobseeker }, func(m *adapters.JobseekerStorage) *adapters.Database { return &m.Database })
-	}},
-	{"billing", func(d config.Database) string { return d.BillingURL }, func(s *adapters.Storage) modulePorts {
-		return portsOf(s, func(s *adapters.Storage) *adapters.BillingStorage { return &s.Billing }, func(m *adapters.BillingStorage) *adapters.Database { return &m.Database })
-	}},
-	{"integrations", func(d config.Database) string { return d.IntegrationsURL }, func(s *adapters.Storage) modulePorts {
-		return portsOf(s, func(s *adapters.Storage) *adapters.IntegrationsStorage { return &s.Integrations }, func(m *adapters.IntegrationsStorage) *adapters.Database { return &m.Database })
-	}},
+// databaseOf returns the part of the struct of a module that all modules have.
+func databaseOf(ports reflect.Value) *adapters.Database {
+	return ports.FieldByName("Database").Addr().Interface().(*adapters.Database)
 }
 
 // addsTasks reports whether the service of the module adds tasks in its transactions.
-func (m module) addsTasks() bool { return m.name != "billing" && m.name != "listings" }
-
-func moduleNames() []string {
-	names := make([]string, len(modules))
-	for i, m := range modules {
-		names[i] = m.name
-	}
-	return names
-}
+func addsTasks(module string) bool { return module != "billing" && module != "listings" }
 
 // openStorage opens every database that the settings name, each once.
 func openStorage(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (*storage, error) {
@@ -111,11 +69,9 @@ func openStorage(ctx context.Context, c *config.Config, r *registry, d adapters.
 		if db.Audit == nil {
 			db.Audit = audit.Deferred(db.Tx, db.Events, d.Clock, d.NewID)
 		}
-		for _, m := range modules {
-			if slices.Contains(db.modules, m.name) {
-				ports := m.ports(&s.Storage).database
-				ports.Tx, ports.Audit = db.Tx, db.Audit
-			}
+		for _, m := range db.modules {
+			ports := databaseOf(portsOf(&s.Storage, m))
+			ports.Tx, ports.Audit = db.Tx, db.Audit
 		}
 	}
 	return s, nil
@@ -126,18 +82,17 @@ func openStorage(ctx context.Context, c *config.Config, r *registry, d adapters.
 func databasesOf(c *config.Config, r *registry) []*database {
 	var all []*database
 	shared := map[string]*database{}
-	for _, m := range modules {
+	for _, module := range migrations.Modules() {
 		setting, address := "database.url", c.Database.URL
-		if own := m.url(c.Database); own != "" {
-			setting, address = "database."+m.name+"_url", own
+		if own := c.Database.ModuleURLs()[module]; own != "" {
+			setting, address = "database."+module+"_url", own
 		}
-		scheme, _, _ := strings.Cut(address, ":")
-		_, alone := r.moduleStorage[m.name][scheme]
+		_, alone := r.moduleStorage[module][schemeOf(address)]
 		if db := shared[address]; db != nil && !alone {
-			db.modules = append(db.modules, m.name)
+			db.modules = append(db.modules, module)
 			continue
 		}
-		db := &database{setting: setting, url: address, modules: []string{m.name}}
+		db := &database{setting: setting, url: address, modules: []string{module}}
 		if all = append(all, db); !alone {
 			shared[address] = db
 		}
@@ -169,38 +124,32 @@ func (s *storage) open(ctx context.Context, c *config.Config, r *registry, db *d
 		d.Database.TransactionPooler, d.Database.DirectURL = c.Database.Pooler == "transaction", c.Database.DirectURL
 		d.Database.ReplicaURLs = c.Database.ReplicaURLs
 	}
-	if slices.Contains(db.modules, modules[0].name) {
+	if slices.Contains(db.modules, "identity") {
 		d.Database.Migrations = r.migrations()
 	}
-	openers := r.storage
-	scheme, _, _ := strings.Cut(db.url, ":")
+	openers, scheme := r.storage, schemeOf(db.url)
 	if own := r.moduleStorage[db.modules[0]]; own[scheme] != nil {
 		openers = own
 	}
-	opened, err := open(ctx, c, r, db.setting, db.url, openers, func(o StorageOpener) (adapters.Storage, error) { return o(ctx, db.url, d) })
+	opened, err := open(ctx, c, r, db.setting, db.url, openers, d)
 	if err != nil {
 		return err
 	}
 	opened.SetDefaults()
+	db.Database = *databaseOf(portsOf(&opened, db.modules[0]))
 	var missing []string
-	for _, m := range modules {
-		if !slices.Contains(db.modules, m.name) {
-			continue
+	for _, m := range db.modules {
+		ports := portsOf(&opened, m)
+		for _, name := range adapters.Missing(ports.Interface()) {
+			missing = append(missing, m+"."+name)
 		}
-		from := m.ports(&opened)
-		if m.name == db.modules[0] {
-			db.Database = *from.database
-		}
-		for _, name := range from.missing() {
-			missing = append(missing, m.name+"."+name)
-		}
-		if m.name == "identity" && db.Audit == nil {
+		if m == "identity" && db.Audit == nil {
 			missing = append(missing, "identity.Audit")
 		}
-		if m.addsTasks() && db.Tasks == nil {
-			missing = append(missing, m.name+".Tasks")
+		if addsTasks(m) && db.Tasks == nil {
+			missing = append(missing, m+".Tasks")
 		}
-		m.ports(&s.Storage).set(&opened)
+		portsOf(&s.Storage, m).Set(ports)
 	}
 	if len(missing) > 0 {
 		err := c.Err(db.setting, fmt.Sprintf("the storage adapter for %q does not provide %s", scheme+":", strings.Join(missing, ", ")))
@@ -300,7 +249,7 @@ func (db *database) stores(kind retention.Kind) bool {
 		return true
 	case owner == "tasks":
 		return db.Tasks != nil
-	case !slices.Contains(moduleNames(), owner):
+	case !slices.Contains(migrations.Modules(), owner):
 		owner = "identity"
 	}
 	return slices.Contains(db.modules, owner)

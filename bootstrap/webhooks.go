@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/locumhq/locum/adapters/webhookout"
-	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/integrations"
 )
@@ -72,31 +71,23 @@ func (o *operator) webhooks() *cobra.Command {
 // withWebhooks runs a command on an application of the storage, with a sender that may
 // send to the addresses that the command allows.
 func (o *operator) withWebhooks(cmd *cobra.Command, appID string, run func(ctx context.Context, s *integrations.Service, a integrations.App) error) error {
-	return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
-		if err := s.check(ctx, c); err != nil {
-			return err
-		}
-		d := newDeps(c, newLogger(cmd.ErrOrStderr(), "error"))
-		ring, err := openKeyRing(c, d)
-		if err != nil {
-			return fmt.Errorf("%w (the keys are those of `locum serve`: start that first, and this in the same folder)", err)
-		}
-		in := newIntegrations(c, s.Storage, d, nil, newIdentity(c, s.Storage, d, ring, nil, nil), nil, nil, ring)
+	var in *integrations.Service
+	return o.withServices(cmd, func(ctx context.Context) error {
 		in.Sender = webhookout.New(webhookout.Options{Private: true})
-		where := "its id is on its page at " + c.HTTP.PublicURL + "/developers"
+		where := "its id is on its page at " + in.PublicURL + "/developers"
 		a, err := in.FindApp(ctx, appID)
 		switch {
 		case errors.Is(err, integrations.ErrSeveralApps):
 			return fmt.Errorf("there are several applications: choose one with --app; %s", where)
 		case errors.Is(err, integrations.ErrAppNotFound) && appID == "":
-			return fmt.Errorf("there is no application yet: make one at %s/developers", c.HTTP.PublicURL)
+			return fmt.Errorf("there is no application yet: make one at %s/developers", in.PublicURL)
 		case errors.Is(err, integrations.ErrAppNotFound):
 			return fmt.Errorf("--app: there is no application %s; %s", appID, where)
 		case err != nil:
 			return err
 		}
 		return run(ctx, in, a)
-	})
+	}, &in)
 }
 
 // faultMessage returns a fault as a message for the user of a command.

@@ -320,8 +320,12 @@ func (c *Config) validate() error {
 	if _, err := c.HTTP.Proxies(); err != nil {
 		return c.Err("http.trusted_proxies", err.Error())
 	}
-	for key, value := range c.addresses() {
-		if err := c.checkAddress(key, value); err != nil {
+	for _, l := range leaves(reflect.ValueOf(*c), "") {
+		optional := strings.HasPrefix(l.key, "database.") && l.key != "database.url"
+		if !strings.HasSuffix(l.key, "url") || l.key == "http.public_url" || optional && l.value.IsZero() {
+			continue
+		}
+		if err := c.checkAddress(l.key, l.value.String()); err != nil {
 			return err
 		}
 	}
@@ -395,18 +399,13 @@ func (d Database) minConnections() int {
 	return 3
 }
 
-// addresses returns the URLs of the adapters by their settings.
-func (c *Config) addresses() map[string]string {
-	all := map[string]string{"search.url": c.Search.URL, "queue.url": c.Queue.URL, "limiter.url": c.Limiter.URL, "mail.url": c.Mail.URL, "files.url": c.Files.URL, "payments.url": c.Payments.URL, "database.url": c.Database.URL}
-	for key, value := range map[string]string{
-		"database.identity_url": c.Database.IdentityURL, "database.listings_url": c.Database.ListingsURL, "database.hiring_url": c.Database.HiringURL,
-		"database.direct_url": c.Database.DirectURL, "database.jobseeker_url": c.Database.JobseekerURL, "database.billing_url": c.Database.BillingURL, "database.integrations_url": c.Database.IntegrationsURL,
-	} {
-		if value != "" {
-			all[key] = value
-		}
+// ModuleURLs returns the URLs of separate databases by module, empty for modules without
+// one.
+func (d Database) ModuleURLs() map[string]string {
+	return map[string]string{
+		"identity": d.IdentityURL, "listings": d.ListingsURL, "hiring": d.HiringURL,
+		"jobseeker": d.JobseekerURL, "billing": d.BillingURL, "integrations": d.IntegrationsURL,
 	}
-	return all
 }
 
 // Proxies returns the trusted networks; a single address is a network of one.

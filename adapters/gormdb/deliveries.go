@@ -161,8 +161,8 @@ func (d deliveries) DeleteByApplicant(ctx context.Context, userID string) error 
 }
 
 // NextDue implements integrations.Deliveries.
-func (d Deliveries) NextDue(ctx context.Context, endpointID string) (*time.Time, error) {
-	var rows []deliveryRow
+func (d deliveries) NextDue(ctx context.Context, endpointID string) (*time.Time, error) {
+	var rows []webhookDeliveryRow
 	err := d.q(ctx).Select("next_at").Where("endpoint_id = ? AND status = 'pending'", endpointID).Order("next_at").Limit(1).Find(&rows).Error
 	if err != nil || len(rows) == 0 {
 		return nil, wrap(err)

@@ -37,7 +37,11 @@ type secondFactorView struct {
 }
 
 func viewSecondFactor(f identity.SecondFactorStatus) secondFactorView {
-	return secondFactorView{Enabled: f.Enabled, EnabledAt: optionalTime(f.EnabledAt), RecoveryCodesLeft: f.RecoveryCodesLeft, Required: f.Required}
+	v := secondFactorView{Enabled: f.Enabled, RecoveryCodesLeft: f.RecoveryCodesLeft, Required: f.Required}
+	if f.Enabled {
+		v.EnabledAt = &f.EnabledAt
+	}
+	return v
 }
 
 type enrollmentView struct {
