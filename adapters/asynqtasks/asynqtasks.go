@@ -11,6 +11,7 @@ import (
 
 	"github.com/hibiken/asynq"
 	goredis "github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/locumhq/locum/adapters/internal/redisurl"
 	"github.com/locumhq/locum/core/task"
@@ -50,39 +51,13 @@ func Open(rawURL string, log *slog.Logger) (*Queue, error) {
 func (q *Queue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if len(refs) == 1 {
-		return q.enqueue(ctx, refs[0])
-	}
-	next := make(chan task.Reference)
-	failed := make(chan error, min(concurrency, len(refs)))
-	var sending sync.WaitGroup
-	for range cap(failed) {
-		sending.Go(func() {
-			for t := range next {
-				if err := q.enqueue(ctx, t); err != nil {
-					cancel() // the others would fail as well, later
-					failed <- err
-					return
-				}
-			}
-		})
-	}
+	// The first error ends ctx: the others would fail as well, later.
+	sending, ctx := errgroup.WithContext(ctx)
+	sending.SetLimit(concurrency)
 	for _, t := range refs {
-		select {
-		case next <- t:
-			continue
-		case <-ctx.Done():
-		}
-		break
+		sending.Go(func() error { return q.enqueue(ctx, t) })
 	}
-	close(next)
-	sending.Wait()
-	select {
-	case err := <-failed:
-		return err
-	default:
-		return ctx.Err()
-	}
+	return sending.Wait()
 }
 
 func (q *Queue) enqueue(ctx context.Context, t task.Reference) error {
