@@ -10,7 +10,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -266,8 +265,12 @@ func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, 
 		return err
 	}
 	a.server = server
-	counting, stopCounting := context.WithCancel(context.Background())
-	var counted sync.WaitGroup
+	background(lc, func(ctx context.Context) {
+		services.Listings.CountViews(ctx, func(err error) { log.Warn("failed to flush view counters; will retry", "error", err) })
+	})
+	background(lc, func(ctx context.Context) {
+		services.Integrations.CountCalls(ctx, func(err error) { log.Warn("failed to flush call counters; will retry", "error", err) })
+	})
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
 			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.HTTP.Addr)
@@ -278,12 +281,6 @@ func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, 
 				return errors.Join(err, l.Close())
 			}
 			a.addr = l.Addr()
-			counted.Go(func() {
-				services.Listings.CountViews(counting, func(err error) { log.Warn("failed to flush view counters; will retry", "error", err) })
-			})
-			counted.Go(func() {
-				services.Integrations.CountCalls(counting, func(err error) { log.Warn("failed to flush call counters; will retry", "error", err) })
-			})
 			go func() {
 				if err := server.Serve(l); err != nil {
 					log.Error("server failed", "error", err)
@@ -296,10 +293,7 @@ func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, 
 			defer cancel()
 			others := make(chan error, 1)
 			go func() { others <- shutdownTransports(ctx, a.transports) }()
-			err := errors.Join(server.Shutdown(ctx), <-others)
-			stopCounting()
-			counted.Wait()
-			return err
+			return errors.Join(server.Shutdown(ctx), <-others)
 		},
 	})
 	return nil

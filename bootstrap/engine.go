@@ -35,11 +35,7 @@ const (
 // newEngine provides the search engine, which runs in processes that serve.
 func newEngine(lc fx.Lifecycle, c *config.Config, s *registry, r role, storage adapters.Storage, d adapters.Deps) (*listings.Engine, error) {
 	file := vocabularyFile(c.Search.Vocabulary)
-	text, err := file.read()
-	if err != nil {
-		return nil, c.Err("search.vocabulary", err.Error())
-	}
-	v, err := file.parse(text)
+	v, text, err := file.load()
 	if err != nil {
 		return nil, c.Err("search.vocabulary", err.Error())
 	}
@@ -47,42 +43,34 @@ func newEngine(lc fx.Lifecycle, c *config.Config, s *registry, r role, storage a
 		Open: func(ctx context.Context, empty bool) (search.Index, error) { return openSearch(ctx, c, s, empty, d) },
 		Feed: storage.Listings.Feed, Notifications: storage.Listings.Outbox.Notifications, Changes: storage.Listings.Changes, Places: gazetteer.New(), Log: d.Log,
 	}, v)
-	running, stop := context.WithCancel(context.Background())
-	var done sync.WaitGroup
-	lc.Append(fx.Hook{
-		OnStart: func(ctx context.Context) error {
-			done.Go(func() { file.watch(running, text, engine, d) })
-			if !r.serves { // saved searches need only the vocabulary
-				return nil
-			}
-			if err := engine.Open(ctx); err != nil {
-				return err
-			}
-			done.Go(func() { engine.Run(running) })
-			waitForSearch(ctx, engine)
-			return nil
-		},
-		OnStop: func(context.Context) error {
-			stop()
-			done.Wait()
-			return nil
-		},
-	})
+	background(lc, func(ctx context.Context) { file.watch(ctx, text, engine, d) })
+	if !r.serves { // saved searches need only the vocabulary
+		return engine, nil
+	}
+	lc.Append(fx.StartHook(engine.Open))
+	background(lc, engine.Run)
+	lc.Append(fx.StartHook(func(ctx context.Context) { waitForSearch(ctx, engine) }))
 	return engine, nil
+}
+
+// background runs fn from the start of a process until it stops.
+func background(lc fx.Lifecycle, fn func(ctx context.Context)) {
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	lc.Append(fx.StartStopHook(func() { running.Go(func() { fn(ctx) }) }, func() {
+		stop()
+		running.Wait()
+	}))
 }
 
 func waitForSearch(ctx context.Context, engine *listings.Engine) {
 	ctx, cancel := context.WithTimeout(ctx, searchableWithin)
 	defer cancel()
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for engine.Ping(ctx) != nil {
-		select {
-		case <-ctx.Done():
-			return
-		case <-poll.C:
+	every(ctx, 5*time.Millisecond, func() {
+		if engine.Ping(ctx) == nil {
+			cancel()
 		}
-	}
+	})
 }
 
 // resolveSearches resolves the saved searches that wait for a search index, in the
@@ -91,37 +79,22 @@ func resolveSearches(lc fx.Lifecycle, r role, k *jobseeker.Service, d adapters.D
 	if !r.serves {
 		return
 	}
-	running, stop := context.WithCancel(context.Background())
-	var done sync.WaitGroup
-	lc.Append(fx.Hook{
-		OnStart: func(context.Context) error {
-			done.Go(func() { every(running, resolveInterval, func() { tryResolve(running, k, d) }) })
-			return nil
-		},
-		OnStop: func(context.Context) error {
-			stop()
-			done.Wait()
-			return nil
-		},
+	background(lc, func(ctx context.Context) {
+		every(ctx, resolveInterval, func() {
+			if err := k.ResolveSearches(ctx); err != nil && ctx.Err() == nil {
+				d.Log.Warn("saved searches could not be resolved; will retry", "error", err)
+			}
+		})
 	})
 }
 
-func tryResolve(ctx context.Context, k *jobseeker.Service, d adapters.Deps) {
-	if err := k.ResolveSearches(ctx); err != nil && ctx.Err() == nil {
-		d.Log.Warn("saved searches could not be resolved; will retry", "error", err)
-	}
-}
-
-// every calls fn at once and at each interval, until ctx is done.
+// every calls fn at once, and again after each interval until ctx is done.
 func every(ctx context.Context, interval time.Duration, fn func()) {
-	poll := time.NewTicker(interval)
-	defer poll.Stop()
-	for {
+	for ctx.Err() == nil {
 		fn()
 		select {
 		case <-ctx.Done():
-			return
-		case <-poll.C:
+		case <-time.After(interval):
 		}
 	}
 }
@@ -144,12 +117,11 @@ func (f vocabularyFile) parse(text []byte) (*search.Vocabulary, error) {
 	return search.Load(search.Source{Name: string(f), Text: string(text)})
 }
 
-func (f vocabularyFile) load() (*search.Vocabulary, error) {
-	text, err := f.read()
-	if err != nil {
-		return nil, err
+func (f vocabularyFile) load() (v *search.Vocabulary, text []byte, err error) {
+	if text, err = f.read(); err == nil {
+		v, err = f.parse(text)
 	}
-	return f.parse(text)
+	return v, text, err
 }
 
 // watch loads the vocabulary again when the file has changed. A file with errors is
@@ -158,26 +130,19 @@ func (f vocabularyFile) watch(ctx context.Context, text []byte, engine *listings
 	if f == "" {
 		return
 	}
-	poll := time.NewTicker(vocabularyInterval)
-	defer poll.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-poll.C:
-		}
+	every(ctx, vocabularyInterval, func() {
 		now, err := f.read()
 		if err != nil || bytes.Equal(now, text) {
-			continue // a file that is being replaced may not exist for an instant
+			return // a file that is being replaced may not exist for an instant
 		}
 		text = now
 		v, err := f.parse(text)
 		if err != nil {
 			d.Log.Error("vocabulary file is not valid; the previous one stays in use", "file", string(f), "error", err)
-			continue
+			return
 		}
 		engine.SetVocabulary(v)
-	}
+	})
 }
 
 // embeddedSearch opens the index of embedded:FOLDER, or one in memory.

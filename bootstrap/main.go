@@ -93,8 +93,8 @@ func command(s *registry) *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&o.file, "config", "", "configuration file (default: LOCUM_CONFIG, else locum.yaml if it is there)")
 	root.AddCommand(
-		&cobra.Command{Use: "serve", Short: "Serve HTTP; with an embedded queue, also execute background tasks", Args: cobra.NoArgs, RunE: o.serve},
-		&cobra.Command{Use: "worker", Short: "Execute background tasks only; any number of workers may run", Args: cobra.NoArgs, RunE: o.worker},
+		&cobra.Command{Use: "serve", Short: "Serve HTTP; with an embedded queue, also execute background tasks", Args: cobra.NoArgs, RunE: o.run(role{name: "serve", serves: true})},
+		&cobra.Command{Use: "worker", Short: "Execute background tasks only; any number of workers may run", Args: cobra.NoArgs, RunE: o.run(role{name: "worker"})},
 		o.migrate(),
 		o.tasks(),
 		o.developers(),
@@ -106,29 +106,31 @@ func command(s *registry) *cobra.Command {
 		&cobra.Command{Use: "config", Short: "Show the effective configuration and the source of each value", Args: cobra.NoArgs, RunE: o.showConfig},
 		o.openapi(),
 		o.seed(),
-		&cobra.Command{Use: "routes", Short: "Show every route with its policy", Args: cobra.NoArgs, RunE: o.showRoutes},
+		&cobra.Command{Use: "routes", Short: "Show every route with its policy", Args: cobra.NoArgs, RunE: o.withConfig(func(cmd *cobra.Command, _ []string, c *config.Config) error {
+			return o.registry.printRoutes(cmd.Context(), cmd.OutOrStdout(), c, newDeps(c, newLogger(cmd.ErrOrStderr(), c.Log.Level)))
+		})},
 	)
 	return root
 }
 
-func (o *operator) serve(cmd *cobra.Command, _ []string) error {
-	c, err := o.load()
-	if err != nil {
-		return err
+// withConfig returns a function of a command that uses the configuration.
+func (o *operator) withConfig(run func(cmd *cobra.Command, args []string, c *config.Config) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := o.load()
+		if err != nil {
+			return err
+		}
+		return run(cmd, args, c)
 	}
-	return o.run(cmd, c, role{name: "serve", serves: true})
 }
 
-func (o *operator) worker(cmd *cobra.Command, _ []string) error {
-	c, err := o.load()
-	if err != nil {
-		return err
-	}
-	return o.run(cmd, c, role{name: "worker"})
+// run returns a command that starts a process in its role and waits for the signal to
+// stop.
+func (o *operator) run(r role) func(*cobra.Command, []string) error {
+	return o.withConfig(func(cmd *cobra.Command, _ []string, c *config.Config) error { return o.runProcess(cmd, c, r) })
 }
 
-// run starts a process in its role and waits for the signal to stop.
-func (o *operator) run(cmd *cobra.Command, c *config.Config, r role) error {
+func (o *operator) runProcess(cmd *cobra.Command, c *config.Config, r role) error {
 	log := newLogger(cmd.ErrOrStderr(), c.Log.Level)
 	limitMemory(log, memlimit.FromCgroup)
 	start, cancel := context.WithTimeout(cmd.Context(), startTimeout)
@@ -247,12 +249,24 @@ func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {
 	if c == nil {
 		return err
 	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "KEY\tVALUE\tSOURCE")
+	t := newTable(cmd.OutOrStdout(), "KEY", "VALUE", "SOURCE")
 	for _, s := range c.Settings() {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, s.Value, s.Source)
+		t.add(s.Key, s.Value, s.Source)
 	}
-	return errors.Join(err, w.Flush())
+	return errors.Join(err, t.Flush())
+}
+
+// table prints rows with aligned columns.
+type table struct{ *tabwriter.Writer }
+
+func newTable(out io.Writer, header ...any) table {
+	t := table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	t.add(header...)
+	return t
+}
+
+func (t table) add(columns ...any) {
+	fmt.Fprintf(t, strings.TrimSuffix(strings.Repeat("%v\t", len(columns)), "\t")+"\n", columns...)
 }
 
 // apis returns the route tables. Services are not needed to describe them. The portal
@@ -275,11 +289,7 @@ func (o *operator) openapi() *cobra.Command {
 	group := groupOf("openapi", "Print an interface's OpenAPI 3.1 document")
 	for i, s := range apis(adapters.Services{}, "") {
 		short, _, _ := strings.Cut(s.Description, "\n")
-		group.AddCommand(&cobra.Command{Use: s.Name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := o.load()
-			if err != nil {
-				return err
-			}
+		group.AddCommand(&cobra.Command{Use: s.Name, Short: short, Args: cobra.NoArgs, RunE: o.withConfig(func(cmd *cobra.Command, _ []string, c *config.Config) error {
 			tables, _, err := o.registry.describe(c.HTTP.PublicURL)
 			if err != nil {
 				return err
@@ -290,17 +300,9 @@ func (o *operator) openapi() *cobra.Command {
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", document)
 			return err
-		}})
+		})})
 	}
 	return group
-}
-
-func (o *operator) showRoutes(cmd *cobra.Command, _ []string) error {
-	c, err := o.load()
-	if err != nil {
-		return err
-	}
-	return o.registry.printRoutes(cmd.Context(), cmd.OutOrStdout(), c, newDeps(c, newLogger(cmd.ErrOrStderr(), c.Log.Level)))
 }
 
 func (r *registry) printRoutes(ctx context.Context, out io.Writer, c *config.Config, d adapters.Deps) error {
@@ -313,8 +315,7 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, c *config.Con
 		return err
 	}
 	mounts := slices.Concat(mountsOf(transports), pages)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "METHOD\tPATH\tAUTH\tWHO\tPERMISSION\tLIMIT\tBODY")
+	t := newTable(out, "METHOD", "PATH", "AUTH", "WHO", "PERMISSION", "LIMIT", "BODY")
 	for _, s := range tables {
 		for _, r := range s.Routes {
 			limit, body := "-", "-"
@@ -329,7 +330,7 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, c *config.Con
 				access, permission, limit = "key or token", string(r.Scope), "by plan"
 			}
 			for _, path := range s.Paths(r) {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Method, path, access, r.Audience, dash(permission), limit, body)
+				t.add(r.Method, path, access, r.Audience, dash(permission), limit, body)
 			}
 		}
 	}
@@ -338,12 +339,12 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, c *config.Con
 		return err
 	}
 	for _, r := range server.ServerRoutes() {
-		fmt.Fprintf(w, "%s\t%s\t%s\tanyone\t-\t-\t-\n", r.Method, r.Path, r.Auth)
+		t.add(r.Method, r.Path, r.Auth, "anyone", "-", "-", "-")
 	}
 	for _, m := range mounts {
-		fmt.Fprintf(w, "any\t%s\t%s\tanyone\t-\t-\t%d KiB\n", m.Prefix, m.Name, web.DefaultBody>>10)
+		t.add("any", m.Prefix, m.Name, "anyone", "-", "-", fmt.Sprintf("%d KiB", web.DefaultBody>>10))
 	}
-	return w.Flush()
+	return t.Flush()
 }
 
 func dash(s string) string {

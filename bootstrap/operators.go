@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,7 +80,6 @@ func showAccount(cmd *cobra.Command, a identity.AccountStatus) error {
 		}
 		return t.UTC().Format(time.RFC3339)
 	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	p := identity.Principal{User: a.User, Membership: a.Membership}
 	organization := "-"
 	if m := a.Membership; m != nil {
@@ -91,13 +89,17 @@ func showAccount(cmd *cobra.Command, a identity.AccountStatus) error {
 	if a.SecondFactor.Enabled {
 		second = fmt.Sprintf("%s, %d recovery codes left", second, a.SecondFactor.RecoveryCodesLeft)
 	}
-	for _, line := range [][2]string{
-		{"id", a.ID}, {"email", a.Email}, {"name", a.Name}, {"role", string(p.Role())}, {"organization", organization},
-		{"created", when(a.CreatedAt)}, {"verified", when(a.EmailVerifiedAt)}, {"second factor", second}, {"locked", when(a.LockedAt)}, {"sessions", fmt.Sprint(a.Sessions)},
-	} {
-		fmt.Fprintf(w, "%s\t%s\n", line[0], line[1])
-	}
-	return w.Flush()
+	t := newTable(cmd.OutOrStdout(), "id", a.ID)
+	t.add("email", a.Email)
+	t.add("name", a.Name)
+	t.add("role", p.Role())
+	t.add("organization", organization)
+	t.add("created", when(a.CreatedAt))
+	t.add("verified", when(a.EmailVerifiedAt))
+	t.add("second factor", second)
+	t.add("locked", when(a.LockedAt))
+	t.add("sessions", a.Sessions)
+	return t.Flush()
 }
 
 // listings returns the operator's commands for listings.
@@ -174,12 +176,12 @@ func (o *operator) audit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "TIME\tACTION\tACTOR\tORGANIZATION\tNETWORK\tOBJECT\tDETAIL")
+			t := newTable(cmd.OutOrStdout(), "TIME", "ACTION", "ACTOR", "ORGANIZATION", "NETWORK", "OBJECT", "DETAIL")
 			for _, e := range found.Items {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.At.UTC().Format(time.RFC3339), e.Action, dash(cmp.Or(people[e.Actor].Email, e.Actor)), dash(e.OrganizationID), dash(e.Network), dash(e.Object), dash(e.Detail))
+				actor := cmp.Or(people[e.Actor].Email, e.Actor)
+				t.add(e.At.UTC().Format(time.RFC3339), e.Action, dash(actor), dash(e.OrganizationID), dash(e.Network), dash(e.Object), dash(e.Detail))
 			}
-			return w.Flush()
+			return t.Flush()
 		})
 	}}
 	list.Flags().StringVar(&user, "user", "", "only entries by or about the account with this e-mail address")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -38,22 +37,18 @@ func (o *operator) search() *cobra.Command {
 		&cobra.Command{
 			Use: "explain QUERY", Short: "Show how a query is interpreted: slots, values and corrections", Args: cobra.MinimumNArgs(1),
 			Example: "  locum search explain 'band 5 icu nurse nights near Leeds'",
-			RunE: func(cmd *cobra.Command, args []string) error {
-				c, err := o.load()
-				if err != nil {
-					return err
-				}
-				v, err := vocabularyFile(c.Search.Vocabulary).load()
+			RunE: o.withConfig(func(cmd *cobra.Command, args []string, c *config.Config) error {
+				v, _, err := vocabularyFile(c.Search.Vocabulary).load()
 				if err != nil {
 					return c.Err("search.vocabulary", err.Error())
 				}
 				return explain(cmd, v, strings.Join(args, " "))
-			},
+			}),
 		},
 		&cobra.Command{
 			Use: "lint [FILE]", Short: "Check the vocabulary, with a file that extends it", Args: cobra.MaximumNArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				v, err := lintVocabulary(args)
+				v, _, err := vocabularyFile(strings.Join(args, "")).load()
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "vocabulary %s: %d concepts, %d forms, no problems\n", v.Version(), len(v.Concepts()), len(v.Forms()))
 				}
@@ -61,10 +56,6 @@ func (o *operator) search() *cobra.Command {
 			},
 		})
 	return group
-}
-
-func lintVocabulary(args []string) (*search.Vocabulary, error) {
-	return vocabularyFile(strings.Join(args, "")).load()
 }
 
 // noAdverts is the lexicon of an empty index.
@@ -81,17 +72,16 @@ func explain(cmd *cobra.Command, v *search.Vocabulary, query string) error {
 	if u.Empty {
 		return errors.New("the query has no words")
 	}
-	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "SLOT\tVALUE\tTEXT")
+	out := newTable(cmd.OutOrStdout(), "SLOT", "VALUE", "TEXT")
 	for _, t := range u.Terms {
 		slot := t.Slot
 		if t.Excluded {
 			slot = "not " + slot
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\n", slot, strings.Join(t.Values(), " or "), query[t.Start:t.End])
+		out.add(slot, strings.Join(t.Values(), " or "), query[t.Start:t.End])
 	}
 	for _, c := range u.Corrections {
-		fmt.Fprintf(out, "correction\t%s\t%s\n", c.To, c.From)
+		out.add("correction", c.To, c.From)
 	}
 	return out.Flush()
 }

@@ -103,7 +103,7 @@ func TestVocabularyFile_ProblemsNameTheLine(t *testing.T) {
 		"\nrole x <nothing-there : x y\n": ":2: ",
 	} {
 		file := vocabularyFile(vocabularyIn(t, text))
-		_, err := file.load()
+		_, _, err := file.load()
 		require.ErrorContains(t, err, string(file)+want, strings.TrimSpace(text))
 	}
 }

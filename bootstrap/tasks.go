@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/task"
 )
 
@@ -35,16 +35,15 @@ func (o *operator) tasks() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "ID\tKIND\tSTATE\tATTEMPTS\tWHEN\tKEY\tERROR")
+			t := newTable(cmd.OutOrStdout(), "ID", "KIND", "STATE", "ATTEMPTS", "WHEN", "KEY", "ERROR")
 			for _, r := range records {
 				when := r.RunAt
 				if !r.EndedAt.IsZero() {
 					when = r.EndedAt
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", r.ID, r.Kind, r.State, r.Attempt, when.Format(time.RFC3339), r.Key, dash(oneLine(errors.New(r.Err))))
+				t.add(r.ID, r.Kind, r.State, r.Attempt, when.Format(time.RFC3339), r.Key, dash(oneLine(errors.New(r.Err))))
 			}
-			return w.Flush()
+			return t.Flush()
 		})
 	}}
 	list.Flags().StringVar(&state, "state", string(task.Dead), "dead, waiting, running or done")
@@ -79,14 +78,11 @@ func (o *operator) changeTasks(use, short, done string, change func(s task.Store
 					if err != nil {
 						return err
 					}
-					ids = nil
-					for _, r := range dead {
-						ids = append(ids, r.ID)
-					}
+					ids = list.Map(dead, func(r task.Record) string { return r.ID })
 				}
 				n := 0
 				for batch := range slices.Chunk(ids, maxTasksAtOnce) {
-					changed, err := change(s.tasks(), ctx, lower(batch))
+					changed, err := change(s.tasks(), ctx, list.Map(batch, strings.ToLower))
 					if err != nil {
 						return err
 					}
@@ -107,12 +103,4 @@ func (o *operator) changeTasks(use, short, done string, change func(s task.Store
 	cmd.Flags().BoolVar(&all, "all-dead", false, "every dead task")
 	cmd.Flags().StringVar(&kind, "kind", "", "with --all-dead: only tasks of this kind")
 	return cmd
-}
-
-func lower(ids []string) []string {
-	out := make([]string, len(ids))
-	for i, s := range ids {
-		out[i] = strings.ToLower(s)
-	}
-	return out
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"go.uber.org/fx"
@@ -99,7 +98,7 @@ func newWork() *work {
 // endWork is the last in the list, so that it stops first: no new work begins while the
 // last requests complete.
 func endWork(lc fx.Lifecycle, w *work) {
-	lc.Append(fx.Hook{OnStop: func(context.Context) error { w.end(); return nil }})
+	lc.Append(fx.StopHook(w.end))
 }
 
 // Most of the work that is due at the start completes quickly, such as sending the mails
@@ -114,20 +113,15 @@ const (
 func waitIdle(ctx context.Context, s *storage) {
 	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()
-	for {
+	every(ctx, idlePoll, func() {
 		unsent, _, err := s.lag(ctx)
 		open, wrong := s.tasks().Backlog(ctx)
 		now := time.Now()
 		due := slices.ContainsFunc(open, func(b task.Backlog) bool { return b.State == task.Running || !b.Oldest.After(now) })
 		if err != nil || wrong != nil || unsent == 0 && !due {
-			return
+			cancel()
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(idlePoll):
-		}
-	}
+	})
 }
 
 // assignWork determines whether the process executes tasks. It is the first in the
@@ -146,28 +140,18 @@ func runWork(lc fx.Lifecycle, a *app, w *work, s *storage, relay *event.Relay, r
 	if !a.works {
 		return
 	}
-	ctx := w.ctx
-	var running sync.WaitGroup
-	lc.Append(fx.Hook{
-		OnStart: func(context.Context) error {
-			running.Go(func() { relay.Run(ctx) })
-			running.Go(func() {
-				for ctx.Err() == nil {
-					if err := runner.Work(ctx); err != nil {
-						log.Error("queue failed; will retry", "error", err)
-						select {
-						case <-ctx.Done():
-						case <-time.After(queueRetryDelay):
-						}
-					}
-				}
-			})
-			return nil
-		},
-		OnStop: func(context.Context) error {
-			w.end()
-			running.Wait()
-			return nil
-		},
+	run := func(fn func(ctx context.Context)) {
+		background(lc, func(ctx context.Context) {
+			defer context.AfterFunc(ctx, w.end)()
+			fn(w.ctx)
+		})
+	}
+	run(relay.Run)
+	run(func(ctx context.Context) {
+		every(ctx, queueRetryDelay, func() {
+			if err := runner.Work(ctx); err != nil {
+				log.Error("queue failed; will retry", "error", err)
+			}
+		})
 	})
 }
