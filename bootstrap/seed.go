@@ -75,12 +75,12 @@ type employer struct {
 func newWorld(now time.Time, n int) *world {
 	w := &world{corpus: loadCorpus(), now: now, chance: rand.New(rand.NewPCG(2026, 1120)), places: map[town]*listings.Place{}} //nolint:gosec // a fixed seed, so that the data is the same every time
 	homes := map[string]int{}
-	for i := range min(max(n/40, len(w.employers)), 600) {
+	for i := range min(max(n/40, len(w.Employers)), 600) {
 		w.addEmployer(i, homes)
 	}
 	g := gazetteer.New()
-	for _, m := range w.markets {
-		for _, t := range m.towns {
+	for _, m := range w.Markets {
+		for _, t := range m.Towns {
 			if p, ok := g.Resolve("Hospital, " + m.address(t)); ok { // as locations are written
 				w.places[t] = &p
 			}
@@ -92,43 +92,43 @@ func newWorld(now time.Time, n int) *world {
 // addEmployer adds employer i. homes counts the employers of each country, so that
 // their towns differ.
 func (w *world) addEmployer(i int, homes map[string]int) {
-	kind, founded := w.employers[i%len(w.employers)], w.now.AddDate(-1, 0, 0)
-	m := w.markets[kind.country]
-	o := employer{market: m, setting: kind.setting}
+	kind, founded := w.Employers[i%len(w.Employers)], w.now.AddDate(-1, 0, 0)
+	m := w.Markets[kind.Country]
+	o := employer{market: m, setting: kind.Setting}
 	for k := range 1 + w.chance.IntN(4) {
-		o.towns = append(o.towns, m.towns[(homes[m.code]+k)%len(m.towns)])
+		o.towns = append(o.towns, m.Towns[(homes[m.code]+k)%len(m.Towns)])
 	}
 	homes[m.code]++
-	if strings.Contains(kind.name, "{town}") {
+	if strings.Contains(kind.Name, "{town}") {
 		o.towns = o.towns[:1]
 	}
 	if i == 0 {
 		o.towns = []town{m.town("Leeds"), m.town("Bradford"), m.town("Wakefield")}
 	}
-	home := o.towns[0].name
-	fill := strings.NewReplacer("{name}", w.names[(i+i/len(w.names)*7)%len(w.names)], "{town}", home)
-	o.site = fill.Replace(kind.site)
-	o.boilerplate = strings.Join(w.some(m.boilerplate, 2, 2), " ")
-	o.Organization, _ = identity.NewOrganization(demoID(founded, "org", i), "", "", w.orgName(fill.Replace(kind.name), home), "Healthcare", w.pick(sizes), founded)
+	home := o.towns[0].Name
+	fill := strings.NewReplacer("{name}", w.Names[(i+i/len(w.Names)*7)%len(w.Names)], "{town}", home)
+	o.site = fill.Replace(kind.Site)
+	o.boilerplate = strings.Join(w.some(m.Boilerplate, 2, 2), " ")
+	o.Organization, _ = identity.NewOrganization(demoID(founded, "org", i), "", "", w.orgName(fill.Replace(kind.Name), home), "Healthcare", w.pick(w.Sizes), founded)
 	o.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", o.Name, home)
 	o.Website = "https://" + slug(o.Name) + ".example"
 	w.orgs = append(w.orgs, o)
-	for range kind.weight {
+	for range kind.Weight {
 		w.turns = append(w.turns, i)
 	}
 }
 
 // town returns the town with the name.
 func (m *market) town(name string) town {
-	return m.towns[slices.IndexFunc(m.towns, func(t town) bool { return t.name == name })]
+	return m.Towns[slices.IndexFunc(m.Towns, func(t town) bool { return t.Name == name })]
 }
 
 // address returns a town with its postcode: Leeds LS1 3EX; Boston, MA 02108.
 func (m *market) address(t town) string {
 	if m.code == "US" {
-		return t.name + ", " + t.code
+		return t.Name + ", " + t.Code
 	}
-	return t.name + " " + t.code
+	return t.Name + " " + t.Code
 }
 
 // demoID returns a UUIDv7 of the time. The same name has the same id every time.
@@ -198,34 +198,34 @@ func (w *world) listing(i int, at time.Time) listings.Listing {
 
 // advert returns a listing of an employer for a post.
 func (w *world) advert(i int, at time.Time, o *employer, p *post) listings.Listing {
-	f := o.families[p.family]
+	f := o.Families[p.Family]
 	t := o.towns[w.chance.IntN(len(o.towns))]
 	l := listings.Listing{
 		ID: demoID(at, "listing", i), OrganizationID: o.ID, Version: 1, Company: o.Name, Place: w.places[t],
 		Status: listings.Active, Open: true, PostedAt: &at, CreatedAt: at, UpdatedAt: at,
 	}
-	l.Location, l.Remote = o.site+", "+o.address(t), p.isRemote
-	field := f.label
-	if p.specialties != "-" {
-		l.Specialty = w.pick(o.specialties[p.specialties])
+	l.Location, l.Remote = o.site+", "+o.address(t), p.IsRemote
+	field := f.Label
+	if p.Specialties != "" {
+		l.Specialty = w.pick(o.market.Specialties[p.Specialties])
 		l.Department, field = l.Specialty, l.Specialty
 	}
-	s := o.shifts[p.shifts][w.chance.IntN(len(o.shifts[p.shifts]))]
+	s := o.market.Shifts[p.Shifts][w.chance.IntN(len(o.market.Shifts[p.Shifts]))]
 	w.contract(&l, o, p, f)
-	if s.label == "Part Time" && l.EmploymentType == "full-time" {
+	if s.Label == "Part Time" && l.EmploymentType == "full-time" {
 		l.EmploymentType = "part-time"
 	}
-	title := w.pick(p.titles)
+	title := w.pick(p.Titles)
 	l.Title = w.title(strings.ReplaceAll(title, "{specialty}", l.Specialty), &l, o, p, s)
 	l.Salary = w.pay(o.market, p, l.ContractType)
-	fill := strings.NewReplacer("{org}", o.Name, "{town}", t.name, "{specialty}", field, "{a role}", withArticle(strings.TrimSuffix(title, " in {specialty}")), "{state}", region(l.Place))
-	register := fill.Replace(f.register)
-	for _, r := range w.some(f.requirements, 2, 3) {
+	fill := strings.NewReplacer("{org}", o.Name, "{town}", t.Name, "{specialty}", field, "{a role}", withArticle(strings.TrimSuffix(title, " in {specialty}")), "{state}", region(l.Place))
+	register := fill.Replace(f.Registers[o.code])
+	for _, r := range w.some(f.Requirements, 2, 3) {
 		l.Requirements = append(l.Requirements, fill.Replace(r))
 	}
 	l.Requirements = append(l.Requirements, strings.ToUpper(register[:1])+register[1:])
-	l.Benefits = w.some(o.benefits, 3, 5)
-	for k, q := range w.some(questions, 0, 3) {
+	l.Benefits = w.some(o.Benefits, 3, 5)
+	for k, q := range w.some(w.Questions, 0, 3) {
 		l.Questions = append(l.Questions, listings.Question{ID: demoID(at, "question", i*10+k), Text: q, Required: k == 0})
 	}
 	l.Description = fill.Replace(w.description(o, p, f, s))
@@ -247,10 +247,10 @@ func (w *world) advert(i int, at time.Time, o *employer, p *post) listings.Listi
 // vacancy chooses an employer and a post. The first vacancies go through the
 // occupations, so that a small board has each of them.
 func (w *world) vacancy(i int) (*employer, *post) {
-	for tries := 0; i < len(w.occupations) && tries < 1000; tries++ {
+	for tries := 0; i < len(w.Occupations) && tries < 1000; tries++ {
 		o := &w.orgs[w.turns[w.chance.IntN(len(w.turns))]]
 		posts := o.posts[o.setting]
-		at := slices.IndexFunc(posts, func(p *post) bool { return p.occupation == w.occupations[i] })
+		at := slices.IndexFunc(posts, func(p *post) bool { return p.occupation == w.Occupations[i] })
 		if at >= 0 {
 			return o, posts[at]
 		}
@@ -263,7 +263,7 @@ func (w *world) vacancy(i int) (*employer, *post) {
 // contract chooses the contract and its hours.
 func (w *world) contract(l *listings.Listing, o *employer, p *post, f *family) {
 	l.ContractType = w.pick([]string{"permanent", "permanent", "permanent", "permanent", "temporary", "temporary", "contract"})
-	if p.isFixedTerm && l.ContractType == "permanent" || f.cover == "permanent" && l.ContractType == "temporary" {
+	if p.IsFixedTerm && l.ContractType == "permanent" || f.Cover == "permanent" && l.ContractType == "temporary" {
 		l.ContractType = "contract"
 	}
 	l.EmploymentType = w.pick([]string{"full-time", "full-time", "full-time", "part-time", "flexible"})
@@ -271,7 +271,7 @@ func (w *world) contract(l *listings.Listing, o *employer, p *post, f *family) {
 	case l.ContractType != "temporary":
 	case o.code == "US":
 		l.EmploymentType = "per-diem"
-	case f.cover == "bank":
+	case f.Cover == "bank":
 		l.EmploymentType = "bank"
 	}
 }
@@ -285,8 +285,8 @@ func (w *world) title(t string, l *listings.Listing, o *employer, p *post, s shi
 	if l.Specialty != "" && !strings.Contains(t, l.Specialty) && w.chance.IntN(4) > 0 {
 		t += separator + l.Specialty
 	}
-	if strings.HasPrefix(p.grade, "Band") && w.chance.IntN(2) == 0 {
-		t += ", " + p.grade
+	if strings.HasPrefix(p.Grade, "Band") && w.chance.IntN(2) == 0 {
+		t += ", " + p.Grade
 	}
 	switch {
 	case l.EmploymentType == "bank":
@@ -295,11 +295,11 @@ func (w *world) title(t string, l *listings.Listing, o *employer, p *post, s shi
 		t += separator + "Per Diem"
 	case l.ContractType == "temporary":
 		t = "Locum " + t
-	case o.code == "US" && l.ContractType == "contract" && p.family == "nurse":
+	case o.code == "US" && l.ContractType == "contract" && p.Family == "nurse":
 		t = "Travel " + t
 	}
 	if w.chance.IntN(6) == 0 {
-		t += " (" + s.label + ")"
+		t += " (" + s.Label + ")"
 	}
 	return t
 }
@@ -313,35 +313,35 @@ const (
 // pay is hourly for cover, and in the United States for most posts that are not a
 // doctor's; it is yearly for the others.
 func (w *world) pay(m *market, p *post, contract string) *listings.Salary {
-	s := listings.Salary{Currency: m.currency, Period: "year"}
+	s := listings.Salary{Currency: m.Currency, Period: "year"}
 	hourly, hours := contract == "temporary", float64(hoursInEurope)
 	if m.code == "US" {
 		hours = hoursInAmerica
-		hourly = hourly || p.high < 150_000 && (contract == "contract" || w.chance.IntN(2) == 0)
+		hourly = hourly || p.High < 150_000 && (contract == "contract" || w.chance.IntN(2) == 0)
 	}
 	minor := func(x float64) *int64 { n := int64(x) * 100; return &n }
 	if hourly {
 		s.Period = "hour"
 		minor = func(x float64) *int64 { n := int64(x/hours*22) * 5; return &n } // a tenth more, in steps of 5 cents
 	}
-	s.Min, s.Max = minor(p.low), minor(p.high)
+	s.Min, s.Max = minor(p.Low), minor(p.High)
 	return &s
 }
 
 func (w *world) description(o *employer, p *post, f *family, s shift) string {
 	var b strings.Builder
-	b.WriteString(w.pick(o.openings) + "\n\nWhat you will do:\n")
-	for _, d := range w.some(f.duties, 3, 4) {
+	b.WriteString(w.pick(o.Openings) + "\n\nWhat you will do:\n")
+	for _, d := range w.some(f.Duties, 3, 4) {
 		b.WriteString("- " + d + ".\n")
 	}
-	b.WriteString("\n" + s.sentence)
+	b.WriteString("\n" + s.Sentence)
 	switch {
-	case strings.HasPrefix(p.grade, "Band"):
-		b.WriteString(" This is an Agenda for Change " + p.grade + " post.")
-	case p.grade != "":
-		b.WriteString(" The post is paid on the " + p.grade + " scale.")
+	case strings.HasPrefix(p.Grade, "Band"):
+		b.WriteString(" This is an Agenda for Change " + p.Grade + " post.")
+	case p.Grade != "":
+		b.WriteString(" The post is paid on the " + p.Grade + " scale.")
 	}
-	b.WriteString(" You will need " + f.register + ".\n\n" + o.boilerplate + " " + w.pick(o.closings))
+	b.WriteString(" You will need " + f.Registers[o.code] + ".\n\n" + o.boilerplate + " " + w.pick(o.Closings))
 	return b.String()
 }
 

@@ -65,7 +65,7 @@ func (w *world) applications(ctx context.Context, h *hiring.Service, clock *past
 		clock.at = w.now.AddDate(0, 0, -a.daysAgo).Add(time.Duration(9+i) * time.Hour)
 		in := hiring.ApplyInput{ListingID: w.open[a.listing].ID, CoverLetter: a.letter}
 		for _, q := range w.open[a.listing].Questions {
-			in.Answers = append(in.Answers, hiring.Answer{QuestionID: q.ID, Answer: answers[q.Text]})
+			in.Answers = append(in.Answers, hiring.Answer{QuestionID: q.ID, Answer: w.Answers[q.Text]})
 		}
 		applied, err := h.Apply(ctx, auth.Actor{UserID: w.seekers[a.seeker], Role: auth.Jobseeker, Seeker: true}, in)
 		if err != nil {

@@ -35,8 +35,8 @@ func TestDemoListings_FollowTheRules(t *testing.T) {
 			Title: l.Title, Department: l.Department, Specialty: l.Specialty, Description: l.Description, Requirements: l.Requirements,
 			ContractType: l.ContractType, EmploymentType: l.EmploymentType, Remote: l.Remote, Country: strings.ToLower(o.code),
 		})
-		tag, ok := a.Find(p.concept)
-		require.True(t, ok && tag.Level == search.Head, "%s is not the main role of %q", p.concept, l.Title)
+		tag, ok := a.Find(p.Concept)
+		require.True(t, ok && tag.Level == search.Head, "%s is not the main role of %q", p.Concept, l.Title)
 
 		place, ok := g.Resolve(l.Location)
 		require.True(t, ok, l.Location)
@@ -46,7 +46,7 @@ func TestDemoListings_FollowTheRules(t *testing.T) {
 
 		checkContract(t, l, o, p)
 		if l.Remote {
-			require.True(t, p.isRemote, text)
+			require.True(t, p.IsRemote, text)
 			require.NotRegexp(t, `(?i)\bwards?\b|inpatient`, text)
 		}
 		if o.code == "US" {
@@ -59,8 +59,8 @@ func checkContract(t *testing.T, l listings.Listing, o *employer, p *post) {
 	t.Helper()
 	isCover := l.ContractType == "temporary"
 	require.Equal(t, isCover, regexp.MustCompile(`(?i)\bbank\b|\blocum\b`).MatchString(l.Title) || l.EmploymentType == "per-diem", l.Title)
-	require.False(t, p.isFixedTerm && l.ContractType == "permanent", l.Title)
-	require.Equal(t, o.currency, l.Salary.Currency)
+	require.False(t, p.IsFixedTerm && l.ContractType == "permanent", l.Title)
+	require.Equal(t, o.Currency, l.Salary.Currency)
 	switch {
 	case isCover:
 		require.Equal(t, "hour", l.Salary.Period, l.Title)
@@ -70,8 +70,8 @@ func checkContract(t *testing.T, l listings.Listing, o *employer, p *post) {
 	if l.Salary.Period == "hour" {
 		require.True(t, *l.Salary.Min >= 1_000 && *l.Salary.Max <= 30_000, "%s: %d to %d cents an hour", l.Title, *l.Salary.Min, *l.Salary.Max)
 	}
-	if strings.HasPrefix(p.grade, "Band") {
-		require.Contains(t, l.Description, p.grade)
+	if strings.HasPrefix(p.Grade, "Band") {
+		require.Contains(t, l.Description, p.Grade)
 	}
 	require.Contains(t, l.Description, "You will work", l.Title)
 	require.Contains(t, l.Description, "You will need", l.Title)
@@ -82,10 +82,10 @@ func TestDemoListings_EveryRoleAndCountryInTheDefaultNumber(t *testing.T) {
 	const defaultNumber = 200
 	w := newWorld(time.Now().UTC(), defaultNumber)
 	titles, countries, concepts := map[string]bool{}, map[string]int{}, map[string]bool{}
-	for _, m := range w.markets {
+	for _, m := range w.Markets {
 		for _, posts := range m.posts {
 			for _, p := range posts {
-				for _, title := range p.titles {
+				for _, title := range p.Titles {
 					titles[title] = true
 				}
 			}
@@ -95,12 +95,12 @@ func TestDemoListings_EveryRoleAndCountryInTheDefaultNumber(t *testing.T) {
 	for i := range defaultNumber {
 		o, p := w.vacancy(i)
 		countries[o.code]++
-		concepts[p.concept] = true
+		concepts[p.Concept] = true
 	}
-	for _, r := range w.occupations {
-		require.Contains(t, concepts, r.concept)
+	for _, r := range w.Occupations {
+		require.Contains(t, concepts, r.Concept)
 	}
-	for code := range w.markets {
+	for code := range w.Markets {
 		require.Greater(t, countries[code], 30, code)
 	}
 }

@@ -74,4 +74,4 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes ma
 	return nil
 }
 
-func (w *world) person() string { return w.pick(firstNames) + " " + w.pick(lastNames) }
+func (w *world) person() string { return w.pick(w.FirstNames) + " " + w.pick(w.LastNames) }

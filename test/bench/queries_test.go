@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/url"
 	"os"
@@ -26,21 +28,24 @@ type queries struct {
 // the demo data which roles it has, and its texts.
 func newQueries(tb testing.TB) *queries {
 	tb.Helper()
-	demo, err := os.ReadFile("../../bootstrap/seed.txt")
+	file, err := os.ReadFile("../../bootstrap/seed.json")
 	require.NoError(tb, err)
+	var demo struct {
+		Roles []struct{ Concept string }
+		Texts struct {
+			Families map[string]struct{ Duties []string }
+		}
+	}
+	require.NoError(tb, json.Unmarshal(file, &demo))
 	q := &queries{Rand: rand.New(rand.NewPCG(3, 4)), generated: map[string]bool{}}
 	advertised := map[string]bool{}
-	for line := range strings.Lines(string(demo)) {
-		keyword, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch keyword {
-		case "role":
-			id, _, _ := strings.Cut(rest, " ")
-			advertised[id] = true
-		case "do":
-			for duty := range strings.SplitSeq(rest, "; ") {
-				if words := strings.Fields(duty); len(words) >= 4 && !strings.Contains(duty, "{") {
-					q.duties, q.words = append(q.duties, words), append(q.words, words...)
-				}
+	for _, role := range demo.Roles {
+		advertised[role.Concept] = true
+	}
+	for _, family := range slices.Sorted(maps.Keys(demo.Texts.Families)) {
+		for _, duty := range demo.Texts.Families[family].Duties {
+			if words := strings.Fields(duty); len(words) >= 4 && !strings.Contains(duty, "{") {
+				q.duties, q.words = append(q.duties, words), append(q.words, words...)
 			}
 		}
 	}
