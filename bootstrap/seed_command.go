@@ -179,11 +179,7 @@ func removeDemo(ctx context.Context, out io.Writer, s adapters.Storage, people *
 	organizations := map[string]bool{}
 	for _, role := range demoRoles {
 		for i := range maxDemoAccounts {
-			email := role + "@" + identity.DemoDomain
-			if i > 0 {
-				email = fmt.Sprintf("%s%d@%s", role, i, identity.DemoDomain)
-			}
-			u, err := s.Identity.Users.GetByEmail(ctx, email)
+			u, err := s.Identity.Users.GetByEmail(ctx, demoEmail(role, i))
 			if errors.Is(err, identity.ErrUserNotFound) {
 				continue
 			} else if err != nil {

@@ -20,9 +20,9 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes ma
 		return u, s.Identity.Users.Create(ctx, &u)
 	}
 	for i, o := range w.orgs {
-		email := demoAccounts[0].Email
-		if i > 0 {
-			email = fmt.Sprintf("admin%d@%s", i, identity.DemoDomain)
+		email := demoEmail("admin", i)
+		if i == 0 {
+			email = demoAccounts[0].Email
 		}
 		admin, err := account(email, identity.KindEmployer, true, i)
 		if err != nil {
@@ -42,11 +42,7 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes ma
 			continue
 		}
 		for k, role := range []identity.OrgRole{identity.Recruiter, identity.Viewer} {
-			email := demoAccounts[1+k].Email
-			if i > 0 {
-				email = fmt.Sprintf("%s%d@%s", role, i, identity.DemoDomain)
-			}
-			u, err := account(email, identity.KindEmployer, false, i)
+			u, err := account(demoEmail(string(role), i), identity.KindEmployer, false, i)
 			if err != nil {
 				return err
 			}
@@ -61,17 +57,21 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes ma
 		}
 	}
 	for i := range min(max(n/10, 20), maxDemoAccounts) {
-		email := demoAccounts[3].Email
-		if i > 0 {
-			email = fmt.Sprintf("jobseeker%d@%s", i, identity.DemoDomain)
-		}
-		u, err := account(email, identity.KindJobseeker, true, i)
+		u, err := account(demoEmail("jobseeker", i), identity.KindJobseeker, true, i)
 		if err != nil {
 			return err
 		}
 		w.seekers = append(w.seekers, u.ID)
 	}
 	return nil
+}
+
+// demoEmail returns the address of the demo account of a role with a number.
+func demoEmail(role string, i int) string {
+	if i == 0 {
+		return role + "@" + identity.DemoDomain
+	}
+	return fmt.Sprintf("%s%d@%s", role, i, identity.DemoDomain)
 }
 
 func (w *world) person() string { return w.pick(w.FirstNames) + " " + w.pick(w.LastNames) }

@@ -193,12 +193,7 @@ func (s *storage) each(c *config.Config, fn func(*database) error) error {
 
 // check returns an error if the schema of a database is not that of this version.
 func (s *storage) check(ctx context.Context, c *config.Config) error {
-	return s.each(c, func(db *database) error {
-		if db.Schema == nil {
-			return nil
-		}
-		return db.Schema.Check(ctx)
-	})
+	return s.schemas(c, func(_ string, schema adapters.Schema) error { return schema.Check(ctx) })
 }
 
 // ping returns the errors of the databases that cannot be used.

@@ -67,11 +67,9 @@ func fitSchema(ctx context.Context, c *config.Config, db *database, log *slog.Lo
 		if unavailable == nil || ctx.Err() == nil { // not an error that is caused by the deadline
 			unavailable = err
 		}
-		wait := time.NewTimer(pause)
 		select {
-		case <-wait.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
-			wait.Stop()
 			return c.Err(db.setting, fmt.Sprintf("no answer from %s within %s: %s", host, time.Since(begun).Round(time.Second), reason(unavailable)))
 		}
 	}

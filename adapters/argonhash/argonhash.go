@@ -111,12 +111,10 @@ func (h *Hasher) acquire(ctx context.Context) error {
 		return errors.New("too many passwords wait to be hashed")
 	}
 	defer h.waiting.Add(-1)
-	late := time.NewTimer(h.maxWait)
-	defer late.Stop()
 	select {
 	case h.running <- struct{}{}:
 		return nil
-	case <-late.C:
+	case <-time.After(h.maxWait):
 		return errors.New("waited too long to hash a password")
 	case <-ctx.Done():
 		return ctx.Err()

@@ -337,8 +337,8 @@ func (s *SMTP) drain(each func(connection)) {
 
 // isClosedByServer reports whether the server has ended the session before the message.
 func isClosedByServer(err error) bool {
-	var failed *gomail.SendError
-	return errors.As(err, &failed) &&
+	failed, ok := errors.AsType[*gomail.SendError](err)
+	return ok &&
 		(failed.Reason == gomail.ErrConnCheck || failed.Reason == gomail.ErrSMTPMailFrom && failed.ErrorCode() == 421)
 }
 
@@ -358,8 +358,8 @@ func redactError(err error) error {
 // concerns this message: errors before the recipient, or of authentication, are
 // configuration errors, after which the mail is retried.
 func isPermanent(err error) bool {
-	var failed *gomail.SendError
-	if !errors.As(err, &failed) || failed.ErrorCode() < 500 || failed.ErrorCode() == 530 {
+	failed, ok := errors.AsType[*gomail.SendError](err)
+	if !ok || failed.ErrorCode() < 500 || failed.ErrorCode() == 530 {
 		return false
 	}
 	switch failed.Reason {

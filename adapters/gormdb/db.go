@@ -331,9 +331,8 @@ var (
 // wrap replaces errors of GORM and of drivers: by errNotFound and errDuplicate, and by
 // fault.ErrUnavailable if the same call may succeed later.
 func wrap(err error) error {
-	var f *fault.Error
 	switch {
-	case err == nil, errors.As(err, &f):
+	case err == nil, is[*fault.Error](err):
 		return err
 	case errors.Is(err, gorm.ErrRecordNotFound), errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("%w: %w", errNotFound, err)
@@ -345,20 +344,14 @@ func wrap(err error) error {
 
 // wrapUnavailable replaces an error that means that the database cannot be used.
 func wrapUnavailable(err error) error {
-	var f *fault.Error
-	if reason := unavailable(err); reason != "" && !errors.As(err, &f) {
+	if reason := unavailable(err); reason != "" && !is[*fault.Error](err) {
 		return fault.ErrUnavailable.WithCause(err).WithReason(string(reason)).WithRetryAfter(time.Second)
 	}
 	return err
 }
 
-// saved returns the error of an UPDATE … WHERE version = ?.
-func saved(res *gorm.DB) error { return one(res, errStale) }
-
-// orNotFound replaces errNotFound by the module's own fault.
-func orNotFound(err error, absent error) error {
-	if err = wrap(err); errors.Is(err, errNotFound) {
-		return absent
-	}
-	return err
+// is reports whether err is of the type, or wraps an error of it.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }

@@ -242,25 +242,21 @@ func (t translator) Translate(err error) error {
 // markUnavailable marks an error that means that the database cannot be used. GORM
 // calls it; statements that go past GORM do so themselves.
 func markUnavailable(d Dialect, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || d.Unavailable(err) == "" {
+		return err
 	}
-	if reason := d.Unavailable(err); reason != "" {
-		return unavailableError{err, reason}
-	}
-	return err
+	return unavailableError{err, d.Unavailable(err)}
 }
 
 // unavailable returns why the database could not be reached or did not answer in
 // time, so that the same call may succeed later. It is empty for other errors.
 func unavailable(err error) Reason {
-	var marked unavailableError
-	switch {
+	switch marked, isMarked := errors.AsType[unavailableError](err); {
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		return TimedOut
 	case errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone):
 		return NoConnection
-	case errors.As(err, &marked):
+	case isMarked:
 		return marked.reason
 	}
 	return ""

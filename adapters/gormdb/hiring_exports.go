@@ -27,19 +27,8 @@ func (r exportRow) export() hiring.Export { return hiring.Export(r) }
 
 // Create implements hiring.Exports.
 func (d exports) Create(ctx context.Context, e hiring.Export, limit int) error {
-	return d.Do(ctx, func(ctx context.Context) error {
-		if err := d.withAdvisoryLock(ctx, "exports of "+e.OrganizationID); err != nil {
-			return err
-		}
-		var unfinished int64
-		if err := d.q(ctx).Model(&exportRow{}).Where("organization_id = ? AND finished_at IS NULL", e.OrganizationID).Count(&unfinished).Error; err != nil {
-			return wrap(err)
-		}
-		if int(unfinished) >= limit {
-			return hiring.ErrExportsUnderWay
-		}
-		return wrap(d.q(ctx).Create((*exportRow)(&e)).Error)
-	})
+	r := exportRow(e)
+	return createBelow(ctx, d.DB, &r, "exports of "+e.OrganizationID, limit, hiring.ErrExportsUnderWay, "organization_id = ? AND finished_at IS NULL", e.OrganizationID)
 }
 
 // Get implements hiring.Exports.

@@ -41,19 +41,8 @@ func (r appRow) app() integrations.App {
 
 // Create implements integrations.Apps.
 func (d apps) Create(ctx context.Context, a integrations.App, limit int) error {
-	return d.Do(ctx, func(ctx context.Context) error {
-		if err := d.withAdvisoryLock(ctx, "applications of "+a.OwnerID); err != nil {
-			return err
-		}
-		var n int64
-		if err := d.q(ctx).Model(&appRow{}).Where("owner_id = ?", a.OwnerID).Count(&n).Error; err != nil {
-			return wrap(err)
-		}
-		if int(n) >= limit {
-			return integrations.ErrTooManyApps
-		}
-		return wrap(d.q(ctx).Create((*appRow)(&a)).Error)
-	})
+	r := appRow(a)
+	return createBelow(ctx, d.DB, &r, "applications of "+a.OwnerID, limit, integrations.ErrTooManyApps, "owner_id = ?", a.OwnerID)
 }
 
 // Get implements integrations.Apps.

@@ -1,6 +1,7 @@
 package gormdb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -53,12 +54,12 @@ func versionTable(folder string) string {
 
 // migrationFiles returns the migrations of a folder.
 func (s schemas) migrationFiles(folder string) (fs.FS, error) {
-	if added, ok := s.migrations[folder]; ok {
-		return translate(s.dialect, added)
-	}
-	files, err := fs.Sub(migrations.Files, folder)
-	if err != nil {
-		return nil, err
+	files, ok := s.migrations[folder]
+	if !ok {
+		var err error
+		if files, err = fs.Sub(migrations.Files, folder); err != nil {
+			return nil, err
+		}
 	}
 	return translate(s.dialect, files)
 }
@@ -90,28 +91,16 @@ func translate(d Dialect, files fs.FS) (fs.FS, error) {
 	return out, nil
 }
 
-// migrationPool returns the connections for migrations. SQLite has a separate pool, since
-// goose writes timestamps in another format than the repositories read.
-func (s schemas) migrationPool() (pool *sql.DB, done func() error, err error) {
+// withMigrator calls fn with the connections for migrations. SQLite has a separate pool,
+// since goose writes timestamps in another format than the repositories read.
+func (s schemas) withMigrator(fn func(m migrator) error) (err error) {
+	pool := cmp.Or(s.direct, s.pool)
 	if _, ok := s.dialect.(SQLite); ok {
 		if pool, err = openSQLite(sqlitePath(s.url), "", 1); err != nil {
-			return nil, nil, err
+			return err
 		}
-		return pool, pool.Close, nil
+		defer func() { err = errors.Join(err, pool.Close()) }()
 	}
-	if s.direct == nil {
-		return s.pool, func() error { return nil }, nil
-	}
-	return s.direct, func() error { return nil }, nil
-}
-
-// withMigrator calls fn with the connections for migrations.
-func (s schemas) withMigrator(fn func(m migrator) error) (err error) {
-	pool, done, err := s.migrationPool()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, done()) }()
 	return wrap(markUnavailable(s.dialect, fn(migrator{s, pool})))
 }
 
@@ -280,45 +269,37 @@ func (s schemas) Up(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// isNewer reports whether a was applied after b, or in the same second with a number
-// that is not lower.
-func isNewer(a, b adapters.SchemaStep) bool {
-	order := a.AppliedAt.Compare(b.AppliedAt)
-	return order > 0 || order == 0 && path.Base(a.Name) >= path.Base(b.Name)
-}
-
-// Down implements adapters.Schema.
+// Down implements adapters.Schema. Migrations of the same second are reverted in the
+// order of their numbers.
 func (s schemas) Down(ctx context.Context) (name string, err error) {
 	steps, err := s.Status(ctx)
 	if err != nil {
 		return "", err
 	}
-	newest := -1
-	for i, step := range steps {
-		if step.Applied && (newest < 0 || isNewer(step, steps[newest])) {
-			newest = i
-		}
-	}
-	if newest < 0 {
+	steps = slices.DeleteFunc(steps, func(step adapters.SchemaStep) bool { return !step.Applied })
+	if len(steps) == 0 {
 		return "", errors.New("there is no migration to revert")
 	}
-	err = s.withLock(ctx, func(m migrator) error {
+	slices.SortStableFunc(steps, func(a, b adapters.SchemaStep) int {
+		return cmp.Or(a.AppliedAt.Compare(b.AppliedAt), cmp.Compare(path.Base(a.Name), path.Base(b.Name)))
+	})
+	name = steps[len(steps)-1].Name
+	return name, s.withLock(ctx, func(m migrator) error {
 		_, divided, err := m.legacyState(ctx)
 		if err != nil {
 			return err
 		}
-		_, added := m.migrations[path.Dir(steps[newest].Name)]
-		if divided && !added && strings.HasPrefix(path.Base(steps[newest].Name), "0001_") {
+		_, added := m.migrations[path.Dir(name)]
+		if divided && !added && strings.HasPrefix(path.Base(name), "0001_") {
 			return errors.New("the schema cannot be reverted to that of an earlier locum; restore a backup from before the upgrade")
 		}
-		p, err := m.provider(path.Dir(steps[newest].Name))
+		p, err := m.provider(path.Dir(name))
 		if err != nil {
 			return err
 		}
 		_, err = p.Down(ctx)
 		return err
 	})
-	return steps[newest].Name, err
 }
 
 // Status implements adapters.Schema.

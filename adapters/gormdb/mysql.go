@@ -60,8 +60,7 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	_, err = conn.(driver.ExecerContext).ExecContext(ctx, "SET SESSION innodb_snapshot_isolation = OFF", nil)
-	var my *mysql.MySQLError
-	if err != nil && (!errors.As(err, &my) || my.Number != mysqlUnknownVariable) {
+	if err != nil && mysqlNumber(err) != mysqlUnknownVariable {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
@@ -213,8 +212,15 @@ const (
 
 // Retry implements Dialect.
 func (MySQL) Retry(err error) bool {
-	var my *mysql.MySQLError
-	return errors.As(err, &my) && (my.Number == mysqlDeadlock || my.Number == mysqlLockTimeout || my.Number == mysqlRecordChanged)
+	return slices.Contains([]uint16{mysqlDeadlock, mysqlLockTimeout, mysqlRecordChanged}, mysqlNumber(err))
+}
+
+// mysqlNumber returns the number of an error of the server, 0 for other errors.
+func mysqlNumber(err error) uint16 {
+	if my, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return my.Number
+	}
+	return 0
 }
 
 // mysqlReasons are the errors that mean that the database cannot be used.
@@ -231,15 +237,10 @@ var mysqlReasons = map[uint16]Reason{
 
 // Unavailable implements Dialect.
 func (MySQL) Unavailable(err error) Reason {
-	var my *mysql.MySQLError
-	var network net.Error
-	switch {
-	case errors.As(err, &my):
-		return mysqlReasons[my.Number]
-	case errors.As(err, &network), errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, driver.ErrBadConn), errors.Is(err, io.ErrUnexpectedEOF):
+	if is[net.Error](err) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return NoConnection
 	}
-	return ""
+	return mysqlReasons[mysqlNumber(err)]
 }
 
 // In implements Dialect.

@@ -95,11 +95,9 @@ func (n *notifier) send(ctx context.Context) {
 
 // pause waits for the duration or until ctx is done.
 func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
-	case <-t.C:
+	case <-time.After(d):
 	}
 }
 

@@ -97,34 +97,37 @@ func (Postgres) MigrationLock() (lock.SessionLocker, error) { return lock.NewPos
 
 // Retry implements Dialect.
 func (Postgres) Retry(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01" || isStalePlan(err)) // serialization failure, deadlock
+	code := pgError(err).Code
+	return code == "40001" || code == "40P01" || isStalePlan(err) // serialization failure, deadlock
+}
+
+// pgError returns the error of the server, empty for other errors.
+func pgError(err error) pgconn.PgError {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return *pg
+	}
+	return pgconn.PgError{}
 }
 
 // Unavailable implements Dialect.
 func (Postgres) Unavailable(err error) Reason {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		switch {
-		case pg.Code == "53100":
-			return DiskFull
-		case pg.Code == "25006": // a standby, or a server set read-only
-			return ReadOnly
-		case strings.HasPrefix(pg.Code, "53"):
-			return TooManyConnections
-		case strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "57P"): // connection, shutdown
-			return NoConnection
-		case pg.Code == "57014", pg.Code == "55P03": // cancelled, lock timeout
-			return TimedOut
-		case pg.Code == "58030":
-			return IOError
-		}
+	switch code := pgError(err).Code; {
+	case code == "53100":
+		return DiskFull
+	case code == "25006": // a standby, or a server set read-only
+		return ReadOnly
+	case strings.HasPrefix(code, "53"):
+		return TooManyConnections
+	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"): // connection, shutdown
+		return NoConnection
+	case code == "57014", code == "55P03": // cancelled, lock timeout
+		return TimedOut
+	case code == "58030":
+		return IOError
+	case code != "":
 		return ""
-	}
-	var connect *pgconn.ConnectError
-	var network net.Error
-	if errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) ||
-		strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "unexpected EOF") {
+	case is[*pgconn.ConnectError](err), is[net.Error](err), pgconn.Timeout(err), pgconn.SafeToRetry(err),
+		strings.Contains(err.Error(), "conn closed"), strings.Contains(err.Error(), "unexpected EOF"):
 		return NoConnection
 	}
 	return ""
@@ -340,8 +343,8 @@ func (Postgres) BulkInsert(ctx context.Context, pool *sql.DB, table string, colu
 // isStalePlan reports a statement that a connection prepared before a migration
 // changed the type of its result. The driver prepares it anew the next time.
 func isStalePlan(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "0A000" && strings.Contains(pg.Message, "cached plan")
+	pg := pgError(err)
+	return pg.Code == "0A000" && strings.Contains(pg.Message, "cached plan")
 }
 
 // retryPool retries statements with a stale plan, as often as there may be

@@ -71,10 +71,7 @@ func (SQLite) Retry(error) bool { return false }
 
 // Unavailable implements Dialect.
 func (SQLite) Unavailable(err error) Reason {
-	var code sqlite3.ErrorCode
-	if !errors.As(err, &code) {
-		return ""
-	}
+	code, _ := errors.AsType[sqlite3.ErrorCode](err)
 	return map[sqlite3.ErrorCode]Reason{
 		sqlite3.BUSY: Busy, sqlite3.LOCKED: Busy, sqlite3.INTERRUPT: TimedOut, sqlite3.FULL: DiskFull,
 		sqlite3.IOERR: IOError, sqlite3.CANTOPEN: IOError, sqlite3.READONLY: ReadOnly,

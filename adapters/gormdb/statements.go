@@ -2,6 +2,7 @@ package gormdb
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -61,6 +62,24 @@ func createNew(q *gorm.DB, row any, key ...string) *gorm.DB {
 		res.Error, res.RowsAffected = nil, 0
 	}
 	return res
+}
+
+// createBelow inserts the row, unless there are limit rows that a condition selects: then
+// the error is exceeded. The advisory lock with the name makes callers wait for each other.
+func createBelow[R any](ctx context.Context, db *DB, row *R, lock string, limit int, exceeded error, where string, args ...any) error {
+	return db.Do(ctx, func(ctx context.Context) error {
+		if err := db.withAdvisoryLock(ctx, lock); err != nil {
+			return err
+		}
+		var n int64
+		if err := db.q(ctx).Model(new(R)).Where(where, args...).Count(&n).Error; err != nil {
+			return wrap(err)
+		}
+		if int(n) >= limit {
+			return exceeded
+		}
+		return wrap(db.q(ctx).Create(row).Error)
+	})
 }
 
 // insertNew inserts the rows whose key, the columns of a unique index, does not

@@ -71,12 +71,9 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 		if try == maxTries {
 			return fault.ErrUnavailable.WithCause(err).WithReason(string(Busy)).WithRetryAfter(time.Second)
 		}
-		pause := time.NewTimer(time.Duration(rand.Int64N(int64(min(try, 6)) * int64(5*time.Millisecond)))) //nolint:gosec // jitter needs no secrecy
-		select {
-		case <-ctx.Done():
-			pause.Stop()
+		pause(ctx, time.Duration(rand.Int64N(int64(min(try, 6))*int64(5*time.Millisecond)))) //nolint:gosec // jitter needs no secrecy
+		if ctx.Err() != nil {
 			return wrap(ctx.Err())
-		case <-pause.C:
 		}
 	}
 }
