@@ -89,13 +89,13 @@ func WithModule(m Module) Option {
 	return func(r *registry) {
 		switch {
 		case !moduleName.MatchString(m.Name):
-			r.err = errors.Join(r.err, fmt.Errorf("the module has the name %q; want letters, digits and underscores", m.Name))
+			r.refuse("the module has the name %q; want letters, digits and underscores", m.Name)
 		case slices.Contains(reservedNames, m.Name) || slices.Contains(migrations.Modules(), m.Name):
-			r.err = errors.Join(r.err, fmt.Errorf("a module cannot have the name %s, which locum uses", m.Name))
+			r.refuse("a module cannot have the name %s, which locum uses", m.Name)
 		case slices.ContainsFunc(r.modules, func(other Module) bool { return other.Name == m.Name }):
-			r.err = errors.Join(r.err, fmt.Errorf("there are two modules with the name %s", m.Name))
+			r.refuse("there are two modules with the name %s", m.Name)
 		case m.Migrations != nil && !areMigrations(m.Migrations):
-			r.err = errors.Join(r.err, fmt.Errorf("module %s: want migrations with names NNNN_name.sql or NNNN_name.DIALECT.sql at the root of its files", m.Name))
+			r.refuse("module %s: want migrations with names NNNN_name.sql or NNNN_name.DIALECT.sql at the root of its files", m.Name)
 		}
 		r.modules = append(r.modules, m)
 	}
@@ -164,10 +164,11 @@ type addedModule struct {
 type addedModules []addedModule
 
 func newAddedModules(r *registry, s adapters.Services, st *storage, d adapters.Deps, m mail.Mailer, f files.Store) (addedModules, error) {
-	return r.addedModules(ModuleDeps{
-		Services: s, Tx: st.Identity.Tx, Events: st.Identity.Events, Tasks: st.Identity.Tasks, Audit: st.Identity.Audit, Mailer: m, Files: f,
-		Clock: d.Clock, NewID: d.NewID, Log: d.Log, Tracer: d.Tracer, Metrics: d.Metrics, PublicURL: d.PublicURL,
-	})
+	deps, err := complete("modules", ModuleDeps{Services: s, Mailer: m, Files: f}, st.Identity, d)
+	if err != nil {
+		return nil, err
+	}
+	return r.addedModules(deps)
 }
 
 // addedModules calls the functions of the modules.

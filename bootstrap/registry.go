@@ -88,7 +88,7 @@ type registry struct {
 
 // WithStorage makes database.url, and database.MODULE_url, accept the scheme.
 func WithStorage(scheme string, open StorageOpener) Option {
-	return func(r *registry) { register(r, r.storage, "storage", scheme, open) }
+	return func(r *registry) { register(r, &r.storage, "storage", scheme, open) }
 }
 
 // WithModuleStorage makes database.MODULE_url of one module accept the scheme.
@@ -98,48 +98,48 @@ func WithModuleStorage(module, scheme string, open StorageOpener) Option {
 	return func(r *registry) {
 		openers, ok := r.moduleStorage[module]
 		if !ok {
-			r.err = errors.Join(r.err, fmt.Errorf("WithModuleStorage: there is no module %q; want one of %s", module, strings.Join(migrations.Modules(), ", ")))
+			r.refuse("WithModuleStorage: there is no module %q; want one of %s", module, strings.Join(migrations.Modules(), ", "))
 			return
 		}
-		register(r, openers, module+" storage", scheme, open)
+		register(r, &openers, module+" storage", scheme, open)
 	}
 }
 
 // WithLimiter makes limiter.url accept the scheme.
 func WithLimiter(scheme string, open LimiterOpener) Option {
-	return func(r *registry) { register(r, r.limiter, "limiter", scheme, open) }
+	return func(r *registry) { register(r, &r.limiter, "limiter", scheme, open) }
 }
 
 // WithQueue makes queue.url accept the scheme. `locum serve` executes the tasks of a
 // queue whose Embedded is true, and `locum worker` those of others.
 func WithQueue(scheme string, open QueueOpener) Option {
-	return func(r *registry) { register(r, r.queue, "queue", scheme, open) }
+	return func(r *registry) { register(r, &r.queue, "queue", scheme, open) }
 }
 
 // WithMailer makes mail.url accept the scheme.
 func WithMailer(scheme string, open MailerOpener) Option {
-	return func(r *registry) { register(r, r.mailer, "mailer", scheme, open) }
+	return func(r *registry) { register(r, &r.mailer, "mailer", scheme, open) }
 }
 
 // WithFiles makes files.url accept the scheme. Processes that share a database
 // share their files as well.
 func WithFiles(scheme string, open FilesOpener) Option {
-	return func(r *registry) { register(r, r.files, "files", scheme, open) }
+	return func(r *registry) { register(r, &r.files, "files", scheme, open) }
 }
 
 // WithPayments makes payments.url accept the scheme.
 func WithPayments(scheme string, open PaymentsOpener) Option {
-	return func(r *registry) { register(r, r.payments, "payments", scheme, open) }
+	return func(r *registry) { register(r, &r.payments, "payments", scheme, open) }
 }
 
 // WithSearch makes search.url accept the scheme.
 func WithSearch(scheme string, open SearchOpener) Option {
-	return func(r *registry) { register(r, r.search, "search", scheme, open) }
+	return func(r *registry) { register(r, &r.search, "search", scheme, open) }
 }
 
 // WithTracer makes tracing.url accept the scheme.
 func WithTracer(scheme string, open TracerOpener) Option {
-	return func(r *registry) { register(r, r.tracer, "tracer", scheme, open) }
+	return func(r *registry) { register(r, &r.tracer, "tracer", scheme, open) }
 }
 
 // WithTransport adds a transport, which every process that serves opens. Errors, the log
@@ -147,10 +147,10 @@ func WithTracer(scheme string, open TracerOpener) Option {
 func WithTransport(name string, open TransportOpener) Option {
 	return func(r *registry) {
 		if !transportName.MatchString(name) {
-			r.err = errors.Join(r.err, fmt.Errorf("the transport has the name %q; want letters, digits and dashes", name))
+			r.refuse("the transport has the name %q; want letters, digits and dashes", name)
 			return
 		}
-		register(r, r.transport, "transport", name, open)
+		register(r, &r.transport, "transport", name, open)
 	}
 }
 
@@ -170,27 +170,31 @@ func Override(options ...Option) Option {
 	}
 }
 
-func register[Opener any](r *registry, openers map[string]Opener, port, scheme string, open Opener) {
-	switch _, exists := openers[scheme]; {
+// refuse adds the reason why a registration is refused.
+func (r *registry) refuse(format string, args ...any) {
+	r.err = errors.Join(r.err, fmt.Errorf(format, args...))
+}
+
+func register[Opener any](r *registry, openers *map[string]Opener, port, scheme string, open Opener) {
+	switch _, exists := (*openers)[scheme]; {
 	case !schemePattern.MatchString(scheme):
-		r.err = errors.Join(r.err, fmt.Errorf("the %s adapter has the scheme %q; want letters, digits, plus, minus and dots", port, scheme))
+		r.refuse("the %s adapter has the scheme %q; want letters, digits, plus, minus and dots", port, scheme)
 	case reflect.ValueOf(open).IsNil():
-		r.err = errors.Join(r.err, fmt.Errorf("the %s adapter for %s: has no opener", port, scheme))
+		r.refuse("the %s adapter for %s: has no opener", port, scheme)
 	case exists && !r.overriding:
-		r.err = errors.Join(r.err, fmt.Errorf("there is a %s adapter for %s: already; bootstrap.Override replaces it", port, scheme))
+		r.refuse("there is a %s adapter for %s: already; bootstrap.Override replaces it", port, scheme)
 	}
-	openers[scheme] = open
+	if *openers == nil {
+		*openers = map[string]Opener{}
+	}
+	(*openers)[scheme] = open
 }
 
 // schemePattern matches the scheme of a URL (RFC 3986 §3.1) in lower case.
 var schemePattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
 
 func newRegistry(options []Option) *registry {
-	r := &registry{
-		storage: map[string]StorageOpener{}, moduleStorage: map[string]map[string]StorageOpener{}, limiter: map[string]LimiterOpener{}, queue: map[string]QueueOpener{},
-		mailer: map[string]MailerOpener{}, files: map[string]FilesOpener{}, payments: map[string]PaymentsOpener{}, search: map[string]SearchOpener{}, tracer: map[string]TracerOpener{},
-		transport: map[string]TransportOpener{},
-	}
+	r := &registry{moduleStorage: map[string]map[string]StorageOpener{}}
 	for _, module := range migrations.Modules() {
 		r.moduleStorage[module] = map[string]StorageOpener{}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/developer"
@@ -69,20 +70,16 @@ func startTransports(ctx context.Context, all []transport) error {
 
 // shutdownTransports shuts down all transports concurrently, until ctx ends.
 func shutdownTransports(ctx context.Context, all []transport) error {
-	failed := make(chan error, len(all))
-	for _, t := range all {
-		go func() {
-			_, err := within(ctx, "it did not shut down", func() (any, error) { return nil, t.Shutdown(ctx) })
-			if err != nil {
-				err = fmt.Errorf("transport %s: %w", t.name, err)
+	errs := make([]error, len(all))
+	var ending sync.WaitGroup
+	for i, t := range all {
+		ending.Go(func() {
+			if _, err := within(ctx, "it did not shut down", func() (any, error) { return nil, t.Shutdown(ctx) }); err != nil {
+				errs[i] = fmt.Errorf("transport %s: %w", t.name, err)
 			}
-			failed <- err
-		}()
+		})
 	}
-	var errs []error
-	for range all {
-		errs = append(errs, <-failed)
-	}
+	ending.Wait()
 	return errors.Join(errs...)
 }
 

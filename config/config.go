@@ -433,19 +433,16 @@ type leaf struct {
 	value reflect.Value
 }
 
-func leaves(v reflect.Value, prefix string) []leaf {
-	var out []leaf
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		name, tagged := f.Tag.Lookup("mapstructure")
-		if !tagged {
-			continue
+func leaves(v reflect.Value, prefix string) (out []leaf) {
+	for field, value := range v.Fields() {
+		name, tagged := field.Tag.Lookup("mapstructure")
+		switch {
+		case !tagged:
+		case field.Type.Kind() == reflect.Struct:
+			out = append(out, leaves(value, prefix+name+".")...)
+		default:
+			out = append(out, leaf{prefix + name, value})
 		}
-		if f.Type.Kind() == reflect.Struct {
-			out = append(out, leaves(v.Field(i), prefix+name+".")...)
-			continue
-		}
-		out = append(out, leaf{prefix + name, v.Field(i)})
 	}
 	return out
 }

@@ -70,7 +70,7 @@ func (d savedSearches) deleteSearches(ctx context.Context, userID string, ids []
 	}
 	return wrap(cmp.Or(
 		d.q(ctx).Where("user_id = ? AND ?", userID, d.dialect.In("id", ids)).Delete(&savedSearchRow{}).Error,
-		d.q(ctx).Where("?", d.dialect.In("search_id", ids)).Delete(&searchMatchRow{}).Error))
+		oneOf(d.q(ctx), "search_id", ids).Delete(&searchMatchRow{}).Error))
 }
 
 func (d savedSearches) updateAlerts(ctx context.Context, userID string, ids []string, alerts bool) error {
@@ -98,7 +98,7 @@ func (d savedSearches) UpdateResolved(ctx context.Context, resolved map[string]s
 	}
 	ids := slices.Sorted(maps.Keys(resolved))
 	query := caseOf("id", ids, func(i int) any { return resolved[ids[i]] })
-	return wrap(d.unprepared(ctx).Model(&savedSearchRow{}).Where("?", d.dialect.In("id", ids)).Update("resolved_query", query).Error)
+	return wrap(oneOf(d.unprepared(ctx).Model(&savedSearchRow{}), "id", ids).Update("resolved_query", query).Error)
 }
 
 // alertQueue implements jobseeker.AlertQueue.
@@ -122,7 +122,7 @@ func (d alertQueue) Delete(ctx context.Context, listingIDs []string) error {
 	if len(listingIDs) == 0 {
 		return nil
 	}
-	return wrap(d.q(ctx).Where("?", d.dialect.In("listing_id", listingIDs)).Delete(&alertListingRow{}).Error)
+	return wrap(oneOf(d.q(ctx), "listing_id", listingIDs).Delete(&alertListingRow{}).Error)
 }
 
 // matches implements jobseeker.Matches.
@@ -235,8 +235,8 @@ func (d matches) AssignDigests(ctx context.Context, digestIDs []string, now, nex
 			}
 		}
 		return wrap(cmp.Or(
-			d.q(ctx).Model(&seekerRow{}).Where("?", d.dialect.In("user_id", mailed)).Updates(map[string]any{"digest_waiting": false, "digest_after": next}).Error,
-			d.q(ctx).Model(&seekerRow{}).Where("?", d.dialect.In("user_id", others)).Update("digest_waiting", false).Error))
+			oneOf(d.q(ctx).Model(&seekerRow{}), "user_id", mailed).Updates(map[string]any{"digest_waiting": false, "digest_after": next}).Error,
+			oneOf(d.q(ctx).Model(&seekerRow{}), "user_id", others).Update("digest_waiting", false).Error))
 	})
 	return digests, n, err
 }

@@ -94,11 +94,7 @@ func OpenDB(d Dialect, url string, o adapters.Deps) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{pool: pools.Primary, dialect: d, url: url, modules: o.Modules, migrations: o.Database.Migrations, clock: o.Clock, newID: o.NewID, log: o.Log}
-	for _, pool := range []*sql.DB{pools.Primary, pools.Direct, pools.Writer} {
-		if pool != nil {
-			db.pools = append(db.pools, pool)
-		}
-	}
+	db.pools = slices.DeleteFunc([]*sql.DB{pools.Primary, pools.Direct, pools.Writer}, func(pool *sql.DB) bool { return pool == nil })
 	db.direct = db.pool
 	if o.Database.TransactionPooler {
 		db.direct = pools.Direct

@@ -96,7 +96,7 @@ func (d deliveries) ListMessages(ctx context.Context, ownerID, endpointID string
 		return nil, err
 	}
 	events := list.Map(found, func(d integrations.Delivery) string { return d.EventID })
-	messages, err := find(d.q(ctx).Where("?", d.dialect.In("event_id", events)), func(r webhookMessageRow) integrations.Message { return integrations.Message(r) })
+	messages, err := find(oneOf(d.q(ctx), "event_id", events), func(r webhookMessageRow) integrations.Message { return integrations.Message(r) })
 	byID := list.ToMap(messages, func(m integrations.Message) (string, integrations.Message) { return m.EventID, m })
 	var out []integrations.Outgoing
 	for _, delivery := range found {
@@ -120,7 +120,7 @@ func (d deliveries) Replay(ctx context.Context, ownerID, endpointID string, f in
 		if err := q.Limit(n).Pluck("id", &ids).Error; err != nil {
 			return wrap(err)
 		}
-		res := d.q(ctx).Model(&webhookDeliveryRow{}).Where("?", d.dialect.In("id", ids)).
+		res := oneOf(d.q(ctx).Model(&webhookDeliveryRow{}), "id", ids).
 			Updates(map[string]any{"status": integrations.Pending, "tries": 0, "next_at": at, "failed_at": nil})
 		replayed = len(ids)
 		return wrap(res.Error)

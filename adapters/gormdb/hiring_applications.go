@@ -157,7 +157,7 @@ func (d applications) listParts(ctx context.Context, parts []part, f hiring.Appl
 		out.Items = []hiring.Application{}
 		return out, nil
 	}
-	q := d.q(ctx).Where("?", d.dialect.In("id", ids)).Order("id DESC")
+	q := oneOf(d.q(ctx), "id", ids).Order("id DESC")
 	if columns != nil {
 		q = q.Select(columns)
 	}
@@ -253,4 +253,103 @@ func (d applicantData) EraseByApplicant(ctx context.Context, applicantID string)
 			d.q(ctx).Model(&interviewRow{}).Where("?", of).Update("notes", "").Error,
 			d.q(ctx).Where("?", of).Delete(&applicantMessageRow{}).Error))
 	})
+}
+
+// appointments implements hiring.Appointments.
+type appointments struct{ *DB }
+
+type interviewRow hiring.Appointment
+
+// Upsert implements hiring.Appointments.
+func (d appointments) Upsert(ctx context.Context, a hiring.Appointment) error {
+	r := (*interviewRow)(&a)
+	res := d.q(ctx).Select("scheduled_at", "location", "interviewer", "notes", "status", "outcome", "sequence", "changed_at").
+		Where("id = ? AND organization_id = ?", a.ID, a.OrganizationID).Updates(r)
+	if res.Error != nil || res.RowsAffected > 0 {
+		return wrap(res.Error)
+	}
+	return wrap(d.q(ctx).Create(r).Error)
+}
+
+// List implements hiring.Appointments.
+func (d appointments) List(ctx context.Context, organizationID string, f hiring.AppointmentFilter, r page.Request) (page.Result[hiring.Appointment], error) {
+	return pageOf(ctx, d.DB, r, query{locked: true, where: func(q *gorm.DB) *gorm.DB {
+		q = among(q.Where("organization_id = ?", organizationID), "application_id", f.ApplicationIDs)
+		return optional(equal(q, "status", f.Status), "scheduled_at > ?", f.ScheduledAfter)
+	}}, func(r interviewRow) hiring.Appointment { return hiring.Appointment(r) })
+}
+
+// applicantMessages implements hiring.Messages.
+type applicantMessages struct{ *DB }
+
+type applicantMessageRow hiring.Message
+
+// TableName implements schema.Tabler.
+func (applicantMessageRow) TableName() string { return "application_letters" }
+
+// Create implements hiring.Messages.
+func (d applicantMessages) Create(ctx context.Context, m hiring.Message) error {
+	return wrap(d.q(ctx).Create((*applicantMessageRow)(&m)).Error)
+}
+
+// Get implements hiring.Messages.
+func (d applicantMessages) Get(ctx context.Context, organizationID, id string) (hiring.Message, error) {
+	r, err := take[applicantMessageRow](d.q(ctx).Where("id = ? AND organization_id = ?", id, organizationID), hiring.ErrNotFound)
+	return hiring.Message(r), err
+}
+
+// exports implements hiring.Exports.
+type exports struct{ *DB }
+
+type exportRow struct {
+	ID             string
+	OrganizationID string
+	UserID         string
+	Kind           string
+	Filters        map[string]string `gorm:"serializer:json_column"`
+	State          hiring.ExportState
+	RowsDone       int
+	RowsTotal      int
+	CreatedAt      time.Time
+	FinishedAt     *time.Time
+}
+
+func (r exportRow) export() hiring.Export { return hiring.Export(r) }
+
+// Create implements hiring.Exports.
+func (d exports) Create(ctx context.Context, e hiring.Export, limit int) error {
+	r := exportRow(e)
+	return createBelow(ctx, d.DB, &r, "exports of "+e.OrganizationID, limit, hiring.ErrExportsUnderWay, "organization_id = ? AND finished_at IS NULL", e.OrganizationID)
+}
+
+// Get implements hiring.Exports.
+func (d exports) Get(ctx context.Context, organizationID, id string) (hiring.Export, error) {
+	r, err := take[exportRow](d.q(ctx).Where("id = ? AND organization_id = ?", id, organizationID), hiring.ErrExportNotFound)
+	return r.export(), err
+}
+
+// List implements hiring.Exports.
+func (d exports) List(ctx context.Context, f hiring.ExportFilter, n int) ([]hiring.Export, error) {
+	q := equal(among(d.locked(ctx), "organization_id", f.OrganizationIDs), "kind", f.Kind)
+	if f.Unfinished {
+		q = q.Where("finished_at IS NULL")
+	}
+	if f.Begun {
+		q = q.Where("state <> ?", hiring.ExportQueued)
+	}
+	return find(optional(q, "created_at < ?", f.CreatedBefore).Limit(n), exportRow.export)
+}
+
+// Update implements hiring.Exports.
+func (d exports) Update(ctx context.Context, e hiring.Export) error {
+	return one(d.q(ctx).Select("state", "rows_done", "rows_total", "finished_at").
+		Where("id = ? AND organization_id = ? AND state <> ?", e.ID, e.OrganizationID, hiring.ExportDone).Updates((*exportRow)(&e)), errStale)
+}
+
+// Delete implements hiring.Exports.
+func (d exports) Delete(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return wrap(oneOf(d.q(ctx), "id", ids).Delete(&exportRow{}).Error)
 }

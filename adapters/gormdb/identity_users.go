@@ -118,7 +118,7 @@ func (d organizations) GetForUpdate(ctx context.Context, id string) (identity.Or
 
 // GetByIDs implements identity.Organizations.
 func (d organizations) GetByIDs(ctx context.Context, ids []string) ([]identity.Organization, error) {
-	return find(d.q(ctx).Where("?", d.dialect.In("id", ids)), organizationRow.organization)
+	return find(oneOf(d.q(ctx), "id", ids), organizationRow.organization)
 }
 
 // Upsert implements identity.Organizations.

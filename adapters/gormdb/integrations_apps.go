@@ -165,7 +165,7 @@ func (d usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed m
 func (d usage) updateLastUsed(ctx context.Context, at map[string]time.Time) error {
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(at)), 1000) {
 		var rows []apiKeyRow
-		if err := d.locked(ctx).Where("?", d.dialect.In("id", ids)).Order("id").Find(&rows).Error; err != nil {
+		if err := oneOf(d.locked(ctx), "id", ids).Order("id").Find(&rows).Error; err != nil {
 			return wrap(err)
 		}
 		rows = slices.DeleteFunc(rows, func(r apiKeyRow) bool { return r.LastUsedAt != nil && !r.LastUsedAt.Before(at[r.ID]) })

@@ -52,7 +52,7 @@ func (d bookmarks) ClaimReminders(ctx context.Context, listingIDs []string, n in
 			return err
 		}
 		ids := list.Map(claimed, func(b jobseeker.Bookmark) string { return b.ID })
-		return wrap(d.q(ctx).Model(&bookmarkRow{}).Where("?", d.dialect.In("id", ids)).Update("deadline_told", true).Error)
+		return wrap(oneOf(d.q(ctx).Model(&bookmarkRow{}), "id", ids).Update("deadline_told", true).Error)
 	})
 	return claimed, err
 }

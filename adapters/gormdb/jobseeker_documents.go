@@ -128,7 +128,7 @@ func (d documentFiles) Claim(ctx context.Context, n int, now, until time.Time) (
 			return err
 		}
 		ids := list.Map(claimed, func(f jobseeker.DocumentFile) string { return f.ID })
-		return wrap(d.q(ctx).Model(&documentFileRow{}).Where("?", d.dialect.In("id", ids)).Update("free_at", until).Error)
+		return wrap(oneOf(d.q(ctx).Model(&documentFileRow{}), "id", ids).Update("free_at", until).Error)
 	})
 	return claimed, err
 }

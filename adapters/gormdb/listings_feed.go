@@ -233,7 +233,7 @@ func (d feed) ListSince(ctx context.Context, position listings.FeedPosition, n i
 	batch := listings.FeedBatch{Position: next.encode(), More: more}
 	for chunk := range slices.Chunk(ids, openAtOnce) {
 		var rows []fullListingRow
-		if err := d.unprepared(ctx).Where("?", d.dialect.In("id", chunk)).Find(&rows).Error; err != nil {
+		if err := oneOf(d.unprepared(ctx), "id", chunk).Find(&rows).Error; err != nil {
 			return batch, wrap(err)
 		}
 		batch.Listings = append(batch.Listings, d.decodeListings(rows)...)
@@ -244,10 +244,7 @@ func (d feed) ListSince(ctx context.Context, position listings.FeedPosition, n i
 
 // missing returns the ids without a row.
 func missing(ids []string, found []fullListingRow) []string {
-	exists := make(map[string]bool, len(found))
-	for i := range found {
-		exists[found[i].Short.ID] = true
-	}
+	exists := list.ToMap(found, func(r fullListingRow) (string, bool) { return r.Short.ID, true })
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return exists[id] })
 }
 

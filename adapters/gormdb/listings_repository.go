@@ -78,7 +78,7 @@ const public = "open AND (application_deadline IS NULL OR application_deadline >
 
 // ListPublic implements listings.PublicRepository.
 func (d listingRepository) ListPublic(ctx context.Context, ids []string, now time.Time, texts bool) ([]listings.Listing, error) {
-	q := d.q(ctx).Where(d.dialect.In("id", ids)).Where(public, now)
+	q := oneOf(d.q(ctx), "id", ids).Where(public, now)
 	if texts {
 		var rows []fullListingRow
 		err := q.Find(&rows).Error
@@ -242,7 +242,7 @@ func findBriefs(q *gorm.DB, now time.Time) ([]listings.Brief, error) {
 
 // ListBriefs implements listings.PublicRepository.
 func (d listingRepository) ListBriefs(ctx context.Context, ids []string, now time.Time) ([]listings.Brief, error) {
-	return findBriefs(d.q(ctx).Where(d.dialect.In("id", ids)), now)
+	return findBriefs(oneOf(d.q(ctx), "id", ids), now)
 }
 
 // ListClosing implements listings.PublicRepository.

@@ -17,14 +17,11 @@ type views struct{ *DB }
 func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		ids := list.Map(vs, func(v listings.Visit) string { return v.ListingID })
-		var owners []struct{ ID, OrganizationID string }
+		var owners []listingRow
 		if err := d.unprepared(ctx).Table("listings").Select("id", "organization_id").Where(d.dialect.In("id", ids)).Find(&owners).Error; err != nil {
 			return wrap(err)
 		}
-		ownerOf := make(map[string]string, len(owners))
-		for _, o := range owners {
-			ownerOf[o.ID] = o.OrganizationID
-		}
+		ownerOf := list.ToMap(owners, func(l listingRow) (id, organizationID string) { return l.ID, l.OrganizationID })
 		vs = slices.DeleteFunc(slices.Clone(vs), func(v listings.Visit) bool {
 			owner, exists := ownerOf[v.ListingID]
 			return !exists || owner == v.OrganizationID
@@ -51,10 +48,7 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 		for _, r := range counted {
 			more[r.ListingID]++
 		}
-		sums := make([]listingViewRow, 0, len(more))
-		for _, id := range slices.Sorted(maps.Keys(more)) {
-			sums = append(sums, listingViewRow{id, more[id]})
-		}
+		sums := list.Map(slices.Sorted(maps.Keys(more)), func(id string) listingViewRow { return listingViewRow{id, more[id]} })
 		return wrap(d.unprepared(ctx).Clauses(d.addOn("listing_views", []string{"listing_id"}, "views")).Create(&sums).Error)
 	})
 }
@@ -71,12 +65,7 @@ type listingVisitSaltRow struct{ Day, Salt string }
 // withinNetworks returns the visits without those beyond the number of visitors of
 // a network, whose hash is different for each listing and day.
 func (d views) withinNetworks(ctx context.Context, vs []listings.Visit) ([]listings.Visit, error) {
-	var networks []string
-	for _, v := range vs {
-		if v.Network != "" {
-			networks = append(networks, v.Network)
-		}
-	}
+	networks := nonEmpty(list.Distinct(vs, func(v listings.Visit) string { return v.Network }))
 	if len(networks) == 0 {
 		return vs, nil
 	}

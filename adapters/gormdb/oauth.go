@@ -124,7 +124,7 @@ func (d consents) List(ctx context.Context, userIDs []string, appID string, r pa
 		return out, err
 	}
 	ids := list.Distinct(rows, func(r oauthConsentRow) string { return r.AppID })
-	apps, err := find(d.q(ctx).Select("id", "name", "description").Where("?", d.dialect.In("id", ids)), appRow.app)
+	apps, err := find(oneOf(d.q(ctx).Select("id", "name", "description"), "id", ids), appRow.app)
 	named := list.ToMap(apps, func(a integrations.App) (string, integrations.App) { return a.ID, a })
 	out.Items = list.Map(rows, func(r oauthConsentRow) integrations.Allowed {
 		a := named[r.AppID]

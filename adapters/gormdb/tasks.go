@@ -104,12 +104,7 @@ func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 // withoutWaiting returns the rows but those in whose group another task waits that is
 // due by then.
 func (d tasks) withoutWaiting(ctx context.Context, rows []taskRow) ([]taskRow, error) {
-	var groups []string
-	for _, r := range rows {
-		if r.Group != "" {
-			groups = append(groups, r.Group)
-		}
-	}
+	groups := nonEmpty(list.Distinct(rows, func(r taskRow) string { return r.Group }))
 	if len(groups) == 0 {
 		return rows, nil
 	}
@@ -243,6 +238,11 @@ func (d tasks) endGroups(q *gorm.DB, ids []string) error {
 	return fresh(q).Where(d.dialect.In("task_id", ids)).Where("task_id NOT IN (?)", running).Delete(&taskGroupRow{}).Error
 }
 
+// nonEmpty returns the texts that are not empty.
+func nonEmpty(texts []string) []string {
+	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+}
+
 // byAttempt groups the ids of runs, which one statement may name by their
 // number.
 func byAttempt(runs []task.Run) map[int][]string {
@@ -279,12 +279,8 @@ const maxTaskError = 1000
 
 // RecordOutcomes implements task.Store.
 func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) error {
-	var groups, grouped []string
-	for _, o := range outcomes {
-		if o.Group != "" {
-			groups, grouped = append(groups, o.Group), append(grouped, o.ID)
-		}
-	}
+	grouped := slices.DeleteFunc(slices.Clone(outcomes), func(o task.Outcome) bool { return o.Group == "" })
+	groups := list.Map(grouped, func(o task.Outcome) string { return o.Group })
 	err := d.inQueue(ctx, func(q *gorm.DB) error {
 		now := d.clock.Now()
 		// Not ended_at IS NULL: with few statistics of a young table, Postgres would
@@ -324,7 +320,7 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 		}
 		return cmp.Or(
 			fresh(q).Model(&taskRow{}).Where(d.dialect.In("task_group", groups)).Where("ended_at IS NULL AND task_group <> '' AND state = ? AND run_at <= ?", task.Waiting, now).Update("due_at", now).Error,
-			d.endGroups(q, grouped))
+			d.endGroups(q, list.Map(grouped, func(o task.Outcome) string { return o.ID })))
 	})
 	if err == nil && len(groups) > 0 {
 		d.markRecorded(ctx)

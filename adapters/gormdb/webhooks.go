@@ -96,7 +96,7 @@ func (d webhooks) List(ctx context.Context, ownerID string, f integrations.Endpo
 		q, id = q.Joins("JOIN webhook_subscriptions AS s ON s.endpoint_id = e.id").Where("s.type = ? AND e.status = 'active'", f.Event), "s.endpoint_id"
 	}
 	if len(f.UserIDs) > 0 {
-		consented := d.q(ctx).Model(&oauthConsentRow{}).Select("app_id").Where("?", d.dialect.In("user_id", f.UserIDs))
+		consented := oneOf(d.q(ctx).Model(&oauthConsentRow{}).Select("app_id"), "user_id", f.UserIDs)
 		q = q.Where("(? OR e.app_id IN (?))", d.dialect.In("e.owner_id", f.UserIDs), consented)
 	}
 	if !f.DueBefore.IsZero() {

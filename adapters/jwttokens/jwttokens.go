@@ -56,12 +56,11 @@ func Open(paths []string, issuer string, c clock.Clock) (*Tokens, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tokens{ring: ring, byID: map[string]key{}, issuer: issuer, now: c.Now, parser: jwt.NewParser(
-		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}),
-		jwt.WithIssuer(issuer), jwt.WithAudience(audience),
-		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(leeway),
-		jwt.WithTimeFunc(c.Now), jwt.WithStrictDecoding(),
-	), verified: otter.Must(&otter.Options[tokenHash, identity.AccessClaims]{MaximumSize: maxVerified})}
+	t := &Tokens{
+		ring: ring, byID: map[string]key{}, issuer: issuer, now: c.Now,
+		verified: otter.Must(&otter.Options[tokenHash, identity.AccessClaims]{MaximumSize: maxVerified}),
+	}
+	t.parser = t.newParser(audience, jwt.WithIssuedAt(), jwt.WithLeeway(leeway))
 	for _, k := range ring {
 		t.byID[k.id] = k
 	}
@@ -92,6 +91,13 @@ func (t *Tokens) sign(kind string, c jwt.Claims) (string, error) {
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, c)
 	token.Header["typ"], token.Header["kid"] = kind, t.ring[0].id
 	return token.SignedString(t.ring[0].private)
+}
+
+// newParser returns a parser for tokens with the audience.
+func (t *Tokens) newParser(audience string, more ...jwt.ParserOption) *jwt.Parser {
+	return jwt.NewParser(append(more, jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}),
+		jwt.WithIssuer(t.issuer), jwt.WithAudience(audience), jwt.WithExpirationRequired(),
+		jwt.WithTimeFunc(t.now), jwt.WithStrictDecoding())...)
 }
 
 // parse reads the claims of a token of the type with the parser.
@@ -200,10 +206,7 @@ func (t *Tokens) Seal(p auth.Purpose, subject string, until time.Time) (string, 
 // Unseal implements auth.Sealer.
 func (t *Tokens) Unseal(p auth.Purpose, token string) (string, error) {
 	var c jwt.RegisteredClaims
-	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}),
-		jwt.WithIssuer(t.issuer), jwt.WithAudience(sealAudience(p)), jwt.WithExpirationRequired(),
-		jwt.WithTimeFunc(t.now), jwt.WithStrictDecoding())
-	if err := t.parse(parser, sealType, token, &c); err != nil {
+	if err := t.parse(t.newParser(sealAudience(p)), sealType, token, &c); err != nil {
 		return "", fault.ErrUnauthorized.WithCause(err)
 	}
 	if c.Subject == "" {

@@ -73,8 +73,7 @@ func load(paths []string) ([]key, error) {
 			if files, err = filepath.Glob(filepath.Join(path, "*.pem")); err != nil {
 				return nil, err
 			}
-			slices.Sort(files)
-			slices.Reverse(files)
+			slices.Reverse(files) // which are sorted
 		}
 		for _, file := range files {
 			k, err := readKey(file)

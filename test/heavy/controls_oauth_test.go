@@ -11,7 +11,7 @@ const (
 	grants      = "adapters/gormdb/oauth.go"
 	gateway     = "adapters/fiberhttp/server.go"
 	admission   = "adapters/web/admission.go"
-	redisQuota  = "adapters/redislimit/quota.go"
+	redisQuota  = "adapters/redislimit/redislimit.go"
 
 	server = "./test/e2e"
 )
