@@ -91,6 +91,7 @@ func wire(ctx context.Context, c *config.Config, s *registry, r role, log *slog.
 			newSeekers,
 			newBilling,
 			newIntegrations,
+			newHealthChecks,
 			newServices,
 			newAddedModules,
 			subscriptions,

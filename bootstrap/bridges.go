@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/developer"
 	"github.com/locumhq/locum/adapters/filetypes"
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/adapters/webhookout"
@@ -388,30 +390,26 @@ func (b integrationsAccounts) OwnerName(ctx context.Context, userID string) (str
 	return people[userID].Name, err
 }
 
-// identitySubscriptions implements identity.Subscriptions. It needs nothing of identity
-// itself.
-type identitySubscriptions struct{ billing.Reader }
-
-func (b identitySubscriptions) Status(ctx context.Context, userID string) (string, error) {
-	sub, err := b.Current(ctx, billing.Owner{Kind: billing.User, ID: userID})
-	return string(sub.Status), err
+// ListByIDs implements integrations.Accounts.
+func (b integrationsAccounts) ListByIDs(ctx context.Context, ids []string) (map[string]integrations.Person, error) {
+	return people[integrations.Person]{b.Service}.ByIDs(ctx, ids)
 }
 
-// identityPrograms implements identity.Programs.
-type identityPrograms struct{ integrations.Programs }
-
-func (b identityPrograms) List(ctx context.Context, userID string) ([]identity.Program, error) {
-	found, err := b.Programs.List(ctx, userID)
-	return programsOf(found), err
+// integrationsPostings implements integrations.Postings.
+type integrationsPostings struct {
+	organizations identity.Organizations
+	publicURL     string
 }
 
-func (b identityPrograms) SignOut(ctx context.Context, userID string, now time.Time) ([]identity.Program, error) {
-	ended, err := b.Programs.SignOut(ctx, userID, now)
-	return programsOf(ended), err
-}
-
-func programsOf(found []integrations.Program) []identity.Program {
-	return list.Map(found, func(p integrations.Program) identity.Program {
-		return identity.Program{Kind: string(p.Kind), Name: p.Name}
-	})
+func (b integrationsPostings) View(ctx context.Context, snapshot json.RawMessage) (v integrations.JobView, err error) {
+	var l listings.Listing
+	if err := json.Unmarshal(snapshot, &l); err != nil { //nolint:musttag // as listings encodes it
+		return v, err
+	}
+	var by identity.Organization
+	found, err := b.organizations.GetByIDs(ctx, []string{l.OrganizationID})
+	if len(found) > 0 {
+		by, l.Company = found[0], found[0].Name
+	}
+	return developer.ViewJob(l, by, b.publicURL), err
 }

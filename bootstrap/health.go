@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -16,41 +17,37 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// plugged are the adapters other than the storage.
-type plugged struct {
-	limiter  limit.Limiter
-	queue    task.Queue
-	mail     mail.Mailer
-	files    files.Store
-	payments billing.Payments
-	search   *listings.Engine
-	clock    *clockCheck
-	// transports are the transports of the process.
-	transports []transport
+// healthChecks are the checks of adapters by the names that the configuration has for
+// them.
+type healthChecks map[string]func(context.Context) error
+
+func newHealthChecks(s *storage, d adapters.Deps, l limit.Limiter, q task.Queue, m mail.Mailer, f files.Store, p billing.Payments, e *listings.Engine) healthChecks {
+	all := healthChecks{
+		"database": s.ping, "queue": pingOf(q), "limiter": limiterPing(l),
+		"mail": pingOf(m), "files": pingOf(f), "payments": pingOf(p),
+		"search": e.Ping, "clock": newClockCheck(d.Clock).Ping,
+		"events": func(ctx context.Context) error { return checkLag(ctx, s, d.Clock.Now()) },
+	}
+	if s.hasReplicas() {
+		all["replicas"] = s.checkReplicas
+	}
+	return all
 }
 
-// healthOf checks all adapters concurrently, within the context, and names them as the
-// configuration does. Only the storage and the search index are required: a limiter
-// without its server counts in the process, tasks and mails wait in the database until
-// they are processed, and without files or payments the rest of the service works.
-func healthOf(ctx context.Context, s *storage, now time.Time, p plugged) map[string]adapters.Health {
+// run runs all checks and those of transports concurrently, within the context. Only the
+// storage and the search index are required: a limiter without its server counts in the
+// process, tasks and mails wait in the database until they are processed, and without
+// files or payments the rest of the service works.
+func (all healthChecks) run(ctx context.Context, transports []transport) map[string]adapters.Health {
 	type answer struct {
 		name string
 		err  error
 	}
-	asked := map[string]func(context.Context) error{
-		"database": s.ping, "queue": pingOf(p.queue), "limiter": limiterPing(p.limiter),
-		"mail": pingOf(p.mail), "files": pingOf(p.files), "payments": pingOf(p.payments),
-		"search": p.search.Ping, "clock": p.clock.Ping,
-		"events": func(ctx context.Context) error { return checkLag(ctx, s, now) },
-	}
-	for _, t := range p.transports {
+	asked := maps.Clone(all)
+	for _, t := range transports {
 		if pinger, ok := t.Transport.(adapters.Pinger); ok {
 			asked["transport."+t.name] = pinger.Ping
 		}
-	}
-	if s.hasReplicas() {
-		asked["replicas"] = s.checkReplicas
 	}
 	answers := make(chan answer, len(asked))
 	states := map[string]adapters.Health{}

@@ -17,10 +17,9 @@ import (
 	"github.com/locumhq/locum/adapters/totp"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/files"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/mail"
-	"github.com/locumhq/locum/core/task"
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
@@ -115,8 +114,35 @@ func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring key
 	return identity.New(deps), complete("identity", deps)
 }
 
-func newServices(a *app, s *storage, d adapters.Deps, l limit.Limiter, q task.Queue, m mail.Mailer, f files.Store, p billing.Payments, ring keyRing, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
-	watched := newClockCheck(d.Clock)
+// identitySubscriptions implements identity.Subscriptions. It needs nothing of identity
+// itself.
+type identitySubscriptions struct{ billing.Reader }
+
+func (b identitySubscriptions) Status(ctx context.Context, userID string) (string, error) {
+	sub, err := b.Current(ctx, billing.Owner{Kind: billing.User, ID: userID})
+	return string(sub.Status), err
+}
+
+// identityPrograms implements identity.Programs.
+type identityPrograms struct{ integrations.Programs }
+
+func (b identityPrograms) List(ctx context.Context, userID string) ([]identity.Program, error) {
+	found, err := b.Programs.List(ctx, userID)
+	return programsOf(found), err
+}
+
+func (b identityPrograms) SignOut(ctx context.Context, userID string, now time.Time) ([]identity.Program, error) {
+	ended, err := b.Programs.SignOut(ctx, userID, now)
+	return programsOf(ended), err
+}
+
+func programsOf(found []integrations.Program) []identity.Program {
+	return list.Map(found, func(p integrations.Program) identity.Program {
+		return identity.Program{Kind: string(p.Kind), Name: p.Name}
+	})
+}
+
+func newServices(a *app, s *storage, l limit.Limiter, ring keyRing, checks healthChecks, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
 	return adapters.Services{
 		Identity:       i,
 		Listings:       j,
@@ -128,8 +154,6 @@ func newServices(a *app, s *storage, d adapters.Deps, l limit.Limiter, q task.Qu
 		Idempotency:    s.requests,
 		ListingChanges: s.Listings.Changes,
 		JWKS:           ring.JWKS,
-		Health: func(ctx context.Context) map[string]adapters.Health {
-			return healthOf(ctx, s, d.Clock.Now(), plugged{limiter: l, queue: q, mail: m, files: f, payments: p, search: j.Engine, clock: watched, transports: a.transports})
-		},
+		Health:         func(ctx context.Context) map[string]adapters.Health { return checks.run(ctx, a.transports) },
 	}
 }

@@ -91,15 +91,12 @@ func showAccount(cmd *cobra.Command, a identity.AccountStatus) error {
 		second = fmt.Sprintf("%s, %d recovery codes left", second, a.SecondFactor.RecoveryCodesLeft)
 	}
 	t := newTable(cmd.OutOrStdout(), "id", a.ID)
-	t.add("email", a.Email)
-	t.add("name", a.Name)
-	t.add("role", p.Role())
-	t.add("organization", organization)
-	t.add("created", when(a.CreatedAt))
-	t.add("verified", when(a.EmailVerifiedAt))
-	t.add("second factor", second)
-	t.add("locked", when(a.LockedAt))
-	t.add("sessions", a.Sessions)
+	for _, line := range [][2]any{
+		{"email", a.Email}, {"name", a.Name}, {"role", p.Role()}, {"organization", organization}, {"created", when(a.CreatedAt)},
+		{"verified", when(a.EmailVerifiedAt)}, {"second factor", second}, {"locked", when(a.LockedAt)}, {"sessions", a.Sessions},
+	} {
+		t.add(line[:]...)
+	}
 	return t.Flush()
 }
 

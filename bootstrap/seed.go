@@ -247,16 +247,18 @@ func (w *world) advert(i int, at time.Time, o *employer, p *post) listings.Listi
 // vacancy chooses an employer and a post. The first vacancies go through the
 // occupations, so that a small board has each of them.
 func (w *world) vacancy(i int) (*employer, *post) {
-	for tries := 0; i < len(w.Occupations) && tries < 1000; tries++ {
+	choose := func() (*employer, []*post) {
 		o := &w.orgs[w.turns[w.chance.IntN(len(w.turns))]]
-		posts := o.posts[o.setting]
+		return o, o.posts[o.setting]
+	}
+	for tries := 0; i < len(w.Occupations) && tries < 1000; tries++ {
+		o, posts := choose()
 		at := slices.IndexFunc(posts, func(p *post) bool { return p.occupation == w.Occupations[i] })
 		if at >= 0 {
 			return o, posts[at]
 		}
 	}
-	o := &w.orgs[w.turns[w.chance.IntN(len(w.turns))]]
-	posts := o.posts[o.setting]
+	o, posts := choose()
 	return o, posts[w.chance.IntN(len(posts))]
 }
 

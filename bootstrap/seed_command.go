@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net/netip"
@@ -171,43 +170,41 @@ const maxDemoAccounts = 2_000
 func (o *operator) removeDemo(cmd *cobra.Command) error {
 	var s adapters.Storage
 	var people *identity.Service
-	return o.withServices(cmd, func(ctx context.Context) error { return removeDemo(ctx, cmd.OutOrStdout(), s, people) }, &s, &people)
-}
-
-func removeDemo(ctx context.Context, out io.Writer, s adapters.Storage, people *identity.Service) error {
-	var accounts []string
-	organizations := map[string]bool{}
-	for _, role := range demoRoles {
-		for i := range maxDemoAccounts {
-			u, err := s.Identity.Users.GetByEmail(ctx, demoEmail(role, i))
-			if errors.Is(err, identity.ErrUserNotFound) {
-				continue
-			} else if err != nil {
-				return err
+	return o.withServices(cmd, func(ctx context.Context) error {
+		var accounts []string
+		organizations := map[string]bool{}
+		for _, role := range demoRoles {
+			for i := range maxDemoAccounts {
+				u, err := s.Identity.Users.GetByEmail(ctx, demoEmail(role, i))
+				if errors.Is(err, identity.ErrUserNotFound) {
+					continue
+				} else if err != nil {
+					return err
+				}
+				m, err := s.Identity.Members.GetByUser(ctx, u.ID)
+				if err != nil {
+					return err
+				}
+				if m != nil {
+					organizations[m.OrganizationID] = true
+				}
+				accounts = append(accounts, u.ID)
 			}
-			m, err := s.Identity.Members.GetByUser(ctx, u.ID)
-			if err != nil {
-				return err
-			}
-			if m != nil {
-				organizations[m.OrganizationID] = true
-			}
-			accounts = append(accounts, u.ID)
 		}
-	}
-	n, err := s.Listings.Loader.DeleteByOrganizations(ctx, slices.Sorted(maps.Keys(organizations)))
-	if err != nil {
-		return err
-	}
-	// The accounts come last: without them the listings would not be found.
-	for _, userID := range accounts {
-		if err := people.DeleteAccount(ctx, auth.Actor{UserID: userID, Seeker: true, ConfirmedAt: people.Clock.Now()}); err != nil {
+		n, err := s.Listings.Loader.DeleteByOrganizations(ctx, slices.Sorted(maps.Keys(organizations)))
+		if err != nil {
 			return err
 		}
-	}
-	fmt.Fprintf(out, "removed %d demo accounts and %d listings\n", len(accounts), n)
-	if err := os.Remove(demoFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+		// The accounts come last: without them the listings would not be found.
+		for _, userID := range accounts {
+			if err := people.DeleteAccount(ctx, auth.Actor{UserID: userID, Seeker: true, ConfirmedAt: people.Clock.Now()}); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "removed %d demo accounts and %d listings\n", len(accounts), n)
+		if err := os.Remove(demoFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}, &s, &people)
 }

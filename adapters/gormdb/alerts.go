@@ -69,16 +69,16 @@ func (d savedSearches) deleteSearches(ctx context.Context, userID string, ids []
 		return nil
 	}
 	return wrap(cmp.Or(
-		d.q(ctx).Where("user_id = ? AND ?", userID, d.dialect.In("id", ids)).Delete(&savedSearchRow{}).Error,
+		oneOf(d.q(ctx).Where("user_id = ?", userID), "id", ids).Delete(&savedSearchRow{}).Error,
 		oneOf(d.q(ctx), "search_id", ids).Delete(&searchMatchRow{}).Error))
 }
 
 func (d savedSearches) updateAlerts(ctx context.Context, userID string, ids []string, alerts bool) error {
-	err := d.q(ctx).Model(&savedSearchRow{}).Where("user_id = ? AND ?", userID, d.dialect.In("id", ids)).Update("email_alerts", alerts).Error
+	err := oneOf(d.q(ctx).Model(&savedSearchRow{}).Where("user_id = ?", userID), "id", ids).Update("email_alerts", alerts).Error
 	if err != nil || alerts {
 		return wrap(err)
 	}
-	pending := d.q(ctx).Model(&searchMatchRow{}).Where("user_id = ? AND email AND digest_id IS NULL AND ?", userID, d.dialect.In("search_id", ids))
+	pending := oneOf(d.q(ctx).Model(&searchMatchRow{}).Where("user_id = ? AND email AND digest_id IS NULL", userID), "search_id", ids)
 	return wrap(pending.Update("email", false).Error)
 }
 
@@ -178,7 +178,7 @@ func (d matches) listOptedOut(ctx context.Context, ms []jobseeker.Match) (map[st
 	users := list.Distinct(ms, func(m jobseeker.Match) string { return m.UserID })
 	for chunk := range slices.Chunk(users, matchesAtOnce) {
 		var found []string
-		err := d.q(ctx).Model(&profileRow{}).Where("? AND NOT job_alerts", d.dialect.In("user_id", chunk)).Pluck("user_id", &found).Error
+		err := oneOf(d.q(ctx).Model(&profileRow{}).Where("NOT job_alerts"), "user_id", chunk).Pluck("user_id", &found).Error
 		if err != nil {
 			return nil, wrap(err)
 		}

@@ -73,6 +73,30 @@ type Dialect interface {
 	AdvisoryLock() string
 }
 
+// defaults are the answers of most dialects.
+type defaults struct{}
+
+// PreparesStatements implements Dialect.
+func (defaults) PreparesStatements() bool { return false }
+
+// Embedded implements Dialect.
+func (defaults) Embedded() bool { return false }
+
+// Typed implements Dialect.
+func (defaults) Typed(v any, _ string) any { return v }
+
+// Excluded implements Dialect.
+func (defaults) Excluded(column string) string { return "excluded." + column }
+
+// Returning implements Dialect.
+func (defaults) Returning() bool { return true }
+
+// DeleteLimit implements Dialect.
+func (defaults) DeleteLimit() bool { return false }
+
+// Locks implements Dialect.
+func (defaults) Locks() bool { return true }
+
 // Pools are the connections of a database.
 type Pools struct {
 	Primary *sql.DB

@@ -189,18 +189,18 @@ func (d applications) CountByListing(ctx context.Context, organizationID string,
 // UpdateStatuses implements hiring.Applications, with a statement for each new status
 // and one for the timelines.
 func (d applications) UpdateStatuses(ctx context.Context, organizationID string, as []hiring.Application, changes []hiring.Change) error {
-	byStatus := map[hiring.Status][]string{}
+	byStatus := map[hiring.Status][]hiring.Application{}
 	for _, a := range as {
-		byStatus[a.Status] = append(byStatus[a.Status], a.ID)
+		byStatus[a.Status] = append(byStatus[a.Status], a)
 	}
 	for _, status := range hiring.Statuses {
-		ids := byStatus[status]
-		if len(ids) == 0 {
+		as := byStatus[status]
+		if len(as) == 0 {
 			continue
 		}
-		i := slices.IndexFunc(as, func(a hiring.Application) bool { return a.Status == status })
+		ids := list.Map(as, func(a hiring.Application) string { return a.ID })
 		res := d.q(ctx).Model(&applicationRow{}).Where("organization_id = ? AND id IN ? AND withdrawn_at IS NULL", organizationID, ids).
-			Updates(map[string]any{"status": status, "changed_at": as[i].ChangedAt, "tracker": ""})
+			Updates(map[string]any{"status": status, "changed_at": as[0].ChangedAt, "tracker": ""})
 		if res.Error != nil {
 			return wrap(res.Error)
 		}

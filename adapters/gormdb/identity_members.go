@@ -136,7 +136,7 @@ func (d members) Upsert(ctx context.Context, m *identity.Membership) (err error)
 // Delete implements identity.Members.
 func (d members) Delete(ctx context.Context, organizationID string, userIDs []string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		invited := d.q(ctx).Where("organization_id = ? AND ?", organizationID, d.dialect.In("user_id", userIDs))
+		invited := oneOf(d.q(ctx).Where("organization_id = ?", organizationID), "user_id", userIDs)
 		if err := deleteFrom(invited, membershipRow{}, mailTokenRow{}); err != nil {
 			return err
 		}
@@ -170,13 +170,13 @@ func (d members) MergeInvited(ctx context.Context, invitedID, userID string) err
 		if err := rest.Pluck("organization_id", &moved).Error; err != nil {
 			return wrap(err)
 		}
-		if err := memberships().Where("user_id = ? AND ?", invitedID, d.dialect.In("organization_id", moved)).Update("user_id", userID).Error; err != nil {
+		if err := oneOf(memberships().Where("user_id = ?", invitedID), "organization_id", moved).Update("user_id", userID).Error; err != nil {
 			return wrap(err)
 		}
 		if err := memberships().Where("user_id = ? AND status = 'invited'", userID).Pluck("organization_id", &open).Error; err != nil {
 			return wrap(err)
 		}
-		tokens := d.q(ctx).Model(&mailTokenRow{}).Where("user_id = ? AND ?", invitedID, d.dialect.In("organization_id", open))
+		tokens := oneOf(d.q(ctx).Model(&mailTokenRow{}).Where("user_id = ?", invitedID), "organization_id", open)
 		if err := tokens.Update("user_id", userID).Error; err != nil {
 			return wrap(err)
 		}

@@ -140,7 +140,7 @@ func (d sessions) Update(ctx context.Context, s identity.Session, tokens ...iden
 
 // EndByUsers implements identity.Sessions.
 func (d sessions) EndByUsers(ctx context.Context, userIDs []string, except string, at time.Time) error {
-	q := d.q(ctx).Model(&sessionRow{}).Where("? AND ended_at IS NULL", d.dialect.In("user_id", userIDs))
+	q := oneOf(d.q(ctx).Model(&sessionRow{}).Where("ended_at IS NULL"), "user_id", userIDs)
 	return wrap(optional(q, "id <> ?", except).Update("ended_at", at).Error)
 }
 

@@ -47,7 +47,7 @@ func (d bookmarks) Delete(ctx context.Context, userID, id string) error {
 func (d bookmarks) ClaimReminders(ctx context.Context, listingIDs []string, n int) (claimed []jobseeker.Bookmark, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		// A fixed order avoids deadlocks between two callers.
-		claimed, err = find(d.locked(ctx).Where("? AND NOT deadline_told", d.dialect.In("listing_id", listingIDs)).Order("listing_id, id").Limit(n), bookmarkRow.bookmark)
+		claimed, err = find(oneOf(d.locked(ctx).Where("NOT deadline_told"), "listing_id", listingIDs).Order("listing_id, id").Limit(n), bookmarkRow.bookmark)
 		if err != nil || len(claimed) == 0 {
 			return err
 		}
@@ -77,11 +77,11 @@ func (d dismissals) Create(ctx context.Context, userID, listingID string, at tim
 	if err != nil || len(excess) == 0 {
 		return wrap(err)
 	}
-	return wrap(d.q(ctx).Where("user_id = ? AND ?", userID, d.dialect.In("listing_id", excess)).Delete(&dismissalRow{}).Error)
+	return wrap(oneOf(d.q(ctx).Where("user_id = ?", userID), "listing_id", excess).Delete(&dismissalRow{}).Error)
 }
 
 // ListByListings implements jobseeker.Dismissals.
 func (d dismissals) ListByListings(ctx context.Context, userID string, listingIDs []string) (dismissed []string, err error) {
-	err = d.q(ctx).Model(&dismissalRow{}).Where("user_id = ? AND ?", userID, d.dialect.In("listing_id", listingIDs)).Pluck("listing_id", &dismissed).Error
+	err = oneOf(d.q(ctx).Model(&dismissalRow{}).Where("user_id = ?", userID), "listing_id", listingIDs).Pluck("listing_id", &dismissed).Error
 	return dismissed, wrap(err)
 }

@@ -138,5 +138,5 @@ func (d documentFiles) Delete(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return wrap(d.q(ctx).Where("free_at IS NOT NULL AND ?", d.dialect.In("id", ids)).Delete(&documentFileRow{}).Error)
+	return wrap(oneOf(d.q(ctx).Where("free_at IS NOT NULL"), "id", ids).Delete(&documentFileRow{}).Error)
 }

@@ -28,7 +28,7 @@ import (
 )
 
 // MySQL is the dialect of MariaDB 10.6 and later.
-type MySQL struct{}
+type MySQL struct{ defaults }
 
 // Name implements Dialect.
 func (MySQL) Name() string { return "mysql" }
@@ -150,12 +150,6 @@ func (MySQL) Dialector(pool *sql.DB) gorm.Dialector {
 	return gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true})
 }
 
-// PreparesStatements implements Dialect.
-func (MySQL) PreparesStatements() bool { return false }
-
-// Embedded implements Dialect.
-func (MySQL) Embedded() bool { return false }
-
 // Migrations implements Dialect.
 func (MySQL) Migrations() goose.Dialect { return goose.DialectMySQL }
 
@@ -246,14 +240,8 @@ func (MySQL) Unavailable(err error) Reason {
 // In implements Dialect.
 func (MySQL) In(column string, ids []string) clause.Expr { return gorm.Expr(column+" IN ?", ids) }
 
-// Typed implements Dialect.
-func (MySQL) Typed(v any, _ string) any { return v }
-
 // Excluded implements Dialect.
 func (MySQL) Excluded(column string) string { return "VALUES(`" + column + "`)" }
-
-// Locks implements Dialect.
-func (MySQL) Locks() bool { return true }
 
 // AdvisoryLock implements Dialect. A lock is a row, which the transaction keeps locked.
 func (MySQL) AdvisoryLock() string {

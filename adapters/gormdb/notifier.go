@@ -22,21 +22,19 @@ type notifier struct {
 	due chan struct{}
 	// receiving starts the one connection that listens, with the first listener.
 	receiving sync.Once
-	start     func(run func(ctx context.Context))
+	ctx       context.Context //nolint:containedctx // lives as long as the database
 	stop      context.CancelFunc
 	done      sync.WaitGroup
 }
 
 func newNotifier(db *DB) *notifier {
-	n := &notifier{db: db, log: db.log, listeners: map[chan struct{}]bool{}, due: make(chan struct{}, 1), stop: func() {}}
+	n := &notifier{db: db, log: db.log, listeners: map[chan struct{}]bool{}, due: make(chan struct{}, 1)}
+	n.ctx, n.stop = context.WithCancel(context.Background())
 	if db.direct != nil {
 		n.remote, _ = db.dialect.(Notifier)
 	}
 	if n.remote != nil {
-		ctx, stop := context.WithCancel(context.Background())
-		n.stop = stop
-		n.start = func(run func(ctx context.Context)) { n.done.Go(func() { run(ctx) }) }
-		n.start(n.send)
+		n.done.Go(n.send)
 	}
 	return n
 }
@@ -76,7 +74,8 @@ const (
 )
 
 // send notifies other processes. A process that misses a notification polls.
-func (n *notifier) send(ctx context.Context) {
+func (n *notifier) send() {
+	ctx := n.ctx
 	for {
 		select {
 		case <-ctx.Done():
@@ -113,20 +112,19 @@ func (n *notifier) listen(ctx context.Context) <-chan struct{} {
 		n.mu.Unlock()
 	})
 	if n.remote != nil {
-		n.receiving.Do(func() { n.start(n.receive) })
+		n.receiving.Do(func() { n.done.Go(n.receive) })
 	}
 	return c
 }
 
 // receive listens for notifications of other processes, on one connection, and
 // connects again when that fails.
-func (n *notifier) receive(ctx context.Context) {
-	for ctx.Err() == nil {
+func (n *notifier) receive() {
+	for ctx := n.ctx; ctx.Err() == nil; pause(ctx, relistenInterval) {
 		err := n.remote.Listen(ctx, n.db.direct, n.notifyLocal)
 		if ctx.Err() != nil {
 			return
 		}
 		n.log.Debug("failed to listen for notifications; will retry", "error", err)
-		pause(ctx, relistenInterval)
 	}
 }

@@ -26,7 +26,7 @@ import (
 )
 
 // Postgres is the dialect of PostgreSQL.
-type Postgres struct{}
+type Postgres struct{ defaults }
 
 // Name implements Dialect.
 func (Postgres) Name() string { return "postgres" }
@@ -79,12 +79,6 @@ func logPosition(ctx context.Context, pool *sql.DB, lsn string) (p LogPosition, 
 func (Postgres) Dialector(pool *sql.DB) gorm.Dialector {
 	return gormpg.New(gormpg.Config{Conn: retryPool{pool}})
 }
-
-// PreparesStatements implements Dialect: pgx keeps prepared statements.
-func (Postgres) PreparesStatements() bool { return false }
-
-// Embedded implements Dialect.
-func (Postgres) Embedded() bool { return false }
 
 // Migrations implements Dialect.
 func (Postgres) Migrations() goose.Dialect { return goose.DialectPostgres }
@@ -146,18 +140,6 @@ func (a idArray) Value() (driver.Value, error) { return "{" + strings.Join(a, ",
 
 // Typed implements Dialect.
 func (Postgres) Typed(v any, name string) any { return gorm.Expr("?::"+name, v) }
-
-// Excluded implements Dialect.
-func (Postgres) Excluded(column string) string { return "excluded." + column }
-
-// Returning implements Dialect.
-func (Postgres) Returning() bool { return true }
-
-// DeleteLimit implements Dialect.
-func (Postgres) DeleteLimit() bool { return false }
-
-// Locks implements Dialect.
-func (Postgres) Locks() bool { return true }
 
 // AdvisoryLock implements Dialect.
 func (Postgres) AdvisoryLock() string { return "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))" }

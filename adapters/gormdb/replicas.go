@@ -55,9 +55,9 @@ type replica struct {
 	pool  *sql.DB
 	slots chan struct{} // one for each statement; one connection is left for measurements
 
-	opened time.Time
-	mu     sync.Mutex
-	// current is the latest time up to which it was known to contain all commits.
+	mu sync.Mutex
+	// current is the latest time up to which it was known to contain all commits, that of
+	// its opening before isVerified is set.
 	current time.Time
 	// isVerified is whether the server still contains them: one that was restarted may
 	// accept connections before it has applied again what it had applied.
@@ -109,7 +109,7 @@ func openReplicas(d Dialect, url string, o adapters.Deps) (r *replicas, err erro
 		}
 		r.all = append(r.all, &replica{
 			name: fmt.Sprintf("replica %d", i+1), pool: pool, slots: make(chan struct{}, replicaConnections(s)-1),
-			opened: time.Now(), err: errNotConnected,
+			current: time.Now(), err: errNotConnected,
 		})
 	}
 	r.register(o.Metrics)
@@ -258,18 +258,14 @@ func (one *replica) markUnavailable(err error) (wasAvailable bool) {
 func (one *replica) lag() time.Duration {
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if one.current.IsZero() {
-		return time.Since(one.opened)
-	}
 	return time.Since(one.current)
 }
 
 // problem returns why the replica is not used, or nil.
 func (one *replica) problem() error {
-	lag := one.lag()
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	switch {
+	switch lag := time.Since(one.current); {
 	case one.err != nil:
 		return fmt.Errorf("%s: %w", one.name, one.err)
 	case !one.isVerified || lag > maxReplicaLag:

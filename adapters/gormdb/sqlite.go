@@ -27,7 +27,7 @@ import (
 )
 
 // SQLite is the dialect of SQLite. A file is served by one process.
-type SQLite struct{}
+type SQLite struct{ defaults }
 
 // Name implements Dialect.
 func (SQLite) Name() string { return "sqlite" }
@@ -93,18 +93,6 @@ func (a idJSON) Value() (driver.Value, error) {
 	list, err := json.Marshal([]string(a))
 	return string(list), err
 }
-
-// Typed implements Dialect.
-func (SQLite) Typed(v any, _ string) any { return v }
-
-// Excluded implements Dialect.
-func (SQLite) Excluded(column string) string { return "excluded." + column }
-
-// Returning implements Dialect.
-func (SQLite) Returning() bool { return true }
-
-// DeleteLimit implements Dialect.
-func (SQLite) DeleteLimit() bool { return false }
 
 // Locks implements Dialect.
 func (SQLite) Locks() bool { return false }

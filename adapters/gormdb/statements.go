@@ -10,6 +10,8 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+
+	"github.com/locumhq/locum/core/list"
 )
 
 // The statements below are written differently by some databases. Repositories use
@@ -102,29 +104,22 @@ func insertMissing[R any](q *gorm.DB, rows []R, key []string) ([]R, error) {
 	if err := table.Statement.Parse(new(R)); err != nil {
 		return nil, err
 	}
-	keyOf := func(r *R) (values []any) {
+	keyOf := func(r R) (values []any) {
 		for _, column := range key {
-			v, _ := table.Statement.Schema.LookUpField(column).ValueOf(q.Statement.Context, reflect.ValueOf(r).Elem())
+			v, _ := table.Statement.Schema.LookUpField(column).ValueOf(q.Statement.Context, reflect.ValueOf(r))
 			values = append(values, v)
 		}
 		return values
 	}
-	keys := make([][]any, len(rows))
-	for i := range rows {
-		keys[i] = keyOf(&rows[i])
-	}
-	var existing []R
-	if err := table.Select(key).Where("("+strings.Join(key, ", ")+") IN ?", keys).Find(&existing).Error; err != nil {
+	nameOf := func(r R) string { return fmt.Sprint(keyOf(r)...) }
+	var existing, missing []R
+	if err := table.Select(key).Where("("+strings.Join(key, ", ")+") IN ?", list.Map(rows, keyOf)).Find(&existing).Error; err != nil {
 		return nil, wrap(err)
 	}
-	exists := map[string]bool{}
-	for i := range existing {
-		exists[fmt.Sprint(keyOf(&existing[i])...)] = true
-	}
-	var missing []R
-	for i, r := range rows {
-		if name := fmt.Sprint(keys[i]...); !exists[name] {
-			exists[name], missing = true, append(missing, r)
+	exists := list.ToMap(existing, func(r R) (string, bool) { return nameOf(r), true })
+	for _, r := range rows {
+		if !exists[nameOf(r)] {
+			exists[nameOf(r)], missing = true, append(missing, r)
 		}
 	}
 	if len(missing) == 0 {
