@@ -164,11 +164,10 @@ type addedModule struct {
 type addedModules []addedModule
 
 func newAddedModules(r *registry, s adapters.Services, st *storage, d adapters.Deps, m mail.Mailer, f files.Store) (addedModules, error) {
-	deps, err := complete("modules", ModuleDeps{Services: s, Mailer: m, Files: f}, st.Identity, d)
-	if err != nil {
-		return nil, err
-	}
-	return r.addedModules(deps)
+	return r.addedModules(ModuleDeps{
+		Services: s, Tx: st.Identity.Tx, Events: st.Identity.Events, Tasks: st.Identity.Tasks, Audit: st.Identity.Audit, Mailer: m, Files: f,
+		Clock: d.Clock, NewID: d.NewID, Log: d.Log, Tracer: d.Tracer, Metrics: d.Metrics, PublicURL: d.PublicURL,
+	})
 }
 
 // addedModules calls the functions of the modules.
