@@ -75,6 +75,7 @@ func wire(ctx context.Context, c *config.Config, s *registry, r role, log *slog.
 		fx.Provide(
 			prometheus.NewRegistry,
 			provideDeps,
+			func(c *config.Config, s *registry, d adapters.Deps) opening { return opening{c, s, d} },
 			provideStorage,
 			portsOfStorage,
 			provide(openLimiter),
@@ -144,7 +145,7 @@ func provideDeps(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, r
 	if r.clock != nil {
 		d.Clock, d.NewID = r.clock, r.newID
 	}
-	t, err := openTracer(ctx, c, s, d)
+	t, err := openTracer(ctx, opening{c, s, d})
 	if err != nil {
 		return d, err
 	}
@@ -186,21 +187,21 @@ func provideStorage(lc fx.Lifecycle, ctx starting, c *config.Config, r role, s *
 func portsOfStorage(s *storage) adapters.Storage { return s.Storage }
 
 // provide returns a constructor that opens the adapter of a port.
-func provide[Port any](openPort func(context.Context, *config.Config, *registry, adapters.Deps) (Port, error)) any {
-	return func(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, d adapters.Deps) (Port, error) {
-		p, err := openPort(ctx, c, s, d)
+func provide[Port any](openPort func(context.Context, opening) (Port, error)) any {
+	return func(lc fx.Lifecycle, ctx starting, o opening) (Port, error) {
+		p, err := openPort(ctx, o)
 		closeAtStop(lc, p)
 		return p, err
 	}
 }
 
-func provideMailer(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, r role, d adapters.Deps) (mail.Mailer, error) {
+func provideMailer(lc fx.Lifecycle, ctx starting, r role, o opening) (mail.Mailer, error) {
 	if r.isCommand {
-		return lazyMailer(func() (mail.Mailer, error) { return openMailer(ctx, c, s, d) }), nil
+		return lazyMailer(func() (mail.Mailer, error) { return openMailer(ctx, o) }), nil
 	}
-	m, err := openMailer(ctx, c, s, d)
+	m, err := openMailer(ctx, o)
 	closeAtStop(lc, m)
-	return tracedMailer{m, d.Tracer}, err
+	return tracedMailer{m, o.deps.Tracer}, err
 }
 
 // lazyMailer opens the mailer of a command, which mostly sends nothing, for a message.

@@ -15,7 +15,6 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/adapters/searchindex"
-	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 	"github.com/locumhq/locum/modules/listings/search"
@@ -33,17 +32,17 @@ const (
 )
 
 // newEngine provides the search engine, which runs in processes that serve.
-func newEngine(lc fx.Lifecycle, c *config.Config, s *registry, r role, storage adapters.Storage, d adapters.Deps) (*listings.Engine, error) {
-	file := vocabularyFile(c.Search.Vocabulary)
+func newEngine(lc fx.Lifecycle, o opening, r role, storage adapters.Storage) (*listings.Engine, error) {
+	file := vocabularyFile(o.config.Search.Vocabulary)
 	v, text, err := file.load()
 	if err != nil {
-		return nil, c.Err("search.vocabulary", err.Error())
+		return nil, o.config.Err("search.vocabulary", err.Error())
 	}
 	engine := listings.NewEngine(listings.EngineDeps{
-		Open: func(ctx context.Context, empty bool) (search.Index, error) { return openSearch(ctx, c, s, empty, d) },
-		Feed: storage.Listings.Feed, Notifications: storage.Listings.Outbox.Notifications, Changes: storage.Listings.Changes, Places: gazetteer.New(), Log: d.Log,
+		Open: func(ctx context.Context, empty bool) (search.Index, error) { return openSearch(ctx, o, empty) },
+		Feed: storage.Listings.Feed, Notifications: storage.Listings.Outbox.Notifications, Changes: storage.Listings.Changes, Places: gazetteer.New(), Log: o.deps.Log,
 	}, v)
-	background(lc, func(ctx context.Context) { file.watch(ctx, text, engine, d) })
+	background(lc, func(ctx context.Context) { file.watch(ctx, text, engine, o.deps) })
 	if !r.serves { // saved searches need only the vocabulary
 		return engine, nil
 	}

@@ -207,13 +207,10 @@ func (o *operator) withStorage(cmd *cobra.Command, run storageCommand) error {
 }
 
 // withServices runs an operator's command with services of an existing storage, which
-// are wired as in `locum serve`. It sets targets, pointers to services and to what they
-// depend on.
-func (o *operator) withServices(cmd *cobra.Command, run func(ctx context.Context) error, targets ...any) error {
-	return o.withServicesOf(cmd, role{isCommand: true}, run, targets...)
-}
-
-func (o *operator) withServicesOf(cmd *cobra.Command, r role, run func(ctx context.Context) error, targets ...any) (err error) {
+// are wired as in `locum serve`, but for the clock of the role. It sets targets, pointers
+// to services and to what they depend on.
+func (o *operator) withServices(cmd *cobra.Command, r role, run func(ctx context.Context) error, targets ...any) (err error) {
+	r.isCommand = true
 	c, err := o.loadExisting()
 	if err != nil {
 		return err

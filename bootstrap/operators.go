@@ -20,7 +20,7 @@ import (
 // onAccounts runs a command on the accounts of a storage.
 func (o *operator) onAccounts(cmd *cobra.Command, run func(ctx context.Context, i *identity.Service) error) error {
 	var i *identity.Service
-	return o.withServices(cmd, func(ctx context.Context) error { return userMessage(run(ctx, i)) }, &i)
+	return o.withServices(cmd, role{}, func(ctx context.Context) error { return userMessage(run(ctx, i)) }, &i)
 }
 
 // userMessage returns an error of a module as a text for users.
@@ -114,7 +114,7 @@ func (o *operator) listings() *cobra.Command {
 			Use: change.use + " ID", Short: change.short, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				var service *listings.Service
-				return o.withServices(cmd, func(ctx context.Context) error {
+				return o.withServices(cmd, role{}, func(ctx context.Context) error {
 					l, err := change.do(service, ctx, args[0])
 					if err != nil {
 						return userMessage(err)
@@ -197,7 +197,7 @@ func (o *operator) developers() *cobra.Command {
 		Use: "plan APP_ID PLAN", Short: "Set the plan of an application (free, professional, enterprise) without a payment", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s *integrations.Service
-			return o.withServices(cmd, func(ctx context.Context) error {
+			return o.withServices(cmd, role{}, func(ctx context.Context) error {
 				a, err := s.SetPlan(ctx, args[0], args[1])
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s (%s) is on the plan %s\n", a.Name, a.ID, a.Plan)

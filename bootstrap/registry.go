@@ -258,27 +258,34 @@ func overOTLP(_ context.Context, url string, d adapters.Deps) (trace.Tracer, err
 	return oteltrace.Open(url, d.Log)
 }
 
+// opening is what an adapter is opened with.
+type opening struct {
+	config   *config.Config
+	registry *registry
+	deps     adapters.Deps
+}
+
 // open opens the adapter for a URL with the opener of its scheme.
-func open[Opener ~func(context.Context, string, adapters.Deps) (Port, error), Port any](ctx context.Context, c *config.Config, r *registry, key, url string, openers map[string]Opener, d adapters.Deps) (Port, error) {
-	return openWith(ctx, c, r, key, url, openers, func(o Opener) (Port, error) { return o(ctx, url, d) })
+func open[Opener ~func(context.Context, string, adapters.Deps) (Port, error), Port any](ctx context.Context, o opening, key, url string, openers map[string]Opener) (Port, error) {
+	return openWith(ctx, o, key, url, openers, func(open Opener) (Port, error) { return open(ctx, url, o.deps) })
 }
 
 // openWith is open for openers with other parameters: run calls them.
-func openWith[Opener, Port any](ctx context.Context, c *config.Config, r *registry, key, url string, openers map[string]Opener, run func(Opener) (Port, error)) (port Port, err error) {
-	if r.err != nil {
-		return port, r.err
+func openWith[Opener, Port any](ctx context.Context, o opening, key, url string, openers map[string]Opener, run func(Opener) (Port, error)) (port Port, err error) {
+	if o.registry.err != nil {
+		return port, o.registry.err
 	}
 	scheme := schemeOf(url)
 	opener, ok := openers[scheme]
 	if !ok {
-		return port, c.Err(key, fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", strings.Join(slices.Sorted(maps.Keys(openers)), ":, ")+":"))
+		return port, o.config.Err(key, fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", strings.Join(slices.Sorted(maps.Keys(openers)), ":, ")+":"))
 	}
 	port, err = within(ctx, "the adapter was not opened", func() (Port, error) { return run(opener) })
 	switch {
 	case err != nil:
-		return port, c.Err(key, err.Error())
+		return port, o.config.Err(key, err.Error())
 	case isNil(&port):
-		return port, c.Err(key, fmt.Sprintf("the adapter for %q returned nil", scheme+":"))
+		return port, o.config.Err(key, fmt.Sprintf("the adapter for %q returned nil", scheme+":"))
 	}
 	return port, nil
 }
@@ -315,41 +322,42 @@ func within[T any](ctx context.Context, failure string, run func() (T, error)) (
 	}
 }
 
-func openLimiter(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (limit.Limiter, error) {
-	return open(ctx, c, r, "limiter.url", c.Limiter.URL, r.limiter, d)
+func openLimiter(ctx context.Context, o opening) (limit.Limiter, error) {
+	return open(ctx, o, "limiter.url", o.config.Limiter.URL, o.registry.limiter)
 }
 
-func openQueue(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (task.Queue, error) {
-	return open(ctx, c, r, "queue.url", c.Queue.URL, r.queue, d)
+func openQueue(ctx context.Context, o opening) (task.Queue, error) {
+	return open(ctx, o, "queue.url", o.config.Queue.URL, o.registry.queue)
 }
 
-func openMailer(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (mail.Mailer, error) {
-	from, err := netmail.ParseAddress(c.Mail.From)
+func openMailer(ctx context.Context, o opening) (mail.Mailer, error) {
+	from, err := netmail.ParseAddress(o.config.Mail.From)
 	if err != nil {
-		return nil, c.Err("mail.from", "want an address like locum <no-reply@example.org>")
+		return nil, o.config.Err("mail.from", "want an address like locum <no-reply@example.org>")
 	}
-	return openWith(ctx, c, r, "mail.url", c.Mail.URL, r.mailer, func(o MailerOpener) (mail.Mailer, error) {
-		return o(ctx, c.Mail.URL, mail.Address{Name: from.Name, Email: from.Address}, d)
+	return openWith(ctx, o, "mail.url", o.config.Mail.URL, o.registry.mailer, func(open MailerOpener) (mail.Mailer, error) {
+		return open(ctx, o.config.Mail.URL, mail.Address{Name: from.Name, Email: from.Address}, o.deps)
 	})
 }
 
-func openFiles(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (files.Store, error) {
-	return open(ctx, c, r, "files.url", c.Files.URL, r.files, d)
+func openFiles(ctx context.Context, o opening) (files.Store, error) {
+	return open(ctx, o, "files.url", o.config.Files.URL, o.registry.files)
 }
 
-func openPayments(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (billing.Payments, error) {
-	d.Payments = adapters.PaymentSettings{SecretKey: c.Payments.StripeKey, PublishableKey: c.Payments.PublishableKey, WebhookSecrets: c.Payments.WebhookSecrets}
-	return open(ctx, c, r, "payments.url", c.Payments.URL, r.payments, d)
+func openPayments(ctx context.Context, o opening) (billing.Payments, error) {
+	p := o.config.Payments
+	o.deps.Payments = adapters.PaymentSettings{SecretKey: p.StripeKey, PublishableKey: p.PublishableKey, WebhookSecrets: p.WebhookSecrets}
+	return open(ctx, o, "payments.url", o.config.Payments.URL, o.registry.payments)
 }
 
-func openSearch(ctx context.Context, c *config.Config, r *registry, empty bool, d adapters.Deps) (search.Index, error) {
-	return openWith(ctx, c, r, "search.url", c.Search.URL, r.search, func(o SearchOpener) (search.Index, error) {
-		return o(ctx, c.Search.URL, empty, d)
+func openSearch(ctx context.Context, o opening, empty bool) (search.Index, error) {
+	return openWith(ctx, o, "search.url", o.config.Search.URL, o.registry.search, func(open SearchOpener) (search.Index, error) {
+		return open(ctx, o.config.Search.URL, empty, o.deps)
 	})
 }
 
-func openTracer(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (trace.Tracer, error) {
-	return open(ctx, c, r, "tracing.url", c.Tracing.URL, r.tracer, d)
+func openTracer(ctx context.Context, o opening) (trace.Tracer, error) {
+	return open(ctx, o, "tracing.url", o.config.Tracing.URL, o.registry.tracer)
 }
 
 // redisSchemes are the schemes for one Redis server, a cluster, or servers behind

@@ -82,7 +82,7 @@ func (o *operator) addDemo(cmd *cobra.Command, n int, optional, public bool) err
 	var s adapters.Storage
 	var h *hiring.Service
 	clock := &pastClock{}
-	return o.withServicesOf(cmd, role{isCommand: true, clock: clock, newID: clock.newID}, func(ctx context.Context) error {
+	return o.withServices(cmd, role{clock: clock, newID: clock.newID}, func(ctx context.Context) error {
 		err := mayHoldDemo(ctx, c, s, public)
 		if err == nil {
 			return showProgress(cmd, n, func(done func(int)) ([]demoAccount, error) { return seed(ctx, s, h, clock, n, done) })
@@ -170,7 +170,7 @@ const maxDemoAccounts = 2_000
 func (o *operator) removeDemo(cmd *cobra.Command) error {
 	var s adapters.Storage
 	var people *identity.Service
-	return o.withServices(cmd, func(ctx context.Context) error {
+	return o.withServices(cmd, role{}, func(ctx context.Context) error {
 		var accounts []string
 		organizations := map[string]bool{}
 		for _, role := range demoRoles {

@@ -131,7 +131,7 @@ func (s *storage) open(ctx context.Context, c *config.Config, r *registry, db *d
 	if own := r.moduleStorage[db.modules[0]]; own[scheme] != nil {
 		openers = own
 	}
-	opened, err := open(ctx, c, r, db.setting, db.url, openers, d)
+	opened, err := open(ctx, opening{c, r, d}, db.setting, db.url, openers)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (o *operator) webhooks() *cobra.Command {
 // send to the addresses that the command allows.
 func (o *operator) withWebhooks(cmd *cobra.Command, appID string, run func(ctx context.Context, s *integrations.Service, a integrations.App) error) error {
 	var in *integrations.Service
-	return o.withServices(cmd, func(ctx context.Context) error {
+	return o.withServices(cmd, role{}, func(ctx context.Context) error {
 		in.Sender = webhookout.New(webhookout.Options{Private: true})
 		where := "its id is on its page at " + in.PublicURL + "/developers"
 		a, err := in.FindApp(ctx, appID)

@@ -17,6 +17,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/modules/identity"
 )
 
@@ -169,21 +170,13 @@ func (t *Tokens) keyOf(kind string) jwt.Keyfunc {
 // JWKS returns the public keys of the ring as a JWK Set (RFC 7517), for
 // /.well-known/jwks.json.
 func (t *Tokens) JWKS() []byte {
-	type jwk struct {
-		Type  string `json:"kty"`
-		Curve string `json:"crv"`
-		X     string `json:"x"`
-		ID    string `json:"kid"`
-		Use   string `json:"use"`
-		Alg   string `json:"alg"`
-	}
-	set := struct {
-		Keys []jwk `json:"keys"`
-	}{}
-	for _, k := range t.ring {
-		set.Keys = append(set.Keys, jwk{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.public), k.id, "sig", "EdDSA"})
-	}
-	b, err := json.Marshal(set)
+	keys := list.Map(t.ring, func(k key) map[string]string {
+		return map[string]string{
+			"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(k.public),
+			"kid": k.id, "use": "sig", "alg": "EdDSA",
+		}
+	})
+	b, err := json.Marshal(map[string]any{"keys": keys})
 	if err != nil {
 		panic(err) // strings always marshal
 	}
