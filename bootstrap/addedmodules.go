@@ -89,13 +89,13 @@ func WithModule(m Module) Option {
 	return func(r *registry) {
 		switch {
 		case !moduleName.MatchString(m.Name):
-			r.refuse("the module has the name %q; want letters, digits and underscores", m.Name)
+			r.refusef("the module has the name %q; want letters, digits and underscores", m.Name)
 		case slices.Contains(reservedNames, m.Name) || slices.Contains(migrations.Modules(), m.Name):
-			r.refuse("a module cannot have the name %s, which locum uses", m.Name)
+			r.refusef("a module cannot have the name %s, which locum uses", m.Name)
 		case slices.ContainsFunc(r.modules, func(other Module) bool { return other.Name == m.Name }):
-			r.refuse("there are two modules with the name %s", m.Name)
+			r.refusef("there are two modules with the name %s", m.Name)
 		case m.Migrations != nil && !areMigrations(m.Migrations):
-			r.refuse("module %s: want migrations with names NNNN_name.sql or NNNN_name.DIALECT.sql at the root of its files", m.Name)
+			r.refusef("module %s: want migrations with names NNNN_name.sql or NNNN_name.DIALECT.sql at the root of its files", m.Name)
 		}
 		r.modules = append(r.modules, m)
 	}

@@ -392,7 +392,7 @@ func (b integrationsAccounts) OwnerName(ctx context.Context, userID string) (str
 
 // ListByIDs implements integrations.Accounts.
 func (b integrationsAccounts) ListByIDs(ctx context.Context, ids []string) (map[string]integrations.Person, error) {
-	return people[integrations.Person]{b.Service}.ByIDs(ctx, ids)
+	return people[integrations.Person](b).ByIDs(ctx, ids)
 }
 
 // integrationsPostings implements integrations.Postings.

@@ -98,7 +98,7 @@ func WithModuleStorage(module, scheme string, open StorageOpener) Option {
 	return func(r *registry) {
 		openers, ok := r.moduleStorage[module]
 		if !ok {
-			r.refuse("WithModuleStorage: there is no module %q; want one of %s", module, strings.Join(migrations.Modules(), ", "))
+			r.refusef("WithModuleStorage: there is no module %q; want one of %s", module, strings.Join(migrations.Modules(), ", "))
 			return
 		}
 		register(r, &openers, module+" storage", scheme, open)
@@ -147,7 +147,7 @@ func WithTracer(scheme string, open TracerOpener) Option {
 func WithTransport(name string, open TransportOpener) Option {
 	return func(r *registry) {
 		if !transportName.MatchString(name) {
-			r.refuse("the transport has the name %q; want letters, digits and dashes", name)
+			r.refusef("the transport has the name %q; want letters, digits and dashes", name)
 			return
 		}
 		register(r, &r.transport, "transport", name, open)
@@ -170,19 +170,19 @@ func Override(options ...Option) Option {
 	}
 }
 
-// refuse adds the reason why a registration is refused.
-func (r *registry) refuse(format string, args ...any) {
+// refusef adds the reason why a registration is refused.
+func (r *registry) refusef(format string, args ...any) {
 	r.err = errors.Join(r.err, fmt.Errorf(format, args...))
 }
 
 func register[Opener any](r *registry, openers *map[string]Opener, port, scheme string, open Opener) {
 	switch _, exists := (*openers)[scheme]; {
 	case !schemePattern.MatchString(scheme):
-		r.refuse("the %s adapter has the scheme %q; want letters, digits, plus, minus and dots", port, scheme)
+		r.refusef("the %s adapter has the scheme %q; want letters, digits, plus, minus and dots", port, scheme)
 	case reflect.ValueOf(open).IsNil():
-		r.refuse("the %s adapter for %s: has no opener", port, scheme)
+		r.refusef("the %s adapter for %s: has no opener", port, scheme)
 	case exists && !r.overriding:
-		r.refuse("there is a %s adapter for %s: already; bootstrap.Override replaces it", port, scheme)
+		r.refusef("there is a %s adapter for %s: already; bootstrap.Override replaces it", port, scheme)
 	}
 	if *openers == nil {
 		*openers = map[string]Opener{}

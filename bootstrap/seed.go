@@ -207,10 +207,10 @@ func (w *world) advert(i int, at time.Time, o *employer, p *post) listings.Listi
 	l.Location, l.Remote = o.site+", "+o.address(t), p.IsRemote
 	field := f.Label
 	if p.Specialties != "" {
-		l.Specialty = w.pick(o.market.Specialties[p.Specialties])
+		l.Specialty = w.pick(o.Specialties[p.Specialties])
 		l.Department, field = l.Specialty, l.Specialty
 	}
-	s := o.market.Shifts[p.Shifts][w.chance.IntN(len(o.market.Shifts[p.Shifts]))]
+	s := o.Shifts[p.Shifts][w.chance.IntN(len(o.Shifts[p.Shifts]))]
 	w.contract(&l, o, p, f)
 	if s.Label == "Part Time" && l.EmploymentType == "full-time" {
 		l.EmploymentType = "part-time"
