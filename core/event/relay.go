@@ -94,12 +94,10 @@ func (r *Relay) Run(ctx context.Context) {
 // wait waits for a notification or the next poll. It returns false when ctx is
 // done.
 func (r *Relay) wait(ctx context.Context, notified <-chan struct{}) bool {
-	poll := time.NewTimer(relayPoll)
-	defer poll.Stop()
 	select {
 	case <-ctx.Done():
 	case <-notified:
-	case <-poll.C:
+	case <-time.After(relayPoll):
 	}
 	return ctx.Err() == nil
 }

@@ -256,9 +256,7 @@ func (j *joined) Backlog(ctx context.Context) ([]Backlog, error) {
 			continue
 		}
 		out[i].Tasks += c.Tasks
-		if c.Oldest.Before(out[i].Oldest) {
-			out[i].Oldest = c.Oldest
-		}
+		out[i].Oldest = slices.MinFunc([]time.Time{c.Oldest, out[i].Oldest}, time.Time.Compare)
 	}
 	return out, err
 }

@@ -236,12 +236,10 @@ func (r *Runner) run(ctx, until context.Context, h Handler, j Task) (err error) 
 		return withCause(ctx, err)
 	case <-ctx.Done():
 	}
-	hangs := time.NewTimer(gracePeriod)
-	defer hangs.Stop()
 	select {
 	case err = <-ended:
 		return withCause(ctx, err)
-	case <-hangs.C:
+	case <-time.After(gracePeriod):
 		return fmt.Errorf("the handler ignores its deadline: %w", context.Cause(ctx))
 	}
 }

@@ -215,7 +215,7 @@ func (r Rule) violation(v reflect.Value, isPointer bool) string {
 	case reflect.String:
 		return r.ofText(v.String())
 	case reflect.Slice, reflect.Map:
-		return r.ofSize(float64(v.Len()), " items")
+		return r.ofSize(float64(v.Len()), "must have", " items")
 	case reflect.Int, reflect.Int64:
 		return r.ofNumber(float64(v.Int()))
 	case reflect.Float64:
@@ -232,20 +232,16 @@ func (r Rule) number() float64 {
 	return n
 }
 
-// ofSize applies a bound to a number, or to a number of things with the unit.
-func (r Rule) ofSize(n float64, unit string) string {
-	verb := "be"
-	if unit != "" {
-		verb = "have"
-	}
+// ofSize applies a bound to a number, whose unit is empty, or to a number of things.
+func (r Rule) ofSize(n float64, must, unit string) string {
 	switch r.Name {
 	case "min":
 		if n < r.number() {
-			return "must " + verb + " at least " + r.Param + unit
+			return must + " at least " + r.Param + unit
 		}
 	case "max":
 		if n > r.number() {
-			return "must " + verb + " at most " + r.Param + unit
+			return must + " at most " + r.Param + unit
 		}
 	default:
 		panic("valid: rule " + r.Name) // unknown, or not for this type
@@ -264,7 +260,7 @@ func (r Rule) ofNumber(n float64) string {
 	case r.Name == "gt" || r.Name == "whole":
 		return ""
 	}
-	return r.ofSize(n, "")
+	return r.ofSize(n, "must be", "")
 }
 
 func (r Rule) ofText(s string) string {
@@ -301,7 +297,7 @@ func (r Rule) ofText(s string) string {
 			return "must be an https address without user and password"
 		}
 	default:
-		return r.ofSize(float64(utf8.RuneCountInString(s)), " characters")
+		return r.ofSize(float64(utf8.RuneCountInString(s)), "must have", " characters")
 	}
 	return ""
 }
