@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -146,10 +147,7 @@ func (in SettingsInput) employer() (change identity.EmployerInput) {
 		}
 		change.CompanyName, change.Industry, change.CompanySize = in.CompanyName, in.Industry, in.CompanySize
 	case "update-notifications":
-		change.EmailAlerts = in.Email
-		if in.EmailAlerts != nil {
-			change.EmailAlerts = in.EmailAlerts
-		}
+		change.EmailAlerts = cmp.Or(in.EmailAlerts, in.Email)
 	case "update-contact":
 		change.Contact = in.Contact
 	}

@@ -191,17 +191,14 @@ const (
 
 // awaitResult polls for the result of a concurrent call of the provider.
 func (s *Service) awaitResult(ctx context.Context, c Charge) (Subscription, error) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for range maxPolls {
+		if sub, err := s.result(ctx, c); !errors.Is(err, errInProgress) || errors.Is(err, errWaits) {
+			return sub, err
+		}
 		select {
 		case <-ctx.Done():
 			return Subscription{}, ctx.Err()
-		case <-timer.C:
-			timer.Reset(pollEvery)
-		}
-		if sub, err := s.result(ctx, c); !errors.Is(err, errInProgress) || errors.Is(err, errWaits) {
-			return sub, err
+		case <-time.After(pollEvery):
 		}
 	}
 	return Subscription{}, errInProgress

@@ -44,11 +44,10 @@ func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput, fr
 		return err
 	}
 	email, _ := text.ParseEmail(in.Email)
-	response := time.NewTimer(resetResponseTime)
-	defer response.Stop()
+	response := time.After(resetResponseTime)
 	err := s.requestReset(ctx, email, from)
 	select {
-	case <-response.C:
+	case <-response:
 	case <-ctx.Done():
 	}
 	return err

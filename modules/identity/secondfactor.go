@@ -39,15 +39,6 @@ type SecondFactor struct {
 // Enabled reports whether sign-ins need the second factor.
 func (f *SecondFactor) Enabled() bool { return !f.ConfirmedAt.IsZero() }
 
-// useStep reports whether a code of the time step can be used, and records its use.
-func (f *SecondFactor) useStep(step int64) bool {
-	if step <= f.LastStep {
-		return false
-	}
-	f.LastStep = step
-	return true
-}
-
 // useRecoveryCode reports whether the hash is one of an unused recovery code, and
 // removes it.
 func (f *SecondFactor) useRecoveryCode(hash string) bool {
@@ -269,11 +260,13 @@ func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now 
 	if err != nil {
 		return err
 	}
-	recovery := !ok
-	if ok && !f.useStep(step) || recovery && !f.useRecoveryCode(hashRecoveryCode(code)) {
+	switch {
+	case ok && step > f.LastStep:
+		f.LastStep = step
+	case ok || !f.useRecoveryCode(hashRecoveryCode(code)):
 		return ErrSecondFactorInvalid
 	}
-	if err := s.SecondFactors.Upsert(ctx, f); err != nil || !recovery {
+	if err := s.SecondFactors.Upsert(ctx, f); err != nil || ok {
 		return err
 	}
 	return s.auditUser(ctx, userID, audit.RecoveryCodeUsed, userID)

@@ -90,15 +90,15 @@ func (a App) Limits() Plan {
 	return p
 }
 
-// describe applies the input, with each redirect address once.
-func (a *App) describe(in AppInput) error {
+// with returns the application with the input, with each redirect address once.
+func (a App) with(in AppInput) (App, error) {
 	a.Name, a.Description, a.RedirectURIs = text.Name(in.Name), strings.TrimSpace(in.Description), []string{}
 	for _, uri := range in.RedirectURIs {
 		if !slices.Contains(a.RedirectURIs, uri) {
 			a.RedirectURIs = append(a.RedirectURIs, uri)
 		}
 	}
-	return valid.Check("", in)
+	return a, valid.Check("", in)
 }
 
 // isRedirectURI reports whether an application can have the redirect address. Browsers are

@@ -140,9 +140,7 @@ func (w *deliveryWorker) send(ctx, attempts context.Context, due []Outgoing) (re
 	if w.endpoint.FailingSince != nil {
 		limit = maxAttemptsFailing
 	}
-	timer := time.NewTimer(batchFor)
-	defer timer.Stop()
-	timeout, cancelled := timer.C, ctx.Done()
+	timeout, cancelled := time.After(batchFor), ctx.Done()
 	for {
 		for len(due) > 0 && len(w.running) < limit {
 			w.start(attempts, due[0])

@@ -53,8 +53,3 @@ func (s *Service) sweepDeliveries(ctx context.Context) error {
 		last = overdue[len(overdue)-1].ID
 	}
 }
-
-// deleteMessages deletes messages and deliveries that are older than 30 days.
-func (s *Service) deleteMessages(ctx context.Context) error {
-	return s.expire(ctx, MessagesKind, s.Clock.Now().Add(-logRetention))
-}

@@ -54,7 +54,7 @@ func (s *Service) Listen(ctx context.Context, a App, in ListenInput) (e Endpoint
 		return e, "", err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.expire(ctx, ListenersKind, now); err != nil {
+		if err := s.expire(0, ListenersKind)(ctx); err != nil {
 			return err
 		}
 		return s.createEndpoint(ctx, e)

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"errors"
 	"net/url"
 	"regexp"
 	"slices"
@@ -388,8 +387,3 @@ func (s *Service) AuthenticateToken(ctx context.Context, token string) (Caller, 
 // grantRetention is how long expired tokens are stored, so that their use is distinguished
 // from that of unknown ones.
 const grantRetention = 24 * time.Hour
-
-func (s *Service) deleteGrants(ctx context.Context) error {
-	before := s.Clock.Now().Add(-grantRetention)
-	return errors.Join(s.expire(ctx, GrantsKind, before), s.expire(ctx, TokensKind, before))
-}

@@ -63,12 +63,10 @@ func (s *keyedSemaphore) Acquire(ctx context.Context, key string) (release func(
 			delete(s.slots, key)
 		}
 	}
-	timeout := time.NewTimer(acquireWithin)
-	defer timeout.Stop()
 	select {
 	case k.held <- struct{}{}:
 		return func() { <-k.held; leave() }, true
-	case <-timeout.C:
+	case <-time.After(acquireWithin):
 	case <-ctx.Done():
 	}
 	leave()

@@ -3,6 +3,7 @@ package integrations
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
@@ -113,8 +114,8 @@ func (s *Service) create(ctx context.Context, by auth.Actor, action audit.Action
 // not stored; public applications have none. The caller must be confirmed.
 func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a App, secret string, err error) {
 	now := s.Clock.Now()
-	a = App{ID: s.NewID(), OwnerID: by.UserID, Public: in.Public, Plan: Free, CreatedAt: now, UpdatedAt: now, Version: 1}
-	if err := a.describe(in); err != nil {
+	a, err = App{ID: s.NewID(), OwnerID: by.UserID, Public: in.Public, Plan: Free, CreatedAt: now, UpdatedAt: now, Version: 1}.with(in)
+	if err != nil {
 		return App{}, "", err
 	}
 	if !a.Public {
@@ -175,8 +176,9 @@ func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in
 	if err := by.RequireUser(); err != nil {
 		return App{}, err
 	}
-	return s.changeOwn(ctx, by, appID, func(_ context.Context, a *App) error {
-		return a.describe(in.onto(AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs, Public: a.Public}))
+	return s.changeOwn(ctx, by, appID, func(_ context.Context, a *App) (err error) {
+		*a, err = a.with(in.onto(AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs, Public: a.Public}))
+		return err
 	})
 }
 
@@ -278,19 +280,23 @@ func (s *Service) requireActive(ctx context.Context, userID string) error {
 // Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
 	return []task.Periodic{
-		{Kind: "integrations.forget-usage", Every: time.Hour, Do: s.deleteUsage},
-		{Kind: "integrations.forget-grants", Every: time.Hour, Do: s.deleteGrants},
-		{Kind: "integrations.end-listeners", Every: extendEvery, Do: func(ctx context.Context) error {
-			return s.expire(ctx, ListenersKind, s.Clock.Now())
-		}},
+		{Kind: "integrations.forget-usage", Every: time.Hour, Do: s.expire(usageRetention, UsageKind)},
+		{Kind: "integrations.forget-grants", Every: time.Hour, Do: s.expire(grantRetention, GrantsKind, TokensKind)},
+		{Kind: "integrations.end-listeners", Every: extendEvery, Do: s.expire(0, ListenersKind)},
 		{Kind: "integrations.sweep-deliveries", Every: time.Minute, Do: s.sweepDeliveries},
-		{Kind: "integrations.forget-messages", Every: time.Hour, Do: s.deleteMessages, Timeout: 5 * time.Minute},
+		{Kind: "integrations.forget-messages", Every: time.Hour, Do: s.expire(logRetention, MessagesKind), Timeout: 5 * time.Minute},
 	}
 }
 
-// expire deletes what is older than the time.
-func (s *Service) expire(ctx context.Context, kind retention.Kind, before time.Time) error {
-	return retention.DeleteAllBefore(ctx, s.Retention, kind, before, rowsPerStatement[kind])
+// expire returns a function that deletes the rows of the kinds that are older than age.
+func (s *Service) expire(age time.Duration, kinds ...retention.Kind) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		var failed error
+		for _, kind := range kinds {
+			failed = errors.Join(failed, retention.DeleteAllBefore(ctx, s.Retention, kind, s.Clock.Now().Add(-age), rowsPerStatement[kind]))
+		}
+		return failed
+	}
 }
 
 // rowsPerStatement bounds the rows that one statement deletes, with those that belong to

@@ -183,7 +183,3 @@ func dayOf(text, field string, otherwise time.Time) (time.Time, error) {
 	}
 	return day, nil
 }
-
-func (s *Service) deleteUsage(ctx context.Context) error {
-	return s.expire(ctx, UsageKind, s.Clock.Now().Add(-usageRetention))
-}
