@@ -201,7 +201,7 @@ func (d *DB) decodeListings(rows []fullListingRow) []listings.Listing {
 	for i := range rows {
 		l, err := rows[i].listing()
 		if err != nil {
-			d.log.Error("listing cannot be decoded and is not found", "listing", rows[i].Short.ID, "error", err)
+			d.log.Error("listing cannot be decoded and is left out", "listing", rows[i].Short.ID, "error", err)
 			continue
 		}
 		out = append(out, l)

@@ -58,11 +58,7 @@ func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route
 	return routesFor(web.Employer, "Public job listings", []web.Route{
 		{Method: http.MethodPut, Path: "/api/listings/batch", Permission: auth.JobsUpdate, Summary: "Merge into the metadata of up to 100 listings (RFC 7396)", Op: keyedOp(keys,
 			func(ctx context.Context, by auth.Actor, in MetaBatchInput) (web.Reply[[]metaResult], error) {
-				items, err := parseBatch(in.Body, errNotAList, errTooManyListings)
-				if err != nil {
-					return web.Reply[[]metaResult]{}, err
-				}
-				return patchMetaBatch(ctx, s, by, items)
+				return patchMetaBatch(ctx, s, by, in.Body)
 			})},
 		{Method: http.MethodPatch, Path: "/api/listings/:id", Permission: auth.JobsUpdate, Errors: []int{404}, Summary: "Merge into a listing's metadata (RFC 7396)", Op: keyedOp(keys,
 			func(ctx context.Context, by auth.Actor, in MetaInput) (web.Reply[metaView], error) {
@@ -84,7 +80,14 @@ func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route
 	})
 }
 
-func patchMetaBatch(ctx context.Context, s *listings.Service, by auth.Actor, raw []json.RawMessage) (web.Reply[[]metaResult], error) {
+func patchMetaBatch(ctx context.Context, s *listings.Service, by auth.Actor, body []byte) (web.Reply[[]metaResult], error) {
+	var raw []json.RawMessage
+	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) || json.Unmarshal(body, &raw) != nil {
+		return web.Reply[[]metaResult]{}, errNotAList
+	}
+	if len(raw) > listings.MaxBatch {
+		return web.Reply[[]metaResult]{}, errTooManyListings
+	}
 	items := make([]listings.BatchItem[[]byte], len(raw))
 	out := make([]metaResult, len(raw))
 	for i, r := range raw {
@@ -198,18 +201,6 @@ var (
 	errTooManyListings = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 listings per batch request")
 	errTooManyJobs     = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 jobs per batch request")
 )
-
-// parseBatch returns the items of a body that is an array.
-func parseBatch(body []byte, notAList, tooMany error) ([]json.RawMessage, error) {
-	var items []json.RawMessage
-	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) || json.Unmarshal(body, &items) != nil {
-		return nil, notAList
-	}
-	if len(items) > listings.MaxBatch {
-		return nil, tooMany
-	}
-	return items, nil
-}
 
 // itemError returns the message for an item of a batch, such as "title is required".
 func itemError(err error) string {

@@ -97,10 +97,6 @@ func Fault(f *fault.Error) (int, any) {
 	if lacksIntent(f) {
 		f = errIntentRequired
 	}
-	status, special := statusByCode[f.Code]
-	if !special {
-		status = web.StatusOf(f)
-	}
 	body := Failure{Error: f.Message, Errors: f.Fields}
 	if codes[f.Code] {
 		body.Code = f.Code
@@ -108,7 +104,7 @@ func Fault(f *fault.Error) (int, any) {
 	if len(f.Fields) > 0 {
 		body.Details = &f.Fields[0]
 	}
-	return status, body
+	return cmp.Or(statusByCode[f.Code], web.StatusOf(f)), body
 }
 
 // values are the possible values of types, the most common first.

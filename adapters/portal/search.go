@@ -20,18 +20,12 @@ func searchRoutes(s *listings.Service, k *jobseeker.Service) []web.Route {
 				if err != nil {
 					return web.Reply[seekerSearchView]{}, err
 				}
-				saved := map[string]bool{}
-				if c.Actor.Seeker && len(r.Items) > 0 {
-					ids := web.Each(r.Items, func(h listings.Hit) string { return h.Listing.ID })
-					if saved, err = k.SavedAmong(ctx, c.Actor.UserID, ids); err != nil {
-						return web.Reply[seekerSearchView]{}, err
-					}
-				}
+				saved, err := k.SavedAmong(ctx, c.Actor.UserID, web.Each(r.Items, func(h listings.Hit) string { return h.Listing.ID }))
 				var v seekerSearchView
 				v.Search.Jobs = web.Each(r.Items, func(h listings.Hit) foundJob { return viewFound(h, saved[h.Listing.ID]) })
 				v.Search.Pagination = seekerPagination(r.Result, web.Paging{Page: in.Page, Limit: in.Limit, Cursor: in.Cursor})
 				v.Search.Next, v.Search.foundView = Next{r.NextCursor}, viewInterpretation(r)
-				return web.OK(v, ""), nil
+				return web.OK(v, ""), err
 			}).MapFaults(mapSeekerSearchFault)},
 	}
 }

@@ -71,9 +71,6 @@ func (s *Service) detail(ctx context.Context, v View) (Detail, error) {
 
 // titled adds the titles and companies of the listings.
 func (s *Service) titled(ctx context.Context, as []Application) ([]View, error) {
-	if len(as) == 0 {
-		return []View{}, nil
-	}
 	briefs, err := s.Listings.Briefs(ctx, list.Distinct(as, func(a Application) string { return a.ListingID }))
 	if err != nil {
 		return nil, err
@@ -84,7 +81,7 @@ func (s *Service) titled(ctx context.Context, as []Application) ([]View, error) 
 	}), nil
 }
 
-// named is titled with the names of the applicants.
+// named adds the titles and companies of the listings and the names of the applicants.
 func (s *Service) named(ctx context.Context, as []Application) ([]View, error) {
 	views, err := s.titled(ctx, as)
 	if err != nil || len(as) == 0 {

@@ -27,9 +27,7 @@ type Bookmark struct {
 // SavedJob is a bookmark with the properties of its listing.
 type SavedJob struct {
 	Bookmark
-	Title, Company, Location string
-	// Public is true if everybody can see the listing.
-	Public bool
+	Brief
 }
 
 // MaxBookmarks is the maximum number of bookmarks of a user.
@@ -92,11 +90,7 @@ func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID str
 		}
 		return s.addActivity(ctx, by, "bookmark", "saved", "Saved "+titleOf(brief))
 	})
-	return brief.saved(b), err
-}
-
-func (b Brief) saved(as Bookmark) SavedJob {
-	return SavedJob{Bookmark: as, Title: b.Title, Company: b.Company, Location: b.Location, Public: b.Public}
+	return SavedJob{b, brief}, err
 }
 
 // MyBookmarks lists the caller's bookmarks, newest first.
@@ -118,7 +112,7 @@ func (s *BookmarkService) describe(ctx context.Context, bs []Bookmark) ([]SavedJ
 	if err != nil {
 		return nil, err
 	}
-	return list.Map(bs, func(b Bookmark) SavedJob { return briefs[b.ListingID].saved(b) }), nil
+	return list.Map(bs, func(b Bookmark) SavedJob { return SavedJob{b, briefs[b.ListingID]} }), nil
 }
 
 // MyBookmark returns one of the caller's bookmarks.

@@ -1,6 +1,7 @@
 package listings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -49,12 +50,8 @@ type cost struct {
 }
 
 func newBulkhead(d Deps) *bulkhead {
-	timeout := d.SearchTimeout
-	if timeout <= 0 {
-		timeout = DefaultSearchTimeout
-	}
 	slots := min(maxSlots, 2*runtime.GOMAXPROCS(0))
-	return &bulkhead{slots: make(chan struct{}, slots), timeout: timeout, clock: d.Clock, budget: d.SearchCPU, costs: map[string]*cost{}}
+	return &bulkhead{slots: make(chan struct{}, slots), timeout: cmp.Or(d.SearchTimeout, DefaultSearchTimeout), clock: d.Clock, budget: d.SearchCPU, costs: map[string]*cost{}}
 }
 
 // do calls fn with a slot and within the timeout. It fails with fault.ErrUnavailable

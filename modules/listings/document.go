@@ -13,7 +13,7 @@ import (
 func (l *Listing) analyze(v *search.Vocabulary, log *slog.Logger) (d *search.Document) {
 	defer func() {
 		if p := recover(); p != nil {
-			log.Error("listing cannot be analyzed and is not found", "listing", l.ID, "panic", p)
+			log.Error("listing cannot be analyzed and is left out", "listing", l.ID, "panic", p)
 		}
 	}()
 	return l.document(v)

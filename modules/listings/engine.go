@@ -84,9 +84,6 @@ func (e *Engine) Parser() *search.Parser {
 	return &search.Parser{Vocabulary: e.vocabulary.Load(), Places: e.deps.Places}
 }
 
-// hasIndex reports whether the index has caught up.
-func (e *Engine) hasIndex() bool { return e.current.Load() != nil }
-
 // Ping returns an error until the index has caught up.
 func (e *Engine) Ping(context.Context) error {
 	if g := e.current.Load(); g != nil {

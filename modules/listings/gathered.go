@@ -50,7 +50,7 @@ type FindKey struct{ Text, Location, ContractType string }
 // the index of this process corrects replaced. It returns an empty text while the
 // process has no index.
 func (s *Service) Resolve(ctx context.Context, text string) (resolved string, err error) {
-	if !s.Engine.hasIndex() {
+	if s.Engine.current.Load() == nil {
 		return "", nil
 	}
 	err = s.useIndex(ctx, func(ctx context.Context, g *generation, _ bool) error {
