@@ -276,12 +276,9 @@ func (s *SearchService) sendDigest(ctx context.Context, d digest) error {
 // entries returns the public listings of a digest, each once, in the order of the
 // matches, with the names of the searches that found them.
 func (s *SearchService) entries(ctx context.Context, matches []Match) ([]mail.Entry, error) {
-	var ids []string
+	ids := list.Distinct(matches, func(m Match) string { return m.ListingID })
 	searches := map[string][]string{}
 	for _, m := range matches {
-		if _, seen := searches[m.ListingID]; !seen {
-			ids = append(ids, m.ListingID)
-		}
 		searches[m.ListingID] = append(searches[m.ListingID], m.SearchName)
 	}
 	public := map[string]Posting{}

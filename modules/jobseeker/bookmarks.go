@@ -106,9 +106,11 @@ func (s *BookmarkService) MyBookmarks(ctx context.Context, by auth.Actor, r page
 	return page.WithItems(found, jobs), err
 }
 
+func listingOf(b Bookmark) string { return b.ListingID }
+
 // describe adds the properties of the listings.
 func (s *BookmarkService) describe(ctx context.Context, bs []Bookmark) ([]SavedJob, error) {
-	briefs, err := s.Listings.Briefs(ctx, list.Map(bs, func(b Bookmark) string { return b.ListingID }))
+	briefs, err := s.Listings.Briefs(ctx, list.Map(bs, listingOf))
 	if err != nil {
 		return nil, err
 	}

@@ -139,9 +139,7 @@ func (s *DashboardService) liked(ctx context.Context, userID string) ([]string, 
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range kept.Items {
-		ids = append(ids, b.ListingID)
-	}
+	ids = append(ids, list.Map(kept.Items, listingOf)...)
 	briefs, err := s.Listings.Briefs(ctx, ids)
 	if err != nil {
 		return nil, err
