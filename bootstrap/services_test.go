@@ -16,8 +16,8 @@ import (
 var withoutActor = map[string]string{
 	"guests, and holders of a secret that was mailed or issued": `
 		Billing.ReceiveNotice Hiring.OpenExport Identity.Authenticate Identity.AuthenticateBrowser Identity.DeviceToken Identity.ForgotPassword Identity.Login
-		Identity.LoginBrowser Identity.LogoutBrowser Identity.OptOut Identity.Refresh Identity.Register Identity.RegisterBrowser Identity.RegisterEmployer
-		Identity.RegisterEmployerBrowser Identity.ResetPassword Identity.UndoEmailChange Identity.VerifyEmail Identity.OrganizationsOf
+		Identity.LoginBrowser Identity.LogoutBrowser Identity.OptOut Identity.Refresh Identity.Register Identity.RegisterBrowser
+		Identity.ResetPassword Identity.UndoEmailChange Identity.VerifyEmail Identity.OrganizationsOf
 		Integrations.AuthenticateKey Integrations.AuthenticateToken Seekers.Unsubscribe`,
 	"the authorization server and the gate of the developer interface, which have authenticated an app": `
 		Identity.ActorFor Integrations.AuthenticateClient Integrations.Count Integrations.CountCalls Integrations.ExchangeCode

@@ -109,7 +109,7 @@ func credentials() []removal {
 		{"applications of another jobseeker are not listed", []cut{{"adapters/gormdb/hiring_applications.go", `q.Where("applicant_id = ?", v.ApplicantID)`, `q.Where("(applicant_id = ? OR 1 = 1)", v.ApplicantID)`}}, ownSight},
 		{"applications are listed for who may view them", []cut{{"modules/hiring/service.go", "if by.May(auth.ApplicationsView) {", "if by.OrganizationID != \"\" {"}}, []testName{onServer("TestDeveloperApplications", "GET /api/v1/applications")}},
 		{"of an application hear those alone who may see it", []cut{{"modules/integrations/visibility.go", "return v.OrganizationID != \"\" && ", "return true || v.OrganizationID != \"\" && "}}, []testName{{"./modules/integrations", "TestFanOut_Application_OnlyAuthorizedReceive"}}},
-		{"a quota is exact for 200 at once", []cut{{"adapters/locallimit/quota.go", "if !record || !before.Allowed {", "if !record {"}}, []testName{{"./adapters/locallimit", "TestLimiter/quotas/concurrent calls"}}},
+		{"a quota is exact for 200 at once", []cut{{"adapters/locallimit/locallimit.go", "if !record || !before.Allowed {", "if !record {"}}, []testName{{"./adapters/locallimit", "TestLimiter/quotas/concurrent calls"}}},
 		{"a quota of a minute in Redis", []cut{{redisQuota, "n < most and ", ""}}, []testName{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}}},
 		{"a quota of a day in Redis", []cut{{redisQuota, "(mostADay == 0 or spent < mostADay)", "true"}}, []testName{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}}},
 	}
