@@ -34,7 +34,7 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 				return newList(web.Each(r.Items, viewApplication), r, in.Paging, publicURL, c.URL), err
 			}).MapFaults(renameFields(nil))},
 		{Method: http.MethodGet, Path: "/api/v1/applications/:id", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "Get an application that the user may see", Op: userOp(s,
-			func(ctx context.Context, c web.Call, by auth.Actor, in ApplicationPath) (One[Application], error) {
+			func(ctx context.Context, _ web.Call, by auth.Actor, in ApplicationPath) (One[Application], error) {
 				a, err := s.Hiring.GetVisible(ctx, by, in.ID)
 				return One[Application]{viewApplication(a)}, err
 			})},

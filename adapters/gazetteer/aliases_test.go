@@ -14,6 +14,6 @@ func TestAliases_Each_NamesAPlace(t *testing.T) {
 		require.True(t, ok, "%s -> %v", name, to)
 	}
 	for name := range rows(aliasesFile) {
-		require.Equal(t, name[0], key(name[0]), "aliases are stored in the form in which they are looked up")
+		require.Equal(t, name[0], normalize(name[0]), "aliases are stored in the form in which they are looked up")
 	}
 }

@@ -7,14 +7,15 @@
 // A postcode is resolved to its district: all 2,789 geographic districts of the United
 // Kingdom and the Crown dependencies, the 139 routing keys of Eircodes and 40,977 ZIP
 // codes. A ZIP code has the position of GeoNames. A district or a routing key has the
-// position of its town or suburb, which in the country may be some miles from its centre;
-// a full postcode is not resolved further.
+// position of its town or suburb, which in rural areas may be some miles from the centre of
+// the district; a full postcode is not resolved further.
 //
-// The tables take 4.5 MB from the first look-up on, the index of misspelt names another
-// 1.5 MB from the first correction on. Look-ups and corrections take 2 to 6 µs.
+// The tables occupy 4.5 MB after the first lookup, the index of misspelt names another 1.5 MB
+// after the first correction. Lookups and corrections take 2 to 6 µs.
 package gazetteer
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,73 +27,76 @@ import (
 
 // Gazetteer implements listings.Gazetteer. It is safe for concurrent use.
 type Gazetteer struct {
-	load     func() *tables
-	spelling func() *spellingIndex
+	loadTables   func() *tables
+	loadSpelling func() *spellingIndex
 }
 
-// New returns a gazetteer. Its tables are unpacked at the first look-up.
+// New returns a gazetteer. Its tables are unpacked at the first lookup.
 func New() *Gazetteer {
-	g := &Gazetteer{load: sync.OnceValue(unpack)}
-	g.spelling = sync.OnceValue(func() *spellingIndex { return newSpellingIndex(g.load()) })
+	g := &Gazetteer{loadTables: sync.OnceValue(unpack)}
+	g.loadSpelling = sync.OnceValue(func() *spellingIndex { return newSpellingIndex(g.loadTables()) })
 	return g
 }
 
-// remote matches the words of remote and nationwide posts in locations, beside the place:
-// "Remote (US)", "Home based, Ireland", "UK wide".
-var remote = regexp.MustCompile(`(?i)\b(?:fully\s+)?(?:remote|hybrid|home[\s-]?based|home[\s-]?working|work(?:ing)?\s+from\s+home|wfh|nation[\s-]?wide|wide|anywhere\s+in)\b|[()/–|]|\s-\s`)
+// remotePattern matches the words of remote, hybrid and nationwide posts in locations, and
+// brackets, slashes and dashes around them: "Remote (US)", "Home based, Ireland", "UK wide".
+var remotePattern = regexp.MustCompile(`(?i)\b(?:fully\s+)?(?:remote|hybrid|home[\s-]?based|home[\s-]?working|work(?:ing)?\s+from\s+home|wfh|nation[\s-]?wide|wide|anywhere\s+in)\b|[()/–|]|\s-\s`)
+
+// maxLocation is the maximum length of a location in bytes.
+const maxLocation = 200
 
 // Resolve implements listings.Gazetteer.
 func (g *Gazetteer) Resolve(text string) (listings.Place, bool) {
-	if len(text) > 200 {
+	if len(text) > maxLocation {
 		return listings.Place{}, false
 	}
 	if p, ok := g.resolve(text); ok {
 		return p, true
 	}
-	if place := remote.ReplaceAllString(text, " "); place != text {
+	if place := remotePattern.ReplaceAllString(text, " "); place != text {
 		return g.resolve(strings.Trim(place, " ,"))
 	}
 	return listings.Place{}, false
 }
 
 func (g *Gazetteer) resolve(text string) (listings.Place, bool) {
-	t := g.load()
+	t := g.loadTables()
 	if head, tail, cut := strings.Cut(text, ","); cut {
-		if p, ok := t.qualified(key(head), strings.Split(tail, ",")); ok {
+		if p, ok := t.resolveQualified(normalize(head), strings.Split(tail, ",")); ok {
 			return p, true
 		}
-		if p, ok := t.addressPostcode(text); ok {
+		if p, ok := t.resolveAddressPostcode(text); ok {
 			return p, true
 		}
-		return t.locality(key(head), tail)
+		return t.resolveLocality(normalize(head), tail)
 	}
-	k := key(text)
-	if k == "" {
+	name := normalize(text)
+	if name == "" {
 		return listings.Place{}, false
 	}
-	if p, ok := t.named(k, nil); ok {
+	if p, ok := t.findByName(name, nil); ok {
 		return p, true
 	}
-	if p, ok := t.postcode(k); ok {
+	if p, ok := t.findPostcode(name); ok {
 		return p, true
 	}
 	if len(text) == 2 && strings.ToUpper(text) == text {
-		// The code of a state alone, in capitals, is not a word: MA.
-		for _, r := range t.regions[k] {
-			return r.Place, true
+		// A code of two letters is accepted only in capitals: "or" and "ma" can be words.
+		if regions := t.regions[name]; len(regions) > 0 {
+			return regions[0].Place, true
 		}
 	}
-	if p, ok := t.townAndRegion(k); ok {
+	if p, ok := t.resolveTownAndRegion(name); ok {
 		return p, true
 	}
-	return t.townPostcode(k)
+	return t.resolveTownPostcode(name)
 }
 
-// townAndRegion resolves "boston lincolnshire", where the comma is missing.
-func (t *tables) townAndRegion(k string) (listings.Place, bool) {
-	for i := strings.LastIndexByte(k, ' '); i > 0; i = strings.LastIndexByte(k[:i], ' ') {
-		if within, ok := t.qualifier(k[i+1:]); ok {
-			if p, ok := t.named(k[:i], within); ok {
+// resolveTownAndRegion resolves "boston lincolnshire", where the comma is missing.
+func (t *tables) resolveTownAndRegion(name string) (listings.Place, bool) {
+	for i := strings.LastIndexByte(name, ' '); i > 0; i = strings.LastIndexByte(name[:i], ' ') {
+		if within, ok := t.qualifier(name[i+1:]); ok {
+			if p, ok := t.findByName(name[:i], within); ok {
 				return p, true
 			}
 		}
@@ -100,73 +104,79 @@ func (t *tables) townAndRegion(k string) (listings.Place, bool) {
 	return listings.Place{}, false
 }
 
-// qualified resolves "City, County, Country". Unknown qualifiers (a postcode) are
-// ignored, unless all of them are unknown.
-func (t *tables) qualified(head string, tail []string) (listings.Place, bool) {
+// resolveQualified resolves "City, County, Country". Unknown qualifiers, such as a postcode,
+// are ignored. It fails if all of them are unknown, or if they contradict each other.
+func (t *tables) resolveQualified(head string, tail []string) (listings.Place, bool) {
 	var within []area
 	resolved := 0
 	for _, part := range tail {
-		k := key(part)
-		if k == "" {
+		name := normalize(part)
+		if name == "" {
 			continue
 		}
-		if q, ok := t.qualifier(k); ok {
+		if q, ok := t.qualifier(name); ok {
 			resolved++
-			within = both(within, q)
-			if len(within) == 0 {
-				return listings.Place{}, false
-			}
-		} else if code := strings.LastIndexByte(k, ' '); code > 0 {
+			within = intersect(within, q)
+		} else if i := strings.LastIndexByte(name, ' '); i > 0 {
 			// "Boston, MA 02118"
-			if q, ok := t.qualifier(k[:code]); ok && strings.ContainsAny(k[code:], "0123456789") {
+			if q, ok := t.qualifier(name[:i]); ok && strings.ContainsAny(name[i:], "0123456789") {
 				resolved++
-				within = both(within, q)
+				within = intersect(within, q)
 			}
+		}
+		if resolved > 0 && len(within) == 0 {
+			return listings.Place{}, false
 		}
 	}
 	if resolved == 0 && strings.TrimSpace(strings.Join(tail, "")) != "" {
 		return listings.Place{}, false
 	}
-	return t.named(head, within)
+	return t.findByName(head, within)
 }
 
-// localityPopulation is the size below which a town may share its name with a
-// street or a suburb elsewhere.
+// localityPopulation is the population from which on a town contradicts another city after
+// the comma. A smaller one may be a street or a suburb of the same name.
 const localityPopulation = 20_000
 
-// locality resolves "Suburb, City" to the city, where the suburb or the street is
-// not known. A postcode or a larger town that lies elsewhere contradicts the city.
-func (t *tables) locality(head, tail string) (listings.Place, bool) {
-	if town, ok := t.town(head, nil); head == "" || ok && town.Population >= localityPopulation {
+// resolveLocality resolves "Suburb, City" to the city if the suburb or the street is not
+// known. A postcode or a larger town before the comma contradicts the city.
+func (t *tables) resolveLocality(head, tail string) (listings.Place, bool) {
+	if head == "" {
 		return listings.Place{}, false
 	}
-	if _, ok := t.postcode(head); ok {
+	if town, ok := t.town(head, nil); ok && town.Population >= localityPopulation {
+		return listings.Place{}, false
+	}
+	if _, ok := t.findPostcode(head); ok {
 		return listings.Place{}, false
 	}
 	city, rest, more := strings.Cut(tail, ",")
 	if more {
-		return t.qualified(key(city), strings.Split(rest, ","))
+		return t.resolveQualified(normalize(city), strings.Split(rest, ","))
 	}
-	k := key(city)
-	if len(t.countries[k].Name) > 0 {
+	name := normalize(city)
+	if _, isCountry := t.countries[name]; isCountry {
 		return listings.Place{}, false
 	}
-	return t.named(k, nil)
+	return t.findByName(name, nil)
 }
 
-// both returns the areas of a that agree with one of b.
-func both(a, b []area) []area {
+// intersect returns the areas that are in one of a and in one of b. Nil means everywhere. A
+// country contains its regions; regions of one country are not compared, because their names
+// are those of different levels, such as England and Kent.
+func intersect(a, b []area) []area {
 	if a == nil {
 		return b
 	}
 	var out []area
 	for _, x := range a {
 		for _, y := range b {
-			switch {
-			case x.Country != y.Country:
-			case y.Kind == listings.Country:
+			if x.Country != y.Country {
+				continue
+			}
+			if y.Kind == listings.Country {
 				out = append(out, x)
-			default:
+			} else {
 				out = append(out, y)
 			}
 		}
@@ -174,56 +184,70 @@ func both(a, b []area) []area {
 	return out
 }
 
-// qualifier returns the areas of a qualifier behind a town: a region, a country, or the
+// metropolis is the population of a city after which its region is named in addresses.
+const metropolis = 700_000
+
+// qualifier returns the areas of a qualifier after a town: a region, a country, or the
 // region of a larger town nearby.
-func (t *tables) qualifier(k string) ([]area, bool) {
-	out := slices.Clone(t.regions[k])
-	if c, ok := t.countries[k]; ok {
+func (t *tables) qualifier(name string) ([]area, bool) {
+	out := slices.Clone(t.regions[name])
+	if c, ok := t.countries[name]; ok {
 		out = append(out, c)
 	}
 	if len(out) == 0 {
 		// Metropolitan areas go by their city's name: "Barking, London".
-		if p, ok := t.town(k, nil); ok && p.Population > 700_000 && p.Region != "" {
+		if p, ok := t.town(name, nil); ok && p.Population > metropolis && p.Region != "" {
 			out = append(out, area{Place: listings.Place{Kind: listings.Region, Name: p.Region, Region: p.Region, Nation: p.Nation, Country: p.Country}})
 		}
 	}
 	return out, len(out) > 0
 }
 
-// named finds a town, region or country by its key. Two-letter codes (MA, OR)
-// are words of the language too: they qualify, they do not name.
-func (t *tables) named(k string, within []area) (listings.Place, bool) {
-	town, isTown := t.town(k, within)
-	if within == nil || !isTown {
-		if c, ok := t.countries[k]; ok && within == nil && (len(k) > 2 || k == "uk" || k == "us") {
-			return c.Place, true
-		}
-		if rs := t.regions[k]; len(rs) > 0 && len(k) > 2 {
-			for _, r := range rs {
-				if !inside(within, r.Place) {
-					continue
-				}
-				// A city is meant before the county or state that is named after
-				// it, unless the city is small: Georgia, Kent.
-				if !isTown || town.Country != r.Country && r.Country != "AU" || town.Region != r.Name && town.Population < 250_000 {
-					return r.Place, true
-				}
+// findByName finds a town, region or country by its name. Codes of two letters, such as OR,
+// are also English words: except for UK and US, they are accepted only after a comma.
+func (t *tables) findByName(name string, within []area) (listings.Place, bool) {
+	town, isTown := t.town(name, within)
+	if within != nil && isTown {
+		return town, true
+	}
+	if c, ok := t.countries[name]; ok && within == nil && (len(name) > 2 || name == "uk" || name == "us") {
+		return c.Place, true
+	}
+	if len(name) > 2 {
+		for _, r := range t.regions[name] {
+			if inside(within, r.Place) && (!isTown || prefersRegion(town, r.Place)) {
+				return r.Place, true
 			}
 		}
 	}
 	return town, isTown
 }
 
+// minNamesake is the population from which on a city is preferred to a region of its country
+// with the same name.
+const minNamesake = 250_000
+
+// prefersRegion reports whether a name means the region and not the town. The state of Georgia
+// is preferred to a town in another country, and the county of Kent to a small town elsewhere
+// in the country, but a city to the county that is named after it. In Australia, towns of
+// other countries are as well known as the state, such as Victoria.
+func prefersRegion(town, region listings.Place) bool {
+	if town.Country != region.Country && region.Country != "AU" {
+		return true
+	}
+	return town.Region != region.Name && town.Population < minNamesake
+}
+
 // town finds the largest town with the key inside one of the areas.
-func (t *tables) town(k string, within []area) (listings.Place, bool) {
-	alias, isAlias := t.alias(k)
+func (t *tables) town(name string, within []area) (listings.Place, bool) {
+	alias, isAlias := t.alias(name)
 	if isAlias && within == nil {
 		return alias, true
 	}
-	best, found := t.largest(k, within)
-	if rest, ok := strings.CutPrefix(k, "st "); ok && !found {
+	best, found := t.largest(name, within)
+	if rest, ok := strings.CutPrefix(name, "st "); ok && !found {
 		best, found = t.largest("saint "+rest, within)
-	} else if rest, ok := strings.CutPrefix(k, "saint "); ok && !found {
+	} else if rest, ok := strings.CutPrefix(name, "saint "); ok && !found {
 		best, found = t.largest("st "+rest, within)
 	}
 	if !found && isAlias && inside(within, alias) {
@@ -232,24 +256,28 @@ func (t *tables) town(k string, within []area) (listings.Place, bool) {
 	return best, found
 }
 
-// alias finds the town of which the key is another name.
-func (t *tables) alias(k string) (listings.Place, bool) {
-	to, ok := t.aliases[k] // words of the key, the country and possibly the code of the region
+// alias finds the town of which the name is another one. The table has the words of the
+// town's name, the code of the country and, in the US and Canada, that of the region:
+// "nyc" is "new york us ny".
+func (t *tables) alias(other string) (listings.Place, bool) {
+	words, ok := t.aliases[other]
 	if !ok {
 		return listings.Place{}, false
 	}
-	n := len(to) - 1
-	in := listings.Place{Country: strings.ToUpper(to[n])}
-	if country := to[n-1]; len(to[n]) == 2 && (country == "us" || country == "ca") {
-		n--
-		in.Country = strings.ToUpper(country)
-		in.Region = regionName(t, in.Country, to[n+1])
+	last := len(words) - 1
+	name, country, region := words[:last], words[last], ""
+	if before := words[last-1]; len(country) == 2 && (before == "us" || before == "ca") {
+		name, country, region = words[:last-1], before, country
 	}
-	return t.largest(strings.Join(to[:n], " "), []area{{Place: in}})
+	in := listings.Place{Country: strings.ToUpper(country)}
+	if region != "" {
+		in.Region = regionName(t, in.Country, region)
+	}
+	return t.largest(strings.Join(name, " "), []area{{Place: in}})
 }
 
-func (t *tables) largest(k string, within []area) (listings.Place, bool) {
-	for row := range t.towns.search(k) { // the largest first
+func (t *tables) largest(name string, within []area) (listings.Place, bool) {
+	for row := range t.towns.search(name) { // the largest first
 		if p := t.place(row); inside(within, p) {
 			return p, true
 		}
@@ -257,27 +285,38 @@ func (t *tables) largest(k string, within []area) (listings.Place, bool) {
 	return listings.Place{}, false
 }
 
-// boroughPopulation is the population of the centres of some boroughs of London, such as
-// Ealing, which the table lacks.
+// boroughPopulation is assumed for places in Greater London whose population is missing from
+// the table, such as Ealing.
 const boroughPopulation = 100_000
 
+// The columns of the table of towns.
+const (
+	colKey  = iota
+	colName // empty if it is the key
+	colCountry
+	colNation
+	colRegion
+	colLat
+	colLon
+	colPopulation
+	columns
+)
+
+// place parses a row of the table of towns.
 func (t *tables) place(row string) listings.Place {
-	f := strings.SplitN(row, "\t", 8)
-	name := f[1]
-	if name == "" {
-		name = f[0]
-	}
-	population, _ := strconv.Atoi(f[7])
-	if population == 0 && f[4] == "Greater London" {
+	f := strings.SplitN(row, "\t", columns)
+	population, _ := strconv.Atoi(f[colPopulation])
+	if population == 0 && f[colRegion] == "Greater London" {
 		population = boroughPopulation
 	}
 	return listings.Place{
-		Kind: listings.Town, Name: name, Country: f[2], Nation: f[3], Region: regionName(t, f[2], f[4]),
-		Lat: number(f[5]), Lon: number(f[6]), Population: population,
+		Kind: listings.Town, Name: cmp.Or(f[colName], f[colKey]), Country: f[colCountry], Nation: f[colNation], Region: regionName(t, f[colCountry], f[colRegion]),
+		Lat: number(f[colLat]), Lon: number(f[colLon]), Population: population,
 	}
 }
 
-// The codes by which GeoNames names the provinces of two countries.
+// provinces maps the codes of GeoNames for Canadian provinces and Australian states, after
+// that of the country, to names of regions.
 var provinces = map[string]string{
 	"CA01": "ab", "CA02": "bc", "CA03": "mb", "CA04": "nb", "CA05": "nl", "CA07": "ns", "CA08": "on", "CA09": "pe", "CA10": "qc", "CA11": "sk", "CA12": "yt", "CA13": "nt", "CA14": "nu",
 	"AU01": "act", "AU02": "nsw", "AU03": "northern territory", "AU04": "qld", "AU05": "south australia", "AU06": "tas", "AU07": "vic", "AU08": "western australia",
@@ -298,7 +337,7 @@ func regionName(t *tables, country, code string) string {
 	return code
 }
 
-// inside reports whether a place is in one of the areas; nil is everywhere.
+// inside reports whether a place is in one of the areas; nil means everywhere.
 func inside(within []area, p listings.Place) bool {
 	return within == nil || slices.ContainsFunc(within, func(a area) bool {
 		switch {

@@ -6,11 +6,11 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// postcode finds the place of a folded postcode: a district, sector or unit of
+// findPostcode finds the place of a folded postcode: a district, sector or unit of
 // the United Kingdom ("ls1", "ls1 4", "ls1 4dy", "ls14dy"), a routing key or an
 // Eircode ("d08", "d08 xy12"), a ZIP code ("02115", "02115 1234"). The postal
 // districts of Dublin ("dublin 8") are routing keys by another name.
-func (t *tables) postcode(k string) (listings.Place, bool) {
+func (t *tables) findPostcode(k string) (listings.Place, bool) {
 	first, second, isSplit := strings.Cut(k, " ")
 	switch {
 	case k == "" || strings.Contains(second, " "):
@@ -70,10 +70,10 @@ func (t *tables) district(country, code string) (listings.Place, bool) {
 	return p, true
 }
 
-// townPostcode finds the place of a postcode behind the name of a place in the
+// resolveTownPostcode finds the place of a postcode behind the name of a place in the
 // same country, without a comma between them: "leeds ls1 4dy". A district alone
 // is not accepted.
-func (t *tables) townPostcode(k string) (listings.Place, bool) {
+func (t *tables) resolveTownPostcode(k string) (listings.Place, bool) {
 	words := strings.Fields(k)
 	for n := 1; n <= 2 && n < len(words); n++ {
 		split := len(words) - n
@@ -86,21 +86,21 @@ func (t *tables) townPostcode(k string) (listings.Place, bool) {
 	return listings.Place{}, false
 }
 
-// addressPostcode finds the place of a postcode in an address whose parts are
+// resolveAddressPostcode finds the place of a postcode in an address whose parts are
 // separated by commas: before a place ("LS1 4DY, Leeds"), or as the last part
 // or behind a name in it ("St James's Hospital, Leeds LS9 7TF").
-func (t *tables) addressPostcode(text string) (listings.Place, bool) {
+func (t *tables) resolveAddressPostcode(text string) (listings.Place, bool) {
 	parts := strings.Split(text, ",")
-	last := key(parts[len(parts)-1])
-	if p, ok := t.postcode(key(parts[0])); ok && len(parts) == 2 {
+	last := normalize(parts[len(parts)-1])
+	if p, ok := t.findPostcode(normalize(parts[0])); ok && len(parts) == 2 {
 		return t.inTown(p, last)
 	}
 	p, ok := t.fullPostcode(last)
 	if !ok {
-		return t.townPostcode(last)
+		return t.resolveTownPostcode(last)
 	}
 	for i := len(parts) - 2; i >= 0; i-- {
-		if in, ok := t.inTown(p, key(parts[i])); ok {
+		if in, ok := t.inTown(p, normalize(parts[i])); ok {
 			return in, true
 		}
 	}
@@ -113,7 +113,7 @@ func (t *tables) addressPostcode(text string) (listings.Place, bool) {
 func (t *tables) inTown(p listings.Place, name string) (listings.Place, bool) {
 	town, ok := t.town(name, []area{{Place: listings.Place{Country: p.Country, Region: p.Region}}})
 	if !ok {
-		town, ok = t.townAndRegion(name)
+		town, ok = t.resolveTownAndRegion(name)
 	}
 	if ok && town.Country == p.Country {
 		if town.Kind == listings.Town && town.Region == p.Region {
@@ -121,7 +121,7 @@ func (t *tables) inTown(p listings.Place, name string) (listings.Place, bool) {
 		}
 		return p, true
 	}
-	if _, ok := t.named(name, []area{{Place: listings.Place{Country: p.Country}}}); ok {
+	if _, ok := t.findByName(name, []area{{Place: listings.Place{Country: p.Country}}}); ok {
 		return p, true
 	}
 	within, ok := t.qualifier(name)
@@ -133,7 +133,7 @@ func (t *tables) fullPostcode(k string) (listings.Place, bool) {
 	if len(k) < 5 {
 		return listings.Place{}, false
 	}
-	return t.postcode(k)
+	return t.findPostcode(k)
 }
 
 // isInward reports whether s is the second half of a postcode: 4dy. Its letters are never

@@ -169,11 +169,11 @@ const maxName = 64
 // small town. The county or country behind a comma is kept as it is.
 func (g *Gazetteer) Correct(text string) (listings.Place, bool) {
 	head, tail, _ := strings.Cut(text, ",")
-	k := key(head)
+	k := normalize(head)
 	if len(k) < minCorrected || len(k) > maxName || strings.ContainsAny(text, "0123456789") {
 		return listings.Place{}, false
 	}
-	for _, m := range g.spelling().closest(k) {
+	for _, m := range g.loadSpelling().closest(k) {
 		name := m.key
 		if strings.TrimSpace(tail) != "" {
 			name += "," + tail

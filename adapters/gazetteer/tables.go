@@ -111,7 +111,7 @@ func unpack() *tables {
 			a.Regions = strings.Split(f[6], ",")
 		}
 		for _, n := range names {
-			k := key(n)
+			k := normalize(n)
 			t.regions[k] = append(t.regions[k], a)
 		}
 	}
@@ -119,7 +119,7 @@ func unpack() *tables {
 		names := strings.Split(f[1], "|")
 		a := area{Place: listings.Place{Kind: listings.Country, Name: names[0], Country: f[0], Lat: number(f[2]), Lon: number(f[3])}}
 		for _, n := range names {
-			t.countries[key(n)] = a
+			t.countries[normalize(n)] = a
 		}
 	}
 	for f := range rows(aliasesFile) {
@@ -148,9 +148,9 @@ func number(s string) float64 {
 	return x
 }
 
-// key returns the form of a name that is looked up: folded words without points and
+// normalize returns the form of a name that is looked up: folded words without points and
 // hyphens.
-func key(name string) string {
+func normalize(name string) string {
 	var b strings.Builder
 	for _, r := range search.Fold(name) {
 		switch {

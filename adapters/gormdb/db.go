@@ -79,7 +79,7 @@ type DB struct {
 	preparedInserts sync.Map
 	// release ends what Claim has begun.
 	release func() error
-	watch   clockWatch
+	reading clockReading
 	// listingChanges counts the committed transactions that wrote listings.
 	listingChanges atomic.Uint64
 	// listingsChangedAt is when this process last learned of changed listings.

@@ -46,7 +46,7 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 	if res.Error == nil && res.RowsAffected == 0 {
 		// The request is claimed if it has expired, or if its caller lost the lease
 		// without an answer.
-		res = d.of(ctx, r).Where("expires_at <= ? OR status = 0 AND (claimed_until <= ? OR claimed_until > ?) AND fingerprint = ?", now, now, claim.Until.Add(mostAhead), r.Fingerprint).
+		res = d.of(ctx, r).Where("expires_at <= ? OR status = 0 AND (claimed_until <= ? OR claimed_until > ?) AND fingerprint = ?", now, now, claim.Until.Add(maxClockSkew), r.Fingerprint).
 			Updates(map[string]any{"fingerprint": row.Fingerprint, "status": 0, "answer": "", "claimed_until": row.ClaimedUntil, "expires_at": row.ExpiresAt})
 	}
 	if res.Error != nil {
@@ -60,7 +60,7 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 	if err != nil {
 		return claim, nil, err
 	}
-	leased := kept.ClaimedUntil.After(now) && !kept.ClaimedUntil.After(claim.Until.Add(mostAhead))
+	leased := kept.ClaimedUntil.After(now) && !kept.ClaimedUntil.After(claim.Until.Add(maxClockSkew))
 	switch {
 	case kept.Fingerprint != r.Fingerprint:
 		return claim, nil, idempotency.ErrReused

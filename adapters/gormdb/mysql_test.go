@@ -281,7 +281,7 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 		require.NoError(t, db.reader.Exec("ANALYZE TABLE "+name).Error)
 	}
 	require.NoError(t, db.reader.Exec("UPDATE listing_feed SET last_xid = 20000").Error)
-	_, err := db.readClock(t.Context()) // after a start it compares all leases with the clock
+	_, err := db.nowAndRepair(t.Context()) // after a start it compares all leases with the clock
 	require.NoError(t, err)
 	asked := recordStatements(t, db.reader)
 	s, ctx, now := db.Storage(), t.Context(), time.Now().UTC()

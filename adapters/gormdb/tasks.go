@@ -128,7 +128,7 @@ func (d tasks) withoutWaiting(ctx context.Context, rows []taskRow) ([]taskRow, e
 
 // Due implements task.Store.
 func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
-	now, err := d.readClock(ctx)
+	now, err := d.nowAndRepair(ctx)
 	if err != nil {
 		return nil, err
 	}

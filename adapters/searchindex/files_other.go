@@ -14,5 +14,5 @@ func mapFile(f *os.File, size int) (data []byte, release func() error, err error
 	return b.bytes(), func() error { return nil }, err
 }
 
-// syncFolder does nothing: folders cannot be synchronized here.
-func syncFolder(*os.Root) error { return nil }
+// syncDir does nothing: folders cannot be synchronized here.
+func syncDir(*os.Root) error { return nil }

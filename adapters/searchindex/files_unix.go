@@ -3,22 +3,23 @@
 package searchindex
 
 import (
-	"cmp"
+	"errors"
 	"os"
 	"syscall"
 )
 
-// mapFile maps a file into memory, read only. The file must not be truncated.
+// mapFile maps a file into memory, read only. The file must not be truncated
+// while it is mapped: reading beyond its end would end the process with SIGBUS.
 func mapFile(f *os.File, size int) (data []byte, release func() error, err error) {
 	data, err = syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ, syscall.MAP_SHARED)
 	return data, func() error { return syscall.Munmap(data) }, err
 }
 
-// syncFolder makes renames in the folder durable.
-func syncFolder(root *os.Root) error {
+// syncDir makes renames in the directory durable.
+func syncDir(root *os.Root) error {
 	dir, err := root.Open(".")
 	if err != nil {
 		return err
 	}
-	return cmp.Or(dir.Sync(), dir.Close())
+	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -200,7 +200,7 @@ func (f *folder) write(name string, content func(io.Writer) error) (err error) {
 		_ = f.root.Remove(partial)
 		return err
 	}
-	return syncFolder(f.root)
+	return syncDir(f.root)
 }
 
 // The manifest begins with this line, which has its format and the CRC-32C of

@@ -15,13 +15,13 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// closedName replaces the name of an organization that was the name of a deleted
-// user.
+// closedName replaces the name of a closed organization that equals that of its deleted
+// admin.
 const closedName = "Closed organization"
 
-// DeleteAccount deletes the caller's account: the personal data of this module at
-// once, that of other modules by the event. An organization without another admin is
-// closed. The caller must be confirmed.
+// DeleteAccount deletes the caller's account: the personal data of this module immediately,
+// that of other modules when they handle the event. An organization without another admin is
+// closed. The caller must have confirmed the password recently.
 func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 	if err := a.RequireSeeker(); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor, membershipOnl
 				return err
 			}
 		}
-		if err := s.resign(ctx, u, now); err != nil {
+		if err := s.endMembership(ctx, u, now); err != nil {
 			return err
 		}
 		if membershipOnly {
@@ -64,19 +64,19 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor, membershipOnl
 	})
 }
 
-// recordTwice records the event now, and adds a task of the kind that records it again
-// when the requests that began before have ended.
+// recordTwice records the event now, and adds a task of the kind that handles it again when
+// the requests in progress have ended, which may still store rows of the earlier state.
 func (s *Service) recordTwice(ctx context.Context, kind, key string, e event.Event, now time.Time) error {
 	again := task.New(kind, task.Events, kind+"/"+key, e)
-	again.RunAt = now.Add(stragglersTake)
+	again.RunAt = now.Add(maxRequestDuration)
 	if err := s.Tasks.Add(ctx, again); err != nil {
 		return err
 	}
 	return s.Events.Record(ctx, e)
 }
 
-// DeleteEmployerAccount deletes the account of an employer. Of a jobseeker who has
-// joined an organization it deletes the membership and ends the sessions.
+// DeleteEmployerAccount deletes the account of an employer. For a jobseeker who has joined an
+// organization, it deletes only the membership and ends the sessions.
 func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error {
 	if err := a.RequireEmployer(); err != nil {
 		return err
@@ -84,23 +84,23 @@ func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error
 	return s.deleteAccount(ctx, a, a.Seeker)
 }
 
-// resign ends the user's membership. The organization is closed if it has no
-// other admin.
-func (s *Service) resign(ctx context.Context, u User, now time.Time) error {
-	m, err := s.leave(ctx, u.ID)
+// endMembership ends the user's membership. The organization is closed if it has no other
+// admin.
+func (s *Service) endMembership(ctx context.Context, u User, now time.Time) error {
+	m, err := s.removeMembership(ctx, u.ID)
 	if !errors.Is(err, ErrLastAdmin) {
 		return err
 	}
-	// Separate from the other members, who keep their accounts.
+	// Deleted before the other members, whose accounts closeOrganization keeps.
 	if err := s.Members.Delete(ctx, m.OrganizationID, []string{u.ID}); err != nil {
 		return err
 	}
-	return s.dissolve(ctx, m.OrganizationID, u, now)
+	return s.closeOrganization(ctx, m.OrganizationID, u, now)
 }
 
-// leave deletes the user's active membership, which it returns, or nil without one. It
-// fails with ErrLastAdmin if the organization has no other admin.
-func (s *Service) leave(ctx context.Context, userID string) (*Membership, error) {
+// removeMembership deletes the user's active membership and returns it, or nil if there is
+// none. If the organization has no other admin, it returns the membership with ErrLastAdmin.
+func (s *Service) removeMembership(ctx context.Context, userID string) (*Membership, error) {
 	m, err := s.Members.GetByUser(ctx, userID)
 	if err != nil || m == nil {
 		return nil, err
@@ -121,16 +121,16 @@ func (s *Service) leave(ctx context.Context, userID string) (*Membership, error)
 	return m, s.Audit.Record(ctx, audit.Entry{Action: audit.MemberRemoved, Actor: userID, OrganizationID: m.OrganizationID, Object: userID})
 }
 
-// dissolve closes an organization whose last admin leaves: without an admin, no members
-// can be added. Applicants still see the name of the organization, unless that is the
-// name of the admin.
-func (s *Service) dissolve(ctx context.Context, organizationID string, last User, now time.Time) error {
+// closeOrganization closes an organization whose last admin leaves, because without an admin
+// no members can be added. Applicants still see its name, unless that is the name of the
+// admin.
+func (s *Service) closeOrganization(ctx context.Context, organizationID string, last User, now time.Time) error {
 	for more := true; more; {
-		team, err := s.Members.List(ctx, organizationID, MemberFilter{}, page.After("", dismissBatch))
+		team, err := s.Members.List(ctx, organizationID, MemberFilter{}, page.After("", removalBatch))
 		if err != nil {
 			return err
 		}
-		if err := s.dismiss(ctx, organizationID, team.Items, now); err != nil {
+		if err := s.removeMembers(ctx, organizationID, team.Items, now); err != nil {
 			return err
 		}
 		more = team.NextCursor != ""
@@ -151,13 +151,13 @@ func (s *Service) dissolve(ctx context.Context, organizationID string, last User
 	return s.Events.Record(ctx, event.OrganizationClosed{OrganizationID: organizationID, ClosedAt: now})
 }
 
-// dismissBatch is the number of members that are dismissed together.
-const dismissBatch = 500
+// removalBatch is the number of members that are removed in one batch.
+const removalBatch = 500
 
-// dismiss deletes memberships and invitations, with the mail tokens of the
-// invitations. The sessions of active members end, and accounts that were created for
-// the organization alone become jobseekers'.
-func (s *Service) dismiss(ctx context.Context, organizationID string, members []Member, now time.Time) error {
+// removeMembers deletes memberships and invitations, with the mail tokens of the invitations.
+// The sessions of active members end, and accounts that were not registered but created by an
+// invitation become accounts of jobseekers.
+func (s *Service) removeMembers(ctx context.Context, organizationID string, members []Member, now time.Time) error {
 	if len(members) == 0 {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (s *Service) dismiss(ctx context.Context, organizationID string, members []
 	if err := s.Members.Delete(ctx, organizationID, list.Map(members, userID)); err != nil {
 		return err
 	}
-	active := list.Map(slices.DeleteFunc(members, func(m Member) bool { return m.Status != MemberActive }), userID)
+	active := list.Map(slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Status != MemberActive }), userID)
 	if len(active) == 0 {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (s *Service) dismiss(ctx context.Context, organizationID string, members []
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(users, func(a, b User) int { return strings.Compare(a.ID, b.ID) }) // one order of locks
+	slices.SortFunc(users, func(a, b User) int { return strings.Compare(a.ID, b.ID) }) // the same order of locks everywhere prevents deadlocks
 	for _, u := range users {
 		if u.Kind != KindEmployer || u.Registered {
 			continue
@@ -188,22 +188,21 @@ func (s *Service) dismiss(ctx context.Context, organizationID string, members []
 
 const (
 	kindErase = "identity.erase-stragglers"
-	// stragglersTake is longer than any request lasts that began before the account
-	// was deleted.
-	stragglersTake = time.Minute
+	// maxRequestDuration exceeds the duration of every request.
+	maxRequestDuration = time.Minute
 )
 
 // Handlers returns the handlers of the module's tasks.
 func (s *Service) Handlers() []task.Handler {
 	return []task.Handler{
-		task.Handle(kindErase, task.Events, s.eraseStragglers),
-		task.Handle(kindRename, task.Events, s.renameStragglers),
+		task.Handle(kindErase, task.Events, s.eraseLateWrites),
+		task.Handle(kindRename, task.Events, s.repeatRename),
 	}
 }
 
-// eraseStragglers deletes the personal data again, for rows that concurrent requests
+// eraseLateWrites deletes the personal data again, for rows that concurrent requests
 // have stored after the account was deleted, such as an invitation to its address.
-func (s *Service) eraseStragglers(ctx context.Context, e event.AccountDeleted) error {
+func (s *Service) eraseLateWrites(ctx context.Context, e event.AccountDeleted) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.PersonalData.DeleteByUser(ctx, e.UserID); err != nil {
 			return err
@@ -212,8 +211,8 @@ func (s *Service) eraseStragglers(ctx context.Context, e event.AccountDeleted) e
 	})
 }
 
-// renameStragglers records the event of a new name again, for rows that concurrent
+// repeatRename records the event of a new name again, for rows that concurrent
 // requests have stored with the old one.
-func (s *Service) renameStragglers(ctx context.Context, e event.OrganizationRenamed) error {
+func (s *Service) repeatRename(ctx context.Context, e event.OrganizationRenamed) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, e) })
 }

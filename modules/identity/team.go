@@ -235,7 +235,7 @@ func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string)
 		if err := s.requireOtherAdmin(ctx, m.Membership); err != nil {
 			return err
 		}
-		if err := s.dismiss(ctx, a.OrganizationID, []Member{m}, s.Clock.Now()); err != nil {
+		if err := s.removeMembers(ctx, a.OrganizationID, []Member{m}, s.Clock.Now()); err != nil {
 			return err
 		}
 		return s.Audit.Record(ctx, audit.By(a, audit.MemberRemoved, m.UserID))
@@ -316,7 +316,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		case a.UserID != u.ID:
 			err = ErrSignInToAccept
 		default:
-			if _, err = s.leave(ctx, u.ID); err == nil && u.EmailVerifiedAt.IsZero() {
+			if _, err = s.removeMembership(ctx, u.ID); err == nil && u.EmailVerifiedAt.IsZero() {
 				err = s.proveAddress(ctx, &u, t.Email, now)
 			}
 		}

@@ -105,7 +105,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 				}
 				require.Equal(t, 200, made.status, made.text)
 				for _, again := range []pageView{again, b.open("POST", at, values)} { // and loads the page again
-					require.Regexp(t, regexp.QuoteMeta(made.header.Get("Content-Location"))+`\?said=again$`, again.header.Get("Location"))
+					require.Regexp(t, regexp.QuoteMeta(made.header.Get("Content-Location"))+`\?notice=again$`, again.header.Get("Location"))
 					page := b.follow(again)
 					require.Contains(t, page.text, "This was done before")
 					require.NotRegexp(t, shownOnce, page.text)

@@ -67,7 +67,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Contains(t, page.text, "Nothing was sent in the last 30 days")
 			require.Contains(t, b.open("GET", app, nil).text, path)
 
-			sent := b.waitForText(b.open("POST", path+"/test", url.Values{"type": {"application.submitted"}}), "Taken, with status 200")
+			sent := b.waitForText(b.open("POST", path+"/test", url.Values{"type": {"application.submitted"}}), "Accepted with status 200")
 			h := r.waitForHits(1)[0]
 			require.NoError(t, h.verify(t, first))
 			require.Equal(t, "application.submitted", h.body.Type)
@@ -81,7 +81,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			for _, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt"} {
 				require.Contains(t, told.visibleText(), name+": "+h.headers.Get(name)+"\n")
 			}
-			require.Contains(t, told.text, "Taken, with status 200")
+			require.Contains(t, told.text, "Accepted with status 200")
 
 			again := b.follow(b.open("POST", replayLink.FindString(sent.text), url.Values{}))
 			require.Contains(t, again.text, "It is sent once more.")
@@ -90,7 +90,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			onItsPage := url.Values{"on": {"its page"}}
 			require.Contains(t, told.text, `name="on" value="its page"`)
 			answer := b.open("POST", replayLink.FindString(told.text), onItsPage)
-			require.Equal(t, sentLink.FindString(sent.text)+"?said=replayed", answer.header.Get("Location"))
+			require.Equal(t, sentLink.FindString(sent.text)+"?notice=replayed", answer.header.Get("Location"))
 			require.Contains(t, b.follow(answer).text, "It is sent once more.")
 			require.Equal(t, h.headers.Get("Webhook-Id"), r.waitForHits(3)[2].headers.Get("Webhook-Id"))
 

@@ -109,7 +109,7 @@ func checkDashboard(t *testing.T, s *testServer, p *browser) {
 	secret.Store(shown)
 	p.checkPage("webhook-new")
 	p.press("Send")
-	p.waitForText("Taken, with status 200")
+	p.waitForText("Accepted with status 200")
 	t.Logf("the first verified webhook after %s", time.Since(begun).Round(time.Millisecond))
 	p.checkPage("webhook-delivered")
 	hook := strings.Split(p.path(), "?")[0]

@@ -60,7 +60,7 @@ const (
 	keysForm     = "keys"
 	planForm     = "plan"
 	settingsForm = "settings"
-	hooksForm    = "webhooks"
+	webhooksForm = "webhooks"
 )
 
 // appView is an application, with secrets that are shown once.
@@ -79,13 +79,13 @@ type appView struct {
 	Problem    *pages.Problem
 	// Given is the input of a form with a problem.
 	Given integrations.AppInput
-	Hook  hookForm
+	Hook  webhookForm
 }
 
 func (v appView) URIs() string { return strings.Join(v.Given.RedirectURIs, "\n") }
 
 func (d *dashboard) show(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return d.showApp(ctx, c, who, c.Params("id"), appView{Notice: notices[c.Query("said")]})
+	return d.showApp(ctx, c, who, c.Params("id"), appView{Notice: notices[c.Query("notice")]})
 }
 
 func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, appID string, v appView) (err error) {

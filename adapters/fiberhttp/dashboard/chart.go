@@ -4,17 +4,19 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// The size of the chart in SVG units.
+// The sizes of the chart in SVG units.
 const (
-	chartWidth  = 600
-	chartHeight = 160
+	chartWidth   = 600
+	chartHeight  = 160
+	topMargin    = 4
+	minBarHeight = 2
 )
 
-// chart shows the calls of each day as bars, and the daily limit as a line if the bars
-// are near it.
+// chart shows the requests of each day as bars, and the daily limit as a line if the highest
+// bar reaches half of it.
 type chart struct {
 	Width, Height int
-	Most          int // the calls of the full height
+	MaxRequests   int // the requests that the full height represents
 	Bars          []bar
 	Limit         int // per day, 0 for none
 	LimitY        int // the distance of its line from the top; -1 for no line
@@ -22,23 +24,25 @@ type chart struct {
 	Errors        int
 }
 
+// bar is the bar of a day.
 type bar struct {
 	integrations.DayUsage
 	X, Y, Width, Height   int
 	ErrorsY, ErrorsHeight int
 }
 
-// Last is the day of the last bar.
-func (c chart) Last() string { return c.Bars[len(c.Bars)-1].Day }
+// LastDay returns the day of the last bar, of which there has to be one.
+func (c chart) LastDay() string { return c.Bars[len(c.Bars)-1].Day }
 
 func newChart(u integrations.Used) chart {
 	c := chart{Width: chartWidth, Height: chartHeight, Limit: u.Plan.PerDay, LimitY: -1}
 	for _, d := range u.Days {
-		c.Most = max(c.Most, d.Requests)
+		c.MaxRequests = max(c.MaxRequests, d.Requests)
 		c.Requests, c.Errors = c.Requests+d.Requests, c.Errors+d.Errors
 	}
-	if c.Limit > 0 && c.Most*2 >= c.Limit { // else the bars would be too low to see
-		c.Most = max(c.Most, c.Limit)
+	// A scale up to the limit would make lower bars invisible.
+	if c.Limit > 0 && c.MaxRequests*2 >= c.Limit {
+		c.MaxRequests = max(c.MaxRequests, c.Limit)
 		c.LimitY = chartHeight - c.height(c.Limit)
 	}
 	slot := chartWidth / max(len(u.Days), 1)
@@ -50,10 +54,10 @@ func newChart(u integrations.Used) chart {
 	return c
 }
 
-// height returns the height of n calls, at least 2 if there are any.
+// height returns the height of the bar of n requests, at least minBarHeight if there are any.
 func (c chart) height(n int) int {
-	if n == 0 || c.Most == 0 {
+	if n == 0 || c.MaxRequests == 0 {
 		return 0
 	}
-	return max(n*(chartHeight-4)/c.Most, 2)
+	return max(n*(chartHeight-topMargin)/c.MaxRequests, minBarHeight)
 }

@@ -21,7 +21,7 @@ var files embed.FS
 var (
 	appsPage     = pages.Parse(files, "html/apps.html")
 	appPage      = pages.Parse(files, "html/app.html", "html/chart.html", "html/hooks.html")
-	hookPage     = pages.Parse(files, "html/hook.html", "html/hooks.html", "html/log.html")
+	webhookPage  = pages.Parse(files, "html/hook.html", "html/hooks.html", "html/log.html")
 	deliveryPage = pages.Parse(files, "html/delivery.html", "html/log.html")
 	notFoundPage = pages.Parse(files, "html/not-found.html")
 )
@@ -47,17 +47,17 @@ func Add(app *fiber.App, module *integrations.Service, renderer *pages.Renderer,
 	renderer.Post(app, one+"/keys/:keyId/delete", d.deleteKey)
 	renderer.Post(app, one+"/plan", d.choosePlan)
 	renderer.Post(app, one+"/delete", d.remove)
-	renderer.Post(app, one+"/webhooks", d.submitOnce(d.createHook))
+	renderer.Post(app, one+"/webhooks", d.submitOnce(d.createWebhook))
 	const hook = one + "/webhooks/:webhookId"
-	renderer.Get(app, hook, d.showHook)
-	renderer.Post(app, hook, d.changeHook)
-	renderer.Post(app, hook+"/status", d.pauseHook)
-	renderer.Post(app, hook+"/secret", d.submitOnce(d.rotateHook))
-	renderer.Post(app, hook+"/test", d.testHook)
+	renderer.Get(app, hook, d.showWebhook)
+	renderer.Post(app, hook, d.changeWebhook)
+	renderer.Post(app, hook+"/status", d.setWebhookStatus)
+	renderer.Post(app, hook+"/secret", d.submitOnce(d.rotateWebhookSecret))
+	renderer.Post(app, hook+"/test", d.sendTestEvent)
 	renderer.Post(app, hook+"/replay", d.replayFailed)
 	renderer.Get(app, hook+"/deliveries/:deliveryId", d.showDelivery)
 	renderer.Post(app, hook+"/deliveries/:deliveryId/replay", d.replayDelivery)
-	renderer.Post(app, hook+"/delete", d.removeHook)
+	renderer.Post(app, hook+"/delete", d.deleteWebhook)
 	// A response to a form may be a page at the address of the form. GET redirects from there
 	// to the page with the form.
 	for at, to := range map[string]string{"/developers/apps": "", one + "/secret": "/apps/:id", one + "/keys": "/apps/:id", one + "/plan": "/apps/:id", one + "/webhooks": "/apps/:id",

@@ -15,7 +15,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// loggedDelivery is a delivery in the log of its endpoint. Open shows its details.
+// loggedDelivery is a delivery in the log of its webhook. The details of an Open one are
+// expanded.
 type loggedDelivery struct {
 	integrations.Delivery
 	Open bool
@@ -28,15 +29,19 @@ func (l loggedDelivery) NewestAttempts() []attemptView {
 	return out
 }
 
+// attemptView is an attempt of a delivery.
 type attemptView struct{ integrations.Attempt }
 
-// attemptErrors are the messages for the classes of errors.
+// Milliseconds returns the duration of the attempt.
+func (t attemptView) Milliseconds() int { return int(t.DurationMs) }
+
+// attemptErrors are the messages for the error codes of attempts.
 var attemptErrors = map[string]string{
-	"bad_address":     "The address is not one that can be called.",
-	"refused_address": "This is not an address on the public internet. The operator of the service can allow others with webhooks.allow_private_networks.",
+	"bad_address":     "The URL is not valid.",
+	"refused_address": "This is not an address on the public internet. The operator of the service can allow private addresses with webhooks.allow_private_networks.",
 	"dns":             "The name of the server was not found.",
 	"tls":             "The certificate was not accepted.",
-	"timeout":         "There was no answer within 15 seconds.",
+	"timeout":         "There was no response within 15 seconds.",
 	"connection":      "The server refused or closed the connection.",
 	"not_signed":      "The delivery could not be signed because of an error on our side.",
 }
@@ -45,31 +50,32 @@ var attemptErrors = map[string]string{
 func (t attemptView) Outcome() string {
 	switch {
 	case t.Error == "":
-		return "Taken, with status " + strconv.Itoa(t.ResponseStatus)
+		return "Accepted with status " + strconv.Itoa(t.ResponseStatus)
 	case t.ResponseStatus >= 300 && t.ResponseStatus < 400:
 		return "Answered with status " + strconv.Itoa(t.ResponseStatus) + "; redirects are not followed"
 	case t.ResponseStatus == 401, t.ResponseStatus == 403:
-		return "Answered with status " + strconv.Itoa(t.ResponseStatus) + ": does it have the present secret?"
+		return "Answered with status " + strconv.Itoa(t.ResponseStatus) + "; check that the receiver uses the current secret"
 	case t.Error == "status":
 		return "Answered with status " + strconv.Itoa(t.ResponseStatus)
 	}
-	return cmp.Or(attemptErrors[t.Error], t.Error)
+	return cmp.Or(attemptErrors[t.Error], "The attempt failed.")
 }
 
-func (d *dashboard) testHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+// sendTestEvent sends an event of the chosen type to the webhook and waits for its result.
+func (d *dashboard) sendTestEvent(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	in := integrations.TestInput{Type: c.FormValue("type")}
-	delivery, err := d.module.TestWebhook(ctx, who.Actor(), hookPath(c), in)
+	delivery, err := d.module.TestWebhook(ctx, who.Actor(), webhookPath(c), in)
 	if err == nil {
-		err = d.waitForAttempt(ctx, who, hookPath(c), delivery)
+		err = d.waitForAttempt(ctx, who, webhookPath(c), delivery)
 	}
-	return d.finishHookForm(ctx, c, who, err, "said=sent&open="+delivery.ID+"#log", hookView{Type: in.Type, Problem: pages.FormProblem(err, testForm)})
+	return d.finishWebhookForm(ctx, c, who, err, "notice=sent&open="+delivery.ID+"#log", webhookView{Type: in.Type, Problem: pages.FormProblem(err, testForm)})
 }
 
 // deliveryView is a delivery with its request.
 type deliveryView struct {
 	App     integrations.App
 	Hook    integrations.Endpoint
-	Path    string // of the endpoint
+	Path    string // of the webhook
 	Headers []string
 	Body    string
 	Notice  string
@@ -78,11 +84,12 @@ type deliveryView struct {
 }
 
 func (d *dashboard) showDelivery(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return d.showDeliveryAs(ctx, c, who, deliveryView{Notice: notices[c.Query("said")]})
+	return d.renderDelivery(ctx, c, who, deliveryView{Notice: notices[c.Query("notice")]})
 }
 
-func (d *dashboard) showDeliveryAs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, v deliveryView) (err error) {
-	p := hookPath(c)
+// renderDelivery reads the delivery and renders its page.
+func (d *dashboard) renderDelivery(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, v deliveryView) (err error) {
+	p := webhookPath(c)
 	if v.App, err = d.module.MyApp(ctx, who.Actor(), p.AppID); err != nil {
 		return d.renderNotFound(c, who, err)
 	}
@@ -93,12 +100,14 @@ func (d *dashboard) showDeliveryAs(ctx context.Context, c *fiber.Ctx, who *pages
 	if err != nil {
 		return d.renderNotFound(c, who, err)
 	}
-	v.Path, v.Headers, v.Body, v.loggedDelivery = "/developers/apps/"+v.App.ID+"/webhooks/"+v.Hook.ID, sent.Headers, sent.Body, loggedDelivery{Delivery: sent.Delivery}
+	v.Path = "/developers/apps/" + v.App.ID + "/webhooks/" + v.Hook.ID
+	v.Headers, v.Body, v.loggedDelivery = sent.Headers, sent.Body, loggedDelivery{Delivery: sent.Delivery}
 	return d.renderer.Render(c, v.Problem.Status(), deliveryPage, who, v)
 }
 
-// waitForAttempt waits up to maxWait for the next attempt of the delivery.
-func (d *dashboard) waitForAttempt(ctx context.Context, who *pages.Viewer, p integrations.WebhookPath, asked integrations.Delivery) error {
+// waitForAttempt waits for the attempt after those of the delivery. It returns nil after
+// maxWait, too: the page then shows the delivery as pending.
+func (d *dashboard) waitForAttempt(ctx context.Context, who *pages.Viewer, p integrations.WebhookPath, before integrations.Delivery) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	for {
@@ -107,36 +116,37 @@ func (d *dashboard) waitForAttempt(ctx context.Context, who *pages.Viewer, p int
 			return nil
 		case <-time.After(pollInterval):
 		}
-		found, err := d.module.MyDelivery(ctx, who.Actor(), p, asked.ID)
+		found, err := d.module.MyDelivery(ctx, who.Actor(), p, before.ID)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil || found.Attempt > asked.Attempt {
+		if err != nil || found.Attempt > before.Attempt {
 			return err
 		}
 	}
 }
 
-// replayDelivery redirects to the page of the button: that of the delivery, or its row in
-// the log.
+// replayDelivery sends the delivery again and redirects to the page with the button: that of
+// the delivery, or the log.
 func (d *dashboard) replayDelivery(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	p := hookPath(c)
+	p := webhookPath(c)
 	delivery, err := d.module.ReplayDelivery(ctx, who.Actor(), p, c.Params("deliveryId"))
 	if err == nil {
 		err = d.waitForAttempt(ctx, who, p, delivery)
 	}
-	if c.FormValue("on") == "its page" {
+	if c.FormValue("from") == "delivery" {
 		if err == nil {
-			return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"/deliveries/"+delivery.ID+"?said=replayed", fiber.StatusSeeOther)
+			return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"/deliveries/"+delivery.ID+"?notice=replayed", fiber.StatusSeeOther)
 		}
 		if problem := pages.FormProblem(err, replayForm); problem != nil {
-			return d.showDeliveryAs(ctx, c, who, deliveryView{Problem: problem})
+			return d.renderDelivery(ctx, c, who, deliveryView{Problem: problem})
 		}
 		return d.renderNotFound(c, who, err)
 	}
-	return d.finishHookForm(ctx, c, who, err, "said=replayed&open="+delivery.ID+"#log", hookView{Problem: pages.FormProblem(err, logForm)})
+	return d.finishWebhookForm(ctx, c, who, err, "notice=replayed&open="+delivery.ID+"#log", webhookView{Problem: pages.FormProblem(err, logForm)})
 }
 
+// replayFailed sends the failed deliveries since a time again.
 func (d *dashboard) replayFailed(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	given := c.FormValue("since")
 	since, err := time.Parse(sinceLayout, given)
@@ -147,16 +157,13 @@ func (d *dashboard) replayFailed(ctx context.Context, c *fiber.Ctx, who *pages.V
 	}
 	n := 0
 	if err == nil {
-		n, err = d.module.ReplayFailed(ctx, who.Actor(), hookPath(c), since)
-	} else if _, absent := d.module.MyWebhook(ctx, who.Actor(), hookPath(c)); absent != nil {
-		err = absent
+		n, err = d.module.ReplayFailed(ctx, who.Actor(), webhookPath(c), since)
+	} else if _, findErr := d.module.MyWebhook(ctx, who.Actor(), webhookPath(c)); findErr != nil {
+		err = findErr // the webhook of another user takes precedence over a wrong date
 	}
-	to := "said=all#log"
+	result := "notice=all#log"
 	if n == 0 {
-		to = "said=none#log"
+		result = "notice=none#log"
 	}
-	return d.finishHookForm(ctx, c, who, err, to, hookView{Since: given, Problem: pages.FormProblem(err, replayForm)})
+	return d.finishWebhookForm(ctx, c, who, err, result, webhookView{Since: given, Problem: pages.FormProblem(err, replayForm)})
 }
-
-// Milliseconds returns the duration of the attempt.
-func (t attemptView) Milliseconds() int { return int(t.DurationMs) }

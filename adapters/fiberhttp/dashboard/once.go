@@ -47,7 +47,7 @@ func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 		case errors.Is(err, errNothingCreated):
 			return nil
 		case err == nil && stored != nil:
-			return c.Redirect(string(stored.Body)+"?said=again", fiber.StatusSeeOther)
+			return c.Redirect(string(stored.Body)+"?notice=again", fiber.StatusSeeOther)
 		}
 		return err
 	}

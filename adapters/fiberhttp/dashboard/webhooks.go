@@ -21,8 +21,8 @@ var eventTexts = map[string]string{
 	"application.status_changed": "the status of an application changes; only applications that you can see",
 }
 
-// hookForm is the form that creates or changes an endpoint.
-type hookForm struct {
+// webhookForm is the form that creates or changes an endpoint.
+type webhookForm struct {
 	Action, URL string
 	Events      []string
 }
@@ -34,7 +34,7 @@ type eventChoice struct {
 }
 
 // Choices returns all event types.
-func (f hookForm) Choices() []eventChoice {
+func (f webhookForm) Choices() []eventChoice {
 	var out []eventChoice
 	for _, kind := range integrations.EventTypes() {
 		out = append(out, eventChoice{kind, eventTexts[kind], slices.Contains(f.Events, kind)})
@@ -61,11 +61,11 @@ const (
 	sinceLayout = "2006-01-02T15:04"
 )
 
-// hookView is an endpoint with a page of its log, and its secret after its creation.
-type hookView struct {
+// webhookView is an endpoint with a page of its log, and its secret after its creation.
+type webhookView struct {
 	App            integrations.App
 	Hook           integrations.Endpoint
-	Form           hookForm
+	Form           webhookForm
 	Path           string
 	Log            []loggedDelivery
 	Status         string // of the deliveries shown, empty for all
@@ -77,24 +77,25 @@ type hookView struct {
 }
 
 // Filters returns the status filters of the log.
-func (v hookView) Filters() []string { return []string{"", "pending", "succeeded", "failed"} }
+func (v webhookView) Filters() []string { return []string{"", "pending", "succeeded", "failed"} }
 
-func hookPath(c *fiber.Ctx) integrations.WebhookPath {
+func webhookPath(c *fiber.Ctx) integrations.WebhookPath {
 	return integrations.WebhookPath{AppID: c.Params("id"), ID: c.Params("webhookId")}
 }
 
-// notices are the messages after redirects of forms, by the parameter said.
+// notices are the messages after redirects of forms, by the parameter notice.
 var notices = map[string]string{
 	"again": "This was done before, and the secret was shown then. If you did not keep it, make a new one.",
 	"saved": "Saved.", "paused": "Paused. Events that happen while it is paused are never sent.", "resumed": "Active. New events are sent from now on.", "sent": "The test event was sent. The log shows the response.",
 	"replayed": "It is sent once more.", "none": "Nothing has failed for good since then. Pending deliveries are retried automatically, or at once with Replay in their row.", "all": "What failed since then is sent once more.",
 }
 
-func (d *dashboard) showHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return d.showHookAs(ctx, c, who, hookPath(c), hookView{Notice: notices[c.Query("said")]})
+func (d *dashboard) showWebhook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	return d.renderWebhook(ctx, c, who, webhookPath(c), webhookView{Notice: notices[c.Query("notice")]})
 }
 
-func (d *dashboard) showHookAs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, p integrations.WebhookPath, v hookView) (err error) {
+// renderWebhook reads the webhook with a page of its log and renders its page.
+func (d *dashboard) renderWebhook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, p integrations.WebhookPath, v webhookView) (err error) {
 	if v.App, err = d.module.MyApp(ctx, who.Actor(), p.AppID); err != nil {
 		return d.renderNotFound(c, who, err)
 	}
@@ -127,22 +128,22 @@ func (d *dashboard) showHookAs(ctx context.Context, c *fiber.Ctx, who *pages.Vie
 	if found.NextCursor != "" {
 		v.Older = v.Path + "?status=" + v.Status + "&cursor=" + found.NextCursor + "#log"
 	}
-	return d.renderer.Render(c, v.Problem.Status(), hookPage, who, v)
+	return d.renderer.Render(c, v.Problem.Status(), webhookPage, who, v)
 }
 
-// finishHookForm redirects to the endpoint, or shows the problem at its form.
-func (d *dashboard) finishHookForm(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, err error, to string, v hookView) error {
-	p := hookPath(c)
+// finishWebhookForm redirects to the webhook with the parameters, or shows the problem at its form.
+func (d *dashboard) finishWebhookForm(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, err error, params string, v webhookView) error {
+	p := webhookPath(c)
 	if err == nil {
-		return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"?"+to, fiber.StatusSeeOther)
+		return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"?"+params, fiber.StatusSeeOther)
 	}
 	if v.Problem == nil {
 		return d.renderNotFound(c, who, err)
 	}
-	return d.showHookAs(ctx, c, who, p, v)
+	return d.renderWebhook(ctx, c, who, p, v)
 }
 
-func (d *dashboard) createHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) createWebhook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	in := integrations.WebhookInput{URL: c.FormValue("url"), Events: values(c, "events")}
 	var e integrations.Endpoint
 	var secret string
@@ -151,44 +152,44 @@ func (d *dashboard) createHook(ctx context.Context, c *fiber.Ctx, who *pages.Vie
 		e, secret, err = d.module.CreateWebhook(ctx, by, c.Params("id"), in)
 	}
 	if err != nil {
-		return d.finishAppForm(ctx, c, who, err, hooksForm, appView{Hook: hookForm{URL: in.URL, Events: in.Events}})
+		return d.finishAppForm(ctx, c, who, err, webhooksForm, appView{Hook: webhookForm{URL: in.URL, Events: in.Events}})
 	}
 	setContentLocation(c, "/developers/apps/"+e.AppID+"/webhooks/"+e.ID)
-	return d.showHookAs(ctx, c, who, integrations.WebhookPath{AppID: e.AppID, ID: e.ID}, hookView{Secret: secret, Notice: "The webhook is made. Keep its secret now, then send a test event."})
+	return d.renderWebhook(ctx, c, who, integrations.WebhookPath{AppID: e.AppID, ID: e.ID}, webhookView{Secret: secret, Notice: "The webhook is made. Keep its secret now, then send a test event."})
 }
 
-func (d *dashboard) changeHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) changeWebhook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	url, events := c.FormValue("url"), values(c, "events")
-	_, err := d.module.ChangeWebhook(ctx, who.Actor(), hookPath(c), integrations.WebhookChange{URL: &url, Events: &events})
-	return d.finishHookForm(ctx, c, who, err, "said=saved", hookView{Form: hookForm{URL: url, Events: events}, Problem: pages.FormProblem(err, settingsForm)})
+	_, err := d.module.ChangeWebhook(ctx, who.Actor(), webhookPath(c), integrations.WebhookChange{URL: &url, Events: &events})
+	return d.finishWebhookForm(ctx, c, who, err, "notice=saved", webhookView{Form: webhookForm{URL: url, Events: events}, Problem: pages.FormProblem(err, settingsForm)})
 }
 
-func (d *dashboard) pauseHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	status, to := c.FormValue("status"), "said=resumed"
+func (d *dashboard) setWebhookStatus(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	status, result := c.FormValue("status"), "notice=resumed"
 	if status == string(integrations.EndpointPaused) {
-		to = "said=paused"
+		result = "notice=paused"
 	}
-	_, err := d.module.ChangeWebhook(ctx, who.Actor(), hookPath(c), integrations.WebhookChange{Status: &status})
-	return d.finishHookForm(ctx, c, who, err, to, hookView{Problem: pages.FormProblem(err, statusForm)})
+	_, err := d.module.ChangeWebhook(ctx, who.Actor(), webhookPath(c), integrations.WebhookChange{Status: &status})
+	return d.finishWebhookForm(ctx, c, who, err, result, webhookView{Problem: pages.FormProblem(err, statusForm)})
 }
 
-func (d *dashboard) rotateHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) rotateWebhookSecret(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	var secret string
 	by, err := d.renderer.Confirm(ctx, c, who)
 	if err == nil {
-		secret, err = d.module.RotateWebhookSecret(ctx, by, hookPath(c))
+		secret, err = d.module.RotateWebhookSecret(ctx, by, webhookPath(c))
 	}
 	if err != nil {
-		return d.finishHookForm(ctx, c, who, err, "", hookView{Problem: pages.FormProblem(err, secretForm)})
+		return d.finishWebhookForm(ctx, c, who, err, "", webhookView{Problem: pages.FormProblem(err, secretForm)})
 	}
-	p := hookPath(c)
+	p := webhookPath(c)
 	setContentLocation(c, "/developers/apps/"+p.AppID+"/webhooks/"+p.ID)
-	return d.showHookAs(ctx, c, who, p, hookView{Secret: secret, Notice: "For 24 hours deliveries are signed with both the old and this secret."})
+	return d.renderWebhook(ctx, c, who, p, webhookView{Secret: secret, Notice: "For 24 hours deliveries are signed with both the old and this secret."})
 }
 
-func (d *dashboard) removeHook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) deleteWebhook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	// A webhook that is already deleted is a success.
-	if err := d.module.DeleteWebhook(ctx, who.Actor(), hookPath(c)); err != nil && !errors.Is(err, integrations.ErrWebhookNotFound) {
+	if err := d.module.DeleteWebhook(ctx, who.Actor(), webhookPath(c)); err != nil && !errors.Is(err, integrations.ErrWebhookNotFound) {
 		return d.renderNotFound(c, who, err)
 	}
 	return c.Redirect("/developers/apps/"+c.Params("id")+"#webhooks", fiber.StatusSeeOther)

@@ -14,7 +14,7 @@ func (r *run) correctPlaces(parts []candidate) bool {
 		}
 		last := r.tokens[s.end-1]
 		r.addCorrection(last.Word, s.corrected)
-		r.replace(r.base, last, s.corrected)
+		r.recordCorrection(r.base, last, s.corrected)
 		tokens = append(tokens, r.tokens[next:s.end-1]...)
 		for i, t := range Tokens(s.corrected) {
 			if i == 0 {
@@ -42,7 +42,7 @@ func (q *query) correct(tokens []Token, base int) []Token {
 		if i+1 < len(tokens) && q.Vocabulary.isDivided(tokens, i) {
 			t.Word += tokens[i+1].Word
 			t.Surface, t.End = t.Word, tokens[i+1].End
-			q.replace(base, t, t.Word)
+			q.recordCorrection(base, t, t.Word)
 			out = append(out, t)
 			i++
 			continue
@@ -53,7 +53,7 @@ func (q *query) correct(tokens []Token, base int) []Token {
 			continue
 		}
 		q.addCorrection(t.Word, to...)
-		q.replace(base, t, strings.Join(to, " "))
+		q.recordCorrection(base, t, strings.Join(to, " "))
 		for k, word := range to {
 			c := t
 			c.Word, c.Surface = word, word
@@ -119,7 +119,7 @@ func (q *query) correctPhrases(tokens []Token, base int) []Token {
 			tokens[i].Word, tokens[i].Surface = word, word
 			if q.Vocabulary.isInPhrase(tokens, i) {
 				q.addCorrection(t.Word, word)
-				q.replace(base, t, word)
+				q.recordCorrection(base, t, word)
 				break
 			}
 			tokens[i] = t

@@ -98,7 +98,7 @@ func Parse(sources ...Source) (*Vocabulary, error) {
 	if err := joinProblems(p.problems); err != nil {
 		return nil, err
 	}
-	v := p.link()
+	v := p.build()
 	v.sorted = sortForms(v.forms)
 	v.version = hex.EncodeToString(hash.Sum(nil)[:6])
 	return v, nil
@@ -112,7 +112,7 @@ func joinProblems(problems []Problem) error {
 	return errors.Join(errs...)
 }
 
-func (p *parser) failf(at source, format string, args ...any) {
+func (p *parser) reportf(at source, format string, args ...any) {
 	p.problems = append(p.problems, at.problemf(format, args...))
 }
 
@@ -127,14 +127,14 @@ func (p *parser) parseLine(at source, line string) {
 	case word == "extend", ok:
 		p.parseConcept(at, word, kind, rest)
 	default:
-		p.failf(at, "a line must begin with role, spec, grade, setting, contract, hours, shift, experience, filler, read or extend, not %q", word)
+		p.reportf(at, "a line must begin with role, spec, grade, setting, contract, hours, shift, experience, filler, read or extend, not %q", word)
 	}
 }
 
 func (p *parser) parseConcept(at source, word string, kind Kind, rest string) {
 	head, forms, ok := strings.Cut(" "+rest+" ", " : ")
 	if !ok {
-		p.failf(at, "expected \" : \" before the forms")
+		p.reportf(at, "expected \" : \" before the forms")
 		return
 	}
 	fields := strings.Fields(head)
@@ -142,7 +142,7 @@ func (p *parser) parseConcept(at source, word string, kind Kind, rest string) {
 		fields = append([]string{"filler"}, fields...)
 	}
 	if len(fields) == 0 || !isID(fields[0]) {
-		p.failf(at, "expected an id of lower-case letters, digits and hyphens after %s", word)
+		p.reportf(at, "expected an id of lower-case letters, digits and hyphens after %s", word)
 		return
 	}
 	c := &Concept{ID: fields[0], Kind: kind, line: at}
@@ -162,7 +162,7 @@ func (p *parser) add(c *Concept, extend bool) {
 	earlier := p.byID[c.ID]
 	switch {
 	case extend && earlier == nil:
-		p.failf(c.line, "%s must be defined before it is extended", c.ID)
+		p.reportf(c.line, "%s must be defined before it is extended", c.ID)
 	case extend, c.Kind == Filler && earlier != nil:
 		earlier.Forms = append(earlier.Forms, c.Forms...)
 		earlier.links = append(earlier.links, c.links...)
@@ -173,7 +173,7 @@ func (p *parser) add(c *Concept, extend bool) {
 		p.byID[c.ID] = c
 		p.concepts = append(p.concepts, c)
 	case earlier.line.name == c.line.name:
-		p.failf(c.line, "%s is already defined in line %d", c.ID, earlier.line.line)
+		p.reportf(c.line, "%s is already defined in line %d", c.ID, earlier.line.line)
 	default:
 		*earlier = *c
 	}
@@ -219,18 +219,18 @@ func (p *parser) parseLink(c *Concept, field string) {
 		if weighted {
 			w, err := strconv.ParseFloat(weight, 64)
 			if err != nil || !(w > 0 && w <= 1) || l.strength == 1 {
-				p.failf(c.line, "the strength of %s must be a number above 0 and at most 1, on a ~ link", field)
+				p.reportf(c.line, "the strength of %s must be a number above 0 and at most 1, on a ~ link", field)
 			}
 			l.strength = w
 		}
 		if !isID(to) {
-			p.failf(c.line, "link %s must name an id", field)
+			p.reportf(c.line, "link %s must name an id", field)
 		}
 		l.to = to
 		c.links = append(c.links, l)
 		return
 	}
-	p.failf(c.line, "unknown link %s", field)
+	p.reportf(c.line, "unknown link %s", field)
 }
 
 // parseRead parses a read line. A later one for the same form replaces the
@@ -245,13 +245,13 @@ func (p *parser) parseRead(at source, rest string) {
 	}
 	var problem string
 	if r.readings, problem = parseReadings(readings); problem != "" {
-		p.failf(at, "%s", problem)
+		p.reportf(at, "%s", problem)
 		return
 	}
 	for i, earlier := range p.reads {
 		if earlier.form == r.form {
 			if earlier.at.name == at.name {
-				p.failf(at, "the readings of %s are already defined in line %d", r.form, earlier.at.line)
+				p.reportf(at, "the readings of %s are already defined in line %d", r.form, earlier.at.line)
 			}
 			p.reads[i] = r
 			return

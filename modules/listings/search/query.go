@@ -87,7 +87,7 @@ func (p *Parser) Parse(text string) Understanding { return p.parse(text).out }
 func (p *Parser) parse(text string) *query {
 	q := &query{Parser: p, text: text, corrected: map[int]correction{}}
 	if p.Resolved {
-		q.readResolved()
+		q.decodeResolved()
 	}
 	q.split()
 	q.resolve()

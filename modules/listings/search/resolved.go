@@ -6,23 +6,30 @@ import (
 	"strings"
 )
 
-// A resolved query is the corrected text, followed by completeMark if adverts contain
-// its last word, and by the names of employers in it, each after employerMark.
+// A resolved query has the format
+//
+//	TEXT [completeSuffix] { employerPrefix NAME }
+//
+// with the corrected text, a suffix if the last word of the text occurs in listings, and the
+// names of employers in the text.
 const (
-	completeMark = " "
-	employerMark = "\x1f"
+	// completeSuffix cannot be a part of the text, which has no space at its end.
+	completeSuffix = " "
+	employerPrefix = "\x1f"
 )
 
-// Resolve returns a text that contains the results of Words and Employers: a parser
-// without them and with Resolved set reads the text as this parser reads the query. An unfinished last word stays unfinished.
+// Resolve encodes the corrections of spelling and the known employers of a query in a text. A
+// Parser with Resolved set interprets that text as this parser interprets the query, without
+// access to Words and Employers. An unfinished last word stays unfinished.
 func (p *Parser) Resolve(text string) string {
-	text = strings.ReplaceAll(strings.TrimSpace(text), employerMark, "\x1e") // also no part of a word
+	// The user must not be able to add names. \x1e separates words as \x1f does.
+	text = strings.ReplaceAll(strings.TrimSpace(text), employerPrefix, "\x1e")
 	employers := employerRecorder{Employers: p.Employers, names: employerNames{}}
-	recording := *p
+	parser := *p
 	if p.Employers != nil {
-		recording.Employers = employers
+		parser.Employers = employers
 	}
-	q := recording.parse(text)
+	q := parser.parse(text)
 	var b strings.Builder
 	end := 0
 	for _, start := range slices.Sorted(maps.Keys(q.corrected)) {
@@ -33,25 +40,25 @@ func (p *Parser) Resolve(text string) string {
 	}
 	b.WriteString(text[end:])
 	if q.isComplete {
-		b.WriteString(completeMark)
+		b.WriteString(completeSuffix)
 	}
 	for _, name := range slices.Sorted(maps.Keys(employers.names)) {
-		b.WriteString(employerMark + name)
+		b.WriteString(employerPrefix + name)
 	}
 	return b.String()
 }
 
-// readResolved reads what Resolve adds to a query.
-func (q *query) readResolved() {
-	parts := strings.Split(q.text, employerMark)
-	q.text, q.isComplete = strings.CutSuffix(parts[0], completeMark)
+// decodeResolved decodes a text that Resolve has encoded.
+func (q *query) decodeResolved() {
+	parts := strings.Split(q.text, employerPrefix)
+	q.text, q.isComplete = strings.CutSuffix(parts[0], completeSuffix)
 	names := employerNames{}
 	for _, name := range parts[1:] {
 		names[name] = true
 	}
-	own := *q.Parser
-	own.Employers = names
-	q.Parser = &own
+	parser := *q.Parser
+	parser.Employers = names
+	q.Parser = &parser
 }
 
 // employerNames are the employers of a resolved query.
@@ -75,14 +82,15 @@ func (e employerRecorder) HasEmployer(name string) bool {
 	return true
 }
 
-// correction replaces a span of a query, up to end.
+// correction replaces a span of a query, whose start is its key in query.corrected.
 type correction struct {
 	end  int
 	text string
 }
 
-// replace records that the span of the token is read as the given words.
-func (q *query) replace(base int, t Token, words string) {
+// recordCorrection records that a token is read as the words. base is the offset of the
+// token's text in the query.
+func (q *query) recordCorrection(base int, t Token, words string) {
 	if t.Capitals {
 		words = strings.ToUpper(words)
 	}

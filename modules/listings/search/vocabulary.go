@@ -167,7 +167,7 @@ type Form struct {
 	// has one reading without conditions.
 	Readings []Reading
 
-	read bool // a read line defines the readings
+	hasReadLine bool // a read line defines the readings
 }
 
 // Match is a form found at tokens Start to End, exclusive.

@@ -1,0 +1,71 @@
+package gormdb
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+// A timestamp that is further in the future than these durations was written by a host
+// whose clock was ahead.
+const (
+	// maxClockSkew exceeds the difference between the clocks of the hosts of an installation.
+	maxClockSkew = time.Minute
+	// maxLease exceeds the duration of every lease of tasks and events.
+	maxLease = 15 * time.Minute
+)
+
+// clockReading is the last time that nowAndRepair has read.
+type clockReading struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+// nowAndRepair returns the current time. On the first call, and when the clock was set back
+// since the last one, it first corrects timestamps that are too far in the future.
+func (db *DB) nowAndRepair(ctx context.Context) (time.Time, error) {
+	r := &db.reading
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := db.clock.Now()
+	wasSetBack := now.Before(r.last.Add(-maxClockSkew))
+	if r.last.IsZero() || wasSetBack {
+		if err := db.repairFutureTimestamps(ctx, now, wasSetBack); err != nil {
+			return now, err
+		}
+	}
+	r.last = now
+	return now, nil
+}
+
+// repairFutureTimestamps ends leases and makes work due that a clock which was ahead has
+// stored with timestamps in the future. If dueRetries is set, all waiting retries become due:
+// those that such a clock has postponed cannot be distinguished from others, and an early
+// retry is harmless.
+func (db *DB) repairFutureTimestamps(ctx context.Context, now time.Time, dueRetries bool) error {
+	latest, latestLease := now.Add(maxClockSkew), now.Add(maxLease)
+	isWrongTask, isWrongDelivery := "created_at > ?", "created_at > ?"
+	if dueRetries {
+		isWrongTask += " OR (attempts > 0 AND state = 'waiting')"
+		isWrongDelivery += " OR next_at > created_at"
+	}
+	return db.Do(ctx, func(ctx context.Context) error {
+		// due_at is when a task is handed out next, for a running task the end of its lease.
+		// run_at is the time before which it does not start.
+		dueNow := map[string]any{"due_at": now, "run_at": gorm.Expr("CASE WHEN run_at > ? THEN ? ELSE run_at END", now, db.dialect.Typed(now, "timestamptz"))}
+		err := db.q(ctx).Model(&taskRow{}).
+			Where("ended_at IS NULL AND due_at > ? AND ("+isWrongTask+" OR (state = 'running' AND due_at > ?))", latest, latest, latestLease).Updates(dueNow).Error
+		if err != nil {
+			return wrap(err)
+		}
+		// claimed_until is the end of the lease of an event that is being relayed.
+		err = db.q(ctx).Model(&outboxRow{}).Where("sent_at IS NULL AND claimed_until > ?", latestLease).Updates(map[string]any{"claimed_until": nil}).Error
+		if err != nil || !db.stores("integrations") {
+			return wrap(err)
+		}
+		return wrap(db.q(ctx).Model(&webhookDeliveryRow{}).
+			Where("status = 'pending' AND next_at > ? AND ("+isWrongDelivery+")", latest, latest).Updates(map[string]any{"next_at": now}).Error)
+	})
+}
