@@ -45,6 +45,7 @@ arch: ## Check the import rules and the language of comments, messages and pages
 
 generated: ## Are generated files fresh? (needs npm)
 	@adapters/gazetteer/build/check.sh
+	@adapters/fiberhttp/pages/build/check.sh
 
 tidy: ## Is go.mod tidy?
 	@go mod tidy -diff && cd test/outsider && go mod tidy -diff

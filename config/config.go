@@ -35,6 +35,7 @@ type Config struct {
 	Payments Payments `mapstructure:"payments"`
 	Auth     Auth     `mapstructure:"auth"`
 	MCP      MCP      `mapstructure:"mcp"`
+	Site     Site     `mapstructure:"site"`
 	Webhooks Webhooks `mapstructure:"webhooks"`
 	// Retention is the time for which rows of finished work are stored.
 	Retention Retention `mapstructure:"retention"`
@@ -159,6 +160,23 @@ type MCP struct {
 	Enabled bool `mapstructure:"enabled"`
 }
 
+// Site configures the web site for clinicians and employers.
+type Site struct {
+	// Enabled enables it. Without it only the pages of jobs and those for developers are
+	// served.
+	Enabled bool `mapstructure:"enabled"`
+	// Name is the name of the service on pages and in mails.
+	Name string `mapstructure:"name"`
+	// Logo is an image file that is shown in place of the name.
+	Logo string `mapstructure:"logo"`
+	// Colour is the main colour in light mode, such as #0b5f66.
+	Colour string `mapstructure:"colour"`
+	// Contact is an e-mail address for questions.
+	Contact string `mapstructure:"contact"`
+	// Links are further links at the end of each page, each TEXT=ADDRESS.
+	Links []string `mapstructure:"links"`
+}
+
 // Webhooks configures deliveries.
 type Webhooks struct {
 	AllowPrivateNetworks bool `mapstructure:"allow_private_networks"`
@@ -197,6 +215,7 @@ func Default() Config {
 		Payments:  Payments{URL: "sandbox:", WebhookSecrets: []string{}},
 		Auth:      Auth{Keys: []string{"data/keys"}},
 		MCP:       MCP{Enabled: true},
+		Site:      Site{Enabled: true, Name: "locum", Links: []string{}},
 		Retention: Retention{Events: 7 * 24 * time.Hour, Tasks: 3 * 24 * time.Hour},
 		Tracing:   Tracing{URL: "off:"},
 		Log:       Log{Level: "info"},

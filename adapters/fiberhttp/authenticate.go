@@ -2,14 +2,13 @@ package fiberhttp
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/modules/integrations"
 )
@@ -78,31 +77,14 @@ func handlePreflight(c *fiber.Ctx, api web.API) error {
 }
 
 // applyCachePolicy sets the cache headers of a successful response, and answers 304 if the
-// client has it. The ETag is weak, since the encoding may change.
+// client has it.
 func applyCachePolicy(c *fiber.Ctx, api web.API) {
 	if api.CachePolicy.CacheControl == "" || c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead || c.Response().StatusCode() != fiber.StatusOK {
 		return
 	}
-	sum := sha256.Sum256(c.Response().Body())
-	tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
-	c.Set(fiber.HeaderETag, tag)
 	c.Set(fiber.HeaderCacheControl, api.CachePolicy.CacheControl)
 	c.Set(fiber.HeaderVary, api.CachePolicy.Vary)
-	if matchesETag(c.Get(fiber.HeaderIfNoneMatch), tag) {
-		c.Status(fiber.StatusNotModified)
-		c.Response().ResetBody()
-		c.Response().Header.Del(fiber.HeaderContentType)
-	}
-}
-
-// matchesETag compares entity tags weakly (RFC 9110 §8.8.3.2).
-func matchesETag(sent, tag string) bool {
-	for one := range strings.SplitSeq(sent, ",") {
-		if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == strings.TrimPrefix(tag, "W/") {
-			return true
-		}
-	}
-	return false
+	pages.SetETag(c)
 }
 
 // rejectOtherMethods answers 405 for other methods of paths such as /api/listings/search:

@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp/guides"
 	"github.com/locumhq/locum/adapters/fiberhttp/oauth"
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/adapters/fiberhttp/site"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/limit"
@@ -19,14 +20,31 @@ import (
 // addPages serves the pages with browser sessions, the authorization server and the
 // guides.
 func (s *Server) addPages() error {
-	renderer, err := pages.New(s.services.Identity, s.services.Integrations, pages.Options{PublicURL: s.o.PublicURL, ClientIP: s.clientIP, TakeLimit: s.takeOperationLimit, ScopeText: oauth.ScopeText})
+	renderer, err := pages.New(s.services.Identity, s.services.Integrations, pages.Options{
+		PublicURL: s.o.PublicURL, ClientIP: s.clientIP, TakeLimit: s.takeOperationLimit, ScopeText: oauth.ScopeText, Brand: s.o.Brand, Site: s.o.Site,
+	})
 	if err != nil {
 		return err
 	}
 	renderer.Add(s.app)
+	if s.o.Site {
+		site.Add(s.app, s.services, renderer, s.o.PublicURL, s.countView)
+	} else {
+		s.app.Get("/", func(c *fiber.Ctx) error { return c.Redirect("/docs", fiber.StatusFound) })
+		site.AddJobs(s.app, s.services, renderer, s.o.PublicURL, s.countView)
+	}
 	oauth.New(s.services.Integrations, renderer, s.o.PublicURL, s.limitClientFailures, s.o.Log).Add(s.app)
 	dashboard.Add(s.app, s.services.Integrations, renderer, s.services.Idempotency, s.o.PublicURL)
 	return guides.Add(s.app, renderer, s.o.PublicURL)
+}
+
+// countView counts a view of the page of a listing.
+func (s *Server) countView(c *fiber.Ctx, who *pages.Viewer, listingID string) {
+	call := s.incoming(c).Call()
+	if who != nil {
+		call.Actor = who.Actor()
+	}
+	s.services.Listings.Seen(call.Actor, call.IP, call.UserAgent, listingID)
 }
 
 // takeOperationLimit counts a call for the limit of the operation, METHOD /path, and the

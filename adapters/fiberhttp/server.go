@@ -17,6 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/trace"
@@ -40,6 +41,11 @@ type Options struct {
 	// APIs are the route tables. A path belongs to the first API that covers it, or to
 	// the last API.
 	APIs []web.API
+	// Site serves the site for clinicians and employers. Without it only pages of jobs and
+	// for developers are served.
+	Site bool
+	// Brand is the name and the look of the service on pages.
+	Brand pages.Brand
 	// Mounts are the handlers of HTTP transports.
 	Mounts []Mount
 }
@@ -143,7 +149,6 @@ func (s *Server) apiOf(path string) web.API {
 
 // addServerRoutes adds the routes that are in no API.
 func (s *Server) addServerRoutes() error {
-	s.app.Get("/", func(c *fiber.Ctx) error { return c.Redirect("/docs", fiber.StatusFound) })
 	s.app.Get("/healthz", func(c *fiber.Ctx) error { return sendJSON(c, 200, map[string]string{"status": "ok"}) })
 	s.app.Get("/readyz", s.ready)
 	if !s.o.DisableMetrics {
@@ -158,7 +163,6 @@ func (s *Server) addServerRoutes() error {
 	s.addAccountPages()
 	s.addUnsubscribe()
 	s.addProblems()
-	s.addJobPage()
 	if err := s.addPages(); err != nil {
 		return err
 	}

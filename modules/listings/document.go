@@ -19,6 +19,13 @@ func (l *Listing) analyze(v *search.Vocabulary, log *slog.Logger) (d *search.Doc
 	return l.document(v)
 }
 
+// documentFormat is the version of what document returns. An index with documents of another
+// version is built anew.
+const documentFormat = ".2"
+
+// documentVersion identifies the content of documents that are annotated with the vocabulary.
+func documentVersion(v *search.Vocabulary) string { return v.Version() + documentFormat }
+
 // document returns what a search index stores of the listing.
 func (l *Listing) document(v *search.Vocabulary) *search.Document {
 	d := &search.Document{
@@ -85,6 +92,7 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 	if l.Company != "" {
 		keys = append(keys, nameKey(keyEmployerName, l.Company))
 	}
+	keys = append(keys, keyOrganization+l.OrganizationID)
 	if l.Place != nil {
 		keys = append(keys, nameKey(keyPlaceName, l.Place.Label()))
 	}
@@ -113,6 +121,7 @@ const (
 	keySpecialty      = "specialty:"       // a concept in the title or a field
 	keySpecialtyField = "specialty.words:" // the field as it was written
 	keyLocation       = "location:"        // a word of the location
+	keyOrganization   = "organization:" // the id
 	keyEmployerName   = "employer.name:"
 	keyPlaceName      = "place.name:"
 )

@@ -159,7 +159,7 @@ func (e *Engine) awaitReplacement(ctx context.Context, g *generation, lost <-cha
 
 // isOutdated reports whether the generation has another vocabulary than the engine.
 func (e *Engine) isOutdated(g *generation) bool {
-	return g.indexer.isOutdated(e.vocabulary.Load().Version())
+	return g.indexer.isOutdated(documentVersion(e.vocabulary.Load()))
 }
 
 func (e *Engine) catchUp(ctx context.Context, g *generation) bool {

@@ -26,6 +26,9 @@ func (s *Service) filter(p *search.Parser, q *question) error {
 	}
 	f.pay()
 	f.anyOf(q.Filters.Employer, search.IsEmployer)
+	if q.Filters.Organization != "" {
+		f.must(search.HasKey(keyOrganization + q.Filters.Organization))
+	}
 	if q.Filters.Remote != nil {
 		remote := search.IsRemote()
 		if !*q.Filters.Remote {

@@ -26,6 +26,7 @@ type FilterInput struct {
 	Band           []string
 	Shift          []string
 	Employer       []string
+	Organization   string // the id
 	SalaryMin      *float64
 	SalaryMax      *float64
 	Currency       string

@@ -34,18 +34,18 @@ func NewIndexer(feed Feed, index search.Index, vocabulary *search.Vocabulary, ch
 	return &Indexer{feed: feed, index: index, vocabulary: vocabulary, changes: changes, log: log, reading: make(chan struct{}, 1)}
 }
 
-// isOutdated reports whether the index is built, or has been, with a vocabulary of
-// another version.
+// isOutdated reports whether the index is built, or has been, with documents of another
+// version.
 func (x *Indexer) isOutdated(version string) bool {
 	built, position := x.position()
-	return x.vocabulary.Version() != version || position != "" && built != version
+	return documentVersion(x.vocabulary) != version || position != "" && built != version
 }
 
-// position returns the parts of the position of the index: the version of the
-// vocabulary that it was built with and the position in the feed.
-func (x *Indexer) position() (vocabulary string, position FeedPosition) {
-	vocabulary, feed, _ := strings.Cut(x.index.Position(), " ")
-	return vocabulary, FeedPosition(feed)
+// position returns the parts of the position of the index: the version of its documents and
+// the position in the feed.
+func (x *Indexer) position() (version string, position FeedPosition) {
+	version, feed, _ := strings.Cut(x.index.Position(), " ")
+	return version, FeedPosition(feed)
 }
 
 // checkAge returns an error if the feed has not been read for a minute.
@@ -109,7 +109,7 @@ func (x *Indexer) Build(ctx context.Context, progress func(n int)) error {
 	if err != nil {
 		return err
 	}
-	return apply(x.vocabulary.Version() + " " + string(position))
+	return apply(documentVersion(x.vocabulary) + " " + string(position))
 }
 
 // CatchUp applies all changes that were committed before the call. It returns

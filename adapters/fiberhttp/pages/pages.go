@@ -12,7 +12,9 @@ import (
 	"embed"
 	"encoding/hex"
 	"html/template"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,7 +29,9 @@ import (
 var files embed.FS
 
 var (
-	layout        = template.Must(template.New("layout.html").Funcs(template.FuncMap{"number": number, "once": rand.Text}).ParseFS(files, "html/layout.html", "html/parts.html"))
+	layout = template.Must(template.New("layout.html").Funcs(template.FuncMap{
+		"number": number, "once": rand.Text, "asset": assetPath, "field": newField, "choices": withChoices,
+	}).ParseFS(files, "html/layout.html", "html/parts.html"))
 	signInPage    = Parse(files, "html/sign-in.html")
 	signUpPage    = Parse(files, "html/sign-up.html")
 	redirectPage  = Parse(files, "html/redirect.html")
@@ -45,25 +49,93 @@ func number(n int) string {
 	return digits
 }
 
-// Parse parses a page template, which defines "title" and "main" and may define "head",
-// "nav" and "corner", which is beside the name of the service. It is executed with a
-// Page. It can use the templates "time" and "exact time", "problem" for a *Problem, and the
-// function once for the key of a form that is executed once. Each form with POST begins
-// with {{$.CSRF}}.
+// Parse parses a page template, which defines "title" and "main" and may define "head" and
+// "nav". It is executed with a Page. It can use the templates "time", "exact time" and
+// "date", "problem" for a *Problem, "field" for a Field, which the functions field and
+// choices return, and the function once for the key of a form that is executed once. Each
+// form with POST begins with {{$.CSRF}}.
 func Parse(files embed.FS, names ...string) *template.Template {
 	return template.Must(template.Must(layout.Clone()).ParseFS(files, names...))
 }
+
+// Brand is the name and the look of the service on pages.
+type Brand struct {
+	Name string
+	// Logo is the path of the image that is shown in place of the name, empty for none.
+	Logo string
+	// Colour is the main colour in light mode, such as #0b5f66, empty for the default.
+	Colour string
+	// Contact is an e-mail address for questions, empty for none.
+	Contact string
+	// Links are further links at the end of each page.
+	Links []Link
+}
+
+// Link is a link to a page.
+type Link struct{ Path, Text string }
 
 // Page is the data of a template.
 type Page struct {
 	// Viewer is the signed-in user, nil for none.
 	Viewer *Viewer
 	// Path is the path of the page.
-	Path string
+	Path  string
+	Brand Brand
+	// Notice is the result of the form that led to this page, empty for none.
+	Notice string
 	// View is the data of this page.
 	View any
 
 	session string
+	hasSite bool
+	navs    map[string]SubNav
+}
+
+// HomePath is the path of the name of the service.
+func (p Page) HomePath() string {
+	if p.hasSite {
+		return "/"
+	}
+	return Home
+}
+
+// Nav returns the links at the top of the page.
+func (p Page) Nav() []Link {
+	switch {
+	case !p.hasSite && p.Viewer == nil:
+		return []Link{{"/docs", "Interface"}, {"/docs/guides", "Guides"}, {"/sign-in", "Sign in"}}
+	case !p.hasSite:
+		return []Link{{Home, "Developers"}, {"/docs", "Interface"}, {"/docs/guides", "Guides"}}
+	case p.Viewer == nil:
+		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}, {"/sign-in", "Sign in"}, {"/register", "Register"}}
+	case p.Viewer.Actor().Seeker:
+		return []Link{{"/jobs", "Find jobs"}, {"/account", "My account"}}
+	}
+	return []Link{{"/jobs", "Find jobs"}, {"/employer", "Employer console"}}
+}
+
+// SubNav is a second row of links.
+type SubNav struct {
+	Name  string
+	Links []Link
+}
+
+// developerNav are the links of the pages for developers.
+var developerNav = SubNav{"Developers", []Link{{Home, "Applications"}, {"/developers/consents", "What you allow"}, {"/docs/developer", "Interface"}, {"/docs/guides", "Guides"}}}
+
+// SubNav returns the second row of links, nil for none.
+func (p Page) SubNav() *SubNav {
+	for path, nav := range p.navs {
+		if p.Viewer != nil && (p.Path == path || strings.HasPrefix(p.Path, path+"/")) {
+			return &nav
+		}
+	}
+	return nil
+}
+
+// FooterLinks returns the links at the end of the page.
+func (p Page) FooterLinks() []Link {
+	return append(slices.Clone(p.Brand.Links), Link{"/developers", "Developers"}, Link{"/docs", "API reference"})
 }
 
 // CSRF returns the field that each form with POST has: a token of the session against
@@ -76,12 +148,13 @@ func (p Page) CSRF() template.HTML {
 }
 
 // AriaCurrent returns the attribute aria-current for a link to the path, if the page is at
-// or below it.
+// or below it. Pages below the first link of a row are not below that link.
 func (p Page) AriaCurrent(path string) template.HTMLAttr {
+	_, isFirst := p.navs[path]
 	switch {
 	case p.Path == path:
 		return `aria-current="page"`
-	case strings.HasPrefix(p.Path, path+"/"):
+	case strings.HasPrefix(p.Path, path+"/") && !isFirst:
 		return `aria-current="true"`
 	}
 	return ""
@@ -95,6 +168,10 @@ type Renderer struct {
 	clientIP  func(*fiber.Ctx) string
 	takeLimit func(ctx context.Context, c *fiber.Ctx, operation string) error
 	publicURL *url.URL
+	brand     Brand
+	hasSite   bool
+	navs      map[string]SubNav
+	notices   map[string]string
 }
 
 // Options configure a Renderer.
@@ -107,29 +184,39 @@ type Options struct {
 	TakeLimit func(ctx context.Context, c *fiber.Ctx, operation string) error
 	// ScopeText describes a scope for users.
 	ScopeText func(integrations.Scope) string
+	Brand     Brand
+	// Site is set if the site for clinicians and employers is served.
+	Site bool
+	// Navs are the second rows of links, by the path below which they are shown.
+	Navs map[string]SubNav
+	// Notices are the messages after a form, by the value of the parameter done.
+	Notices map[string]string
 }
 
 // New returns a Renderer.
 func New(i *identity.Service, module *integrations.Service, o Options) (*Renderer, error) {
 	u, err := url.Parse(o.PublicURL)
-	return &Renderer{identity: i, module: module, scopeText: o.ScopeText, clientIP: o.ClientIP, takeLimit: o.TakeLimit, publicURL: u}, err
+	navs := map[string]SubNav{Home: developerNav}
+	maps.Copy(navs, o.Navs)
+	return &Renderer{identity: i, module: module, scopeText: o.ScopeText, clientIP: o.ClientIP, takeLimit: o.TakeLimit, publicURL: u, brand: o.Brand, hasSite: o.Site, navs: navs, notices: o.Notices}, err
 }
+
+// Brand returns the name and the look of the service.
+func (f *Renderer) Brand() Brand { return f.brand }
 
 // Add serves the pages for sign-in, sign-up and consents.
 func (f *Renderer) Add(app *fiber.App) {
-	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml", "script.js": "text/javascript; charset=utf-8"} {
-		file, _ := files.ReadFile(name) // embedded, so that it cannot fail
-		app.Get("/developers/"+name, func(c *fiber.Ctx) error {
-			c.Set(fiber.HeaderContentType, kind)
-			c.Set(fiber.HeaderCacheControl, "public, max-age=300")
-			return c.Send(file)
-		})
+	f.addAssets(app)
+	// The paths below /developers are those of earlier versions.
+	for _, prefix := range []string{"", "/developers"} {
+		app.Get(prefix+"/sign-in", f.Guard, f.showSignIn)
+		app.Post(prefix+"/sign-in", f.Guard, f.signIn)
+		app.Post(prefix+"/sign-out", f.Guard, f.signOut)
 	}
-	app.Get("/developers/sign-in", f.Guard, f.showSignIn)
-	app.Post("/developers/sign-in", f.Guard, f.signIn)
-	app.Get("/developers/sign-up", f.Guard, f.showSignUp)
-	app.Post("/developers/sign-up", f.Guard, f.signUp)
-	app.Post("/developers/sign-out", f.Guard, f.signOut)
+	for _, path := range []string{"/register", "/developers/sign-up"} {
+		app.Get(path, f.Guard, f.showSignUp)
+		app.Post(path, f.Guard, f.signUp)
+	}
 	f.Get(app, "/developers/consents", f.consents)
 	f.Post(app, "/developers/consents/:clientId/withdraw", f.withdraw)
 }
@@ -221,8 +308,12 @@ func (f *Renderer) FormAction(c *fiber.Ctx, source string) {
 
 // Render renders a page.
 func (f *Renderer) Render(c *fiber.Ctx, status int, page *template.Template, who *Viewer, view any) error {
+	p := Page{Viewer: who, Path: c.Path(), Brand: f.brand, View: view, session: c.Cookies(f.cookie()), hasSite: f.hasSite, navs: f.navs}
+	if status == fiber.StatusOK {
+		p.Notice = f.notices[c.Query("done")]
+	}
 	var b bytes.Buffer
-	if err := page.ExecuteTemplate(&b, "layout.html", Page{Viewer: who, Path: c.Path(), View: view, session: c.Cookies(f.cookie())}); err != nil {
+	if err := page.ExecuteTemplate(&b, "layout.html", p); err != nil {
 		return err
 	}
 	c.Status(status).Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
@@ -257,6 +348,19 @@ func (f *Renderer) Post(app *fiber.App, path string, handle Handler) {
 	app.Post(path, f.Guard, f.requireSignIn(handle)).Name(Session)
 }
 
+// Public serves a page to everyone. The viewer is nil for guests.
+func (f *Renderer) Public(app *fiber.App, path string, handle Handler) {
+	app.Get(path, f.Guard, func(c *fiber.Ctx) error {
+		ctx, cancel := f.requestContext(c)
+		defer cancel()
+		who, err := f.Viewer(ctx, c)
+		if err != nil && !isUnauthenticated(err) {
+			return err
+		}
+		return handle(ctx, c, who)
+	})
+}
+
 // requireSignIn redirects to the sign-in page if the user is not signed in, and back
 // afterwards.
 func (f *Renderer) requireSignIn(handle Handler) fiber.Handler {
@@ -269,7 +373,7 @@ func (f *Renderer) requireSignIn(handle Handler) fiber.Handler {
 			if c.Method() == fiber.MethodGet {
 				next = c.OriginalURL()
 			}
-			return c.Redirect("/developers/sign-in?next="+url.QueryEscape(next), fiber.StatusSeeOther)
+			return c.Redirect("/sign-in?next="+url.QueryEscape(next), fiber.StatusSeeOther)
 		} else if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,17 +16,22 @@ import (
 // Problem is an error of a form that the user can correct, for the template "problem".
 type Problem struct {
 	*fault.Error
-	// Lines are the messages for the fields.
-	Lines []string
 	// At is the name of the form, if the page has several.
 	At string
 }
 
-// labels are the labels of fields on pages.
+// labels are the labels of fields on pages, where they differ from the names of the fields.
 var labels = map[string]string{
-	"companyName": "Company", "currentPassword": "Your password", "email": "E-mail address", "events": "Events", "name": "Name", "description": "Description", "password": "Password",
-	"paymentMethodId": "Payment method", "plan": "Plan", "redirectUris": "Redirect addresses", "since": "Since", "status": "Status",
-	"token": "The link", "type": "Event", "url": "URL", "userType": "Kind of account",
+	"applicationDeadline": "Closing date", "companyName": "Organization", "contractType": "Contract", "coverLetter": "Cover letter", "currentPassword": "Your password",
+	"documentIds": "Documents", "email": "E-mail address", "employmentType": "Working pattern", "newPassword": "New password", "paymentMethodId": "Payment method",
+	"redirectUris": "Redirect addresses", "scheduledAt": "Date and time", "token": "The link", "type": "Type", "url": "URL", "userType": "Kind of account",
+}
+
+// labelOf returns the label of a field, of which path may name a part.
+func labelOf(path string) string {
+	name, _, _ := strings.Cut(path, ".")
+	name, _, _ = strings.Cut(name, "[")
+	return cmp.Or(labels[name], strings.ToUpper(name[:min(1, len(name))])+name[min(1, len(name)):])
 }
 
 // FormProblem returns the problem of the form for an error that the user can correct, or
@@ -44,16 +50,27 @@ func FormProblem(err error, at string) *Problem {
 	case f.Kind != fault.Invalid && f.Kind != fault.Conflict:
 		return nil
 	}
-	p := &Problem{Error: f, At: at}
-	for _, field := range f.Fields {
-		name, _, _ := strings.Cut(field.Name, ".")
-		name, _, _ = strings.Cut(name, "[")
-		if label, known := labels[name]; known {
-			name = label
-		}
-		p.Lines = append(p.Lines, name+" "+field.Message)
+	return &Problem{Error: f, At: at}
+}
+
+// ProblemLink is an error with the name of its field.
+type ProblemLink struct{ Name, Text string }
+
+// Links returns the errors of the fields.
+func (p *Problem) Links() []ProblemLink {
+	out := make([]ProblemLink, len(p.Fields))
+	for i, field := range p.Fields {
+		out[i] = ProblemLink{field.Name, labelOf(field.Name) + " " + field.Message}
 	}
-	return p
+	return out
+}
+
+// Text returns the error of the field with its label, empty if it is valid.
+func (p *Problem) Text(name string) string {
+	if message := p.FieldError(name); message != "" {
+		return labelOf(name) + " " + message
+	}
+	return ""
 }
 
 // FieldError returns the message for the field, empty if it is valid.

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -17,7 +18,7 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// Home is the default page after a sign-in.
+// Home is the first page for developers.
 const Home = "/developers"
 
 // Viewer is the signed-in user.
@@ -73,14 +74,25 @@ func (f *Renderer) setCookie(c *fiber.Ctx, secret string) {
 
 type signInView struct{ Next, Email, Error string }
 
-// LocalPath returns next if it is a path on this host, else Home.
-func LocalPath(next string) string {
+// localPath returns next if it is a path on this host, else "".
+func localPath(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") ||
 		strings.ContainsFunc(next, func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f }) {
-		return Home
+		return ""
 	}
 	return next
+}
+
+// homeOf returns the first page of a user after a sign-in at the path.
+func (f *Renderer) homeOf(path string, seeker bool) string {
+	switch {
+	case !f.hasSite, strings.HasPrefix(path, Home):
+		return Home
+	case seeker:
+		return "/account"
+	}
+	return "/employer"
 }
 
 func (f *Renderer) showSignIn(c *fiber.Ctx) error {
@@ -91,10 +103,10 @@ func (f *Renderer) showSignIn(c *fiber.Ctx) error {
 func (f *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error) error {
 	ctx, cancel := f.requestContext(c)
 	defer cancel()
-	next := LocalPath(c.Query("next"))
-	switch _, err := f.Viewer(ctx, c); {
+	next := localPath(c.Query("next"))
+	switch who, err := f.Viewer(ctx, c); {
 	case err == nil:
-		return c.Redirect(next, fiber.StatusSeeOther)
+		return c.Redirect(cmp.Or(next, f.homeOf(c.Path(), who.Actor().Seeker)), fiber.StatusSeeOther)
 	case !isUnauthenticated(err):
 		return err
 	}
@@ -104,13 +116,13 @@ func (f *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error
 func (f *Renderer) signIn(c *fiber.Ctx) error {
 	ctx, cancel := f.requestContext(c)
 	defer cancel()
-	v := signInView{Next: LocalPath(c.FormValue("next")), Email: c.FormValue("email")}
+	v := signInView{Next: localPath(c.FormValue("next")), Email: c.FormValue("email")}
 	from := f.client(c)
 	secret, err := f.identity.LoginBrowser(ctx, identity.LoginInput{Email: v.Email, Password: c.FormValue("password"), TOTP: c.FormValue("totp")}, from, c.Cookies(f.cookie()))
 	status := fiber.StatusUnauthorized
 	switch {
 	case err == nil:
-		return f.redirectAfterLogin(c, secret, v.Email, v.Next)
+		return f.redirectAfterLogin(ctx, c, secret, v.Email, v.Next)
 	case errors.Is(err, identity.ErrSecondFactorRequired):
 		v.Error = "Your account uses two-step sign-in. Enter your password again with the code of your authenticator app, or with a recovery code."
 	case errors.Is(err, identity.ErrSecondFactorInvalid):
@@ -130,8 +142,16 @@ func (f *Renderer) client(c *fiber.Ctx) identity.Client {
 	return identity.Client{Address: f.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent), Device: c.Cookies(web.DeviceCookieName)}
 }
 
-// redirectAfterLogin sets the cookies of a sign-in with the address and redirects to next.
-func (f *Renderer) redirectAfterLogin(c *fiber.Ctx, secret, email, next string) error {
+// redirectAfterLogin sets the cookies of a sign-in with the address and redirects to next,
+// or to the first page of the user.
+func (f *Renderer) redirectAfterLogin(ctx context.Context, c *fiber.Ctx, secret, email, next string) error {
+	if next == "" {
+		p, err := f.identity.AuthenticateBrowser(ctx, secret)
+		if err != nil {
+			return err
+		}
+		next = f.homeOf(c.Path(), p.Actor().Seeker)
+	}
 	f.setCookie(c, secret)
 	device, err := f.identity.DeviceToken(email)
 	if err != nil {
@@ -160,53 +180,58 @@ func (f *Renderer) signOut(c *fiber.Ctx) error {
 		return err
 	}
 	f.setCookie(c, "")
-	return c.Redirect("/developers/sign-in", fiber.StatusSeeOther)
+	return c.Redirect("/sign-in", fiber.StatusSeeOther)
 }
 
+// signUpView is the form for a new account. For is the kind of account that the link to the
+// page has selected.
 type signUpView struct {
-	Next    string
-	Given   identity.RegisterInput
-	Company string
-	Error   string // an error of no field
-	Problem *Problem
+	Next  string
+	Error string // an error of no field
+	Form  Form
 }
 
 func (f *Renderer) showSignUp(c *fiber.Ctx) error {
-	return f.redirectIfSignedIn(c, func(next string) error { return f.Render(c, fiber.StatusOK, signUpPage, nil, signUpView{Next: next}) })
+	return f.redirectIfSignedIn(c, func(next string) error {
+		form := Form{Values: url.Values{"userType": {cmp.Or(c.Query("as"), string(identity.KindJobseeker))}}}
+		return f.Render(c, fiber.StatusOK, signUpPage, nil, signUpView{Next: next, Form: form})
+	})
 }
 
 // signUp creates an account. It has the limit of the portal's operation.
 func (f *Renderer) signUp(c *fiber.Ctx) error {
 	ctx, cancel := f.requestContext(c)
 	defer cancel()
-	v := signUpView{Next: LocalPath(c.FormValue("next")), Company: c.FormValue("companyName")}
-	v.Given = identity.RegisterInput{Email: c.FormValue("email"), Name: c.FormValue("name"), UserType: c.FormValue("userType")}
-	password := c.FormValue("password")
+	v := signUpView{Next: localPath(c.FormValue("next")), Form: FormOf(c)}
+	in := identity.RegisterInput{Email: v.Form.Value("email"), Password: c.FormValue("password"), Name: v.Form.Value("name"), UserType: v.Form.Value("userType")}
 	from, old := f.client(c), c.Cookies(f.cookie())
 	var secret string
 	var err error
-	if v.Given.UserType == string(identity.KindEmployer) {
+	if in.UserType == string(identity.KindEmployer) {
 		if err = f.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register-employer"); err == nil {
-			secret, err = f.identity.RegisterBrowser(ctx, identity.RegisterEmployerInput{Email: v.Given.Email, Password: password, Name: v.Given.Name, CompanyName: v.Company}, from, old)
+			secret, err = f.identity.RegisterBrowser(ctx, identity.RegisterEmployerInput{Email: in.Email, Password: in.Password, Name: in.Name, CompanyName: v.Form.Value("companyName")}, from, old)
 		}
 	} else if err = f.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register"); err == nil {
-		in := v.Given
-		in.Password = password
 		secret, err = f.identity.RegisterBrowser(ctx, in, from, old)
 	}
 	status := fiber.StatusConflict
 	switch {
 	case err == nil:
-		return f.redirectAfterLogin(c, secret, v.Given.Email, v.Next)
+		return f.redirectAfterLogin(ctx, c, secret, in.Email, v.Next)
 	case errors.Is(err, identity.ErrEmailTaken):
-		v.Problem = FormProblem(fault.InvalidField("email", "has an account already; sign in with it, or set a new password"), "")
+		v.Form.Problem = FormProblem(fault.InvalidField("email", "has an account already; sign in with it, or set a new password"), "")
 	case fault.KindOf(err) == fault.TooMany:
 		status, v.Error = fiber.StatusTooManyRequests, tooManyAttempts(c, err)
 	default:
-		if v.Problem = FormProblem(err, ""); v.Problem == nil {
+		if v.Form.Problem = FormProblem(err, ""); v.Form.Problem == nil {
 			return err
 		}
-		status = v.Problem.Status()
+		status = v.Form.Problem.Status()
 	}
 	return f.Render(c, status, signUpPage, nil, v)
+}
+
+// Kinds returns the kinds of accounts.
+func (signUpView) Kinds() []Choice {
+	return []Choice{{string(identity.KindJobseeker), "Find a job"}, {string(identity.KindEmployer), "Hire clinicians for my organization"}}
 }

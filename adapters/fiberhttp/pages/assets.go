@@ -1,0 +1,68 @@
+package pages
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// assets are the files of pages with their media types.
+var assets = map[string]string{"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml", "script.js": "text/javascript; charset=utf-8"}
+
+// assetPath returns the path of a file of pages, which changes with its content.
+func assetPath(name string) (string, error) {
+	content, err := files.ReadFile(name)
+	sum := sha256.Sum256(content)
+	return "/assets/" + name + "?v=" + base64.RawURLEncoding.EncodeToString(sum[:9]), err
+}
+
+// addAssets serves the files of pages.
+func (f *Renderer) addAssets(app *fiber.App) {
+	for name, mediaType := range assets {
+		file, _ := files.ReadFile(name) // embedded, so that it cannot fail
+		app.Get("/assets/"+name, func(c *fiber.Ctx) error {
+			c.Set(fiber.HeaderContentType, mediaType)
+			c.Set(fiber.HeaderCacheControl, "public, max-age=300")
+			if c.Query("v") != "" {
+				c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
+			}
+			return c.Send(file)
+		})
+	}
+}
+
+// SetCaching allows caches to store the page for a minute if it is that of a guest, and sets
+// its ETag. It answers 304 if the client has it.
+func (f *Renderer) SetCaching(c *fiber.Ctx) {
+	c.Vary(fiber.HeaderCookie)
+	if c.Cookies(f.cookie()) != "" || c.Response().StatusCode() != fiber.StatusOK {
+		return
+	}
+	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
+	SetETag(c)
+}
+
+// SetETag sets the ETag of a response, and answers 304 without a body if the client has it.
+// The tag is weak, since the encoding may change.
+func SetETag(c *fiber.Ctx) {
+	sum := sha256.Sum256(c.Response().Body())
+	tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+	c.Set(fiber.HeaderETag, tag)
+	if matchesETag(c.Get(fiber.HeaderIfNoneMatch), tag) {
+		c.Status(fiber.StatusNotModified)
+		c.Response().ResetBody()
+		c.Response().Header.Del(fiber.HeaderContentType)
+	}
+}
+
+// matchesETag compares entity tags weakly (RFC 9110 §8.8.3.2).
+func matchesETag(sent, tag string) bool {
+	for one := range strings.SplitSeq(sent, ",") {
+		if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == strings.TrimPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,52 @@
+package site
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// employerView is the page of an organization with its open jobs.
+type employerView struct {
+	identity.Organization
+	Jobs      []result
+	Total     int
+	Next      string
+	Canonical string
+}
+
+// organizationID returns the id at the end of the last part of an organization's address.
+func organizationID(slug string) string {
+	const length = 36
+	canonical, _ := id.Canonical(slug[max(0, len(slug)-length):])
+	return canonical
+}
+
+func (s *Site) employer(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	organization := organizationID(c.Params("slug"))
+	found, err := s.services.Identity.OrganizationsOf(ctx, []string{organization})
+	if err != nil {
+		return err
+	}
+	o, exists := found[organization]
+	if !exists {
+		return s.renderMissing(c, who, listings.ErrNotFound, "Employer not found")
+	}
+	in := listings.FindInput{Sort: string(listings.ByDate), Filters: listings.FilterInput{Organization: organization}, Page: page.Request{Number: 1, Size: pageSize, Cursor: c.Query("after")}}
+	jobs, err := s.services.Listings.Find(readContext(ctx, who), actorOf(who), in)
+	if err != nil {
+		return err
+	}
+	path := employerPath(o.ID, o.Name)
+	v := employerView{Organization: o, Jobs: s.results(jobs.Items, false), Total: jobs.Total, Canonical: s.publicURL + path}
+	if jobs.NextCursor != "" {
+		v.Next = path + "?after=" + jobs.NextCursor
+	}
+	return s.render(c, employerPage, who, v)
+}

@@ -1,0 +1,216 @@
+package site
+
+import (
+	"context"
+	"encoding/xml"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// feedSize is the number of jobs in a feed.
+const feedSize = 100
+
+// feedJobs returns the newest jobs of the search in the address of a feed.
+func (s *Site) feedJobs(c *fiber.Ctx) (form searchForm, jobs []listings.Listing, next string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
+	defer cancel()
+	sent := query(c)
+	form = newSearchForm(sent)
+	in := form.input(time.Now())
+	in.Sort, in.Exact, in.Full = string(listings.ByDate), true, true
+	in.Page = page.Request{Number: 1, Size: feedSize, Cursor: sent.Get("after")}
+	found, err := s.services.Listings.Find(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, in)
+	if err != nil {
+		return form, nil, "", err
+	}
+	for _, h := range found.Items {
+		jobs = append(jobs, h.Listing)
+	}
+	return form, jobs, found.NextCursor, nil
+}
+
+// sendFeed sends an XML document that caches may store.
+func (s *Site) sendFeed(c *fiber.Ctx, mediaType string, document any) error {
+	body, err := xml.MarshalIndent(document, "", " ")
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, mediaType+"; charset=utf-8")
+	if err := c.Send(append([]byte(xml.Header), body...)); err != nil {
+		return err
+	}
+	s.renderer.SetCaching(c)
+	return nil
+}
+
+// The elements of an Atom feed (RFC 4287).
+type (
+	atomFeed struct {
+		XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
+		ID      string      `xml:"id"`
+		Title   string      `xml:"title"`
+		Updated string      `xml:"updated"`
+		Links   []atomLink  `xml:"link"`
+		Entries []atomEntry `xml:"entry"`
+	}
+	atomLink struct {
+		Rel  string `xml:"rel,attr"`
+		Type string `xml:"type,attr,omitempty"`
+		Href string `xml:"href,attr"`
+	}
+	atomEntry struct {
+		ID        string     `xml:"id"`
+		Title     string     `xml:"title"`
+		Updated   string     `xml:"updated"`
+		Published string     `xml:"published"`
+		Author    atomAuthor `xml:"author"`
+		Links     []atomLink `xml:"link"`
+		Content   atomText   `xml:"content"`
+	}
+	atomAuthor struct {
+		Name string `xml:"name"`
+	}
+	atomText struct {
+		Type string `xml:"type,attr"`
+		Text string `xml:",chardata"`
+	}
+)
+
+// atom handles GET /feeds/jobs.atom: the newest jobs of a search.
+func (s *Site) atom(c *fiber.Ctx) error {
+	form, jobs, next, err := s.feedJobs(c)
+	if err != nil {
+		return err
+	}
+	self := s.publicURL + form.Path("/feeds/jobs.atom")
+	feed := atomFeed{ID: self, Title: "Jobs", Updated: time.Unix(0, 0).UTC().Format(time.RFC3339), Links: []atomLink{
+		{Rel: "self", Type: "application/atom+xml", Href: self}, {Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + form.Path("/jobs")},
+	}}
+	if text := strings.TrimSpace(form.Get("q") + " " + form.Get("where")); text != "" {
+		feed.Title += ": " + text
+	}
+	if next != "" { // RFC 5005
+		feed.Links = append(feed.Links, atomLink{Rel: "next", Type: "application/atom+xml", Href: s.publicURL + form.Path("/feeds/jobs.atom", "after", next)})
+	}
+	for i, l := range jobs {
+		updated := l.UpdatedAt.UTC().Format(time.RFC3339)
+		if i == 0 || updated > feed.Updated {
+			feed.Updated = updated
+		}
+		feed.Entries = append(feed.Entries, atomEntry{
+			ID: "urn:uuid:" + l.ID, Title: l.Title + ", " + l.Company, Updated: updated, Published: posted(l).Format(time.RFC3339), Author: atomAuthor{l.Company},
+			Links: []atomLink{{Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + jobPath(l)}}, Content: atomText{"html", string(markdown(l.Description))},
+		})
+	}
+	return s.sendFeed(c, "application/atom+xml", feed)
+}
+
+func posted(l listings.Listing) time.Time {
+	if l.PostedAt == nil {
+		return l.CreatedAt.UTC()
+	}
+	return l.PostedAt.UTC()
+}
+
+// The elements of the feed that job sites read.
+type (
+	jobFeed struct {
+		XMLName      xml.Name  `xml:"source"`
+		Publisher    string    `xml:"publisher"`
+		PublisherURL string    `xml:"publisherurl"`
+		Updated      string    `xml:"lastBuildDate"`
+		Next         string    `xml:"next,omitempty"`
+		Jobs         []feedJob `xml:"job"`
+	}
+	feedJob struct {
+		Title       cdata `xml:"title"`
+		Date        cdata `xml:"date"`
+		Reference   cdata `xml:"referencenumber"`
+		URL         cdata `xml:"url"`
+		Company     cdata `xml:"company"`
+		City        cdata `xml:"city"`
+		State       cdata `xml:"state"`
+		Country     cdata `xml:"country"`
+		Description cdata `xml:"description"`
+		Salary      cdata `xml:"salary"`
+		JobType     cdata `xml:"jobtype"`
+		Category    cdata `xml:"category"`
+		Remote      cdata `xml:"remotetype"`
+		Expires     cdata `xml:"expirationdate"`
+	}
+	cdata struct {
+		Text string `xml:",cdata"`
+	}
+)
+
+// xml handles GET /feeds/jobs.xml: the jobs of a search for other job sites.
+func (s *Site) xml(c *fiber.Ctx) error {
+	form, jobs, next, err := s.feedJobs(c)
+	if err != nil {
+		return err
+	}
+	feed := jobFeed{Publisher: s.renderer.Brand().Name, PublisherURL: s.publicURL}
+	if next != "" {
+		feed.Next = s.publicURL + form.Path("/feeds/jobs.xml", "after", next)
+	}
+	for _, l := range jobs {
+		j := feedJob{
+			Title: cdata{l.Title}, Date: cdata{posted(l).Format(time.RFC1123)}, Reference: cdata{l.ID}, URL: cdata{s.publicURL + jobPath(l)}, Company: cdata{l.Company},
+			City: cdata{l.Location}, Description: cdata{string(markdown(l.Description))}, Salary: cdata{payOf(l.Salary)}, JobType: cdata{patternOf(l)}, Category: cdata{l.Specialty},
+		}
+		if p := l.Place; p != nil {
+			j.State, j.Country = cdata{p.Region}, cdata{p.Country}
+			if p.Kind == listings.Town {
+				j.City = cdata{p.Name}
+			}
+		}
+		if l.Remote {
+			j.Remote = cdata{"Fully remote"}
+		}
+		if l.Deadline != nil {
+			j.Expires = cdata{l.Deadline.UTC().Format(time.RFC1123)}
+		}
+		if at := l.UpdatedAt.UTC().Format(time.RFC1123); feed.Updated == "" {
+			feed.Updated = at
+		}
+		feed.Jobs = append(feed.Jobs, j)
+	}
+	return s.sendFeed(c, "application/xml", feed)
+}
+
+// robots handles GET /robots.txt.
+func (s *Site) robots(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
+	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
+	return c.SendString("User-agent: *\nDisallow: /account\nDisallow: /employer/\nDisallow: /moderation\nDisallow: /developers\nDisallow: /api/\nDisallow: /oauth/\nAllow: /\nSitemap: " + s.publicURL + "/sitemap.xml\n")
+}
+
+// manifest handles GET /site.webmanifest.
+func (s *Site) manifest(c *fiber.Ctx) error {
+	if err := c.JSON(map[string]any{
+		"name": s.renderer.Brand().Name, "short_name": s.renderer.Brand().Name, "start_url": "/", "display": "browser",
+		"icons": []map[string]string{{"src": "/assets/icon.svg", "sizes": "any", "type": "image/svg+xml"}},
+	}); err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, "application/manifest+json")
+	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
+	return nil
+}
+
+// employerPath returns the address of the page of an organization.
+func employerPath(id, name string) string {
+	if id == "" {
+		return ""
+	}
+	return "/employers/" + url.PathEscape(strings.TrimPrefix(slug(name)+"-"+id, "-"))
+}
