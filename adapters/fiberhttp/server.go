@@ -160,9 +160,7 @@ func (s *Server) addServerRoutes() error {
 			return metrics(c)
 		})
 	}
-	s.addAccountPages()
-	s.addUnsubscribe()
-	s.addProblems()
+	s.addInvitationPage()
 	if err := s.addPages(); err != nil {
 		return err
 	}

@@ -3,10 +3,11 @@ package fiberhttp
 import (
 	"context"
 	"errors"
-	"html/template"
+	"net/url"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
 )
@@ -15,48 +16,27 @@ import (
 // shows a confirmation, because mail scanners follow links. POST is sent by the button of
 // the page or by one-click unsubscribe (RFC 8058).
 
-var unsubscribePage = template.Must(template.New("unsubscribe").Parse(`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{.Title}} – locum</title>
-<link rel="stylesheet" href="/account/page.css">
-</head>
-<body>
-<main>
-<h1>locum</h1>
-<h2>{{.Title}}</h2>
-<p>{{.Text}}</p>
-{{if .Token}}<form method="post" action="/unsubscribe?{{.Kind}}={{.Token}}">
-  <button>End the mails</button>
-</form>
-{{end}}</main>
-</body>
-</html>
-`))
-
-type unsubscribeView struct{ Title, Text, Kind, Token string }
-
 // maxToken is the maximum length of a token.
 const maxToken = 2_048
 
 // subscription is a kind of mail that can be unsubscribed from.
 type subscription struct {
-	confirm, done unsubscribeView
+	confirm, done pages.Message
 	end           func(ctx context.Context, token string) error
 }
 
-func (s *Server) addUnsubscribe() {
+var invalidLink = pages.Message{Title: "This link does not work", Text: "It may have expired or be incomplete. Please use the link in the newest mail."}
+
+func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 	kinds := map[string]subscription{
 		"token": {
-			confirm: unsubscribeView{Title: "End the mails about new jobs?", Text: "Your saved searches are kept, and you still get notifications of new matches on the site."},
-			done:    unsubscribeView{Title: "Done", Text: "You will not get any more mails about new jobs. To turn them on again, save a search with e-mail alerts."},
-			end:     func(ctx context.Context, token string) error { return s.services.Seekers.Unsubscribe(ctx, token) },
+			confirm: pages.Message{Title: "End the mails about new jobs?", Text: "Your saved searches are kept, and you still get notifications of new matches on the site."},
+			done:    pages.Message{Title: "Done", Text: "You will not get any more mails about new jobs. To turn them on again, save a search with e-mail alerts."},
+			end:     s.services.Seekers.Unsubscribe,
 		},
 		"invitations": {
-			confirm: unsubscribeView{Title: "End the invitations?", Text: "Organizations will no longer be able to send invitations to this address."},
-			done:    unsubscribeView{Title: "Done", Text: "You will not get any more invitations at this address."},
+			confirm: pages.Message{Title: "End the invitations?", Text: "Organizations will no longer be able to send invitations to this address."},
+			done:    pages.Message{Title: "Done", Text: "You will not get any more invitations at this address."},
 			end:     s.services.Identity.OptOut,
 		},
 	}
@@ -69,34 +49,28 @@ func (s *Server) addUnsubscribe() {
 		}
 		return "", "", false
 	}
-	s.app.Get("/unsubscribe", func(c *fiber.Ctx) error {
+	renderer.Public(s.app, "/unsubscribe", func(_ context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 		kind, token, ok := requested(c)
 		if !ok {
-			return page(c, fiber.StatusBadRequest, invalidLink)
+			return renderer.RenderMessage(c, fiber.StatusBadRequest, invalidLink)
 		}
 		view := kinds[kind].confirm
-		view.Kind, view.Token = kind, token
-		return page(c, fiber.StatusOK, view)
+		view.Button, view.Action = "End the mails", "/unsubscribe?"+kind+"="+url.QueryEscape(token)
+		return renderer.RenderMessage(c, fiber.StatusOK, view)
 	})
-	s.app.Post("/unsubscribe", func(c *fiber.Ctx) error {
+	s.app.Post("/unsubscribe", renderer.SetHeaders, func(c *fiber.Ctx) error {
 		ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 		defer cancel()
 		kind, token, ok := requested(c)
 		if !ok {
-			return page(c, fiber.StatusBadRequest, invalidLink)
+			return renderer.RenderMessage(c, fiber.StatusBadRequest, invalidLink)
 		}
 		switch err := kinds[kind].end(ctx, token); {
 		case errors.Is(err, fault.ErrUnauthorized):
-			return page(c, fiber.StatusBadRequest, invalidLink)
+			return renderer.RenderMessage(c, fiber.StatusBadRequest, invalidLink)
 		case err != nil:
 			return err
 		}
-		return page(c, fiber.StatusOK, kinds[kind].done)
+		return renderer.RenderMessage(c, fiber.StatusOK, kinds[kind].done)
 	})
-}
-
-var invalidLink = unsubscribeView{Title: "This link does not work", Text: "It may have expired or be incomplete. Please use the link in the newest mail."}
-
-func page(c *fiber.Ctx, status int, v unsubscribeView) error {
-	return sendHTML(c.Status(status), "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'", unsubscribePage, v)
 }

@@ -121,7 +121,7 @@ const (
 	keySpecialty      = "specialty:"       // a concept in the title or a field
 	keySpecialtyField = "specialty.words:" // the field as it was written
 	keyLocation       = "location:"        // a word of the location
-	keyOrganization   = "organization:" // the id
+	keyOrganization   = "organization:"    // the id
 	keyEmployerName   = "employer.name:"
 	keyPlaceName      = "place.name:"
 )

@@ -150,10 +150,10 @@ func TestGuides_LinkToEachOther(t *testing.T) {
 		}
 		require.Greater(t, len(seen), 5)
 		_, start := get("/docs/guides/quick-start")
-		script, text := get("/developers/script.js")
+		script, text := get("/assets/script.js")
 		require.Equal(t, 200, script.StatusCode)
 		require.Contains(t, text, "clipboard")
-		require.Contains(t, start, `src="/developers/script.js"`)
+		require.Contains(t, start, `src="/assets/script.js?v=`)
 		response, _ := get("/docs/guides/nothing")
 		require.Equal(t, 404, response.StatusCode)
 	})

@@ -163,13 +163,13 @@ func TestSignInAndOut(t *testing.T) {
 func TestPasswordAndEmailChanges(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		t.Run("pages of mail links", func(t *testing.T) {
-			for _, path := range []string{"/verify-email?token=x", "/reset-password?token=x", "/accept-invitation?token=x", "/forgot-password", "/undo-email-change?token=x", "/account/page.js", "/account/page.css"} {
+			for _, path := range []string{"/verify-email?token=x", "/reset-password?token=x", "/accept-invitation?token=x", "/forgot-password", "/undo-email-change?token=x"} {
 				resp, err := http.Get(w.url + path)
 				require.NoError(t, err)
 				require.NoError(t, resp.Body.Close())
 				require.Equal(t, 200, resp.StatusCode, path)
 				require.Contains(t, resp.Header.Get("Content-Security-Policy"), "script-src 'self';")
-				require.Equal(t, "no-referrer", resp.Header.Get("Referrer-Policy"))
+				require.Contains(t, []string{"no-referrer", "same-origin"}, resp.Header.Get("Referrer-Policy"), "other hosts do not get the token")
 			}
 		})
 		t.Run("POST /api/auth/verify-email confirms an address once", func(t *testing.T) {

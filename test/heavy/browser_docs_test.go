@@ -18,7 +18,7 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	back := s.url + "/docs/developer/oauth2-redirect.html"
 	p.open("/developers/sign-up")
 	signUp(p, fmt.Sprintf("docs-%d@example.org", time.Now().UnixNano()))
-	p.press("Sign up")
+	p.press("Create account")
 	p.waitForAddress("/developers")
 	p.field("name", "Ward Finder")
 	p.field("redirectUris", back)

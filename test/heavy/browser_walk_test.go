@@ -64,7 +64,7 @@ func checkDashboard(t *testing.T, s *testServer, p *browser) {
 	p.open("/developers")
 	p.waitForAddress("/developers/sign-in?next=%2Fdevelopers")
 	p.checkPage("sign-in")
-	p.follow("Sign up")
+	p.follow("Register")
 	require.NotContains(t, p.text(), "Company", "jobseekers have none")
 	p.checkPage("sign-up")
 	p.check("userType", "employer")
@@ -72,7 +72,7 @@ func checkDashboard(t *testing.T, s *testServer, p *browser) {
 	p.check("userType", "jobseeker")
 	email := fmt.Sprintf("walk-%d@example.org", time.Now().UnixNano())
 	signUp(p, email)
-	p.press("Sign up")
+	p.press("Create account")
 	p.waitForAddress("/developers")
 	require.Contains(t, p.text(), "Your applications")
 	p.checkPage("applications-none")
@@ -204,14 +204,15 @@ func checkDashboard(t *testing.T, s *testServer, p *browser) {
 	p.requireNoErrors()
 }
 
-// checkMailPages checks the pages that mails link to. These use script.
+// checkMailPages checks the pages that mails link to.
 func checkMailPages(t *testing.T, p *browser) {
 	t.Helper()
 	p.open("/developers/sign-in")
-	p.follow("I have forgotten my password")
+	p.follow("Forgotten your password?")
 	p.checkPage("forgot-password")
 	p.field("email", "nobody@example.org")
-	p.do(chromedp.Click(`//button[normalize-space()="Send me a link"]`), chromedp.WaitVisible(`#answer`))
+	p.press("Send me a link")
+	require.Contains(t, p.text(), "If the address has an account")
 	p.checkPage("forgot-password-sent")
 	for _, name := range []string{"reset-password", "verify-email", "accept-invitation"} {
 		p.open("/" + name + "?token=loc_mt_nonsense")
@@ -219,7 +220,7 @@ func checkMailPages(t *testing.T, p *browser) {
 	}
 	p.open("/reset-password?token=loc_mt_nonsense")
 	p.field("password", "Night-shift-2")
-	p.do(chromedp.Click(`//button[normalize-space()="Set password"]`), chromedp.WaitVisible(`#answer`))
+	p.press("Set password")
 	require.Contains(t, p.text(), "This link is not valid any more")
 	p.checkPage("reset-password-refused")
 }
@@ -229,7 +230,7 @@ func signUpByKeyboard(t *testing.T, p *browser) {
 	t.Helper()
 	p.open("/developers/sign-up")
 	p.key(kb.Tab)
-	require.Equal(t, "Skip to the content", evaluate[string](p, "document.activeElement.innerText"))
+	require.Equal(t, "Skip to main content", evaluate[string](p, "document.activeElement.innerText"))
 	p.tabTo(`[name="name"]`)
 	p.key("Sam Lee")
 	p.tabTo(`[name="email"]`)
@@ -270,8 +271,8 @@ func checkErrorPages(t *testing.T, p *browser) {
 	p.open("/developers/sign-up")
 	signUp(p, "nobody@example")
 	p.check("userType", "employer")
-	p.press("Sign up")
-	require.Contains(t, p.text(), "The company is required")
+	p.press("Create account")
+	require.Contains(t, p.text(), "Organization is required")
 	p.checkPage("sign-up-refused")
 	p.open("/developers/sign-in")
 	p.field("email", "nobody@example.org")
@@ -280,7 +281,7 @@ func checkErrorPages(t *testing.T, p *browser) {
 	p.checkPage("sign-in-refused")
 	p.open("/developers/sign-up")
 	signUp(p, fmt.Sprintf("refused-%d@example.org", time.Now().UnixNano()))
-	p.press("Sign up")
+	p.press("Create account")
 	p.waitForAddress("/developers")
 	p.field("name", "Ward Finder")
 	p.field("redirectUris", "ftp://nowhere.example/")

@@ -30,7 +30,7 @@ var files embed.FS
 
 var (
 	layout = template.Must(template.New("layout.html").Funcs(template.FuncMap{
-		"number": number, "once": rand.Text, "asset": assetPath, "field": newField, "choices": withChoices,
+		"number": number, "once": rand.Text, "asset": assetPath, "field": newField, "choices": withChoices, "signIn": signInPath, "register": registerPath, "signOut": signOutPath,
 	}).ParseFS(files, "html/layout.html", "html/parts.html"))
 	signInPage    = Parse(files, "html/sign-in.html")
 	signUpPage    = Parse(files, "html/sign-up.html")
@@ -38,6 +38,8 @@ var (
 	forbiddenPage = Parse(files, "html/forbidden.html")
 	errorPage     = Parse(files, "html/error.html")
 	consentsPage  = Parse(files, "html/consents.html")
+	linkTemplate  = Parse(files, "html/link.html")
+	messagePage   = Parse(files, "html/message.html")
 )
 
 // number formats a number with separators, such as 10,000.
@@ -207,6 +209,7 @@ func (f *Renderer) Brand() Brand { return f.brand }
 // Add serves the pages for sign-in, sign-up and consents.
 func (f *Renderer) Add(app *fiber.App) {
 	f.addAssets(app)
+	f.addLinkPages(app)
 	// The paths below /developers are those of earlier versions.
 	for _, prefix := range []string{"", "/developers"} {
 		app.Get(prefix+"/sign-in", f.Guard, f.showSignIn)
@@ -226,14 +229,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // Guard is the middleware of every page: it sets security headers, and rejects forms that
 // were not sent from a page of this service.
 func (f *Renderer) Guard(c *fiber.Ctx) error {
-	c.Locals(rendererKey, f)
-	c.Set(fiber.HeaderContentSecurityPolicy, policy)
-	c.Set(fiber.HeaderXFrameOptions, "DENY") // for browsers without frame-ancestors
-	c.Set("Cross-Origin-Opener-Policy", "same-origin")
-	// Other hosts get no Referer. With no-referrer, browsers that send no Sec-Fetch-Site, as
-	// over http, would not send the Origin of our own forms either.
-	c.Set(fiber.HeaderReferrerPolicy, "same-origin")
-	c.Set(fiber.HeaderPermissionsPolicy, "camera=(), geolocation=(), microphone=(), payment=()")
+	f.setHeaders(c)
 	switch c.Method() {
 	case fiber.MethodGet, fiber.MethodHead:
 	default:
@@ -242,6 +238,23 @@ func (f *Renderer) Guard(c *fiber.Ctx) error {
 		}
 	}
 	return c.Next()
+}
+
+// SetHeaders is Guard for forms that other programs send, too, with a secret of their own.
+func (f *Renderer) SetHeaders(c *fiber.Ctx) error {
+	f.setHeaders(c)
+	return c.Next()
+}
+
+func (f *Renderer) setHeaders(c *fiber.Ctx) {
+	c.Locals(rendererKey, f)
+	c.Set(fiber.HeaderContentSecurityPolicy, policy)
+	c.Set(fiber.HeaderXFrameOptions, "DENY") // for browsers without frame-ancestors
+	c.Set("Cross-Origin-Opener-Policy", "same-origin")
+	// Other hosts get no Referer. With no-referrer, browsers that send no Sec-Fetch-Site, as
+	// over http, would not send the Origin of our own forms either.
+	c.Set(fiber.HeaderReferrerPolicy, "same-origin")
+	c.Set(fiber.HeaderPermissionsPolicy, "camera=(), geolocation=(), microphone=(), payment=()")
 }
 
 // sameOrigin reports whether a page of this service sent the request, by headers that
@@ -332,6 +345,22 @@ func csrfToken(session string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
+// Message is a page of a few sentences.
+type Message struct {
+	Title, Text string
+	// Code is an error code that the page explains, empty for none.
+	Code string
+	// Button is the label of a form that posts to the page itself, empty for none.
+	Button string
+	// Action is the address of the form.
+	Action string
+}
+
+// RenderMessage renders a Message for everyone.
+func (f *Renderer) RenderMessage(c *fiber.Ctx, status int, m Message) error {
+	return f.Render(c, status, messagePage, nil, m)
+}
+
 // Session is the name of routes that need a browser session.
 const Session = "page session"
 
@@ -373,7 +402,7 @@ func (f *Renderer) requireSignIn(handle Handler) fiber.Handler {
 			if c.Method() == fiber.MethodGet {
 				next = c.OriginalURL()
 			}
-			return c.Redirect("/sign-in?next="+url.QueryEscape(next), fiber.StatusSeeOther)
+			return c.Redirect(signInPath(c.Path())+"?next="+url.QueryEscape(next), fiber.StatusSeeOther)
 		} else if err != nil {
 			return err
 		}

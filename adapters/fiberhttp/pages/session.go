@@ -84,15 +84,46 @@ func localPath(next string) string {
 	return next
 }
 
-// homeOf returns the first page of a user after a sign-in at the path.
-func (f *Renderer) homeOf(path string, seeker bool) string {
-	switch {
-	case !f.hasSite, strings.HasPrefix(path, Home):
+// nextPage returns the page after a sign-in or a registration: the requested one or, on the
+// pages for developers, theirs. It is empty for the first page of the user.
+func (f *Renderer) nextPage(c *fiber.Ctx, requested string) string {
+	next := localPath(requested)
+	if next == "" && (!f.hasSite || isForDevelopers(c)) {
 		return Home
-	case seeker:
+	}
+	return next
+}
+
+func isForDevelopers(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), Home+"/") }
+
+// firstPage returns the first page of a user.
+func firstPage(seeker bool) string {
+	if seeker {
 		return "/account"
 	}
 	return "/employer"
+}
+
+// signInPath, signOutPath and registerPath return the addresses for the users of a page.
+func signInPath(path string) string {
+	if strings.HasPrefix(path, Home) {
+		return "/developers/sign-in"
+	}
+	return "/sign-in"
+}
+
+func signOutPath(path string) string {
+	if strings.HasPrefix(path, Home) {
+		return "/developers/sign-out"
+	}
+	return "/sign-out"
+}
+
+func registerPath(path string) string {
+	if strings.HasPrefix(path, Home) {
+		return "/developers/sign-up"
+	}
+	return "/register"
 }
 
 func (f *Renderer) showSignIn(c *fiber.Ctx) error {
@@ -103,10 +134,10 @@ func (f *Renderer) showSignIn(c *fiber.Ctx) error {
 func (f *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error) error {
 	ctx, cancel := f.requestContext(c)
 	defer cancel()
-	next := localPath(c.Query("next"))
+	next := f.nextPage(c, c.Query("next"))
 	switch who, err := f.Viewer(ctx, c); {
 	case err == nil:
-		return c.Redirect(cmp.Or(next, f.homeOf(c.Path(), who.Actor().Seeker)), fiber.StatusSeeOther)
+		return c.Redirect(cmp.Or(next, firstPage(who.Actor().Seeker)), fiber.StatusSeeOther)
 	case !isUnauthenticated(err):
 		return err
 	}
@@ -116,7 +147,7 @@ func (f *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error
 func (f *Renderer) signIn(c *fiber.Ctx) error {
 	ctx, cancel := f.requestContext(c)
 	defer cancel()
-	v := signInView{Next: localPath(c.FormValue("next")), Email: c.FormValue("email")}
+	v := signInView{Next: f.nextPage(c, c.FormValue("next")), Email: c.FormValue("email")}
 	from := f.client(c)
 	secret, err := f.identity.LoginBrowser(ctx, identity.LoginInput{Email: v.Email, Password: c.FormValue("password"), TOTP: c.FormValue("totp")}, from, c.Cookies(f.cookie()))
 	status := fiber.StatusUnauthorized
@@ -150,7 +181,7 @@ func (f *Renderer) redirectAfterLogin(ctx context.Context, c *fiber.Ctx, secret,
 		if err != nil {
 			return err
 		}
-		next = f.homeOf(c.Path(), p.Actor().Seeker)
+		next = firstPage(p.Actor().Seeker)
 	}
 	f.setCookie(c, secret)
 	device, err := f.identity.DeviceToken(email)
@@ -180,7 +211,7 @@ func (f *Renderer) signOut(c *fiber.Ctx) error {
 		return err
 	}
 	f.setCookie(c, "")
-	return c.Redirect("/sign-in", fiber.StatusSeeOther)
+	return c.Redirect(signInPath(c.Path()), fiber.StatusSeeOther)
 }
 
 // signUpView is the form for a new account. For is the kind of account that the link to the
@@ -202,7 +233,7 @@ func (f *Renderer) showSignUp(c *fiber.Ctx) error {
 func (f *Renderer) signUp(c *fiber.Ctx) error {
 	ctx, cancel := f.requestContext(c)
 	defer cancel()
-	v := signUpView{Next: localPath(c.FormValue("next")), Form: FormOf(c)}
+	v := signUpView{Next: f.nextPage(c, c.FormValue("next")), Form: FormOf(c)}
 	in := identity.RegisterInput{Email: v.Form.Value("email"), Password: c.FormValue("password"), Name: v.Form.Value("name"), UserType: v.Form.Value("userType")}
 	from, old := f.client(c), c.Cookies(f.cookie())
 	var secret string

@@ -182,7 +182,9 @@ type filterValue struct {
 }
 
 // IsOpen reports whether a value is selected.
-func (g filterGroup) IsOpen() bool { return slices.ContainsFunc(g.Values, func(v filterValue) bool { return v.Checked }) }
+func (g filterGroup) IsOpen() bool {
+	return slices.ContainsFunc(g.Values, func(v filterValue) bool { return v.Checked })
+}
 
 // shownValues is the number of values of a filter that are shown.
 const shownValues = 12

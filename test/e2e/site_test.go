@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"encoding/xml"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// links returns the addresses of the links of a page whose text matches.
+func (p pageView) links(text string) (out []string) {
+	for _, m := range regexp.MustCompile(`(?s)<a [^>]*href="([^"]*)"[^>]*>(.*?)</a>`).FindAllStringSubmatch(p.text, -1) {
+		if regexp.MustCompile(text).MatchString(m[2]) {
+			out = append(out, html.UnescapeString(m[1]))
+		}
+	}
+	return out
+}
+
+func TestSite_FindingJobs(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss := w.employer(t)
+		post := func(title, location string, more object) string {
+			in := object{"title": title, "location": location, "description": "Days and nights.\n\n- Give medicines\n- Lead handovers"}
+			for name, value := range more {
+				in[name] = value
+			}
+			return boss.listing(in)
+		}
+		leeds := post("Staff Nurse, ICU", "Leeds", object{"contractType": "permanent", "employmentType": "full-time", "salary": object{"min": 17.5, "max": 21.3, "period": "hour"}, "specialty": "Intensive Care"})
+		bradford := post("Staff Nurse, Theatres", "Bradford", object{"contractType": "temporary", "employmentType": "bank"})
+		post("Hospital Porter", "Truro", nil)
+		b := w.browser(t)
+		open := func(path string) pageView {
+			page := b.open("GET", path, nil)
+			require.Equal(t, 200, page.status, page.text)
+			return page
+		}
+
+		home := open("/")
+		for _, want := range []string{"3 open jobs", "Hospital Porter", "/jobs?role=", "application/atom+xml"} {
+			require.Contains(t, home.text, want)
+		}
+		found := open("/jobs?q=nusre&where=Leeds&sort=distance")
+		for _, want := range []string{"2 jobs", "Showing results for <strong>nurse</strong>", "£17.50 to £21.30 an hour", "less than a mile away", "Role: "} {
+			require.Contains(t, found.text, want)
+		}
+		require.Less(t, strings.Index(found.text, leeds), strings.Index(found.text, bradford), "the nearer one is first")
+		filtered := open("/jobs?q=nurse&contract=temporary")
+		require.Contains(t, filtered.text, "1 job<")
+		require.Contains(t, filtered.text, bradford)
+		require.Equal(t, []string{"/jobs?q=nurse"}, filtered.links("Contract: Temporary"))
+		require.Equal(t, []string{"/jobs?contract=temporary"}, filtered.links("Role: "))
+		none := open("/jobs?q=nurse&where=Truro")
+		require.Contains(t, none.text, "No jobs found")
+		require.Equal(t, 400, b.open("GET", "/jobs?contract=eternal", nil).status)
+		require.Equal(t, 400, b.open("GET", "/jobs?sort=sideways", nil).status)
+		require.Contains(t, open("/jobs?pay=%C2%A330,000").text, "1 job<")
+
+		job := open("/jobs/" + leeds)
+		canonical := "/jobs/" + leeds + "/staff-nurse-icu"
+		require.Contains(t, job.text, `<link rel="canonical" href="`+issuer+canonical+`">`)
+		for _, want := range []string{"<li>Give medicines</li>", "<dt>Working pattern</dt><dd>Full time</dd>", "Similar jobs", bradford} {
+			require.Contains(t, open(canonical).text, want)
+		}
+		employer := open(job.links("St Brigid")[0])
+		require.Contains(t, employer.text, "3 open jobs")
+		for _, missing := range []string{"/jobs/nonsense", "/employers/nonsense", "/employers/st-brigids-" + leeds} {
+			require.Equal(t, 404, b.open("GET", missing, nil).status, missing)
+		}
+	})
+}
+
+func TestSite_PagesOfResults(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss := w.employer(t)
+		for range 45 {
+			boss.listing(object{"title": "Registered Nurse", "location": "York"})
+		}
+		b := w.browser(t)
+		seen := map[string]bool{}
+		for path := "/jobs?q=nurse"; path != ""; {
+			page := b.open("GET", path, nil)
+			for _, link := range page.links("Registered Nurse") {
+				require.False(t, seen[link], "%s is on two pages", link)
+				seen[link] = true
+			}
+			path = ""
+			for _, next := range page.links("^<span class=\"unseen\">Page") {
+				if target, err := url.Parse(next); err == nil && !seen[target.Query().Get("page")] && target.Query().Get("page") != "1" {
+					seen[target.Query().Get("page")] = true
+					path = next
+					break
+				}
+			}
+		}
+		require.Len(t, seen, 45+2)
+		require.Contains(t, b.open("GET", "/jobs?q=nurse&page=3", nil).text, "Showing 41 to 45")
+	})
+}
+
+func TestSite_FeedsAndCaching(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss := w.employer(t)
+		const wicked = `Nurse ]]> & <script>alert(1)</script>`
+		id := boss.listing(object{"title": wicked, "location": "Leeds", "description": wicked})
+		boss.listing(object{"title": "Porter", "location": "Truro"})
+		b := w.browser(t)
+		for path, want := range map[string]string{"/feeds/jobs.atom?where=Leeds": "entry", "/feeds/jobs.xml?where=Leeds": "job"} {
+			feed := b.open("GET", path, nil)
+			require.Equal(t, 200, feed.status)
+			decoder, elements, text := xml.NewDecoder(strings.NewReader(feed.text)), map[string]int{}, ""
+			for {
+				token, err := decoder.Token()
+				if token == nil {
+					require.ErrorContains(t, err, "EOF")
+					break
+				}
+				switch token := token.(type) {
+				case xml.StartElement:
+					elements[token.Name.Local]++
+				case xml.CharData:
+					text += string(token)
+				}
+			}
+			require.Equal(t, 1, elements[want], path)
+			require.Contains(t, text, wicked)
+			require.Contains(t, feed.text, issuer+"/jobs/"+id)
+		}
+		require.Contains(t, b.open("GET", "/robots.txt", nil).text, "Sitemap: "+issuer+"/sitemap.xml")
+		require.Contains(t, b.open("GET", "/site.webmanifest", nil).header.Get("Content-Type"), "application/manifest+json")
+
+		page := b.open("GET", "/jobs/"+id, nil)
+		require.Contains(t, page.header.Get("Cache-Control"), "public")
+		require.NotContains(t, page.text, "<script>alert")
+		request, err := http.NewRequest(http.MethodGet, w.url+"/jobs/"+id, nil)
+		require.NoError(t, err)
+		request.Header.Set("If-None-Match", page.header.Get("ETag"))
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, 304, response.StatusCode)
+		private := w.signedIn(t, boss).open("GET", "/jobs/"+id, nil)
+		require.NotContains(t, private.header.Get("Cache-Control"), "public")
+		require.Contains(t, private.text, "Sign out")
+	})
+}
+
+func TestSite_Disabled_ServesJobsAlone(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		id := w.employer(t).listing(nil)
+		b := w.browser(t)
+		require.Equal(t, 200, b.open("GET", "/jobs/"+id, nil).status)
+		require.Equal(t, "/docs", b.open("GET", "/", nil).header.Get("Location"))
+		require.Equal(t, 404, b.open("GET", "/jobs", nil).status)
+	}, "LOCUM_SITE_ENABLED=false")
+}
