@@ -20,6 +20,7 @@ func assetPath(name string) (string, error) {
 
 // addAssets serves the files of pages.
 func (f *Renderer) addAssets(app *fiber.App) {
+	app.Get("/site.webmanifest", f.manifest)
 	for name, mediaType := range assets {
 		file, _ := files.ReadFile(name) // embedded, so that it cannot fail
 		app.Get("/assets/"+name, func(c *fiber.Ctx) error {
@@ -65,4 +66,17 @@ func matchesETag(sent, tag string) bool {
 		}
 	}
 	return false
+}
+
+// manifest handles GET /site.webmanifest.
+func (f *Renderer) manifest(c *fiber.Ctx) error {
+	if err := c.JSON(map[string]any{
+		"name": f.brand.Name, "short_name": f.brand.Name, "start_url": Page{hasSite: f.hasSite}.HomePath(), "display": "browser",
+		"icons": []map[string]string{{"src": "/assets/icon.svg", "sizes": "any", "type": "image/svg+xml"}},
+	}); err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, "application/manifest+json")
+	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
+	return nil
 }

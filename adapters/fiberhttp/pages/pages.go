@@ -224,7 +224,7 @@ func (f *Renderer) Add(app *fiber.App) {
 	f.Post(app, "/developers/consents/:clientId/withdraw", f.withdraw)
 }
 
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 
 // Guard is the middleware of every page: it sets security headers, and rejects forms that
 // were not sent from a page of this service.

@@ -194,19 +194,6 @@ func (s *Site) robots(c *fiber.Ctx) error {
 	return c.SendString("User-agent: *\nDisallow: /account\nDisallow: /employer/\nDisallow: /moderation\nDisallow: /developers\nDisallow: /api/\nDisallow: /oauth/\nAllow: /\nSitemap: " + s.publicURL + "/sitemap.xml\n")
 }
 
-// manifest handles GET /site.webmanifest.
-func (s *Site) manifest(c *fiber.Ctx) error {
-	if err := c.JSON(map[string]any{
-		"name": s.renderer.Brand().Name, "short_name": s.renderer.Brand().Name, "start_url": "/", "display": "browser",
-		"icons": []map[string]string{{"src": "/assets/icon.svg", "sizes": "any", "type": "image/svg+xml"}},
-	}); err != nil {
-		return err
-	}
-	c.Set(fiber.HeaderContentType, "application/manifest+json")
-	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
-	return nil
-}
-
 // employerPath returns the address of the page of an organization.
 func employerPath(id, name string) string {
 	if id == "" {

@@ -47,7 +47,6 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 	app.Get("/robots.txt", s.robots)
 	app.Get("/feeds/jobs.atom", s.atom)
 	app.Get("/feeds/jobs.xml", s.xml)
-	app.Get("/site.webmanifest", s.manifest)
 }
 
 // AddJobs serves the pages of jobs alone, to which mails, webhooks and the developer API
