@@ -216,7 +216,7 @@ func (p *browser) tabTo(to string) {
 var looks = []struct {
 	name, scheme string
 	width        int64
-}{{"light", "light", 1280}, {"dark", "dark", 1280}, {"narrow", "light", 360}, {"narrow-dark", "dark", 360}}
+}{{"light", "light", 1280}, {"dark", "dark", 1280}, {"narrow", "light", 320}, {"narrow-dark", "dark", 320}}
 
 // checkPage checks the page in every viewport and colour scheme, and saves
 // screenshots if LOCUM_TEST_SCREENSHOTS names a folder.

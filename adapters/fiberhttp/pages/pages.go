@@ -105,11 +105,11 @@ func (p Page) HomePath() string {
 func (p Page) Nav() []Link {
 	switch {
 	case !p.hasSite && p.Viewer == nil:
-		return []Link{{"/docs", "Interface"}, {"/docs/guides", "Guides"}, {"/sign-in", "Sign in"}}
+		return []Link{{"/docs", "Interface"}, {"/docs/guides", "Guides"}, {signInPath(p.Path), "Sign in"}}
 	case !p.hasSite:
 		return []Link{{Home, "Developers"}, {"/docs", "Interface"}, {"/docs/guides", "Guides"}}
 	case p.Viewer == nil:
-		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}, {"/sign-in", "Sign in"}, {"/register", "Register"}}
+		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}, {signInPath(p.Path), "Sign in"}, {registerPath(p.Path), "Register"}}
 	case p.Viewer.Actor().Seeker:
 		return []Link{{"/jobs", "Find jobs"}, {"/account", "My account"}}
 	}
