@@ -19,7 +19,6 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/fiberhttp"
-	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/id"
@@ -259,10 +258,14 @@ func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, 
 	if err := added.addRoutes(tables); err != nil {
 		return err
 	}
+	brand, err := brandOf(c.Site)
+	if err != nil {
+		return err
+	}
 	server, err := fiberhttp.New(services, fiberhttp.Options{
 		PublicURL: c.HTTP.PublicURL, TrustedProxies: proxies, NewID: newID, Log: log,
 		BodyMemory: int64(c.Limits.BodyMemory) << 20, DisableMetrics: c.HTTP.MetricsAddr != "", Metrics: numbers, Trace: t,
-		APIs: tables, Mounts: slices.Concat(mountsOf(a.transports), added.mounts()), Site: c.Site.Enabled, Brand: pages.Brand{Name: c.Site.Name, Contact: c.Site.Contact},
+		APIs: tables, Mounts: slices.Concat(mountsOf(a.transports), added.mounts()), Site: c.Site.Enabled, Brand: brand,
 	})
 	if err != nil {
 		return err

@@ -160,23 +160,6 @@ type MCP struct {
 	Enabled bool `mapstructure:"enabled"`
 }
 
-// Site configures the web site for clinicians and employers.
-type Site struct {
-	// Enabled enables it. Without it only the pages of jobs and those for developers are
-	// served.
-	Enabled bool `mapstructure:"enabled"`
-	// Name is the name of the service on pages and in mails.
-	Name string `mapstructure:"name"`
-	// Logo is an image file that is shown in place of the name.
-	Logo string `mapstructure:"logo"`
-	// Colour is the main colour in light mode, such as #0b5f66.
-	Colour string `mapstructure:"colour"`
-	// Contact is an e-mail address for questions.
-	Contact string `mapstructure:"contact"`
-	// Links are further links at the end of each page, each TEXT=ADDRESS.
-	Links []string `mapstructure:"links"`
-}
-
 // Webhooks configures deliveries.
 type Webhooks struct {
 	AllowPrivateNetworks bool `mapstructure:"allow_private_networks"`
@@ -367,6 +350,9 @@ func (c *Config) validate() error {
 		if rule.isInvalid {
 			return c.Err(rule.key, rule.want)
 		}
+	}
+	if err := c.validateSite(); err != nil {
+		return err
 	}
 	return c.validateDatabase()
 }

@@ -21,6 +21,7 @@ func assetPath(name string) (string, error) {
 // addAssets serves the files of pages.
 func (f *Renderer) addAssets(app *fiber.App) {
 	app.Get("/site.webmanifest", f.manifest)
+	f.addBrand(app)
 	for name, mediaType := range assets {
 		file, _ := files.ReadFile(name) // embedded, so that it cannot fail
 		app.Get("/assets/"+name, func(c *fiber.Ctx) error {
@@ -79,4 +80,22 @@ func (f *Renderer) manifest(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, "application/manifest+json")
 	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
 	return nil
+}
+
+// addBrand serves the logo and the colour of the service.
+func (f *Renderer) addBrand(app *fiber.App) {
+	serve := func(path, mediaType string, content []byte) {
+		app.Get(path, func(c *fiber.Ctx) error {
+			c.Set(fiber.HeaderContentType, mediaType)
+			c.Set(fiber.HeaderCacheControl, "public, max-age=300")
+			c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; sandbox") // an SVG can contain scripts
+			return c.Send(content)
+		})
+	}
+	if len(f.brand.Logo) > 0 {
+		serve("/assets/logo", f.brand.LogoType, f.brand.Logo)
+	}
+	if f.brand.Colour != "" {
+		serve("/assets/brand.css", assets["style.css"], []byte("@media (prefers-color-scheme: light) { :root { --govuk-brand-colour: "+f.brand.Colour+"; --govuk-link-colour: "+f.brand.Colour+"; --shadow: #14212b; } }\n"))
+	}
 }

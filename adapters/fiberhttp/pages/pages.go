@@ -63,8 +63,10 @@ func Parse(files embed.FS, names ...string) *template.Template {
 // Brand is the name and the look of the service on pages.
 type Brand struct {
 	Name string
-	// Logo is the path of the image that is shown in place of the name, empty for none.
-	Logo string
+	// Logo is the image that is shown in place of the name, nil for none. LogoType is its
+	// media type.
+	Logo     []byte
+	LogoType string
 	// Colour is the main colour in light mode, such as #0b5f66, empty for the default.
 	Colour string
 	// Contact is an e-mail address for questions, empty for none.

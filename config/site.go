@@ -1,0 +1,114 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net/mail"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Site configures the web site for clinicians and employers.
+type Site struct {
+	// Enabled enables it. Without it only the pages of jobs and those for developers are
+	// served.
+	Enabled bool `mapstructure:"enabled"`
+	// Name is the name of the service on pages and in mails.
+	Name string `mapstructure:"name"`
+	// Logo is an image file that is shown in place of the name: PNG, JPEG, WebP or SVG.
+	Logo string `mapstructure:"logo"`
+	// Colour is the main colour in light mode, such as #0b5f66.
+	Colour string `mapstructure:"colour"`
+	// Contact is an e-mail address for questions.
+	Contact string `mapstructure:"contact"`
+	// Links are further links at the end of each page, each TEXT=ADDRESS.
+	Links []string `mapstructure:"links"`
+}
+
+// SiteLink is one of Site.Links.
+type SiteLink struct{ Text, Address string }
+
+const (
+	maxSiteName = 60
+	maxLogo     = 256 << 10
+	// minContrast is that of normal text in WCAG 2.2 (1.4.3), as colours are those of links
+	// and of the background of white text.
+	minContrast = 4.5
+)
+
+var logoTypes = []string{".png", ".jpg", ".jpeg", ".webp", ".svg"}
+
+func (c *Config) validateSite() error {
+	s := c.Site
+	if name := strings.TrimSpace(s.Name); name == "" || len([]rune(name)) > maxSiteName {
+		return c.Err("site.name", fmt.Sprintf("want a name of 1 to %d characters", maxSiteName))
+	}
+	if s.Colour != "" {
+		contrast, err := contrastWithWhite(s.Colour)
+		if err != nil {
+			return c.Err("site.colour", "want a colour such as #0b5f66")
+		}
+		if contrast < minContrast {
+			return c.Err("site.colour", fmt.Sprintf("want a darker colour: the contrast with white is %.1f and has to be at least %.1f", contrast, minContrast))
+		}
+	}
+	if s.Contact != "" {
+		if _, err := mail.ParseAddress(s.Contact); err != nil {
+			return c.Err("site.contact", "want an e-mail address")
+		}
+	}
+	if s.Logo != "" {
+		info, err := os.Stat(s.Logo)
+		if err != nil || info.Size() > maxLogo || !slices.Contains(logoTypes, strings.ToLower(filepath.Ext(s.Logo))) {
+			return c.Err("site.logo", fmt.Sprintf("want an image file of at most %d KiB that ends in %s", maxLogo>>10, strings.Join(logoTypes, ", ")))
+		}
+	}
+	if _, err := s.FooterLinks(); err != nil {
+		return c.Err("site.links", err.Error())
+	}
+	return nil
+}
+
+// FooterLinks parses Links.
+func (s Site) FooterLinks() ([]SiteLink, error) {
+	var out []SiteLink
+	for _, link := range s.Links {
+		text, address, ok := strings.Cut(link, "=")
+		text, address = strings.TrimSpace(text), strings.TrimSpace(address)
+		u, err := url.Parse(address)
+		if !ok || text == "" || err != nil || u.Scheme != "https" && u.Scheme != "http" && !strings.HasPrefix(address, "/") {
+			return nil, fmt.Errorf("want TEXT=ADDRESS, not %q", link)
+		}
+		out = append(out, SiteLink{text, address})
+	}
+	return out, nil
+}
+
+var hexColour = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
+
+// contrastWithWhite returns the contrast ratio of a colour with white (WCAG 2.2).
+func contrastWithWhite(colour string) (float64, error) {
+	if !hexColour.MatchString(colour) {
+		return 0, fmt.Errorf("%q is not a colour", colour)
+	}
+	luminance := 0.0
+	for i, weight := range []float64{.2126, .7152, .0722} {
+		n, err := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8)
+		if err != nil {
+			return 0, err
+		}
+		c := float64(n) / math.MaxUint8
+		if c <= .04045 {
+			c /= 12.92
+		} else {
+			c = math.Pow((c+.055)/1.055, 2.4)
+		}
+		luminance += weight * c
+	}
+	return 1.05 / (luminance + .05), nil
+}
