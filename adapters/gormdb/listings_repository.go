@@ -256,6 +256,34 @@ func (d listingRepository) ListClosing(ctx context.Context, from time.Time, from
 	return findBriefs(q.Order("application_deadline, id").Limit(n), from)
 }
 
+// GetPosted implements listings.PublicRepository.
+func (d listingRepository) GetPosted(ctx context.Context, id string) (listings.Listing, error) {
+	found, err := findFull(d.q(ctx).Where("id = ? AND posted_at IS NOT NULL", id).Limit(1))
+	return list.First(found, err, listings.ErrNotFound)
+}
+
+// openRow is a listings.OpenListing.
+type openRow struct {
+	PostedAt  time.Time
+	ID        string
+	Title     string
+	UpdatedAt time.Time
+}
+
+// TableName implements schema.Tabler.
+func (openRow) TableName() string { return "listings" }
+
+// ListOpen implements listings.PublicRepository.
+func (d listingRepository) ListOpen(ctx context.Context, after listings.OpenPosition, skip, n int) ([]listings.OpenListing, error) {
+	q := d.q(ctx).Where(isTrue("open"))
+	if after.ID != "" {
+		q = q.Where("posted_at >= ? AND (posted_at > ? OR id > ?)", after.PostedAt, after.PostedAt, after.ID)
+	}
+	return find(q.Order("posted_at, id").Offset(skip).Limit(n), func(r openRow) listings.OpenListing {
+		return listings.OpenListing{OpenPosition: listings.OpenPosition{PostedAt: r.PostedAt, ID: r.ID}, Title: r.Title, UpdatedAt: r.UpdatedAt}
+	})
+}
+
 var errCursor = fault.InvalidField("cursor", "is not one that this list gave out")
 
 // listingCursor is the position of a listing in the list of its organization.

@@ -17,6 +17,7 @@ import (
 var (
 	ErrNotFound    = fault.New(fault.NotFound, "listing_not_found", "Listing not found")
 	ErrJobNotFound = fault.New(fault.NotFound, "job_not_found", "Job listing not found")
+	ErrGone        = fault.New(fault.NotFound, "listing_gone", "Listing is not public any more")
 	ErrNotDeleted  = fault.New(fault.NotFound, "listing_not_deleted", "Listing not found or not deleted")
 	ErrFilters     = fault.New(fault.Invalid, "invalid_filters", "Invalid filter parameters")
 	ErrQuery       = fault.New(fault.Invalid, "invalid_query", "Invalid search query")
@@ -75,6 +76,25 @@ type PublicRepository interface {
 	// ListClosing returns at most n Open listings whose deadline is after from, or
 	// at from with an id after fromID, and not after until, in that order.
 	ListClosing(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error)
+	// GetPosted returns a listing that is or has been public, in its present state, or
+	// ErrNotFound.
+	GetPosted(ctx context.Context, id string) (Listing, error)
+	// ListOpen returns at most n Open listings after the position, without the first skip of
+	// them, in the order of their publication. The zero position is before all of them.
+	ListOpen(ctx context.Context, after OpenPosition, skip, n int) ([]OpenListing, error)
+}
+
+// OpenPosition is the position of a listing in the order of publication.
+type OpenPosition struct {
+	PostedAt time.Time
+	ID       string
+}
+
+// OpenListing is a summary of an Open listing.
+type OpenListing struct {
+	OpenPosition
+	Title     string
+	UpdatedAt time.Time
 }
 
 // Brief is a summary of a listing.

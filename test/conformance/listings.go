@@ -52,6 +52,8 @@ func ListingsRepository(t *testing.T, open ListingsOpener) {
 		"export":                       exportIsTheList,
 		"briefs in every status":       briefsInEveryState,
 		"closing listings by deadline": listClosing,
+		"posted listings":              getPosted,
+		"open listings by publication": listOpen,
 		"expired listings":             sweepFindsExpired,
 		"renamed organization":         newNameIsEverywhere,
 		"hidden listing":               hiddenIsNotPublic,

@@ -169,6 +169,51 @@ func titlesInEveryState(t *testing.T, b *board) {
 	require.Equal(t, map[string]string{a.ID: "A", d.ID: "D"}, got)
 }
 
+func getPosted(t *testing.T, b *board) {
+	posted := b.post(t, listings.CreateInput{Title: "Posted"})
+	draft := b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
+	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), posted.ID))
+	got, err := b.Public.GetPosted(t.Context(), posted.ID)
+	require.NoError(t, err)
+	require.Equal(t, "Posted", got.Title)
+	require.NotNil(t, got.DeletedAt)
+	for _, id := range []string{draft.ID, newID()} {
+		_, err = b.Public.GetPosted(t.Context(), id)
+		require.ErrorIs(t, err, listings.ErrNotFound)
+	}
+}
+
+func listOpen(t *testing.T, b *board) {
+	var want []string
+	for i := range 7 {
+		l := b.post(t, listings.CreateInput{Title: fmt.Sprint(i)})
+		if i == 3 {
+			require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), l.ID))
+			continue
+		}
+		if want = append(want, l.ID); i%2 == 0 { // some are posted at the same time
+			b.clk.Advance(time.Second)
+		}
+	}
+	list := func(after listings.OpenPosition, skip, n int) (found []listings.OpenListing, ids []string) {
+		found, err := b.Public.ListOpen(t.Context(), after, skip, n)
+		require.NoError(t, err)
+		for _, l := range found {
+			require.False(t, l.UpdatedAt.IsZero())
+			ids = append(ids, l.ID)
+		}
+		return found, ids
+	}
+	all, ids := list(listings.OpenPosition{}, 0, 10)
+	require.ElementsMatch(t, want, ids)
+	for i, l := range all {
+		_, rest := list(l.OpenPosition, 0, 10)
+		require.Equal(t, ids[i+1:], append([]string{}, rest...))
+		_, one := list(l.OpenPosition, 2, 1)
+		require.Equal(t, ids[min(i+3, len(ids)):min(i+4, len(ids))], append([]string{}, one...))
+	}
+}
+
 func briefsInEveryState(t *testing.T, b *board) {
 	a, d, e := b.post(t, listings.CreateInput{Title: "A", Details: listings.Details{Location: ptr("Leeds")}}), b.post(t, listings.CreateInput{Title: "D"}),
 		b.post(t, listings.CreateInput{Title: "E", Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))}})

@@ -160,3 +160,37 @@ func TestSite_Disabled_ServesJobsAlone(t *testing.T) {
 		require.Equal(t, 404, b.open("GET", "/jobs", nil).status)
 	}, "LOCUM_SITE_ENABLED=false")
 }
+
+func TestSite_ClosedJob_KeepsItsPageForAWhile(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss := w.employer(t)
+		b := w.browser(t)
+		for name, c := range map[string]struct {
+			change func(id string)
+			status int
+		}{
+			"open":     {func(string) {}, 200},
+			"closed":   {func(id string) { boss.put("/api/employers/jobs/"+id, object{"status": "closed"}).ok(200) }, 200},
+			"inactive": {func(id string) { boss.put("/api/employers/jobs/"+id, object{"status": "inactive"}).ok(200) }, 200},
+			"archived": {func(id string) { boss.post("/api/listings/"+id+"/archive", nil).ok(200) }, 410},
+			"deleted":  {func(id string) { boss.delete("/api/employers/jobs/" + id).ok(200) }, 410},
+		} {
+			id := boss.listing(object{"title": "Porter " + name})
+			c.change(id)
+			page := b.open("GET", "/jobs/"+id, nil)
+			require.Equal(t, c.status, page.status, name)
+			require.Equal(t, name == "open", strings.Contains(page.text, "/apply"), name)
+			require.Equal(t, name == "open", strings.Contains(page.text, "JobPosting"), name)
+		}
+		index := b.open("GET", "/sitemap.xml", nil)
+		part := regexp.MustCompile(`<loc>` + issuer + `(/sitemaps/jobs-[^<]*)</loc>`).FindStringSubmatch(index.text)
+		require.NotNil(t, part, index.text)
+		jobs := b.open("GET", part[1], nil)
+		require.Equal(t, 1, strings.Count(jobs.text, "/porter-"), jobs.text)
+		require.Contains(t, jobs.text, "/porter-open</loc>")
+		for _, name := range []string{"jobs-x.xml", "jobs-1_x.xml", "jobs--1_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml", "jobs-99999999999999999999_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml"} {
+			require.Equal(t, 404, b.open("GET", "/sitemaps/"+name, nil).status, name)
+		}
+		require.Equal(t, 200, b.open("GET", "/sitemaps/jobs-1_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml", nil).status)
+	})
+}

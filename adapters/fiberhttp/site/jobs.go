@@ -166,23 +166,31 @@ type jobView struct {
 	Similar      []result
 	EmployerPath string
 	DaysLeft     string
-	IsOwn        bool
+	// IsOpen is false for a job that was closed or expired lately.
+	IsOpen bool
 }
 
 // fact is a labelled property of a job.
 type fact struct{ Label, Text string }
 
 func (s *Site) job(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	l, err := s.services.Listings.Detail(readContext(ctx, who), actorOf(who), c.Params("id"))
+	l, isOpen, err := s.services.Listings.Page(readContext(ctx, who), actorOf(who), c.Params("id"))
+	if errors.Is(err, listings.ErrGone) {
+		return s.renderGone(c, who)
+	}
 	if err != nil {
 		return s.renderMissing(c, who, err, "Job not found")
 	}
-	s.seen(c, who, l.ID)
-	v := jobView{Listing: l, URL: s.publicURL + jobPath(l), Facts: factsOf(l), Text: markdown(l.Description), EmployerPath: employerPath(l.OrganizationID, l.Company)}
-	if l.Deadline != nil {
+	if isOpen {
+		s.seen(c, who, l.ID)
+	}
+	v := jobView{Listing: l, IsOpen: isOpen, URL: s.publicURL + jobPath(l), Facts: factsOf(l), Text: markdown(l.Description), EmployerPath: employerPath(l.OrganizationID, l.Company)}
+	if l.Deadline != nil && isOpen {
 		v.DaysLeft = daysLeft(*l.Deadline, time.Now())
 	}
-	v.Posting = posting(l, v.URL, v.Text)
+	if isOpen {
+		v.Posting = posting(l, v.URL, v.Text)
+	}
 	if v.Similar, err = s.similar(ctx, l); err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ type Site struct {
 	renderer  *pages.Renderer
 	publicURL string
 	seen      Seen
+	parts     sitemapParts
 }
 
 // Seen counts a view of a listing by the client of a request.
@@ -45,6 +46,8 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 	renderer.Public(app, "/jobs", s.jobs)
 	renderer.Public(app, "/employers/:slug", s.employer)
 	app.Get("/robots.txt", s.robots)
+	app.Get("/sitemap.xml", s.sitemap)
+	app.Get("/sitemaps/jobs-:part.xml", s.sitemapPart)
 	app.Get("/feeds/jobs.atom", s.atom)
 	app.Get("/feeds/jobs.xml", s.xml)
 }
@@ -52,7 +55,7 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 // AddJobs serves the pages of jobs alone, to which mails, webhooks and the developer API
 // link.
 func AddJobs(app *fiber.App, services adapters.Services, renderer *pages.Renderer, publicURL string, seen Seen) *Site {
-	s := &Site{services, renderer, publicURL, seen}
+	s := &Site{services: services, renderer: renderer, publicURL: publicURL, seen: seen}
 	renderer.Public(app, "/jobs/:id", s.job)
 	renderer.Public(app, "/jobs/:id/:slug", s.job)
 	return s
@@ -61,6 +64,11 @@ func AddJobs(app *fiber.App, services adapters.Services, renderer *pages.Rendere
 // missing is a page of a resource that does not exist (404), or that is not public any more
 // (410).
 type missing struct{ Title, Text string }
+
+// renderGone renders the page of a job that was public before.
+func (s *Site) renderGone(c *fiber.Ctx, who *pages.Viewer) error {
+	return s.renderer.Render(c, fiber.StatusGone, missingPage, who, missing{"This job is no longer available", "It was closed or removed. You can search for similar jobs."})
+}
 
 // renderMissing renders a page for a fault.NotFound, and returns other errors.
 func (s *Site) renderMissing(c *fiber.Ctx, who *pages.Viewer, err error, title string) error {
