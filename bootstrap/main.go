@@ -145,8 +145,11 @@ func (o *operator) runProcess(cmd *cobra.Command, c *config.Config, r role) erro
 		if a.works {
 			waitIdle(cmd.Context(), a.storage)
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %[1]s (listening on %[2]s)\n  read and try the API:  %[1]s/docs\n  build on it:           %[1]s/developers\n  find a job:            curl '%[1]s/api/listings?search=nurse+near+leeds'\n",
-			c.HTTP.PublicURL, a.addr)
+		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %s (listening on %s)\n", c.HTTP.PublicURL, a.addr)
+		if c.Site.Enabled {
+			fmt.Fprintf(cmd.OutOrStdout(), "  find a job:            %[1]s/\n  post a job:            %[1]s/employer\n", c.HTTP.PublicURL)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "  read and try the API:  %[1]s/docs\n  build on it:           %[1]s/developers\n  call it:               curl '%[1]s/api/listings?search=nurse+near+leeds'\n", c.HTTP.PublicURL)
 		if folder, ok := strings.CutPrefix(c.Mail.URL, "file:"); ok {
 			fmt.Fprintf(cmd.OutOrStdout(), "  read its mail:         %s\n", folder)
 		}

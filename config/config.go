@@ -53,6 +53,9 @@ type HTTP struct {
 	PublicURL string `mapstructure:"public_url"`
 	// TrustedProxies are the networks whose X-Forwarded-For header is trusted.
 	TrustedProxies []string `mapstructure:"trusted_proxies"`
+	// CORSOrigins are the origins whose pages may call the portal API, such as
+	// https://jobs.example.org.
+	CORSOrigins []string `mapstructure:"cors_origins"`
 	// MetricsAddr is a separate address for /metrics, empty for the server's.
 	MetricsAddr string `mapstructure:"metrics_addr"`
 	// Drain is the time for which the server responds after it became unready and before
@@ -187,7 +190,7 @@ type Log struct {
 // other servers.
 func Default() Config {
 	return Config{
-		HTTP:      HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}, Drain: 5 * time.Second},
+		HTTP:      HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}, CORSOrigins: []string{}, Drain: 5 * time.Second},
 		Database:  Database{URL: "sqlite:data/locum.db", MaxConnections: 10, ReplicaURLs: []string{}},
 		Search:    Search{URL: "embedded:data/search"},
 		Queue:     Queue{URL: "embedded:"},
@@ -321,6 +324,11 @@ func (c *Config) validate() error {
 	c.HTTP.PublicURL = strings.TrimSuffix(c.HTTP.PublicURL, "/")
 	if _, err := c.HTTP.Proxies(); err != nil {
 		return c.Err("http.trusted_proxies", err.Error())
+	}
+	for _, origin := range c.HTTP.CORSOrigins {
+		if u, err := url.Parse(origin); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || origin != u.Scheme+"://"+u.Host {
+			return c.Err("http.cors_origins", "want origins such as https://jobs.example.org, without a path")
+		}
 	}
 	for _, l := range leaves(reflect.ValueOf(*c), "") {
 		optional := strings.HasPrefix(l.key, "database.") && l.key != "database.url"

@@ -27,6 +27,9 @@ import (
 type Options struct {
 	PublicURL      string
 	TrustedProxies []netip.Prefix
+	// CORSOrigins are the origins whose pages may call the APIs without an Authenticator. The
+	// others allow every origin.
+	CORSOrigins []string
 	// BodyMemory bounds the bytes of all request bodies in memory, zero for
 	// DefaultBodyMemory.
 	BodyMemory int64
@@ -94,6 +97,9 @@ func New(services adapters.Services, o Options) (*Server, error) {
 		ErrorHandler:          s.handleError,
 	})
 	s.app.Use(s.handleRequest)
+	if len(o.CORSOrigins) > 0 {
+		s.app.Use(s.allowOrigins())
+	}
 	for _, m := range s.o.Mounts {
 		s.app.Use(m.Prefix, s.mountHandler(m))
 	}
