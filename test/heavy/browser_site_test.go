@@ -1,6 +1,13 @@
 package heavy
 
 import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -33,6 +40,7 @@ func TestBrowser_Site(t *testing.T) {
 		require.NoError(t, err)
 		visitSite(t, p)
 	})
+	t.Run("valid HTML", func(t *testing.T) { validatePages(t, s.url) })
 	t.Run("suggestions", func(t *testing.T) {
 		p := newBrowser(t, s.url, "")
 		p.open("/")
@@ -43,6 +51,37 @@ func TestBrowser_Site(t *testing.T) {
 		require.Contains(t, p.text(), "Recently viewed")
 		p.requireNoErrors()
 	})
+}
+
+// validatePages checks the HTML of pages for guests with html-validate.
+func validatePages(t *testing.T, site string) {
+	t.Helper()
+	tools := installNPM(t, kit.Tool(t, "npm"), "browser")
+	require.NoError(t, os.WriteFile(filepath.Join(tools, ".htmlvalidate.json"), []byte(`{"root": true, "extends": ["html-validate:standard"], "rules": {"form-dup-name": "off", "long-title": "off"}}`), 0o600))
+	get := func(path string) string {
+		response, err := http.Get(site + path)
+		require.NoError(t, err)
+		defer func() { _ = response.Body.Close() }()
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Less(t, len(body), 75<<10, path) // with the style sheet and the script less than 150 KB
+		return string(body)
+	}
+	job := regexp.MustCompile(`/jobs/[0-9a-f-]{36}/[a-z0-9-]+`).FindString(get("/jobs"))
+	employer := regexp.MustCompile(`/employers/[a-z0-9-]+`).FindString(get(job))
+	arguments := []string{}
+	for i, path := range []string{
+		"/", "/jobs", "/jobs?q=nurse&where=Leeds", "/jobs?q=nusre", "/jobs?contract=eternal", job, employer, "/jobs/nothing", "/sign-in", "/register", "/forgot-password",
+		"/verify-email?token=x", "/reset-password?token=x", "/unsubscribe?token=x", "/problems/not_found", "/docs/guides/quick-start",
+	} {
+		file := filepath.Join(tools, fmt.Sprintf("page-%d.html", i))
+		require.NoError(t, os.WriteFile(file, []byte(get(path)), 0o600))
+		arguments = append(arguments, file)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(tools, "node_modules", ".bin", "html-validate"), arguments...)
+	cmd.Dir = tools
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 func visitSite(t *testing.T, p *browser) {
