@@ -113,6 +113,7 @@ type HiringStorage struct {
 	Applications hiring.Applications
 	Appointments hiring.Appointments
 	Messages     hiring.Messages
+	Documents    hiring.Documents
 	// Exports stores the state of exports. Without it they are refused with
 	// exports_unavailable.
 	Exports      hiring.Exports `port:"optional"`

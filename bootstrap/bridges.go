@@ -68,6 +68,7 @@ func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listing
 	h := &hiring.Service{
 		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: s.Hiring.Audit, Exports: s.Hiring.Exports, Files: f, Sealer: ring},
 		Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Messages: s.Hiring.Messages,
+		Documents: s.Hiring.Documents, ApplicantDocuments: hiringDocuments{jobseeker.DocumentService{Documents: s.Jobseeker.Documents, Files: f}},
 		Listings: hiringListings{l}, Preferences: hiringPreferences{s.Jobseeker.Profiles}, PersonalData: s.Hiring.PersonalData, Limiter: counts,
 	}
 	h.Tables = map[string]hiring.Table{"jobs": l.Table(), "applications": h.Table()}
@@ -89,6 +90,18 @@ func (b hiringPreferences) Introduction(ctx context.Context, userID string) (*hi
 		return nil, err
 	}
 	return &hiring.Introduction{Bio: p.Bio, Location: p.Location, Specialty: p.Specialty, CurrentRole: p.CurrentRole, Experience: p.Experience}, nil
+}
+
+// hiringDocuments implements hiring.ApplicantDocuments. Its service can only read, because
+// that of module jobseeker depends on that of module hiring.
+type hiringDocuments struct{ jobseeker.DocumentService }
+
+func (b hiringDocuments) Read(ctx context.Context, userID, documentID string) (hiring.ApplicantDocument, error) {
+	d, file, err := b.DocumentService.Read(ctx, userID, documentID)
+	if errors.Is(err, jobseeker.ErrDocumentNotFound) {
+		err = hiring.ErrDocumentNotFound
+	}
+	return hiring.ApplicantDocument{Type: string(d.Type), Title: d.Title, FileName: file.Name, MediaType: file.MediaType, Extension: file.Extension(), Body: file.Body}, err
 }
 
 // hiringOrganizations implements hiring.Organizations.

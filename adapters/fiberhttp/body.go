@@ -2,6 +2,7 @@ package fiberhttp
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
 )
@@ -152,10 +154,36 @@ func (s *Server) readForm(c *fiber.Ctx) error {
 	if len(c.Request().Header.PeekAll(fiber.HeaderContentEncoding)) > 0 {
 		return c.Next() // without the body: the form parsers decode it without a limit
 	}
-	if f, ok := c.Locals(framingKey).(*framing); ok && f.remaining && slices.ContainsFunc(s.forms, func(path string) bool { return fiber.RoutePatternMatch(c.Path(), path) }) {
+	matches := func(path string) bool { return fiber.RoutePatternMatch(c.Path(), path) }
+	f, ok := c.Locals(framingKey).(*framing)
+	switch {
+	case !ok || !f.remaining:
+	case slices.ContainsFunc(s.uploads, matches):
+		return s.readUpload(c)
+	case slices.ContainsFunc(s.forms, matches):
 		if err := s.readBody(c, s.clientIP(c), formBody); err != nil {
 			return err
 		}
+	}
+	return c.Next()
+}
+
+// readUpload reads the body of a form with files, which only signed-in users may send.
+func (s *Server) readUpload(c *fiber.Ctx) error {
+	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
+	defer cancel()
+	switch who, err := s.renderer.Viewer(ctx, c); {
+	case fault.KindOf(err) == fault.Unauthenticated:
+		return c.Next() // without the body: the page redirects to the sign-in
+	case err != nil:
+		return err
+	default:
+		if err := s.readBody(c, who.Actor().UserID, pages.UploadBody); err != nil {
+			return err
+		}
+	}
+	if err := pages.ReadUpload(c); err != nil {
+		return err
 	}
 	return c.Next()
 }

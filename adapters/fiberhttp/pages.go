@@ -27,6 +27,7 @@ func (s *Server) addPages() error {
 	if err != nil {
 		return err
 	}
+	s.renderer = renderer
 	renderer.Add(s.app)
 	s.addUnsubscribe(renderer)
 	s.addProblems(renderer)

@@ -72,6 +72,8 @@ type Server struct {
 	probe     probe
 	bodies    bodyMemory
 	forms     []string // the paths whose forms readForm reads
+	uploads   []string // those of forms with files
+	renderer  *pages.Renderer
 	// isDraining is set while the process waits for clients to use other instances.
 	isDraining atomic.Bool
 	// sawProxy is set after a request of an untrusted proxy.
@@ -123,6 +125,9 @@ func New(services adapters.Services, o Options) (*Server, error) {
 	for _, r := range s.ServerRoutes() {
 		if r.Method == fiber.MethodPost {
 			s.forms = append(s.forms, r.Path)
+			if r.Auth == pages.UploadSession {
+				s.uploads = append(s.uploads, r.Path)
+			}
 		}
 	}
 	s.app.Server().HeaderReceived = withoutBody

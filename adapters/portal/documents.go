@@ -2,6 +2,7 @@ package portal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -23,7 +24,7 @@ func documentRoutes(s *jobseeker.Service) []web.Route {
 			Op: list(s.MyDocuments, func(r page.Result[jobseeker.Document], p web.Paging) documentsView {
 				return documentsView{Documents: web.Each(r.Items, viewDocument), SeekerPaged: seekerPaged(r, p)}
 			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/documents", Limit: web.PerQuarterHour(10), Remote: true, Body: documentBody, Errors: []int{404}, Summary: "Upload, change or delete a document, or make it the default", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/jobseekers/documents", Limit: web.PerQuarterHour(10), Remote: true, Body: documentBody, Errors: []int{404}, Summary: "Upload, change or delete a document, or make it the default; as JSON, or as a form with a file", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DocumentIntentInput) (web.Reply[changedDocumentView], error) {
 				d, message, err := in.run(ctx, c, s)
 				return web.OK(changedDocumentView{Intent: in.Intent, Document: viewDocument(d)}, message), err
@@ -66,13 +67,19 @@ type DocumentIntentInput struct {
 	Type string `json:"type" validate:"omitempty,oneof=cv cover-letter certification other"`
 	// Of all intents except upload-document.
 	DocumentID string `json:"documentId"`
+	// File is the content in place of content and fileName, for forms.
+	File *web.FormFile `json:"-" file:"file"`
 	jobseeker.ChangeDocumentInput
 }
 
 func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.Service) (d jobseeker.Document, message string, err error) {
+	if in.File != nil {
+		in.ChangeDocumentInput.File = in.File.Content
+		in.FileName = cmp.Or(in.FileName, &in.File.Name)
+	}
 	if in.Intent == "upload-document" {
 		d, err = s.Upload(ctx, c.Actor, jobseeker.UploadInput{Type: in.Type, Title: text(in.Title), Content: text(in.Content), FileName: text(in.FileName),
-			IsDefault: in.IsDefault != nil && *in.IsDefault})
+			IsDefault: in.IsDefault != nil && *in.IsDefault, File: in.ChangeDocumentInput.File})
 		return d, "Document uploaded successfully", err
 	}
 	if in.DocumentID == "" {

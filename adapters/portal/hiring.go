@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/modules/listings"
 )
 
@@ -22,7 +23,7 @@ func hiringRoutes(s *hiring.Service) []web.Route {
 			Op: list(s.Mine, func(r page.Result[hiring.View], p web.Paging) ownApplicationsView {
 				return ownApplicationsView{Applications: web.Each(r.Items, viewOwnRow), SeekerPaged: seekerPaged(r, p)}
 			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/applications", Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Summary: "Apply to a listing", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/jobseekers/applications", Limit: web.PerQuarterHour(10), Status: 201, RemoteIf: hasDocuments, Errors: []int{404}, Summary: "Apply to a listing; copies of up to 5 of the caller's documents are attached", Op: web.Op(
 			func(ctx context.Context, c web.Call, in hiring.ApplyInput) (web.Reply[appliedView], error) {
 				a, err := s.Apply(ctx, c.Actor, in)
 				return web.OK(appliedView{ID: a.ID, ListingID: a.ListingID, Status: a.Status, AppliedAt: a.AppliedAt}, "Application submitted successfully"), err
@@ -65,6 +66,15 @@ func hiringRoutes(s *hiring.Service) []web.Route {
 			})},
 		{Method: http.MethodGet, Path: "/api/employers/applications/:id", Permission: auth.ApplicationsView, Errors: []int{404}, Summary: "Get an application with its timeline",
 			Op: getByID(s.ReceivedApplication, viewReceived)},
+		{Method: http.MethodGet, Path: "/api/employers/applications/:id/documents", Permission: auth.ApplicationsView, Errors: []int{404}, Summary: "List the documents of an application",
+			Op: getByID(s.ReceivedDocuments, func(ds []hiring.Document) sentDocumentsView {
+				return sentDocumentsView{Documents: viewSentDocuments(ds)}
+			})},
+		{Method: http.MethodGet, Path: "/api/employers/applications/:id/documents/:documentId", Permission: auth.ApplicationsView, Errors: []int{404}, Produces: jobseeker.MediaTypes(), Summary: "Download a document of an application", Op: web.Op(
+			func(ctx context.Context, c web.Call, in SentDocumentPath) (web.File, error) {
+				d, body, err := s.OpenReceivedDocument(ctx, c.Actor, in.ID, in.DocumentID)
+				return web.File{Name: d.FileName, MediaType: d.MediaType, Size: d.Size, Body: body}, err
+			})},
 		{Method: http.MethodPut, Path: "/api/employers/applications/:id", Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Summary: "Set the status of an application", Op: web.Op(
 			func(ctx context.Context, c web.Call, in DecideInput) (web.Reply[hiring.Decision], error) {
 				d := hiring.Decision{ID: in.ID, Status: in.Status}
@@ -75,6 +85,43 @@ func hiringRoutes(s *hiring.Service) []web.Route {
 				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Dismiss(ctx, c.Actor, in.ID)
 			})},
 	}))
+}
+
+// hasDocuments reports whether the body of an application names documents, whose files are
+// copied.
+func hasDocuments(body []byte) bool {
+	var in struct {
+		DocumentIDs []json.RawMessage `json:"documentIds"`
+	}
+	return json.Unmarshal(body, &in) == nil && len(in.DocumentIDs) > 0
+}
+
+// SentDocumentPath names a document of an application.
+type SentDocumentPath struct {
+	IDPath
+	DocumentID string `path:"documentId"`
+}
+
+// sentDocumentView is a document that was sent with an application.
+type sentDocumentView struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Title    string `json:"title"`
+	FileName string `json:"fileName"`
+	// MediaType is that detected from the content. Size is that of the file in bytes.
+	MediaType  string    `json:"mediaType"`
+	Size       int64     `json:"size"`
+	AttachedAt time.Time `json:"attachedAt"`
+}
+
+func viewSentDocuments(ds []hiring.Document) []sentDocumentView {
+	return web.Each(ds, func(d hiring.Document) sentDocumentView {
+		return sentDocumentView{ID: d.ID, Type: d.Type, Title: d.Title, FileName: d.FileName, MediaType: d.MediaType, Size: d.Size, AttachedAt: d.AttachedAt}
+	})
+}
+
+type sentDocumentsView struct {
+	Documents []sentDocumentView `json:"documents"`
 }
 
 // TrackInput is the applicant's own status of an application.
@@ -166,13 +213,15 @@ type ownApplicationView struct {
 		CoverLetter string          `json:"coverLetter"`
 		Answers     []hiring.Answer `json:"answers"`
 		Timeline    []changeView    `json:"timeline"`
+		// Documents are copies of those that were sent.
+		Documents []sentDocumentView `json:"documents"`
 	} `json:"application"`
 }
 
 func viewOwn(d hiring.Detail) (v ownApplicationView) {
 	a := &v.Application
 	a.ownApplicationRow, a.JobID, a.CoverLetter = viewOwnRow(d.View), d.ListingID, d.CoverLetter
-	a.Answers, a.Timeline = append([]hiring.Answer{}, d.Answers...), viewTimeline(d.Timeline)
+	a.Answers, a.Timeline, a.Documents = append([]hiring.Answer{}, d.Answers...), viewTimeline(d.Timeline), viewSentDocuments(d.Documents)
 	return v
 }
 
@@ -207,6 +256,8 @@ type receivedApplicationView struct {
 		ResumeURL string          `json:"resumeUrl" sample:"https://www.example.org/cv.pdf"`
 		Answers   []hiring.Answer `json:"answers"`
 		Timeline  []changeView    `json:"timeline"`
+		// Documents are downloaded with their own operation.
+		Documents []sentDocumentView `json:"documents"`
 		// ApplicantProfile is null if the applicant does not show it.
 		ApplicantProfile *hiring.Introduction `json:"applicantProfile"`
 	} `json:"application"`
@@ -216,7 +267,7 @@ func viewReceived(d hiring.Detail) (v receivedApplicationView) {
 	a := &v.Application
 	a.receivedRow, a.CoverLetter, a.ResumeURL = viewReceivedRow(d.View), d.CoverLetter, d.ResumeURL
 	a.Answers, a.Timeline = append([]hiring.Answer{}, d.Answers...), viewTimeline(d.Timeline)
-	a.ApplicantProfile = d.Introduction
+	a.Documents, a.ApplicantProfile = viewSentDocuments(d.Documents), d.Introduction
 	return v
 }
 

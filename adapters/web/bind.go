@@ -62,9 +62,10 @@ type plan struct {
 	typ    reflect.Type
 	fields []field // in documented order
 	byJSON map[string]int
-	form   bool  // the body is a form and not JSON
-	raw    []int // index of the field with the raw body, tag body:"raw"
-	header []int // index of the field that reads any header, tag headers:"all"
+	form   bool   // the body is a form and not JSON
+	file   *field // the file of a form, tag file:"NAME", which may be sent in place of JSON
+	raw    []int  // index of the field with the raw body, tag body:"raw"
+	header []int  // index of the field that reads any header, tag headers:"all"
 	paging []int
 }
 
@@ -102,6 +103,10 @@ func (p *plan) add(t reflect.Type, prefix []int) {
 		}
 		if f.Tag.Get("body") == "raw" {
 			p.raw = index
+			continue
+		}
+		if name := f.Tag.Get("file"); name != "" {
+			p.file = &field{name: name, index: index}
 			continue
 		}
 		if f.Tag.Get("headers") == "all" {
@@ -213,7 +218,13 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 	// The body is parsed even if no field reads it, so that a malformed one is an error
 	// for every operation.
 	var body document
-	if !p.form {
+	switch {
+	case p.form:
+	case p.file != nil && isMultipart(r.Header("Content-Type")):
+		if err := p.bindMultipart(r, v, bad); err != nil {
+			return err
+		}
+	default:
 		var err error
 		if body, err = parseJSON(r.Body); err != nil {
 			return err
@@ -235,6 +246,29 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 		}
 	}
 	return bad.fault()
+}
+
+// bindMultipart binds a form with a file in place of a JSON body.
+func (p *plan) bindMultipart(r *Request, v reflect.Value, bad *problems) error {
+	form, err := ParseForm(r.Header("Content-Type"), r.Body)
+	if err != nil {
+		return err
+	}
+	for _, f := range p.fields {
+		if f.source == "json" {
+			bindQuery(f, form.Values[f.name], v.FieldByIndex(f.index), bad)
+		}
+	}
+	for name, file := range form.Files {
+		if name != p.file.name {
+			return fault.InvalidField(clip(name), "must be text and not a file")
+		}
+		if !utf8.ValidString(file.Name) || strings.ContainsRune(file.Name, 0) {
+			return fault.InvalidField(name, "must have a name in valid UTF-8 without NUL")
+		}
+		v.FieldByIndex(p.file.index).Set(reflect.ValueOf(&file))
+	}
+	return nil
 }
 
 // Item binds an item of a batch like a body.

@@ -14,14 +14,42 @@ import (
 // maxParts limits the fields of a form. Unknown fields are ignored.
 const maxParts = 100
 
-// readForm parses a form in one of the encodings of browsers, multipart/form-data
-// (RFC 7578) or URL-encoded. An empty body is an empty form.
+// FormData is a form: its texts, and at most one file for each field.
+type FormData struct {
+	Values url.Values
+	Files  map[string]FormFile
+}
+
+// FormFile is a file of a form. Browsers send one without a name and content for a field in
+// which none was selected, which is not in FormData.
+type FormFile struct {
+	Name    string
+	Content []byte
+}
+
+// readForm parses a form without files.
 func readForm(contentType string, body []byte) (url.Values, error) {
-	wrong := func(message string) (url.Values, error) { return nil, fault.InvalidField("body", message) }
+	form, err := ParseForm(contentType, body)
+	for name := range form.Files {
+		return nil, fault.InvalidField(clip(name), "must be text and not a file")
+	}
+	return form.Values, err
+}
+
+// isMultipart reports whether the media type is that of a form with files.
+func isMultipart(contentType string) bool {
+	kind, _, err := mime.ParseMediaType(contentType)
+	return err == nil && kind == "multipart/form-data"
+}
+
+// ParseForm parses a form in one of the encodings of browsers, multipart/form-data
+// (RFC 7578) or URL-encoded. An empty body is an empty form.
+func ParseForm(contentType string, body []byte) (FormData, error) {
+	wrong := func(message string) (FormData, error) { return FormData{}, fault.InvalidField("body", message) }
 	kind, params, err := mime.ParseMediaType(contentType)
 	switch {
 	case len(body) == 0:
-		return url.Values{}, nil
+		return FormData{Values: url.Values{}}, nil
 	case err == nil && kind == "application/x-www-form-urlencoded":
 		values, err := url.ParseQuery(string(body))
 		if err != nil {
@@ -30,18 +58,18 @@ func readForm(contentType string, body []byte) (url.Values, error) {
 		if len(values) > maxParts {
 			return wrong("must not have so many fields")
 		}
-		return values, nil
+		return FormData{Values: values}, nil
 	case err == nil && kind == "multipart/form-data" && params["boundary"] != "":
 		// multipart.Reader accepts a body that is truncated between two parts.
 		if !bytes.Contains(body, []byte("--"+params["boundary"]+"--")) {
 			return wrong("must be a well-formed form")
 		}
-		values := url.Values{}
+		form := FormData{url.Values{}, map[string]FormFile{}}
 		parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
 		for n := 0; ; n++ {
 			part, err := parts.NextRawPart()
 			if errors.Is(err, io.EOF) {
-				return values, nil
+				return form, nil
 			}
 			if err != nil {
 				return wrong("must be a well-formed form")
@@ -49,14 +77,20 @@ func readForm(contentType string, body []byte) (url.Values, error) {
 			if n == maxParts {
 				return wrong("must not have so many fields")
 			}
-			if part.FileName() != "" {
-				return nil, fault.InvalidField(clip(part.FormName()), "must be text and not a file")
-			}
-			text, err := io.ReadAll(part)
+			content, err := io.ReadAll(part)
 			if err != nil {
 				return wrong("must be a well-formed form")
 			}
-			values.Add(part.FormName(), string(text))
+			name := part.FormName()
+			switch _, exists := form.Files[name]; {
+			case part.FileName() == "" && len(content) == 0 && part.Header.Get("Content-Type") != "": // no file was selected
+			case part.FileName() == "":
+				form.Values.Add(name, string(content))
+			case exists:
+				return FormData{}, fault.InvalidField(clip(name), "must be sent only once")
+			default:
+				form.Files[name] = FormFile{part.FileName(), content}
+			}
 		}
 	}
 	return wrong("must be a form, multipart/form-data or application/x-www-form-urlencoded")

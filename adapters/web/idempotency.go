@@ -38,7 +38,7 @@ func (a Admission) withIdempotency(ctx context.Context, s API, r Route, call Cal
 		return idempotency.Answer{Status: refused.Status, Body: refused.Body}, isStorable(refused.Status)
 	}
 	var answer Answer
-	operation := idempotency.Operation{Refusal: refusal, Remote: r.Remote, Run: func(ctx context.Context) (idempotency.Answer, error) {
+	operation := idempotency.Operation{Refusal: refusal, Remote: r.Remote || r.RemoteIf != nil && r.RemoteIf(in.Body), Run: func(ctx context.Context) (idempotency.Answer, error) {
 		var err error
 		answer, err = run(ctx)
 		return idempotency.Answer{Status: answer.Status, Body: answer.Body}, err

@@ -128,6 +128,9 @@ func describe(r *openapi31.Reflector, s API, route Route) error {
 			content := op.RequestBody.RequestBody.Content
 			content["multipart/form-data"] = content["application/x-www-form-urlencoded"]
 		}
+		if file := planOf(route.Op.In).file; file != nil {
+			op.RequestBody.RequestBody.Content["multipart/form-data"] = multipartContent(op.RequestBody.RequestBody.Content["application/json"], file.name)
+		}
 		if route.Auth != Required && route.Scope == "" { // the empty requirement makes credentials optional
 			op.Security = append(op.Security, map[string][]string{})
 		}
@@ -135,6 +138,12 @@ func describe(r *openapi31.Reflector, s API, route Route) error {
 		describeHeaders(r.Spec, s, route, op)
 	}
 	return nil
+}
+
+// multipartContent describes a form with the fields of the JSON body and a file.
+func multipartContent(body openapi31.MediaType, file string) openapi31.MediaType {
+	object := map[string]any{"type": "object", "properties": map[string]any{file: map[string]any{"type": "string", "contentMediaType": "application/octet-stream"}}}
+	return openapi31.MediaType{Schema: map[string]any{"allOf": []any{body.Schema, object}}}
 }
 
 // requestBody describes the JSON body of an operation of the type. The reflector

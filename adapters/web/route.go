@@ -64,6 +64,9 @@ type Route struct {
 	// between their transactions. Their responses cannot be stored in the transaction
 	// of their effect, since it would hold its locks during the call.
 	Remote bool
+	// RemoteIf reports whether an operation is Remote for this body. It is nil for
+	// operations for which Remote decides.
+	RemoteIf func(body []byte) bool
 	// Body is the maximum size of the body in bytes. Zero is SmallBody for searches
 	// and below /api/auth/, else DefaultBody.
 	Body int

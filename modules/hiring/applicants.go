@@ -29,6 +29,8 @@ type ApplyInput struct {
 	ListingID   string   `json:"listingId" validate:"required"`
 	CoverLetter string   `json:"coverLetter" validate:"max=20000"`
 	Answers     []Answer `json:"answers" validate:"max=100"`
+	// DocumentIDs are documents of the applicant, of which copies are attached.
+	DocumentIDs []string `json:"documentIds" validate:"max=5"`
 	// ResumeURL is only accepted by the API for developers.
 	ResumeURL string `json:"-"`
 }
@@ -52,14 +54,32 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 	if err := checkAnswers(posting.Questions, in.Answers); err != nil {
 		return Application{}, err
 	}
+	documentIDs, err := checkDocumentIDs(in.DocumentIDs)
+	if err != nil {
+		return Application{}, err
+	}
 	now := s.Clock.Now()
 	a := Application{
 		ID: s.NewID(), ListingID: posting.ID, OrganizationID: posting.OrganizationID, ApplicantID: by.UserID, Status: Pending,
 		CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers, AppliedAt: now, ChangedAt: now,
 	}
+	if len(documentIDs) > 0 {
+		// The transaction checks this again. This check avoids copying files in vain.
+		if applied, err := s.AppliedAmong(ctx, by.UserID, []string{posting.ID}); err != nil || applied[posting.ID] {
+			return Application{}, cmp.Or(err, error(ErrAlreadyApplied))
+		}
+		if err := s.copyDocuments(ctx, a, documentIDs); err != nil {
+			return Application{}, err
+		}
+	}
 	return a, s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Applications.Create(ctx, a); err != nil {
 			return err
+		}
+		if len(documentIDs) > 0 {
+			if err := s.Documents.Attach(ctx, by.UserID, a.ID, len(documentIDs), now); err != nil {
+				return err
+			}
 		}
 		return s.Events.Record(ctx, event.ApplicationSubmitted{
 			ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID,
@@ -191,9 +211,12 @@ func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error 
 	})
 }
 
-// storeWithdrawal stores an application that is withdrawn. If its status has changed, it
-// also records that in the timeline and as an event.
+// storeWithdrawal stores an application that is withdrawn, and removes its documents. If
+// its status has changed, it also records that in the timeline and as an event.
 func (s *Service) storeWithdrawal(ctx context.Context, by auth.Actor, a *Application, from Status, hasChanged bool) error {
+	if err := s.releaseDocuments(ctx, a); err != nil {
+		return err
+	}
 	if !hasChanged {
 		return s.Applications.Update(ctx, by.UserID, *a)
 	}

@@ -12,7 +12,7 @@
 // listing once, even after withdrawing.
 //
 // When an applicant deletes their account, employers keep the application and its
-// outcome, without the name, the address, or texts by or to the applicant.
+// outcome, without the name, the address, the documents, or texts by or to the applicant.
 //
 // Events out: application.submitted, application.status_changed (also when the
 // applicant withdraws), interview.changed, applicant.contacted, export.finished.

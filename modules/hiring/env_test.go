@@ -41,6 +41,8 @@ type testEnv struct {
 	mails           []mail.Message
 	table           rowsTable
 	views           int
+	originals       map[string]hiring.ApplicantDocument // by user and id
+	folder          string                              // of the file store
 }
 
 func (b *testEnv) Name(_ context.Context, id string) (string, error) { return "Clinic " + id[:4], nil }
@@ -125,13 +127,14 @@ type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 
 func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	t.Helper()
-	b := &testEnv{t: t, clock: kit.NewClock(), postings: map[string]hiring.Posting{}, deletedUsers: map[string]bool{}, lostPermissions: map[string]auth.Permission{}, optedOut: map[string]bool{}, introductions: map[string]*hiring.Introduction{}}
+	b := &testEnv{t: t, clock: kit.NewClock(), postings: map[string]hiring.Posting{}, deletedUsers: map[string]bool{}, lostPermissions: map[string]auth.Permission{}, optedOut: map[string]bool{}, introductions: map[string]*hiring.Introduction{},
+		originals: map[string]hiring.ApplicantDocument{}, folder: t.TempDir()}
 	b.store = on(t, b.clock)
 	store := b.store.Hiring
 	shared := &hiring.Shared{Tx: store.Tx, Events: store.Events, Clock: b.clock, NewID: stores.NewID, Tasks: store.Tasks, People: b, Organizations: b, Mailer: b, PublicURL: "https://jobs.example.org"}
 	b.Service = &hiring.Service{
-		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: b.store.Identity.Audit, Exports: store.Exports, Files: newFileStore(t), Sealer: b},
-		Applications: store.Applications, Appointments: store.Appointments, Messages: store.Messages, Listings: b, Preferences: b, PersonalData: store.PersonalData, Limiter: locallimit.New(b.clock),
+		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: b.store.Identity.Audit, Exports: store.Exports, Files: newFileStore(t, b.folder), Sealer: b},
+		Applications: store.Applications, Appointments: store.Appointments, Messages: store.Messages, Documents: store.Documents, ApplicantDocuments: b, Listings: b, Preferences: b, PersonalData: store.PersonalData, Limiter: locallimit.New(b.clock),
 	}
 	b.Tables = map[string]hiring.Table{"jobs": &b.table, "applications": b.Table()}
 	b.work = kit.NewWork(t, b.store, b.clock, []event.Subscription{

@@ -379,7 +379,7 @@ func (s *ExportService) deleteExports(ctx context.Context, f ExportFilter) error
 // transaction.
 const failedAtOnce = 100
 
-// Periodic returns the periodic tasks of the module.
+// Periodic returns the periodic tasks of exports.
 func (s *ExportService) Periodic() []task.Periodic {
 	return []task.Periodic{{Kind: "hiring.forget-exports", Every: time.Hour, Do: s.ForgetExports, Timeout: 5 * time.Minute}}
 }

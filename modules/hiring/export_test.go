@@ -23,9 +23,9 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-func newFileStore(t testing.TB) files.Store {
+func newFileStore(t testing.TB, folder string) files.Store {
 	t.Helper()
-	s, err := filestore.Open(t.TempDir())
+	s, err := filestore.Open(folder)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s

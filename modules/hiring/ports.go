@@ -17,6 +17,7 @@ var (
 	ErrInvalidStatus   = fault.New(fault.Invalid, "invalid_status", "Invalid status").
 				WithFields(fault.Field{Name: "status", Message: "must be one of: pending, review, interview, accepted, rejected, withdrawn"})
 	ErrInterviewNotFound = fault.New(fault.NotFound, "interview_not_found", "Interview not found")
+	ErrDocumentNotFound  = fault.New(fault.NotFound, "document_not_found", "Document not found")
 	ErrExportNotFound    = fault.New(fault.NotFound, "export_not_found", "Export not found")
 	ErrExportsUnderWay   = fault.New(fault.Conflict, "exports_under_way", "Too many exports are under way; wait for one to finish")
 	ErrWithdrawn         = fault.New(fault.Conflict, "application_withdrawn", "The applicant has withdrawn this application")
@@ -91,6 +92,24 @@ type Introduction struct {
 	Specialty   string `json:"specialty"`
 	CurrentRole string `json:"currentRole"`
 	Experience  string `json:"experience"`
+}
+
+// ApplicantDocuments provides the documents of applicants.
+type ApplicantDocuments interface {
+	// Read returns a document of the user with its file, or ErrDocumentNotFound.
+	Read(ctx context.Context, userID, documentID string) (ApplicantDocument, error)
+}
+
+// ApplicantDocument is a document of an applicant.
+type ApplicantDocument struct {
+	Type  string
+	Title string
+	// FileName is the name under which a client saves the file.
+	FileName  string
+	MediaType string
+	// Extension is that of the media type, with its dot.
+	Extension string
+	Body      []byte
 }
 
 // Person is an applicant as an employer sees them.
@@ -179,6 +198,30 @@ type AppointmentFilter struct {
 	Status         InterviewStatus
 	// ScheduledAfter selects interviews with a later ScheduledAt.
 	ScheduledAfter time.Time
+}
+
+// Documents stores the documents of applications, and which of their files exist or may
+// exist in the file store, so that no file is left without an application.
+type Documents interface {
+	// Reserve stores a document whose file is about to be written. It is released at the
+	// given time unless it is attached by then.
+	Reserve(ctx context.Context, d Document, until time.Time) error
+	// Attach attaches the reserved documents of an application of the applicant. It fails
+	// unless n are reserved until after the given time.
+	Attach(ctx context.Context, applicantID, applicationID string, n int, now time.Time) error
+	// List returns the attached documents of an application, if it is one to the
+	// organization or of the applicant, in ascending order of id.
+	List(ctx context.Context, v Visibility, applicationID string) ([]Document, error)
+	// Release releases the documents of an application of the applicant, which may be
+	// attached, at the given time, clears their titles and file names, and returns
+	// their number.
+	Release(ctx context.Context, applicantID, applicationID string, now time.Time) (int, error)
+	// Claim returns ID and Extension of at most n documents, of any applications, that
+	// have been released by now, those first that were released first. Until the given
+	// time no other caller gets them.
+	Claim(ctx context.Context, n int, now, until time.Time) ([]Document, error)
+	// Delete deletes documents that have been claimed and whose files are deleted.
+	Delete(ctx context.Context, ids []string) error
 }
 
 // Messages stores the messages of employers to applicants.

@@ -40,7 +40,13 @@ func (s *Service) Handlers() []task.Handler {
 		}
 		return s.export(ctx, j, in)
 	}}
-	return []task.Handler{task.Handle(kindReceived, task.Mail, s.mailReceived), export}
+	remove := task.Handle(kindRemoveFiles, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).WithTimeout(removeWithin)
+	return []task.Handler{task.Handle(kindReceived, task.Mail, s.mailReceived), export, remove}
+}
+
+// Periodic returns the periodic tasks of the module.
+func (s *Service) Periodic() []task.Periodic {
+	return append(s.ExportService.Periodic(), task.Periodic{Kind: "hiring.files-left", Every: 10 * time.Minute, Timeout: removeWithin, Do: s.removeFiles})
 }
 
 // OnApplicationSubmitted adds a task for each admin of the organization, so that an
@@ -202,8 +208,8 @@ const erasedAtOnce = 20
 // OnAccountDeleted removes the personal data of an applicant. Employers keep the
 // applications and their outcomes. Applications without a decision are withdrawn and
 // their interviews cancelled. The applicant's texts, the notes about interviews, the
-// messages to the applicant and the export files that may mention the applicant are
-// deleted.
+// messages to the applicant, the documents and the export files that may mention the
+// applicant are deleted.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
 	err := tx.DoBatches(ctx, s.Tx, erasedAtOnce, func(ctx context.Context) (int, error) { return s.abandon(ctx, e.UserID) })
 	if err != nil {

@@ -36,10 +36,13 @@ type Service struct {
 	Applications Applications
 	Appointments Appointments
 	Messages     Messages
-	Listings     Listings
-	Preferences  Preferences
-	PersonalData PersonalData
-	Limiter      limit.Limiter
+	Documents    Documents
+	// ApplicantDocuments are the originals of Documents.
+	ApplicantDocuments ApplicantDocuments
+	Listings           Listings
+	Preferences        Preferences
+	PersonalData       PersonalData
+	Limiter            limit.Limiter
 }
 
 // View is an application with properties from other modules.
@@ -55,7 +58,8 @@ type View struct {
 // Detail is a View with the timeline, which starts with the submission.
 type Detail struct {
 	View
-	Timeline []Change
+	Timeline  []Change
+	Documents []Document
 	// Introduction is only set for employers. It is nil if the applicant shows none or
 	// has withdrawn.
 	Introduction *Introduction
@@ -66,7 +70,11 @@ const maxTimeline = 200
 
 func (s *Service) detail(ctx context.Context, v View) (Detail, error) {
 	changes, err := s.Applications.ListChanges(ctx, v.OrganizationID, v.ID, maxTimeline)
-	return Detail{View: v, Timeline: append([]Change{v.submission()}, changes...)}, err
+	if err != nil {
+		return Detail{}, err
+	}
+	documents, err := s.Documents.List(ctx, Visibility{OrganizationID: v.OrganizationID}, v.ID)
+	return Detail{View: v, Timeline: append([]Change{v.submission()}, changes...), Documents: documents}, err
 }
 
 // titled adds the titles and companies of the listings.

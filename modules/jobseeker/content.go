@@ -1,6 +1,7 @@
 package jobseeker
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/files"
@@ -79,6 +81,41 @@ func (s *DocumentService) readContent(sent string) (Content, []fault.Field) {
 	}
 	out.Form, out.MediaType = form, kind
 	return out, nil
+}
+
+// readInput returns the content of an input and how it is sent: as text, or as the file if
+// that is not nil.
+func (s *DocumentService) readInput(text string, file []byte) (Content, string, []fault.Field) {
+	if file == nil {
+		c, problem := s.readContent(text)
+		return c, text, problem
+	}
+	wrong := func(message string) (Content, string, []fault.Field) {
+		return Content{}, "", []fault.Field{{Name: "file", Message: message}}
+	}
+	if len(bytes.TrimSpace(file)) == 0 {
+		return wrong("is empty")
+	}
+	kind, err := s.FileTypes.Detect(file)
+	switch f := fault.Of(err); {
+	case f != nil:
+		return wrong(f.Message)
+	case kind != "":
+		sent := base64.StdEncoding.EncodeToString(file)
+		return Content{Size: int64(len(sent)), Form: AsBase64, MediaType: kind}, sent, nil
+	case !utf8.Valid(file) || bytes.IndexByte(file, 0) >= 0:
+		return wrong("must be a PDF, Word, OpenDocument or RTF document, a PNG or JPEG image, or plain text")
+	}
+	return Content{Size: int64(len(file)), Form: AsText, MediaType: PlainText}, string(file), nil
+}
+
+// FileSize returns the number of bytes of the decoded content. For a data URI it is an
+// estimate.
+func (c Content) FileSize() int64 {
+	if c.Form == AsText {
+		return c.Size
+	}
+	return c.Size / 4 * 3
 }
 
 // isDataURI reports whether the text is a data URI and not a sentence that begins

@@ -86,6 +86,8 @@ type UploadInput struct {
 	Content   string `json:"content"`
 	FileName  string `json:"fileName" validate:"max=255,line"`
 	IsDefault bool   `json:"isDefault"`
+	// File is the content in place of Content, nil for none.
+	File []byte `json:"-"`
 }
 
 // MyDocuments lists the caller's documents, newest first.
@@ -102,13 +104,13 @@ func (s *DocumentService) Upload(ctx context.Context, by auth.Actor, in UploadIn
 		return Document{}, err
 	}
 	d := Document{UserID: by.UserID, Type: DocumentType(in.Type), Title: text.Name(in.Title), FileName: strings.TrimSpace(in.FileName), IsDefault: in.IsDefault}
-	content, problem := s.readContent(in.Content)
+	content, sent, problem := s.readInput(in.Content, in.File)
 	if problems := append(valid.Problems(in), problem...); len(problems) > 0 {
 		return Document{}, fault.ErrInvalid.WithFields(problems...)
 	}
 	d = d.entitled()
 	var err error
-	if d.Content, err = s.storeContent(ctx, by.UserID, content, in.Content, Document{}); err != nil {
+	if d.Content, err = s.storeContent(ctx, by.UserID, content, sent, Document{}); err != nil {
 		return Document{}, err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
@@ -178,6 +180,8 @@ type ChangeDocumentInput struct {
 	Content   *string `json:"content"`
 	FileName  *string `json:"fileName" validate:"omitempty,max=255,line"`
 	IsDefault *bool   `json:"isDefault"`
+	// File is the content in place of Content, nil for none.
+	File []byte `json:"-"`
 }
 
 // ChangeDocument changes one of the caller's documents.
@@ -191,17 +195,19 @@ func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, doc
 		return Document{}, err
 	}
 	var next Content
+	var sent string
 	problems := valid.Problems(in)
-	if in.Content != nil {
+	if in.Content != nil || in.File != nil {
 		var problem []fault.Field
-		next, problem = s.readContent(*in.Content)
+		patch.Set(&sent, in.Content)
+		next, sent, problem = s.readInput(sent, in.File)
 		problems = append(problems, problem...)
 	}
 	if len(problems) > 0 {
 		return Document{}, fault.ErrInvalid.WithFields(problems...)
 	}
-	if in.Content != nil {
-		if next, err = s.storeContent(ctx, by.UserID, next, *in.Content, before); err != nil {
+	if in.Content != nil || in.File != nil {
+		if next, err = s.storeContent(ctx, by.UserID, next, sent, before); err != nil {
 			return Document{}, err
 		}
 	}
@@ -269,7 +275,12 @@ func (s *DocumentService) MyDocument(ctx context.Context, by auth.Actor, documen
 	if err != nil {
 		return Document{}, "", err
 	}
-	d, body, err := s.openContent(ctx, by.UserID, documentID)
+	return s.content(ctx, by.UserID, documentID)
+}
+
+// content returns a document of the user and its content as it was sent.
+func (s *DocumentService) content(ctx context.Context, userID, documentID string) (Document, string, error) {
+	d, body, err := s.openContent(ctx, userID, documentID)
 	if err != nil {
 		return Document{}, "", err
 	}
@@ -287,13 +298,27 @@ type Download struct {
 
 // DownloadDocument returns the file of one of the caller's documents.
 func (s *DocumentService) DownloadDocument(ctx context.Context, by auth.Actor, documentID string) (Download, error) {
-	d, content, err := s.MyDocument(ctx, by, documentID)
+	documentID, err := canonical(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Download{}, err
 	}
-	body, err := d.Form.decode(content)
-	return Download{Name: d.downloadName(), MediaType: d.MediaType, Body: body}, err
+	_, file, err := s.Read(ctx, by.UserID, documentID)
+	return file, err
 }
+
+// Read returns a document of the user and its file for another module, which has authorized
+// the read. It uses only Documents and Files.
+func (s *DocumentService) Read(ctx context.Context, userID, documentID string) (Document, Download, error) {
+	d, content, err := s.content(ctx, userID, documentID)
+	if err != nil {
+		return Document{}, Download{}, err
+	}
+	body, err := d.Form.decode(content)
+	return d, Download{Name: d.downloadName(), MediaType: d.MediaType, Body: body}, err
+}
+
+// Extension returns the extension of the media type, with its dot.
+func (d Download) Extension() string { return extensions[d.MediaType] }
 
 // downloadName returns the name under which a client saves the document. It ends
 // in the extension of the media type, which replaces that of another type of

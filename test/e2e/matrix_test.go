@@ -196,6 +196,10 @@ var matrix = map[string]matrixRow{
 	"PUT /api/employers/applications/:id/interview": {path: interview, body: saying(object{"outcome": "pass"}), foreignError: "Application not found", prepare: func(c *matrixUsers) {
 		c.employer.post(interview(c), appointment(nil)).ok(200)
 	}},
+	"GET /api/employers/applications/:id/documents": {path: func(c *matrixUsers) string { return received(c) + "/documents" }, foreignError: "Application not found"},
+	"GET /api/employers/applications/:id/documents/:documentId": {path: func(c *matrixUsers) string {
+		return received(c) + "/documents/" + c.employer.fromNewAddress().get(received(c)+"/documents").ok(200).text("data.documents.0.id")
+	}, foreignError: "Application not found"},
 	"POST /api/employers/applications/:id/contact": {path: func(c *matrixUsers) string { return received(c) + "/contact" }, body: saying(object{"subject": "Hello", "message": "there"}), foreignError: "Application not found"},
 	"POST /api/employers/exports":                  {path: at("/api/employers/exports"), body: saying(object{"kind": "jobs"}), status: 202},
 	"GET /api/employers/exports/:id":               {path: func(c *matrixUsers) string { return "/api/employers/exports/" + c.export }, foreignError: "Export not found"},
@@ -283,12 +287,12 @@ func (c *matrixUsers) createResources() {
 	t.Helper()
 	c.title = "Ward " + newEmail()
 	c.listing = c.employer.listing(object{"title": c.title})
-	c.application = c.seeker.application(c.listing, nil)
+	c.document = c.seeker.document(nil)
+	c.application = c.seeker.application(c.listing, object{"documentIds": []string{c.document}})
 	c.employer.fromNewAddress().put("/api/employers/applications/"+c.application, object{"status": "review"}).ok(200)
 	c.notification = c.seeker.waitForNotification(c.title)
 	c.vacancy = c.employer.listing(nil)
 	c.bookmark = c.seeker.fromNewAddress().post("/api/jobseekers/saved", object{"listingId": c.vacancy}).ok(201).text("data.id")
-	c.document = c.seeker.document(nil)
 	c.export = c.employer.fromNewAddress().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 }
 

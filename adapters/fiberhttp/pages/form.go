@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/web"
 )
 
 // Form is the input of a form and the problem of its submission.
@@ -21,6 +23,39 @@ func FormOf(c *fiber.Ctx) Form {
 		values.Add(string(name), string(value))
 	}
 	return Form{Values: values}
+}
+
+// UploadBody is the largest body of a form with files.
+const UploadBody = 10 << 20
+
+// filesKey is the local with the files of a form.
+const filesKey = "locum.files"
+
+// ReadUpload parses a form with files. Its texts are those of FormOf.
+func ReadUpload(c *fiber.Ctx) error {
+	form, err := web.ParseForm(c.Get(fiber.HeaderContentType), c.Request().Body())
+	if err != nil {
+		return err
+	}
+	args := c.Request().PostArgs() // parsed, if the form has the other encoding
+	args.Reset()
+	for name, values := range form.Values {
+		for _, value := range values {
+			args.Add(name, value)
+		}
+	}
+	c.Locals(filesKey, form.Files)
+	return nil
+}
+
+// FileOf returns a file of a form, nil if none was sent.
+func FileOf(c *fiber.Ctx, name string) *web.FormFile {
+	files, _ := c.Locals(filesKey).(map[string]web.FormFile)
+	file, exists := files[name]
+	if !exists {
+		return nil
+	}
+	return &file
 }
 
 // Value returns the trimmed value of a field.

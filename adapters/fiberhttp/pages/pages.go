@@ -379,6 +379,22 @@ func (f *Renderer) Post(app *fiber.App, path string, handle Handler) {
 	app.Post(path, f.Guard, f.requireSignIn(handle)).Name(Session)
 }
 
+// UploadSession is the name of routes of forms with files.
+const UploadSession = "page session, with files"
+
+// PostFiles handles a form of signed-in users that may contain files, of at most UploadBody
+// bytes.
+func (f *Renderer) PostFiles(app *fiber.App, path string, handle Handler) {
+	app.Post(path, f.Guard, f.requireSignIn(handle)).Name(UploadSession)
+}
+
+// TakeLimit counts a request for the limit of an operation of the API, METHOD /path, so
+// that a form has the limit of the operation that it uses. Over the limit it returns
+// fault.ErrRateLimit.
+func (f *Renderer) TakeLimit(ctx context.Context, c *fiber.Ctx, operation string) error {
+	return f.takeLimit(ctx, c, operation)
+}
+
 // Public serves a page to everyone. The viewer is nil for guests.
 func (f *Renderer) Public(app *fiber.App, path string, handle Handler) {
 	app.Get(path, f.Guard, func(c *fiber.Ctx) error {

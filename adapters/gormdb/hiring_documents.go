@@ -1,0 +1,90 @@
+package gormdb
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/locumhq/locum/core/list"
+	"github.com/locumhq/locum/modules/hiring"
+)
+
+// applicationDocuments implements hiring.Documents.
+type applicationDocuments struct{ *DB }
+
+// applicationDocumentRow is an attached document if FreeAt is nil, otherwise one that is
+// reserved until then or has been released then.
+type applicationDocumentRow struct {
+	hiring.Document
+	FreeAt *time.Time
+}
+
+// TableName implements schema.Tabler.
+func (applicationDocumentRow) TableName() string { return "application_documents" }
+
+var errDocumentsNotReserved = errors.New("the documents of the application are not reserved")
+
+// Reserve implements hiring.Documents.
+func (d applicationDocuments) Reserve(ctx context.Context, doc hiring.Document, until time.Time) error {
+	return wrap(d.q(ctx).Create(&applicationDocumentRow{doc, &until}).Error)
+}
+
+// ofApplication selects the documents of an application of the applicant.
+func (d applicationDocuments) ofApplication(ctx context.Context, applicantID, applicationID string) *gorm.DB {
+	return d.q(ctx).Model(&applicationDocumentRow{}).Where("application_id = ? AND applicant_id = ?", applicationID, applicantID)
+}
+
+// Attach implements hiring.Documents.
+func (d applicationDocuments) Attach(ctx context.Context, applicantID, applicationID string, n int, now time.Time) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		res := d.ofApplication(ctx, applicantID, applicationID).Where("free_at > ?", now).Update("free_at", nil)
+		if res.Error == nil && res.RowsAffected != int64(n) {
+			return errDocumentsNotReserved
+		}
+		return wrap(res.Error)
+	})
+}
+
+// List implements hiring.Documents.
+func (d applicationDocuments) List(ctx context.Context, v hiring.Visibility, applicationID string) ([]hiring.Document, error) {
+	visible := d.q(ctx).Where("application_id = ? AND free_at IS NULL", applicationID)
+	switch {
+	case v.OrganizationID != "" && v.ApplicantID != "":
+		visible = visible.Where("(organization_id = ? OR applicant_id = ?)", v.OrganizationID, v.ApplicantID)
+	case v.OrganizationID != "":
+		visible = visible.Where("organization_id = ?", v.OrganizationID)
+	default:
+		visible = visible.Where("applicant_id = ?", v.ApplicantID)
+	}
+	return find(visible.Order("id"), func(r applicationDocumentRow) hiring.Document { return r.Document })
+}
+
+// Release implements hiring.Documents.
+func (d applicationDocuments) Release(ctx context.Context, applicantID, applicationID string, now time.Time) (int, error) {
+	res := d.ofApplication(ctx, applicantID, applicationID).Updates(map[string]any{"free_at": now, "title": "", "file_name": ""})
+	return int(res.RowsAffected), wrap(res.Error)
+}
+
+// Claim implements hiring.Documents.
+func (d applicationDocuments) Claim(ctx context.Context, n int, now, until time.Time) (claimed []hiring.Document, err error) {
+	err = d.Do(ctx, func(ctx context.Context) error {
+		q := d.skipLocked(ctx).Select("id", "extension").Where("free_at IS NOT NULL AND free_at <= ?", now).Order("free_at, id").Limit(n)
+		claimed, err = find(q, func(r applicationDocumentRow) hiring.Document { return r.Document })
+		if err != nil || len(claimed) == 0 {
+			return err
+		}
+		ids := list.Map(claimed, func(c hiring.Document) string { return c.ID })
+		return wrap(oneOf(d.q(ctx).Model(&applicationDocumentRow{}), "id", ids).Update("free_at", until).Error)
+	})
+	return claimed, err
+}
+
+// Delete implements hiring.Documents.
+func (d applicationDocuments) Delete(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return wrap(oneOf(d.q(ctx).Where("free_at IS NOT NULL"), "id", ids).Delete(&applicationDocumentRow{}).Error)
+}

@@ -1,0 +1,217 @@
+package hiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/files"
+	"github.com/locumhq/locum/core/task"
+)
+
+// Documents that an applicant sends are copied, so that later changes of the originals do
+// not alter what was sent. Every file has a row:
+//
+//	reserved ──▶ written ──▶ attached to the application ──▶ released ──▶ deleted
+//	    └────────────┴────── no application within an hour ─────▲
+//
+// so that files of failed applications are found and deleted.
+
+// MaxDocuments is the maximum number of documents of an application.
+const MaxDocuments = 5
+
+// Document is a copy of an applicant's document.
+type Document struct {
+	ID             string
+	ApplicationID  string
+	OrganizationID string // of the application
+	ApplicantID    string
+	Type           string
+	Title          string
+	// FileName is the name under which a client saves the file.
+	FileName  string
+	MediaType string
+	// Extension is that of the media type, with its dot.
+	Extension  string
+	Size       int64 // in bytes
+	AttachedAt time.Time
+}
+
+// key returns the key of the file in the store of files.
+func (d Document) key() string { return "applications/" + d.ID + d.Extension }
+
+const (
+	// reservedFor is the time within which a file must be attached to its application.
+	reservedFor = time.Hour
+	// filesRetryAfter is the Retry-After value while the file store is unavailable.
+	filesRetryAfter = 10 * time.Second
+	// removeRetryAfter is the delay after a failed deletion of a file.
+	removeRetryAfter = 10 * time.Minute
+	kindRemoveFiles  = "hiring.remove-files"
+	removedAtOnce    = 100
+	removeWithin     = 5 * time.Minute
+)
+
+// copyDocuments copies documents of the applicant for an application that will be stored.
+// After an error nothing is left.
+func (s *Service) copyDocuments(ctx context.Context, a Application, documentIDs []string) error {
+	for _, documentID := range documentIDs {
+		if err := s.copyDocument(ctx, a, documentID); err != nil {
+			s.discardDocuments(ctx, a)
+			return err
+		}
+	}
+	return nil
+}
+
+// discardDocuments releases the copies for an application that will not be stored. If that
+// fails, their reservations expire.
+func (s *Service) discardDocuments(ctx context.Context, a Application) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_ = s.Tx.Do(ctx, func(ctx context.Context) error { return s.releaseDocuments(ctx, &a) })
+}
+
+func (s *Service) copyDocument(ctx context.Context, a Application, documentID string) error {
+	original, err := s.ApplicantDocuments.Read(ctx, a.ApplicantID, documentID)
+	if err != nil {
+		return err
+	}
+	d := Document{
+		ID: s.NewID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, ApplicantID: a.ApplicantID, Type: original.Type, Title: original.Title,
+		FileName: original.FileName, MediaType: original.MediaType, Extension: original.Extension, Size: int64(len(original.Body)), AttachedAt: a.AppliedAt,
+	}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error { return s.Documents.Reserve(ctx, d, s.Clock.Now().Add(reservedFor)) })
+	if err != nil {
+		return err
+	}
+	return filesUnavailable(s.Files.Put(ctx, d.key(), func(w io.Writer) error {
+		_, err := w.Write(original.Body)
+		return err
+	}))
+}
+
+// filesUnavailable returns fault.ErrUnavailable for an error of the file store that is not
+// a fault.
+func filesUnavailable(err error) error {
+	var f *fault.Error
+	if err == nil || errors.As(err, &f) {
+		return err
+	}
+	return fault.ErrUnavailable.WithReason("files").WithCause(err).WithRetryAfter(filesRetryAfter)
+}
+
+// releaseDocuments releases the documents of an application, and adds a task that deletes
+// their files.
+func (s *Service) releaseDocuments(ctx context.Context, a *Application) error {
+	n, err := s.Documents.Release(ctx, a.ApplicantID, a.ID, s.Clock.Now())
+	if err != nil || n == 0 {
+		return err
+	}
+	return s.Tasks.Add(ctx, task.New(kindRemoveFiles, task.Maintenance, kindRemoveFiles+"/"+a.ID, struct{}{}))
+}
+
+// removeFiles deletes the files of released documents. A failed deletion is retried later
+// and does not delay the others.
+func (s *Service) removeFiles(ctx context.Context) error {
+	var failed []error
+	for {
+		now := s.Clock.Now()
+		claimed, err := s.Documents.Claim(ctx, removedAtOnce, now, now.Add(removeRetryAfter))
+		if err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+		var deleted []string
+		for _, d := range claimed {
+			if err := s.Files.Delete(ctx, d.key()); err != nil {
+				failed = append(failed, err)
+			} else {
+				deleted = append(deleted, d.ID)
+			}
+		}
+		if err := s.Documents.Delete(ctx, deleted); err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+		if len(claimed) < removedAtOnce {
+			return errors.Join(failed...)
+		}
+	}
+}
+
+// checkDocumentIDs returns the ids as they are stored, each once.
+func checkDocumentIDs(sent []string) ([]string, error) {
+	var out []string
+	for _, s := range sent {
+		documentID, err := canonical(s, ErrDocumentNotFound)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(out, documentID) {
+			out = append(out, documentID)
+		}
+	}
+	if len(out) > MaxDocuments {
+		return nil, fault.InvalidField("documentIds", fmt.Sprintf("must have at most %d items", MaxDocuments))
+	}
+	return out, nil
+}
+
+// ReceivedDocuments lists the documents of an application to the organization.
+func (s *Service) ReceivedDocuments(ctx context.Context, by auth.Actor, applicationID string) ([]Document, error) {
+	if err := by.Require(auth.ApplicationsView); err != nil {
+		return nil, err
+	}
+	a, err := s.received(ctx, by, applicationID)
+	if err != nil {
+		return nil, err
+	}
+	return s.Documents.List(ctx, Visibility{OrganizationID: by.OrganizationID}, a.ID)
+}
+
+// OpenReceivedDocument opens the file of a document of an application to the organization.
+// The caller closes its body.
+func (s *Service) OpenReceivedDocument(ctx context.Context, by auth.Actor, applicationID, documentID string) (Document, io.ReadCloser, error) {
+	all, err := s.ReceivedDocuments(ctx, by, applicationID)
+	if err != nil {
+		return Document{}, nil, err
+	}
+	return s.openDocument(ctx, all, documentID)
+}
+
+// OpenMyDocument opens the file of a document that the caller has sent with an application.
+// The caller closes its body.
+func (s *Service) OpenMyDocument(ctx context.Context, by auth.Actor, applicationID, documentID string) (Document, io.ReadCloser, error) {
+	a, err := s.mine(ctx, by, applicationID)
+	if err != nil {
+		return Document{}, nil, err
+	}
+	all, err := s.Documents.List(ctx, Visibility{ApplicantID: by.UserID}, a.ID)
+	if err != nil {
+		return Document{}, nil, err
+	}
+	return s.openDocument(ctx, all, documentID)
+}
+
+func (s *Service) openDocument(ctx context.Context, all []Document, documentID string) (Document, io.ReadCloser, error) {
+	documentID, err := canonical(documentID, ErrDocumentNotFound)
+	if err != nil {
+		return Document{}, nil, err
+	}
+	i := slices.IndexFunc(all, func(d Document) bool { return d.ID == documentID })
+	if i < 0 {
+		return Document{}, nil, ErrDocumentNotFound
+	}
+	body, _, err := s.Files.Open(ctx, all[i].key())
+	switch {
+	case errors.Is(err, files.ErrNotFound):
+		return Document{}, nil, ErrDocumentNotFound // released meanwhile
+	case err != nil:
+		return Document{}, nil, filesUnavailable(err)
+	}
+	return all[i], body, nil
+}

@@ -1,0 +1,146 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/list"
+	"github.com/locumhq/locum/modules/hiring"
+)
+
+// newApplicationDocument returns a document of the application.
+func newApplicationDocument(a hiring.Application, now time.Time) hiring.Document {
+	return hiring.Document{ID: newID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, ApplicantID: a.ApplicantID, Type: "cv",
+		Title: "Zoë's \"100%\"", FileName: "Lebenslauf für alle.pdf", MediaType: "application/pdf", Extension: ".pdf", Size: 3 << 30, AttachedAt: now}
+}
+
+// attachDocuments stores documents that are attached to the application.
+func attachDocuments(t testing.TB, s adapters.HiringStorage, a hiring.Application, n int, now time.Time) (out []hiring.Document) {
+	t.Helper()
+	for range n {
+		d := newApplicationDocument(a, now)
+		require.NoError(t, s.Documents.Reserve(context.Background(), d, now.Add(time.Hour)))
+		out = append(out, d)
+	}
+	require.NoError(t, s.Documents.Attach(context.Background(), a.ApplicantID, a.ID, n, now))
+	return out
+}
+
+// ApplicationDocuments checks the port hiring.Documents.
+func ApplicationDocuments(t *testing.T, open HiringOpener) {
+	su := applicationDocumentSuite{open}
+	t.Run("reserve and attach", su.attach)
+	t.Run("other owner", su.otherOwner)
+	t.Run("reservation expires", su.expiry)
+	t.Run("release", su.release)
+	t.Run("claimed once, concurrently", su.claimedOnce)
+}
+
+// applicationDocumentSuite has the subtests of ApplicationDocuments.
+type applicationDocumentSuite struct {
+	open HiringOpener
+}
+
+func (su applicationDocumentSuite) list(t *testing.T, s adapters.HiringStorage, v hiring.Visibility, applicationID string) []hiring.Document {
+	t.Helper()
+	got, err := s.Documents.List(context.Background(), v, applicationID)
+	require.NoError(t, err)
+	return got
+}
+
+func (su applicationDocumentSuite) claim(t *testing.T, s adapters.HiringStorage, now, until time.Time) []string {
+	t.Helper()
+	got, err := s.Documents.Claim(context.Background(), 10, now, until)
+	require.NoError(t, err)
+	return list.Map(got, func(d hiring.Document) string { return d.ID + d.Extension })
+}
+
+func (su applicationDocumentSuite) attach(t *testing.T) {
+	ctx := context.Background()
+	s, now := openHiring(t, su.open)
+	a := apply(t, s, newID(), newID(), now)
+	d := newApplicationDocument(a, now)
+	require.NoError(t, s.Documents.Reserve(ctx, d, now.Add(time.Hour)))
+	require.Empty(t, su.list(t, s, toOrganization(a.OrganizationID), a.ID), "not attached yet")
+	require.Error(t, s.Documents.Attach(ctx, a.ApplicantID, a.ID, 2, now), "only one is reserved")
+	require.Empty(t, su.list(t, s, toOrganization(a.OrganizationID), a.ID))
+	require.Error(t, s.Documents.Attach(ctx, newID(), a.ID, 1, now), "of another applicant")
+	require.NoError(t, s.Documents.Attach(ctx, a.ApplicantID, a.ID, 1, now))
+	require.Equal(t, []hiring.Document{d}, su.list(t, s, toOrganization(a.OrganizationID), a.ID))
+	require.Equal(t, []hiring.Document{d}, su.list(t, s, ofApplicant(a.ApplicantID), a.ID))
+	require.Equal(t, []hiring.Document{d}, su.list(t, s, hiring.Visibility{OrganizationID: newID(), ApplicantID: a.ApplicantID}, a.ID))
+	require.Empty(t, su.claim(t, s, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)))
+	require.Error(t, s.Documents.Reserve(ctx, d, now.Add(time.Hour)), "the same id")
+}
+
+func (su applicationDocumentSuite) otherOwner(t *testing.T) {
+	ctx := context.Background()
+	s, now := openHiring(t, su.open)
+	a := apply(t, s, newID(), newID(), now)
+	ds := attachDocuments(t, s, a, 2, now)
+	require.Empty(t, su.list(t, s, toOrganization(newID()), a.ID))
+	require.Empty(t, su.list(t, s, ofApplicant(newID()), a.ID))
+	require.Empty(t, su.list(t, s, hiring.Visibility{}, a.ID))
+	require.Empty(t, su.list(t, s, toOrganization(a.OrganizationID), newID()))
+	n, err := s.Documents.Release(ctx, newID(), a.ID, now)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	require.NoError(t, s.Documents.Delete(ctx, []string{ds[0].ID, ds[1].ID}))
+	require.Equal(t, ds, su.list(t, s, toOrganization(a.OrganizationID), a.ID), "an attached document is not deleted")
+}
+
+func (su applicationDocumentSuite) expiry(t *testing.T) {
+	ctx := context.Background()
+	s, now := openHiring(t, su.open)
+	d, end := newApplicationDocument(newApplication(newID(), newID(), now), now), now.Add(time.Hour)
+	require.NoError(t, s.Documents.Reserve(ctx, d, end))
+	require.Empty(t, su.claim(t, s, end.Add(-time.Microsecond), end))
+	require.Error(t, s.Documents.Attach(ctx, d.ApplicantID, d.ApplicationID, 1, end), "expired")
+	require.Equal(t, []string{d.ID + ".pdf"}, su.claim(t, s, end, end.Add(time.Minute)))
+	require.Empty(t, su.claim(t, s, end, end.Add(time.Minute)), "claimed by another caller")
+	require.Equal(t, []string{d.ID + ".pdf"}, su.claim(t, s, end.Add(time.Minute), end.Add(time.Hour)))
+	require.NoError(t, s.Documents.Delete(ctx, []string{d.ID}))
+	require.NoError(t, s.Documents.Delete(ctx, nil))
+	require.Empty(t, su.claim(t, s, end.Add(2*time.Hour), end.Add(3*time.Hour)))
+}
+
+func (su applicationDocumentSuite) release(t *testing.T) {
+	ctx := context.Background()
+	s, now := openHiring(t, su.open)
+	a, b := apply(t, s, newID(), newID(), now), apply(t, s, newID(), newID(), now)
+	released, kept := attachDocuments(t, s, a, 2, now), attachDocuments(t, s, b, 1, now)
+	n, err := s.Documents.Release(ctx, a.ApplicantID, a.ID, now.Add(time.Minute))
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	require.Empty(t, su.list(t, s, toOrganization(a.OrganizationID), a.ID))
+	require.Equal(t, kept, su.list(t, s, toOrganization(b.OrganizationID), b.ID))
+	require.Empty(t, su.claim(t, s, now, now.Add(time.Hour)))
+	require.ElementsMatch(t, []string{released[0].ID + ".pdf", released[1].ID + ".pdf"}, su.claim(t, s, now.Add(time.Minute), now.Add(time.Hour)))
+}
+
+func (su applicationDocumentSuite) claimedOnce(t *testing.T) {
+	ctx := context.Background()
+	s, now := openHiring(t, su.open)
+	a := newApplication(newID(), newID(), now)
+	for range 12 {
+		require.NoError(t, s.Documents.Reserve(ctx, newApplicationDocument(a, now), now))
+	}
+	claims := make([][]hiring.Document, 13)
+	together(t, 12, func(i int) (err error) {
+		claims[i], err = s.Documents.Claim(ctx, 2, now, now.Add(time.Hour))
+		return err
+	})
+	claims[12], _ = s.Documents.Claim(ctx, 100, now, now.Add(time.Hour))
+	seen := map[string]bool{}
+	for _, c := range claims {
+		for _, d := range c {
+			require.False(t, seen[d.ID])
+			seen[d.ID] = true
+		}
+	}
+	require.Len(t, seen, 12)
+}
