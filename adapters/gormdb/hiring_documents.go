@@ -55,8 +55,10 @@ func (d applicationDocuments) List(ctx context.Context, v hiring.Visibility, app
 		visible = visible.Where("(organization_id = ? OR applicant_id = ?)", v.OrganizationID, v.ApplicantID)
 	case v.OrganizationID != "":
 		visible = visible.Where("organization_id = ?", v.OrganizationID)
-	default:
+	case v.ApplicantID != "":
 		visible = visible.Where("applicant_id = ?", v.ApplicantID)
+	default:
+		return []hiring.Document{}, nil
 	}
 	return find(visible.Order("id"), func(r applicationDocumentRow) hiring.Document { return r.Document })
 }

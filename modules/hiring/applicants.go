@@ -35,38 +35,62 @@ type ApplyInput struct {
 	ResumeURL string `json:"-"`
 }
 
-// Apply submits an application.
-func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Application, error) {
+// CheckApply returns the error of Apply with the input, without submitting it. It does not
+// check that the documents exist.
+func (s *Service) CheckApply(ctx context.Context, by auth.Actor, in ApplyInput) error {
+	a, _, err := s.prepare(ctx, by, in)
+	if err != nil {
+		return err
+	}
+	return s.requireFirst(ctx, a)
+}
+
+// requireFirst returns ErrAlreadyApplied if the applicant has applied to the listing.
+func (s *Service) requireFirst(ctx context.Context, a Application) error {
+	applied, err := s.AppliedAmong(ctx, a.ApplicantID, []string{a.ListingID})
+	if err == nil && applied[a.ListingID] {
+		err = ErrAlreadyApplied
+	}
+	return err
+}
+
+// prepare returns the application of a valid input, and the ids of its documents.
+func (s *Service) prepare(ctx context.Context, by auth.Actor, in ApplyInput) (Application, []string, error) {
 	if err := by.RequireSeeker(auth.ScopeApplicationsWrite); err != nil {
-		return Application{}, err
+		return Application{}, nil, err
 	}
 	if err := errors.Join(valid.Check("", in), CheckResumeURL(in.ResumeURL)); err != nil {
-		return Application{}, err
+		return Application{}, nil, err
 	}
 	listingID, err := canonical(in.ListingID, ErrListingNotFound)
 	if err != nil {
-		return Application{}, err
+		return Application{}, nil, err
 	}
 	posting, err := s.Listings.ForApply(ctx, listingID)
 	if err != nil {
-		return Application{}, err
+		return Application{}, nil, err
 	}
 	if err := checkAnswers(posting.Questions, in.Answers); err != nil {
-		return Application{}, err
+		return Application{}, nil, err
 	}
 	documentIDs, err := checkDocumentIDs(in.DocumentIDs)
+	now := s.Clock.Now()
+	return Application{
+		ID: s.NewID(), ListingID: posting.ID, OrganizationID: posting.OrganizationID, ApplicantID: by.UserID, Status: Pending,
+		CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers, AppliedAt: now, ChangedAt: now,
+	}, documentIDs, err
+}
+
+// Apply submits an application.
+func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Application, error) {
+	a, documentIDs, err := s.prepare(ctx, by, in)
 	if err != nil {
 		return Application{}, err
 	}
-	now := s.Clock.Now()
-	a := Application{
-		ID: s.NewID(), ListingID: posting.ID, OrganizationID: posting.OrganizationID, ApplicantID: by.UserID, Status: Pending,
-		CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers, AppliedAt: now, ChangedAt: now,
-	}
 	if len(documentIDs) > 0 {
 		// The transaction checks this again. This check avoids copying files in vain.
-		if applied, err := s.AppliedAmong(ctx, by.UserID, []string{posting.ID}); err != nil || applied[posting.ID] {
-			return Application{}, cmp.Or(err, error(ErrAlreadyApplied))
+		if err := s.requireFirst(ctx, a); err != nil {
+			return Application{}, err
 		}
 		if err := s.copyDocuments(ctx, a, documentIDs); err != nil {
 			return Application{}, err
@@ -77,7 +101,7 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 			return err
 		}
 		if len(documentIDs) > 0 {
-			if err := s.Documents.Attach(ctx, by.UserID, a.ID, len(documentIDs), now); err != nil {
+			if err := s.Documents.Attach(ctx, by.UserID, a.ID, len(documentIDs), s.Clock.Now()); err != nil {
 				return err
 			}
 		}
@@ -157,6 +181,12 @@ func (s *Service) MyApplication(ctx context.Context, by auth.Actor, id string) (
 	views, err := s.titled(ctx, []Application{a})
 	if err != nil {
 		return Detail{}, err
+	}
+	if views[0].Interview, err = s.interview(ctx, a.OrganizationID, a.ID); err != nil {
+		return Detail{}, err
+	}
+	if i := views[0].Interview; i != nil {
+		i.Notes, i.Outcome = "", ""
 	}
 	return s.detail(ctx, views[0])
 }

@@ -49,9 +49,10 @@ type Service struct {
 type View struct {
 	Application
 	JobTitle, Company string
-	// Applicant and Interview are only set for employers. Interview is nil if there
-	// is none.
+	// Applicant is only set for employers.
 	Applicant Person
+	// Interview is nil if there is none. In lists it is only set for employers. For
+	// applicants it has no Notes and no Outcome.
 	Interview *Appointment
 }
 

@@ -96,6 +96,9 @@ func (s *DocumentService) readInput(text string, file []byte) (Content, string, 
 	if len(bytes.TrimSpace(file)) == 0 {
 		return wrong("is empty")
 	}
+	if len(file) > MaxFileBytes {
+		return wrong("must have at most 7 MB")
+	}
 	kind, err := s.FileTypes.Detect(file)
 	switch f := fault.Of(err); {
 	case f != nil:

@@ -68,6 +68,8 @@ type DocumentFile struct {
 const (
 	MaxDocuments     = 50
 	MaxDocumentBytes = 200 << 20
+	// MaxFileBytes is the maximum size of an uploaded file.
+	MaxFileBytes = 7 << 20
 )
 
 // DocumentService implements the use cases of documents.

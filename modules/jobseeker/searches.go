@@ -158,6 +158,34 @@ func (s *SearchService) resolveAll(ctx context.Context, searches []Search) (reso
 	return resolved, nil
 }
 
+// SetAlerts turns the mails about new matches of one of the caller's searches on or off.
+func (s *SearchService) SetAlerts(ctx context.Context, by auth.Actor, searchID string, on bool) error {
+	searchID, err := canonical(by, searchID, ErrSearchNotFound)
+	if err != nil {
+		return err
+	}
+	return s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
+		have, err := s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(have, func(h Search) bool { return h.ID == searchID })
+		if i < 0 {
+			return ErrSearchNotFound
+		}
+		have[i].EmailAlerts = on
+		return s.Searches.Replace(ctx, by.UserID, have)
+	})
+}
+
+// MySearches lists the caller's searches, newest first.
+func (s *SearchService) MySearches(ctx context.Context, by auth.Actor) ([]Search, error) {
+	if err := by.RequireSeeker(); err != nil {
+		return nil, err
+	}
+	return s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
+}
+
 // DeleteSearch deletes one of the caller's searches and returns the others.
 func (s *SearchService) DeleteSearch(ctx context.Context, by auth.Actor, searchID string) (rest []Search, err error) {
 	if err := cmp.Or(by.RequireSeeker(), valid.Value("searchId", searchID, "required")); err != nil {

@@ -205,6 +205,12 @@ func New(i *identity.Service, module *integrations.Service, o Options) (*Rendere
 	return &Renderer{identity: i, module: module, scopeText: o.ScopeText, clientIP: o.ClientIP, takeLimit: o.TakeLimit, publicURL: u, brand: o.Brand, hasSite: o.Site, navs: navs, notices: o.Notices}, err
 }
 
+// TakeLimit counts a call for the limit of the operation, METHOD /path, and the request's
+// address. Over the limit it returns fault.ErrRateLimit.
+func (f *Renderer) TakeLimit(ctx context.Context, c *fiber.Ctx, operation string) error {
+	return f.takeLimit(ctx, c, operation)
+}
+
 // Brand returns the name and the look of the service.
 func (f *Renderer) Brand() Brand { return f.brand }
 
@@ -386,13 +392,6 @@ const UploadSession = "page session, with files"
 // bytes.
 func (f *Renderer) PostFiles(app *fiber.App, path string, handle Handler) {
 	app.Post(path, f.Guard, f.requireSignIn(handle)).Name(UploadSession)
-}
-
-// TakeLimit counts a request for the limit of an operation of the API, METHOD /path, so
-// that a form has the limit of the operation that it uses. Over the limit it returns
-// fault.ErrRateLimit.
-func (f *Renderer) TakeLimit(ctx context.Context, c *fiber.Ctx, operation string) error {
-	return f.takeLimit(ctx, c, operation)
 }
 
 // Public serves a page to everyone. The viewer is nil for guests.
