@@ -178,7 +178,11 @@ func (s *Server) readUpload(c *fiber.Ctx) error {
 	case err != nil:
 		return err
 	default:
-		if err := s.readBody(c, who.Actor().UserID, pages.UploadBody); err != nil {
+		switch err := s.readBody(c, who.Actor().UserID, pages.UploadBody); {
+		case errors.Is(err, web.ErrTooLarge):
+			pages.RefuseUpload(c)
+			return c.Next()
+		case err != nil:
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
 )
 
 // Form is the input of a form and the problem of its submission.
@@ -48,14 +49,20 @@ func ReadUpload(c *fiber.Ctx) error {
 	return nil
 }
 
+// RefuseUpload makes FileOf return a fault, because the form is too large to be read.
+func RefuseUpload(c *fiber.Ctx) { c.Locals(filesKey, true) }
+
 // FileOf returns a file of a form, nil if none was sent.
-func FileOf(c *fiber.Ctx, name string) *web.FormFile {
-	files, _ := c.Locals(filesKey).(map[string]web.FormFile)
-	file, exists := files[name]
-	if !exists {
-		return nil
+func FileOf(c *fiber.Ctx, name string) (*web.FormFile, error) {
+	switch files := c.Locals(filesKey).(type) {
+	case bool:
+		return nil, fault.InvalidField(name, "is too large")
+	case map[string]web.FormFile:
+		if file, exists := files[name]; exists {
+			return &file, nil
+		}
 	}
-	return &file
+	return nil, nil
 }
 
 // Value returns the trimmed value of a field.

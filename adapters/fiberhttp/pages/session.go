@@ -34,6 +34,9 @@ func (f *Renderer) Confirm(ctx context.Context, c *fiber.Ctx, who *Viewer) (auth
 	return f.identity.Confirm(ctx, who.Actor(), c.FormValue("currentPassword"), f.client(c))
 }
 
+// Client describes the browser of a request.
+func (f *Renderer) Client(c *fiber.Ctx) identity.Client { return f.client(c) }
+
 func (f *Renderer) requestContext(c *fiber.Ctx) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(audit.WithAddress(context.Background(), f.clientIP(c)), web.DefaultTimeout)
 }

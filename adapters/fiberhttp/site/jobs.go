@@ -89,6 +89,8 @@ type jobsView struct {
 	Sorts       []pages.Choice
 	Canonical   string
 	Atom        string
+	// CanSave is set if the viewer can save the search.
+	CanSave bool
 }
 
 type correction struct{ From, To string }
@@ -112,6 +114,7 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error 
 	sent := query(c)
 	v := jobsView{Form: newSearchForm(sent), Sorts: sorts}
 	v.Canonical, v.Atom = s.publicURL+v.Form.Path("/jobs"), v.Form.Path("/feeds/jobs.atom")
+	v.CanSave = who != nil && who.Actor().Seeker && v.Form.Get("q")+v.Form.Get("where")+v.Form.Get("contract") != ""
 	in := v.Form.input(time.Now())
 	in.Page, in.Facets = pageOf(sent, pageSize), facetNames()
 	found, err := s.services.Listings.Find(readContext(ctx, who), actorOf(who), in)
@@ -168,6 +171,8 @@ type jobView struct {
 	DaysLeft     string
 	// IsOpen is false for a job that was closed or expired lately.
 	IsOpen bool
+	// State is what the viewer has done with the job.
+	State myState
 }
 
 // fact is a labelled property of a job.
@@ -192,6 +197,9 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 		v.Posting = posting(l, v.URL, v.Text)
 	}
 	if v.Similar, err = s.similar(ctx, l); err != nil {
+		return err
+	}
+	if v.State, err = s.stateOf(ctx, who, l.ID); err != nil {
 		return err
 	}
 	c.Set(fiber.HeaderLink, "<"+v.URL+`>; rel="canonical"`)

@@ -41,6 +41,8 @@ type Seen func(c *fiber.Ctx, who *pages.Viewer, listingID string)
 
 // Add serves the site.
 func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, publicURL string, seen Seen) {
+	// The page /jobs/:id/apply comes before /jobs/:id/:slug.
+	(&Site{services: services, renderer: renderer, publicURL: publicURL}).addAccount(app)
 	s := AddJobs(app, services, renderer, publicURL, seen)
 	renderer.Public(app, "/", s.home)
 	renderer.Public(app, "/jobs", s.jobs)

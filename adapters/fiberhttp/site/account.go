@@ -1,0 +1,235 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/jobseeker"
+)
+
+var myOverviewPage = pages.Parse(files, "html/account.html", "html/account-parts.html")
+
+// AccountNav are the links of a clinician's account.
+var AccountNav = pages.SubNav{Name: "My account", Links: []pages.Link{
+	{Path: "/account", Text: "Overview"}, {Path: "/account/applications", Text: "Applications"}, {Path: "/account/documents", Text: "Documents"},
+	{Path: "/account/saved", Text: "Saved jobs"}, {Path: "/account/searches", Text: "Searches and alerts"}, {Path: "/account/notifications", Text: "Notifications"},
+	{Path: "/account/profile", Text: "Profile"}, {Path: "/account/settings", Text: "Settings"},
+}}
+
+// AccountNotices are the messages after the forms of a clinician's account.
+var AccountNotices = map[string]string{
+	"withdrawn":          "Your application is withdrawn. The documents that you sent with it are deleted.",
+	"document-added":     "The document is uploaded.",
+	"document-changed":   "The document is changed.",
+	"document-deleted":   "The document is deleted.",
+	"job-kept":           "The job is saved.",
+	"job-removed":        "The job is removed from your saved jobs.",
+	"note-saved":         "Your note is saved.",
+	"search-saved":       "The search is saved.",
+	"search-deleted":     "The search is deleted.",
+	"alerts-on":          "You will get a mail when there are new jobs, at most once a day.",
+	"alerts-off":         "You will not get mails about this search any more.",
+	"read":               "The notification is marked.",
+	"notice-deleted":     "The notification is deleted.",
+	"step-skipped":       "The step is skipped. You can still do it at any time.",
+	"profile-saved":      "Your profile is saved.",
+	"preferences-saved":  "Your choices are saved.",
+	"password-changed":   "Your password is changed, and all other devices are signed out.",
+	"email-requested":    "Open the link in the mail that we have sent to the new address. Until then your address stays as it is.",
+	"session-ended":      "The device is signed out.",
+	"sessions-ended":     "All other devices are signed out.",
+	"application-change": "You can change your application before you send it.",
+}
+
+// addAccount serves the pages of a clinician's account.
+func (s *Site) addAccount(app *fiber.App) {
+	get := func(path string, handle pages.Handler) { s.renderer.Get(app, path, s.forClinicians(handle)) }
+	post := func(path string, handle pages.Handler) { s.renderer.Post(app, path, s.forClinicians(handle)) }
+	upload := func(path string, handle pages.Handler) {
+		s.renderer.PostFiles(app, path, s.forClinicians(handle))
+	}
+	get("/jobs/:id/apply", s.newApplication)
+	upload("/jobs/:id/apply", s.submitApplication)
+	post("/jobs/:id/save", s.keepJob)
+	get("/account", s.account)
+	post("/account/steps/:step", s.skipStep)
+	get("/account/applications", s.myApplications)
+	get("/account/applications/:id", s.myApplication)
+	get("/account/applications/:id/sent", s.sentApplication)
+	get("/account/applications/:id/interview.ics", s.myInterview)
+	get("/account/applications/:id/documents/:documentId", s.mySentDocument)
+	post("/account/applications/:id/withdraw", s.withdrawApplication)
+	get("/account/documents", s.myDocuments)
+	upload("/account/documents", s.addDocument)
+	get("/account/documents/:id", s.myDocument)
+	upload("/account/documents/:id", s.changeDocument)
+	get("/account/documents/:id/file", s.myDocumentFile)
+	post("/account/documents/:id/default", s.preferDocument)
+	post("/account/documents/:id/delete", s.deleteDocument)
+	get("/account/saved", s.myJobs)
+	post("/account/saved/:id/note", s.noteJob)
+	post("/account/saved/:id/remove", s.removeJob)
+	get("/account/searches", s.mySearches)
+	post("/account/searches", s.saveSearch)
+	post("/account/searches/:id/alerts", s.setAlerts)
+	post("/account/searches/:id/delete", s.deleteSearch)
+	get("/account/notifications", s.myNotifications)
+	post("/account/notifications/:id/read", s.readNotification)
+	post("/account/notifications/:id/delete", s.deleteNotification)
+	get("/account/profile", s.myProfile)
+	post("/account/profile", s.saveProfile)
+	get("/account/settings", s.mySettings)
+	post("/account/settings/:section", s.saveSettings)
+	get("/account/export/:kind", s.myExport)
+}
+
+// forClinicians returns the handler for clinicians. Other users get a page that says so, and
+// what does not exist is a page, too.
+func (s *Site) forClinicians(handle pages.Handler) pages.Handler {
+	return func(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+		if !who.Actor().Seeker {
+			return s.renderer.Render(c, fiber.StatusForbidden, missingPage, who,
+				missing{"This page is for clinicians", "You are signed in as an employer. Sign out, and register as a clinician, to apply for jobs."})
+		}
+		return s.renderMissing(c, who, handle(ctx, c, who), "Page not found")
+	}
+}
+
+// redirect redirects to a page with a message after a form.
+func redirect(c *fiber.Ctx, path, done string) error {
+	if done != "" {
+		path += "?done=" + done
+	}
+	return c.Redirect(path, fiber.StatusSeeOther)
+}
+
+// problemPage renders the page of a form with its problem. It returns errors that the user
+// cannot correct.
+func (s *Site) problemPage(c *fiber.Ctx, page *template.Template, who *pages.Viewer, form *pages.Form, err error, view func() (any, error)) error {
+	if form.Problem = pages.FormProblem(err, form.Value("form")); form.Problem == nil {
+		return err
+	}
+	v, err := view()
+	if err != nil {
+		return err
+	}
+	return s.renderer.Render(c, form.Problem.Status(), page, who, v)
+}
+
+// unprefixed returns a fault whose fields have no prefix.
+func unprefixed(err error, prefix string) error {
+	var f *fault.Error
+	if !errors.As(err, &f) || len(f.Fields) == 0 {
+		return err
+	}
+	fields := make([]fault.Field, len(f.Fields))
+	for i, field := range f.Fields {
+		fields[i] = fault.Field{Name: strings.TrimPrefix(field.Name, prefix), Message: field.Message}
+	}
+	return f.WithFields(fields...)
+}
+
+// sendFile sends a file of a user to be saved: browsers neither display nor execute it.
+func sendFile(c *fiber.Ctx, f web.File) error {
+	c.Set(fiber.HeaderContentType, f.MediaType)
+	c.Set(fiber.HeaderContentDisposition, f.Disposition())
+	c.Set(fiber.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
+	return c.SendStream(f.Body, int(f.Size))
+}
+
+// myStep is a step of the onboarding with its page.
+type myStep struct {
+	jobseeker.Step
+	Text, Path string
+	IsDone     bool
+	IsSkipped  bool
+}
+
+// stepTexts are the texts and pages of the steps of the guide.
+var stepTexts = map[string][2]string{
+	"account": {"Create an account", ""}, "profile": {"Say what you do", "/account/profile"}, "preferences": {"Say what you look for", "/account/profile#preferredLocation"},
+	"documents": {"Add your CV", "/account/documents"}, "first-search": {"Save a search", "/jobs"}, "first-application": {"Apply for a job", "/jobs"},
+}
+
+// myOverview is the first page of a clinician's account.
+type myOverview struct {
+	Name          string
+	IsConfirmed   bool
+	Steps         []myStep
+	Done          int
+	IsComplete    bool
+	Applications  int
+	Pending       int
+	Saved         int
+	Searches      int
+	Notifications []jobseeker.Notification
+	Latest        []myApplicationRow
+}
+
+const (
+	overviewNotifications = 5
+	overviewApplications  = 3
+)
+
+func (s *Site) account(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	by, seekers := who.Actor(), s.services.Seekers
+	v := myOverview{Name: who.User.Name, IsConfirmed: !who.User.EmailVerifiedAt.IsZero()}
+	guided, _, err := seekers.MyOnboarding(ctx, by, "")
+	if err != nil {
+		return err
+	}
+	v.IsComplete = guided.Complete
+	for _, step := range guided.Steps {
+		text, known := stepTexts[step.Progress.Step]
+		if !known {
+			continue
+		}
+		m := myStep{Step: step, Text: text[0], Path: text[1], IsDone: step.Status() == jobseeker.StepCompleted, IsSkipped: step.Status() == jobseeker.StepSkipped}
+		if m.IsDone {
+			v.Done++
+		}
+		v.Steps = append(v.Steps, m)
+	}
+	if v.Applications, v.Pending, err = s.services.Hiring.ApplicantStats(ctx, by.UserID); err != nil {
+		return err
+	}
+	if v.Saved, err = seekers.SavedCount(ctx, by.UserID); err != nil {
+		return err
+	}
+	searches, err := seekers.MySearches(ctx, by)
+	if err != nil {
+		return err
+	}
+	v.Searches = len(searches)
+	newest, err := seekers.MyNotifications(ctx, by, page.Request{Number: 1, Size: overviewNotifications})
+	if err != nil {
+		return err
+	}
+	v.Notifications = newest.Items
+	latest, err := s.services.Hiring.Mine(ctx, by, page.Request{Number: 1, Size: overviewApplications})
+	if err != nil {
+		return err
+	}
+	v.Latest = web.Each(latest.Items, viewMyApplication)
+	return s.renderer.Render(c, fiber.StatusOK, myOverviewPage, who, v)
+}
+
+// skipStep skips a step of the onboarding.
+func (s *Site) skipStep(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/jobseekers/onboarding")
+	if err == nil {
+		_, err = s.services.Seekers.Onboard(ctx, who.Actor(), "", jobseeker.OnboardingInput{Action: "track_step", Step: c.Params("step"), ActionType: "skipped"})
+	}
+	if err != nil {
+		return err
+	}
+	return redirect(c, "/account", "step-skipped")
+}

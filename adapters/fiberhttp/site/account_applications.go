@@ -1,0 +1,226 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	ics "github.com/arran4/golang-ical"
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+var (
+	myApplicationsPage = pages.Parse(files, "html/my-applications.html", "html/account-parts.html")
+	myApplicationPage  = pages.Parse(files, "html/my-application.html", "html/account-parts.html")
+	mySentPage         = pages.Parse(files, "html/my-application-sent.html", "html/account-parts.html")
+)
+
+const accountPageSize = 20
+
+// statusTexts are the words for the statuses that applicants see.
+var statusTexts = map[hiring.Status]string{
+	hiring.Pending: "Sent", hiring.Review: "In review", hiring.Interview: "Interview", hiring.Accepted: "Accepted", hiring.Rejected: "Not successful", hiring.Withdrawn: "Withdrawn",
+	"in-progress": "In progress", "completed": "Completed",
+}
+
+// myApplicationRow is an application in a list.
+type myApplicationRow struct {
+	hiring.View
+	Title, StatusText, StatusClass string
+}
+
+func viewMyApplication(v hiring.View) myApplicationRow {
+	row := myApplicationRow{View: v, Title: v.JobTitle, StatusText: statusTexts[v.Shown()]}
+	if row.Title == "" {
+		row.Title = "A deleted job"
+	}
+	switch v.Shown() {
+	case hiring.Accepted, hiring.Interview:
+		row.StatusClass = "good"
+	case hiring.Rejected, hiring.Withdrawn:
+		row.StatusClass = "bad"
+	}
+	return row
+}
+
+// next returns the address of the next page of a list.
+func next(path, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	return path + "?cursor=" + url.QueryEscape(cursor)
+}
+
+func (s *Site) myApplications(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	found, err := s.services.Hiring.Mine(ctx, who.Actor(), pages.PageRequest(c, accountPageSize))
+	if err != nil {
+		return err
+	}
+	return s.renderer.Render(c, fiber.StatusOK, myApplicationsPage, who, struct {
+		Applications []myApplicationRow
+		Next         string
+	}{web.Each(found.Items, viewMyApplication), next("/account/applications", found.NextCursor)})
+}
+
+// myAnswer is an answer with the text of its question.
+type myAnswer struct{ Question, Answer string }
+
+// myApplicationView is the page of an application.
+type myApplicationView struct {
+	myApplicationRow
+	Detail    hiring.Detail
+	Answers   []myAnswer
+	Timeline  []myChange
+	Documents []myFile
+	// IsUpcoming is set for an interview that will take place.
+	IsUpcoming bool
+	// JobPath is the page of the job, empty if it is not public.
+	JobPath string
+}
+
+// myChange is an entry of a timeline.
+type myChange struct {
+	Text string
+	At   time.Time
+}
+
+// myFile is a file to download.
+type myFile struct{ Title, Path, Kind, Size string }
+
+func (s *Site) applicationView(ctx context.Context, who *pages.Viewer, id string) (v myApplicationView, err error) {
+	if v.Detail, err = s.services.Hiring.MyApplication(ctx, who.Actor(), id); err != nil {
+		return v, err
+	}
+	v.myApplicationRow = viewMyApplication(v.Detail.View)
+	job, _, err := s.services.Listings.Page(ctx, who.Actor(), v.ListingID)
+	switch {
+	case err == nil:
+		v.JobPath = jobPath(job)
+	case !errors.Is(err, listings.ErrGone) && fault.KindOf(err) != fault.NotFound:
+		return v, err
+	}
+	for _, a := range v.Detail.Answers {
+		v.Answers = append(v.Answers, myAnswer{questionText(job, a.QuestionID), a.Answer})
+	}
+	for _, ch := range v.Detail.Timeline {
+		v.Timeline = append(v.Timeline, myChange{changeText(ch, v.Company), ch.At})
+	}
+	for _, d := range v.Detail.Documents {
+		v.Documents = append(v.Documents, myFile{d.Title, "/account/applications/" + v.ID + "/documents/" + d.ID, mediaText(d.MediaType), sizeText(d.Size)})
+	}
+	i := v.Detail.Interview
+	v.IsUpcoming = i != nil && i.Status == hiring.Scheduled && i.ScheduledAt.After(time.Now())
+	return v, nil
+}
+
+func questionText(job listings.Listing, id string) string {
+	for _, q := range job.Questions {
+		if q.ID == id {
+			return q.Text
+		}
+	}
+	return "Answer"
+}
+
+// changeText returns an entry of the timeline in words.
+func changeText(c hiring.Change, company string) string {
+	switch {
+	case c.From == "":
+		return "You applied."
+	case c.Actor == hiring.ByApplicant:
+		return "You withdrew your application."
+	}
+	if company == "" {
+		company = "The employer"
+	}
+	switch c.To {
+	case hiring.Review:
+		return company + " is reviewing your application."
+	case hiring.Interview:
+		return company + " wants to interview you."
+	case hiring.Accepted:
+		return company + " accepted your application."
+	case hiring.Rejected:
+		return company + " decided not to continue with your application."
+	case hiring.Withdrawn:
+		return company + " closed your application."
+	}
+	return company + " set your application back to new."
+}
+
+func (s *Site) myApplication(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	v, err := s.applicationView(ctx, who, c.Params("id"))
+	if err != nil {
+		return err
+	}
+	return s.renderer.Render(c, fiber.StatusOK, myApplicationPage, who, v)
+}
+
+// sentApplication confirms that an application was sent.
+func (s *Site) sentApplication(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	v, err := s.applicationView(ctx, who, c.Params("id"))
+	if err != nil {
+		return err
+	}
+	return s.renderer.Render(c, fiber.StatusOK, mySentPage, who, v)
+}
+
+func (s *Site) mySentDocument(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	d, body, err := s.services.Hiring.OpenMyDocument(ctx, who.Actor(), c.Params("id"), c.Params("documentId"))
+	if err != nil {
+		return err
+	}
+	return sendFile(c, web.File{Name: d.FileName, MediaType: d.MediaType, Size: d.Size, Body: body})
+}
+
+func (s *Site) withdrawApplication(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	if err := s.services.Hiring.Withdraw(ctx, who.Actor(), c.Params("id")); err != nil {
+		return err
+	}
+	return redirect(c, "/account/applications", "withdrawn")
+}
+
+// interviewDuration is the duration of an interview in calendars, as in invitations.
+const interviewDuration = time.Hour
+
+// myInterview sends a calendar file. Its time is in UTC, which calendars show in the zone of
+// their user.
+func (s *Site) myInterview(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	d, err := s.services.Hiring.MyApplication(ctx, who.Actor(), c.Params("id"))
+	if err != nil {
+		return err
+	}
+	i := d.Interview
+	if i == nil {
+		return hiring.ErrInterviewNotFound
+	}
+	calendar := ics.NewCalendarFor("locum")
+	calendar.SetMethod(ics.MethodPublish)
+	event := calendar.AddEvent(i.ID + "@interviews")
+	event.SetSequence(i.Sequence)
+	event.SetDtStampTime(i.ChangedAt.UTC())
+	event.SetStartAt(i.ScheduledAt.UTC())
+	event.SetEndAt(i.ScheduledAt.Add(interviewDuration).UTC())
+	event.SetSummary(oneLine("Interview: " + d.JobTitle + ", " + d.Company))
+	event.SetLocation(oneLine(i.Location))
+	event.SetDescription(oneLine("With " + i.Interviewer))
+	event.SetURL(s.publicURL + "/account/applications/" + d.ID)
+	event.SetStatus(ics.ObjectStatusConfirmed)
+	if i.Status == hiring.Cancelled {
+		event.SetStatus(ics.ObjectStatusCancelled)
+	}
+	c.Set(fiber.HeaderContentType, "text/calendar; charset=utf-8")
+	c.Set(fiber.HeaderContentDisposition, `attachment; filename="interview.ics"`)
+	return c.SendString(calendar.Serialize(ics.WithNewLine("\r\n")))
+}
+
+// oneLine returns the text with its white space as single spaces.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,169 @@
+package site
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/jobseeker"
+)
+
+var (
+	myDocumentsPage = pages.Parse(files, "html/my-documents.html", "html/account-parts.html")
+	myDocumentPage  = pages.Parse(files, "html/my-document.html", "html/account-parts.html")
+)
+
+// documentTypes are the types of documents in words.
+var documentTypes = []pages.Choice{
+	{Value: string(jobseeker.CV), Text: "CV"}, {Value: string(jobseeker.CoverLetter), Text: "Cover letter"},
+	{Value: string(jobseeker.Certification), Text: "Certificate or registration"}, {Value: string(jobseeker.OtherDocument), Text: "Something else"},
+}
+
+func documentTypeText(kind string) string {
+	for _, t := range documentTypes {
+		if t.Value == kind {
+			return t.Text
+		}
+	}
+	return "Document"
+}
+
+// mediaTexts are the names of media types.
+var mediaTexts = map[string]string{
+	"application/pdf": "PDF", "application/msword": "Word", "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
+	"application/vnd.oasis.opendocument.text": "OpenDocument", "text/rtf": "RTF", "image/png": "PNG image", "image/jpeg": "JPEG image", jobseeker.PlainText: "Text",
+}
+
+func mediaText(mediaType string) string { return mediaTexts[mediaType] }
+
+// sizeText returns a size in words, such as 34 KB.
+func sizeText(bytes int64) string {
+	switch {
+	case bytes < 1_000:
+		return "1 KB"
+	case bytes < 1_000_000:
+		return fmt.Sprintf("%d KB", (bytes+500)/1_000)
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/1_000_000)
+}
+
+// myDocumentRow is a document in a list.
+type myDocumentRow struct {
+	jobseeker.Document
+	TypeText, Kind, SizeText string
+}
+
+func viewMyDocument(d jobseeker.Document) myDocumentRow {
+	return myDocumentRow{d, documentTypeText(string(d.Type)), mediaText(d.MediaType), sizeText(d.FileSize())}
+}
+
+// myDocumentsView is the list of documents with the form for a new one.
+type myDocumentsView struct {
+	Documents []myDocumentRow
+	Form      *pages.Form
+	Types     []pages.Choice
+	Maximum   int
+}
+
+func (s *Site) documentsView(ctx context.Context, who *pages.Viewer, form *pages.Form) (myDocumentsView, error) {
+	all, err := s.services.Seekers.MyDocuments(ctx, who.Actor(), page.Request{Number: 1, Size: jobseeker.MaxDocuments})
+	return myDocumentsView{web.Each(all.Items, viewMyDocument), form, documentTypes, jobseeker.MaxDocuments}, err
+}
+
+func (s *Site) myDocuments(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	v, err := s.documentsView(ctx, who, &pages.Form{})
+	if err != nil {
+		return err
+	}
+	return s.renderer.Render(c, fiber.StatusOK, myDocumentsPage, who, v)
+}
+
+// upload stores the file of a form as a new document.
+func (s *Site) upload(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, form pages.Form, kind string) (jobseeker.Document, error) {
+	file, err := pages.FileOf(c, "file")
+	switch {
+	case err != nil:
+		return jobseeker.Document{}, err
+	case file == nil:
+		return jobseeker.Document{}, fault.InvalidField("file", "is required")
+	}
+	if err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/jobseekers/documents"); err != nil {
+		return jobseeker.Document{}, err
+	}
+	return s.services.Seekers.Upload(ctx, who.Actor(), jobseeker.UploadInput{
+		Type: kind, Title: form.Value("title"), FileName: file.Name, File: file.Content, IsDefault: form.Value("isDefault") != "",
+	})
+}
+
+func (s *Site) addDocument(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	form := pages.FormOf(c)
+	if _, err := s.upload(ctx, c, who, form, form.Value("type")); err != nil {
+		return s.problemPage(c, myDocumentsPage, who, &form, err, func() (any, error) { return s.documentsView(ctx, who, &form) })
+	}
+	return redirect(c, "/account/documents", "document-added")
+}
+
+// myDocumentView is the page of a document.
+type myDocumentView struct {
+	myDocumentRow
+	Form *pages.Form
+}
+
+func (s *Site) documentView(ctx context.Context, who *pages.Viewer, id string, form *pages.Form) (v myDocumentView, err error) {
+	d, _, err := s.services.Seekers.MyDocument(ctx, who.Actor(), id)
+	return myDocumentView{viewMyDocument(d), form}, err
+}
+
+func (s *Site) myDocument(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	v, err := s.documentView(ctx, who, c.Params("id"), &pages.Form{})
+	if err != nil {
+		return err
+	}
+	return s.renderer.Render(c, fiber.StatusOK, myDocumentPage, who, v)
+}
+
+// changeDocument changes the title of a document and, if a file is sent, its content.
+func (s *Site) changeDocument(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	form, id := pages.FormOf(c), c.Params("id")
+	in := jobseeker.ChangeDocumentInput{Title: new(form.Value("title"))}
+	file, err := pages.FileOf(c, "file")
+	if err == nil {
+		if file != nil {
+			in.File, in.FileName = file.Content, &file.Name
+		}
+		_, err = s.services.Seekers.ChangeDocument(ctx, who.Actor(), id, in)
+	}
+	if err != nil {
+		return s.problemPage(c, myDocumentPage, who, &form, err, func() (any, error) { return s.documentView(ctx, who, id, &form) })
+	}
+	return redirect(c, "/account/documents", "document-changed")
+}
+
+func (s *Site) myDocumentFile(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	d, err := s.services.Seekers.DownloadDocument(ctx, who.Actor(), c.Params("id"))
+	if err != nil {
+		return err
+	}
+	return sendFile(c, web.File{Name: d.Name, MediaType: d.MediaType, Size: int64(len(d.Body)), Body: io.NopCloser(bytes.NewReader(d.Body))})
+}
+
+func (s *Site) preferDocument(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	if _, err := s.services.Seekers.ChangeDocument(ctx, who.Actor(), c.Params("id"), jobseeker.ChangeDocumentInput{IsDefault: new(true)}); err != nil {
+		return err
+	}
+	return redirect(c, "/account/documents", "document-changed")
+}
+
+func (s *Site) deleteDocument(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	if _, err := s.services.Seekers.DeleteDocument(ctx, who.Actor(), c.Params("id")); err != nil {
+		return err
+	}
+	return redirect(c, "/account/documents", "document-deleted")
+}

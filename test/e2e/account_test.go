@@ -1,0 +1,326 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// formFile is a file of a form.
+type formFile struct{ field, name, content string }
+
+// postForm posts a form as multipart/form-data, with the file unless its field is empty.
+func (b *browser) postForm(path string, values url.Values, file formFile) pageView {
+	b.T.Helper()
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	for name, all := range values {
+		for _, value := range all {
+			require.NoError(b.T, w.WriteField(name, value))
+		}
+	}
+	if file.field != "" {
+		part, err := w.CreateFormFile(file.field, file.name)
+		require.NoError(b.T, err)
+		_, err = io.WriteString(part, file.content)
+		require.NoError(b.T, err)
+	}
+	require.NoError(b.T, w.Close())
+	r, err := http.NewRequestWithContext(b.T.Context(), http.MethodPost, b.URL+path, &body)
+	require.NoError(b.T, err)
+	r.Header.Set("Content-Type", w.FormDataContentType())
+	r.Header.Set("X-Forwarded-For", b.IP)
+	if b.Site != "" {
+		r.Header.Set("Sec-Fetch-Site", b.Site)
+	}
+	answer, err := b.HTTP.Do(r)
+	require.NoError(b.T, err)
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(b.T, err)
+	require.Less(b.T, answer.StatusCode, 500, "%s\n%s", text, b.w.log)
+	return pageView{answer.StatusCode, answer.Header, string(text)}
+}
+
+// page opens a page that exists.
+func (b *browser) page(path string) string {
+	b.T.Helper()
+	p := b.open("GET", path, nil)
+	require.Equal(b.T, 200, p.status, p.text)
+	return p.text
+}
+
+// redirected requires a redirect to the path and returns the target.
+func (p pageView) redirected(t testing.TB, path string) string {
+	t.Helper()
+	require.Equal(t, 303, p.status, p.text)
+	require.Contains(t, p.header.Get("Location"), path)
+	return p.header.Get("Location")
+}
+
+var documentID = regexp.MustCompile(`/account/documents/([0-9a-f-]{36})"`)
+
+func TestAccount_Apply_WithDocuments(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss, me := w.employer(t), w.seeker(t)
+		job := boss.listing(object{"title": "Staff Nurse <b>ICU</b>", "questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}, {"id": "why", "text": "Why us?"}}})
+		b := w.signedIn(t, me)
+		path := "/jobs/" + job + "/apply"
+
+		require.Contains(t, w.browser(t).open("GET", path, nil).redirected(t, "/sign-in?next="), url.QueryEscape(path))
+		require.Contains(t, b.page("/jobs/"+job), path)
+		form := b.page(path)
+		for _, want := range []string{"Your NMC PIN?", "at most 7 MB", `enctype="multipart/form-data"`, "Staff Nurse &lt;b&gt;"} {
+			require.Contains(t, form, want)
+		}
+		refused := b.postForm(path, url.Values{"step": {"review"}, "coverLetter": {"Dear <i>ward</i>"}}, formFile{})
+		require.Equal(t, 400, refused.status)
+		require.Contains(t, refused.text, "must answer every required question")
+		require.Contains(t, refused.text, "Dear &lt;i&gt;ward&lt;/i&gt;", "the input is kept")
+		refused = b.postForm(path, url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "type": {"cv"}}, formFile{"file", "cv.exe", "MZ\x00\x01"})
+		require.Equal(t, 400, refused.status)
+		require.Contains(t, refused.text, "must be a PDF")
+		require.Contains(t, refused.text, "12A3456E")
+
+		review := b.postForm(path, url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "coverLetter": {"Dear <i>ward</i>"}, "type": {"cv"}}, formFile{"file", "Zoë <b>CV.pdf", somePDF})
+		require.Equal(t, 200, review.status, review.text)
+		for _, want := range []string{"Check your application", "12A3456E", "Dear &lt;i&gt;ward", "Zoë &lt;b&gt;CV", "No answer"} {
+			require.Contains(t, review.text, want)
+		}
+		require.Empty(t, boss.get("/api/employers/applications").ok(200).list("data.applications"), "nothing is sent yet")
+		id := regexp.MustCompile(`name="documentIds" value="([0-9a-f-]{36})"`).FindStringSubmatch(review.text)
+		require.NotNil(t, id, review.text)
+		input := url.Values{"answer-0": {"12A3456E"}, "coverLetter": {"Dear ward"}, "documentIds": {id[1]}}
+		again := b.postForm(path, with(input, "step", "edit"), formFile{})
+		require.Regexp(t, id[1]+`" checked`, again.text)
+
+		sent := b.postForm(path, with(input, "step", "send"), formFile{}).redirected(t, "/sent")
+		require.Contains(t, b.page(sent), "Application sent")
+		received := boss.get("/api/employers/applications").ok(200).text("data.applications.0.id")
+		documents := boss.get("/api/employers/applications/" + received + "/documents").ok(200)
+		require.Equal(t, somePDF, string(boss.get("/api/employers/applications/"+received+"/documents/"+documents.text("data.documents.0.id")).raw))
+		require.Contains(t, b.page(path), "You have applied for this job already")
+		require.Contains(t, b.page("/jobs/"+job), "You have applied for this job")
+		require.Equal(t, 409, b.postForm(path, with(input, "step", "send"), formFile{}).status)
+		require.Contains(t, b.page("/account"), "Staff Nurse &lt;b&gt;")
+
+		detail := "/account/applications/" + received
+		boss.fromNewAddress().post("/api/employers/applications/"+received+"/interview", appointment(object{"location": "Ward 7, <i>first floor</i>", "notes": "Ask about gaps"})).ok(200)
+		text := b.page(detail)
+		for _, want := range []string{"Ward 7, &lt;i&gt;", "interview.ics", "Your NMC PIN?", "12A3456E", "You applied."} {
+			require.Contains(t, text, want)
+		}
+		require.NotContains(t, text, "Ask about gaps")
+		calendar := b.open("GET", detail+"/interview.ics", nil)
+		require.Equal(t, "text/calendar; charset=utf-8", calendar.header.Get("Content-Type"))
+		require.Contains(t, calendar.text, "METHOD:PUBLISH\r\n")
+		file := regexp.MustCompile(detail + `/documents/[0-9a-f-]{36}`).FindString(text)
+		download := b.open("GET", file, nil)
+		require.Equal(t, somePDF, download.text)
+		require.Contains(t, download.header.Get("Content-Disposition"), "attachment")
+		require.Contains(t, download.header.Get("Content-Security-Policy"), "sandbox")
+
+		other := w.signedIn(t, w.seeker(t))
+		for _, private := range []string{detail, detail + "/sent", detail + "/interview.ics", file} {
+			require.Equal(t, 404, other.open("GET", private, nil).status, private)
+			require.Equal(t, 403, w.signedIn(t, boss).open("GET", private, nil).status, private)
+		}
+		require.Equal(t, 404, other.open("POST", detail+"/withdraw", url.Values{}).status)
+		b.Site = "cross-site"
+		require.Equal(t, 403, b.open("POST", detail+"/withdraw", url.Values{}).status)
+		require.Equal(t, 403, b.postForm(path, with(input, "step", "send"), formFile{}).status)
+		b.Site = ""
+		require.Equal(t, 403, b.postForm(path, with(input, "step", "edit"), formFile{}).status, "without the token")
+		token := regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`).FindStringSubmatch(text)[1]
+		require.Equal(t, 200, b.postForm(path, with(with(input, "step", "edit"), "csrf", token), formFile{}).status)
+		b.Site = "same-origin"
+		require.Contains(t, b.page(b.open("POST", detail+"/withdraw", url.Values{}).redirected(t, "/account/applications?done=withdrawn")), "is withdrawn")
+		require.Equal(t, 404, b.open("GET", detail, nil).status)
+		require.Empty(t, boss.get("/api/employers/applications/"+received+"/documents").ok(200).list("data.documents"))
+	})
+}
+
+// with returns the values with one of another value.
+func with(values url.Values, name, value string) url.Values {
+	out := url.Values{}
+	for k, v := range values {
+		out[k] = v
+	}
+	out.Set(name, value)
+	return out
+}
+
+func TestAccount_Documents(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		me := w.seeker(t)
+		b := w.signedIn(t, me)
+		const path = "/account/documents"
+		require.Contains(t, b.page(path), "You have no documents yet")
+		for name, c := range map[string]struct {
+			values url.Values
+			file   formFile
+			want   string
+		}{
+			"no file":  {url.Values{"type": {"cv"}}, formFile{}, "File is required"},
+			"no type":  {url.Values{}, formFile{"file", "cv.pdf", somePDF}, "Type is required"},
+			"empty":    {url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", ""}, "File is empty"},
+			"HTML":     {url.Values{"type": {"cv"}}, formFile{"file", "cv.png", "\xff<script>"}, "must be a PDF"},
+			"7 MB":     {url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF + strings.Repeat(" ", 8<<20)}, "at most 7 MB"},
+			"11 MB":    {url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF + strings.Repeat(" ", 11<<20)}, "too large"},
+			"bad name": {url.Values{"type": {"cv"}}, formFile{"file", strings.Repeat("x", 300) + ".pdf", somePDF}, "must have at most 255"},
+		} {
+			refused := w.signedIn(t, me).postForm(path, c.values, c.file)
+			require.Equal(t, 400, refused.status, name)
+			require.Contains(t, refused.text, c.want, name)
+		}
+		added := b.postForm(path, url.Values{"type": {"cv"}, "isDefault": {"yes"}}, formFile{"file", "My <b>CV.pdf", somePDF})
+		text := b.page(added.redirected(t, path))
+		require.Contains(t, text, "The document is uploaded")
+		require.Contains(t, text, "My &lt;b&gt;CV")
+		require.Contains(t, text, "Default")
+		id := documentID.FindStringSubmatch(text)[1]
+		got := me.get("/api/jobseekers/documents/" + id).ok(200)
+		require.Equal(t, "application/pdf", got.text("data.document.mediaType"))
+		download := b.open("GET", path+"/"+id+"/file", nil)
+		require.Equal(t, somePDF, download.text)
+		require.Contains(t, download.header.Get("Content-Disposition"), "attachment")
+
+		replaced := b.postForm(path+"/"+id, url.Values{"title": {"CV 2031"}}, formFile{"file", "cv.txt", "I am a nurse.\n"})
+		require.Contains(t, b.page(replaced.redirected(t, path)), "CV 2031")
+		require.Equal(t, "I am a nurse.\n", b.open("GET", path+"/"+id+"/file", nil).text)
+		second := documentID.FindStringSubmatch(b.page(b.postForm(path, url.Values{"type": {"cv"}, "title": {"Second"}}, formFile{"file", "b.pdf", somePDF}).redirected(t, path)))[1]
+		b.open("POST", path+"/"+second+"/default", url.Values{}).redirected(t, path)
+		require.Equal(t, true, me.get("/api/jobseekers/documents/"+second).ok(200).at("data.document.isDefault"))
+
+		other := w.signedIn(t, w.seeker(t))
+		for _, action := range []string{"/default", "/delete"} {
+			require.Equal(t, 404, other.open("POST", path+"/"+id+action, url.Values{}).status, action)
+		}
+		require.Equal(t, 404, other.open("GET", path+"/"+id, nil).status)
+		require.Equal(t, 404, other.open("GET", path+"/"+id+"/file", nil).status)
+		require.Equal(t, 404, other.postForm(path+"/"+id, url.Values{"title": {"Mine"}}, formFile{}).status)
+		w.browser(t).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).redirected(t, "/sign-in")
+		require.Equal(t, 403, w.signedIn(t, w.employer(t)).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).status)
+
+		require.Contains(t, b.page(b.open("POST", path+"/"+id+"/delete", url.Values{}).redirected(t, path)), "is deleted")
+		me.get("/api/jobseekers/documents/"+id).fails(404, "Document not found")
+	})
+}
+
+func TestAccount_JobsAndSearches(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss, me := w.employer(t), w.seeker(t)
+		job := boss.listing(object{"title": "Ward Sister", "location": "Leeds"})
+		b, other := w.signedIn(t, me), w.signedIn(t, w.seeker(t))
+		require.Contains(t, b.page(b.open("POST", "/jobs/"+job+"/save", url.Values{}).redirected(t, "/jobs/"+job)), "The job is saved")
+		b.open("POST", "/jobs/"+job+"/save", url.Values{}).redirected(t, "/jobs/"+job)
+		require.Equal(t, 404, b.open("POST", "/jobs/"+nowhere+"/save", url.Values{}).status)
+		require.NotContains(t, w.browser(t).page("/jobs/"+job), "Save this job")
+		saved := regexp.MustCompile(`/account/saved/[0-9a-f-]{36}`).FindString(b.page("/account/saved"))
+		require.NotEmpty(t, saved)
+		require.Contains(t, b.page(b.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}}).redirected(t, "/account/saved")), "Ask about &lt;nights&gt;")
+		require.Equal(t, 400, b.open("POST", saved+"/note", url.Values{"notes": {strings.Repeat("x", 2001)}}).status)
+		require.Equal(t, 404, other.open("POST", saved+"/remove", url.Values{}).status)
+		b.open("POST", saved+"/remove", url.Values{}).redirected(t, "/account/saved")
+		require.Contains(t, b.page("/account/saved"), "You have not saved any jobs")
+
+		require.Contains(t, b.page("/jobs?q=nurse&where=Leeds"), "Save this search")
+		require.NotContains(t, w.browser(t).page("/jobs?q=nurse"), "Save this search")
+		search := url.Values{"query": {"nurse"}, "location": {"Leeds"}, "emailAlerts": {"yes"}}
+		text := b.page(b.open("POST", "/account/searches", search).redirected(t, "/account/searches"))
+		require.Contains(t, text, "/jobs?q=nurse&amp;where=Leeds")
+		require.Contains(t, text, "Mails on")
+		require.Equal(t, 400, b.open("POST", "/account/searches", url.Values{"name": {"Nothing"}}).status)
+		one := regexp.MustCompile(`/account/searches/[0-9a-f-]{36}`).FindString(text)
+		require.Contains(t, b.page(b.open("POST", one+"/alerts", url.Values{"alerts": {"off"}}).redirected(t, "/account/searches")), "Mails off")
+		require.Equal(t, 404, other.open("POST", one+"/alerts", url.Values{"alerts": {"on"}}).status)
+		require.Equal(t, 404, other.open("POST", one+"/delete", url.Values{}).status)
+		b.open("POST", one+"/delete", url.Values{}).redirected(t, "/account/searches")
+		require.Contains(t, b.page("/account/searches"), "You have no saved searches")
+
+		application := me.application(job, nil)
+		boss.fromNewAddress().put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
+		notification := me.waitForNotification("Ward Sister")
+		require.Contains(t, b.page("/account/notifications"), "Ward Sister")
+		for _, path := range []string{"/read", "/delete"} {
+			require.Equal(t, 404, other.open("POST", "/account/notifications/"+notification+path, url.Values{}).status)
+		}
+		b.open("POST", "/account/notifications/"+notification+"/read", url.Values{}).redirected(t, "/account/notifications")
+		require.Contains(t, b.page("/account/notifications"), "Mark as new")
+		b.open("POST", "/account/notifications/"+notification+"/delete", url.Values{}).redirected(t, "/account/notifications")
+		require.Contains(t, b.page("/account/applications"), "In review")
+	})
+}
+
+func TestAccount_ProfileAndSettings(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		me := w.seeker(t)
+		b := w.signedIn(t, me)
+		require.Contains(t, b.page("/account"), "Get ready to apply")
+		b.open("POST", "/account/steps/first-search", url.Values{}).redirected(t, "/account")
+		require.Contains(t, b.page("/account"), "Skipped")
+
+		profile := url.Values{"name": {"Niamh <b>Byrne</b>"}, "currentRole": {"Staff nurse"}, "locationRadius": {"25"}, "salaryMin": {"£36,000"}, "employmentTypes": {"permanent", "bank"}, "showProfile": {"yes"}}
+		require.Contains(t, b.page(b.open("POST", "/account/profile", profile).redirected(t, "/account/profile")), "Your profile is saved")
+		text := b.page("/account/profile")
+		for _, want := range []string{"Niamh &lt;b&gt;", `value="36000"`, `value="25"`, `value="bank" checked`, `value="yes" checked`} {
+			require.Contains(t, text, want)
+		}
+		refused := b.open("POST", "/account/profile", with(profile, "phone", "1"))
+		require.Equal(t, 400, refused.status)
+		require.Contains(t, refused.text, `href="#phone"`)
+		require.Contains(t, b.open("POST", "/account/profile", with(profile, "salaryMin", "a lot")).text, `href="#salaryMin"`)
+
+		settings := func(section string, values url.Values) pageView {
+			return b.open("POST", "/account/settings/"+section, values)
+		}
+		settings("preferences", url.Values{"jobAlerts": {"yes"}}).redirected(t, "preferences-saved")
+		require.Equal(t, false, me.get("/api/jobseekers/settings").ok(200).at("data.settings.preferences.notifications.email"))
+		wanted := newEmail()
+		settings("email", url.Values{"email": {wanted}}).redirected(t, "email-requested")
+		require.Contains(t, b.page("/account/settings"), wanted)
+		require.Equal(t, 400, settings("email", url.Values{"email": {"nonsense"}}).status)
+		require.Contains(t, settings("password", url.Values{"currentPassword": {"wrong"}, "newPassword": {"Other-shift-1"}}).text, "is not right")
+		require.Equal(t, 404, settings("session", url.Values{"session": {nowhere}}).status)
+		require.Equal(t, 404, settings("nonsense", url.Values{}).status)
+		other := w.signedIn(t, me)
+		settings("sessions", url.Values{}).redirected(t, "sessions-ended")
+		other.open("GET", "/account", nil).redirected(t, "/sign-in")
+		settings("password", url.Values{"currentPassword": {password}, "newPassword": {"Other-shift-1"}}).redirected(t, "password-changed")
+		for _, kind := range []string{"profile", "applications"} {
+			export := b.open("GET", "/account/export/"+kind, nil)
+			require.Equal(t, 200, export.status)
+			require.Contains(t, export.header.Get("Content-Disposition"), ".csv")
+		}
+		require.Equal(t, 404, b.open("GET", "/account/export/nonsense", nil).status)
+		require.Contains(t, settings("delete", url.Values{}).text, `href="#confirm"`)
+		b.Site = "cross-site"
+		require.Equal(t, 403, settings("delete", url.Values{"confirm": {"yes"}}).status)
+		b.Site = "same-origin"
+		settings("delete", url.Values{"confirm": {"yes"}}).redirected(t, "/")
+		b.open("GET", "/account", nil).redirected(t, "/sign-in")
+	})
+}
+
+func TestAccount_OtherUsers_AreRefused(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss := w.signedIn(t, w.employer(t))
+		for _, path := range []string{"/account", "/account/applications", "/account/documents", "/account/saved", "/account/searches", "/account/notifications", "/account/profile", "/account/settings"} {
+			w.browser(t).open("GET", path, nil).redirected(t, "/sign-in?next="+url.QueryEscape(path))
+			refused := boss.open("GET", path, nil)
+			require.Equal(t, 403, refused.status, path)
+			require.Contains(t, refused.text, "for clinicians")
+		}
+		for _, path := range []string{"/account/profile", "/account/settings/delete", "/account/searches", "/jobs/" + nowhere + "/save"} {
+			require.Equal(t, 403, boss.open("POST", path, url.Values{}).status, path)
+			w.browser(t).open("POST", path, url.Values{}).redirected(t, "/sign-in")
+		}
+	})
+}
