@@ -37,6 +37,7 @@ func subscriptions(s adapters.Storage, i *identity.Service, l *listings.Service,
 		event.On("listings.rename-organization", l.OnOrganizationRenamed),
 
 		event.OnID("hiring.application-received", h.OnApplicationSubmitted),
+		event.On("hiring.mail-submitted", h.MailSubmitted).In(task.Mail),
 		event.OnID("hiring.mail-status", h.MailStatusChanged).In(task.Mail),
 		event.OnID("hiring.mail-interview", h.MailInterview).In(task.Mail),
 		event.On("hiring.mail-contact", h.MailContact).In(task.Mail),

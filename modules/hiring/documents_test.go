@@ -143,3 +143,20 @@ func TestApply_FailedCopy_IsRemoved(t *testing.T) {
 		require.Zero(t, b.countFiles())
 	})
 }
+
+func TestMailSubmitted_Preferences_AreRespected(t *testing.T) {
+	onEach(t, func(t *testing.T, b *testEnv) {
+		s := seeker()
+		a := b.apply(s, b.newListing(employer()))
+		submitted := event.ApplicationSubmitted{ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: s.UserID, SubmittedAt: a.AppliedAt}
+		_ = b.sentMails()
+		require.NoError(t, b.MailSubmitted(t.Context(), submitted))
+		sent := b.sentMails()
+		require.Len(t, sent, 1)
+		require.Equal(t, s.UserID+"@example.org", sent[0].To.Email)
+		require.Equal(t, "submitted-"+a.ID, sent[0].ID)
+		b.optedOut[s.UserID] = true
+		require.NoError(t, b.MailSubmitted(t.Context(), submitted))
+		require.Empty(t, b.sentMails())
+	})
+}

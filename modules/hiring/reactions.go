@@ -78,6 +78,25 @@ func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
 	})
 }
 
+// MailSubmitted mails the applicant a confirmation of an application.
+func (s *Service) MailSubmitted(ctx context.Context, e event.ApplicationSubmitted) error {
+	if wants, err := s.Preferences.WantsMail(ctx, e.CandidateID); err != nil || !wants {
+		return err
+	}
+	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
+	if err != nil || c.to(e.CandidateID).Email == "" {
+		return err
+	}
+	return s.write(ctx, c, e.CandidateID, mail.Letter{
+		ID: "submitted-" + e.ApplicationID, Subject: "Application sent: " + c.title,
+		Body: []mail.Block{
+			{Text: "Your application for " + c.title + " is with " + c.organization + "."},
+			{Facts: []mail.Fact{{Name: "Sent", Value: moment(e.SubmittedAt)}}},
+			{Text: "You get another message when its status changes."},
+		},
+	})
+}
+
 var statusWords = map[Status]string{Pending: "pending", Review: "in review", Interview: "interview", Accepted: "accepted", Rejected: "not successful", Withdrawn: "withdrawn"}
 
 // MailStatusChanged mails the applicant about a decision of the employer.

@@ -9,7 +9,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -103,6 +105,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 
 		sent := b.postForm(path, with(input, "step", "send"), formFile{}).redirected(t, "/sent")
 		require.Contains(t, b.page(sent), "Application sent")
+		require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Len(c, w.messagesTo(t, me.email, "Application sent"), 1) }, 20*time.Second, 50*time.Millisecond)
 		received := boss.get("/api/employers/applications").ok(200).text("data.applications.0.id")
 		documents := boss.get("/api/employers/applications/" + received + "/documents").ok(200)
 		require.Equal(t, somePDF, string(boss.get("/api/employers/applications/"+received+"/documents/"+documents.text("data.documents.0.id")).raw))

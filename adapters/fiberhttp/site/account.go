@@ -20,7 +20,7 @@ var myOverviewPage = pages.Parse(files, "html/account.html", "html/account-parts
 // AccountNav are the links of a clinician's account.
 var AccountNav = pages.SubNav{Name: "My account", Links: []pages.Link{
 	{Path: "/account", Text: "Overview"}, {Path: "/account/applications", Text: "Applications"}, {Path: "/account/documents", Text: "Documents"},
-	{Path: "/account/saved", Text: "Saved jobs"}, {Path: "/account/searches", Text: "Searches and alerts"}, {Path: "/account/notifications", Text: "Notifications"},
+	{Path: "/account/saved", Text: "Saved"}, {Path: "/account/searches", Text: "Searches"}, {Path: "/account/notifications", Text: "Notifications"},
 	{Path: "/account/profile", Text: "Profile"}, {Path: "/account/settings", Text: "Settings"},
 }}
 
