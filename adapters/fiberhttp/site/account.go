@@ -188,7 +188,7 @@ func (s *Site) account(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) err
 	}
 	v.IsComplete = guided.Complete
 	for _, step := range guided.Steps {
-		text, known := stepTexts[step.Progress.Step]
+		text, known := stepTexts[step.Step]
 		if !known {
 			continue
 		}

@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestUploads_Multipart(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		me := w.seeker(t)
+		const path = "/api/jobseekers/documents"
+		send := func(token string, fields map[string]string, file formFile) (int, object) {
+			s := me.fromNewAddress()
+			var body bytes.Buffer
+			form := multipart.NewWriter(&body)
+			for name, value := range fields {
+				require.NoError(t, form.WriteField(name, value))
+			}
+			if file.field != "" {
+				part, err := form.CreateFormFile(file.field, file.name)
+				require.NoError(t, err)
+				_, err = io.WriteString(part, file.content)
+				require.NoError(t, err)
+			}
+			require.NoError(t, form.Close())
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+path, &body)
+			require.NoError(t, err)
+			r.Header.Set("Content-Type", form.FormDataContentType())
+			r.Header.Set("X-Forwarded-For", s.ip)
+			if token != "" {
+				r.Header.Set("Authorization", "Bearer "+token)
+			}
+			answer, err := http.DefaultClient.Do(r)
+			require.NoError(t, err)
+			defer func() { _ = answer.Body.Close() }()
+			var out object
+			require.NoError(t, json.NewDecoder(answer.Body).Decode(&out))
+			return answer.StatusCode, out
+		}
+		upload := map[string]string{"intent": "upload-document", "type": "cv", "isDefault": "true"}
+		t.Run("POST /api/jobseekers/documents as a form", func(t *testing.T) {
+			status, out := send(me.token, upload, formFile{"file", "Zoë.pdf", somePDF})
+			require.Equal(t, 200, status, out)
+			id := out["data"].(map[string]any)["document"].(map[string]any)["id"].(string)
+			got := me.get(path + "/" + id).ok(200)
+			require.Equal(t, "Zoë.pdf", got.text("data.document.fileName"))
+			require.Equal(t, true, got.at("data.document.isDefault"))
+			require.Equal(t, somePDF, string(me.get(path+"/"+id+"/file").raw))
+			status, _ = send(me.token, map[string]string{"intent": "update-document", "documentId": id}, formFile{"file", "cv.txt", "I am a nurse."})
+			require.Equal(t, 200, status)
+			require.Equal(t, "I am a nurse.", me.get(path+"/"+id).ok(200).text("data.document.content"))
+
+			status, out = send("", upload, formFile{"file", "cv.pdf", somePDF})
+			require.Equal(t, 401, status, out)
+			for name, c := range map[string]struct {
+				fields map[string]string
+				file   formFile
+				field  string
+			}{
+				"no intent":     {map[string]string{"type": "cv"}, formFile{"file", "cv.pdf", somePDF}, ""},
+				"no file":       {upload, formFile{}, "content"},
+				"another field": {upload, formFile{"photo", "cv.pdf", somePDF}, "photo"},
+				"another type":  {upload, formFile{"file", "cv.exe", "MZ\x00"}, "file"},
+				"too large":     {upload, formFile{"file", "cv.pdf", somePDF + strings.Repeat(" ", 8<<20)}, "file"},
+			} {
+				status, out := send(me.token, c.fields, c.file)
+				require.Equal(t, 400, status, "%s %v", name, out)
+				if c.field != "" {
+					require.Equal(t, c.field, out["details"].(map[string]any)["field"], name)
+				}
+			}
+			status, _ = send(me.token, upload, formFile{"file", "cv.pdf", somePDF + strings.Repeat(" ", 11<<20)})
+			require.Equal(t, 413, status)
+		})
+	})
+}
