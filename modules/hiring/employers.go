@@ -19,10 +19,19 @@ import (
 
 // Received lists the applications to the organization's listings, newest first.
 func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
+	return s.FindReceived(ctx, by, StatsInput{}, r)
+}
+
+// FindReceived is Received for the applications that the input selects.
+func (s *Service) FindReceived(ctx context.Context, by auth.Actor, in StatsInput, r page.Request) (page.Result[View], error) {
 	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID()); err != nil {
 		return page.Result[View]{}, err
 	}
-	found, err := s.Applications.List(ctx, Visibility{OrganizationID: by.OrganizationID}, ApplicationFilter{}, r)
+	f, err := applicationFilter(in.filters(), "")
+	if err != nil {
+		return page.Result[View]{}, err
+	}
+	found, err := s.Applications.List(ctx, Visibility{OrganizationID: by.OrganizationID}, f, r)
 	if err != nil {
 		return page.Result[View]{}, err
 	}

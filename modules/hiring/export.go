@@ -62,8 +62,11 @@ const (
 	exportTimeout = 24 * time.Hour
 	// exportLifetime is the time after which an export is deleted.
 	exportLifetime = 7 * 24 * time.Hour
-	linkWorks      = time.Hour
-	mailLinkWorks  = 24 * time.Hour
+	// maxListed is the maximum number of exports that MyExports sorts. They are deleted
+	// after exportLifetime.
+	maxListed     = 1_000
+	linkWorks     = time.Hour
+	mailLinkWorks = 24 * time.Hour
 )
 
 // ExportService implements the use cases of exports.
@@ -171,6 +174,21 @@ func (s *ExportService) MyExport(ctx context.Context, by auth.Actor, exportID st
 		v.URL, err = s.exportLink(e, by.UserID, until)
 	}
 	return v, err
+}
+
+// MyExports returns the exports of the caller's organization that the caller may read, at
+// most n, the newest first.
+func (s *ExportService) MyExports(ctx context.Context, by auth.Actor, n int) ([]Export, error) {
+	if err := by.Require(auth.AnyPermission); err != nil {
+		return nil, err
+	}
+	found, err := s.Exports.List(ctx, ExportFilter{OrganizationIDs: []string{by.OrganizationID}}, maxListed)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(e Export) bool { return !by.May(requiredPermission(e.Kind)) })
+	slices.SortFunc(found, func(a, b Export) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return found[:min(n, len(found))], nil
 }
 
 // exportLink returns a link with which anyone can download the file until the

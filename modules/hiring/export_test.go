@@ -349,3 +349,32 @@ func TestExport_TooManyRunning_Refused(t *testing.T) {
 		require.Equal(t, fault.Invalid, fault.Of(err).Kind)
 	}
 }
+
+func TestMyExports_OwnOrganization_NewestFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, b *testEnv) {
+		e := employer(auth.ApplicationsView, auth.JobsUpdate)
+		var ids []string
+		for _, kind := range []string{"applications", "jobs", "applications"} {
+			b.clock.Advance(time.Minute)
+			started, err := b.StartExport(t.Context(), e, hiring.ExportInput{Kind: kind})
+			require.NoError(t, err)
+			ids = append(ids, started.ID)
+		}
+		list := func(by auth.Actor, n int) (out []string) {
+			found, err := b.MyExports(t.Context(), by, n)
+			require.NoError(t, err)
+			for _, f := range found {
+				out = append(out, f.ID)
+			}
+			return out
+		}
+		require.Equal(t, []string{ids[2], ids[1], ids[0]}, list(e, 10))
+		require.Equal(t, []string{ids[2]}, list(e, 1))
+		withoutApplications := e
+		withoutApplications.Permissions = []auth.Permission{auth.JobsUpdate}
+		require.Equal(t, []string{ids[1]}, list(withoutApplications, 10))
+		require.Empty(t, list(employer(), 10))
+		_, err := b.MyExports(t.Context(), seeker(), 10)
+		require.ErrorIs(t, err, fault.ErrForbidden)
+	})
+}

@@ -3,6 +3,7 @@ package hiring
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -252,23 +253,50 @@ func (s *Service) Interviews(ctx context.Context, by auth.Actor, status Intervie
 		return none, err
 	}
 	found, err := s.Appointments.List(ctx, by.OrganizationID, AppointmentFilter{Status: status}, r)
-	if err != nil || len(found.Items) == 0 {
-		return page.WithItems(found, []View{}), err
-	}
-	applications, err := s.listReceived(ctx, by.OrganizationID, list.Map(found.Items, applicationOf))
 	if err != nil {
 		return none, err
+	}
+	views, err := s.interviewViews(ctx, by.OrganizationID, found.Items)
+	return page.WithItems(found, views), err
+}
+
+// interviewViews returns the views of the applications of the interviews, in their order.
+func (s *Service) interviewViews(ctx context.Context, organizationID string, interviews []Appointment) ([]View, error) {
+	if len(interviews) == 0 {
+		return []View{}, nil
+	}
+	applications, err := s.listReceived(ctx, organizationID, list.Map(interviews, applicationOf))
+	if err != nil {
+		return nil, err
 	}
 	views, err := s.named(ctx, applications)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	byID := list.ToMap(views, func(v View) (string, View) { return v.ID, v })
-	return page.WithItems(found, list.Map(found.Items, func(a Appointment) View {
+	return list.Map(interviews, func(a Appointment) View {
 		v := byID[a.ApplicationID]
 		v.Interview = &a
 		return v
-	})), nil
+	}), nil
+}
+
+// maxUpcoming is the maximum number of interviews that NextInterviews sorts.
+const maxUpcoming = 1_000
+
+// NextInterviews returns the organization's next n scheduled interviews, the earliest
+// first. Of more than 1,000 it considers those that were scheduled last.
+func (s *Service) NextInterviews(ctx context.Context, by auth.Actor, n int) ([]View, error) {
+	if err := by.Require(auth.ApplicationsView); err != nil {
+		return nil, err
+	}
+	f := AppointmentFilter{Status: Scheduled, ScheduledAfter: s.Clock.Now()}
+	found, err := s.Appointments.List(ctx, by.OrganizationID, f, page.After("", maxUpcoming))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found.Items, func(a, b Appointment) int { return a.ScheduledAt.Compare(b.ScheduledAt) })
+	return s.interviewViews(ctx, by.OrganizationID, found.Items[:min(n, len(found.Items))])
 }
 
 func applicationOf(a Appointment) string { return a.ApplicationID }
@@ -326,6 +354,21 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 		return s.Events.Record(ctx, event.ApplicantContacted{
 			MessageID: message.ID, ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID, SentAt: message.SentAt,
 		})
+	})
+}
+
+// DecideAndContact sets the status of an application and sends a message to the applicant.
+// It does both or neither.
+func (s *Service) DecideAndContact(ctx context.Context, by auth.Actor, d Decision, in ContactInput) error {
+	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
+		return err
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Decide(ctx, by, d); err != nil {
+			return err
+		}
+		_, err := s.Contact(ctx, by, d.ID, in)
+		return err
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/test/kit/stores"
 )
@@ -320,4 +321,69 @@ func TestMessage_RecipientOptedOut_IsStillSent(t *testing.T) {
 	total, pending, err := b.ApplicantStats(t.Context(), ann.UserID)
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 0}, []int{total, pending})
+}
+
+func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, b *testEnv) {
+		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
+		listing := b.newListing(e)
+		var ids []string
+		for _, at := range []string{"2099-03-03T10:00:00Z", "2098-03-03T10:00:00Z", "2097-03-03T10:00:00Z", "2020-03-03T10:00:00Z"} {
+			a := b.apply(seeker(), listing)
+			_, err := b.Schedule(t.Context(), e, a.ID, interviewInput(at))
+			require.NoError(t, err)
+			ids = append(ids, a.ID)
+		}
+		_, err := b.Reschedule(t.Context(), e, ids[2], hiring.AppointmentInput{Status: to(hiring.Cancelled)})
+		require.NoError(t, err)
+		next, err := b.NextInterviews(t.Context(), e, 5)
+		require.NoError(t, err)
+		require.Equal(t, []string{ids[1], ids[0]}, []string{next[0].ID, next[1].ID})
+		require.Len(t, next, 2, "cancelled and past interviews are left out")
+		one, err := b.NextInterviews(t.Context(), e, 1)
+		require.NoError(t, err)
+		require.Len(t, one, 1)
+		none, err := b.NextInterviews(t.Context(), employer(auth.ApplicationsView), 5)
+		require.NoError(t, err)
+		require.Empty(t, none)
+		_, err = b.NextInterviews(t.Context(), employer(auth.JobsUpdate), 5)
+		require.ErrorIs(t, err, fault.ErrForbidden)
+	})
+}
+
+func TestDecideAndContact_InvalidPart_ChangesNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, b *testEnv) {
+		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
+		by := seeker()
+		a := b.apply(by, b.newListing(e))
+		message := hiring.ContactInput{Subject: "Our offer", Message: "Welcome."}
+		require.ErrorIs(t, b.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "accepted"}, hiring.ContactInput{}), fault.ErrInvalid)
+		require.ErrorIs(t, b.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "eternal"}, message), hiring.ErrInvalidStatus)
+		require.ErrorIs(t, b.DecideAndContact(t.Context(), employer(auth.ApplicationsView), hiring.Decision{ID: a.ID, Status: "accepted"}, message), fault.ErrForbidden)
+		require.ErrorIs(t, b.DecideAndContact(t.Context(), employer(auth.ApplicationsUpdate), hiring.Decision{ID: a.ID, Status: "accepted"}, message), hiring.ErrNotFound)
+		require.Equal(t, hiring.Pending, b.visibleStatus(by, a.ID))
+		require.NotContains(t, b.recordedEvents(), "applicant.contacted")
+		require.NoError(t, b.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "accepted"}, message))
+		require.Equal(t, hiring.Accepted, b.visibleStatus(by, a.ID))
+	})
+}
+
+func TestFindReceived_Filters_SelectApplications(t *testing.T) {
+	onEach(t, func(t *testing.T, b *testEnv) {
+		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
+		one, other := b.newListing(e), b.newListing(e)
+		first, second := b.apply(seeker(), one), b.apply(seeker(), one)
+		b.apply(seeker(), other)
+		require.NoError(t, b.setStatus(e, first.ID, "review"))
+		for want, in := range map[string]hiring.StatsInput{first.ID: {Status: "review"}, second.ID: {Status: "pending", JobID: one}} {
+			found, err := b.FindReceived(t.Context(), e, in, page.After("", 10))
+			require.NoError(t, err)
+			require.Len(t, found.Items, 1)
+			require.Equal(t, want, found.Items[0].ID)
+		}
+		_, err := b.FindReceived(t.Context(), e, hiring.StatsInput{Status: "eternal"}, page.After("", 10))
+		require.ErrorIs(t, err, hiring.ErrInvalidStatus)
+		_, err = b.FindReceived(t.Context(), employer(auth.JobsUpdate), hiring.StatsInput{}, page.After("", 10))
+		require.ErrorIs(t, err, fault.ErrForbidden)
+	})
 }
