@@ -118,6 +118,20 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 	})
 }
 
+// Preview returns the listing that Create would create, without storing it.
+func (s *Service) Preview(ctx context.Context, by auth.Actor, in CreateInput) (Listing, error) {
+	if err := by.Require(auth.AnyPermission); err != nil {
+		return Listing{}, err
+	}
+	l, err := s.compose(in, s.Clock.Now())
+	if err != nil {
+		return Listing{}, err
+	}
+	l.OrganizationID = by.OrganizationID
+	l.Company, err = s.Organizations.CompanyName(ctx, by.OrganizationID)
+	return l, err
+}
+
 // compose returns the new listing of the input, or what is wrong with the input.
 func (s *Service) compose(in CreateInput, now time.Time) (Listing, error) {
 	l := Listing{ID: s.NewID(), Version: 1, Status: Active, CreatedAt: now}
