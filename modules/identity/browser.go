@@ -46,6 +46,13 @@ func (s *Service) RegisterBrowser(ctx context.Context, in Registrable, from Clie
 	return secret, s.register(ctx, in, from, s.openBrowser(secret, from, old))
 }
 
+// AcceptInvitationBrowser is AcceptInvitation for the pages. It returns a secret as
+// LoginBrowser does.
+func (s *Service) AcceptInvitationBrowser(ctx context.Context, a auth.Actor, in AcceptInvitationInput, from Client, old string) (string, error) {
+	secret := auth.NewSecret(browserPrefix, secretChars)
+	return secret, s.acceptInvitation(ctx, a, in, s.openBrowser(secret, from, old))
+}
+
 // AuthenticateBrowser returns the principal of the session with the cookie's secret,
 // or fault.ErrUnauthorized.
 func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Principal, error) {

@@ -279,28 +279,33 @@ type AcceptInvitationInput struct {
 // AcceptInvitation makes the invited user a member and signs them in. It creates an
 // account for a user without one. A user with an account must be signed in, because
 // the mail alone does not authenticate them.
-func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptInvitationInput, from Client) (SignedIn, error) {
+func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptInvitationInput, from Client) (out SignedIn, err error) {
+	err = s.acceptInvitation(ctx, a, in, s.openInto(&out, from))
+	return out, err
+}
+
+// acceptInvitation accepts the invitation and calls open in the same transaction.
+func (s *Service) acceptInvitation(ctx context.Context, a auth.Actor, in AcceptInvitationInput, open openFunc) error {
 	if err := valid.Check("", in); err != nil {
-		return SignedIn{}, err
+		return err
 	}
 	if a.Guest() && in.Password == "" {
-		return SignedIn{}, fault.InvalidField("password", "is required")
+		return fault.InvalidField("password", "is required")
 	}
 	t, err := s.findMailToken(ctx, in.Token, ForInvitation)
 	if err != nil {
-		return SignedIn{}, err
+		return err
 	}
 	if !a.Guest() && a.UserID != t.UserID {
-		return SignedIn{}, ErrForAnotherAccount
+		return ErrForAnotherAccount
 	}
 	hash := ""
 	if a.Guest() {
 		if hash, err = s.Hasher.Hash(ctx, in.Password); err != nil {
-			return SignedIn{}, err
+			return err
 		}
 	}
-	var out SignedIn
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
 		if err := s.markUsed(ctx, t, now); err != nil {
 			return err
@@ -333,10 +338,42 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		if err := s.Audit.Record(ctx, audit.Entry{Action: audit.MemberJoined, Actor: u.ID, OrganizationID: m.OrganizationID, Object: u.ID}.With(string(m.Role))); err != nil {
 			return err
 		}
-		out, err = s.open(ctx, u.ID, from, now)
-		return err
+		return open(ctx, u.ID, now)
 	})
-	return out, err
+}
+
+// Invitation is an open invitation, for the holder of its token.
+type Invitation struct {
+	Organization string // its name
+	UserID       string
+	Name, Email  string // of the invited user
+	// HasAccount is set if the user has an account, with which they have to sign in.
+	HasAccount bool
+}
+
+// FindInvitation returns the invitation of a mailed token. An invalid token is an Invalid
+// fault of the field token.
+func (s *Service) FindInvitation(ctx context.Context, token string) (Invitation, error) {
+	t, err := s.findMailToken(ctx, token, ForInvitation)
+	if err != nil {
+		return Invitation{}, err
+	}
+	m, err := s.Members.Get(ctx, t.OrganizationID, t.UserID)
+	if errors.Is(err, ErrNotInTeam) || err == nil && m.Status != MemberInvited {
+		err = errBadToken // withdrawn
+	}
+	if err != nil {
+		return Invitation{}, err
+	}
+	u, err := s.user(ctx, t.UserID)
+	if err != nil {
+		return Invitation{}, fault.IfNotFound(err, errBadToken)
+	}
+	o, err := s.organization(ctx, t.OrganizationID)
+	if err != nil {
+		return Invitation{}, fault.IfNotFound(err, errBadToken)
+	}
+	return Invitation{Organization: o.Name, UserID: u.ID, Name: m.InvitedName, Email: t.Email, HasAccount: u.Status != UserInvited}, nil
 }
 
 // lockInvitation returns the user and the invitation of a mailed token. A concurrent
