@@ -2,7 +2,6 @@ package fiberhttp
 
 import (
 	"context"
-	"embed"
 	"fmt"
 	"time"
 
@@ -41,23 +40,6 @@ func (s *Server) addPages() error {
 	oauth.New(s.services.Integrations, renderer, s.o.PublicURL, s.limitClientFailures, s.o.Log).Add(s.app)
 	dashboard.Add(s.app, s.services.Integrations, renderer, s.services.Idempotency, s.o.PublicURL)
 	return guides.Add(s.app, renderer, s.o.PublicURL)
-}
-
-//go:embed account
-var accountFiles embed.FS
-
-// addInvitationPage serves the page to which invitations link. It calls the portal API.
-func (s *Server) addInvitationPage() {
-	serve := func(file, contentType string) fiber.Handler {
-		body, _ := accountFiles.ReadFile("account/" + file) // embedded, so that it cannot fail
-		return func(c *fiber.Ctx) error {
-			c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-			c.Set(fiber.HeaderContentType, contentType)
-			return c.Send(body)
-		}
-	}
-	s.app.Get("/accept-invitation", serve("page.html", fiber.MIMETextHTMLCharsetUTF8))
-	s.app.Get("/account/page.js", serve("page.js", "text/javascript; charset=utf-8"))
 }
 
 // countView counts a view of the page of a listing.

@@ -171,7 +171,6 @@ func (s *Server) addServerRoutes() error {
 			return metrics(c)
 		})
 	}
-	s.addInvitationPage()
 	if err := s.addPages(); err != nil {
 		return err
 	}

@@ -1,8 +1,10 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net/url"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -86,4 +88,79 @@ func (f *Renderer) addLinkPages(app *fiber.App) {
 			return f.Render(c, v.Form.Problem.Status(), linkTemplate, nil, v)
 		})
 	}
+}
+
+// invitationView is an invitation to a team, with the form to accept it.
+type invitationView struct {
+	identity.Invitation
+	Token string
+	Form  Form
+	// IsValid is set unless the invitation was withdrawn, used or has expired.
+	IsValid bool
+	// ForViewer is set if the invitation is for the signed-in user.
+	ForViewer bool
+	// SignIn is the address of the sign-in page that leads back to this page.
+	SignIn string
+}
+
+const invitationPath = "/accept-invitation"
+
+// addInvitationPage serves the page on which users accept an invitation to a team: with a
+// new account, or signed in with the one that they have.
+func (f *Renderer) addInvitationPage(app *fiber.App) {
+	f.Public(app, invitationPath, func(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
+		return f.showInvitation(ctx, c, who, c.Query("token"), Form{})
+	})
+	app.Post(invitationPath, f.Guard, func(c *fiber.Ctx) error {
+		ctx, cancel := f.requestContext(c)
+		defer cancel()
+		who, err := f.Viewer(ctx, c)
+		if err != nil && !isUnauthenticated(err) {
+			return err
+		}
+		return f.acceptInvitation(ctx, c, who)
+	})
+}
+
+func (f *Renderer) acceptInvitation(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
+	form, by := FormOf(c), auth.Actor{}
+	if who != nil {
+		by = who.Actor()
+	}
+	in := identity.AcceptInvitationInput{Token: form.Value("token"), Password: form.Values.Get("password"), Name: form.Value("name")}
+	invitation, err := f.identity.FindInvitation(ctx, in.Token)
+	var secret string
+	if err == nil {
+		secret, err = f.identity.AcceptInvitationBrowser(ctx, by, in, f.client(c), c.Cookies(f.cookie()))
+	}
+	switch {
+	case err == nil:
+		return f.redirectAfterLogin(ctx, c, secret, invitation.Email, cmp.Or(f.nextPage(c, ""), "/employer?done=joined"))
+	case errors.Is(err, identity.ErrSignInToAccept), errors.Is(err, identity.ErrForAnotherAccount):
+	default:
+		if form.Problem = FormProblem(err, ""); form.Problem == nil {
+			return err
+		}
+	}
+	return f.showInvitation(ctx, c, who, in.Token, form)
+}
+
+func (f *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, who *Viewer, token string, form Form) error {
+	v := invitationView{Token: token, Form: form, SignIn: "/sign-in?next=" + url.QueryEscape(invitationPath+"?token="+token)}
+	var err error
+	v.Invitation, err = f.identity.FindInvitation(ctx, token)
+	if err != nil && fault.KindOf(err) != fault.Invalid {
+		return err
+	}
+	v.IsValid = err == nil
+	v.ForViewer = v.IsValid && who != nil && who.Actor().UserID == v.UserID
+	status := form.Problem.Status()
+	switch {
+	case c.Method() != fiber.MethodPost || form.Problem != nil:
+	case v.IsValid && who != nil && !v.ForViewer:
+		status = fiber.StatusForbidden
+	case v.IsValid:
+		status = fiber.StatusUnauthorized
+	}
+	return f.Render(c, status, invitePage, who, v)
 }

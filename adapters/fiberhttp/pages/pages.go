@@ -40,6 +40,7 @@ var (
 	consentsPage  = Parse(files, "html/consents.html")
 	linkTemplate  = Parse(files, "html/link.html")
 	messagePage   = Parse(files, "html/message.html")
+	invitePage    = Parse(files, "html/invitation.html")
 )
 
 // number formats a number with separators, such as 10,000.
@@ -112,6 +113,8 @@ func (p Page) Nav() []Link {
 		return []Link{{Home, "Developers"}, {"/docs", "Interface"}, {"/docs/guides", "Guides"}}
 	case p.Viewer == nil:
 		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}, {signInPath(p.Path), "Sign in"}, {registerPath(p.Path), "Register"}}
+	case p.Viewer.Actor().Seeker && p.Viewer.Actor().OrganizationID != "":
+		return []Link{{"/jobs", "Find jobs"}, {"/account", "My account"}, {"/employer", "Employer console"}}
 	case p.Viewer.Actor().Seeker:
 		return []Link{{"/jobs", "Find jobs"}, {"/account", "My account"}}
 	}
@@ -122,15 +125,23 @@ func (p Page) Nav() []Link {
 type SubNav struct {
 	Name  string
 	Links []Link
+	// LinksFor returns the links for the viewer, in place of Links, unless it is nil.
+	LinksFor func(who *Viewer) []Link
 }
 
 // developerNav are the links of the pages for developers.
-var developerNav = SubNav{"Developers", []Link{{Home, "Applications"}, {"/developers/consents", "What you allow"}, {"/docs/developer", "Interface"}, {"/docs/guides", "Guides"}}}
+var developerNav = SubNav{Name: "Developers", Links: []Link{{Home, "Applications"}, {"/developers/consents", "What you allow"}, {"/docs/developer", "Interface"}, {"/docs/guides", "Guides"}}}
 
 // SubNav returns the second row of links, nil for none.
 func (p Page) SubNav() *SubNav {
 	for path, nav := range p.navs {
 		if p.Viewer != nil && (p.Path == path || strings.HasPrefix(p.Path, path+"/")) {
+			if nav.LinksFor != nil {
+				nav.Links = nav.LinksFor(p.Viewer)
+			}
+			if len(nav.Links) == 0 {
+				return nil
+			}
 			return &nav
 		}
 	}
@@ -218,6 +229,7 @@ func (f *Renderer) Brand() Brand { return f.brand }
 func (f *Renderer) Add(app *fiber.App) {
 	f.addAssets(app)
 	f.addLinkPages(app)
+	f.addInvitationPage(app)
 	// The paths below /developers are those of earlier versions.
 	for _, prefix := range []string{"", "/developers"} {
 		app.Get(prefix+"/sign-in", f.Guard, f.showSignIn)
@@ -415,9 +427,12 @@ func (f *Renderer) requireSignIn(handle Handler) fiber.Handler {
 		defer cancel()
 		who, err := f.Viewer(ctx, c)
 		if isUnauthenticated(err) {
-			next := Home
-			if c.Method() == fiber.MethodGet {
+			next := ""
+			switch {
+			case c.Method() == fiber.MethodGet:
 				next = c.OriginalURL()
+			case isForDevelopers(c):
+				next = Home
 			}
 			return c.Redirect(signInPath(c.Path())+"?next="+url.QueryEscape(next), fiber.StatusSeeOther)
 		} else if err != nil {
