@@ -22,7 +22,7 @@ import (
 func (s *Server) addPages() error {
 	renderer, err := pages.New(s.services.Identity, s.services.Integrations, pages.Options{
 		PublicURL: s.o.PublicURL, ClientIP: s.clientIP, TakeLimit: s.takeOperationLimit, ScopeText: oauth.ScopeText, Brand: s.o.Brand, Site: s.o.Site,
-		Navs: map[string]pages.SubNav{"/account": site.AccountNav}, Notices: site.AccountNotices,
+		Navs: site.Navs(), Notices: site.Notices(),
 	})
 	if err != nil {
 		return err

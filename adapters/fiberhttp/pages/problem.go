@@ -24,11 +24,14 @@ type Problem struct {
 var labels = map[string]string{
 	"applicationDeadline": "Closing date", "companyName": "Organization", "contractType": "Contract", "coverLetter": "Cover letter", "currentPassword": "Your password",
 	"documentIds": "Documents", "email": "E-mail address", "employmentType": "Working pattern", "newPassword": "New password", "paymentMethodId": "Payment method",
-	"redirectUris": "Redirect addresses", "scheduledAt": "Date and time", "token": "The link", "type": "Type", "url": "URL", "userType": "Kind of account",
+	"redirectUris": "Redirect addresses", "salary.currency": "Currency", "salary.max": "Highest pay", "salary.min": "Lowest pay", "scheduledAt": "Date and time", "token": "The link", "type": "Type", "url": "URL", "userType": "Kind of account",
 }
 
 // labelOf returns the label of a field, of which path may name a part.
 func labelOf(path string) string {
+	if label := labels[path]; label != "" {
+		return label
+	}
 	name, _, _ := strings.Cut(path, ".")
 	name, _, _ = strings.Cut(name, "[")
 	return cmp.Or(labels[name], strings.ToUpper(name[:min(1, len(name))])+name[min(1, len(name)):])

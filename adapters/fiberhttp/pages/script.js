@@ -82,3 +82,16 @@ if (recent && viewed().length) {
   }));
   recent.hidden = false;
 }
+
+// Updates a part of the page while background work is in progress.
+const refresh = async () => {
+  const part = document.querySelector("[data-refresh]");
+  if (!part) return;
+  try {
+    const response = await fetch(location.href);
+    const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById(part.id);
+    if (response.ok && fresh) part.replaceWith(document.adoptNode(fresh));
+  } catch { /* the next attempt may succeed */ }
+  setTimeout(refresh, 2000);
+};
+if (document.querySelector("[data-refresh]")) setTimeout(refresh, 1000);

@@ -103,14 +103,6 @@ func (s *Site) forClinicians(handle pages.Handler) pages.Handler {
 	}
 }
 
-// redirect redirects to a page with a message after a form.
-func redirect(c *fiber.Ctx, path, done string) error {
-	if done != "" {
-		path += "?done=" + done
-	}
-	return c.Redirect(path, fiber.StatusSeeOther)
-}
-
 // problemPage renders the page of a form with its problem. It returns errors that the user
 // cannot correct.
 func (s *Site) problemPage(c *fiber.Ctx, page *template.Template, who *pages.Viewer, form *pages.Form, err error, view func() (any, error)) error {

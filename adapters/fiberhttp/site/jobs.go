@@ -178,6 +178,14 @@ type jobView struct {
 // fact is a labelled property of a job.
 type fact struct{ Label, Text string }
 
+func (s *Site) newJobView(l listings.Listing, isOpen bool) jobView {
+	v := jobView{Listing: l, IsOpen: isOpen, URL: s.publicURL + jobPath(l), Facts: factsOf(l), Text: markdown(l.Description), EmployerPath: employerPath(l.OrganizationID, l.Company)}
+	if l.Deadline != nil && isOpen {
+		v.DaysLeft = daysLeft(*l.Deadline, time.Now())
+	}
+	return v
+}
+
 func (s *Site) job(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	l, isOpen, err := s.services.Listings.Page(readContext(ctx, who), actorOf(who), c.Params("id"))
 	if errors.Is(err, listings.ErrGone) {
@@ -189,10 +197,7 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	if isOpen {
 		s.seen(c, who, l.ID)
 	}
-	v := jobView{Listing: l, IsOpen: isOpen, URL: s.publicURL + jobPath(l), Facts: factsOf(l), Text: markdown(l.Description), EmployerPath: employerPath(l.OrganizationID, l.Company)}
-	if l.Deadline != nil && isOpen {
-		v.DaysLeft = daysLeft(*l.Deadline, time.Now())
-	}
+	v := s.newJobView(l, isOpen)
 	if isOpen {
 		v.Posting = posting(l, v.URL, v.Text)
 	}

@@ -22,7 +22,7 @@ var files embed.FS
 var (
 	homePage     = pages.Parse(files, "html/home.html", "html/search.html", "html/results.html")
 	jobsPage     = pages.Parse(files, "html/jobs.html", "html/search.html", "html/results.html")
-	jobPage      = pages.Parse(files, "html/job.html", "html/results.html")
+	jobPage      = pages.Parse(files, "html/job.html", "html/job-parts.html", "html/results.html")
 	employerPage = pages.Parse(files, "html/employer.html", "html/results.html")
 	missingPage  = pages.Parse(files, "html/missing.html")
 )
@@ -47,6 +47,7 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 	renderer.Public(app, "/", s.home)
 	renderer.Public(app, "/jobs", s.jobs)
 	renderer.Public(app, "/employers/:slug", s.employer)
+	s.addConsole(app)
 	app.Get("/robots.txt", s.robots)
 	app.Get("/sitemap.xml", s.sitemap)
 	app.Get("/sitemaps/jobs-:part.xml", s.sitemapPart)

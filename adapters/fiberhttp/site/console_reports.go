@@ -1,0 +1,242 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/hiring"
+)
+
+var (
+	interviewsPage = pages.Parse(files, "html/console-interviews.html", "html/console-parts.html")
+	analyticsPage  = pages.Parse(files, "html/console-analytics.html", "html/console-parts.html")
+	exportsPage    = pages.Parse(files, "html/console-exports.html", "html/console-parts.html")
+	exportPage     = pages.Parse(files, "html/console-export.html", "html/console-parts.html")
+)
+
+// interviewsView is the list of an organization's interviews.
+type interviewsView struct {
+	Status string
+	States []count
+	Rows   []interviewRow
+	Next   string
+}
+
+type interviewRow struct {
+	hiring.View
+	State badge
+}
+
+func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	v := interviewsView{Status: c.Query("status")}
+	found, err := s.services.Hiring.Interviews(ctx, who.Actor(), hiring.InterviewStatus(v.Status), page.After(c.Query("after"), rowsShown))
+	if err != nil {
+		return err
+	}
+	for _, i := range found.Items {
+		row := interviewRow{i, badge{Text: interviewTexts[i.Interview.Status]}}
+		switch {
+		case i.Interview.Status == hiring.Completed:
+			row.State.Text += ", " + strings.ToLower(outcomeTexts[i.Interview.Outcome])
+		case i.Interview.Status == hiring.Cancelled:
+			row.State.Look = "bad"
+		}
+		v.Rows = append(v.Rows, row)
+	}
+	if found.NextCursor != "" {
+		v.Next = withQuery("/employer/interviews", "status", v.Status, "after", found.NextCursor)
+	}
+	v.States = []count{{"", "All", "/employer/interviews", 0, v.Status == ""}}
+	for _, status := range hiring.InterviewStatuses {
+		v.States = append(v.States, count{string(status), interviewTexts[status], withQuery("/employer/interviews", "status", string(status)), 0, v.Status == string(status)})
+	}
+	return s.renderer.Render(c, fiber.StatusOK, interviewsPage, who, v)
+}
+
+// The size of a chart in SVG units.
+const (
+	chartWidth  = 600
+	chartHeight = 180
+	chartTop    = 24 // room for the numbers above the bars
+)
+
+// chart is a bar chart with the numbers as a table.
+type chart struct {
+	Title, Column string
+	Width, Height int
+	Bars          []bar
+	Total         int
+}
+
+type bar struct {
+	Label               string
+	N                   int
+	X, Y, Width, Height int
+}
+
+// Middle is the horizontal centre of the bar.
+func (b bar) Middle() int { return b.X + b.Width/2 }
+
+// Above is the position of the number above the bar.
+func (b bar) Above() int { return b.Y - 6 }
+
+// newChart returns a chart of the counts. The text of Title names what was counted.
+func newChart(title, column string, counts []count) chart {
+	c := chart{Title: title, Column: column, Width: chartWidth, Height: chartHeight}
+	most := 1
+	for _, k := range counts {
+		most = max(most, k.N)
+		c.Total += k.N
+	}
+	const gap = 8
+	slot := chartWidth / max(len(counts), 1)
+	for i, k := range counts {
+		b := bar{Label: k.Label, N: k.N, X: i*slot + gap/2, Width: slot - gap, Height: k.N * (chartHeight - chartTop) / most}
+		if k.N > 0 {
+			b.Height = max(b.Height, 2)
+		}
+		b.Y = chartHeight - b.Height
+		c.Bars = append(c.Bars, b)
+	}
+	return c
+}
+
+// weeksShown is the number of weeks of the chart of received applications.
+const weeksShown = 12
+
+func (s *Site) analytics(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	by := who.Actor()
+	jobs, err := s.jobCounts(ctx, by, "")
+	if err != nil {
+		return err
+	}
+	applications, err := s.applicationCounts(ctx, by, "", "", "/employer/applications")
+	if err != nil {
+		return err
+	}
+	weeks, err := s.weeklyApplications(ctx, by, time.Now())
+	if err != nil {
+		return err
+	}
+	return s.renderer.Render(c, fiber.StatusOK, analyticsPage, who, []chart{
+		newChart(fmt.Sprintf("Applications received in the last %d weeks", weeksShown), "Week that begins on", weeks),
+		newChart("Applications by status", "Status", applications[1:]),
+		newChart("Jobs by state", "State", jobs[1:]),
+	})
+}
+
+// weeklyApplications counts the applications of the last weeks, each of which begins on a
+// Monday.
+func (s *Site) weeklyApplications(ctx context.Context, by auth.Actor, now time.Time) ([]count, error) {
+	now = now.UTC()
+	monday := now.AddDate(0, 0, -int(now.Weekday()+6)%7)
+	out := make([]count, weeksShown)
+	for i := range out {
+		from := monday.AddDate(0, 0, 7*(i-weeksShown+1))
+		found, err := s.services.Hiring.Stats(ctx, by, hiring.StatsInput{StartDate: from.Format(time.DateOnly), EndDate: from.AddDate(0, 0, 6).Format(time.DateOnly)})
+		if err != nil {
+			return nil, err
+		}
+		out[i] = count{Label: from.Format("2 Jan"), N: found.Total()}
+	}
+	return out, nil
+}
+
+// exportsView is the form for an export, with the exports of the last days.
+type exportsView struct {
+	Form    pages.Form
+	Exports []exportRow
+	Kinds   []pages.Choice
+}
+
+type exportRow struct {
+	hiring.Export
+	State badge
+	Kind  string
+}
+
+// kindTexts are the tables that can be exported.
+var kindTexts = map[string]string{"jobs": "Jobs", "applications": "Applications"}
+
+const exportsShown = 20
+
+func exportBadge(state hiring.ExportState) badge {
+	switch state {
+	case hiring.ExportDone:
+		return badge{"Completed", "good"}
+	case hiring.ExportFailed:
+		return badge{"Failed", "bad"}
+	case hiring.ExportRunning:
+		return badge{"Running", ""}
+	}
+	return badge{"Waiting", ""}
+}
+
+func (s *Site) exports(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	return s.showExports(ctx, c, who, pages.Form{})
+}
+
+func (s *Site) showExports(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, form pages.Form) error {
+	by, v := who.Actor(), exportsView{Form: form}
+	found, err := s.services.Hiring.MyExports(ctx, by, exportsShown)
+	if err != nil {
+		return err
+	}
+	for _, e := range found {
+		v.Exports = append(v.Exports, exportRow{e, exportBadge(e.State), cmp.Or(kindTexts[e.Kind], e.Kind)})
+	}
+	if by.May(auth.ApplicationsView) {
+		v.Kinds = append(v.Kinds, pages.Choice{Value: "applications", Text: kindTexts["applications"]})
+	}
+	v.Kinds = append(v.Kinds, pages.Choice{Value: "jobs", Text: kindTexts["jobs"]})
+	return s.renderer.Render(c, form.Problem.Status(), exportsPage, who, v)
+}
+
+func (s *Site) startExport(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	form := pages.FormOf(c)
+	in := hiring.ExportInput{Kind: form.Value("kind")}
+	for name, to := range map[string]**string{"startDate": &in.Filters.StartDate, "endDate": &in.Filters.EndDate} {
+		if value := form.Value(name); value != "" {
+			*to = &value
+		}
+	}
+	e, err := s.services.Hiring.StartExport(ctx, who.Actor(), in)
+	if err == nil {
+		return c.Redirect("/employer/exports/"+e.ID, fiber.StatusSeeOther)
+	}
+	if form.Problem, err = problemOf(err, ""); err != nil {
+		return err
+	}
+	for i, f := range form.Problem.Fields {
+		form.Problem.Fields[i].Name = strings.TrimPrefix(f.Name, "filters.")
+	}
+	return s.showExports(ctx, c, who, form)
+}
+
+// exportView is the progress of an export and, once it is completed, a link to its file.
+type exportView struct {
+	hiring.ExportView
+	State  badge
+	Kind   string
+	Failed bool
+}
+
+// Total is the number of rows for the progress bar, at least 1.
+func (v exportView) Total() int { return max(v.RowsTotal, 1) }
+
+func (s *Site) export(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	e, err := s.services.Hiring.MyExport(ctx, who.Actor(), c.Params("id"))
+	if err != nil {
+		return err
+	}
+	v := exportView{e, exportBadge(e.Export.State), cmp.Or(kindTexts[e.Export.Kind], e.Export.Kind), e.Export.State == hiring.ExportFailed}
+	return s.renderer.Render(c, fiber.StatusOK, exportPage, who, v)
+}

@@ -1,0 +1,215 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+var (
+	teamPage         = pages.Parse(files, "html/console-team.html", "html/console-parts.html")
+	memberPage       = pages.Parse(files, "html/console-member.html", "html/console-parts.html")
+	organizationPage = pages.Parse(files, "html/console-organization.html", "html/console-parts.html")
+)
+
+// teamView is the team of an organization with the form for invitations.
+type teamView struct {
+	Members   []memberRow
+	Next      string
+	MayManage bool
+	Form      pages.Form
+}
+
+// memberRow is a member or an invited user.
+type memberRow struct {
+	identity.Member
+	RoleText  string
+	IsInvited bool
+}
+
+// roleTexts are the roles of members in words.
+var roleTexts = map[identity.OrgRole]string{identity.Admin: "Admin", identity.Recruiter: "Recruiter", identity.Viewer: "Viewer"}
+
+// roles are the roles with what they allow.
+var roles = []pages.Choice{
+	{Value: string(identity.Recruiter), Text: "Recruiter: posts and changes jobs, handles applications"},
+	{Value: string(identity.Viewer), Text: "Viewer: reads applications"},
+	{Value: string(identity.Admin), Text: "Admin: everything, with the team and the organization"},
+}
+
+// Roles returns the roles.
+func (teamView) Roles() []pages.Choice { return roles }
+
+func newMemberRow(m identity.Member) memberRow {
+	return memberRow{m, roleTexts[m.Role], m.Status == identity.MemberInvited}
+}
+
+func (s *Site) team(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	return s.showTeam(ctx, c, who, pages.Form{Values: url.Values{"role": {string(identity.Recruiter)}}})
+}
+
+func (s *Site) showTeam(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, form pages.Form) error {
+	by := who.Actor()
+	found, err := s.services.Identity.Team(ctx, by, page.After(c.Query("after"), rowsShown))
+	if err != nil {
+		return err
+	}
+	v := teamView{MayManage: by.May(auth.Manage), Form: form}
+	for _, m := range found.Items {
+		v.Members = append(v.Members, newMemberRow(m))
+	}
+	if found.NextCursor != "" {
+		v.Next = withQuery("/employer/team", "after", found.NextCursor)
+	}
+	return s.renderer.Render(c, form.Problem.Status(), teamPage, who, v)
+}
+
+// invite invites a user to the team. It has the limit of the portal's operation.
+func (s *Site) invite(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	form := pages.FormOf(c)
+	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/employers/team")
+	if err == nil {
+		err = s.services.Identity.Invite(ctx, who.Actor(), identity.InviteInput{Name: form.Value("name"), Email: form.Value("email"), Role: form.Value("role")})
+	}
+	if err == nil {
+		return redirect(c, "/employer/team", "invited")
+	}
+	if form.Problem, err = problemOf(err, ""); err != nil {
+		return err
+	}
+	return s.showTeam(ctx, c, who, form)
+}
+
+// memberView is a member with the permissions.
+type memberView struct {
+	memberRow
+	Permissions []permissionRow
+	MayManage   bool
+	IsViewer    bool // the member is the signed-in user
+	Problem     *pages.Problem
+}
+
+// Roles returns the roles.
+func (memberView) Roles() []pages.Choice { return roles }
+
+// permissionRow is a permission that a member may hold.
+type permissionRow struct {
+	Name, Text string
+	Held       bool
+}
+
+func permissionRows(p identity.Permissions) []permissionRow {
+	return []permissionRow{
+		{"jobs.create", "Post and duplicate jobs", p.Jobs.Create},
+		{"jobs.update", "Change, renew, close and archive jobs", p.Jobs.Update},
+		{"jobs.delete", "Delete jobs with the API", p.Jobs.Delete},
+		{"applications.view", "Read applications", p.Applications.View},
+		{"applications.update", "Decide on applications, arrange interviews and write to applicants", p.Applications.Update},
+	}
+}
+
+// memberOf returns a member of the viewer's organization. Users outside it do not exist.
+func (s *Site) memberOf(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) (identity.Member, error) {
+	m, err := s.services.Identity.Permissions(ctx, who.Actor(), c.Params("id"))
+	return m, asMissing(err)
+}
+
+// asMissing returns a NotFound fault for users who are not in the team.
+func asMissing(err error) error {
+	if errors.Is(err, identity.ErrNotInTeam) {
+		return fault.New(fault.NotFound, "member_not_found", "Team member not found")
+	}
+	return err
+}
+
+func (s *Site) member(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	return s.showMember(ctx, c, who, nil)
+}
+
+func (s *Site) showMember(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, problem *pages.Problem) error {
+	m, err := s.memberOf(ctx, c, who)
+	if err != nil {
+		return err
+	}
+	v := memberView{newMemberRow(m), permissionRows(m.Permissions), who.Actor().May(auth.Manage), m.UserID == who.Actor().UserID, problem}
+	return s.renderer.Render(c, problem.Status(), memberPage, who, v)
+}
+
+// changeMember changes the role or the permissions of a member, or removes the member.
+func (s *Site) changeMember(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	by, form, id := who.Actor(), pages.FormOf(c), c.Params("id")
+	var err error
+	to, done := "/employer/team/"+id, "member-saved"
+	switch form.Value("action") {
+	case "role":
+		_, err = s.services.Identity.ChangePermissions(ctx, by, id, identity.ChangePermissionsInput{Role: form.Value("role")})
+	case "permissions":
+		held := func(name string) *bool { return new(form.Values.Has(name)) }
+		_, err = s.services.Identity.ChangePermissions(ctx, by, id, identity.ChangePermissionsInput{Permissions: &identity.PermissionsInput{
+			Jobs:         &identity.JobPermissionsInput{Create: held("jobs.create"), Update: held("jobs.update"), Delete: held("jobs.delete")},
+			Applications: &identity.ApplicationPermissionsInput{View: held("applications.view"), Update: held("applications.update")},
+		}})
+	case "remove":
+		to, done = "/employer/team", "member-removed"
+		if err = s.services.Identity.RemoveMember(ctx, by, id); err == nil && id == by.UserID {
+			to = "/employer" // the viewer has left the organization
+		}
+	default:
+		err = fault.New(fault.Invalid, "no_action_selected", "Select what to change")
+	}
+	if err == nil {
+		return redirect(c, to, done)
+	}
+	problem, err := problemOf(asMissing(err), "")
+	if err != nil {
+		return err
+	}
+	return s.showMember(ctx, c, who, problem)
+}
+
+// organizationView is the organization with the form to change it.
+type organizationView struct {
+	identity.Organization
+	Path      string // of the public page
+	MayManage bool
+	Form      pages.Form
+}
+
+func (s *Site) organization(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	return s.showOrganization(ctx, c, who, pages.Form{})
+}
+
+func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, form pages.Form) error {
+	o, err := s.services.Identity.MyOrganization(ctx, who.Actor())
+	if err != nil {
+		return err
+	}
+	if form.Values == nil {
+		form.Values = url.Values{"name": {o.Name}, "description": {o.Description}, "website": {o.Website}, "logo": {o.Logo}, "industry": {o.Industry}, "size": {o.Size}}
+	}
+	v := organizationView{o, employerPath(o.ID, o.Name), who.Actor().May(auth.Manage), form}
+	return s.renderer.Render(c, form.Problem.Status(), organizationPage, who, v)
+}
+
+func (s *Site) changeOrganization(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	form := pages.FormOf(c)
+	text := func(name string) *string { return new(form.Value(name)) }
+	_, err := s.services.Identity.UpdateOrganization(ctx, who.Actor(), identity.OrganizationInput{
+		Name: text("name"), Description: text("description"), Website: text("website"), Logo: text("logo"), Industry: text("industry"), Size: text("size"),
+	})
+	if err == nil {
+		return redirect(c, "/employer/organization", "organization")
+	}
+	if form.Problem, err = problemOf(err, ""); err != nil {
+		return err
+	}
+	return s.showOrganization(ctx, c, who, form)
+}

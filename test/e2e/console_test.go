@@ -1,0 +1,325 @@
+package e2e
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// jobForm returns the values of the form for a job.
+func jobForm(action string, more url.Values) url.Values {
+	v := url.Values{
+		"title": {"Staff Nurse, ICU"}, "description": {"Days and nights.\n\n- Give medicines\n\n**No agency**"}, "location": {"Leeds"}, "contractType": {"permanent"},
+		"salary.min": {"£36,000"}, "salary.max": {"44000"}, "salary.currency": {"GBP"}, "salary.period": {"year"}, "requirements": {"NMC PIN\r\n\r\nALS"},
+		"questions.0.text": {""}, "questions.1.text": {"Your NMC PIN?"}, "questions.1.required": {"yes"}, "applicationDeadline": {"2099-03-01"}, "action": {action},
+	}
+	for name, values := range more {
+		v[name] = values
+	}
+	return v
+}
+
+// redirected requires a redirect after a form and returns the page.
+func (b *browser) redirected(path string, values url.Values) pageView {
+	b.T.Helper()
+	page := b.follow(b.open("POST", path, values))
+	require.Equal(b.T, 200, page.status, page.text)
+	return page
+}
+
+// show opens a page.
+func (b *browser) show(path string) pageView {
+	b.T.Helper()
+	page := b.open("GET", path, nil)
+	require.Equal(b.T, 200, page.status, page.text)
+	return page
+}
+
+var ownJobPath = regexp.MustCompile(`/employer/jobs/[0-9a-f-]{36}`)
+
+func TestConsole_PostingJobs(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss := w.employer(t)
+		b := w.signedIn(t, boss)
+		require.Contains(t, b.show("/employer").text, "Post a job")
+		require.Contains(t, b.show("/employer/jobs").text, "You have not posted any jobs yet.")
+		require.Contains(t, b.show("/employer/jobs/new").text, "Questions to applicants")
+
+		wrong := b.open("POST", "/employer/jobs/new", jobForm("publish", url.Values{"title": {" "}, "salary.min": {"a lot"}, "requirements": {"x\n" + strings.Repeat("y", 501)}, "applicationDeadline": {"soon"}}))
+		require.Equal(t, 400, wrong.status)
+		for _, want := range []string{`href="#title"`, `href="#salary.min"`, "Lowest pay must be a number", `href="#requirements"`, "in line 2", `href="#applicationDeadline"`, "No agency", "Your NMC PIN?"} {
+			require.Contains(t, wrong.visibleText(), want)
+		}
+		more := b.open("POST", "/employer/jobs/new", jobForm("more", nil))
+		require.Equal(t, 200, more.status)
+		require.Contains(t, more.text, `name="questions.2.text"`)
+
+		preview := b.open("POST", "/employer/jobs/new", jobForm("preview", nil))
+		require.Equal(t, 200, preview.status, preview.text)
+		for _, want := range []string{"<li>Give medicines</li>", "<strong>No agency</strong>", "£36,000 to £44,000 a year", "Nothing is saved yet", `name="title" value="Staff Nurse, ICU"`} {
+			require.Contains(t, preview.text, want)
+		}
+		require.Contains(t, b.show("/employer/jobs").text, "You have not posted any jobs yet.")
+
+		draft := b.redirected("/employer/jobs/new", jobForm("save", nil))
+		require.Contains(t, draft.text, "The draft is saved.")
+		path := ownJobPath.FindString(draft.text)
+		require.Equal(t, 404, w.browser(t).open("GET", strings.TrimPrefix(path, "/employer"), nil).status)
+		require.Contains(t, b.show(path+"/preview").text, "<li>ALS</li>")
+		form := b.show(path + "/edit").text
+		for _, want := range []string{`value="36000"`, "NMC PIN\nALS", `value="Your NMC PIN?"`, `name="questions.0.required" value="yes" checked`, `value="2099-03-01"`} {
+			require.Contains(t, form, want)
+		}
+		question := regexp.MustCompile(`name="questions.0.id" value="([^"]+)"`).FindStringSubmatch(form)
+		require.NotNil(t, question, form)
+
+		published := b.redirected(path+"/edit", jobForm("publish", url.Values{"questions.1.id": {question[1]}, "title": {"Sister, ICU"}}))
+		require.Contains(t, published.text, "The job is published.")
+		require.Contains(t, b.show(path+"/edit").text, `value="`+question[1]+`"`)
+		public := strings.TrimPrefix(path, "/employer")
+		require.Contains(t, w.browser(t).show(public).text, "Sister, ICU")
+
+		before := boss.get("/api/employers" + public).ok(200).at("data.job.applicationDeadline")
+		require.Contains(t, b.redirected(path, url.Values{"action": {"renew"}, "durationDays": {"30"}}).text, "The job is renewed.")
+		renewed := boss.get("/api/employers" + public).ok(200).at("data.job.applicationDeadline")
+		require.NotEqual(t, before, renewed)
+		saved := b.redirected(path+"/edit", jobForm("save", url.Values{"applicationDeadline": {"2099-03-31"}}))
+		require.Contains(t, saved.text, "The changes are saved.")
+		require.Equal(t, renewed, boss.get("/api/employers"+public).ok(200).at("data.job.applicationDeadline"), "the time of the day stays")
+
+		for _, step := range [][2]string{{"pause", "Paused"}, {"publish", "Published"}, {"close", "Closed"}, {"archive", "Archived"}, {"restore", "Published"}} {
+			require.Contains(t, b.redirected(path, url.Values{"action": {step[0]}}).text, `">`+step[1]+`</span>`, step[0])
+		}
+		require.Contains(t, b.redirected(path, url.Values{"action": {"duplicate"}}).text, "(Copy)")
+		require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"renew"}, "durationDays": {"9999"}}).status)
+		require.Equal(t, 400, b.open("POST", path, url.Values{}).status)
+
+		require.Equal(t, 400, b.open("POST", "/employer/jobs", url.Values{"action": {"close"}}).status)
+		ids := []string{strings.TrimPrefix(public, "/jobs/")}
+		require.Contains(t, b.redirected("/employer/jobs?status=active", url.Values{"action": {"close"}, "id": ids}).text, "The jobs are closed.")
+		require.Contains(t, b.show("/employer/jobs?status=closed").text, path)
+		require.NotContains(t, b.show("/employer/jobs?status=active").text, path)
+		require.Contains(t, b.redirected("/employer/jobs", url.Values{"action": {"renew"}, "id": ids}).text, "renewed for 30 days")
+		require.Contains(t, b.redirected("/employer/jobs", url.Values{"action": {"archive"}, "id": ids}).text, "The jobs are archived.")
+		some := b.open("POST", "/employer/jobs", url.Values{"action": {"close"}, "id": {ids[0], boss.id}})
+		require.Equal(t, 400, some.status)
+		require.Contains(t, some.text, "Some of the jobs were not changed")
+	})
+}
+
+func TestConsole_Jobs_ManyArePaged(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss := w.employer(t)
+		for range 30 {
+			boss.listing(nil)
+		}
+		b := w.signedIn(t, boss)
+		first := b.show("/employer/jobs")
+		seen := map[string]bool{}
+		for _, page := range []pageView{first, b.show(first.links("Show more")[0])} {
+			for _, path := range ownJobPath.FindAllString(page.text, -1) {
+				seen[path] = true
+			}
+		}
+		require.Len(t, seen, 30)
+	})
+}
+
+func TestConsole_PostingJobs_HasTheLimitOfTheAPI(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		b := w.signedIn(t, w.employer(t))
+		for range 10 {
+			require.Equal(t, 303, b.open("POST", "/employer/jobs/new", jobForm("save", nil)).status)
+		}
+		limited := b.open("POST", "/employer/jobs/new", jobForm("save", nil))
+		require.Equal(t, 429, limited.status)
+		require.Contains(t, limited.text, "Staff Nurse, ICU", "the input is kept")
+	})
+}
+
+func TestConsole_Applications(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss, jo := w.employer(t), w.seeker(t)
+		job := boss.listing(object{"title": "Staff Nurse, ICU", "questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}}})
+		id := jo.application(job, object{"coverLetter": "Six years\nof <script>alert(1)</script> care.", "answers": []object{{"question_id": "pin", "answer": "12A3456E"}}})
+		w.seeker(t).application(boss.listing(object{"title": "Porter"}), nil)
+		b := w.signedIn(t, boss)
+		path := "/employer/applications/" + id
+
+		require.Contains(t, b.show("/employer").text, path)
+		require.Contains(t, b.show("/employer/applications").text, "Porter")
+		filtered := b.show("/employer/applications?job=" + job)
+		require.Contains(t, filtered.text, path)
+		require.NotContains(t, filtered.text, "<td data-label=\"Job\">Porter")
+		require.NotContains(t, b.show("/employer/applications?status=review").text, path)
+		require.Contains(t, b.show("/employer/applications/board").text, path)
+		require.Equal(t, 400, b.open("GET", "/employer/applications?status=eternal", nil).status)
+		require.Equal(t, 404, b.open("GET", "/employer/applications?job="+boss.id, nil).status)
+
+		page := b.show(path)
+		for _, want := range []string{"Your NMC PIN?", "12A3456E", "Six years\nof &lt;script&gt;", jo.email, "Applied", path + "?to=rejected#decision"} {
+			require.Contains(t, page.text, want)
+		}
+		moved := b.redirected("/employer/applications/board?job="+job, url.Values{"id": {id}, "to": {"review"}})
+		require.Contains(t, moved.text, "The applications are moved.")
+		require.Contains(t, b.redirected("/employer/applications?status=review", url.Values{"id": {id}, "to": {"interview"}}).text, "The applications are moved.")
+		require.Equal(t, 400, b.open("POST", "/employer/applications", url.Values{"to": {"review"}}).status)
+		require.Equal(t, 400, b.open("POST", "/employer/applications", url.Values{"id": {id}, "to": {"eternal"}}).status)
+
+		draft := b.show(path + "?to=accepted")
+		require.Contains(t, draft.text, "We are pleased to offer you the post of Staff Nurse, ICU.")
+		blank := b.open("POST", path, url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {""}})
+		require.Equal(t, 400, blank.status)
+		require.Contains(t, blank.text, `value="Our offer"`)
+		require.Equal(t, "interview", boss.get("/api/employers/applications/"+id).ok(200).text("data.application.status"), "nothing is changed without the message")
+		done := b.redirected(path, url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {"Welcome."}})
+		require.Contains(t, done.text, "the message is on its way")
+		require.Contains(t, done.text, "Moved from Interview to Accepted")
+		require.Contains(t, w.waitForMail(t, jo.email, "Our offer"), "Welcome.")
+		require.Contains(t, b.redirected(path, url.Values{"action": {"decide"}, "status": {"review"}}).text, "The status is changed.")
+
+		interview := url.Values{"action": {"schedule"}, "scheduledAt": {"2099-03-03T10:00"}, "location": {"Ward 7"}, "interviewer": {"Asha Patel"}, "notes": {"Ask about nights"}}
+		require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}).status)
+		require.Contains(t, b.redirected(path, interview).text, "3 Mar 2099, 10:00 UTC")
+		require.Contains(t, b.show("/employer").text, "3 Mar 2099, 10:00 UTC")
+		interview.Set("action", "reschedule")
+		interview.Set("location", "Ward 9")
+		require.Contains(t, b.redirected(path, interview).text, "Ward 9")
+		require.Contains(t, b.redirected(path, url.Values{"action": {"complete"}, "outcome": {"pass"}}).text, "Completed, Passed")
+		require.Contains(t, b.redirected(path, interview).text, "Completed", "the details of a past interview can be changed")
+		interview.Set("action", "schedule")
+		b.redirected(path, interview)
+		require.Contains(t, b.redirected(path, url.Values{"action": {"cancel"}}).text, "The interview is cancelled.")
+		require.Contains(t, b.show("/employer/interviews?status=cancelled").text, "Ward 9")
+		require.NotContains(t, b.show("/employer/interviews?status=scheduled").text, "Ward 9")
+
+		require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"contact"}, "subject": {""}}).status)
+		require.Contains(t, b.redirected(path, url.Values{"action": {"contact"}, "subject": {"Documents"}, "message": {"Please bring them."}}).text, "The message is on its way.")
+		require.Equal(t, 400, b.open("POST", path, url.Values{}).status)
+
+		jo.delete("/api/jobseekers/applications/" + id).ok(200)
+		withdrawn := b.show(path)
+		require.Contains(t, withdrawn.text, "The applicant has withdrawn this application.")
+		require.NotContains(t, withdrawn.text, "?to=")
+		require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"decide"}, "status": {"review"}}).status)
+		require.Contains(t, b.show("/employer/analytics").text, "Applications received in the last 12 weeks")
+		require.Contains(t, b.show(strings.Replace("/employer/jobs/ID", "ID", job, 1)).text, "Applications per 100 views")
+	})
+}
+
+func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss := w.employer(t)
+		boss.listing(object{"title": "Porter"})
+		b := w.signedIn(t, boss)
+
+		require.Equal(t, 400, b.open("POST", "/employer/exports", url.Values{"kind": {"everything"}}).status)
+		require.Equal(t, 400, b.open("POST", "/employer/exports", url.Values{"kind": {"applications"}, "startDate": {"soon"}}).status)
+		started := b.open("POST", "/employer/exports", url.Values{"kind": {"jobs"}})
+		ready := b.waitForText(started, "Download")
+		file, err := url.Parse(ready.links("Download")[0])
+		require.NoError(t, err)
+		require.Contains(t, b.show(file.RequestURI()).text, "Porter")
+		require.Contains(t, b.show("/employer/exports").text, "Completed")
+
+		email := newEmail()
+		require.Equal(t, 400, b.open("POST", "/employer/team", url.Values{"name": {""}, "email": {"x"}, "role": {"recruiter"}}).status)
+		require.Contains(t, b.redirected("/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).text, "The invitation is on its way.")
+		require.Equal(t, 409, b.open("POST", "/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).status)
+		member := b.show("/employer/team").links("Tom Okafor")[0]
+		require.Contains(t, b.show(member).text, "Invited until")
+		require.Contains(t, b.redirected(member, url.Values{"action": {"role"}, "role": {"recruiter"}}).text, "The permissions are changed.")
+		require.Contains(t, b.redirected(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text, `name="applications.view" value="yes" checked`)
+		self := "/employer/team/" + boss.id
+		require.Equal(t, 409, b.open("POST", self, url.Values{"action": {"role"}, "role": {"viewer"}}).status, "the last admin")
+		require.Equal(t, 409, b.open("POST", self, url.Values{"action": {"remove"}}).status)
+		require.Contains(t, b.redirected(member, url.Values{"action": {"remove"}}).text, "not in the team any more")
+		require.NotContains(t, b.show("/employer/team").text, "Tom Okafor")
+
+		require.Equal(t, 400, b.open("POST", "/employer/organization", url.Values{"name": {""}, "website": {"ftp://x"}}).status)
+		changed := b.redirected("/employer/organization", url.Values{"name": {`St Brigid's <b>Clinic</b>`}, "website": {"https://example.org"}})
+		require.Contains(t, changed.visibleText(), `<h1>St Brigid's <b>Clinic</b></h1>`)
+		require.NotContains(t, changed.text, "<b>")
+	})
+}
+
+// consolePages are pages of the console with the status for those who may read applications
+// only.
+var consolePages = map[string]int{
+	"/employer": 200, "/employer/jobs": 200, "/employer/jobs/new": 403, "/employer/jobs/JOB": 200, "/employer/jobs/JOB/preview": 200, "/employer/jobs/JOB/edit": 403,
+	"/employer/applications": 200, "/employer/applications/board": 200, "/employer/applications/APPLICATION": 200, "/employer/interviews": 200,
+	"/employer/analytics": 200, "/employer/exports": 200, "/employer/team": 200, "/employer/team/MEMBER": 200, "/employer/organization": 200,
+}
+
+// consoleForms are forms of the console.
+var consoleForms = map[string]url.Values{
+	"/employer/jobs": {"action": {"archive"}, "id": {"JOB"}}, "/employer/jobs/new": jobForm("publish", nil), "/employer/jobs/JOB": {"action": {"archive"}}, "/employer/jobs/JOB/edit": jobForm("save", nil),
+	"/employer/applications": {"id": {"APPLICATION"}, "to": {"rejected"}}, "/employer/applications/board": {"id": {"APPLICATION"}, "to": {"rejected"}}, "/employer/applications/APPLICATION": {"action": {"decide"}, "status": {"rejected"}},
+	"/employer/team": {"name": {"X"}, "email": {"x@example.org"}, "role": {"admin"}}, "/employer/team/MEMBER": {"action": {"role"}, "role": {"admin"}}, "/employer/organization": {"name": {"Mine"}},
+}
+
+func TestConsole_ForbiddenUsers(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss, jo := w.employer(t), w.seeker(t)
+		job := boss.listing(nil)
+		names := strings.NewReplacer("JOB", job, "APPLICATION", jo.application(job, nil), "MEMBER", boss.id)
+		form := func(values url.Values) url.Values {
+			out := url.Values{}
+			for name, all := range values {
+				for _, value := range all {
+					out.Add(name, names.Replace(value))
+				}
+			}
+			return out
+		}
+		viewer := w.signedIn(t, boss.inviteMember("viewer"))
+		none := w.signedIn(t, w.addMember(t, boss, object{"jobs": object{"create": false, "update": false}, "applications": object{"view": false, "update": false}}))
+		seeker, foreign, guest := w.signedIn(t, jo), w.signedIn(t, w.employer(t)), w.browser(t)
+		for path, want := range consolePages {
+			hasID := path != names.Replace(path)
+			path = names.Replace(path)
+			require.Equal(t, want, viewer.open("GET", path, nil).status, path)
+			refused := seeker.open("GET", path, nil)
+			require.Equal(t, 403, refused.status, path)
+			require.Contains(t, refused.text, "You are signed in as a clinician", path)
+			if path != "/employer/organization" {
+				require.Equal(t, 403, none.open("GET", path, nil).status, path)
+			}
+			if hasID {
+				require.Equal(t, 404, foreign.open("GET", path, nil).status, path)
+			}
+			if path != "/employer" {
+				require.Equal(t, "/sign-in?next="+url.QueryEscape(path), guest.open("GET", path, nil).header.Get("Location"))
+			}
+		}
+		for path, values := range consoleForms {
+			hasID := path != names.Replace(path)
+			path, values = names.Replace(path), form(values)
+			for name, b := range map[string]*browser{"viewer": viewer, "without permission": none, "seeker": seeker} {
+				require.Equal(t, 403, b.open("POST", path, values).status, "%s %s", path, name)
+			}
+			if hasID {
+				require.Equal(t, 404, foreign.open("POST", path, values).status, path)
+			}
+			away := guest.open("POST", path, values)
+			require.Equal(t, 303, away.status, path)
+			require.Contains(t, away.header.Get("Location"), "/sign-in")
+			b := w.signedIn(t, boss)
+			b.Site = "cross-site"
+			require.Equal(t, 403, b.open("POST", path, values).status, path)
+			b.Site, b.From = "", ""
+			require.Equal(t, 403, b.open("POST", path, values).status, "%s without a CSRF token", path)
+		}
+		require.Equal(t, "active", boss.get("/api/employers/jobs/"+job).ok(200).text("data.job.status"))
+		overview := viewer.show("/employer")
+		require.NotContains(t, overview.text, "/employer/jobs/new")
+		require.NotContains(t, viewer.show("/employer/jobs/"+job).text, "Archive")
+		require.NotContains(t, viewer.show("/employer/team").text, "Send the invitation")
+		require.NotContains(t, none.open("GET", "/employer", nil).text, `href="/employer/jobs"`)
+		require.Contains(t, guest.show("/employer").text, "/register?as=employer")
+		require.Equal(t, 404, foreign.open("GET", "/employer/exports/"+job, nil).status)
+	})
+}

@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestInvitationPage(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss := w.employer(t)
+		invite := func(email string) string {
+			boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email, "role": "viewer"}).ok(200)
+			return w.tokenFromMail(t, email, "Join")
+		}
+		t.Run("without an account", func(t *testing.T) {
+			t.Parallel()
+			email, b := newEmail(), w.browser(t)
+			token := invite(email)
+			page := b.show("/accept-invitation?token=" + token)
+			for _, want := range []string{"Join St Brigid", email, `value="Tom Okafor"`, "Create account and join"} {
+				require.Contains(t, page.text, want)
+			}
+			weak := b.open("POST", "/accept-invitation", url.Values{"token": {token}, "name": {"Thomas"}, "password": {"weak"}})
+			require.Equal(t, 400, weak.status)
+			require.Contains(t, weak.text, `value="Thomas"`)
+			home := b.redirected("/accept-invitation", url.Values{"token": {token}, "name": {"Thomas"}, "password": {password}})
+			require.Contains(t, home.text, "You have joined the team.")
+			require.Contains(t, home.text, "Sign out")
+			require.Contains(t, b.show("/accept-invitation?token="+token).text, "not valid any more")
+			again := b.open("POST", "/accept-invitation", url.Values{"token": {token}, "password": {password}})
+			require.Equal(t, 400, again.status)
+			require.Contains(t, again.text, "not valid any more")
+		})
+		t.Run("with an account", func(t *testing.T) {
+			t.Parallel()
+			jo, b := w.seeker(t), w.browser(t)
+			token := invite(jo.email)
+			page := b.show("/accept-invitation?token=" + token)
+			require.NotContains(t, page.text, "Create account")
+			require.Equal(t, 401, b.open("POST", "/accept-invitation", url.Values{"token": {token}, "password": {password}}).status)
+			other := w.signedIn(t, w.seeker(t))
+			require.Contains(t, other.show("/accept-invitation?token="+token).text, "for another account")
+			require.Equal(t, 403, other.open("POST", "/accept-invitation", url.Values{"token": {token}}).status)
+
+			to, err := url.Parse(page.links("Sign in and join")[0])
+			require.NoError(t, err)
+			ours := b.open("POST", "/sign-in", url.Values{"email": {jo.email}, "password": {password}, "next": {to.Query().Get("next")}})
+			require.Contains(t, b.follow(ours).text, "Join the team")
+			home := b.redirected("/accept-invitation", url.Values{"token": {token}})
+			require.Contains(t, home.text, "You have joined the team.")
+			require.Contains(t, home.text, "My account", "a clinician stays one")
+		})
+		t.Run("withdrawn", func(t *testing.T) {
+			t.Parallel()
+			email := newEmail()
+			token := invite(email)
+			b := w.signedIn(t, boss)
+			member := regexp.MustCompile(`/employer/team/[0-9a-f-]{36}`)
+			row := strings.Split(b.show("/employer/team").text, email)[0]
+			all := member.FindAllString(row, -1)
+			b.redirected(all[len(all)-1], url.Values{"action": {"remove"}})
+			require.Contains(t, w.browser(t).show("/accept-invitation?token="+token).text, "not valid any more")
+		})
+	})
+}
