@@ -32,12 +32,12 @@ func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 		"token": {
 			confirm: pages.Message{Title: "End the mails about new jobs?", Text: "Your saved searches are kept, and you still get notifications of new matches on the site."},
 			done:    pages.Message{Title: "Done", Text: "You will not get any more mails about new jobs. To turn them on again, save a search with e-mail alerts."},
-			end:     s.services.Seekers.Unsubscribe,
+			end:     func(ctx context.Context, token string) error { return s.services.Seekers.Unsubscribe(ctx, token) },
 		},
 		"invitations": {
 			confirm: pages.Message{Title: "End the invitations?", Text: "Organizations will no longer be able to send invitations to this address."},
 			done:    pages.Message{Title: "Done", Text: "You will not get any more invitations at this address."},
-			end:     s.services.Identity.OptOut,
+			end:     func(ctx context.Context, token string) error { return s.services.Identity.OptOut(ctx, token) },
 		},
 	}
 	// requested returns the kind and the token of the link.
