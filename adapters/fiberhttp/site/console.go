@@ -171,6 +171,8 @@ type count struct {
 const (
 	newShown  = 5
 	nextShown = 5
+	// noStatus is for counts of which none is the list that the page shows.
+	noStatus = "none"
 )
 
 func (s *Site) employerHome(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
@@ -186,13 +188,13 @@ func (s *Site) overview(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) (e
 	if v.Organization, err = s.services.Identity.MyOrganization(ctx, by); err != nil {
 		return err
 	}
-	if v.Jobs, err = s.jobCounts(ctx, by, ""); err != nil {
+	if v.Jobs, err = s.jobCounts(ctx, by, noStatus); err != nil {
 		return err
 	}
 	if !v.MayView {
 		return s.renderer.Render(c, fiber.StatusOK, overviewPage, who, v)
 	}
-	if v.Applications, err = s.applicationCounts(ctx, by, "", "", "/employer/applications"); err != nil {
+	if v.Applications, err = s.applicationCounts(ctx, by, "", noStatus, "/employer/applications"); err != nil {
 		return err
 	}
 	pending, err := s.services.Hiring.FindReceived(ctx, by, hiring.StatsInput{Status: string(hiring.Pending)}, page.After("", newShown))

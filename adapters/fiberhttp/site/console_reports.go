@@ -64,8 +64,9 @@ func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) 
 // The size of a chart in SVG units.
 const (
 	chartWidth  = 600
-	chartHeight = 180
-	chartTop    = 24 // room for the numbers above the bars
+	chartHeight = 180 // of the tallest bar with its number
+	chartTop    = 24  // room for the numbers above the bars
+	chartBottom = 24  // room for the labels below the bars
 )
 
 // chart is a bar chart with the numbers as a table.
@@ -88,9 +89,12 @@ func (b bar) Middle() int { return b.X + b.Width/2 }
 // Above is the position of the number above the bar.
 func (b bar) Above() int { return b.Y - 6 }
 
+// Below is the position of the label below the bar.
+func (b bar) Below() int { return chartHeight + chartBottom - 7 }
+
 // newChart returns a chart of the counts. The text of Title names what was counted.
 func newChart(title, column string, counts []count) chart {
-	c := chart{Title: title, Column: column, Width: chartWidth, Height: chartHeight}
+	c := chart{Title: title, Column: column, Width: chartWidth, Height: chartHeight + chartBottom}
 	most := 1
 	for _, k := range counts {
 		most = max(most, k.N)
