@@ -323,3 +323,34 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 		require.Equal(t, 404, foreign.open("GET", "/employer/exports/"+job, nil).status)
 	})
 }
+
+func TestConsole_StoredScript_IsText(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		const wicked = `"><script>alert(1)</script>{{.}}`
+		boss, jo := w.employer(t), w.seeker(t)
+		jo.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"firstName": wicked, "lastName": wicked, "bio": wicked, "specialty": wicked, "currentRole": wicked}}).ok(200)
+		boss.put("/api/employers/organization", object{"name": wicked, "description": wicked, "industry": wicked}).ok(200)
+		b := w.signedIn(t, boss)
+		values := jobForm("publish", url.Values{"title": {wicked}, "description": {wicked}, "location": {wicked}, "department": {wicked}, "specialty": {wicked}, "requirements": {wicked}, "benefits": {wicked}, "questions.1.text": {wicked}, "questions.1.id": {"pin"}, "questions.1.required": {}})
+		pages := []pageView{b.redirected("/employer/jobs/new", values)}
+		path := ownJobPath.FindString(pages[0].text)
+		id := jo.application(strings.TrimPrefix(path, "/employer/jobs/"), object{"coverLetter": wicked, "answers": []object{{"question_id": "pin", "answer": wicked}}})
+		interview := url.Values{"action": {"schedule"}, "scheduledAt": {"2099-03-03T10:00"}, "location": {wicked}, "interviewer": {wicked}, "notes": {wicked}}
+		pages = append(pages, b.redirected("/employer/applications/"+id, interview))
+		values.Set("action", "preview")
+		pages = append(pages, b.open("POST", "/employer/jobs/new", values))
+		values.Set("salary.min", wicked)
+		pages = append(pages, b.open("POST", "/employer/jobs/new", values),
+			b.open("POST", "/employer/team", url.Values{"name": {wicked}, "email": {wicked}, "role": {wicked}}),
+			b.open("POST", "/employer/exports", url.Values{"kind": {wicked}, "startDate": {wicked}}))
+		for _, at := range []string{"", "/jobs", path[len("/employer"):], path[len("/employer"):] + "/edit", path[len("/employer"):] + "/preview", "/applications", "/applications/board", "/applications/" + id + "?to=rejected",
+			"/interviews", "/analytics", "/exports", "/team", "/organization", "/applications?status=" + url.QueryEscape(wicked), "/jobs?status=" + url.QueryEscape(wicked), "/applications/" + id + "?to=" + url.QueryEscape(wicked)} {
+			pages = append(pages, b.open("GET", "/employer"+at, nil))
+		}
+		for i, page := range pages {
+			require.NotContains(t, page.text, "<script>alert", "page %d", i)
+			require.NotContains(t, page.text, `value="">`+"<", "page %d", i)
+			require.LessOrEqual(t, len(page.text), 150<<10)
+		}
+	})
+}
