@@ -194,7 +194,7 @@ func (s *Site) overview(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) (e
 	if !v.MayView {
 		return s.renderer.Render(c, fiber.StatusOK, overviewPage, who, v)
 	}
-	if v.Applications, err = s.applicationCounts(ctx, by, "", noStatus, "/employer/applications"); err != nil {
+	if v.Applications, err = s.applicationCounts(ctx, by, "", noStatus); err != nil {
 		return err
 	}
 	pending, err := s.services.Hiring.FindReceived(ctx, by, hiring.StatsInput{Status: string(hiring.Pending)}, page.After("", newShown))
@@ -223,12 +223,13 @@ func (s *Site) jobCounts(ctx context.Context, by auth.Actor, current string) ([]
 }
 
 // applicationCounts counts the applications to the organization's jobs, or to one, by status,
-// with links to the lists below path.
-func (s *Site) applicationCounts(ctx context.Context, by auth.Actor, jobID, current, path string) ([]count, error) {
+// with links to the lists.
+func (s *Site) applicationCounts(ctx context.Context, by auth.Actor, jobID, current string) ([]count, error) {
 	counts, err := s.services.Hiring.Stats(ctx, by, hiring.StatsInput{JobID: jobID})
 	if err != nil {
 		return nil, err
 	}
+	const path = "/employer/applications"
 	out := []count{{"", "All", withQuery(path, "job", jobID), counts.Total(), current == ""}}
 	for _, status := range hiring.Statuses {
 		out = append(out, count{string(status), stageTexts[status], withQuery(path, "job", jobID, "status", string(status)), counts[status], current == string(status)})

@@ -103,7 +103,7 @@ func (s *Site) showApplications(ctx context.Context, c *fiber.Ctx, who *pages.Vi
 	if found.NextCursor != "" {
 		v.Next = withQuery("/employer/applications", "job", v.JobID, "status", v.Status, "after", found.NextCursor)
 	}
-	if v.Stages, err = s.applicationCounts(ctx, by, v.JobID, v.Status, "/employer/applications"); err != nil {
+	if v.Stages, err = s.applicationCounts(ctx, by, v.JobID, v.Status); err != nil {
 		return err
 	}
 	return s.renderer.Render(c, v.Problem.Status(), applicationsPage, who, v)
@@ -121,7 +121,7 @@ func (s *Site) showBoard(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, v
 	if err := s.filter(ctx, c, by, &v); err != nil {
 		return err
 	}
-	stages, err := s.applicationCounts(ctx, by, v.JobID, "", "/employer/applications")
+	stages, err := s.applicationCounts(ctx, by, v.JobID, "")
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, who *pages.Vie
 // answersOf returns the answers with the questions of the job. Questions that the job does
 // not have any more are named by their ids.
 func (s *Site) answersOf(ctx context.Context, by auth.Actor, d hiring.Detail) ([]answer, error) {
-	if len(d.Application.Answers) == 0 {
+	if len(d.Answers) == 0 {
 		return nil, nil
 	}
 	l, err := s.services.Listings.Get(ctx, by, d.ListingID)
@@ -258,7 +258,7 @@ func (s *Site) answersOf(ctx context.Context, by auth.Actor, d hiring.Detail) ([
 		texts[q.ID] = q.Text
 	}
 	var out []answer
-	for _, a := range d.Application.Answers {
+	for _, a := range d.Answers {
 		question, exists := texts[a.QuestionID]
 		if !exists {
 			question = "Question " + a.QuestionID
@@ -331,7 +331,8 @@ func asUTC(value string) string {
 // changeApplication handles the forms of an application.
 func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	by, form, id := who.Actor(), pages.FormOf(c), c.Params("id")
-	at, to, done, err := interviewForm, "", "", error(nil)
+	at, to, done := interviewForm, "", ""
+	var err error
 	text := func(name string) *string { return new(form.Value(name)) }
 	switch form.Value("action") {
 	case "decide":

@@ -174,7 +174,8 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, 
 // changeJob changes the state of a job, or copies it.
 func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	by, form, id := who.Actor(), pages.FormOf(c), c.Params("id")
-	done, err := "", error(nil)
+	done := ""
+	var err error
 	switch form.Value("action") {
 	case "duplicate":
 		var l listings.Listing

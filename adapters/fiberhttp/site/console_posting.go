@@ -191,7 +191,7 @@ func (p *jobInput) amount(form pages.Form, name string) *float64 {
 }
 
 // questions returns the questions for the form.
-func (p jobInput) questions() (out []listings.Question) {
+func (p *jobInput) questions() (out []listings.Question) {
 	for _, q := range *p.Questions {
 		out = append(out, listings.Question(q))
 	}
@@ -200,7 +200,7 @@ func (p jobInput) questions() (out []listings.Question) {
 
 // change returns the input for a change of the job l, with its status if it is not empty. A
 // deadline that the form shows stays unchanged, with its time of the day.
-func (p jobInput) change(l listings.Listing, status listings.Status) listings.UpdateInput {
+func (p *jobInput) change(l listings.Listing, status listings.Status) listings.UpdateInput {
 	in := listings.UpdateInput{Title: &p.Title, Description: &p.Description, Details: p.Details}
 	if status != "" {
 		in.Status = new(string(status))
@@ -213,7 +213,7 @@ func (p jobInput) change(l listings.Listing, status listings.Status) listings.Up
 
 // error replaces the names of fields of the API by those of the form, and adds the
 // problems of the input.
-func (p jobInput) error(err error) error {
+func (p *jobInput) error(err error) error {
 	if err != nil && fault.KindOf(err) != fault.Invalid {
 		return err
 	}

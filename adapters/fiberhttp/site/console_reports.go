@@ -43,10 +43,10 @@ func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) 
 	}
 	for _, i := range found.Items {
 		row := interviewRow{i, badge{Text: interviewTexts[i.Interview.Status]}}
-		switch {
-		case i.Interview.Status == hiring.Completed:
+		switch i.Interview.Status {
+		case hiring.Completed:
 			row.State.Text += ", " + strings.ToLower(outcomeTexts[i.Interview.Outcome])
-		case i.Interview.Status == hiring.Cancelled:
+		case hiring.Cancelled:
 			row.State.Look = "bad"
 		}
 		v.Rows = append(v.Rows, row)
@@ -122,7 +122,7 @@ func (s *Site) analytics(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) e
 	if err != nil {
 		return err
 	}
-	applications, err := s.applicationCounts(ctx, by, "", "", "/employer/applications")
+	applications, err := s.applicationCounts(ctx, by, "", "")
 	if err != nil {
 		return err
 	}
@@ -241,6 +241,6 @@ func (s *Site) export(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) erro
 	if err != nil {
 		return err
 	}
-	v := exportView{e, exportBadge(e.Export.State), cmp.Or(kindTexts[e.Export.Kind], e.Export.Kind), e.Export.State == hiring.ExportFailed}
+	v := exportView{e, exportBadge(e.State), cmp.Or(kindTexts[e.Kind], e.Kind), e.State == hiring.ExportFailed}
 	return s.renderer.Render(c, fiber.StatusOK, exportPage, who, v)
 }
