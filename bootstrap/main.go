@@ -99,6 +99,7 @@ func command(s *registry) *cobra.Command {
 		o.tasks(),
 		o.developers(),
 		o.users(),
+		o.admin(),
 		o.search(),
 		o.listings(),
 		o.audit(),

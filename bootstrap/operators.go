@@ -11,6 +11,7 @@ import (
 
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/integrations"
@@ -49,16 +50,25 @@ func (o *operator) users() *cobra.Command {
 			})
 		},
 	})
-	for _, change := range []struct {
-		use, short, done string
-		do               func(*identity.Service, context.Context, string) error
-	}{
+	group.AddCommand(o.changeAccounts([]accountChange{
 		{"lock", "End an account's sessions and refuse its password, API keys and OAuth tokens", "locked", (*identity.Service).LockAccount},
 		{"unlock", "Undo lock", "unlocked", (*identity.Service).UnlockAccount},
 		{"reset-second-factor", "Remove an account's second factor, for a user who has lost the device and the recovery codes", "has no second factor now", (*identity.Service).ResetSecondFactor},
 		{"sign-out", "End an account's sessions", "signed out", (*identity.Service).SignOutAccount},
-	} {
-		group.AddCommand(&cobra.Command{
+	})...)
+	return group
+}
+
+// accountChange is an operator's command that changes an account.
+type accountChange struct {
+	use, short, done string
+	do               func(*identity.Service, context.Context, string) error
+}
+
+// changeAccounts returns the commands of the changes.
+func (o *operator) changeAccounts(changes []accountChange) []*cobra.Command {
+	return list.Map(changes, func(change accountChange) *cobra.Command {
+		return &cobra.Command{
 			Use: change.use + " EMAIL", Short: change.short, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return o.onAccounts(cmd, func(ctx context.Context, i *identity.Service) error {
@@ -69,8 +79,17 @@ func (o *operator) users() *cobra.Command {
 					return err
 				})
 			},
-		})
-	}
+		}
+	})
+}
+
+// admin returns the operator's commands for moderators.
+func (o *operator) admin() *cobra.Command {
+	group := groupOf("admin", "Choose the moderators of the service")
+	group.AddCommand(o.changeAccounts([]accountChange{
+		{"grant", "Make an account one of a moderator, who handles reports, jobs and organizations", "is a moderator", (*identity.Service).GrantModerator},
+		{"revoke", "Undo grant", "is not a moderator any more", (*identity.Service).RevokeModerator},
+	})...)
 	return group
 }
 
@@ -93,7 +112,7 @@ func showAccount(cmd *cobra.Command, a identity.AccountStatus) error {
 	t := newTable(cmd.OutOrStdout(), "id", a.ID)
 	for _, line := range [][2]any{
 		{"email", a.Email}, {"name", a.Name}, {"role", p.Role()}, {"organization", organization}, {"created", when(a.CreatedAt)},
-		{"verified", when(a.EmailVerifiedAt)}, {"second factor", second}, {"locked", when(a.LockedAt)}, {"sessions", a.Sessions},
+		{"verified", when(a.EmailVerifiedAt)}, {"second factor", second}, {"locked", when(a.LockedAt)}, {"moderator", when(a.ModeratorSince)}, {"sessions", a.Sessions},
 	} {
 		t.add(line[:]...)
 	}
@@ -137,7 +156,7 @@ func (o *operator) audit() *cobra.Command {
 	group := groupOf("audit", "Read the audit log")
 	var user, organization, since string
 	var limit int
-	list := &cobra.Command{Use: "list", Short: "List the newest entries", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+	command := &cobra.Command{Use: "list", Short: "List the newest entries", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 		if limit < 1 || limit > 10_000 {
 			return errors.New("--limit: must be a number from 1 to 10000")
 		}
@@ -182,11 +201,11 @@ func (o *operator) audit() *cobra.Command {
 			return t.Flush()
 		})
 	}}
-	list.Flags().StringVar(&user, "user", "", "only entries by or about the account with this e-mail address")
-	list.Flags().StringVar(&organization, "organization", "", "only entries of the organization with this id")
-	list.Flags().StringVar(&since, "since", "", "only entries from this date or date-time on (RFC 3339)")
-	list.Flags().IntVar(&limit, "limit", 100, "how many at most")
-	group.AddCommand(list)
+	command.Flags().StringVar(&user, "user", "", "only entries by or about the account with this e-mail address")
+	command.Flags().StringVar(&organization, "organization", "", "only entries of the organization with this id")
+	command.Flags().StringVar(&since, "since", "", "only entries from this date or date-time on (RFC 3339)")
+	command.Flags().IntVar(&limit, "limit", 100, "how many at most")
+	group.AddCommand(command)
 	return group
 }
 

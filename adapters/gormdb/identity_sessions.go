@@ -68,7 +68,7 @@ func (d sessions) upsertRefreshTokens(ctx context.Context, sessionID string, tok
 // membership and second factor.
 const principalColumns = `s.id, s.user_id, s.address, s.user_agent, s.created_at, s.last_used_at, s.expires_at, s.ended_at,
 	u.email AS account_email, u.name AS account_name, u.kind AS account_kind, u.status AS account_status, u.registered AS account_registered,
-	u.email_verified_at AS account_email_verified_at, u.created_at AS account_created_at,
+	u.email_verified_at AS account_email_verified_at, u.moderator_since AS account_moderator_since, u.created_at AS account_created_at,
 	m.organization_id AS member_organization_id, m.role AS member_role, m.permissions AS member_permissions, m.founder AS member_founder,
 	(o.id IS NOT NULL AND f.user_id IS NULL) AS unenrolled`
 

@@ -22,6 +22,7 @@ type userRow struct {
 	PasswordHash    string
 	EmailVerifiedAt time.Time `gorm:"serializer:nullable_time"`
 	LockedAt        time.Time `gorm:"serializer:nullable_time"`
+	ModeratorSince  time.Time `gorm:"serializer:nullable_time"`
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 	Version         int64

@@ -168,6 +168,7 @@ func (r Route) Authorize(actor auth.Actor) error {
 	case r.Audience == Seeker && !actor.Seeker,
 		r.Audience == Employer && actor.OrganizationID == "",
 		r.Audience == EmployerSide && actor.Role == auth.Jobseeker,
+		r.Audience == Moderator && !actor.Moderator,
 		r.Permission != "" && !actor.May(r.Permission):
 		return fault.ErrForbidden
 	}

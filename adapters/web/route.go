@@ -41,10 +41,11 @@ const (
 	Seeker                // a jobseeker's account
 	Employer              // a member of an organization
 	EmployerSide          // the same, and an employer's account whose organization is closed
+	Moderator             // a moderator of the service
 )
 
 func (w Audience) String() string {
-	return [...]string{"anyone", "jobseeker", "employer", "employer"}[w]
+	return [...]string{"anyone", "jobseeker", "employer", "employer", "moderator"}[w]
 }
 
 // Route is one row of a route table. A route without a Permission is open to its

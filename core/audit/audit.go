@@ -34,6 +34,8 @@ const (
 	AccountLocked        Action = "account.locked"
 	AccountUnlocked      Action = "account.unlocked"
 	AccountDeleted       Action = "account.deleted"
+	ModeratorGranted     Action = "moderator.granted"
+	ModeratorRevoked     Action = "moderator.revoked"
 
 	MemberInvited      Action = "member.invited"
 	MemberJoined       Action = "member.joined"
@@ -64,7 +66,7 @@ func Actions() []Action {
 	return []Action{
 		SignInSucceeded, SignInFailed, SessionEnded, SessionsEnded,
 		PasswordChanged, PasswordReset, EmailChangeRequested, EmailChanged,
-		SecondFactorEnabled, SecondFactorDisabled, SecondFactorReset, SecondFactorRequired, RecoveryCodeUsed, AccountLocked, AccountUnlocked, AccountDeleted,
+		SecondFactorEnabled, SecondFactorDisabled, SecondFactorReset, SecondFactorRequired, RecoveryCodeUsed, AccountLocked, AccountUnlocked, AccountDeleted, ModeratorGranted, ModeratorRevoked,
 		MemberInvited, MemberJoined, MemberRemoved, PermissionsChanged, OrganizationClosed,
 		AppCreated, AppDeleted, ClientSecretRotated, APIKeyCreated, APIKeyDeleted, WebhookCreated, WebhookDeleted, WebhookSecretRotated, ProgramsSignedOut, PlanChanged,
 		ExportCreated, ExportDownloaded, ListingHidden, ListingShown,

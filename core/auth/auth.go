@@ -43,6 +43,8 @@ type Actor struct {
 	Role      Role
 	// Seeker is set for an account that may act as a jobseeker.
 	Seeker bool
+	// Moderator is set for a moderator of the service.
+	Moderator bool
 	// OrganizationID is the organization that the actor works for, empty
 	// without one.
 	OrganizationID string

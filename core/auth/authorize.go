@@ -75,6 +75,16 @@ func (a Actor) Require(p Permission) error {
 	return err
 }
 
+// RequireModerator returns an error unless the actor is a moderator who acts without an
+// app.
+func (a Actor) RequireModerator() error {
+	err := a.RequireUser()
+	if err == nil && !a.Moderator {
+		err = fault.ErrForbidden
+	}
+	return err
+}
+
 // RequireScope returns an error for an app that acts for a user without the scope.
 // Users and guests pass.
 func (a Actor) RequireScope(s Scope) error { return a.requireScope([]Scope{s}) }

@@ -69,6 +69,22 @@ func (s *Service) UnlockAccount(ctx context.Context, email string) error {
 	})
 }
 
+// GrantModerator makes the account one of a moderator.
+func (s *Service) GrantModerator(ctx context.Context, email string) error {
+	return s.operate(ctx, email, audit.ModeratorGranted, func(ctx context.Context, u *User, now time.Time) error {
+		u.GrantModerator(now)
+		return s.Users.Update(ctx, u)
+	})
+}
+
+// RevokeModerator undoes GrantModerator.
+func (s *Service) RevokeModerator(ctx context.Context, email string) error {
+	return s.operate(ctx, email, audit.ModeratorRevoked, func(ctx context.Context, u *User, now time.Time) error {
+		u.RevokeModerator(now)
+		return s.Users.Update(ctx, u)
+	})
+}
+
 // SignOutAccount ends the account's sessions.
 func (s *Service) SignOutAccount(ctx context.Context, email string) error {
 	return s.operate(ctx, email, audit.SessionsEnded, func(ctx context.Context, u *User, now time.Time) error {

@@ -145,7 +145,7 @@ func (p Principal) Role() auth.Role {
 
 // Actor returns the caller of a request with the session.
 func (p Principal) Actor() auth.Actor {
-	a := auth.Actor{UserID: p.User.ID, SessionID: p.Session.ID, Role: p.Role(), Seeker: p.User.Kind == KindJobseeker, ConfirmedAt: p.Session.CreatedAt}
+	a := auth.Actor{UserID: p.User.ID, SessionID: p.Session.ID, Role: p.Role(), Seeker: p.User.Kind == KindJobseeker, Moderator: p.User.IsModerator(), ConfirmedAt: p.Session.CreatedAt}
 	switch m := p.Membership; {
 	case m == nil:
 	case m.SecondFactorMissing:

@@ -48,10 +48,12 @@ type User struct {
 	// EmailVerifiedAt is zero until the address is verified.
 	EmailVerifiedAt time.Time
 	// LockedAt is when an operator locked the account, zero if it is not locked.
-	LockedAt  time.Time
-	CreatedAt time.Time
-	UpdatedAt time.Time
-	Version   int64
+	LockedAt time.Time
+	// ModeratorSince is when an operator made the user a moderator, zero for other users.
+	ModeratorSince time.Time
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	Version        int64
 }
 
 // NewUser returns an active account. The caller has checked name and password.
@@ -104,6 +106,20 @@ func (u *User) Lock(now time.Time) {
 // Unlock undoes Lock.
 func (u *User) Unlock(now time.Time) { u.LockedAt, u.UpdatedAt = time.Time{}, now }
 
+// IsModerator reports whether the user is a moderator.
+func (u *User) IsModerator() bool { return !u.ModeratorSince.IsZero() }
+
+// GrantModerator makes the user a moderator.
+func (u *User) GrantModerator(now time.Time) {
+	if u.ModeratorSince.IsZero() {
+		u.ModeratorSince = now
+	}
+	u.UpdatedAt = now
+}
+
+// RevokeModerator undoes GrantModerator.
+func (u *User) RevokeModerator(now time.Time) { u.ModeratorSince, u.UpdatedAt = time.Time{}, now }
+
 // Rename gives the user another name, which the caller has checked.
 func (u *User) Rename(name string, now time.Time) { u.Name, u.UpdatedAt = name, now }
 
@@ -117,7 +133,7 @@ func (u *User) Move(email, key string, now time.Time) {
 // that no other account can have them already.
 func (u *User) Erase(now time.Time) {
 	u.Status, u.Email, u.Name, u.PasswordHash = UserDeleted, auth.NewSecret("", secretChars)+"@"+text.DeletedDomain, DeletedName, ""
-	u.Key, u.EmailVerifiedAt, u.UpdatedAt = "", time.Time{}, now
+	u.Key, u.EmailVerifiedAt, u.ModeratorSince, u.UpdatedAt = "", time.Time{}, time.Time{}, now
 }
 
 // DeletedName is the name of deleted accounts.

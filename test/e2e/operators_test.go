@@ -64,6 +64,22 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 	})
 }
 
+func TestOperatorCommands_Moderators(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss := w.employer(t)
+		require.Regexp(t, `(?m)^moderator\s+no$`, w.run(t, "users", "show", boss.email))
+		require.Contains(t, w.run(t, "admin", "grant", boss.email), "is a moderator")
+		require.NotRegexp(t, `(?m)^moderator\s+no$`, w.run(t, "users", "show", boss.email))
+		w.run(t, "admin", "revoke", boss.email)
+		require.Regexp(t, `(?m)^moderator\s+no$`, w.run(t, "users", "show", boss.email))
+		require.Contains(t, w.fails(t, "admin", "grant", newEmail()), "there is no account with this e-mail address")
+		require.Equal(t, [][4]string{
+			{"moderator.granted", "operator", boss.id, ""},
+			{"moderator.revoked", "operator", boss.id, ""},
+		}, boss.auditEntries("&actor=operator"))
+	})
+}
+
 func TestOperatorCommands_Listings(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, w *testServer) {
 		boss, guest, jo := w.employer(t), w.guest(t), w.seeker(t)

@@ -126,7 +126,7 @@ func refusalStatus(r web.Route, client string) int {
 		return http.StatusUnauthorized
 	case isDeveloper(r): // a session is not a token of an app
 		return http.StatusUnauthorized
-	case client == "jobseeker" && (r.Audience == web.Employer || r.Audience == web.EmployerSide || r.Permission != ""), client == "employer" && r.Audience == web.Seeker:
+	case r.Audience == web.Moderator, client == "jobseeker" && (r.Audience == web.Employer || r.Audience == web.EmployerSide || r.Permission != ""), client == "employer" && r.Audience == web.Seeker:
 		return http.StatusForbidden
 	}
 	return 0

@@ -1,0 +1,32 @@
+package pages
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// GetModerator serves a page to moderators. Other users get a page with status 403.
+func (f *Renderer) GetModerator(app *fiber.App, path string, handle Handler) {
+	f.Get(app, path, f.requireModerator(handle))
+}
+
+// PostModerator handles a form of moderators. Other users get a page with status 403.
+func (f *Renderer) PostModerator(app *fiber.App, path string, handle Handler) {
+	f.Post(app, path, f.requireModerator(handle))
+}
+
+func (f *Renderer) requireModerator(handle Handler) Handler {
+	return func(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
+		if !who.Actor().Moderator {
+			return f.Render(c, fiber.StatusForbidden, messagePage, who, Message{Title: "This page is for moderators", Text: "Your account is not one of a moderator. An operator of the service can make it one."})
+		}
+		return handle(ctx, c, who)
+	}
+}
+
+// TakeLimit counts a call for the limit of the operation, METHOD /path, and the request's
+// address. Over the limit it returns fault.ErrRateLimit.
+func (f *Renderer) TakeLimit(ctx context.Context, c *fiber.Ctx, operation string) error {
+	return f.takeLimit(ctx, c, operation)
+}
