@@ -79,6 +79,7 @@ type IdentityStorage struct {
 	Database
 	Users            identity.Users
 	Organizations    identity.Organizations
+	VerifiedNames    identity.VerifiedNames
 	Members          identity.Members
 	Sessions         identity.Sessions
 	MailTokens       identity.MailTokens
@@ -100,6 +101,7 @@ type ListingsStorage struct {
 	Public   listings.PublicRepository
 	Loader   listings.Loader
 	Feed     listings.Feed
+	Cases    listings.Cases
 	// Views counts views. Without it all numbers are zero.
 	Views listings.Views `port:"optional"`
 	// Changes returns the number of transactions of this process that have changed

@@ -37,7 +37,7 @@ import (
 
 func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *identity.Service, e *listings.Engine) (*listings.Service, error) {
 	deps := listings.Deps{
-		Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Listings.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Engine: e, NewBatch: newBatch, Public: s.Listings.Public, Views: s.Listings.Views, Applications: s.Hiring.Counts,
+		Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Listings.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Engine: e, NewBatch: newBatch, Public: s.Listings.Public, Cases: s.Listings.Cases, Retention: s.Listings.Retention, Views: s.Listings.Views, Applications: s.Hiring.Counts,
 		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Jobseeker.Profiles},
 		SearchTimeout: c.Limits.SearchTimeout, SearchCPU: time.Duration(c.Limits.SearchCPU * float64(time.Second)),
 	}

@@ -102,14 +102,15 @@ func (k noKeys) JWKS() []byte                                         { return n
 func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring keyRing, l limit.Limiter, m mail.Mailer) (*identity.Service, error) {
 	deps := identity.Deps{
 		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, AuditLog: s.Identity.AuditLog, Clock: d.Clock, NewID: d.NewID,
-		Users: s.Identity.Users, Organizations: s.Identity.Organizations, Members: s.Identity.Members, Sessions: s.Identity.Sessions, MailTokens: s.Identity.MailTokens,
+		Users: s.Identity.Users, Organizations: s.Identity.Organizations, VerifiedNames: s.Identity.VerifiedNames, Members: s.Identity.Members, Sessions: s.Identity.Sessions, MailTokens: s.Identity.MailTokens,
 		EmailChanges: s.Identity.EmailChanges, EmployerSettings: s.Identity.EmployerSettings, OptOuts: s.Identity.OptOuts, PersonalData: s.Identity.PersonalData,
 		Retention: s.Identity.Retention, Tasks: s.Identity.Tasks,
 		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, SecondFactors: s.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: ring, Limiter: l, Mailer: m,
-		Subscriptions: identitySubscriptions{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}},
-		Mailboxes:     mailboxes.Keys{},
-		Programs:      identityPrograms{integrations.Programs{Tx: s.Integrations.Tx, Apps: s.Integrations.Apps, Keys: s.Integrations.Keys, Webhooks: s.Integrations.Webhooks, Consents: s.Integrations.Consents}},
-		PublicURL:     c.HTTP.PublicURL,
+		Subscriptions:        identitySubscriptions{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}},
+		Mailboxes:            mailboxes.Keys{},
+		Programs:             identityPrograms{integrations.Programs{Tx: s.Integrations.Tx, Apps: s.Integrations.Apps, Keys: s.Integrations.Keys, Webhooks: s.Integrations.Webhooks, Consents: s.Integrations.Consents}},
+		HoldNewOrganizations: c.Moderation.NewOrganizations == config.HoldNew,
+		PublicURL:            c.HTTP.PublicURL,
 	}
 	return identity.New(deps), complete("identity", deps)
 }

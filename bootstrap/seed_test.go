@@ -50,12 +50,13 @@ func openSeeded(t *testing.T, n int) (*config.Config, adapters.Storage) {
 
 type noAccounts struct{}
 
-func (noAccounts) CompanyName(context.Context, string) (string, error)  { return "", nil }
-func (noAccounts) HomeLocation(context.Context, string) (string, error) { return "", nil }
+func (noAccounts) HoldsJobs(context.Context, string) (bool, bool, error) { return false, false, nil }
+func (noAccounts) CompanyName(context.Context, string) (string, error)   { return "", nil }
+func (noAccounts) HomeLocation(context.Context, string) (string, error)  { return "", nil }
 
 func searchOver(t *testing.T, s adapters.Storage) *listings.Service {
 	return listings.New(listings.Deps{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Clock: newDeps(&config.Config{}, slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings.Listings, Public: s.Listings.Public, Engine: stores.Engine(t, s),
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Clock: newDeps(&config.Config{}, slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings.Listings, Public: s.Listings.Public, Cases: s.Listings.Cases, Engine: stores.Engine(t, s),
 		Gazetteer: gazetteer.New(), Organizations: noAccounts{}, Seekers: noAccounts{},
 	})
 }

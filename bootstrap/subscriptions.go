@@ -33,14 +33,20 @@ func subscriptions(s adapters.Storage, i *identity.Service, l *listings.Service,
 		event.On("identity.undo-email-change", i.OnEmailChanged).In(task.Mail),
 		event.On("identity.confirm-email", i.OnEmailChangeRequested).In(task.Mail),
 
+		event.On("identity.organization-moderated", i.OnOrganizationModerated).In(task.Mail),
+		event.On("identity.account-moderated", i.OnAccountModerated).In(task.Mail),
+
+		event.On("listings.organization-moderated", l.OnOrganizationModerated),
 		event.On("listings.close-organization", l.OnOrganizationClosed),
 		event.On("listings.rename-organization", l.OnOrganizationRenamed),
+		event.On("listings.account-deleted", l.OnAccountDeleted),
 
 		event.OnID("hiring.application-received", h.OnApplicationSubmitted),
 		event.On("hiring.mail-submitted", h.MailSubmitted).In(task.Mail),
 		event.OnID("hiring.mail-status", h.MailStatusChanged).In(task.Mail),
 		event.OnID("hiring.mail-interview", h.MailInterview).In(task.Mail),
 		event.On("hiring.mail-contact", h.MailContact).In(task.Mail),
+		event.OnID("hiring.job-moderated", h.OnJobModerated),
 		event.On("hiring.mail-export", h.MailExport).In(task.Mail),
 		event.On("hiring.account-deleted", h.OnAccountDeleted),
 		event.On("hiring.organization-closed", h.OnOrganizationClosed),
@@ -95,6 +101,7 @@ const closeEvery = 30 * time.Second
 func periodsOf(i *identity.Service, l *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service, added addedModules) periods {
 	all := slices.Concat(periods{
 		{Kind: "listings.close-expired", Every: closeEvery, Do: func(ctx context.Context) error { _, err := l.CloseExpired(ctx); return err }},
+		{Kind: "listings.forget", Every: time.Hour, Do: l.Forget, Timeout: 5 * time.Minute},
 	}, i.Periodic(), h.Periodic(), k.Periodic(), b.Periodic(), in.Periodic())
 	for _, m := range added {
 		all = append(all, m.periodic...)

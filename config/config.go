@@ -24,19 +24,20 @@ import (
 // Config is the configuration. Every port to an external system has a URL, whose scheme
 // selects the adapter.
 type Config struct {
-	HTTP     HTTP     `mapstructure:"http"`
-	Database Database `mapstructure:"database"`
-	Search   Search   `mapstructure:"search"`
-	Queue    Queue    `mapstructure:"queue"`
-	Limiter  Limiter  `mapstructure:"limiter"`
-	Limits   Limits   `mapstructure:"limits"`
-	Mail     Mail     `mapstructure:"mail"`
-	Files    Files    `mapstructure:"files"`
-	Payments Payments `mapstructure:"payments"`
-	Auth     Auth     `mapstructure:"auth"`
-	MCP      MCP      `mapstructure:"mcp"`
-	Site     Site     `mapstructure:"site"`
-	Webhooks Webhooks `mapstructure:"webhooks"`
+	HTTP       HTTP       `mapstructure:"http"`
+	Database   Database   `mapstructure:"database"`
+	Search     Search     `mapstructure:"search"`
+	Queue      Queue      `mapstructure:"queue"`
+	Limiter    Limiter    `mapstructure:"limiter"`
+	Limits     Limits     `mapstructure:"limits"`
+	Mail       Mail       `mapstructure:"mail"`
+	Files      Files      `mapstructure:"files"`
+	Payments   Payments   `mapstructure:"payments"`
+	Auth       Auth       `mapstructure:"auth"`
+	MCP        MCP        `mapstructure:"mcp"`
+	Site       Site       `mapstructure:"site"`
+	Moderation Moderation `mapstructure:"moderation"`
+	Webhooks   Webhooks   `mapstructure:"webhooks"`
 	// Retention is the time for which rows of finished work are stored.
 	Retention Retention `mapstructure:"retention"`
 	Tracing   Tracing   `mapstructure:"tracing"`
@@ -190,21 +191,22 @@ type Log struct {
 // other servers.
 func Default() Config {
 	return Config{
-		HTTP:      HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}, CORSOrigins: []string{}, Drain: 5 * time.Second},
-		Database:  Database{URL: "sqlite:data/locum.db", MaxConnections: 10, ReplicaURLs: []string{}},
-		Search:    Search{URL: "embedded:data/search"},
-		Queue:     Queue{URL: "embedded:"},
-		Limiter:   Limiter{URL: "memory:"},
-		Limits:    Limits{BodyMemory: 192, SearchCPU: 5, SearchTimeout: time.Second},
-		Mail:      Mail{URL: "file:data/mail", From: "locum <no-reply@localhost>"},
-		Files:     Files{URL: "file:data/files"},
-		Payments:  Payments{URL: "sandbox:", WebhookSecrets: []string{}},
-		Auth:      Auth{Keys: []string{"data/keys"}},
-		MCP:       MCP{Enabled: true},
-		Site:      Site{Enabled: true, Name: "locum", Links: []string{}},
-		Retention: Retention{Events: 7 * 24 * time.Hour, Tasks: 3 * 24 * time.Hour},
-		Tracing:   Tracing{URL: "off:"},
-		Log:       Log{Level: "info"},
+		HTTP:       HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}, CORSOrigins: []string{}, Drain: 5 * time.Second},
+		Database:   Database{URL: "sqlite:data/locum.db", MaxConnections: 10, ReplicaURLs: []string{}},
+		Search:     Search{URL: "embedded:data/search"},
+		Queue:      Queue{URL: "embedded:"},
+		Limiter:    Limiter{URL: "memory:"},
+		Limits:     Limits{BodyMemory: 192, SearchCPU: 5, SearchTimeout: time.Second},
+		Mail:       Mail{URL: "file:data/mail", From: "locum <no-reply@localhost>"},
+		Files:      Files{URL: "file:data/files"},
+		Payments:   Payments{URL: "sandbox:", WebhookSecrets: []string{}},
+		Auth:       Auth{Keys: []string{"data/keys"}},
+		MCP:        MCP{Enabled: true},
+		Moderation: Moderation{NewOrganizations: PublishNew},
+		Site:       Site{Enabled: true, Name: "locum", Links: []string{}},
+		Retention:  Retention{Events: 7 * 24 * time.Hour, Tasks: 3 * 24 * time.Hour},
+		Tracing:    Tracing{URL: "off:"},
+		Log:        Log{Level: "info"},
 
 		DataFolder: "data",
 	}
@@ -358,6 +360,9 @@ func (c *Config) validate() error {
 		if rule.isInvalid {
 			return c.Err(rule.key, rule.want)
 		}
+	}
+	if err := c.validateModeration(); err != nil {
+		return err
 	}
 	if err := c.validateSite(); err != nil {
 		return err

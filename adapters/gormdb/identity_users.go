@@ -107,7 +107,23 @@ func (d users) Exists(ctx context.Context) (bool, error) { return exists(d.q(ctx
 // organizations implements identity.Organizations.
 type organizations struct{ *DB }
 
-type organizationRow identity.Organization
+type organizationRow struct {
+	ID                  string
+	Name                string
+	Description         string
+	Website             string
+	Logo                string
+	Industry            string
+	Size                string
+	RequireSecondFactor bool
+	VerifiedAt          time.Time `gorm:"serializer:nullable_time"`
+	VerifiedBy          string
+	HeldAt              time.Time `gorm:"serializer:nullable_time"`
+	SuspendedAt         time.Time `gorm:"serializer:nullable_time"`
+	CreatedAt           time.Time
+	UpdatedAt           time.Time
+	Version             int64
+}
 
 func (r organizationRow) organization() identity.Organization { return identity.Organization(r) }
 

@@ -324,6 +324,7 @@ func (d feed) Reset(ctx context.Context) error {
 
 // listingsExpiry are the kinds of the listings module.
 var listingsExpiry = map[retention.Kind]expiry{
+	listings.ReportKind: expireBy[listingReportRow]("created_at", "id"),
 	listings.FeedChanges: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
 		return feed{db}.deleteChangesBefore(ctx, before, n)
 	},

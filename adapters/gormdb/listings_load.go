@@ -58,6 +58,8 @@ func (d listingRepository) DeleteByOrganizations(ctx context.Context, organizati
 				}
 				return wrap(cmp.Or(
 					d.unprepared(ctx).Exec("DELETE FROM listing_views WHERE ?", d.dialect.In("listing_id", ids)).Error,
+					d.unprepared(ctx).Exec("DELETE FROM listing_reports WHERE ?", d.dialect.In("listing_id", ids)).Error,
+					d.unprepared(ctx).Exec("DELETE FROM listing_cases WHERE ?", d.dialect.In("listing_id", ids)).Error,
 					d.unprepared(ctx).Exec("DELETE FROM listings WHERE ?", d.dialect.In("id", ids)).Error))
 			})
 			if err != nil {

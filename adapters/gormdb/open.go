@@ -46,13 +46,13 @@ func (db *DB) Storage() adapters.Storage {
 	return adapters.Storage{
 		Identity: adapters.IdentityStorage{
 			Database: database,
-			Users:    users{db}, Organizations: organizations{db}, Members: members{db}, Sessions: sessions{db}, MailTokens: mailTokens{db},
+			Users:    users{db}, Organizations: organizations{db}, VerifiedNames: verifiedNames{db}, Members: members{db}, Sessions: sessions{db}, MailTokens: mailTokens{db},
 			EmailChanges: emailChanges{db}, EmployerSettings: employerSettings{db}, OptOuts: optOuts{db}, SecondFactors: secondFactors{db},
 			PersonalData: personalData{db}, Idempotency: idempotencyKeys{db}, AuditLog: auditLog{db},
 		},
 		Listings: adapters.ListingsStorage{
 			Database: database,
-			Listings: listingRepository{db}, Public: listingRepository{db}, Loader: listingRepository{db}, Feed: feed{db}, Views: views{db}, Changes: db.listingChanges.Load,
+			Listings: listingRepository{db}, Public: listingRepository{db}, Loader: listingRepository{db}, Feed: feed{db}, Cases: cases{db}, Views: views{db}, Changes: db.listingChanges.Load,
 		},
 		Hiring: adapters.HiringStorage{
 			Database:     database,

@@ -43,6 +43,13 @@ const (
 	PermissionsChanged Action = "permissions.changed"
 	OrganizationClosed Action = "organization.closed"
 
+	OrganizationVerified   Action = "organization.verified"
+	OrganizationUnverified Action = "organization.unverified"
+	OrganizationHeld       Action = "organization.held"
+	OrganizationReleased   Action = "organization.released"
+	OrganizationSuspended  Action = "organization.suspended"
+	OrganizationRestored   Action = "organization.restored"
+
 	AppCreated           Action = "app.created"
 	AppDeleted           Action = "app.deleted"
 	ClientSecretRotated  Action = "client_secret.rotated"
@@ -68,6 +75,7 @@ func Actions() []Action {
 		PasswordChanged, PasswordReset, EmailChangeRequested, EmailChanged,
 		SecondFactorEnabled, SecondFactorDisabled, SecondFactorReset, SecondFactorRequired, RecoveryCodeUsed, AccountLocked, AccountUnlocked, AccountDeleted, ModeratorGranted, ModeratorRevoked,
 		MemberInvited, MemberJoined, MemberRemoved, PermissionsChanged, OrganizationClosed,
+		OrganizationVerified, OrganizationUnverified, OrganizationHeld, OrganizationReleased, OrganizationSuspended, OrganizationRestored,
 		AppCreated, AppDeleted, ClientSecretRotated, APIKeyCreated, APIKeyDeleted, WebhookCreated, WebhookDeleted, WebhookSecretRotated, ProgramsSignedOut, PlanChanged,
 		ExportCreated, ExportDownloaded, ListingHidden, ListingShown,
 	}

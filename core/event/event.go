@@ -88,6 +88,14 @@ type (
 	// JobClosed is recorded when a listing stops being public. Its fields are those of
 	// JobCreated.
 	JobClosed JobCreated
+	// JobModerated is recorded when a moderator takes a listing down or shows it again.
+	JobModerated struct {
+		JobID          string    `json:"job_id"`
+		OrganizationID string    `json:"organization_id"`
+		Decision       string    `json:"decision"` // taken-down or kept
+		Message        string    `json:"message"`  // for the employer
+		DecidedAt      time.Time `json:"decided_at"`
+	}
 	// ApplicationSubmitted is recorded when a candidate applies.
 	ApplicationSubmitted struct {
 		ApplicationID  string    `json:"application_id"`
@@ -184,6 +192,22 @@ type (
 		OrganizationID string    `json:"organization_id"`
 		RenamedAt      time.Time `json:"renamed_at"`
 	}
+	// OrganizationModerated is recorded when a moderator changes the standing of an
+	// organization, and with the action hold when its new name resembles that of a verified
+	// one.
+	OrganizationModerated struct {
+		OrganizationID string    `json:"organization_id"`
+		Action         string    `json:"action"`  // verify, unverify, release, suspend, restore or hold
+		Message        string    `json:"message"` // for the admins
+		ModeratedAt    time.Time `json:"moderated_at"`
+	}
+	// AccountModerated is recorded when a moderator suspends or restores an account.
+	AccountModerated struct {
+		UserID      string    `json:"user_id"`
+		Action      string    `json:"action"`  // suspend or restore
+		Message     string    `json:"message"` // for the user
+		ModeratedAt time.Time `json:"moderated_at"`
+	}
 	// OrganizationClosed is recorded when the last admin of an organization leaves and it
 	// has no members.
 	OrganizationClosed struct {
@@ -264,6 +288,7 @@ const (
 func (JobCreated) Type() string               { return "job.created" }
 func (JobUpdated) Type() string               { return "job.updated" }
 func (JobClosed) Type() string                { return "job.closed" }
+func (JobModerated) Type() string             { return "job.moderated" }
 func (ApplicationSubmitted) Type() string     { return "application.submitted" }
 func (ApplicationStatusChanged) Type() string { return "application.status_changed" }
 func (UserRegistered) Type() string           { return "user.registered" }
@@ -278,6 +303,8 @@ func (SecondFactorChanged) Type() string      { return "user.second_factor_chang
 func (AccountDeleted) Type() string           { return "user.deleted" }
 func (AppDeleted) Type() string               { return "app.deleted" }
 func (OrganizationRenamed) Type() string      { return "organization.renamed" }
+func (OrganizationModerated) Type() string    { return "organization.moderated" }
+func (AccountModerated) Type() string         { return "user.moderated" }
 func (OrganizationClosed) Type() string       { return "organization.closed" }
 func (InterviewChanged) Type() string         { return "interview.changed" }
 func (ApplicantContacted) Type() string       { return "applicant.contacted" }
@@ -288,6 +315,7 @@ func (SubscriptionChanged) Type() string      { return "subscription.changed" }
 func (e JobCreated) Subject() string               { return e.JobID }
 func (e JobUpdated) Subject() string               { return e.JobID }
 func (e JobClosed) Subject() string                { return e.JobID }
+func (e JobModerated) Subject() string             { return e.JobID }
 func (e ApplicationSubmitted) Subject() string     { return e.ApplicationID }
 func (e ApplicationStatusChanged) Subject() string { return e.ApplicationID }
 func (e UserRegistered) Subject() string           { return e.UserID }
@@ -302,6 +330,8 @@ func (e SecondFactorChanged) Subject() string      { return e.UserID }
 func (e AccountDeleted) Subject() string           { return e.UserID }
 func (e AppDeleted) Subject() string               { return e.AppID }
 func (e OrganizationRenamed) Subject() string      { return e.OrganizationID }
+func (e OrganizationModerated) Subject() string    { return e.OrganizationID }
+func (e AccountModerated) Subject() string         { return e.UserID }
 func (e OrganizationClosed) Subject() string       { return e.OrganizationID }
 func (e InterviewChanged) Subject() string         { return e.ApplicationID }
 func (e ApplicantContacted) Subject() string       { return e.ApplicationID }

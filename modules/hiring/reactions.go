@@ -41,7 +41,7 @@ func (s *Service) Handlers() []task.Handler {
 		return s.export(ctx, j, in)
 	}}
 	remove := task.Handle(kindRemoveFiles, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).WithTimeout(removeWithin)
-	return []task.Handler{task.Handle(kindReceived, task.Mail, s.mailReceived), export, remove}
+	return []task.Handler{task.Handle(kindReceived, task.Mail, s.mailReceived), task.Handle(kindModerated, task.Mail, s.mailModerated), export, remove}
 }
 
 // Periodic returns the periodic tasks of the module.

@@ -24,6 +24,11 @@
 // logout or a changed permission is effective at once on every instance, without a
 // list of revoked tokens.
 //
+// An organization is not verified until a moderator verifies it, or an admin confirms an
+// address at the domain of its website. Another name, or website, ends the verification. A
+// name that is close to that of a verified organization makes an organization hold its jobs
+// until a moderator decides. A suspended organization holds its jobs, too.
+//
 // An operator can lock an account: it cannot be used until it is unlocked, and its data
 // is kept. A second factor (TOTP) is enrolled, then enabled by a first code. An
 // organization can require it: members without one have no permissions then. Changes
@@ -33,5 +38,6 @@
 // Events out: UserRegistered, PasswordResetRequested, PasswordChanged,
 // ProgramsSignedOut, SessionReuseDetected, MemberInvited, EmailChangeRequested,
 // EmailChanged, SecondFactorChanged, AccountDeleted, OrganizationRenamed,
-// OrganizationClosed. Events in: the first nine, for the mails.
+// OrganizationClosed, OrganizationModerated, AccountModerated. Events in: the first nine and
+// the last two, for the mails.
 package identity

@@ -233,7 +233,18 @@ func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in Organ
 		if err := s.requireSecondFactor(ctx, a, out, in.RequireSecondFactor); err != nil {
 			return err
 		}
-		return s.rewrite(ctx, &out, in, counted, s.Clock.Now())
+		now := s.Clock.Now()
+		if err := s.rewrite(ctx, &out, in, counted, now); err != nil || in.Website == nil {
+			return err
+		}
+		u, err := s.caller(ctx, a.UserID)
+		if err != nil {
+			return err
+		}
+		if changed, err := s.verifyByDomain(ctx, &out, &u, now); err != nil || !changed {
+			return err
+		}
+		return s.Organizations.Upsert(ctx, &out)
 	})
 	return out, err
 }
@@ -274,6 +285,9 @@ func (s *Service) rewrite(ctx context.Context, o *Organization, in OrganizationI
 		return errRenames
 	}
 	o.UpdatedAt = now
+	if err := s.reviewChange(ctx, o, before, now); err != nil {
+		return err
+	}
 	if err := s.Organizations.Upsert(ctx, o); err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func newTestEnv(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage)
 	h := &testEnv{t: t, clock: clk, store: on(t, clk), hasher: &countingHasher{}, mailer: &stubMailer{}, deleted: &eventRecorder[event.AccountDeleted]{}}
 	h.Service = identity.New(identity.Deps{
 		Tx: h.store.Identity.Tx, Events: h.store.Identity.Events, Audit: h.store.Identity.Audit, AuditLog: h.store.Identity.AuditLog, Clock: clk, NewID: stores.NewID,
-		Users: h.store.Identity.Users, Organizations: h.store.Identity.Organizations, Members: h.store.Identity.Members, Sessions: h.store.Identity.Sessions, MailTokens: h.store.Identity.MailTokens,
+		Users: h.store.Identity.Users, Organizations: h.store.Identity.Organizations, VerifiedNames: h.store.Identity.VerifiedNames, Members: h.store.Identity.Members, Sessions: h.store.Identity.Sessions, MailTokens: h.store.Identity.MailTokens,
 		EmailChanges: h.store.Identity.EmailChanges, PersonalData: h.store.Identity.PersonalData, Retention: h.store.Identity.Retention, EmployerSettings: h.store.Identity.EmployerSettings, OptOuts: h.store.Identity.OptOuts, Tasks: h.store.Identity.Tasks,
 		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.mailer, Subscriptions: activeSubscriptions{}, Programs: noPrograms{}, Mailboxes: mailboxes.Keys{}, Sealer: plainSealer{}, SecondFactors: h.store.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: plainVault{}, PublicURL: "https://locum.example",
 	})

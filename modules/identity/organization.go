@@ -21,9 +21,19 @@ type Organization struct {
 	// RequireSecondFactor keeps members without a second factor from doing
 	// anything for the organization.
 	RequireSecondFactor bool
-	CreatedAt           time.Time
-	UpdatedAt           time.Time
-	Version             int64
+	// VerifiedAt is when the organization was verified by VerifiedBy, zero for one that is
+	// not verified.
+	VerifiedAt time.Time
+	VerifiedBy string
+	// HeldAt is since when the jobs of the organization are held until a moderator decides,
+	// zero if they are not.
+	HeldAt time.Time
+	// SuspendedAt is when a moderator suspended the organization, zero if it is not
+	// suspended.
+	SuspendedAt time.Time
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	Version     int64
 }
 
 // OrgRole is a member's role within an organization.

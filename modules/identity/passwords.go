@@ -243,6 +243,9 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 		if err != nil {
 			return err
 		}
+		if err := s.verifyOrganizationOf(ctx, u, now); err != nil {
+			return err
+		}
 		return s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForVerification}, now)
 	})
 }

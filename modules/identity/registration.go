@@ -104,6 +104,12 @@ func (s *Service) register(ctx context.Context, in Registrable, from Client, ope
 		if r.kind == KindEmployer {
 			o := r.organization
 			org, founder := NewOrganization(s.NewID(), s.NewID(), u.ID, o.Name, o.Industry, o.Size, now)
+			if s.HoldNewOrganizations {
+				org.HeldAt = now
+			}
+			if err := s.holdIfSuspicious(ctx, &org, now); err != nil {
+				return err
+			}
 			if err := s.Organizations.Upsert(ctx, &org); err != nil {
 				return err
 			}

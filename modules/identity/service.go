@@ -30,6 +30,7 @@ type Deps struct {
 	NewID            id.Source
 	Users            Users
 	Organizations    Organizations
+	VerifiedNames    VerifiedNames
 	Members          Members
 	Sessions         Sessions
 	MailTokens       MailTokens
@@ -51,6 +52,9 @@ type Deps struct {
 	SecondFactors SecondFactors
 	OneTimeCodes  OneTimeCodes
 	Vault         auth.Vault
+	// HoldNewOrganizations holds the jobs of every new organization until a moderator
+	// decides.
+	HoldNewOrganizations bool
 	// PublicURL is the base of the links in mails, without a trailing slash.
 	PublicURL string
 }

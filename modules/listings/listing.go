@@ -47,7 +47,7 @@ type Listing struct {
 	PostedAt   *time.Time
 	ArchivedAt *time.Time
 	DeletedAt  *time.Time
-	// HiddenAt is when an operator hid the listing, nil if it is not hidden.
+	// HiddenAt is when an operator or a moderator hid the listing, nil if it is not hidden.
 	HiddenAt  *time.Time
 	CreatedAt time.Time
 	UpdatedAt time.Time

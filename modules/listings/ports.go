@@ -170,6 +170,9 @@ type Gazetteer interface {
 type Organizations interface {
 	// CompanyName returns the name of the organization.
 	CompanyName(ctx context.Context, organizationID string) (string, error)
+	// HoldsJobs reports whether the jobs of the organization are not public because of
+	// the organization, and whether they wait for a moderator's decision about it.
+	HoldsJobs(ctx context.Context, organizationID string) (holds, waits bool, err error)
 }
 
 // Applications reads applications, which another module stores.

@@ -16,6 +16,7 @@ import (
 	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/patch"
+	"github.com/locumhq/locum/core/retention"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/core/valid"
@@ -31,7 +32,10 @@ type Deps struct {
 	NewID    id.Source
 	Listings Repository
 	Public   PublicRepository
-	Engine   *Engine
+	Cases    Cases
+	// Retention may be nil; then nothing expires.
+	Retention retention.Store
+	Engine    *Engine
 	// NewBatch returns a matcher for the documents.
 	NewBatch      func(docs []*search.Document) (search.Matcher, error)
 	Views         Views
@@ -93,6 +97,10 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 	if err != nil {
 		return nil, err
 	}
+	holds, waits, err := s.Organizations.HoldsJobs(ctx, by.OrganizationID)
+	if err != nil {
+		return nil, err
+	}
 	now := s.Clock.Now()
 	out := make([]BatchResult, len(items))
 	var made []Listing
@@ -103,6 +111,9 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 			continue
 		}
 		l.OrganizationID, l.Company = by.OrganizationID, company
+		if holds {
+			l.Hide(now)
+		}
 		events = append(events, l.finishChange(&Listing{}, now)...)
 		made = append(made, l)
 		out[i].Listing = l
@@ -113,6 +124,14 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 	return out, s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Listings.Create(ctx, made); err != nil {
 			return err
+		}
+		for i := range made {
+			if err := s.screen(ctx, &Listing{}, &made[i]); err != nil {
+				return err
+			}
+			if err := s.hold(ctx, &made[i], holds, waits); err != nil {
+				return err
+			}
 		}
 		return s.Events.Record(ctx, events...)
 	})
@@ -241,6 +260,9 @@ func (s *Service) changeOf(ctx context.Context, organizationID, listingID string
 		if err := s.Listings.Update(ctx, organizationID, []Listing{l}); err != nil {
 			return err
 		}
+		if err := s.screen(ctx, &before, &l); err != nil {
+			return err
+		}
 		out = l
 		return s.Events.Record(ctx, events...)
 	})
@@ -299,6 +321,13 @@ func changeBatch[T any](ctx context.Context, s *Service, by auth.Actor, items []
 		if err := s.Listings.Update(ctx, organizationID, save); err != nil {
 			return err
 		}
+		for i := range found {
+			if l := listings[found[i].ID]; isChanged[l.ID] {
+				if err := s.screen(ctx, &found[i], &l); err != nil {
+					return err
+				}
+			}
+		}
 		return s.Events.Record(ctx, events...)
 	})
 	return out, err
@@ -332,35 +361,6 @@ func (s *Service) Restore(ctx context.Context, by auth.Actor, listingID string) 
 	return err
 }
 
-// Hide makes a listing of any organization not public. It is for operators.
-func (s *Service) Hide(ctx context.Context, listingID string) (Listing, error) {
-	return s.moderate(ctx, listingID, audit.ListingHidden, func(l *Listing, now time.Time) error { l.Hide(now); return nil })
-}
-
-// Show reverts Hide.
-func (s *Service) Show(ctx context.Context, listingID string) (Listing, error) {
-	return s.moderate(ctx, listingID, audit.ListingShown, func(l *Listing, _ time.Time) error { l.Unhide(); return nil })
-}
-
-func (s *Service) moderate(ctx context.Context, listingID string, action audit.Action, fn func(l *Listing, now time.Time) error) (l Listing, err error) {
-	listingID, ok := id.Canonical(listingID)
-	if !ok {
-		return l, ErrJobNotFound
-	}
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		found, err := s.Public.ListBriefs(ctx, []string{listingID}, s.Clock.Now())
-		brief, err := list.First(found, err, ErrJobNotFound)
-		if err != nil {
-			return err
-		}
-		if l, err = s.changeOf(ctx, brief.OrganizationID, listingID, fn); err != nil {
-			return err
-		}
-		return s.Audit.Record(ctx, audit.Entry{Action: action, Actor: audit.Operator, OrganizationID: brief.OrganizationID, Object: listingID})
-	})
-	return l, err
-}
-
 // public replaces the fault of an unknown listing by that of the public routes.
 func public(err error) error {
 	if err != nil && fault.Of(err).Code == ErrJobNotFound.Code {
@@ -386,10 +386,20 @@ func (s *Service) Duplicate(ctx context.Context, by auth.Actor, listingID string
 			return err
 		}
 		now := s.Clock.Now()
+		holds, waits, err := s.Organizations.HoldsJobs(ctx, by.OrganizationID)
+		if err != nil {
+			return err
+		}
 		out = source.Copy(s.NewID(), now)
+		if holds {
+			out.Hide(now)
+		}
 		out.Version = 1
 		events := out.finishChange(&Listing{}, now)
 		if err := s.Listings.Create(ctx, []Listing{out}); err != nil {
+			return err
+		}
+		if err := s.hold(ctx, &out, holds, waits); err != nil {
 			return err
 		}
 		return s.Events.Record(ctx, events...)

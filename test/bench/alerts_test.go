@@ -73,7 +73,7 @@ func newAlertsBench(b *testing.B) *alertsBench {
 	s := stores.Postgres(b, clk)
 	x := &alertsBench{Storage: s, random: rand.New(rand.NewPCG(1, 2))}
 	x.Service = listings.New(listings.Deps{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings.Listings, Public: s.Listings.Public, Views: s.Listings.Views,
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings.Listings, Public: s.Listings.Public, Cases: s.Listings.Cases, Views: s.Listings.Views,
 		Engine: stores.Engine(b, s), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: employers{},
 	})
 	v, err := search.Load()
@@ -104,7 +104,8 @@ func newAlertsBench(b *testing.B) *alertsBench {
 // employers have one name.
 type employers struct{}
 
-func (employers) CompanyName(context.Context, string) (string, error) { return "Northgate", nil }
+func (employers) HoldsJobs(context.Context, string) (bool, bool, error) { return false, false, nil }
+func (employers) CompanyName(context.Context, string) (string, error)   { return "Northgate", nil }
 
 // role returns the name of a role; some are much more frequent than others.
 func (x *alertsBench) role() string {

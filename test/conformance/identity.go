@@ -26,6 +26,7 @@ func Identity(t *testing.T, open IdentityOpener) {
 	t.Run("sessions", func(t *testing.T) { Sessions(t, open) })
 	t.Run("mail tokens", func(t *testing.T) { MailTokens(t, open) })
 	t.Run("email changes", func(t *testing.T) { EmailChanges(t, open) })
+	t.Run("verified names", func(t *testing.T) { VerifiedNames(t, open) })
 	t.Run("second factors", func(t *testing.T) { SecondFactors(t, open) })
 	t.Run("employer settings", func(t *testing.T) { EmployerSettings(t, open) })
 	t.Run("opt-outs", func(t *testing.T) { OptOuts(t, open) })

@@ -35,6 +35,7 @@ func admin(organizationID string) auth.Actor {
 func Listings(t *testing.T, open ListingsOpener) {
 	t.Run("listings", func(t *testing.T) { ListingsRepository(t, open) })
 	t.Run("views", func(t *testing.T) { Views(t, open) })
+	t.Run("cases", func(t *testing.T) { Cases(t, open) })
 	t.Run("feed", func(t *testing.T) { Feed(t, open) })
 }
 
@@ -78,6 +79,8 @@ type board struct {
 	// for one question each.
 	company string
 	before  []string
+	// holds is set if the organizations hold their jobs.
+	holds bool
 }
 
 func (b *board) CompanyName(context.Context, string) (string, error) {
@@ -88,6 +91,8 @@ func (b *board) CompanyName(context.Context, string) (string, error) {
 	}
 	return b.company, nil
 }
+
+func (b *board) HoldsJobs(context.Context, string) (bool, bool, error) { return b.holds, b.holds, nil }
 
 func (b *board) HomeLocation(context.Context, string) (string, error) { return b.home, nil }
 
@@ -116,7 +121,7 @@ func newSearchBoard(t testing.TB, open ListingsOpener, with SearchAdapters) *boa
 	defaults.SetDefaults()
 	b.svc = listings.New(listings.Deps{
 		Tx: b.Tx, Events: b.Events, Audit: discardAudit{}, Clock: clk, NewID: newID, Listings: b.Listings, Views: defaults.Listings.Views,
-		Engine: startEngine(t, b.ListingsStorage, with), NewBatch: with.NewBatch, Gazetteer: with.Gazetteer, Organizations: b, Seekers: b, Public: b.Public, Applications: b,
+		Engine: startEngine(t, b.ListingsStorage, with), NewBatch: with.NewBatch, Gazetteer: with.Gazetteer, Organizations: b, Seekers: b, Public: b.Public, Cases: b.Cases, Applications: b,
 		SearchTimeout: time.Minute, // of a machine that runs many tests
 	})
 	return b
@@ -354,11 +359,11 @@ func hiddenIsNotPublic(t *testing.T, b *board) {
 	_, err = b.svc.Renew(t.Context(), admin(b.org), l.ID, 30)
 	require.NoError(t, err)
 	require.False(t, public())
-	require.Equal(t, map[string]int{"job.closed": 1}, b.events(t))
+	require.Equal(t, map[string]int{"job.closed": 1, "job.moderated": 1}, b.events(t))
 	_, err = b.svc.Show(t.Context(), l.ID)
 	require.NoError(t, err)
 	require.True(t, public())
-	require.Equal(t, map[string]int{"job.updated": 1}, b.events(t))
+	require.Equal(t, map[string]int{"job.moderated": 1, "job.updated": 1}, b.events(t))
 }
 
 // events claims what is in the outbox and counts it by type.

@@ -69,6 +69,7 @@ var hostileBodies = map[string]func(c *matrixUsers) any{
 func TestHostileInput(t *testing.T) {
 	onEachSetupIfHeavy(t, func(t *testing.T, w *testServer) {
 		c := newMatrixUsersWithResources(t, w)
+		moderator := w.moderator(t)
 		t.Run("routes", func(t *testing.T) {
 			for _, r := range routes() {
 				key := r.Method + " " + r.Path
@@ -85,6 +86,8 @@ func TestHostileInput(t *testing.T) {
 					switch {
 					case r.Audience == web.Employer:
 						who = c.employer.client
+					case r.Audience == web.Moderator:
+						who = moderator.client
 					case r.Auth != web.None:
 						who = c.seeker.client
 					}

@@ -67,6 +67,14 @@ func job(suffix string) func(*matrixUsers) string {
 func listing(suffix string) func(*matrixUsers) string {
 	return func(c *matrixUsers) string { return "/api/listings/" + c.listing + suffix }
 }
+func moderated(suffix string) func(*matrixUsers) string {
+	return func(c *matrixUsers) string { return "/api/admin/jobs/" + c.listing + suffix }
+}
+func organization(suffix string) func(*matrixUsers) string {
+	return func(c *matrixUsers) string {
+		return "/api/admin/organizations/" + c.employer.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId") + suffix
+	}
+}
 func received(c *matrixUsers) string  { return "/api/employers/applications/" + c.application }
 func interview(c *matrixUsers) string { return received(c) + "/interview" }
 func mine(c *matrixUsers) string      { return "/api/jobseekers/applications/" + c.application }
@@ -120,6 +128,15 @@ var matrix = map[string]matrixRow{
 	"DELETE /api/employers/team/:id":          {path: func(c *matrixUsers) string { return teamPath(c.member) }, isolated: true, foreignStatus: 403, foreignError: "Team member not in your organization"},
 	"GET /api/employers/team/:id/permissions": {path: permissions, foreignStatus: 403, foreignError: "Team member not in your organization"},
 	"PUT /api/employers/team/:id/permissions": {path: permissions, isolated: true, body: saying(object{"role": "viewer"}), foreignStatus: 403, foreignError: "Team member not in your organization"},
+
+	"POST /api/listings/:id/report":              {path: listing("/report"), body: saying(object{"reason": "fraud"}), status: 201},
+	"GET /api/admin/cases":                       {path: at("/api/admin/cases")},
+	"GET /api/admin/jobs/:id":                    {path: moderated("")},
+	"POST /api/admin/jobs/:id/take-down":         {path: moderated("/take-down"), body: saying(object{"message": "No fees."})},
+	"POST /api/admin/jobs/:id/restore":           {path: moderated("/restore"), body: saying(object{})},
+	"GET /api/admin/organizations/:id":           {path: organization("")},
+	"POST /api/admin/organizations/:id/standing": {path: organization("/standing"), body: saying(object{"action": "unverify"})},
+	"POST /api/admin/accounts/:id/standing":      {path: func(c *matrixUsers) string { return "/api/admin/accounts/" + c.otherSeeker.id + "/standing" }, isolated: true, body: saying(object{"action": "suspend"})},
 
 	"GET /api/listings":              {path: at("/api/listings")},
 	"GET /api/listings/:id":          {path: listing("")},
@@ -376,6 +393,9 @@ func (row matrixRow) check(t *testing.T, c *matrixUsers, r web.Route) {
 	if r.Audience == web.Employer || r.Audience == web.EmployerSide {
 		rightful, stranger = c.employer, c.otherEmployer
 	}
+	if r.Audience == web.Moderator {
+		rightful = c.w.moderator(t)
+	}
 	if r.Auth == web.Required {
 		as(c.guest).fails(http.StatusUnauthorized, "Unauthorized")
 	} else {
@@ -386,11 +406,14 @@ func (row matrixRow) check(t *testing.T, c *matrixUsers, r web.Route) {
 		as(c.employer.client).fails(http.StatusForbidden, "Forbidden")
 	case web.Employer, web.EmployerSide:
 		as(c.seeker.client).fails(http.StatusForbidden, "Forbidden")
+	case web.Moderator:
+		as(c.seeker.client).fails(http.StatusForbidden, "Forbidden")
+		as(c.employer.client).fails(http.StatusForbidden, "Forbidden")
 	}
 	if r.Permission != "" {
 		as(c.bare.client).fails(http.StatusForbidden, "Forbidden")
 	}
-	if r.Audience != web.Anyone || strings.HasPrefix(r.Path, "/api/developers/") {
+	if r.Audience != web.Anyone && r.Audience != web.Moderator || strings.HasPrefix(r.Path, "/api/developers/") {
 		a := as(stranger.client)
 		if strings.Contains(r.Path, "/:id") && !row.isPerUser {
 			status := row.foreignStatus

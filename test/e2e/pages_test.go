@@ -20,7 +20,7 @@ var largestPage = map[string]float64{"GET /api/jobseekers/search": 20}
 // route table.
 func TestLists_EachHasPages(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, seeker := w.employer(t), w.seeker(t)
+		employer, seeker, moderator := w.employer(t), w.seeker(t), w.moderator(t)
 		for _, r := range routes() {
 			if r.Method != http.MethodGet || !slices.Contains(tagged(r.Op.In, "query"), "limit") {
 				continue
@@ -35,6 +35,8 @@ func TestLists_EachHasPages(t *testing.T) {
 				switch {
 				case r.Audience == web.Employer:
 					c.token = employer.token
+				case r.Audience == web.Moderator:
+					c.token = moderator.token
 				case r.Auth != web.None:
 					c.token = seeker.token
 				}

@@ -52,6 +52,14 @@ func (w *testServer) employer(t testing.TB) *account {
 	return w.account(t, c.register("/api/auth/register-employer", object{"email": email, "password": password, "name": "Asha Patel", "companyName": "St Brigid's Hospital"}), c, email)
 }
 
+// moderator registers a user and makes the account one of a moderator.
+func (w *testServer) moderator(t testing.TB) *account {
+	t.Helper()
+	a := w.seeker(t)
+	w.run(t, "admin", "grant", a.email)
+	return a
+}
+
 // listing posts a job and returns its id.
 func (a *account) listing(more object) string {
 	a.t.Helper()

@@ -15,7 +15,7 @@ var parameter = regexp.MustCompile(`:\w+`)
 
 func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
-		c := newMatrixUsersWithResources(t, w)
+		c, moderator := newMatrixUsersWithResources(t, w), w.moderator(t)
 		for _, r := range routes() {
 			key := r.Method + " " + r.Path
 			if r.Method == http.MethodGet || strings.HasSuffix(key, "/onboarding") { // which takes a form
@@ -26,6 +26,8 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 			switch {
 			case r.Audience == web.Employer, r.Audience == web.EmployerSide:
 				who = c.employer.client
+			case r.Audience == web.Moderator:
+				who = moderator.client
 			case r.Auth != web.None:
 				who = c.seeker.client
 			}

@@ -83,13 +83,15 @@ func (seekers) HomeLocation(context.Context, string) (string, error) { return ""
 // organizations are the names of organizations by id.
 type organizations map[string]string
 
+func (organizations) HoldsJobs(context.Context, string) (bool, bool, error) { return false, false, nil }
+
 func (o organizations) CompanyName(_ context.Context, id string) (string, error) { return o[id], nil }
 
 func newListings(t *testing.T, companies organizations) *listings.Service {
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
 	return listings.New(listings.Deps{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings.Listings, Public: s.Listings.Public, Views: s.Listings.Views,
+		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings.Listings, Public: s.Listings.Public, Cases: s.Listings.Cases, Views: s.Listings.Views,
 		Engine: stores.Engine(t, s), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: companies, Seekers: seekers{},
 	})
 }

@@ -25,8 +25,16 @@ func (f *Renderer) requireModerator(handle Handler) Handler {
 	}
 }
 
-// TakeLimit counts a call for the limit of the operation, METHOD /path, and the request's
-// address. Over the limit it returns fault.ErrRateLimit.
-func (f *Renderer) TakeLimit(ctx context.Context, c *fiber.Ctx, operation string) error {
-	return f.takeLimit(ctx, c, operation)
+// PublicPost handles a form of everyone. The viewer is nil for guests.
+func (f *Renderer) PublicPost(app *fiber.App, path string, handle Handler) {
+	app.Post(path, f.Guard, func(c *fiber.Ctx) error {
+		ctx, cancel := f.requestContext(c)
+		defer cancel()
+		who, err := f.Viewer(ctx, c)
+		if err != nil && !isUnauthenticated(err) {
+			return err
+		}
+		return handle(ctx, c, who)
+	})
 }
+

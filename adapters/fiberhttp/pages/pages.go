@@ -113,12 +113,18 @@ func (p Page) Nav() []Link {
 		return []Link{{Home, "Developers"}, {"/docs", "Interface"}, {"/docs/guides", "Guides"}}
 	case p.Viewer == nil:
 		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}, {signInPath(p.Path), "Sign in"}, {registerPath(p.Path), "Register"}}
-	case p.Viewer.Actor().Seeker && p.Viewer.Actor().OrganizationID != "":
-		return []Link{{"/jobs", "Find jobs"}, {"/account", "My account"}, {"/employer", "Employer console"}}
-	case p.Viewer.Actor().Seeker:
-		return []Link{{"/jobs", "Find jobs"}, {"/account", "My account"}}
 	}
-	return []Link{{"/jobs", "Find jobs"}, {"/employer", "Employer console"}}
+	actor, links := p.Viewer.Actor(), []Link{{"/jobs", "Find jobs"}}
+	if actor.Seeker {
+		links = append(links, Link{"/account", "My account"})
+	}
+	if !actor.Seeker || actor.OrganizationID != "" {
+		links = append(links, Link{"/employer", "Employer console"})
+	}
+	if actor.Moderator {
+		links = append(links, Link{"/moderation", "Moderation"})
+	}
+	return links
 }
 
 // SubNav is a second row of links.

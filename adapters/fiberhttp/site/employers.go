@@ -35,7 +35,7 @@ func (s *Site) employer(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) er
 		return err
 	}
 	o, exists := found[organization]
-	if !exists {
+	if !exists || o.HoldsJobs() {
 		return s.renderMissing(c, who, listings.ErrNotFound, "Employer not found")
 	}
 	in := listings.FindInput{Sort: string(listings.ByDate), Filters: listings.FilterInput{Organization: organization}, Page: page.Request{Number: 1, Size: pageSize, Cursor: c.Query("after")}}

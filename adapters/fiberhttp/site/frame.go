@@ -8,7 +8,7 @@ import (
 
 // Navs returns the second rows of links, by the path below which they are shown.
 func Navs() map[string]pages.SubNav {
-	return map[string]pages.SubNav{"/account": AccountNav, "/employer": EmployerNav}
+	return map[string]pages.SubNav{"/account": AccountNav, "/employer": EmployerNav, "/moderation": moderationNav}
 }
 
 // Notices returns the messages after forms, by the value of the parameter done.

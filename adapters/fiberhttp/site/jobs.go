@@ -173,6 +173,8 @@ type jobView struct {
 	IsOpen bool
 	// State is what the viewer has done with the job.
 	State myState
+	// IsVerified is set if the employer is verified. ShowsVerification shows it.
+	IsVerified, ShowsVerification bool
 }
 
 // fact is a labelled property of a job.
@@ -201,6 +203,12 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	if isOpen {
 		v.Posting = posting(l, v.URL, v.Text)
 	}
+	employers, err := s.services.Identity.OrganizationsOf(ctx, []string{l.OrganizationID})
+	if err != nil {
+		return err
+	}
+	employer := employers[l.OrganizationID]
+	v.IsVerified, v.ShowsVerification = employer.IsVerified(), true
 	if v.Similar, err = s.similar(ctx, l); err != nil {
 		return err
 	}

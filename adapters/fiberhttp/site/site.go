@@ -48,6 +48,7 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 	renderer.Public(app, "/jobs", s.jobs)
 	renderer.Public(app, "/employers/:slug", s.employer)
 	s.addConsole(app)
+	s.addModeration(app)
 	app.Get("/robots.txt", s.robots)
 	app.Get("/sitemap.xml", s.sitemap)
 	app.Get("/sitemaps/jobs-:part.xml", s.sitemapPart)
@@ -59,6 +60,7 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 // link.
 func AddJobs(app *fiber.App, services adapters.Services, renderer *pages.Renderer, publicURL string, seen Seen) *Site {
 	s := &Site{services: services, renderer: renderer, publicURL: publicURL, seen: seen}
+	s.addReports(app)
 	renderer.Public(app, "/jobs/:id", s.job)
 	renderer.Public(app, "/jobs/:id/:slug", s.job)
 	return s

@@ -1,0 +1,377 @@
+package identity
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/text"
+	"github.com/locumhq/locum/core/valid"
+)
+
+// The kinds of Organization.VerifiedBy.
+const (
+	VerifiedByModerator = "moderator"
+	VerifiedByDomain    = "domain"
+)
+
+// IsVerified reports whether the organization is known to be who it says.
+func (o *Organization) IsVerified() bool { return !o.VerifiedAt.IsZero() }
+
+// HoldsJobs reports whether the jobs of the organization are not public because of the
+// organization.
+func (o *Organization) HoldsJobs() bool { return !o.HeldAt.IsZero() || !o.SuspendedAt.IsZero() }
+
+// unverify undoes a verification.
+func (o *Organization) unverify() { o.VerifiedAt, o.VerifiedBy = time.Time{}, "" }
+
+// VerifiedNames finds the verified organizations that have one of the keys, which
+// text.NameKeys returns for the names.
+type VerifiedNames interface {
+	// Replace stores the keys of an organization in place of its earlier ones.
+	Replace(ctx context.Context, organizationID string, keys []string) error
+	// Find returns at most n organizations, each once, that have one of the keys.
+	Find(ctx context.Context, keys []string, n int) (organizationIDs []string, err error)
+}
+
+// resemblesVerified reports whether the name is that of another organization that is
+// verified, or close to it.
+func (s *Service) resemblesVerified(ctx context.Context, organizationID, name string) (bool, error) {
+	found, err := s.VerifiedNames.Find(ctx, text.NameKeys(name), 2)
+	return slices.ContainsFunc(found, func(id string) bool { return id != organizationID }), err
+}
+
+// holdIfSuspicious holds the jobs of an organization with a new name that resembles the
+// name of a verified one.
+func (s *Service) holdIfSuspicious(ctx context.Context, o *Organization, now time.Time) error {
+	resembles, err := s.resemblesVerified(ctx, o.ID, o.Name)
+	if err == nil && resembles && o.HeldAt.IsZero() {
+		o.HeldAt = now
+	}
+	return err
+}
+
+// reviewChange reviews the new name and website of an organization, before it is stored. A
+// verification is for a name, or for a website: another one ends it. An organization whose
+// new name resembles that of a verified one is held.
+func (s *Service) reviewChange(ctx context.Context, o *Organization, before Organization, now time.Time) error {
+	isRenamed := o.Name != before.Name && !slices.Equal(text.NameKeys(o.Name), text.NameKeys(before.Name))
+	if isRenamed {
+		if err := s.holdIfSuspicious(ctx, o, now); err != nil {
+			return err
+		}
+	}
+	if o.IsVerified() && (isRenamed || o.VerifiedBy == VerifiedByDomain && domainOf(o.Website) != domainOf(before.Website)) {
+		o.unverify()
+		if err := s.VerifiedNames.Replace(ctx, o.ID, nil); err != nil {
+			return err
+		}
+	}
+	if o.HeldAt.Equal(before.HeldAt) {
+		return nil
+	}
+	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.OrganizationHeld, OrganizationID: o.ID, Object: o.ID}); err != nil {
+		return err
+	}
+	return s.Events.Record(ctx, event.OrganizationModerated{OrganizationID: o.ID, Action: string(holdOrganization), ModeratedAt: now})
+}
+
+// domainOf returns the domain of an https address without www.
+func domainOf(website string) string {
+	u, err := url.Parse(website)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.")
+}
+
+// mailboxProviders are domains on which everyone can get an address.
+var mailboxProviders = strings.Fields("gmail.com googlemail.com yahoo.com yahoo.co.uk ymail.com hotmail.com hotmail.co.uk outlook.com live.com live.co.uk msn.com aol.com icloud.com me.com mac.com " +
+	"proton.me protonmail.com pm.me gmx.com gmx.net gmx.de web.de mail.com zoho.com yandex.com yandex.ru mail.ru fastmail.com hey.com tutanota.com tuta.io btinternet.com sky.com virginmedia.com " +
+	"talktalk.net ntlworld.com comcast.net verizon.net att.net eircom.net qq.com 163.com")
+
+// hasDomainOf reports whether a confirmed address of the user has the domain of the
+// website.
+func (u *User) hasDomainOf(website string) bool {
+	_, domain, _ := strings.Cut(EmailKey(u.Email), "@")
+	return !u.EmailVerifiedAt.IsZero() && domain != "" && domain == domainOf(website) && !slices.Contains(mailboxProviders, domain)
+}
+
+// verifyByDomain verifies the organization whose admin has a confirmed address at the domain
+// of its website, unless a moderator has to decide about the organization. It reports
+// whether it has changed the organization.
+func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, now time.Time) (bool, error) {
+	if o.IsVerified() || o.HoldsJobs() || !u.hasDomainOf(o.Website) {
+		return false, nil
+	}
+	o.VerifiedAt, o.VerifiedBy, o.UpdatedAt = now, VerifiedByDomain, now
+	if err := s.VerifiedNames.Replace(ctx, o.ID, text.NameKeys(o.Name)); err != nil {
+		return false, err
+	}
+	return true, s.Audit.Record(ctx, audit.Entry{Action: audit.OrganizationVerified, Actor: u.ID, OrganizationID: o.ID, Object: o.ID, Detail: VerifiedByDomain})
+}
+
+// verifyOrganizationOf verifies the organization of a user who has confirmed their address,
+// if that proves it.
+func (s *Service) verifyOrganizationOf(ctx context.Context, u *User, now time.Time) error {
+	m, err := s.Members.GetByUser(ctx, u.ID)
+	if err != nil || m == nil || m.Role != Admin {
+		return err
+	}
+	o, err := s.Organizations.GetForUpdate(ctx, m.OrganizationID)
+	if err != nil {
+		return err
+	}
+	if changed, err := s.verifyByDomain(ctx, &o, u, now); err != nil || !changed {
+		return err
+	}
+	return s.Organizations.Upsert(ctx, &o)
+}
+
+// OrganizationAction is what a moderator does to an organization.
+type OrganizationAction string
+
+// The actions.
+const (
+	// VerifyOrganization also shows its jobs, if they were held.
+	VerifyOrganization   OrganizationAction = "verify"
+	UnverifyOrganization OrganizationAction = "unverify"
+	// ReleaseOrganization shows the jobs that were held.
+	ReleaseOrganization OrganizationAction = "release"
+	// SuspendOrganization hides all jobs, present and new ones.
+	SuspendOrganization OrganizationAction = "suspend"
+	RestoreOrganization OrganizationAction = "restore"
+
+	// holdOrganization is the action of the service itself.
+	holdOrganization OrganizationAction = "hold"
+)
+
+// organizationAudit are the entries of the audit log about the actions.
+var organizationAudit = map[OrganizationAction]audit.Action{
+	VerifyOrganization: audit.OrganizationVerified, UnverifyOrganization: audit.OrganizationUnverified, ReleaseOrganization: audit.OrganizationReleased,
+	SuspendOrganization: audit.OrganizationSuspended, RestoreOrganization: audit.OrganizationRestored,
+}
+
+// OrganizationActionInput is a moderator's action.
+type OrganizationActionInput struct {
+	Action string `json:"action" validate:"required,oneof=verify unverify release suspend restore" sample:"verify"`
+	// Message is for the admins of the organization.
+	Message string `json:"message" validate:"max=2000"`
+}
+
+// apply changes the organization.
+func (a OrganizationAction) apply(o *Organization, now time.Time) {
+	switch a {
+	case VerifyOrganization:
+		o.VerifiedAt, o.VerifiedBy, o.HeldAt = now, VerifiedByModerator, time.Time{}
+	case UnverifyOrganization:
+		o.unverify()
+	case ReleaseOrganization:
+		o.HeldAt = time.Time{}
+	case SuspendOrganization:
+		o.unverify()
+		o.SuspendedAt = now
+	case RestoreOrganization:
+		o.SuspendedAt = time.Time{}
+	}
+	o.UpdatedAt = now
+}
+
+// Moderate changes the standing of an organization. Its admins are notified. Moderators only.
+func (s *Service) Moderate(ctx context.Context, by auth.Actor, organizationID string, in OrganizationActionInput) (o Organization, err error) {
+	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
+		return o, err
+	}
+	organizationID, ok := id.Canonical(organizationID)
+	if !ok {
+		return o, ErrOrganizationNotFound
+	}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		if o, err = s.Organizations.GetForUpdate(ctx, organizationID); err != nil {
+			return err
+		}
+		now, action := s.Clock.Now(), OrganizationAction(in.Action)
+		action.apply(&o, now)
+		var keys []string
+		if o.IsVerified() {
+			keys = text.NameKeys(o.Name)
+		}
+		if err := s.VerifiedNames.Replace(ctx, o.ID, keys); err != nil {
+			return err
+		}
+		if err := s.Organizations.Upsert(ctx, &o); err != nil {
+			return err
+		}
+		if err := s.Audit.Record(ctx, audit.Entry{Action: organizationAudit[action], Actor: by.UserID, OrganizationID: o.ID, Object: o.ID}); err != nil {
+			return err
+		}
+		return s.Events.Record(ctx, event.OrganizationModerated{OrganizationID: o.ID, Action: in.Action, Message: strings.TrimSpace(in.Message), ModeratedAt: now})
+	})
+	return o, err
+}
+
+// ModeratedMember is a member of an organization as moderators see it.
+type ModeratedMember struct {
+	Member
+	IsSuspended bool
+}
+
+// ModeratedOrganization is an organization with its first members.
+type ModeratedOrganization struct {
+	Organization
+	Members []ModeratedMember
+}
+
+// shownMembers is the maximum number of members of a ModeratedOrganization.
+const shownMembers = 100
+
+// OrganizationFor returns an organization for a moderator.
+func (s *Service) OrganizationFor(ctx context.Context, by auth.Actor, organizationID string) (out ModeratedOrganization, err error) {
+	if err := by.RequireModerator(); err != nil {
+		return out, err
+	}
+	organizationID, ok := id.Canonical(organizationID)
+	if !ok {
+		return out, ErrOrganizationNotFound
+	}
+	if out.Organization, err = s.organization(ctx, organizationID); err != nil {
+		return out, err
+	}
+	team, err := s.Members.List(ctx, organizationID, MemberFilter{Status: MemberActive}, page.After("", shownMembers))
+	if err != nil || len(team.Items) == 0 {
+		return out, err
+	}
+	var ids []string
+	for _, m := range team.Items {
+		ids = append(ids, m.UserID)
+	}
+	users, err := s.Users.GetByIDs(ctx, ids)
+	isLocked := map[string]bool{}
+	for _, u := range users {
+		isLocked[u.ID] = !u.LockedAt.IsZero()
+	}
+	for _, m := range team.Items {
+		out.Members = append(out.Members, ModeratedMember{m, isLocked[m.UserID]})
+	}
+	return out, err
+}
+
+// HoldsJobs reports whether the jobs of the organization are not public because of the
+// organization, and whether they wait for a decision about it.
+func (s *Service) HoldsJobs(ctx context.Context, organizationID string) (holds, waits bool, err error) {
+	o, err := s.organization(ctx, organizationID)
+	return o.HoldsJobs(), !o.HeldAt.IsZero() && o.SuspendedAt.IsZero(), err
+}
+
+// AccountActionInput is a moderator's action on an account.
+type AccountActionInput struct {
+	Action string `json:"action" validate:"required,oneof=suspend restore" sample:"suspend"`
+	// Message is for the user.
+	Message string `json:"message" validate:"max=2000"`
+}
+
+var errOwnModerator = fault.New(fault.Conflict, "account_of_moderator", "The account is one of a moderator; an operator can lock it")
+
+// ModerateAccount suspends an account, which is LockAccount, or restores it. The user is
+// notified. Moderators only.
+func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID string, in AccountActionInput) error {
+	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
+		return err
+	}
+	userID, ok := id.Canonical(userID)
+	if !ok {
+		return ErrUserNotFound
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		u, err := s.Users.GetForUpdate(ctx, userID)
+		switch {
+		case err != nil:
+			return err
+		case u.Status != UserActive:
+			return ErrUserNotFound
+		case u.IsModerator():
+			return errOwnModerator
+		}
+		now, action := s.Clock.Now(), audit.AccountUnlocked
+		if in.Action == "suspend" {
+			u.Lock(now)
+			action = audit.AccountLocked
+			if err := s.Sessions.EndByUsers(ctx, []string{u.ID}, "", now); err != nil {
+				return err
+			}
+		} else {
+			u.Unlock(now)
+		}
+		if err := s.Users.Update(ctx, &u); err != nil {
+			return err
+		}
+		e := audit.Entry{Action: action, Actor: by.UserID, Object: u.ID}
+		if e.OrganizationID, err = s.organizationOf(ctx, u.ID); err != nil {
+			return err
+		}
+		if err := s.Audit.Record(ctx, e); err != nil {
+			return err
+		}
+		return s.Events.Record(ctx, event.AccountModerated{UserID: u.ID, Action: in.Action, Message: strings.TrimSpace(in.Message), ModeratedAt: now})
+	})
+}
+
+// organizationTexts are the subjects and texts of the mails about actions.
+var organizationTexts = map[OrganizationAction][2]string{
+	VerifyOrganization:   {"Your organization is verified", "Our moderators have verified %s. Its jobs are public and are not marked “not verified” any more."},
+	UnverifyOrganization: {"Your organization is not verified any more", "Our moderators have removed the verification of %s."},
+	ReleaseOrganization:  {"Your jobs are public", "Our moderators have checked %s. Its jobs are public now."},
+	SuspendOrganization:  {"Your organization is suspended", "Our moderators have suspended %s. Its jobs are not public, and neither are new ones."},
+	holdOrganization:     {"Your jobs wait for a check", "The name of %s is close to that of an organization that we have verified. Our moderators will check it. Until then its jobs are not public."},
+	RestoreOrganization:  {"Your organization is not suspended any more", "Our moderators have restored %s. Its jobs are public again."},
+}
+
+// maxModeratedMails is the maximum number of admins who are mailed about an action.
+const maxModeratedMails = 10
+
+// OnOrganizationModerated mails the admins of an organization.
+func (s *Service) OnOrganizationModerated(ctx context.Context, e event.OrganizationModerated) error {
+	o, err := s.organization(ctx, e.OrganizationID)
+	if err != nil {
+		return err
+	}
+	admins, err := s.Admins(ctx, e.OrganizationID, maxModeratedMails)
+	if err != nil {
+		return err
+	}
+	words := organizationTexts[OrganizationAction(e.Action)]
+	body := append([]mail.Block{{Text: strings.ReplaceAll(words[1], "%s", mail.SafeName(o.Name, "your organization"))}}, moderatorsWrite(e.Message)...)
+	for _, userID := range admins {
+		if err := s.notify(ctx, userID, "organization-"+e.Action+"-"+userID+"-"+timestamp(e.ModeratedAt), words[0], body...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OnAccountModerated mails the owner of an account.
+func (s *Service) OnAccountModerated(ctx context.Context, e event.AccountModerated) error {
+	subject, body := "Your account is not suspended any more", "Our moderators have restored your account. You can sign in again."
+	if e.Action == "suspend" {
+		subject, body = "Your account is suspended", "Our moderators have suspended your account. It cannot be used, and all devices were signed out."
+	}
+	return s.notify(ctx, e.UserID, "account-"+e.Action+"-"+e.UserID+"-"+timestamp(e.ModeratedAt), subject, append([]mail.Block{{Text: body}}, moderatorsWrite(e.Message)...)...)
+}
+
+// moderatorsWrite returns the blocks of a message of the moderators.
+func moderatorsWrite(message string) []mail.Block {
+	if message == "" {
+		return nil
+	}
+	return []mail.Block{{Text: "The moderators write:"}, {Quote: message}}
+}

@@ -1,0 +1,382 @@
+package listings
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/core/retention"
+	"github.com/locumhq/locum/core/text"
+	"github.com/locumhq/locum/core/valid"
+)
+
+// ReportReason is why a visitor reported a listing.
+type ReportReason string
+
+// The reasons of reports.
+const (
+	ReportFraud          ReportReason = "fraud"
+	ReportFees           ReportReason = "fees"
+	ReportMisleading     ReportReason = "misleading"
+	ReportDiscrimination ReportReason = "discrimination"
+	ReportFilled         ReportReason = "filled"
+	ReportOther          ReportReason = "other"
+)
+
+// ReportReasons returns all reasons.
+func ReportReasons() []ReportReason {
+	return []ReportReason{ReportFraud, ReportFees, ReportMisleading, ReportDiscrimination, ReportFilled, ReportOther}
+}
+
+// JobReport is a report of a listing by a visitor or a user.
+type JobReport struct {
+	ID        string
+	ListingID string
+	// ReporterID is the user who reported the listing, empty for a guest.
+	ReporterID string
+	Reason     ReportReason
+	Text       string
+	// Email is where moderators can ask the reporter, empty if it was not given.
+	Email     string
+	CreatedAt time.Time
+}
+
+// CaseState is the state of a Case.
+type CaseState string
+
+// The states of a case. A new report opens a case again.
+const (
+	CaseOpen      CaseState = "open"
+	CaseKept      CaseState = "kept"
+	CaseTakenDown CaseState = "taken-down"
+)
+
+// Case is the moderation of a listing. A listing without reports, suspicion and decisions
+// has none.
+type Case struct {
+	// ID orders the queue of open cases. It is a new one whenever the case is opened.
+	ID             string
+	ListingID      string
+	OrganizationID string
+	State          CaseState
+	// Reports is the number of reports since the last decision.
+	Reports int
+	// Score is that of the last version of the listing that was suspicious.
+	Score int
+	// Held is set for a listing that is hidden because of its organization, until a
+	// moderator decides about one of them.
+	Held bool
+	// Note is the message to the employer of the last decision.
+	Note string
+	// DecidedBy is the moderator of the last decision, empty for an operator.
+	DecidedBy string
+	DecidedAt *time.Time
+	OpenedAt  time.Time
+}
+
+// open makes the case one of the queue.
+func (c *Case) open(id string, now time.Time) {
+	if c.State != CaseOpen {
+		c.ID, c.State, c.OpenedAt, c.Reports = id, CaseOpen, now, 0
+	}
+}
+
+// decide ends the case.
+func (c *Case) decide(state CaseState, by, note string, now time.Time) {
+	c.State, c.DecidedBy, c.Note, c.DecidedAt, c.Reports, c.Held = state, by, note, &now, 0, false
+}
+
+// CaseFilter selects cases; a zero field selects all.
+type CaseFilter struct {
+	State          CaseState
+	OrganizationID string
+	// Held selects cases that are Held.
+	Held bool
+}
+
+// Cases stores reports and cases.
+type Cases interface {
+	// CreateReport stores a report.
+	CreateReport(ctx context.Context, r JobReport) error
+	// ListReports returns the newest n reports of the listing, the newest first.
+	ListReports(ctx context.Context, listingID string, n int) ([]JobReport, error)
+	// EraseReporter removes the user and the addresses from the reports of the user.
+	EraseReporter(ctx context.Context, userID string) error
+	// Get returns the case of the listing, a zero Case without one.
+	Get(ctx context.Context, listingID string) (Case, error)
+	// Upsert stores the case of its listing. The transaction has locked the listing
+	// (Repository.ListBySelection).
+	Upsert(ctx context.Context, c Case) error
+	// List returns cases in ascending order of id. The cursor is the id of the last
+	// case.
+	List(ctx context.Context, f CaseFilter, r page.Request) (page.Result[Case], error)
+}
+
+// ReportKind are the reports by CreatedAt.
+const ReportKind retention.Kind = "listings.reports"
+
+// reportsKeptFor is how long reports are stored.
+const reportsKeptFor = 365 * 24 * time.Hour
+
+// ReportInput is a report.
+type ReportInput struct {
+	Reason string `json:"reason" validate:"required,oneof=fraud fees misleading discrimination filled other" sample:"fees"`
+	Text   string `json:"text" validate:"max=2000" sample:"They ask for a registration fee."`
+	Email  string `json:"email" validate:"omitzero,max=254,email"`
+}
+
+// ReportJob reports a public listing to the moderators. Guests can report, too.
+func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string, in ReportInput) error {
+	if err := valid.Check("", in); err != nil {
+		return err
+	}
+	if by.AppID != "" {
+		return auth.ErrScope
+	}
+	l, err := s.ForApply(ctx, listingID)
+	if err != nil {
+		return err
+	}
+	email, _ := text.ParseEmail(in.Email)
+	now := s.Clock.Now()
+	r := JobReport{ID: s.NewID(), ListingID: l.ID, ReporterID: by.UserID, Reason: ReportReason(in.Reason), Text: strings.TrimSpace(in.Text), Email: email, CreatedAt: now}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.changeCase(ctx, l.OrganizationID, l.ID, func(c *Case) { c.open(s.NewID(), now); c.Reports++ }); err != nil {
+			return err
+		}
+		return s.Cases.CreateReport(ctx, r)
+	})
+}
+
+// changeCase changes the case of a listing, in the transaction of ctx.
+func (s *Service) changeCase(ctx context.Context, organizationID, listingID string, fn func(c *Case)) error {
+	if _, err := s.get(ctx, organizationID, listingID); err != nil { // locks the listing
+		return public(err)
+	}
+	c, err := s.caseOf(ctx, organizationID, listingID)
+	if err != nil {
+		return err
+	}
+	fn(&c)
+	return s.Cases.Upsert(ctx, c)
+}
+
+// caseOf returns the case of the listing, a new one in no state if none is stored.
+func (s *Service) caseOf(ctx context.Context, organizationID, listingID string) (Case, error) {
+	c, err := s.Cases.Get(ctx, listingID)
+	if err == nil && c.ListingID == "" {
+		c = Case{ID: s.NewID(), ListingID: listingID, OrganizationID: organizationID, State: CaseKept, OpenedAt: s.Clock.Now()}
+	}
+	return c, err
+}
+
+// screen opens a case for a suspicious listing that was stored in the transaction of ctx.
+func (s *Service) screen(ctx context.Context, before, l *Listing) error {
+	if l.Status == Draft || before.Status == l.Status && samePublicFields(before, l) {
+		return nil
+	}
+	score, _ := Suspicion(l)
+	if score < suspicious {
+		return nil
+	}
+	c, err := s.caseOf(ctx, l.OrganizationID, l.ID)
+	if err != nil || c.Score == score { // which a moderator has seen, or will
+		return err
+	}
+	c.open(s.NewID(), s.Clock.Now())
+	c.Score = score
+	return s.Cases.Upsert(ctx, c)
+}
+
+// DecisionInput is a moderator's decision.
+type DecisionInput struct {
+	// Message is for the employer.
+	Message string `json:"message" validate:"max=2000" sample:"Employers must not ask applicants for fees."`
+}
+
+// Hide takes a listing of any organization down. It is for operators.
+func (s *Service) Hide(ctx context.Context, listingID string) (Listing, error) {
+	return s.moderate(ctx, audit.Entry{Action: audit.ListingHidden, Actor: audit.Operator}, listingID, CaseTakenDown, "")
+}
+
+// Show reverts Hide.
+func (s *Service) Show(ctx context.Context, listingID string) (Listing, error) {
+	return s.moderate(ctx, audit.Entry{Action: audit.ListingShown, Actor: audit.Operator}, listingID, CaseKept, "")
+}
+
+// TakeDown makes a listing of any organization not public, whatever its employer does. The
+// employer and the applicants are notified. Moderators only.
+func (s *Service) TakeDown(ctx context.Context, by auth.Actor, listingID string, in DecisionInput) (Listing, error) {
+	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
+		return Listing{}, err
+	}
+	return s.moderate(ctx, audit.Entry{Action: audit.ListingHidden, Actor: by.UserID}, listingID, CaseTakenDown, strings.TrimSpace(in.Message))
+}
+
+// Keep ends the case of a listing and reverts TakeDown. The employer is notified if the
+// listing was hidden. Moderators only.
+func (s *Service) Keep(ctx context.Context, by auth.Actor, listingID string, in DecisionInput) (Listing, error) {
+	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
+		return Listing{}, err
+	}
+	return s.moderate(ctx, audit.Entry{Action: audit.ListingShown, Actor: by.UserID}, listingID, CaseKept, strings.TrimSpace(in.Message))
+}
+
+// moderate decides the case of a listing, and hides or shows the listing.
+func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string, state CaseState, note string) (l Listing, err error) {
+	organizationID, err := s.ownerOf(ctx, listingID)
+	if err != nil {
+		return l, err
+	}
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		wasHidden := false
+		l, err = s.changeOf(ctx, organizationID, listingID, func(l *Listing, now time.Time) error {
+			wasHidden = l.HiddenAt != nil
+			if l.Unhide(); state == CaseTakenDown {
+				l.Hide(now)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		c, err := s.caseOf(ctx, organizationID, l.ID)
+		if err != nil {
+			return err
+		}
+		isChange, now, moderator := wasHidden != (state == CaseTakenDown) || c.Held, s.Clock.Now(), ""
+		if e.Actor != audit.Operator {
+			moderator = e.Actor
+		}
+		c.decide(state, moderator, note, now)
+		e.OrganizationID, e.Object = organizationID, l.ID
+		if err := errors.Join(s.Cases.Upsert(ctx, c), s.Audit.Record(ctx, e)); err != nil || !isChange {
+			return err
+		}
+		return s.Events.Record(ctx, event.JobModerated{JobID: l.ID, OrganizationID: organizationID, Decision: string(state), Message: note, DecidedAt: now})
+	})
+	return l, err
+}
+
+// ownerOf returns the organization of a listing in any state.
+func (s *Service) ownerOf(ctx context.Context, listingID string) (string, error) {
+	listingID, ok := id.Canonical(listingID)
+	if !ok {
+		return "", ErrJobNotFound
+	}
+	found, err := s.Public.ListBriefs(ctx, []string{listingID}, s.Clock.Now())
+	brief, err := list.First(found, err, ErrJobNotFound)
+	return brief.OrganizationID, err
+}
+
+// ModeratedCase is a case with its listing.
+type ModeratedCase struct {
+	Case
+	Listing Listing
+	Reasons []string
+}
+
+// Queue lists cases with their listings, the ones that were opened first first. Moderators
+// only.
+func (s *Service) Queue(ctx context.Context, by auth.Actor, f CaseFilter, r page.Request) (page.Result[ModeratedCase], error) {
+	var out page.Result[ModeratedCase]
+	if err := cmp.Or(by.RequireModerator(), r.CheckID()); err != nil {
+		return out, err
+	}
+	cases, err := s.Cases.List(ctx, f, r)
+	if err != nil {
+		return out, err
+	}
+	byOwner := map[string][]string{}
+	for _, c := range cases.Items {
+		byOwner[c.OrganizationID] = append(byOwner[c.OrganizationID], c.ListingID)
+	}
+	found := map[string]Listing{}
+	for owner, ids := range byOwner {
+		ls, err := s.Listings.ListBySelection(ctx, owner, Selection{IDs: ids}, len(ids))
+		if err != nil {
+			return out, err
+		}
+		for _, l := range ls {
+			found[l.ID] = l
+		}
+	}
+	return page.WithItems(cases, list.Map(cases.Items, func(c Case) ModeratedCase {
+		m := ModeratedCase{Case: c, Listing: found[c.ListingID]}
+		m.Score, m.Reasons = Suspicion(&m.Listing)
+		return m
+	})), nil
+}
+
+// CaseDetail is a case with the newest reports of its listing.
+type CaseDetail struct {
+	ModeratedCase
+	ReportList []JobReport
+	// Duplicates are public listings of other organizations with the same text.
+	Duplicates []Listing
+}
+
+// shownReports is the maximum number of reports of a CaseDetail.
+const shownReports = 100
+
+// CaseOf returns a listing in any state with its case and its reports. Moderators only.
+func (s *Service) CaseOf(ctx context.Context, by auth.Actor, listingID string) (out CaseDetail, err error) {
+	if err := by.RequireModerator(); err != nil {
+		return out, err
+	}
+	organizationID, err := s.ownerOf(ctx, listingID)
+	if err != nil {
+		return out, err
+	}
+	if out.Listing, err = s.get(ctx, organizationID, listingID); err != nil {
+		return out, err
+	}
+	if out.Case, err = s.caseOf(ctx, organizationID, out.Listing.ID); err != nil {
+		return out, err
+	}
+	out.Score, out.Reasons = Suspicion(&out.Listing)
+	if out.Duplicates, err = s.duplicates(ctx, by, &out.Listing); err != nil {
+		return out, err
+	}
+	for _, d := range out.Duplicates {
+		out.Score = min(out.Score+duplicateScore, maxScore)
+		out.Reasons = append(out.Reasons, "It has the text of a job of "+d.Company)
+	}
+	out.ReportList, err = s.Cases.ListReports(ctx, out.Listing.ID, shownReports)
+	return out, err
+}
+
+// duplicates returns public listings of other organizations with the text of the listing.
+// A search that is not possible now finds none.
+func (s *Service) duplicates(ctx context.Context, by auth.Actor, l *Listing) ([]Listing, error) {
+	title := []rune(l.Title)
+	found, err := s.Find(ctx, by, FindInput{Text: string(title[:min(len(title), 80)]), Page: page.Request{Number: 1, Size: MaxBatch}})
+	if err != nil {
+		return nil, nil //nolint:nilerr // a signal less
+	}
+	ids := list.Map(slices.DeleteFunc(found.Items, func(f Hit) bool { return f.Listing.OrganizationID == l.OrganizationID }), func(f Hit) string { return f.Listing.ID })
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	full, err := s.Public.ListPublic(ctx, ids, s.Clock.Now(), true)
+	return slices.DeleteFunc(full, func(other Listing) bool { return normalizedText(other.Description) != normalizedText(l.Description) }), err
+}
+
+// OnAccountDeleted removes the personal data of a user from their reports.
+func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
+	return s.Cases.EraseReporter(ctx, e.UserID)
+}
+
+// Forget deletes reports that have expired.
+func (s *Service) Forget(ctx context.Context) error {
+	return retention.DeleteAllBefore(ctx, s.Retention, ReportKind, s.Clock.Now().Add(-reportsKeptFor), 1000)
+}

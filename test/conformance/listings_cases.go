@@ -1,0 +1,145 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// Cases checks the port listings.Cases.
+func Cases(t *testing.T, open ListingsOpener) {
+	for name, test := range map[string]func(*testing.T, *board){
+		"create and list reports": reportsReadBack,
+		"erased reporter":         reporterIsErased,
+		"expired reports":         reportsExpire,
+		"create and change case":  caseReadsBack,
+		"pages of cases":          casePages,
+		"concurrent reports":      reportsDoNotCollide,
+		"suspicious listing":      suspiciousListingHasCase,
+	} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, newBoard(t, open)) })
+	}
+}
+
+// report stores a report and returns it.
+func (b *board) report(t testing.TB, listingID, reporterID string) listings.JobReport {
+	t.Helper()
+	r := listings.JobReport{ID: newID(), ListingID: listingID, ReporterID: reporterID, Reason: listings.ReportFees, Text: "They ask for \"money\" \U0001F4B0 ' % _", Email: "jo@example.org", CreatedAt: b.clk.Now()}
+	require.NoError(t, b.Cases.CreateReport(t.Context(), r))
+	return r
+}
+
+func (b *board) reports(t testing.TB, listingID string, n int) []listings.JobReport {
+	t.Helper()
+	found, err := b.Cases.ListReports(t.Context(), listingID, n)
+	require.NoError(t, err)
+	return found
+}
+
+func reportsReadBack(t *testing.T, b *board) {
+	listing, other := newID(), newID()
+	require.Empty(t, b.reports(t, listing, 10))
+	first, second := b.report(t, listing, ""), b.report(t, listing, newID())
+	b.report(t, other, newID())
+	require.Equal(t, []listings.JobReport{second, first}, b.reports(t, listing, 10))
+	require.Equal(t, []listings.JobReport{second}, b.reports(t, listing, 1))
+}
+
+func reporterIsErased(t *testing.T, b *board) {
+	listing, user := newID(), newID()
+	mine, guests, theirs := b.report(t, listing, user), b.report(t, listing, ""), b.report(t, listing, newID())
+	require.NoError(t, b.Cases.EraseReporter(t.Context(), user))
+	mine.ReporterID, mine.Email = "", ""
+	require.Equal(t, []listings.JobReport{theirs, guests, mine}, b.reports(t, listing, 10))
+}
+
+func reportsExpire(t *testing.T, b *board) {
+	s, listing := retentionOf(t, b.Retention), newID()
+	b.report(t, listing, "")
+	b.clk.Advance(time.Hour)
+	kept := b.report(t, listing, "")
+	n, err := s.DeleteBefore(t.Context(), listings.ReportKind, b.clk.Now(), 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, []listings.JobReport{kept}, b.reports(t, listing, 10))
+}
+
+func (b *board) caseOf(t testing.TB, listingID string) listings.Case {
+	t.Helper()
+	c, err := b.Cases.Get(t.Context(), listingID)
+	require.NoError(t, err)
+	return c
+}
+
+func (b *board) upsertCase(t testing.TB, c listings.Case) {
+	t.Helper()
+	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error { return b.Cases.Upsert(ctx, c) }))
+}
+
+func caseReadsBack(t *testing.T, b *board) {
+	require.Zero(t, b.caseOf(t, newID()))
+	now := b.clk.Now()
+	c := listings.Case{ID: newID(), ListingID: newID(), OrganizationID: b.org, State: listings.CaseOpen, Reports: 3, Score: 70, Held: true, OpenedAt: now}
+	b.upsertCase(t, c)
+	require.Equal(t, c, b.caseOf(t, c.ListingID))
+	later := now.Add(1234567 * time.Microsecond)
+	c.ID, c.State, c.Reports, c.Score, c.Held, c.Note, c.DecidedBy, c.DecidedAt, c.OpenedAt = newID(), listings.CaseTakenDown, 0, 0, false, "No \"fees\" \U0001F6AB", newID(), &later, later
+	b.upsertCase(t, c)
+	require.Equal(t, c, b.caseOf(t, c.ListingID))
+}
+
+func casePages(t *testing.T, b *board) {
+	var all []listings.Case
+	for i := range 5 {
+		c := listings.Case{ID: newID(), ListingID: newID(), OrganizationID: b.org, State: listings.CaseOpen, OpenedAt: b.clk.Now()}
+		switch i {
+		case 1:
+			c.State = listings.CaseKept
+		case 3:
+			c.OrganizationID, c.Held = newID(), true
+		}
+		b.upsertCase(t, c)
+		all = append(all, c)
+	}
+	listed := func(f listings.CaseFilter, r page.Request) page.Result[listings.Case] {
+		found, err := b.Cases.List(t.Context(), f, r)
+		require.NoError(t, err)
+		return found
+	}
+	require.Equal(t, all, listed(listings.CaseFilter{}, page.After("", 10)).Items)
+	require.Equal(t, all[3:4], listed(listings.CaseFilter{Held: true}, page.After("", 10)).Items)
+	require.Equal(t, all[3:4], listed(listings.CaseFilter{OrganizationID: all[3].OrganizationID}, page.After("", 10)).Items)
+	open := listings.CaseFilter{State: listings.CaseOpen}
+	first := listed(open, page.Request{Number: 1, Size: 3})
+	require.Equal(t, []listings.Case{all[0], all[2], all[3]}, first.Items)
+	require.Equal(t, 4, first.Total)
+	second := listed(open, page.After(first.NextCursor, 3))
+	require.Equal(t, all[4:], second.Items)
+	require.Empty(t, second.NextCursor)
+}
+
+func reportsDoNotCollide(t *testing.T, b *board) {
+	l := b.post(t, listings.CreateInput{Title: "Nurse"})
+	together(t, 10, func(int) error {
+		return b.svc.ReportJob(t.Context(), admin(""), l.ID, listings.ReportInput{Reason: "fraud"})
+	})
+	require.Equal(t, 10, b.caseOf(t, l.ID).Reports)
+	require.Len(t, b.reports(t, l.ID, 100), 10)
+}
+
+func suspiciousListingHasCase(t *testing.T, b *board) {
+	usual := b.post(t, listings.CreateInput{Title: "Nurse", Description: "Join our team on the ward."})
+	require.Zero(t, b.caseOf(t, usual.ID))
+	l := b.post(t, listings.CreateInput{Title: "Nurse", Description: "Pay the registration fee and write to us on WhatsApp."})
+	c := b.caseOf(t, l.ID)
+	require.Equal(t, listings.CaseOpen, c.State)
+	require.Equal(t, 90, c.Score)
+	public, err := b.public(t.Context(), l.ID)
+	require.NoError(t, err, "a score hides nothing")
+	require.Equal(t, l.ID, public.ID)
+}

@@ -1,0 +1,291 @@
+package e2e
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestModeration_Reports(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss, jo, guest, moderator := w.employer(t), w.seeker(t), w.guest(t), w.moderator(t)
+		title := "Ward " + newEmail()
+		id := boss.listing(object{"title": title})
+		subtest := func(name string, fn func(t *testing.T)) { t.Run(name, fn) }
+
+		subtest("POST /api/listings/:id/report", func(t *testing.T) {
+			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "fees", "text": "They ask for <b>money</b>", "email": "witness@example.org"}).ok(201)
+			jo.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "fraud"}).ok(201)
+			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "boring"}).invalid("reason")
+			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "fraud", "email": "nonsense"}).invalid("email")
+			guest.fromNewAddress().post("/api/listings/"+nowhere+"/report", object{"reason": "fraud"}).fails(404, "Listing not found")
+			draft := boss.listing(object{"status": "draft"})
+			guest.fromNewAddress().post("/api/listings/"+draft+"/report", object{"reason": "fraud"}).fails(404, "Listing not found")
+			limited := w.guest(t)
+			for range 10 {
+				limited.post("/api/listings/"+nowhere+"/report", object{"reason": "fraud"}).fails(404, "Listing not found")
+			}
+			require.Equal(t, http.StatusTooManyRequests, limited.post("/api/listings/"+id+"/report", object{"reason": "fraud"}).status)
+		})
+		subtest("GET /api/admin/cases", func(t *testing.T) {
+			found := moderator.get("/api/admin/cases?state=open").ok(200)
+			require.Equal(t, title, found.text("data.cases.0.job.title"))
+			require.Equal(t, 2., found.at("data.cases.0.reports"))
+			require.Equal(t, "open", found.text("data.cases.0.state"))
+			require.Equal(t, 1., found.at("data.pagination.total"))
+			require.Empty(t, moderator.get("/api/admin/cases?state=taken-down").ok(200).list("data.cases"))
+			boss.get("/api/admin/cases").fails(403, "Forbidden")
+		})
+		subtest("GET /api/admin/jobs/:id", func(t *testing.T) {
+			found := moderator.get("/api/admin/jobs/" + id).ok(200)
+			require.Equal(t, []any{"fraud", "fees"}, []any{found.at("data.reportList.0.reason"), found.at("data.reportList.1.reason")})
+			require.Equal(t, "witness@example.org", found.text("data.reportList.1.email"))
+			require.Equal(t, 0., found.at("data.score"))
+			moderator.get("/api/admin/jobs/"+nowhere).fails(404, "Job listing not found")
+		})
+		application := jo.application(id, nil)
+		subtest("POST /api/admin/jobs/:id/take-down", func(t *testing.T) {
+			moderator.post("/api/admin/jobs/"+id+"/take-down", object{"message": "Employers must not ask for fees."}).ok(200)
+			guest.get("/api/listings/"+id).fails(404, "Listing not found")
+			boss.put("/api/employers/jobs/"+id, object{"status": "active", "title": title}).ok(200)
+			guest.get("/api/listings/"+id).fails(404, "Listing not found")
+			require.Contains(t, w.waitForMail(t, boss.email, "Job removed by moderators"), "must not ask for fees")
+			told := w.waitForMail(t, jo.email, "Job removed: Ward")
+			require.Contains(t, told, "Do not pay anything")
+			require.NotContains(t, told, "must not ask for fees")
+			require.Empty(t, moderator.get("/api/admin/cases?state=open").ok(200).list("data.cases"))
+			require.Equal(t, id, moderator.get("/api/admin/cases?state=taken-down").ok(200).text("data.cases.0.job.id"))
+			require.Equal(t, [][4]string{{"listing.hidden", moderator.id, id, ""}}, boss.auditEntries("&action=listing.hidden"))
+			jo.delete("/api/jobseekers/applications/" + application).ok(200)
+		})
+		subtest("POST /api/admin/jobs/:id/restore", func(t *testing.T) {
+			moderator.post("/api/admin/jobs/"+id+"/restore", object{}).ok(200)
+			guest.get("/api/listings/" + id).ok(200)
+			w.waitForMail(t, boss.email, "Job public again")
+			w.requireNoMail(t, jo.email, "Job public again")
+			moderator.post("/api/admin/jobs/"+nowhere+"/restore", object{}).fails(404, "Job listing not found")
+		})
+		subtest("a report opens the case again", func(t *testing.T) {
+			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "other"}).ok(201)
+			require.Equal(t, 1., moderator.get("/api/admin/cases?state=open").ok(200).at("data.cases.0.reports"))
+		})
+		subtest("a deleted account leaves no address in its reports", func(t *testing.T) {
+			witness := w.seeker(t)
+			witness.post("/api/listings/"+id+"/report", object{"reason": "other", "email": witness.email}).ok(201)
+			require.Contains(t, string(moderator.get("/api/admin/jobs/"+id).raw), witness.email)
+			witness.send("DELETE", "/api/jobseekers/profile", object{"currentPassword": password}).ok(200)
+			require.Eventually(t, func() bool {
+				return moderator.get("/api/admin/jobs/"+id).ok(200).text("data.reportList.0.email") == ""
+			}, waitTimeout, 50*time.Millisecond)
+		})
+	})
+}
+
+func TestModeration_SuspiciousJobs(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss, other, moderator := w.employer(t), w.employer(t), w.moderator(t)
+		text := "Write to us on WhatsApp and pay the registration fee."
+		id := boss.listing(object{"title": "Dream Nurse", "description": text, "salary": object{"min": 900000}})
+		w.guest(t).get("/api/listings/" + id).ok(200)
+		found := moderator.get("/api/admin/cases?state=open").ok(200)
+		require.Equal(t, id, found.text("data.cases.0.job.id"))
+		require.Equal(t, 100., found.at("data.cases.0.score"))
+		require.Len(t, found.list("data.cases.0.reasons"), 3)
+		moderator.post("/api/admin/jobs/"+id+"/restore", object{}).ok(200)
+		boss.fromNewAddress().put("/api/employers/jobs/"+id, object{"title": "Dream Nurse, ICU"}).ok(200)
+		require.Empty(t, moderator.get("/api/admin/cases?state=open").ok(200).list("data.cases"), "the moderator has seen the text")
+		copied := other.listing(object{"title": "Dream Nurse", "description": text})
+		require.Eventually(t, func() bool {
+			return len(moderator.get("/api/admin/jobs/"+copied).ok(200).list("data.reasons")) == 3
+		}, waitTimeout, 50*time.Millisecond)
+		require.Contains(t, string(moderator.get("/api/admin/jobs/"+copied).raw), "It has the text of a job of St Brigid's Hospital")
+	})
+}
+
+func TestModeration_Pages(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss, jo := w.employer(t), w.seeker(t)
+		const wicked = `Nurse <script>alert(1)</script>`
+		id := boss.listing(object{"title": wicked, "description": wicked})
+		jo.application(id, nil)
+		visitor, moderator := w.browser(t), w.signedIn(t, w.moderator(t))
+		report := "/jobs/" + id + "/report"
+		require.Equal(t, []string{report}, visitor.open("GET", "/jobs/"+id, nil).links("Report this job"))
+		require.Contains(t, visitor.open("GET", report, nil).text, "What is wrong with it?")
+		wrong := visitor.open("POST", report, url.Values{"text": {wicked}, "email": {"nonsense"}})
+		require.Equal(t, 400, wrong.status)
+		require.Contains(t, wrong.text, `href="#reason"`)
+		require.Contains(t, wrong.text, `value="nonsense"`)
+		sent := visitor.open("POST", report, url.Values{"reason": {"fees"}, "text": {wicked}})
+		require.Equal(t, 303, sent.status)
+		require.Contains(t, visitor.follow(sent).text, "Report sent")
+		require.Equal(t, 404, visitor.open("GET", "/jobs/nonsense/report", nil).status)
+		require.Equal(t, 404, visitor.open("POST", "/jobs/nonsense/report", url.Values{"reason": {"fees"}}).status)
+		visitor.Site = "cross-site"
+		require.Equal(t, 403, visitor.open("POST", report, url.Values{"reason": {"fees"}}).status)
+
+		queue := moderator.open("GET", "/moderation", nil)
+		page := "/moderation/jobs/" + id
+		require.Equal(t, []string{page}, queue.links("Nurse"))
+		require.Contains(t, queue.text, "1 report")
+		one := moderator.open("GET", page, nil)
+		require.Contains(t, one.text, "It asks applicants for money")
+		require.NotContains(t, one.text+queue.text, "<script>alert")
+		require.Equal(t, 400, moderator.open("POST", page+"/take-down", url.Values{"message": {strings.Repeat("x", 2001)}}).status)
+		done := moderator.open("POST", page+"/take-down", url.Values{"message": {"No fees."}})
+		require.Equal(t, 303, done.status)
+		require.Contains(t, moderator.follow(done).text, "The job is taken down")
+		require.Equal(t, 404, visitor.open("GET", "/jobs/"+id, nil).status)
+		w.waitForMail(t, jo.email, "Job removed: ")
+		require.Equal(t, []string{page}, moderator.open("GET", "/moderation/decided", nil).links("Nurse"))
+		require.Contains(t, moderator.follow(moderator.open("POST", page+"/restore", url.Values{})).text, "The case is closed")
+		require.Equal(t, 404, moderator.open("GET", "/moderation/jobs/nonsense", nil).status)
+		require.Equal(t, 404, moderator.open("POST", "/moderation/jobs/"+nowhere+"/restore", url.Values{}).status)
+
+		for _, who := range []*account{boss, jo} {
+			b := w.signedIn(t, who)
+			require.NotContains(t, b.open("GET", "/jobs", nil).text, `href="/moderation"`)
+			for _, path := range []string{"/moderation", "/moderation/decided", page} {
+				require.Equal(t, 403, b.open("GET", path, nil).status, path)
+			}
+			require.Equal(t, 403, b.open("POST", page+"/take-down", url.Values{}).status)
+		}
+		require.Equal(t, 303, w.browser(t).open("GET", "/moderation", nil).status)
+		moderator.Site = "cross-site"
+		require.Equal(t, 403, moderator.open("POST", page+"/take-down", url.Values{}).status)
+	})
+}
+
+func TestModeration_Organizations(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		guest, moderator := w.guest(t), w.moderator(t)
+		register := func(name string) *account {
+			c, email := w.guest(t), newEmail()
+			return w.account(t, c.register("/api/auth/register-employer", object{"email": email, "password": password, "name": "Asha Patel", "companyName": name}), c, email)
+		}
+		idOf := func(a *account) string {
+			return a.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId")
+		}
+		standing := func(organization, action string) *response {
+			return moderator.fromNewAddress().post("/api/admin/organizations/"+organization+"/standing", object{"action": action, "message": "Because we " + action + " it."})
+		}
+		subtest := func(name string, fn func(t *testing.T)) { t.Run(name, fn) }
+		isPublic := func(listing string) bool { return guest.fromNewAddress().get("/api/listings/"+listing).status == 200 }
+		name := "Royal " + newEmail()[1:9] + " Infirmary"
+		boss := register(name)
+		organization := idOf(boss)
+		job := boss.listing(nil)
+		b := w.browser(t)
+
+		subtest("GET /api/admin/organizations/:id", func(t *testing.T) {
+			found := moderator.get("/api/admin/organizations/" + organization).ok(200)
+			require.Equal(t, name, found.text("data.name"))
+			require.Equal(t, boss.email, found.text("data.members.0.email"))
+			require.Nil(t, found.at("data.verifiedAt"))
+			moderator.get("/api/admin/organizations/"+nowhere).fails(404, "Organization not found")
+			require.Contains(t, b.open("GET", "/jobs/"+job, nil).text, "Not verified")
+		})
+		subtest("POST /api/admin/organizations/:id/standing", func(t *testing.T) {
+			require.Equal(t, "moderator", standing(organization, "verify").ok(200).text("data.verifiedBy"))
+			require.Contains(t, w.waitForMail(t, boss.email, "Your organization is verified"), "Because we verify it.")
+			require.NotContains(t, b.open("GET", "/jobs/"+job, nil).text, "Not verified")
+			require.Contains(t, b.open("GET", b.open("GET", "/jobs/"+job, nil).links(name)[0], nil).text, "Verified")
+			standing(organization, "praise").invalid("action")
+			standing(nowhere, "verify").fails(404, "Organization not found")
+			require.Equal(t, [][4]string{{"organization.verified", moderator.id, organization, ""}}, boss.auditEntries("&action=organization.verified"))
+		})
+		subtest("a registration with a similar name is held", func(t *testing.T) {
+			fake := register("The " + strings.ToUpper(name) + " Ltd.")
+			held := fake.listing(nil)
+			require.False(t, isPublic(held))
+			copied := fake.post("/api/employers/jobs/"+held+"/duplicate", nil).ok(200).text("data.id")
+			require.False(t, isPublic(copied))
+			fake.fromNewAddress().put("/api/employers/jobs/"+held, object{"status": "active", "title": "Nurse"}).ok(200)
+			require.False(t, isPublic(held))
+			require.Equal(t, 404, b.open("GET", "/employers/x-"+idOf(fake), nil).status)
+			queue := moderator.get("/api/admin/cases?state=open&organizationId=" + idOf(fake)).ok(200)
+			require.Equal(t, []any{true, held}, []any{queue.at("data.cases.0.held"), queue.at("data.cases.0.job.id")})
+			standing(idOf(fake), "release").ok(200)
+			require.Eventually(t, func() bool { return isPublic(held) && isPublic(copied) }, waitTimeout, 50*time.Millisecond)
+			require.Empty(t, moderator.get("/api/admin/cases?state=open&organizationId="+idOf(fake)).ok(200).list("data.cases"))
+		})
+		subtest("a new name that is similar is held", func(t *testing.T) {
+			other := register("Clinic " + newEmail())
+			shown := other.listing(nil)
+			require.True(t, isPublic(shown))
+			other.put("/api/employers/organization", object{"name": name}).ok(200)
+			require.Eventually(t, func() bool { return !isPublic(shown) }, waitTimeout, 50*time.Millisecond)
+			w.waitForMail(t, other.email, "Your jobs wait for a check")
+		})
+		subtest("suspend and restore", func(t *testing.T) {
+			standing(organization, "suspend").ok(200)
+			require.Eventually(t, func() bool { return !isPublic(job) }, waitTimeout, 50*time.Millisecond)
+			later := boss.listing(nil)
+			require.False(t, isPublic(later))
+			w.waitForMail(t, boss.email, "Your organization is suspended")
+			standing(organization, "restore").ok(200)
+			require.Eventually(t, func() bool { return isPublic(job) && isPublic(later) }, waitTimeout, 50*time.Millisecond)
+		})
+		subtest("POST /api/admin/accounts/:id/standing", func(t *testing.T) {
+			moderate := func(id, action string) *response {
+				return moderator.post("/api/admin/accounts/"+id+"/standing", object{"action": action})
+			}
+			moderate(boss.id, "suspend").ok(200)
+			boss.isOut(t)
+			w.waitForMail(t, boss.email, "Your account is suspended")
+			w.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).fails(401, "Invalid email or password")
+			moderate(boss.id, "restore").ok(200)
+			w.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).ok(200)
+			moderate(nowhere, "suspend").fails(404, "User not found")
+			moderate(moderator.id, "suspend").fails(409, "The account is one of a moderator; an operator can lock it")
+			moderate(boss.id, "praise").invalid("action")
+		})
+	})
+}
+
+func TestModeration_Domain_VerifiesOrganization(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		verifiedBy := func(a *account) string {
+			id := a.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId")
+			return w.moderator(t).get("/api/admin/organizations/" + id).ok(200).text("data.verifiedBy")
+		}
+		boss := w.employer(t) // at example.org
+		boss.put("/api/employers/organization", object{"website": "https://www.example.org/careers"}).ok(200)
+		require.Empty(t, verifiedBy(boss), "the address is not confirmed")
+		w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, boss.email, "confirm your e-mail")}).ok(200)
+		require.Equal(t, "domain", verifiedBy(boss))
+		boss.fromNewAddress().put("/api/employers/organization", object{"website": "https://other.example"}).ok(200)
+		require.Empty(t, verifiedBy(boss))
+		boss.fromNewAddress().put("/api/employers/organization", object{"website": "https://example.org"}).ok(200)
+		require.Equal(t, "domain", verifiedBy(boss))
+		boss.fromNewAddress().put("/api/employers/organization", object{"name": "Quite Another Clinic"}).ok(200)
+		require.Empty(t, verifiedBy(boss))
+	})
+}
+
+func TestModeration_HoldNewOrganizations_HidesTheirJobs(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss, moderator := w.employer(t), w.moderator(t)
+		job := boss.listing(nil)
+		w.guest(t).get("/api/listings/"+job).fails(404, "Listing not found")
+		b := w.signedIn(t, moderator)
+		page := b.open("GET", "/moderation", nil)
+		path := page.links("St Brigid")[0]
+		require.Contains(t, b.open("GET", path, nil).text, "Held")
+		require.Equal(t, 303, b.open("POST", path, url.Values{"action": {"verify"}}).status)
+		require.Eventually(t, func() bool { return w.guest(t).get("/api/listings/"+job).status == 200 }, waitTimeout, 50*time.Millisecond)
+		require.Contains(t, b.open("GET", path, nil).text, "Verified by a moderator")
+		require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"praise"}}).status)
+		require.Equal(t, 404, b.open("GET", "/moderation/organizations/"+nowhere, nil).status)
+		require.Equal(t, 303, b.open("POST", path+"/accounts/"+boss.id, url.Values{"action": {"suspend"}}).status)
+		require.Contains(t, b.open("GET", path, nil).text, "Restore Asha Patel")
+		other := w.signedIn(t, w.seeker(t))
+		require.Equal(t, 403, other.open("GET", path, nil).status)
+		require.Equal(t, 403, other.open("POST", path, url.Values{"action": {"verify"}}).status)
+		require.Equal(t, 403, other.open("POST", path+"/accounts/"+boss.id, url.Values{"action": {"suspend"}}).status)
+	}, "LOCUM_MODERATION_NEW_ORGANIZATIONS=hold")
+}
