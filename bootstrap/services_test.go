@@ -23,13 +23,13 @@ var withoutActor = map[string]string{
 		Identity.ActorFor Integrations.AuthenticateClient Integrations.Count Integrations.CountCalls Integrations.ExchangeCode
 		Integrations.FindApp Integrations.Introspect Integrations.Owner Integrations.ParseAuthorization Integrations.Refresh Integrations.Revoke`,
 	"operators, by commands on the server": `
-		Identity.AccountByEmail Identity.LockAccount Identity.ResetSecondFactor Identity.SignOutAccount Identity.UnlockAccount Integrations.EndListening
+		Identity.AccountByEmail Identity.GrantModerator Identity.LockAccount Identity.RevokeModerator Identity.ResetSecondFactor Identity.SignOutAccount Identity.UnlockAccount Integrations.EndListening
 		Integrations.Forward Integrations.Listen Integrations.SetPlan Integrations.Trigger Hiring.Table Listings.Hide Listings.Show Listings.SpecialtyTest Listings.Table`,
 	"background work": `
 		Billing.Periodic Billing.Renew Hiring.ForgetExports Hiring.Handlers Hiring.Periodic Identity.Forget Identity.Handlers Identity.Periodic
-		Integrations.Handlers Integrations.Periodic Listings.CloseExpired Listings.CountViews Seekers.Handlers Seekers.Periodic Seekers.ResolveSearches`,
+		Integrations.Handlers Integrations.Periodic Listings.CloseExpired Listings.CountViews Listings.Forget Seekers.Handlers Seekers.Periodic Seekers.ResolveSearches`,
 	"other modules, which have authorized the actor": `
-		Billing.ChooseFor Billing.Current Billing.SetUpMethodFor Hiring.ApplicantStats Hiring.AppliedAmong Hiring.AppliedLately Identity.Admins Identity.IsActive Identity.ListMemberIDs
+		Billing.ChooseFor Billing.Current Billing.SetUpMethodFor Hiring.ApplicantStats Hiring.AppliedAmong Hiring.AppliedLately Identity.Admins Identity.HoldsJobs Identity.IsActive Identity.ListMemberIDs
 		Identity.MemberMay Identity.OrganizationName Identity.PendingEmail Identity.People Identity.Rename Identity.WantsAlerts
 		Listings.Briefs Listings.CloseOrganization Listings.ClosestTo Listings.ClosingBetween Listings.CountByStatus Listings.ForApply Listings.Gather
 		Listings.PublicMany Listings.Resolve Listings.Viewed Seekers.SavedAmong Seekers.SavedCount
