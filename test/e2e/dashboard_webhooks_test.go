@@ -87,9 +87,9 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Contains(t, again.text, "It is sent once more.")
 			require.Equal(t, h.headers.Get("Webhook-Id"), r.waitForHits(2)[1].headers.Get("Webhook-Id"))
 
-			onItsPage := url.Values{"on": {"its page"}}
-			require.Contains(t, told.text, `name="on" value="its page"`)
-			answer := b.open("POST", replayLink.FindString(told.text), onItsPage)
+			fromDelivery := url.Values{"from": {"delivery"}}
+			require.Contains(t, told.text, `name="from" value="delivery"`)
+			answer := b.open("POST", replayLink.FindString(told.text), fromDelivery)
 			require.Equal(t, sentLink.FindString(sent.text)+"?notice=replayed", answer.header.Get("Location"))
 			require.Contains(t, b.follow(answer).text, "It is sent once more.")
 			require.Equal(t, h.headers.Get("Webhook-Id"), r.waitForHits(3)[2].headers.Get("Webhook-Id"))
@@ -111,7 +111,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			paused := b.open("GET", sentLink.FindString(sent.text), nil)
 			require.NotContains(t, paused.text, "/replay\"", "what is paused is resumed first")
 			require.Contains(t, paused.text, `Resume <a href="`+path+`">the webhook</a> to replay it.`)
-			refused := b.open("POST", replayLink.FindString(told.text), onItsPage)
+			refused := b.open("POST", replayLink.FindString(told.text), fromDelivery)
 			require.Equal(t, 409, refused.status)
 			require.Contains(t, refused.text, "The webhook is not active")
 			require.Contains(t, refused.text, "What was sent")

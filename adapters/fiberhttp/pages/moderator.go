@@ -37,4 +37,3 @@ func (f *Renderer) PublicPost(app *fiber.App, path string, handle Handler) {
 		return handle(ctx, c, who)
 	})
 }
-

@@ -111,6 +111,9 @@ func (p Page) Nav() []Link {
 		return []Link{{"/docs", "Interface"}, {"/docs/guides", "Guides"}, {signInPath(p.Path), "Sign in"}}
 	case !p.hasSite:
 		return []Link{{Home, "Developers"}, {"/docs", "Interface"}, {"/docs/guides", "Guides"}}
+	case p.Viewer == nil && (p.Path == signInPath(p.Path) || p.Path == registerPath(p.Path)):
+		// These pages link to each other with the page that follows.
+		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}}
 	case p.Viewer == nil:
 		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}, {signInPath(p.Path), "Sign in"}, {registerPath(p.Path), "Register"}}
 	}

@@ -30,6 +30,9 @@ func organizationID(slug string) string {
 
 func (s *Site) employer(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	organization := organizationID(c.Params("slug"))
+	if organization == "" {
+		return s.renderMissing(c, who, listings.ErrNotFound, "Employer not found")
+	}
 	found, err := s.services.Identity.OrganizationsOf(ctx, []string{organization})
 	if err != nil {
 		return err

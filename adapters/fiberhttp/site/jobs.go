@@ -122,7 +122,7 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error 
 		if v.Problem, err = messageOf(err); err != nil {
 			return err
 		}
-		return s.renderer.Render(c, fiber.StatusBadRequest, jobsPage, who, v)
+		return s.renderer.Render(c, fiber.StatusBadRequest, jobsPage, who, &v)
 	}
 	v.Total, v.Filters = found.Total, v.Form.filters(found.Facets)
 	v.Exact, v.Relaxed = s.results(found.Items, false), s.results(found.Items, true)
@@ -134,7 +134,7 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error 
 		v.Suggestions = append(v.Suggestions, suggestion{Text: k.Text, Total: k.Total, Path: newSearchForm(nil).Path("/jobs", "q", k.Text)})
 	}
 	v.paginate(in.Page, found.NextCursor)
-	return s.render(c, jobsPage, who, v)
+	return s.render(c, jobsPage, who, &v)
 }
 
 // paginate sets the links to other pages. Pages beyond the last numbered one follow a
@@ -248,16 +248,16 @@ func (s *Site) similar(ctx context.Context, l listings.Listing) ([]result, error
 }
 
 // Radii returns the distances of the filter.
-func (jobsView) Radii() []pages.Choice {
+func (*jobsView) Radii() []pages.Choice {
 	return []pages.Choice{{Value: "", Text: "Within 10 miles"}, {Value: "5", Text: "Within 5 miles"}, {Value: "25", Text: "Within 25 miles"}, {Value: "50", Text: "Within 50 miles"}, {Value: "100", Text: "Within 100 miles"}}
 }
 
 // Ages returns the times since publication of the filter.
-func (jobsView) Ages() []pages.Choice {
+func (*jobsView) Ages() []pages.Choice {
 	return []pages.Choice{{Value: "", Text: "At any time"}, {Value: "1", Text: "In the last day"}, {Value: "3", Text: "In the last 3 days"}, {Value: "7", Text: "In the last week"}, {Value: "30", Text: "In the last month"}}
 }
 
 // Places returns the places of work of the filter.
-func (jobsView) Places() []pages.Choice {
+func (*jobsView) Places() []pages.Choice {
 	return []pages.Choice{{Value: "", Text: "On site or remote"}, {Value: "yes", Text: "Remote"}, {Value: "no", Text: "On site"}}
 }
