@@ -240,9 +240,9 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			for _, at := range []string{second + path[len(app):], second + sent[len(app):], path + "/deliveries/nonsense", path + "/deliveries/" + nowhere, app + "/webhooks/nonsense", app + "/webhooks/" + nowhere} {
 				require.Equal(t, 404, mine.open("GET", at, nil).status, at)
 			}
-			for _, on := range []string{"", "its page"} {
-				require.Equal(t, 404, mine.open("POST", path+"/deliveries/"+nowhere+"/replay", url.Values{"on": {on}}).status)
-				require.Equal(t, 404, other.open("POST", delivery, url.Values{"on": {on}}).status)
+			for _, on := range []string{"", "delivery"} {
+				require.Equal(t, 404, mine.open("POST", path+"/deliveries/"+nowhere+"/replay", url.Values{"from": {on}}).status)
+				require.Equal(t, 404, other.open("POST", delivery, url.Values{"from": {on}}).status)
 			}
 			page := mine.open("GET", path, nil)
 			require.Contains(t, page.text, ">Active</span>")
