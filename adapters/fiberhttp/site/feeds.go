@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/page"
@@ -20,9 +21,7 @@ import (
 const feedSize = 100
 
 // feedJobs returns the newest jobs of the search in the address of a feed.
-func (s *Site) feedJobs(c *fiber.Ctx) (form searchForm, jobs []listings.Listing, next string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
-	defer cancel()
+func (s *Site) feedJobs(ctx context.Context, c *fiber.Ctx) (form searchForm, jobs []listings.Listing, next string, err error) {
 	sent := query(c)
 	form = newSearchForm(sent)
 	in := form.input(time.Now())
@@ -86,8 +85,8 @@ type (
 )
 
 // atom handles GET /feeds/jobs.atom: the newest jobs of a search.
-func (s *Site) atom(c *fiber.Ctx) error {
-	form, jobs, next, err := s.feedJobs(c)
+func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
+	form, jobs, next, err := s.feedJobs(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -153,8 +152,8 @@ type (
 )
 
 // xml handles GET /feeds/jobs.xml: the jobs of a search for other job sites.
-func (s *Site) xml(c *fiber.Ctx) error {
-	form, jobs, next, err := s.feedJobs(c)
+func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
+	form, jobs, next, err := s.feedJobs(ctx, c)
 	if err != nil {
 		return err
 	}

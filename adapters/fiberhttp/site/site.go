@@ -50,10 +50,10 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 	s.addConsole(app)
 	s.addModeration(app)
 	app.Get("/robots.txt", s.robots)
-	app.Get("/sitemap.xml", s.sitemap)
-	app.Get("/sitemaps/jobs-:part.xml", s.sitemapPart)
-	app.Get("/feeds/jobs.atom", s.atom)
-	app.Get("/feeds/jobs.xml", s.xml)
+	renderer.Public(app, "/sitemap.xml", s.sitemap)
+	renderer.Public(app, "/sitemaps/jobs-:part.xml", s.sitemapPart)
+	renderer.Public(app, "/feeds/jobs.atom", s.atom)
+	renderer.Public(app, "/feeds/jobs.xml", s.xml)
 }
 
 // AddJobs serves the pages of jobs alone, to which mails, webhooks and the developer API

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -56,9 +56,7 @@ func (p *sitemapParts) get(ctx context.Context, list func(context.Context) ([]li
 }
 
 // sitemap handles GET /sitemap.xml: the index of the parts.
-func (s *Site) sitemap(c *fiber.Ctx) error {
-	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
-	defer cancel()
+func (s *Site) sitemap(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	parts, err := s.parts.get(ctx, s.services.Listings.OpenParts)
 	if err != nil {
 		return err
@@ -90,13 +88,11 @@ func parsePart(name string) (after listings.OpenPosition, ok bool) {
 }
 
 // sitemapPart handles GET /sitemaps/jobs-PART.xml.
-func (s *Site) sitemapPart(c *fiber.Ctx) error {
+func (s *Site) sitemapPart(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	after, ok := parsePart(c.Params("part"))
 	if !ok {
 		return fiber.ErrNotFound
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
-	defer cancel()
 	open, err := s.services.Listings.OpenPart(ctx, after)
 	if err != nil {
 		return err
