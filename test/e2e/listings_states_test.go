@@ -155,6 +155,7 @@ var limited = map[string]int{
 	"POST /api/employers/team": 10, "PUT /api/employers/settings": 10, "DELETE /api/employers/settings": 10, "PUT /api/employers/applications/:id": 10,
 	"DELETE /api/employers/applications/:id": 10, "POST /api/jobseekers/applications": 10, "POST /api/jobseekers/bookmarks": 10, "POST /api/jobseekers/documents": 10,
 	"PUT /api/jobseekers/notifications/:id": 10, "POST /api/jobseekers/onboarding": 10, "POST /api/jobseekers/billing": 10, "POST /api/billing/setup-intents": 10, "POST /api/auth/register-employer": 5,
+	"POST /api/listings/:id/report": 10,
 }
 
 func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {

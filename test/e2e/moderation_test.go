@@ -139,7 +139,7 @@ func TestModeration_Pages(t *testing.T) {
 		done := moderator.open("POST", page+"/take-down", url.Values{"message": {"No fees."}})
 		require.Equal(t, 303, done.status)
 		require.Contains(t, moderator.follow(done).text, "The job is taken down")
-		require.Equal(t, 404, visitor.open("GET", "/jobs/"+id, nil).status)
+		require.Equal(t, 410, visitor.open("GET", "/jobs/"+id, nil).status)
 		w.waitForMail(t, jo.email, "Job removed: ")
 		require.Equal(t, []string{page}, moderator.open("GET", "/moderation/decided", nil).links("Nurse"))
 		require.Contains(t, moderator.follow(moderator.open("POST", page+"/restore", url.Values{})).text, "The case is closed")

@@ -188,7 +188,8 @@ func release(t *testing.T, dir, address, receiver string) released {
 
 // changedColumns are columns that were added or dropped after the first version of the
 // modules' schemas.
-var changedColumns = []string{"charges.action_at", "tasks.task_group", "webhook_endpoints.lease", "webhook_endpoints.leased_until", "alert_listings.claimed_until"}
+var changedColumns = []string{"charges.action_at", "tasks.task_group", "webhook_endpoints.lease", "webhook_endpoints.leased_until", "alert_listings.claimed_until",
+	"users.moderator_since", "organizations.verified_at", "organizations.verified_by", "organizations.held_at", "organizations.suspended_at"}
 
 // fingerprints returns the number of rows of each table and a hash of them, which
 // does not depend on the order of rows and columns and does not cover changed

@@ -159,7 +159,7 @@ func (p Page) SubNav() *SubNav {
 
 // FooterLinks returns the links at the end of the page.
 func (p Page) FooterLinks() []Link {
-	return append(slices.Clone(p.Brand.Links), Link{"/developers", "Developers"}, Link{"/docs", "API reference"})
+	return append(slices.Clone(p.Brand.Links), Link{"/developers", "Developers"}, Link{"/docs/guides", "Guides"}, Link{"/docs/developer", "Developer interface"}, Link{"/docs", "API reference"})
 }
 
 // CSRF returns the field that each form with POST has: a token of the session against
