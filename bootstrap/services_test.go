@@ -15,10 +15,10 @@ import (
 // withoutActor are the methods of services without an actor, by the reason.
 var withoutActor = map[string]string{
 	"guests, and holders of a secret that was mailed or issued": `
-		Billing.ReceiveNotice Hiring.OpenExport Identity.Authenticate Identity.AuthenticateBrowser Identity.DeviceToken Identity.ForgotPassword Identity.Login
+		Billing.ReceiveNotice Hiring.OpenExport Identity.Authenticate Identity.AuthenticateBrowser Identity.DeviceToken Identity.FindInvitation Identity.ForgotPassword Identity.Login
 		Identity.LoginBrowser Identity.LogoutBrowser Identity.OptOut Identity.Refresh Identity.Register Identity.RegisterBrowser
 		Identity.ResetPassword Identity.UndoEmailChange Identity.VerifyEmail Identity.OrganizationsOf
-		Integrations.AuthenticateKey Integrations.AuthenticateToken Seekers.Unsubscribe`,
+		Integrations.AuthenticateKey Integrations.AuthenticateToken Listings.OpenPart Listings.OpenParts Seekers.Unsubscribe`,
 	"the authorization server and the gate of the developer interface, which have authenticated an app": `
 		Identity.ActorFor Integrations.AuthenticateClient Integrations.Count Integrations.CountCalls Integrations.ExchangeCode
 		Integrations.FindApp Integrations.Introspect Integrations.Owner Integrations.ParseAuthorization Integrations.Refresh Integrations.Revoke`,
@@ -32,7 +32,7 @@ var withoutActor = map[string]string{
 		Billing.ChooseFor Billing.Current Billing.SetUpMethodFor Hiring.ApplicantStats Hiring.AppliedAmong Hiring.AppliedLately Identity.Admins Identity.HoldsJobs Identity.IsActive Identity.ListMemberIDs
 		Identity.MemberMay Identity.OrganizationName Identity.PendingEmail Identity.People Identity.Rename Identity.WantsAlerts
 		Listings.Briefs Listings.CloseOrganization Listings.ClosestTo Listings.ClosingBetween Listings.CountByStatus Listings.ForApply Listings.Gather
-		Listings.PublicMany Listings.Resolve Listings.Viewed Seekers.SavedAmong Seekers.SavedCount
+		Listings.PublicMany Listings.Resolve Listings.Viewed Seekers.Read Seekers.SavedAmong Seekers.SavedCount
 		Seekers.TakeOverOnboarding Seekers.TakeOverProgress`,
 }
 
