@@ -214,7 +214,7 @@ func (su eventSuite) notificationOfACommit(t *testing.T) {
 		select {
 		case <-c:
 		case <-time.After(5 * time.Second):
-			require.Fail(t, "nobody was woken")
+			require.Fail(t, "no notification")
 		}
 	}
 	stop()

@@ -105,7 +105,7 @@ func (su limiterSuite) callsThatLeaveTheWindow(t *testing.T) {
 	clk.Advance(5*time.Minute - time.Microsecond)
 	require.Equal(t, time.Microsecond, take(tenPerQuarterHour, "k").RetryAfter)
 	clk.Advance(time.Microsecond)
-	require.True(t, take(tenPerQuarterHour, "k").Allowed, "RetryAfter told the moment")
+	require.True(t, take(tenPerQuarterHour, "k").Allowed, "RetryAfter is the time to wait")
 	require.Equal(t, time.Minute, take(tenPerQuarterHour, "k").RetryAfter, "one left, so only one was free")
 }
 

@@ -389,7 +389,7 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	ctx := t.Context()
 	var posted []listings.Listing
 	for i := range 5 {
-		b.clk.Advance(time.Duration(i%2) * time.Second) // some of one moment
+		b.clk.Advance(time.Duration(i%2) * time.Second) // some at the same time
 		posted = append(posted, b.post(t, listings.CreateInput{Title: fmt.Sprintf("Nurse %d", i), Description: "Days"}))
 	}
 	require.NoError(t, b.svc.Delete(ctx, admin(b.org), posted[0].ID))

@@ -50,7 +50,7 @@ func ownListPages(t *testing.T, b *board) {
 	for i := range 7 {
 		l := b.post(t, listings.CreateInput{Title: fmt.Sprintf("L%d", i), Status: map[bool]*string{true: ptr("draft")}[i%2 == 1]})
 		want = append([]string{l.Title}, want...)
-		if i > 2 { // some at the same moment
+		if i > 2 { // some at the same time
 			b.clk.Advance(time.Second)
 		}
 	}

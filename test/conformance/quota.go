@@ -95,7 +95,7 @@ func (su quotaSuite) windowAcrossAMinute(t *testing.T) {
 		require.Equal(t, 58*time.Second, s.RetryAfter)
 	}
 	on.Advance(58 * time.Second)
-	require.True(t, on.spend(sixtyPerMinute).Allowed, "RetryAfter told the moment")
+	require.True(t, on.spend(sixtyPerMinute).Allowed, "RetryAfter is the time to wait")
 }
 
 func (su quotaSuite) midnightInUTC(t *testing.T) {

@@ -130,7 +130,7 @@ func (su taskSuite) addStartDone(t *testing.T) {
 	got := started[0]
 	require.Equal(t, []any{"greet", task.Mail, "a", `{"to":"é"}`, j.Trace, 1}, []any{got.Kind, got.Queue, got.Key, string(got.Payload), got.Trace, got.Attempt})
 	require.True(t, clk.Now().Equal(got.CreatedAt))
-	require.Empty(t, su.start(t, s, got.ID), "it is one worker's")
+	require.Empty(t, su.start(t, s, got.ID), "another worker has reserved it")
 	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))
 	clk.Advance(24 * time.Hour)
 	require.Empty(t, su.due(t, s))
@@ -175,7 +175,7 @@ func (su taskSuite) duplicateKeyConcurrently(t *testing.T) {
 func (su taskSuite) startWithAClockSlightlyBehind(t *testing.T) {
 	s, clk := su.fresh(t)
 	j := su.mail("a")
-	j.RunAt = clk.Now().Add(2 * time.Second) // by the clock of whoever handed it out
+	j.RunAt = clk.Now().Add(2 * time.Second) // by the clock of the process that reserved it
 	refs, err := s.Tasks.AddAndReserve(t.Context(), j)
 	require.NoError(t, err)
 	require.Len(t, su.start(t, s, refs[0].ID), 1)
@@ -338,7 +338,7 @@ func (su taskSuite) taskIsNotStartedBeforeRunAt(t *testing.T) {
 	su.add(t, s, task.Task{Kind: "k", Queue: task.Events, Key: "b", Payload: []byte("{}"), RunAt: clk.Now().Add(time.Minute)})
 	require.Empty(t, su.due(t, s))
 	clk.Advance(time.Minute)
-	require.Len(t, su.due(t, s), 2, "a ref that was handed out is looked after")
+	require.Len(t, su.due(t, s), 2, "a reserved reference is handed out again")
 	require.Empty(t, su.start(t, s, refs[0].ID))
 	clk.Advance(time.Hour)
 	require.Len(t, su.start(t, s, refs[0].ID), 1)
@@ -386,7 +386,7 @@ func (su taskSuite) expiredLease(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []task.Run{{ID: unknownTask, Attempt: 3}}, lost)
 	clk.Advance(20 * time.Second)
-	require.Empty(t, su.due(t, s), "a sign of life counts")
+	require.Empty(t, su.due(t, s), "an extended lease counts")
 	clk.Advance(11 * time.Second)
 	require.Equal(t, []string{id}, su.due(t, s))
 	again := su.start(t, s, id)

@@ -116,7 +116,7 @@ func (su workSuite) permanentFailure(t *testing.T) {
 	}))
 	require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "bad", "bad"), task.New("k", task.Events, "good", "good"), task.New("k", task.Events, "odd", 7)))
 	require.Equal(t, "no such address", su.state(t, s, task.Dead, "bad").Err)
-	su.state(t, s, task.Dead, "odd") // a payload that nobody can read
+	su.state(t, s, task.Dead, "odd") // a payload of another type
 	su.state(t, s, task.Done, "good")
 	require.EqualValues(t, 1, tries.Load())
 }
@@ -144,7 +144,7 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 		require.Less(t, pause, 30*time.Second)
 		moments[r.RunAt] = true
 	}
-	require.Len(t, moments, 4, "they do not come back together")
+	require.Len(t, moments, 4, "retries are spread")
 }
 
 func (su workSuite) lastAttemptFails(t *testing.T) {

@@ -27,13 +27,5 @@ func (f *Renderer) requireModerator(handle Handler) Handler {
 
 // PublicPost handles a form of everyone. The viewer is nil for guests.
 func (f *Renderer) PublicPost(app *fiber.App, path string, handle Handler) {
-	app.Post(path, f.Guard, func(c *fiber.Ctx) error {
-		ctx, cancel := f.requestContext(c)
-		defer cancel()
-		who, err := f.Viewer(ctx, c)
-		if err != nil && !isUnauthenticated(err) {
-			return err
-		}
-		return handle(ctx, c, who)
-	})
+	app.Post(path, f.Guard, f.withViewer(handle))
 }

@@ -417,7 +417,11 @@ func (f *Renderer) PostFiles(app *fiber.App, path string, handle Handler) {
 
 // Public serves a page to everyone. The viewer is nil for guests.
 func (f *Renderer) Public(app *fiber.App, path string, handle Handler) {
-	app.Get(path, f.Guard, func(c *fiber.Ctx) error {
+	app.Get(path, f.Guard, f.withViewer(handle))
+}
+
+func (f *Renderer) withViewer(handle Handler) fiber.Handler {
+	return func(c *fiber.Ctx) error {
 		ctx, cancel := f.requestContext(c)
 		defer cancel()
 		who, err := f.Viewer(ctx, c)
@@ -425,7 +429,7 @@ func (f *Renderer) Public(app *fiber.App, path string, handle Handler) {
 			return err
 		}
 		return handle(ctx, c, who)
-	})
+	}
 }
 
 // requireSignIn redirects to the sign-in page if the user is not signed in, and back
