@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
 	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
@@ -291,6 +292,11 @@ func (s *Service) Queue(ctx context.Context, by auth.Actor, f CaseFilter, r page
 	var out page.Result[ModeratedCase]
 	if err := cmp.Or(by.RequireModerator(), r.CheckID()); err != nil {
 		return out, err
+	}
+	if organizationID, ok := id.Canonical(f.OrganizationID); ok {
+		f.OrganizationID = organizationID
+	} else if f.OrganizationID != "" {
+		return out, fault.InvalidField("organizationId", "must be the id of an organization")
 	}
 	cases, err := s.Cases.List(ctx, f, r)
 	if err != nil {
