@@ -137,6 +137,7 @@ type JobseekerStorage struct {
 	DocumentFiles jobseeker.DocumentFiles
 	Dismissals    jobseeker.Dismissals
 	Searches      jobseeker.Searches
+	Subscribers   jobseeker.Subscribers
 	AlertQueue    jobseeker.AlertQueue
 	Matches       jobseeker.Matches
 	PersonalData  jobseeker.PersonalData

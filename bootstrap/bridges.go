@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/adapters/developer"
 	"github.com/locumhq/locum/adapters/filetypes"
 	"github.com/locumhq/locum/adapters/gazetteer"
+	"github.com/locumhq/locum/adapters/mailboxes"
 	"github.com/locumhq/locum/adapters/webhookout"
 	"github.com/locumhq/locum/config"
 	"github.com/locumhq/locum/core/auth"
@@ -161,7 +162,7 @@ func (b people[P]) ByIDs(ctx context.Context, ids []string) (map[string]P, error
 	return out, err
 }
 
-func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, f files.Store, ring keyRing, l *listings.Service, i *identity.Service, h *hiring.Service) (*jobseeker.Service, error) {
+func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, m mail.Mailer, f files.Store, ring keyRing, l *listings.Service, i *identity.Service, h *hiring.Service) (*jobseeker.Service, error) {
 	store, applied := s.Jobseeker, seekersApplied{h}
 	shared := &jobseeker.Shared{
 		Tx: store.Tx, Clock: d.Clock, NewID: d.NewID, Tasks: store.Tasks, Profiles: store.Profiles, Notifications: store.Notifications, Activities: store.Activities,
@@ -173,7 +174,7 @@ func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Ma
 	service := jobseeker.Service{
 		Shared: shared, NotificationService: &jobseeker.NotificationService{Shared: shared}, DocumentService: documents, BookmarkService: bookmarks, ProfileService: profiles,
 		SearchService: &jobseeker.SearchService{Shared: shared, Account: profiles, Searches: store.Searches, AlertQueue: store.AlertQueue, Matches: store.Matches,
-			Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL},
+			Subscribers: store.Subscribers, Mailboxes: mailboxes.Keys{}, Limiter: counts, Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL},
 		OnboardingService: &jobseeker.OnboardingService{Shared: shared, Onboardings: store.Onboardings, Documents: documents, Searches: store.Searches, Applied: applied},
 		DashboardService: &jobseeker.DashboardService{Shared: shared, Documents: documents, Saved: bookmarks, Searches: store.Searches, Applied: applied, Dismissals: store.Dismissals,
 			Plans: seekersPlans{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}}},

@@ -34,6 +34,11 @@ func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 			done:    pages.Message{Title: "Done", Text: "You will not get any more mails about new jobs. To turn them on again, save a search with e-mail alerts."},
 			end:     func(ctx context.Context, token string) error { return s.services.Seekers.Unsubscribe(ctx, token) },
 		},
+		"alerts": {
+			confirm: pages.Message{Title: "End your job alerts?", Text: "You will not get any more e-mails about new jobs. Your alerts and your address are deleted."},
+			done:    pages.Message{Title: "Done", Text: "Your job alerts and your address are deleted."},
+			end:     func(ctx context.Context, token string) error { return s.services.Seekers.EndAlerts(ctx, token) },
+		},
 		"invitations": {
 			confirm: pages.Message{Title: "End the invitations?", Text: "Organizations will no longer be able to send invitations to this address."},
 			done:    pages.Message{Title: "Done", Text: "You will not get any more invitations at this address."},

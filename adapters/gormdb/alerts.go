@@ -101,6 +101,56 @@ func (d savedSearches) UpdateResolved(ctx context.Context, resolved map[string]s
 	return wrap(oneOf(d.unprepared(ctx).Model(&savedSearchRow{}), "id", ids).Update("resolved_query", query).Error)
 }
 
+// subscribers implements jobseeker.Subscribers.
+type subscribers struct{ *DB }
+
+type alertSubscriberRow struct {
+	ID        string
+	Email     string
+	Mailbox   string
+	CreatedAt time.Time
+}
+
+// GetOrCreate implements jobseeker.Subscribers.
+func (d subscribers) GetOrCreate(ctx context.Context, s jobseeker.Subscriber) (stored jobseeker.Subscriber, err error) {
+	err = d.Do(ctx, func(ctx context.Context) error {
+		row := alertSubscriberRow(s)
+		if err := createNew(d.q(ctx), &row, "mailbox").Error; err != nil {
+			return wrap(err)
+		}
+		row, err := take[alertSubscriberRow](d.q(ctx).Where("mailbox = ?", s.Mailbox), errStale)
+		stored = jobseeker.Subscriber(row)
+		return err
+	})
+	return stored, err
+}
+
+// GetByIDs implements jobseeker.Subscribers.
+func (d subscribers) GetByIDs(ctx context.Context, ids []string) (map[string]jobseeker.Subscriber, error) {
+	found := map[string]jobseeker.Subscriber{}
+	for chunk := range slices.Chunk(ids, matchesAtOnce) {
+		var rows []alertSubscriberRow
+		if err := oneOf(d.q(ctx), "id", chunk).Find(&rows).Error; err != nil {
+			return nil, wrap(err)
+		}
+		for _, row := range rows {
+			found[row.ID] = jobseeker.Subscriber(row)
+		}
+	}
+	return found, nil
+}
+
+// Delete implements jobseeker.Subscribers.
+func (d subscribers) Delete(ctx context.Context, id string) error {
+	return d.Do(ctx, func(ctx context.Context) error {
+		deleted := d.q(ctx).Where("id = ?", id).Delete(&alertSubscriberRow{})
+		if deleted.Error != nil || deleted.RowsAffected == 0 {
+			return wrap(deleted.Error)
+		}
+		return seekerData(d).DeleteByUser(ctx, id, d.clock.Now())
+	})
+}
+
 // alertQueue implements jobseeker.AlertQueue.
 type alertQueue struct{ *DB }
 

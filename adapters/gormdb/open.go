@@ -61,7 +61,7 @@ func (db *DB) Storage() adapters.Storage {
 		Jobseeker: adapters.JobseekerStorage{
 			Database: database,
 			Profiles: profiles{db}, Notifications: notifications{db}, Activities: activities{db}, Bookmarks: bookmarks{db}, Onboardings: onboardings{db},
-			Documents: documents{db}, DocumentFiles: documentFiles{db}, Dismissals: dismissals{db}, Searches: savedSearches{db}, AlertQueue: alertQueue{db}, Matches: matches{db},
+			Documents: documents{db}, DocumentFiles: documentFiles{db}, Dismissals: dismissals{db}, Searches: savedSearches{db}, Subscribers: subscribers{db}, AlertQueue: alertQueue{db}, Matches: matches{db},
 			PersonalData: seekerData{db},
 		},
 		Billing: adapters.BillingStorage{Database: database, Subscriptions: subscriptions{db}, Charges: charges{db}},

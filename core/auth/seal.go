@@ -11,6 +11,10 @@ const (
 	ForDownload Purpose = "download"
 	// ForUnsubscribe ends the digests of one user, without signing in.
 	ForUnsubscribe Purpose = "unsubscribe"
+	// ForAlert confirms an alert about new jobs for an address without an account.
+	ForAlert Purpose = "alert"
+	// ForAlertsEnd ends all alerts of an address without an account.
+	ForAlertsEnd Purpose = "alerts-end"
 	// ForDevice marks a device on which an account has signed in.
 	ForDevice Purpose = "device"
 	// ForOptOut ends the invitations to an address, without signing in.

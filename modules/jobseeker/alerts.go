@@ -162,8 +162,16 @@ func (r *run) flush(ctx context.Context) error {
 		for _, m := range created {
 			bySearch[m.SearchID] = append(bySearch[m.SearchID], m)
 		}
+		// Subscribers have no account in which they could read notifications.
+		subscribers, err := r.Subscribers.GetByIDs(ctx, list.Distinct(created, func(m Match) string { return m.UserID }))
+		if err != nil {
+			return err
+		}
 		notices := make([]Notification, 0, len(bySearch))
 		for searchID, ms := range bySearch {
+			if _, ok := subscribers[ms[0].UserID]; ok {
+				continue
+			}
 			notices = append(notices, r.notice(searchID+"/"+r.id, ms[0].UserID, AboutJobs, r.message(searchID, ms)))
 		}
 		// A fixed order avoids deadlocks between two runs.
@@ -246,16 +254,15 @@ func (s *SearchService) sendDigest(ctx context.Context, d digest) error {
 	if err != nil || !p.JobAlerts || !p.EmailNotifications {
 		return err
 	}
-	people, err := s.Account.People.ByIDs(ctx, []string{d.UserID})
-	person, there := people[d.UserID]
-	if err != nil || !there || person.Email == "" {
+	person, purpose, parameter, err := s.recipient(ctx, d.UserID)
+	if err != nil || person.Email == "" {
 		return err
 	}
 	entries, err := s.entries(ctx, matches)
 	if err != nil || len(entries) == 0 {
 		return err
 	}
-	token, err := s.Sealer.Seal(auth.ForUnsubscribe, d.UserID, d.At.Add(linkFor))
+	token, err := s.Sealer.Seal(purpose, d.UserID, d.At.Add(linkFor))
 	if err != nil {
 		return err
 	}
@@ -269,7 +276,7 @@ func (s *SearchService) sendDigest(ctx context.Context, d digest) error {
 	}
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID: "job-alerts-" + d.ID, To: mail.Address{Name: person.Name, Email: person.Email}, Subject: fmt.Sprintf("%d %s", n, what),
-		Greeting: person.Name, Body: body, Unsubscribe: s.PublicURL + "/unsubscribe?token=" + url.QueryEscape(token), Home: s.PublicURL,
+		Greeting: person.Name, Body: body, Unsubscribe: s.PublicURL + "/unsubscribe?" + parameter + "=" + url.QueryEscape(token), Home: s.PublicURL,
 	})
 }
 

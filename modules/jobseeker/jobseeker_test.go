@@ -17,6 +17,8 @@ import (
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/filestore"
 	"github.com/locumhq/locum/adapters/filetypes"
+	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/adapters/mailboxes"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
@@ -220,7 +222,7 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	d.Service = &jobseeker.Service{
 		Shared: shared, NotificationService: &jobseeker.NotificationService{Shared: shared}, DocumentService: documents, BookmarkService: bookmarks, ProfileService: profiles,
 		SearchService: &jobseeker.SearchService{Shared: shared, Account: profiles, Searches: s.Searches, AlertQueue: s.AlertQueue, Matches: s.Matches,
-			Mailer: d, Sealer: d, PublicURL: "https://jobs.example.org"},
+			Subscribers: s.Subscribers, Mailboxes: mailboxes.Keys{}, Limiter: locallimit.New(d.clock), Mailer: d, Sealer: d, PublicURL: "https://jobs.example.org"},
 		OnboardingService: &jobseeker.OnboardingService{Shared: shared, Onboardings: s.Onboardings, Documents: documents, Searches: s.Searches, Applied: d},
 		DashboardService:  &jobseeker.DashboardService{Shared: shared, Documents: documents, Saved: bookmarks, Searches: s.Searches, Applied: d, Dismissals: s.Dismissals, Plans: d},
 		Retention:         s.Retention, PersonalData: s.PersonalData,

@@ -22,6 +22,7 @@ var (
 	ErrDocumentNotFound     = fault.New(fault.NotFound, "document_not_found", "Document not found")
 	ErrTooManyDocuments     = fault.New(fault.Invalid, "too_many_documents", "Maximum 50 documents")
 	ErrDocumentsTooLarge    = fault.New(fault.Invalid, "documents_too_large", "Documents may take at most 200 MB together")
+	ErrTooManyAlerts        = fault.New(fault.Invalid, "too_many_alerts", "Maximum 10 job alerts for an e-mail address")
 	ErrTooManySearches      = fault.New(fault.Invalid, "too_many_saved_searches", "Maximum 50 saved searches")
 )
 
@@ -329,6 +330,24 @@ type Searches interface {
 	// UpdateResolved stores resolved queries by the ids of their searches, at most
 	// 1,000, in one statement. It ignores searches that do not exist.
 	UpdateResolved(ctx context.Context, resolved map[string]string) error
+}
+
+// Subscribers stores the recipients of alerts without an account.
+type Subscribers interface {
+	// GetOrCreate returns the subscriber with the Mailbox of s, or stores s and returns it.
+	GetOrCreate(ctx context.Context, s Subscriber) (Subscriber, error)
+	// GetByIDs maps the ids, of which there are at most 2,000, to the subscribers that
+	// exist.
+	GetByIDs(ctx context.Context, ids []string) (map[string]Subscriber, error)
+	// Delete deletes the subscriber together with everything that is stored with its id as
+	// that of a user. It does nothing for other ids.
+	Delete(ctx context.Context, id string) error
+}
+
+// Mailboxes recognizes addresses that name the same mailbox.
+type Mailboxes interface {
+	// Key returns a text that is equal for all spellings of the address.
+	Key(email string) string
 }
 
 // SearchFilter selects searches. Zero values select all.

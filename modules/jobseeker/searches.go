@@ -10,6 +10,7 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/valid"
@@ -53,8 +54,12 @@ type SearchService struct {
 	Searches   Searches
 	AlertQueue AlertQueue
 	Matches    Matches
-	Mailer     mail.Mailer
-	Sealer     auth.Sealer
+	// Subscribers are the recipients of alerts without an account.
+	Subscribers Subscribers
+	Mailboxes   Mailboxes
+	Limiter     limit.Limiter
+	Mailer      mail.Mailer
+	Sealer      auth.Sealer
 	// PublicURL is the base of the links in mails.
 	PublicURL string
 }
@@ -87,7 +92,7 @@ func (s *SearchService) SaveSearch(ctx context.Context, by auth.Actor, in SaveSe
 	}
 	search := Search{UserID: by.UserID, Name: text.Name(in.Name), EmailAlerts: in.EmailAlerts, Terms: in.terms()}
 	if search.Name == "" {
-		search.Name = strings.Join(slices.DeleteFunc([]string{search.Query, search.Location, search.ContractType}, isEmpty), ", ")
+		search.Name = search.Terms.String()
 	}
 	// The limit is checked before the query is resolved, which takes time, and
 	// again when no other search of the user can be added.

@@ -168,6 +168,7 @@ func (s *Service) Handlers() []task.Handler {
 		task.Handle(matchKind, task.Maintenance, s.match).WithTimeout(matchWithin),
 		task.Handle(removeKind, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).WithTimeout(removeWithin),
 		task.Handle(digestKind, task.Mail, s.sendDigest),
+		task.Handle(confirmAlertKind, task.Mail, s.sendAlertLink),
 	}
 }
 

@@ -31,6 +31,7 @@ func Jobseeker(t *testing.T, open JobseekerOpener) {
 	t.Run("activities", func(t *testing.T) { Activities(t, open) })
 	t.Run("onboardings", func(t *testing.T) { Onboardings(t, open) })
 	t.Run("saved searches", func(t *testing.T) { SavedSearches(t, open) })
+	t.Run("subscribers", func(t *testing.T) { Subscribers(t, open) })
 	t.Run("alert queue", func(t *testing.T) { AlertQueue(t, open) })
 	t.Run("matches", func(t *testing.T) { Matches(t, open) })
 	t.Run("personal data", func(t *testing.T) { SeekerPersonalData(t, open) })

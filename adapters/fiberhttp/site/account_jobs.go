@@ -110,14 +110,17 @@ type mySearchesView struct {
 	Contracts []pages.Choice
 }
 
+// contractChoices are the contracts that a saved search can have.
+var contractChoices = []pages.Choice{
+	{Value: "", Text: "Any"}, {Value: "permanent", Text: "Permanent"}, {Value: "temporary", Text: "Temporary"}, {Value: "contract", Text: "Fixed-term contract"},
+}
+
 func (s *Site) searchesView(ctx context.Context, who *pages.Viewer, form *pages.Form) (mySearchesView, error) {
 	all, err := s.services.Seekers.MySearches(ctx, who.Actor())
 	return mySearchesView{web.Each(all, func(k jobseeker.Search) mySearch {
 		path := newSearchForm(nil).Path("/jobs", "q", k.Query, "where", k.Location, "contract", k.ContractType)
 		return mySearch{k, path, valueTexts[k.ContractType]}
-	}), form, []pages.Choice{
-		{Value: "", Text: "Any"}, {Value: "permanent", Text: "Permanent"}, {Value: "temporary", Text: "Temporary"}, {Value: "contract", Text: "Fixed-term contract"},
-	}}, err
+	}), form, contractChoices}, err
 }
 
 func (s *Site) mySearches(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {

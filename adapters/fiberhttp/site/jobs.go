@@ -91,6 +91,8 @@ type jobsView struct {
 	Atom        string
 	// CanSave is set if the viewer can save the search.
 	CanSave bool
+	// AlertPath is the form of guests for e-mails about new jobs of the search.
+	AlertPath string
 }
 
 type correction struct{ From, To string }
@@ -115,6 +117,9 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error 
 	v := jobsView{Form: newSearchForm(sent), Sorts: sorts}
 	v.Canonical, v.Atom = s.publicURL+v.Form.Path("/jobs"), v.Form.Path("/feeds/jobs.atom")
 	v.CanSave = who != nil && who.Actor().Seeker && v.Form.Get("q")+v.Form.Get("where")+v.Form.Get("contract") != ""
+	if who == nil {
+		v.AlertPath = newSearchForm(nil).Path(alertsPath, "q", v.Form.Get("q"), "where", v.Form.Get("where"), "contract", v.Form.Get("contract"))
+	}
 	in := v.Form.input(time.Now())
 	in.Page, in.Facets = pageOf(sent, pageSize), facetNames()
 	found, err := s.services.Listings.Find(readContext(ctx, who), actorOf(who), in)

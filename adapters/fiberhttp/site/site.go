@@ -47,6 +47,7 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 	renderer.Public(app, "/", s.home)
 	renderer.Public(app, "/jobs", s.jobs)
 	renderer.Public(app, "/employers/:slug", s.employer)
+	s.addAlerts(app)
 	s.addConsole(app)
 	s.addModeration(app)
 	app.Get("/robots.txt", s.robots)

@@ -1,0 +1,103 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/jobseeker"
+)
+
+var alertPage = pages.Parse(files, "html/job-alert.html")
+
+const (
+	alertsPath       = "/job-alerts"
+	confirmAlertPath = alertsPath + "/confirm"
+	// maxAlertToken is the maximum length of the token of a link, which contains a search.
+	maxAlertToken = 6_144
+)
+
+// addAlerts serves the pages on which visitors without an account ask for e-mails about
+// new jobs, and confirm their address.
+func (s *Site) addAlerts(app *fiber.App) {
+	s.renderer.Public(app, alertsPath, s.showAlert)
+	s.renderer.PublicPost(app, alertsPath, s.requestAlert)
+	s.renderer.Public(app, confirmAlertPath, s.showConfirmAlert)
+	s.renderer.PublicPost(app, confirmAlertPath, s.confirmAlert)
+}
+
+// alertView is the form for a job alert.
+type alertView struct {
+	Form      pages.Form
+	Contracts []pages.Choice
+	// SentTo is the address to which a link was sent, empty before.
+	SentTo string
+	// JobsPath is the page of the results of the search.
+	JobsPath string
+}
+
+func newAlertView(form pages.Form) alertView {
+	path := newSearchForm(nil).Path("/jobs", "q", form.Value("query"), "where", form.Value("location"), "contract", form.Value("contractType"))
+	return alertView{Form: form, Contracts: contractChoices, JobsPath: path}
+}
+
+func (s *Site) showAlert(_ context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	search := newSearchForm(query(c))
+	values := url.Values{"query": {search.Get("q")}, "location": {search.Get("where")}, "contractType": {search.Get("contract")}}
+	return s.renderer.Render(c, fiber.StatusOK, alertPage, who, newAlertView(pages.Form{Values: values}))
+}
+
+func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	v := newAlertView(pages.FormOf(c))
+	in := jobseeker.AlertInput{
+		Email: v.Form.Value("email"), Query: v.Form.Value("query"), Location: v.Form.Value("location"), ContractType: v.Form.Value("contractType"),
+	}
+	if err := s.services.Seekers.RequestAlert(ctx, in, s.renderer.Client(c).Address); err != nil {
+		if v.Form.Problem = pages.FormProblem(err, ""); v.Form.Problem == nil {
+			return err
+		}
+		return s.renderer.Render(c, v.Form.Problem.Status(), alertPage, who, v)
+	}
+	v.SentTo = in.Email
+	return s.renderer.Render(c, fiber.StatusOK, alertPage, who, v)
+}
+
+// invalidAlertLink is the page for a link that does not confirm an alert.
+var invalidAlertLink = pages.Message{Title: "This link does not work", Text: "It may have expired or be incomplete. Search for jobs again and ask for a new e-mail."}
+
+// showConfirmAlert shows a button, because mail scanners follow links.
+func (s *Site) showConfirmAlert(_ context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
+	token := c.Query("token")
+	if token == "" || len(token) > maxAlertToken {
+		return s.renderer.RenderMessage(c, fiber.StatusBadRequest, invalidAlertLink)
+	}
+	return s.renderer.RenderMessage(c, fiber.StatusOK, pages.Message{
+		Title: "Confirm your job alert", Text: "We will send you an e-mail when there are new jobs, at most once a day. You can stop the e-mails at any time.",
+		Button: "Confirm job alert", Action: confirmAlertPath + "?token=" + url.QueryEscape(token),
+	})
+}
+
+func (s *Site) confirmAlert(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
+	token := c.Query("token")
+	if len(token) > maxAlertToken {
+		return s.renderer.RenderMessage(c, fiber.StatusBadRequest, invalidAlertLink)
+	}
+	search, err := s.services.Seekers.ConfirmAlert(ctx, token)
+	switch {
+	case errors.Is(err, fault.ErrUnauthorized):
+		return s.renderer.RenderMessage(c, fiber.StatusBadRequest, invalidAlertLink)
+	case errors.Is(err, jobseeker.ErrTooManyAlerts):
+		return s.renderer.RenderMessage(c, fiber.StatusBadRequest, pages.Message{
+			Title: "Too many job alerts", Text: "This address has 10 job alerts already. End them with the link in one of the e-mails, or register to manage up to 50 searches.",
+		})
+	case err != nil:
+		return err
+	}
+	return s.renderer.RenderMessage(c, fiber.StatusOK, pages.Message{
+		Title: "Your job alert is on", Text: "We will send you an e-mail when there are new jobs for: " + search.Name + ".",
+	})
+}

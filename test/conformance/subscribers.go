@@ -1,0 +1,104 @@
+package conformance
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/modules/jobseeker"
+)
+
+// Subscribers checks the port jobseeker.Subscribers.
+func Subscribers(t *testing.T, open JobseekerOpener) {
+	su := subscriberSuite{open}
+	t.Run("get or create", su.getOrCreate)
+	t.Run("get or create, concurrently", su.getOrCreateConcurrently)
+	t.Run("get by ids", su.getByIDs)
+	t.Run("delete", su.delete)
+}
+
+// subscriberSuite has the subtests of Subscribers.
+type subscriberSuite struct {
+	open JobseekerOpener
+}
+
+func (su subscriberSuite) getOrCreate(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	first := jobseeker.Subscriber{ID: newID(), Email: "Zoë+jobs@example.org", Mailbox: "zoë@example.org", CreatedAt: now}
+	again := jobseeker.Subscriber{ID: newID(), Email: "zoë@example.org", Mailbox: first.Mailbox, CreatedAt: now}
+	for _, requested := range []jobseeker.Subscriber{first, again} {
+		got, err := s.Subscribers.GetOrCreate(t.Context(), requested)
+		require.NoError(t, err)
+		require.Equal(t, first, got)
+	}
+}
+
+func (su subscriberSuite) getOrCreateConcurrently(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	got := make([]jobseeker.Subscriber, 8)
+	var wg sync.WaitGroup
+	for i := range got {
+		wg.Go(func() {
+			var err error
+			got[i], err = s.Subscribers.GetOrCreate(context.Background(), jobseeker.Subscriber{ID: newID(), Email: "jo@example.org", Mailbox: "jo@example.org", CreatedAt: now})
+			assert.NoError(t, err)
+		})
+	}
+	wg.Wait()
+	for _, subscriber := range got {
+		require.Equal(t, got[0], subscriber)
+	}
+}
+
+func (su subscriberSuite) getByIDs(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	a, b := su.create(t, s.Subscribers, "a@example.org", now), su.create(t, s.Subscribers, "b@example.org", now)
+	found, err := s.Subscribers.GetByIDs(t.Context(), []string{a.ID, b.ID, newID()})
+	require.NoError(t, err)
+	require.Equal(t, map[string]jobseeker.Subscriber{a.ID: a, b.ID: b}, found)
+	found, err = s.Subscribers.GetByIDs(t.Context(), append(newIDs(1_999), a.ID))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	found, err = s.Subscribers.GetByIDs(t.Context(), nil)
+	require.NoError(t, err)
+	require.Empty(t, found)
+}
+
+func (su subscriberSuite) delete(t *testing.T) {
+	s, now := openJobseeker(t, su.open)
+	deleted, other := su.create(t, s.Subscribers, "a@example.org", now), su.create(t, s.Subscribers, "b@example.org", now)
+	for _, subscriber := range []jobseeker.Subscriber{deleted, other} {
+		search := newSearch(subscriber.ID, true, now)
+		storeSearches(t, s, search)
+		storeMatches(t, s, newMatch(search, newID(), now))
+	}
+	user := newSearch(newID(), true, now)
+	storeSearches(t, s, user)
+
+	require.NoError(t, s.Subscribers.Delete(t.Context(), deleted.ID))
+	require.NoError(t, s.Subscribers.Delete(t.Context(), deleted.ID))
+	require.NoError(t, s.Subscribers.Delete(t.Context(), user.UserID))
+
+	found, err := s.Subscribers.GetByIDs(t.Context(), []string{deleted.ID, other.ID})
+	require.NoError(t, err)
+	require.Equal(t, map[string]jobseeker.Subscriber{other.ID: other}, found)
+	digests, _ := assignDigests(t, s, 10, now, now)
+	require.Len(t, digests, 1)
+	require.Equal(t, other.ID, digests[0].UserID)
+	for owner, want := range map[string]int{deleted.ID: 0, other.ID: 1, user.UserID: 1} {
+		searches, err := s.Searches.ListByUser(t.Context(), owner, 10)
+		require.NoError(t, err)
+		require.Len(t, searches, want)
+	}
+}
+
+func (su subscriberSuite) create(t *testing.T, subscribers jobseeker.Subscribers, email string, now time.Time) jobseeker.Subscriber {
+	t.Helper()
+	created, err := subscribers.GetOrCreate(t.Context(), jobseeker.Subscriber{ID: newID(), Email: email, Mailbox: email, CreatedAt: now})
+	require.NoError(t, err)
+	return created
+}

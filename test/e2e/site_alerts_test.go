@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The links of mails about job alerts.
+var (
+	confirmAlertLink = regexp.MustCompile(`/job-alerts/confirm\?token=[A-Za-z0-9._~%-]+`)
+	endAlertsLink    = regexp.MustCompile(`/unsubscribe\?alerts=[A-Za-z0-9._~%-]+`)
+)
+
+func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		employer, address := w.employer(t), newEmail()
+		guest := w.browser(t)
+		require.Contains(t, guest.page("/jobs?q=perfusionist&where=Leeds"), `href="/job-alerts?q=perfusionist&amp;where=Leeds"`)
+		require.Contains(t, guest.page("/job-alerts?q=perfusionist&where=Leeds"), `value="perfusionist"`)
+
+		form := url.Values{"email": {address}, "query": {"perfusionist"}, "location": {"Leeds"}}
+		invalid := guest.open(http.MethodPost, "/job-alerts", url.Values{"email": {"no address"}, "query": {"perfusionist"}})
+		require.Equal(t, http.StatusBadRequest, invalid.status)
+		require.Contains(t, invalid.text, `value="no address"`)
+		sent := guest.open(http.MethodPost, "/job-alerts", form)
+		require.Equal(t, http.StatusOK, sent.status)
+		require.Contains(t, sent.text, "We have sent a link to "+address)
+
+		link := confirmAlertLink.FindString(unfold(w.waitForMail(t, address, "Confirm your job alert")))
+		require.NotEmpty(t, link)
+		require.Contains(t, guest.page(link), "Confirm job alert")
+		for _, bad := range []string{"/job-alerts/confirm", "/job-alerts/confirm?token=x", link + "x", "/job-alerts/confirm?token=" + strings.Repeat("x", 7_000)} {
+			require.Equal(t, http.StatusBadRequest, guest.open(http.MethodPost, bad, url.Values{}).status, bad)
+		}
+		guest.Site = "cross-site"
+		require.Equal(t, http.StatusForbidden, guest.open(http.MethodPost, "/job-alerts", form).status)
+		require.Equal(t, http.StatusForbidden, guest.open(http.MethodPost, link, url.Values{}).status)
+		guest.Site = "same-origin"
+		confirmed := guest.open(http.MethodPost, link, url.Values{})
+		require.Equal(t, http.StatusOK, confirmed.status)
+		require.Contains(t, confirmed.text, "perfusionist, Leeds")
+
+		employer.listing(object{"title": "Senior Perfusionist", "location": "Leeds"})
+		message := w.waitForMail(t, address, "1 new job matches your saved searches")
+		require.Contains(t, message, "List-Unsubscribe-Post: List-Unsubscribe=One-Click")
+		end := endAlertsLink.FindString(unfold(message))
+		require.NotEmpty(t, end)
+		require.Contains(t, guest.page(end), "End your job alerts?")
+		response, err := http.PostForm(w.url+end, url.Values{"List-Unsubscribe": {"One-Click"}})
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusOK, response.StatusCode)
+	})
+}
