@@ -178,9 +178,9 @@ func (s *Server) readUpload(c *fiber.Ctx) error {
 	case err != nil:
 		return err
 	default:
-		switch err := s.readBody(c, who.Actor().UserID, pages.UploadBody); {
+		switch err := s.readBody(c, who.Actor().UserID, pages.MaxUploadBody); {
 		case errors.Is(err, web.ErrTooLarge):
-			pages.RefuseUpload(c)
+			pages.MarkUploadTooLarge(c)
 			return c.Next()
 		case err != nil:
 			return err

@@ -70,7 +70,7 @@ func signIns() []removal {
 			onServer("TestBrowserSessions", "sign-in from another site"),
 			onServer("TestBrowserSessions", "sign-out and new password end the session"),
 			onServer("TestDashboard_Applications_WithoutScript", "other user's app, other site, signed out")}},
-		{"CSRF on every form: a program has to have read it", []cut{{pages, `c.Cookies(f.cookie()) == "" || f.ValidCSRF(c)`, "true"}}, []testName{onServer("TestOAuth", "client without an Origin needs the CSRF token")}},
+		{"CSRF on every form: a program has to have read it", []cut{{pages, `c.Cookies(f.cookieName()) == "" || f.ValidCSRF(c)`, "true"}}, []testName{onServer("TestOAuth", "client without an Origin needs the CSRF token")}},
 		{"CSRF on the consent: who made the link does not fill in the form", []cut{{gateway, "s.app.Server().FormValueFunc = ", "_ = "}}, []testName{onServer("TestOAuth", "form values in the link")}},
 		{"clickjacking: frame-ancestors", []cut{{pages, "frame-ancestors 'none'; ", ""}}, noFrame},
 		{"clickjacking: X-Frame-Options", []cut{{pages, `c.Set(fiber.HeaderXFrameOptions, "DENY")`, ""}}, noFrame},

@@ -22,12 +22,12 @@ type appsView struct {
 	Problem *pages.Problem
 }
 
-func (d *dashboard) apps(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return d.showApps(ctx, c, who, integrations.AppInput{}, nil)
+func (d *dashboard) apps(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return d.showApps(ctx, c, viewer, integrations.AppInput{}, nil)
 }
 
-func (d *dashboard) showApps(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, given integrations.AppInput, problem *pages.Problem) error {
-	found, err := d.module.MyApps(ctx, who.Actor(), pages.PageRequest(c, appsShown))
+func (d *dashboard) showApps(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, given integrations.AppInput, problem *pages.Problem) error {
+	found, err := d.module.MyApps(ctx, viewer.Actor(), pages.PageRequest(c, appsShown))
 	if err != nil {
 		return err
 	}
@@ -35,24 +35,24 @@ func (d *dashboard) showApps(ctx context.Context, c *fiber.Ctx, who *pages.Viewe
 	if found.NextCursor != "" {
 		v.Next = "/developers?cursor=" + found.NextCursor
 	}
-	return d.renderer.Render(c, problem.Status(), appsPage, who, v)
+	return d.renderer.Render(c, problem.Status(), appsPage, viewer, v)
 }
 
-func (d *dashboard) create(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) create(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := integrations.AppInput{Name: c.FormValue("name"), Description: c.FormValue("description"), RedirectURIs: lines(c.FormValue("redirectUris")), Public: c.FormValue("public") != ""}
 	var a integrations.App
 	var secret string
-	by, err := d.renderer.Confirm(ctx, c, who)
+	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err == nil {
-		a, secret, err = d.module.CreateApp(ctx, by, in)
+		a, secret, err = d.module.CreateApp(ctx, actor, in)
 	}
 	if problem := pages.FormProblem(err, "new"); problem != nil {
-		return d.showApps(ctx, c, who, in, problem)
+		return d.showApps(ctx, c, viewer, in, problem)
 	} else if err != nil {
 		return err
 	}
 	setContentLocation(c, "/developers/apps/"+a.ID)
-	return d.showApp(ctx, c, who, a.ID, appView{Secret: secret, Notice: "The application is made."})
+	return d.showApp(ctx, c, viewer, a.ID, appView{Secret: secret, Notice: "The application is made."})
 }
 
 // The forms on the page of an application that can have problems.
@@ -84,21 +84,21 @@ type appView struct {
 
 func (v appView) URIs() string { return strings.Join(v.Given.RedirectURIs, "\n") }
 
-func (d *dashboard) show(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return d.showApp(ctx, c, who, c.Params("id"), appView{Notice: notices[c.Query("notice")]})
+func (d *dashboard) show(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return d.showApp(ctx, c, viewer, c.Params("id"), appView{Notice: notices[c.Query("notice")]})
 }
 
-func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, appID string, v appView) (err error) {
-	if v.App, err = d.module.MyApp(ctx, who.Actor(), appID); err != nil {
-		return d.renderNotFound(c, who, err)
+func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, appID string, v appView) (err error) {
+	if v.App, err = d.module.MyApp(ctx, viewer.Actor(), appID); err != nil {
+		return d.renderNotFound(c, viewer, err)
 	}
-	if v.Keys, err = d.module.MyKeys(ctx, who.Actor(), appID); err != nil {
+	if v.Keys, err = d.module.MyKeys(ctx, viewer.Actor(), appID); err != nil {
 		return err
 	}
-	if v.Hooks, err = d.module.MyWebhooks(ctx, who.Actor(), appID); err != nil {
+	if v.Hooks, err = d.module.MyWebhooks(ctx, viewer.Actor(), appID); err != nil {
 		return err
 	}
-	if v.Used, err = d.module.UsageOf(ctx, who.Actor(), appID, integrations.UsageInput{}); err != nil {
+	if v.Used, err = d.module.UsageOf(ctx, viewer.Actor(), appID, integrations.UsageInput{}); err != nil {
 		return err
 	}
 	if v.Problem.ForForm(settingsForm) == nil {
@@ -106,72 +106,72 @@ func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, who *pages.Viewer
 	}
 	v.Hook.Action = "/developers/apps/" + v.App.ID + "/webhooks"
 	v.Chart, v.Plans, v.PublicURL = newChart(v.Used), integrations.Plans(), d.publicURL
-	return d.renderer.Render(c, v.Problem.Status(), appPage, who, v)
+	return d.renderer.Render(c, v.Problem.Status(), appPage, viewer, v)
 }
 
-func (d *dashboard) change(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) change(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := integrations.AppInput{Name: c.FormValue("name"), Description: c.FormValue("description"), RedirectURIs: lines(c.FormValue("redirectUris"))}
-	_, err := d.module.ChangeApp(ctx, who.Actor(), c.Params("id"), integrations.AppChange{Name: &in.Name, Description: &in.Description, RedirectURIs: &in.RedirectURIs})
-	return d.finishAppForm(ctx, c, who, err, settingsForm, appView{Given: in})
+	_, err := d.module.ChangeApp(ctx, viewer.Actor(), c.Params("id"), integrations.AppChange{Name: &in.Name, Description: &in.Description, RedirectURIs: &in.RedirectURIs})
+	return d.finishAppForm(ctx, c, viewer, err, settingsForm, appView{Given: in})
 }
 
 // finishAppForm redirects to the application, or shows the problem at its form.
-func (d *dashboard) finishAppForm(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, err error, form string, v appView) error {
+func (d *dashboard) finishAppForm(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, err error, form string, v appView) error {
 	if err == nil {
 		return c.Redirect("/developers/apps/"+c.Params("id"), fiber.StatusSeeOther)
 	}
 	if v.Problem = pages.FormProblem(err, form); v.Problem == nil {
-		return d.renderNotFound(c, who, err)
+		return d.renderNotFound(c, viewer, err)
 	}
-	return d.showApp(ctx, c, who, c.Params("id"), v)
+	return d.showApp(ctx, c, viewer, c.Params("id"), v)
 }
 
-func (d *dashboard) rotate(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) rotate(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	var secret string
-	by, err := d.renderer.Confirm(ctx, c, who)
+	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err == nil {
-		secret, err = d.module.RotateSecret(ctx, by, c.Params("id"))
+		secret, err = d.module.RotateSecret(ctx, actor, c.Params("id"))
 	}
 	if err != nil {
-		return d.finishAppForm(ctx, c, who, err, settingsForm, appView{})
+		return d.finishAppForm(ctx, c, viewer, err, settingsForm, appView{})
 	}
 	setContentLocation(c, "/developers/apps/"+c.Params("id"))
-	return d.showApp(ctx, c, who, c.Params("id"), appView{Secret: secret, Notice: "The old secret has ended."})
+	return d.showApp(ctx, c, viewer, c.Params("id"), appView{Secret: secret, Notice: "The old secret has ended."})
 }
 
-func (d *dashboard) createKey(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) createKey(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	var key string
-	by, err := d.renderer.Confirm(ctx, c, who)
+	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err == nil {
-		_, key, err = d.module.CreateKey(ctx, by, c.Params("id"), integrations.KeyInput{Name: c.FormValue("name")})
+		_, key, err = d.module.CreateKey(ctx, actor, c.Params("id"), integrations.KeyInput{Name: c.FormValue("name")})
 	}
 	if err != nil {
-		return d.finishAppForm(ctx, c, who, err, keysForm, appView{})
+		return d.finishAppForm(ctx, c, viewer, err, keysForm, appView{})
 	}
 	setContentLocation(c, "/developers/apps/"+c.Params("id"))
-	return d.showApp(ctx, c, who, c.Params("id"), appView{Key: key})
+	return d.showApp(ctx, c, viewer, c.Params("id"), appView{Key: key})
 }
 
-func (d *dashboard) deleteKey(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	err := d.module.DeleteKey(ctx, who.Actor(), c.Params("id"), c.Params("keyId"))
+func (d *dashboard) deleteKey(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	err := d.module.DeleteKey(ctx, viewer.Actor(), c.Params("id"), c.Params("keyId"))
 	if errors.Is(err, integrations.ErrKeyNotFound) {
 		err = nil // already deleted
 	}
-	return d.finishAppForm(ctx, c, who, err, keysForm, appView{})
+	return d.finishAppForm(ctx, c, viewer, err, keysForm, appView{})
 }
 
-func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	_, err := d.module.ChoosePlan(ctx, who.Actor(), c.Params("id"), c.FormValue("plan"), c.FormValue("paymentMethodId"))
+func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	_, err := d.module.ChoosePlan(ctx, viewer.Actor(), c.Params("id"), c.FormValue("plan"), c.FormValue("paymentMethodId"))
 	var required *billing.ActionRequiredError
 	if errors.As(err, &required) {
-		return d.showApp(ctx, c, who, c.Params("id"), appView{Notice: billing.ErrActionRequired.Message + ". Your plan changes once you have.", ConfirmURL: required.RedirectURL})
+		return d.showApp(ctx, c, viewer, c.Params("id"), appView{Notice: billing.ErrActionRequired.Message + ". Your plan changes once you have.", ConfirmURL: required.RedirectURL})
 	}
-	return d.finishAppForm(ctx, c, who, err, planForm, appView{})
+	return d.finishAppForm(ctx, c, viewer, err, planForm, appView{})
 }
 
-func (d *dashboard) remove(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	if err := d.module.DeleteApp(ctx, who.Actor(), c.Params("id")); err != nil {
-		return d.renderNotFound(c, who, err)
+func (d *dashboard) remove(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	if err := d.module.DeleteApp(ctx, viewer.Actor(), c.Params("id")); err != nil {
+		return d.renderNotFound(c, viewer, err)
 	}
 	return c.Redirect("/developers", fiber.StatusSeeOther)
 }

@@ -71,11 +71,11 @@ func Add(app *fiber.App, module *integrations.Service, renderer *pages.Renderer,
 
 // renderNotFound renders a 404 if the error is fault.NotFound, also for resources of other
 // users. It returns other errors.
-func (d *dashboard) renderNotFound(c *fiber.Ctx, who *pages.Viewer, err error) error {
+func (d *dashboard) renderNotFound(c *fiber.Ctx, viewer *pages.Viewer, err error) error {
 	if fault.KindOf(err) != fault.NotFound {
 		return err
 	}
-	return d.renderer.Render(c, fiber.StatusNotFound, notFoundPage, who, nil)
+	return d.renderer.Render(c, fiber.StatusNotFound, notFoundPage, viewer, nil)
 }
 
 // lines returns the trimmed lines of a text field that are not empty.

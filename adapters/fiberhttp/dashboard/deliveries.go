@@ -62,13 +62,13 @@ func (t attemptView) Outcome() string {
 }
 
 // sendTestEvent sends an event of the chosen type to the webhook and waits for its result.
-func (d *dashboard) sendTestEvent(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) sendTestEvent(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := integrations.TestInput{Type: c.FormValue("type")}
-	delivery, err := d.module.TestWebhook(ctx, who.Actor(), webhookPath(c), in)
+	delivery, err := d.module.TestWebhook(ctx, viewer.Actor(), webhookPath(c), in)
 	if err == nil {
-		err = d.waitForAttempt(ctx, who, webhookPath(c), delivery)
+		err = d.waitForAttempt(ctx, viewer, webhookPath(c), delivery)
 	}
-	return d.finishWebhookForm(ctx, c, who, err, "notice=sent&open="+delivery.ID+"#log", webhookView{Type: in.Type, Problem: pages.FormProblem(err, testForm)})
+	return d.finishWebhookForm(ctx, c, viewer, err, "notice=sent&open="+delivery.ID+"#log", webhookView{Type: in.Type, Problem: pages.FormProblem(err, testForm)})
 }
 
 // deliveryView is a delivery with its request.
@@ -83,31 +83,31 @@ type deliveryView struct {
 	loggedDelivery
 }
 
-func (d *dashboard) showDelivery(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return d.renderDelivery(ctx, c, who, deliveryView{Notice: notices[c.Query("notice")]})
+func (d *dashboard) showDelivery(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return d.renderDelivery(ctx, c, viewer, deliveryView{Notice: notices[c.Query("notice")]})
 }
 
 // renderDelivery reads the delivery and renders its page.
-func (d *dashboard) renderDelivery(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, v deliveryView) (err error) {
+func (d *dashboard) renderDelivery(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v deliveryView) (err error) {
 	p := webhookPath(c)
-	if v.App, err = d.module.MyApp(ctx, who.Actor(), p.AppID); err != nil {
-		return d.renderNotFound(c, who, err)
+	if v.App, err = d.module.MyApp(ctx, viewer.Actor(), p.AppID); err != nil {
+		return d.renderNotFound(c, viewer, err)
 	}
-	if v.Hook, err = d.module.MyWebhook(ctx, who.Actor(), p); err != nil {
-		return d.renderNotFound(c, who, err)
+	if v.Hook, err = d.module.MyWebhook(ctx, viewer.Actor(), p); err != nil {
+		return d.renderNotFound(c, viewer, err)
 	}
-	sent, err := d.module.MyDelivery(ctx, who.Actor(), p, c.Params("deliveryId"))
+	sent, err := d.module.MyDelivery(ctx, viewer.Actor(), p, c.Params("deliveryId"))
 	if err != nil {
-		return d.renderNotFound(c, who, err)
+		return d.renderNotFound(c, viewer, err)
 	}
 	v.Path = "/developers/apps/" + v.App.ID + "/webhooks/" + v.Hook.ID
 	v.Headers, v.Body, v.loggedDelivery = sent.Headers, sent.Body, loggedDelivery{Delivery: sent.Delivery}
-	return d.renderer.Render(c, v.Problem.Status(), deliveryPage, who, v)
+	return d.renderer.Render(c, v.Problem.Status(), deliveryPage, viewer, v)
 }
 
 // waitForAttempt waits for the attempt after those of the delivery. It returns nil after
 // maxWait, too: the page then shows the delivery as pending.
-func (d *dashboard) waitForAttempt(ctx context.Context, who *pages.Viewer, p integrations.WebhookPath, before integrations.Delivery) error {
+func (d *dashboard) waitForAttempt(ctx context.Context, viewer *pages.Viewer, p integrations.WebhookPath, before integrations.Delivery) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	for {
@@ -116,7 +116,7 @@ func (d *dashboard) waitForAttempt(ctx context.Context, who *pages.Viewer, p int
 			return nil
 		case <-time.After(pollInterval):
 		}
-		found, err := d.module.MyDelivery(ctx, who.Actor(), p, before.ID)
+		found, err := d.module.MyDelivery(ctx, viewer.Actor(), p, before.ID)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -128,26 +128,26 @@ func (d *dashboard) waitForAttempt(ctx context.Context, who *pages.Viewer, p int
 
 // replayDelivery sends the delivery again and redirects to the page with the button: that of
 // the delivery, or the log.
-func (d *dashboard) replayDelivery(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) replayDelivery(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	p := webhookPath(c)
-	delivery, err := d.module.ReplayDelivery(ctx, who.Actor(), p, c.Params("deliveryId"))
+	delivery, err := d.module.ReplayDelivery(ctx, viewer.Actor(), p, c.Params("deliveryId"))
 	if err == nil {
-		err = d.waitForAttempt(ctx, who, p, delivery)
+		err = d.waitForAttempt(ctx, viewer, p, delivery)
 	}
 	if c.FormValue("from") == "delivery" {
 		if err == nil {
 			return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"/deliveries/"+delivery.ID+"?notice=replayed", fiber.StatusSeeOther)
 		}
 		if problem := pages.FormProblem(err, replayForm); problem != nil {
-			return d.renderDelivery(ctx, c, who, deliveryView{Problem: problem})
+			return d.renderDelivery(ctx, c, viewer, deliveryView{Problem: problem})
 		}
-		return d.renderNotFound(c, who, err)
+		return d.renderNotFound(c, viewer, err)
 	}
-	return d.finishWebhookForm(ctx, c, who, err, "notice=replayed&open="+delivery.ID+"#log", webhookView{Problem: pages.FormProblem(err, logForm)})
+	return d.finishWebhookForm(ctx, c, viewer, err, "notice=replayed&open="+delivery.ID+"#log", webhookView{Problem: pages.FormProblem(err, logForm)})
 }
 
 // replayFailed sends the failed deliveries since a time again.
-func (d *dashboard) replayFailed(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) replayFailed(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	given := c.FormValue("since")
 	since, err := time.Parse(sinceLayout, given)
 	if err != nil {
@@ -157,13 +157,13 @@ func (d *dashboard) replayFailed(ctx context.Context, c *fiber.Ctx, who *pages.V
 	}
 	n := 0
 	if err == nil {
-		n, err = d.module.ReplayFailed(ctx, who.Actor(), webhookPath(c), since)
-	} else if _, findErr := d.module.MyWebhook(ctx, who.Actor(), webhookPath(c)); findErr != nil {
+		n, err = d.module.ReplayFailed(ctx, viewer.Actor(), webhookPath(c), since)
+	} else if _, findErr := d.module.MyWebhook(ctx, viewer.Actor(), webhookPath(c)); findErr != nil {
 		err = findErr // the webhook of another user takes precedence over a wrong date
 	}
 	result := "notice=all#log"
 	if n == 0 {
 		result = "notice=none#log"
 	}
-	return d.finishWebhookForm(ctx, c, who, err, result, webhookView{Since: given, Problem: pages.FormProblem(err, replayForm)})
+	return d.finishWebhookForm(ctx, c, viewer, err, result, webhookView{Since: given, Problem: pages.FormProblem(err, replayForm)})
 }

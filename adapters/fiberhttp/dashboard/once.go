@@ -17,16 +17,16 @@ import (
 // example by reloading the response, redirects to the resource that was created, and
 // secrets are not shown again. A form without the field is not checked.
 func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
-	return func(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) (err error) {
+	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (err error) {
 		if c.FormValue("once") == "" {
-			return handle(ctx, c, who)
+			return handle(ctx, c, viewer)
 		}
 		// A form with other values is another request.
 		sum := sha256.Sum256(append([]byte(c.Path()+"\n"), c.Request().Body()...))
-		r := idempotency.Request{OwnerID: who.User.ID, Operation: "form", Key: hex.EncodeToString(sum[:])}
+		r := idempotency.Request{OwnerID: viewer.User.ID, Operation: "form", Key: hex.EncodeToString(sum[:])}
 		operation := idempotency.Operation{
 			Run: func(ctx context.Context) (idempotency.Answer, error) {
-				if err := handle(ctx, c, who); err != nil {
+				if err := handle(ctx, c, viewer); err != nil {
 					return idempotency.Answer{}, err
 				}
 				at := c.GetRespHeader(fiber.HeaderContentLocation)

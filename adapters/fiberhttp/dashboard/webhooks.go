@@ -90,17 +90,17 @@ var notices = map[string]string{
 	"replayed": "It is sent once more.", "none": "Nothing has failed for good since then. Pending deliveries are retried automatically, or at once with Replay in their row.", "all": "What failed since then is sent once more.",
 }
 
-func (d *dashboard) showWebhook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return d.renderWebhook(ctx, c, who, webhookPath(c), webhookView{Notice: notices[c.Query("notice")]})
+func (d *dashboard) showWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return d.renderWebhook(ctx, c, viewer, webhookPath(c), webhookView{Notice: notices[c.Query("notice")]})
 }
 
 // renderWebhook reads the webhook with a page of its log and renders its page.
-func (d *dashboard) renderWebhook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, p integrations.WebhookPath, v webhookView) (err error) {
-	if v.App, err = d.module.MyApp(ctx, who.Actor(), p.AppID); err != nil {
-		return d.renderNotFound(c, who, err)
+func (d *dashboard) renderWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, p integrations.WebhookPath, v webhookView) (err error) {
+	if v.App, err = d.module.MyApp(ctx, viewer.Actor(), p.AppID); err != nil {
+		return d.renderNotFound(c, viewer, err)
 	}
-	if v.Hook, err = d.module.MyWebhook(ctx, who.Actor(), p); err != nil {
-		return d.renderNotFound(c, who, err)
+	if v.Hook, err = d.module.MyWebhook(ctx, viewer.Actor(), p); err != nil {
+		return d.renderNotFound(c, viewer, err)
 	}
 	v.Path = "/developers/apps/" + v.App.ID + "/webhooks/" + v.Hook.ID
 	if v.Problem.ForForm(settingsForm) == nil {
@@ -114,9 +114,9 @@ func (d *dashboard) renderWebhook(ctx context.Context, c *fiber.Ctx, who *pages.
 	if status := c.Query("status"); slices.Contains(v.Filters(), status) {
 		v.Status = status
 	}
-	found, err := d.module.MyDeliveries(ctx, who.Actor(), p, integrations.DeliveryStatus(v.Status), r)
+	found, err := d.module.MyDeliveries(ctx, viewer.Actor(), p, integrations.DeliveryStatus(v.Status), r)
 	if err != nil {
-		return d.renderNotFound(c, who, err)
+		return d.renderNotFound(c, viewer, err)
 	}
 	open := c.Query("open")
 	for _, delivery := range found.Items {
@@ -128,69 +128,69 @@ func (d *dashboard) renderWebhook(ctx context.Context, c *fiber.Ctx, who *pages.
 	if found.NextCursor != "" {
 		v.Older = v.Path + "?status=" + v.Status + "&cursor=" + found.NextCursor + "#log"
 	}
-	return d.renderer.Render(c, v.Problem.Status(), webhookPage, who, v)
+	return d.renderer.Render(c, v.Problem.Status(), webhookPage, viewer, v)
 }
 
 // finishWebhookForm redirects to the webhook with the parameters, or shows the problem at its form.
-func (d *dashboard) finishWebhookForm(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, err error, params string, v webhookView) error {
+func (d *dashboard) finishWebhookForm(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, err error, params string, v webhookView) error {
 	p := webhookPath(c)
 	if err == nil {
 		return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"?"+params, fiber.StatusSeeOther)
 	}
 	if v.Problem == nil {
-		return d.renderNotFound(c, who, err)
+		return d.renderNotFound(c, viewer, err)
 	}
-	return d.renderWebhook(ctx, c, who, p, v)
+	return d.renderWebhook(ctx, c, viewer, p, v)
 }
 
-func (d *dashboard) createWebhook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) createWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := integrations.WebhookInput{URL: c.FormValue("url"), Events: values(c, "events")}
 	var e integrations.Endpoint
 	var secret string
-	by, err := d.renderer.Confirm(ctx, c, who)
+	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err == nil {
-		e, secret, err = d.module.CreateWebhook(ctx, by, c.Params("id"), in)
+		e, secret, err = d.module.CreateWebhook(ctx, actor, c.Params("id"), in)
 	}
 	if err != nil {
-		return d.finishAppForm(ctx, c, who, err, webhooksForm, appView{Hook: webhookForm{URL: in.URL, Events: in.Events}})
+		return d.finishAppForm(ctx, c, viewer, err, webhooksForm, appView{Hook: webhookForm{URL: in.URL, Events: in.Events}})
 	}
 	setContentLocation(c, "/developers/apps/"+e.AppID+"/webhooks/"+e.ID)
-	return d.renderWebhook(ctx, c, who, integrations.WebhookPath{AppID: e.AppID, ID: e.ID}, webhookView{Secret: secret, Notice: "The webhook is made. Keep its secret now, then send a test event."})
+	return d.renderWebhook(ctx, c, viewer, integrations.WebhookPath{AppID: e.AppID, ID: e.ID}, webhookView{Secret: secret, Notice: "The webhook is made. Keep its secret now, then send a test event."})
 }
 
-func (d *dashboard) changeWebhook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) changeWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	url, events := c.FormValue("url"), values(c, "events")
-	_, err := d.module.ChangeWebhook(ctx, who.Actor(), webhookPath(c), integrations.WebhookChange{URL: &url, Events: &events})
-	return d.finishWebhookForm(ctx, c, who, err, "notice=saved", webhookView{Form: webhookForm{URL: url, Events: events}, Problem: pages.FormProblem(err, settingsForm)})
+	_, err := d.module.ChangeWebhook(ctx, viewer.Actor(), webhookPath(c), integrations.WebhookChange{URL: &url, Events: &events})
+	return d.finishWebhookForm(ctx, c, viewer, err, "notice=saved", webhookView{Form: webhookForm{URL: url, Events: events}, Problem: pages.FormProblem(err, settingsForm)})
 }
 
-func (d *dashboard) setWebhookStatus(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) setWebhookStatus(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	status, result := c.FormValue("status"), "notice=resumed"
 	if status == string(integrations.EndpointPaused) {
 		result = "notice=paused"
 	}
-	_, err := d.module.ChangeWebhook(ctx, who.Actor(), webhookPath(c), integrations.WebhookChange{Status: &status})
-	return d.finishWebhookForm(ctx, c, who, err, result, webhookView{Problem: pages.FormProblem(err, statusForm)})
+	_, err := d.module.ChangeWebhook(ctx, viewer.Actor(), webhookPath(c), integrations.WebhookChange{Status: &status})
+	return d.finishWebhookForm(ctx, c, viewer, err, result, webhookView{Problem: pages.FormProblem(err, statusForm)})
 }
 
-func (d *dashboard) rotateWebhookSecret(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) rotateWebhookSecret(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	var secret string
-	by, err := d.renderer.Confirm(ctx, c, who)
+	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err == nil {
-		secret, err = d.module.RotateWebhookSecret(ctx, by, webhookPath(c))
+		secret, err = d.module.RotateWebhookSecret(ctx, actor, webhookPath(c))
 	}
 	if err != nil {
-		return d.finishWebhookForm(ctx, c, who, err, "", webhookView{Problem: pages.FormProblem(err, secretForm)})
+		return d.finishWebhookForm(ctx, c, viewer, err, "", webhookView{Problem: pages.FormProblem(err, secretForm)})
 	}
 	p := webhookPath(c)
 	setContentLocation(c, "/developers/apps/"+p.AppID+"/webhooks/"+p.ID)
-	return d.renderWebhook(ctx, c, who, p, webhookView{Secret: secret, Notice: "For 24 hours deliveries are signed with both the old and this secret."})
+	return d.renderWebhook(ctx, c, viewer, p, webhookView{Secret: secret, Notice: "For 24 hours deliveries are signed with both the old and this secret."})
 }
 
-func (d *dashboard) deleteWebhook(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (d *dashboard) deleteWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	// A webhook that is already deleted is a success.
-	if err := d.module.DeleteWebhook(ctx, who.Actor(), webhookPath(c)); err != nil && !errors.Is(err, integrations.ErrWebhookNotFound) {
-		return d.renderNotFound(c, who, err)
+	if err := d.module.DeleteWebhook(ctx, viewer.Actor(), webhookPath(c)); err != nil && !errors.Is(err, integrations.ErrWebhookNotFound) {
+		return d.renderNotFound(c, viewer, err)
 	}
 	return c.Redirect("/developers/apps/"+c.Params("id")+"#webhooks", fiber.StatusSeeOther)
 }

@@ -8,20 +8,21 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// assets are the files of pages with their media types.
+// assets maps the files that pages use to their media types.
 var assets = map[string]string{"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml", "script.js": "text/javascript; charset=utf-8"}
 
-// assetPath returns the path of a file of pages, which changes with its content.
+// assetPath returns the path of an asset. The path contains a hash of the content, so that
+// browsers can cache the asset forever.
 func assetPath(name string) (string, error) {
 	content, err := files.ReadFile(name)
 	sum := sha256.Sum256(content)
 	return "/assets/" + name + "?v=" + base64.RawURLEncoding.EncodeToString(sum[:9]), err
 }
 
-// addAssets serves the files of pages.
+// addAssets registers the routes of the assets.
 func (f *Renderer) addAssets(app *fiber.App) {
 	app.Get("/site.webmanifest", f.manifest)
-	f.addBrand(app)
+	f.addBrandAssets(app)
 	for name, mediaType := range assets {
 		file, _ := files.ReadFile(name) // embedded, so that it cannot fail
 		app.Get("/assets/"+name, func(c *fiber.Ctx) error {
@@ -35,19 +36,19 @@ func (f *Renderer) addAssets(app *fiber.App) {
 	}
 }
 
-// SetCaching allows caches to store the page for a minute if it is that of a guest, and sets
-// its ETag. It answers 304 if the client has it.
+// SetCaching allows caches to store the response for a minute if the client is a guest, and
+// sets its ETag.
 func (f *Renderer) SetCaching(c *fiber.Ctx) {
 	c.Vary(fiber.HeaderCookie)
-	if c.Cookies(f.cookie()) != "" || c.Response().StatusCode() != fiber.StatusOK {
+	if c.Cookies(f.cookieName()) != "" || c.Response().StatusCode() != fiber.StatusOK {
 		return
 	}
 	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
 	SetETag(c)
 }
 
-// SetETag sets the ETag of a response, and answers 304 without a body if the client has it.
-// The tag is weak, since the encoding may change.
+// SetETag sets the ETag of the response. If the client has this version already, the response
+// becomes 304 without a body. The tag is weak, because compression changes the bytes.
 func SetETag(c *fiber.Ctx) {
 	sum := sha256.Sum256(c.Response().Body())
 	tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
@@ -60,9 +61,9 @@ func SetETag(c *fiber.Ctx) {
 }
 
 // matchesETag compares entity tags weakly (RFC 9110 §8.8.3.2).
-func matchesETag(sent, tag string) bool {
-	for one := range strings.SplitSeq(sent, ",") {
-		if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == strings.TrimPrefix(tag, "W/") {
+func matchesETag(ifNoneMatch, tag string) bool {
+	for candidate := range strings.SplitSeq(ifNoneMatch, ",") {
+		if candidate = strings.TrimSpace(candidate); candidate == "*" || strings.TrimPrefix(candidate, "W/") == strings.TrimPrefix(tag, "W/") {
 			return true
 		}
 	}
@@ -82,8 +83,8 @@ func (f *Renderer) manifest(c *fiber.Ctx) error {
 	return nil
 }
 
-// addBrand serves the logo and the colour of the service.
-func (f *Renderer) addBrand(app *fiber.App) {
+// addBrandAssets registers the routes of the logo and of a style sheet with the colour.
+func (f *Renderer) addBrandAssets(app *fiber.App) {
 	serve := func(path, mediaType string, content []byte) {
 		app.Get(path, func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, mediaType)

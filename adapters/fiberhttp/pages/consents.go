@@ -13,11 +13,12 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-const consentsShown = 50
+const consentsPageSize = 50
 
+// consentView is the consent of the viewer to an application.
 type consentView struct {
 	integrations.Allowed
-	Words []string
+	ScopeTexts []string
 }
 
 type consentsView struct {
@@ -25,28 +26,29 @@ type consentsView struct {
 	Next     string
 }
 
-// PageRequest returns the page of a list for the parameter cursor, the first one without it.
+// PageRequest returns the page after the query parameter cursor, or the first page without
+// it.
 func PageRequest(c *fiber.Ctx, size int) page.Request {
 	cursor, _ := id.Canonical(c.Query("cursor"))
 	return page.Request{Number: 1, Size: size, Cursor: cursor}
 }
 
-func (f *Renderer) consents(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
-	found, err := f.module.MyConsents(ctx, who.Actor(), PageRequest(c, consentsShown))
+func (f *Renderer) consents(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+	consents, err := f.integrations.MyConsents(ctx, viewer.Actor(), PageRequest(c, consentsPageSize))
 	if err != nil {
 		return err
 	}
-	v := consentsView{Consents: web.Each(found.Items, func(a integrations.Allowed) consentView {
+	v := consentsView{Consents: web.Each(consents.Items, func(a integrations.Allowed) consentView {
 		return consentView{a, web.Each(a.Scopes, f.scopeText)}
 	})}
-	if found.NextCursor != "" {
-		v.Next = "/developers/consents?cursor=" + url.QueryEscape(found.NextCursor)
+	if consents.NextCursor != "" {
+		v.Next = "/developers/consents?cursor=" + url.QueryEscape(consents.NextCursor)
 	}
-	return f.Render(c, fiber.StatusOK, consentsPage, who, v)
+	return f.Render(c, fiber.StatusOK, consentsPage, viewer, v)
 }
 
-func (f *Renderer) withdraw(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
-	if err := f.module.WithdrawConsent(ctx, who.Actor(), c.Params("clientId")); err != nil && fault.KindOf(err) != fault.NotFound {
+func (f *Renderer) withdraw(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+	if err := f.integrations.WithdrawConsent(ctx, viewer.Actor(), c.Params("clientId")); err != nil && fault.KindOf(err) != fault.NotFound {
 		return err
 	}
 	return c.Redirect("/developers/consents", fiber.StatusSeeOther)

@@ -11,13 +11,13 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Form is the input of a form and the problem of its submission.
+// Form is the input of a form and, after a submission that failed, its problem.
 type Form struct {
 	Values  url.Values
 	Problem *Problem
 }
 
-// FormOf returns the input of a form that was sent.
+// FormOf returns the form in the body of the request.
 func FormOf(c *fiber.Ctx) Form {
 	values := url.Values{}
 	for name, value := range c.Request().PostArgs().All() {
@@ -26,19 +26,20 @@ func FormOf(c *fiber.Ctx) Form {
 	return Form{Values: values}
 }
 
-// UploadBody is the largest body of a form with files.
-const UploadBody = 10 << 20
+// MaxUploadBody is the maximum size of the body of a form with files, in bytes.
+const MaxUploadBody = 10 << 20
 
-// filesKey is the local with the files of a form.
+// filesKey is the Fiber local with the files of a form, or true if the form was too large.
 const filesKey = "locum.files"
 
-// ReadUpload parses a form with files. Its texts are those of FormOf.
+// ReadUpload parses a form with files (multipart/form-data), so that FormOf returns its
+// values and FileOf its files.
 func ReadUpload(c *fiber.Ctx) error {
 	form, err := web.ParseForm(c.Get(fiber.HeaderContentType), c.Request().Body())
 	if err != nil {
 		return err
 	}
-	args := c.Request().PostArgs() // parsed, if the form has the other encoding
+	args := c.Request().PostArgs() // may contain a form in the other encoding
 	args.Reset()
 	for name, values := range form.Values {
 		for _, value := range values {
@@ -49,10 +50,11 @@ func ReadUpload(c *fiber.Ctx) error {
 	return nil
 }
 
-// RefuseUpload makes FileOf return a fault, because the form is too large to be read.
-func RefuseUpload(c *fiber.Ctx) { c.Locals(filesKey, true) }
+// MarkUploadTooLarge makes FileOf return a fault. It is used in place of ReadUpload for a
+// body over MaxUploadBody.
+func MarkUploadTooLarge(c *fiber.Ctx) { c.Locals(filesKey, true) }
 
-// FileOf returns a file of a form, nil if none was sent.
+// FileOf returns the file in a field of the form, nil if none was sent.
 func FileOf(c *fiber.Ctx, name string) (*web.FormFile, error) {
 	switch files := c.Locals(filesKey).(type) {
 	case bool:
@@ -77,14 +79,18 @@ type Field struct {
 	Optional                                     bool
 	Choices                                      []Choice
 
-	attributes []string
-	described  []string // ids of what describes it
+	attributes  []string
+	describedBy []string // ids of the elements that describe the control
 }
 
-// newField returns the field of a form with the options, each NAME or NAME=VALUE: type
-// (text by default, or textarea, select, email, …), hint, class and value, optional, and
-// attributes of the control. A field that is not optional is required. The value that was
-// sent takes precedence over the option value, and passwords are not shown again.
+// newField returns a field of the form. Templates call it as the function field. Each option
+// has the form NAME or NAME=VALUE:
+//   - type is text by default, or textarea, select, email, …
+//   - hint, class and value set these properties.
+//   - optional makes the field optional. Other fields are required.
+//   - All other options are HTML attributes of the control.
+//
+// A value that was sent takes precedence over the option value. Passwords are not shown again.
 func newField(form Form, name, label string, options ...string) Field {
 	f := Field{Name: name, Label: label, Type: "text", Error: form.Problem.Text(name)}
 	for _, option := range options {
@@ -94,7 +100,7 @@ func newField(form Form, name, label string, options ...string) Field {
 			f.Type = value
 		case "hint":
 			f.Hint = value
-			f.described = append(f.described, name+"-hint")
+			f.describedBy = append(f.describedBy, name+"-hint")
 		case "class":
 			f.Class = value
 		case "value":
@@ -118,7 +124,7 @@ func newField(form Form, name, label string, options ...string) Field {
 		f.attributes = append(f.attributes, "required")
 	}
 	if f.Error != "" {
-		f.described = append(f.described, name+"-error")
+		f.describedBy = append(f.describedBy, name+"-error")
 		f.attributes = append(f.attributes, `aria-invalid="true"`)
 	}
 	return f
@@ -130,7 +136,7 @@ func withChoices(choices []Choice, f Field) Field {
 	return f
 }
 
-// Attributes returns the attributes of the control, each after a space.
+// Attributes returns the HTML attributes of the control, each with a space before it.
 func (f Field) Attributes() template.HTMLAttr {
 	var b strings.Builder
 	for _, a := range f.attributes {
@@ -139,10 +145,11 @@ func (f Field) Attributes() template.HTMLAttr {
 	return template.HTMLAttr(b.String()) + f.DescribedBy() //nolint:gosec // names are of templates, values are escaped
 }
 
-// DescribedBy returns the attribute with the ids of the hint and the error, after a space.
+// DescribedBy returns the attribute aria-describedby with the ids of the hint and the error,
+// with a space before it.
 func (f Field) DescribedBy() template.HTMLAttr {
-	if len(f.described) == 0 {
+	if len(f.describedBy) == 0 {
 		return ""
 	}
-	return template.HTMLAttr(` aria-describedby="` + strings.Join(f.described, " ") + `"`) //nolint:gosec // names are of templates
+	return template.HTMLAttr(` aria-describedby="` + strings.Join(f.describedBy, " ") + `"`) //nolint:gosec // names are of templates
 }

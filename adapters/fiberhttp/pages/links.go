@@ -13,15 +13,16 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// linkPage is a page to which mails link. It changes something only when its form is sent:
-// mail scanners follow links and must not use up a token.
+// linkPage is a page to which e-mails link. Opening the page does not use the token, only
+// sending its form does, because e-mail scanners open links.
 type linkPage struct {
 	Title, Text, Button string
-	// Done is the text after the form was processed.
+	// Done is the text that replaces the form after it was processed.
 	Done string
 	// Email and Password select the fields of the form.
 	Email, Password bool
-	submit          func(ctx context.Context, c *fiber.Ctx, f Form) error
+	// submit processes the form.
+	submit func(ctx context.Context, c *fiber.Ctx, f Form) error
 }
 
 // linkView is the data of a linkPage.
@@ -33,8 +34,8 @@ type linkView struct {
 	IsDone bool
 }
 
-// linkPages returns the pages by their paths.
-func (f *Renderer) linkPages() map[string]linkPage {
+// newLinkPages returns the pages by path.
+func (f *Renderer) newLinkPages() map[string]linkPage {
 	return map[string]linkPage{
 		"/verify-email": {
 			Title: "Confirm your e-mail address", Button: "Confirm", Done: "Your e-mail address is confirmed.",
@@ -44,7 +45,7 @@ func (f *Renderer) linkPages() map[string]linkPage {
 		},
 		"/forgot-password": {
 			Title: "Forgotten your password?", Text: "We send you a link with which you can set a new one.", Button: "Send me a link", Email: true,
-			Done: "If the address has an account, you will get a message with a link in a few minutes.",
+			Done: "If the address has an account, you will get an e-mail with a link in a few minutes.",
 			submit: func(ctx context.Context, c *fiber.Ctx, in Form) error {
 				return f.identity.ForgotPassword(ctx, identity.ForgotPasswordInput{Email: in.Value("email")}, f.client(c))
 			},
@@ -66,11 +67,11 @@ func (f *Renderer) linkPages() map[string]linkPage {
 	}
 }
 
-// addLinkPages serves the pages to which mails link.
+// addLinkPages registers the pages to which e-mails link.
 func (f *Renderer) addLinkPages(app *fiber.App) {
-	for path, page := range f.linkPages() {
-		f.Public(app, path, func(_ context.Context, c *fiber.Ctx, who *Viewer) error {
-			return f.Render(c, fiber.StatusOK, linkTemplate, who, linkView{linkPage: page, Token: c.Query("token")})
+	for path, page := range f.newLinkPages() {
+		f.Public(app, path, func(_ context.Context, c *fiber.Ctx, viewer *Viewer) error {
+			return f.Render(c, fiber.StatusOK, linkTemplate, viewer, linkView{linkPage: page, Token: c.Query("token")})
 		})
 		app.Post(path, f.Guard, func(c *fiber.Ctx) error {
 			ctx, cancel := f.requestContext(c)
@@ -90,62 +91,55 @@ func (f *Renderer) addLinkPages(app *fiber.App) {
 	}
 }
 
-// invitationView is an invitation to a team, with the form to accept it.
+// invitationView is the page on which a user accepts an invitation to a team.
 type invitationView struct {
 	identity.Invitation
 	Token string
 	Form  Form
-	// IsValid is set unless the invitation was withdrawn, used or has expired.
+	// IsValid is false for an invitation that was withdrawn or used, or has expired.
 	IsValid bool
 	// ForViewer is set if the invitation is for the signed-in user.
 	ForViewer bool
-	// SignIn is the address of the sign-in page that leads back to this page.
+	// SignIn is the path of the sign-in page, which leads back to this page.
 	SignIn string
 }
 
 const invitationPath = "/accept-invitation"
 
-// addInvitationPage serves the page on which users accept an invitation to a team: with a
-// new account, or signed in with the one that they have.
+// addInvitationPage registers the page on which users accept an invitation to a team, with a
+// new account or with an account that they have.
 func (f *Renderer) addInvitationPage(app *fiber.App) {
-	f.Public(app, invitationPath, func(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
-		return f.showInvitation(ctx, c, who, c.Query("token"), Form{})
+	f.Public(app, invitationPath, func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+		return f.showInvitation(ctx, c, viewer, c.Query("token"), Form{})
 	})
-	app.Post(invitationPath, f.Guard, func(c *fiber.Ctx) error {
-		ctx, cancel := f.requestContext(c)
-		defer cancel()
-		who, err := f.Viewer(ctx, c)
-		if err != nil && !isUnauthenticated(err) {
-			return err
-		}
-		return f.acceptInvitation(ctx, c, who)
-	})
+	f.PublicPost(app, invitationPath, f.acceptInvitation)
 }
 
-func (f *Renderer) acceptInvitation(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
-	form, by := FormOf(c), auth.Actor{}
-	if who != nil {
-		by = who.Actor()
+func (f *Renderer) acceptInvitation(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+	form, actor := FormOf(c), auth.Actor{}
+	if viewer != nil {
+		actor = viewer.Actor()
 	}
 	in := identity.AcceptInvitationInput{Token: form.Value("token"), Password: form.Values.Get("password"), Name: form.Value("name")}
 	invitation, err := f.identity.FindInvitation(ctx, in.Token)
 	var secret string
 	if err == nil {
-		secret, err = f.identity.AcceptInvitationBrowser(ctx, by, in, f.client(c), c.Cookies(f.cookie()))
+		secret, err = f.identity.AcceptInvitationBrowser(ctx, actor, in, f.client(c), c.Cookies(f.cookieName()))
 	}
 	switch {
 	case err == nil:
-		return f.redirectAfterLogin(ctx, c, secret, invitation.Email, cmp.Or(f.nextPage(c, ""), "/employer?done=joined"))
+		return f.redirectAfterLogin(ctx, c, secret, invitation.Email, cmp.Or(f.nextPath(c, ""), "/employer?done=joined"))
 	case errors.Is(err, identity.ErrSignInToAccept), errors.Is(err, identity.ErrForAnotherAccount):
+		// The page itself explains these.
 	default:
 		if form.Problem = FormProblem(err, ""); form.Problem == nil {
 			return err
 		}
 	}
-	return f.showInvitation(ctx, c, who, in.Token, form)
+	return f.showInvitation(ctx, c, viewer, in.Token, form)
 }
 
-func (f *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, who *Viewer, token string, form Form) error {
+func (f *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, viewer *Viewer, token string, form Form) error {
 	v := invitationView{Token: token, Form: form, SignIn: "/sign-in?next=" + url.QueryEscape(invitationPath+"?token="+token)}
 	var err error
 	v.Invitation, err = f.identity.FindInvitation(ctx, token)
@@ -153,14 +147,15 @@ func (f *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, who *Viewer
 		return err
 	}
 	v.IsValid = err == nil
-	v.ForViewer = v.IsValid && who != nil && who.Actor().UserID == v.UserID
+	v.ForViewer = v.IsValid && viewer != nil && viewer.Actor().UserID == v.UserID
 	status := form.Problem.Status()
 	switch {
 	case c.Method() != fiber.MethodPost || form.Problem != nil:
-	case v.IsValid && who != nil && !v.ForViewer:
+		// The status is that of the problem, or 200.
+	case v.IsValid && viewer != nil && !v.ForViewer:
 		status = fiber.StatusForbidden
 	case v.IsValid:
 		status = fiber.StatusUnauthorized
 	}
-	return f.Render(c, status, invitePage, who, v)
+	return f.Render(c, status, invitePage, viewer, v)
 }

@@ -17,15 +17,15 @@ func (f *Renderer) PostModerator(app *fiber.App, path string, handle Handler) {
 }
 
 func (f *Renderer) requireModerator(handle Handler) Handler {
-	return func(ctx context.Context, c *fiber.Ctx, who *Viewer) error {
-		if !who.Actor().Moderator {
-			return f.Render(c, fiber.StatusForbidden, messagePage, who, Message{Title: "This page is for moderators", Text: "Your account is not one of a moderator. An operator of the service can make it one."})
+	return func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+		if !viewer.Actor().Moderator {
+			return f.Render(c, fiber.StatusForbidden, messagePage, viewer, Message{Title: "This page is for moderators", Text: "Your account is not a moderator account. An operator of the service can change that."})
 		}
-		return handle(ctx, c, who)
+		return handle(ctx, c, viewer)
 	}
 }
 
-// PublicPost handles a form of everyone. The viewer is nil for guests.
+// PublicPost handles a form that guests can send, too. The viewer is nil for them.
 func (f *Renderer) PublicPost(app *fiber.App, path string, handle Handler) {
 	app.Post(path, f.Guard, f.withViewer(handle))
 }

@@ -30,7 +30,7 @@ var files embed.FS
 
 var (
 	layout = template.Must(template.New("layout.html").Funcs(template.FuncMap{
-		"number": number, "once": rand.Text, "asset": assetPath, "field": newField, "choices": withChoices, "signIn": signInPath, "register": registerPath, "signOut": signOutPath,
+		"number": formatNumber, "once": rand.Text, "asset": assetPath, "field": newField, "choices": withChoices, "signIn": signInPath, "register": registerPath, "signOut": signOutPath,
 	}).ParseFS(files, "html/layout.html", "html/parts.html"))
 	signInPage    = Parse(files, "html/sign-in.html")
 	signUpPage    = Parse(files, "html/sign-up.html")
@@ -43,8 +43,8 @@ var (
 	invitePage    = Parse(files, "html/invitation.html")
 )
 
-// number formats a number with separators, such as 10,000.
-func number(n int) string {
+// formatNumber formats a number with separators, such as 10,000.
+func formatNumber(n int) string {
 	digits := strconv.Itoa(n)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
@@ -52,41 +52,45 @@ func number(n int) string {
 	return digits
 }
 
-// Parse parses a page template, which defines "title" and "main" and may define "head" and
-// "nav". It is executed with a Page. It can use the templates "time", "exact time" and
-// "date", "problem" for a *Problem, "field" for a Field, which the functions field and
-// choices return, and the function once for the key of a form that is executed once. Each
-// form with POST begins with {{$.CSRF}}.
+// Parse parses a page template, which is executed with a Page. The template defines "title"
+// and "main", and may define "head" and "nav". It can use
+//   - the templates "time", "exact time" and "date" for timestamps,
+//   - the template "problem" for a *Problem,
+//   - the template "field" for a Field, which the functions field and choices return,
+//   - the function once for an idempotency key, in forms that must not be executed twice.
+//
+// Each form with the method POST begins with {{$.CSRF}}.
 func Parse(files embed.FS, names ...string) *template.Template {
 	return template.Must(template.Must(layout.Clone()).ParseFS(files, names...))
 }
 
-// Brand is the name and the look of the service on pages.
+// Brand is the name and the appearance of the service on pages. All fields but Name may be
+// empty.
 type Brand struct {
 	Name string
-	// Logo is the image that is shown in place of the name, nil for none. LogoType is its
-	// media type.
-	Logo     []byte
+	// Logo is the image that is shown in place of the name.
+	Logo []byte
+	// LogoType is the media type of Logo.
 	LogoType string
-	// Colour is the main colour in light mode, such as #0b5f66, empty for the default.
+	// Colour is the main colour in light mode, such as #0b5f66.
 	Colour string
-	// Contact is an e-mail address for questions, empty for none.
+	// Contact is an e-mail address for questions.
 	Contact string
-	// Links are further links at the end of each page.
+	// Links are added to the footer of each page.
 	Links []Link
 }
 
 // Link is a link to a page.
 type Link struct{ Path, Text string }
 
-// Page is the data of a template.
+// Page is the data with which the template of a page is executed.
 type Page struct {
 	// Viewer is the signed-in user, nil for none.
 	Viewer *Viewer
 	// Path is the path of the page.
 	Path  string
 	Brand Brand
-	// Notice is the result of the form that led to this page, empty for none.
+	// Notice is a message about the form that led to this page. It may be empty.
 	Notice string
 	// View is the data of this page.
 	View any
@@ -96,7 +100,7 @@ type Page struct {
 	navs    map[string]SubNav
 }
 
-// HomePath is the path of the name of the service.
+// HomePath returns the path to which the name of the service links.
 func (p Page) HomePath() string {
 	if p.hasSite {
 		return "/"
@@ -104,7 +108,7 @@ func (p Page) HomePath() string {
 	return Home
 }
 
-// Nav returns the links at the top of the page.
+// Nav returns the main navigation.
 func (p Page) Nav() []Link {
 	switch {
 	case !p.hasSite && p.Viewer == nil:
@@ -112,7 +116,8 @@ func (p Page) Nav() []Link {
 	case !p.hasSite:
 		return []Link{{Home, "Developers"}, {"/docs", "Interface"}, {"/docs/guides", "Guides"}}
 	case p.Viewer == nil && (p.Path == signInPath(p.Path) || p.Path == registerPath(p.Path)):
-		// These pages link to each other with the page that follows.
+		// The pages for sign-in and registration link to each other themselves, and keep the
+		// address to which the user is redirected afterwards.
 		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}}
 	case p.Viewer == nil:
 		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}, {signInPath(p.Path), "Sign in"}, {registerPath(p.Path), "Register"}}
@@ -130,18 +135,18 @@ func (p Page) Nav() []Link {
 	return links
 }
 
-// SubNav is a second row of links.
+// SubNav is the navigation of a part of the site, in a second row below the main navigation.
 type SubNav struct {
 	Name  string
 	Links []Link
-	// LinksFor returns the links for the viewer, in place of Links, unless it is nil.
-	LinksFor func(who *Viewer) []Link
+	// LinksFor returns the links for the viewer. If it is set, Links is not used.
+	LinksFor func(viewer *Viewer) []Link
 }
 
-// developerNav are the links of the pages for developers.
+// developerNav is the navigation of the pages for developers.
 var developerNav = SubNav{Name: "Developers", Links: []Link{{Home, "Applications"}, {"/developers/consents", "What you allow"}, {"/docs/developer", "Interface"}, {"/docs/guides", "Guides"}}}
 
-// SubNav returns the second row of links, nil for none.
+// SubNav returns the navigation of the part that the page belongs to, nil for none.
 func (p Page) SubNav() *SubNav {
 	for path, nav := range p.navs {
 		if p.Viewer != nil && (p.Path == path || strings.HasPrefix(p.Path, path+"/")) {
@@ -157,13 +162,13 @@ func (p Page) SubNav() *SubNav {
 	return nil
 }
 
-// FooterLinks returns the links at the end of the page.
+// FooterLinks returns the links of the footer.
 func (p Page) FooterLinks() []Link {
 	return append(slices.Clone(p.Brand.Links), Link{"/developers", "Developers"}, Link{"/docs/guides", "Guides"}, Link{"/docs/developer", "Developer interface"}, Link{"/docs", "API reference"})
 }
 
-// CSRF returns the field that each form with POST has: a token of the session against
-// cross-site request forgery. It is empty without a session.
+// CSRF returns the hidden field that protects a form against cross-site request forgery: a
+// token that is derived from the session. It is empty without a session.
 func (p Page) CSRF() template.HTML {
 	if p.session == "" {
 		return ""
@@ -171,8 +176,9 @@ func (p Page) CSRF() template.HTML {
 	return template.HTML(`<input type="hidden" name="csrf" value="` + csrfToken(p.session) + `">`) //nolint:gosec // hexadecimal digits
 }
 
-// AriaCurrent returns the attribute aria-current for a link to the path, if the page is at
-// or below it. Pages below the first link of a row are not below that link.
+// AriaCurrent returns the attribute aria-current for a link to the path: "page" on this page,
+// "true" on pages below it. The first link of a SubNav, such as /account, is not marked on
+// pages below it, because these have their own links.
 func (p Page) AriaCurrent(path string) template.HTMLAttr {
 	_, isFirst := p.navs[path]
 	switch {
@@ -186,16 +192,16 @@ func (p Page) AriaCurrent(path string) template.HTMLAttr {
 
 // Renderer renders and protects pages.
 type Renderer struct {
-	identity  *identity.Service
-	module    *integrations.Service
-	scopeText func(integrations.Scope) string
-	clientIP  func(*fiber.Ctx) string
-	takeLimit func(ctx context.Context, c *fiber.Ctx, operation string) error
-	publicURL *url.URL
-	brand     Brand
-	hasSite   bool
-	navs      map[string]SubNav
-	notices   map[string]string
+	identity     *identity.Service
+	integrations *integrations.Service
+	scopeText    func(integrations.Scope) string
+	clientIP     func(*fiber.Ctx) string
+	takeLimit    func(ctx context.Context, c *fiber.Ctx, operation string) error
+	publicURL    *url.URL
+	brand        Brand
+	hasSite      bool
+	navs         map[string]SubNav
+	notices      map[string]string
 }
 
 // Options configure a Renderer.
@@ -203,43 +209,45 @@ type Options struct {
 	PublicURL string
 	// ClientIP returns the address of the client.
 	ClientIP func(*fiber.Ctx) string
-	// TakeLimit counts a call for the limit of the operation, METHOD /path, and the
-	// request's address. Over the limit it returns fault.ErrRateLimit.
+	// TakeLimit counts a request from the client's address towards the rate limit of an API
+	// operation, such as "POST /api/auth/login". Over the limit it returns
+	// fault.ErrRateLimit.
 	TakeLimit func(ctx context.Context, c *fiber.Ctx, operation string) error
 	// ScopeText describes a scope for users.
 	ScopeText func(integrations.Scope) string
 	Brand     Brand
 	// Site is set if the site for clinicians and employers is served.
 	Site bool
-	// Navs are the second rows of links, by the path below which they are shown.
+	// Navs maps the path of a part of the site to its navigation.
 	Navs map[string]SubNav
-	// Notices are the messages after a form, by the value of the parameter done.
+	// Notices maps the values of the query parameter done, with which a form redirects, to
+	// the messages that the next page shows.
 	Notices map[string]string
 }
 
 // New returns a Renderer.
-func New(i *identity.Service, module *integrations.Service, o Options) (*Renderer, error) {
-	u, err := url.Parse(o.PublicURL)
+func New(identityService *identity.Service, integrationsService *integrations.Service, options Options) (*Renderer, error) {
+	publicURL, err := url.Parse(options.PublicURL)
 	navs := map[string]SubNav{Home: developerNav}
-	maps.Copy(navs, o.Navs)
-	return &Renderer{identity: i, module: module, scopeText: o.ScopeText, clientIP: o.ClientIP, takeLimit: o.TakeLimit, publicURL: u, brand: o.Brand, hasSite: o.Site, navs: navs, notices: o.Notices}, err
+	maps.Copy(navs, options.Navs)
+	return &Renderer{identity: identityService, integrations: integrationsService, scopeText: options.ScopeText, clientIP: options.ClientIP, takeLimit: options.TakeLimit, publicURL: publicURL, brand: options.Brand, hasSite: options.Site, navs: navs, notices: options.Notices}, err
 }
 
-// TakeLimit counts a call for the limit of the operation, METHOD /path, and the request's
-// address. Over the limit it returns fault.ErrRateLimit.
+// TakeLimit counts a request towards a rate limit, see Options.TakeLimit.
 func (f *Renderer) TakeLimit(ctx context.Context, c *fiber.Ctx, operation string) error {
 	return f.takeLimit(ctx, c, operation)
 }
 
-// Brand returns the name and the look of the service.
+// Brand returns the name and the appearance of the service.
 func (f *Renderer) Brand() Brand { return f.brand }
 
-// Add serves the pages for sign-in, sign-up and consents.
+// Add registers the pages for sign-in, sign-up and consents, the pages to which e-mails link,
+// and the assets.
 func (f *Renderer) Add(app *fiber.App) {
 	f.addAssets(app)
 	f.addLinkPages(app)
 	f.addInvitationPage(app)
-	// The paths below /developers are those of earlier versions.
+	// Earlier versions had these pages below /developers only.
 	for _, prefix := range []string{"", "/developers"} {
 		app.Get(prefix+"/sign-in", f.Guard, f.showSignIn)
 		app.Post(prefix+"/sign-in", f.Guard, f.signIn)
@@ -253,9 +261,9 @@ func (f *Renderer) Add(app *fiber.App) {
 	f.Post(app, "/developers/consents/:clientId/withdraw", f.withdraw)
 }
 
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 
-// Guard is the middleware of every page: it sets security headers, and rejects forms that
+// Guard is the middleware of every page. It sets security headers and rejects forms that
 // were not sent from a page of this service.
 func (f *Renderer) Guard(c *fiber.Ctx) error {
 	f.setHeaders(c)
@@ -269,7 +277,9 @@ func (f *Renderer) Guard(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// SetHeaders is Guard for forms that other programs send, too, with a secret of their own.
+// SetHeaders is the middleware for endpoints that API clients use as well as browsers. It
+// sets the headers of Guard, but accepts requests of any origin: these endpoints authenticate
+// each request with a secret in it.
 func (f *Renderer) SetHeaders(c *fiber.Ctx) error {
 	f.setHeaders(c)
 	return c.Next()
@@ -277,7 +287,7 @@ func (f *Renderer) SetHeaders(c *fiber.Ctx) error {
 
 func (f *Renderer) setHeaders(c *fiber.Ctx) {
 	c.Locals(rendererKey, f)
-	c.Set(fiber.HeaderContentSecurityPolicy, policy)
+	c.Set(fiber.HeaderContentSecurityPolicy, contentSecurityPolicy)
 	c.Set(fiber.HeaderXFrameOptions, "DENY") // for browsers without frame-ancestors
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
 	// Other hosts get no Referer. With no-referrer, browsers that send no Sec-Fetch-Site, as
@@ -295,62 +305,63 @@ func (f *Renderer) sameOrigin(c *fiber.Ctx) bool {
 	}
 	origin := c.Get(fiber.HeaderOrigin)
 	if origin == "" {
-		return c.Cookies(f.cookie()) == "" || f.ValidCSRF(c)
+		return c.Cookies(f.cookieName()) == "" || f.ValidCSRF(c)
 	}
-	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" {
+	originURL, err := url.Parse(origin)
+	if err != nil || originURL.Host == "" {
 		return false
 	}
-	if f.isHTTPS() && u.Scheme != "https" {
-		return false // can be forged on the network
+	if f.isHTTPS() && originURL.Scheme != "https" {
+		return false // an attacker on the network can forge pages of an http origin
 	}
-	return strings.EqualFold(u.Host, f.publicURL.Host) || strings.EqualFold(u.Host, string(c.Context().Host()))
+	return strings.EqualFold(originURL.Host, f.publicURL.Host) || strings.EqualFold(originURL.Host, string(c.Context().Host()))
 }
 
 // rendererKey is the local with the Renderer of a request for a page.
 const rendererKey = "locum.pages"
 
-// errorView is the data of the error page, one of these: Message for errors that the user
-// can correct, Soon for temporary ones, or Reference, the request id in the log.
+// errorView is the data of the error page. One field is set: Message for errors that the user
+// can correct, IsTemporary for an unavailable service, or RequestID for internal errors,
+// which the log contains with this id.
 type errorView struct {
-	Message   string
-	Soon      bool
-	Reference string
+	Message     string
+	IsTemporary bool
+	RequestID   string
 }
 
-// RenderError renders an error page if the request is for a page, and reports whether it
-// is.
+// RenderError renders an error page if Guard or SetHeaders has marked the request as one for
+// a page. It reports whether that is so; if not, the caller renders the error.
 func RenderError(c *fiber.Ctx, status int, err *fault.Error) (bool, error) {
-	f, is := c.Locals(rendererKey).(*Renderer)
-	if !is {
+	f, isPage := c.Locals(rendererKey).(*Renderer)
+	if !isPage {
 		return false, nil
 	}
 	var v errorView
 	switch err.Kind {
 	case fault.Unavailable:
-		v.Soon = true
+		v.IsTemporary = true
 	case fault.Internal:
-		v.Reference = c.GetRespHeader(fiber.HeaderXRequestID)
+		v.RequestID = c.GetRespHeader(fiber.HeaderXRequestID)
 	default:
 		v.Message = err.Message
 	}
 	return true, f.Render(c, status, errorPage, nil, v)
 }
 
-// RenderForbidden answers a form that was not sent from a page of this service.
+// RenderForbidden renders the page for a form that was not sent from a page of this service.
 func (f *Renderer) RenderForbidden(c *fiber.Ctx) error {
 	return f.Render(c, fiber.StatusForbidden, forbiddenPage, nil, nil)
 }
 
-// FormAction allows one more target for the redirects of forms: a source of a
-// Content-Security-Policy.
+// FormAction lets forms of the page redirect to another host: source is a source expression
+// of the policy form-action, which ends contentSecurityPolicy.
 func (f *Renderer) FormAction(c *fiber.Ctx, source string) {
-	c.Set(fiber.HeaderContentSecurityPolicy, strings.TrimSpace(policy+" "+source))
+	c.Set(fiber.HeaderContentSecurityPolicy, strings.TrimSpace(contentSecurityPolicy+" "+source))
 }
 
-// Render renders a page.
-func (f *Renderer) Render(c *fiber.Ctx, status int, page *template.Template, who *Viewer, view any) error {
-	p := Page{Viewer: who, Path: c.Path(), Brand: f.brand, View: view, session: c.Cookies(f.cookie()), hasSite: f.hasSite, navs: f.navs}
+// Render renders a page. viewer is nil for guests, and view becomes Page.View.
+func (f *Renderer) Render(c *fiber.Ctx, status int, page *template.Template, viewer *Viewer, view any) error {
+	p := Page{Viewer: viewer, Path: c.Path(), Brand: f.brand, View: view, session: c.Cookies(f.cookieName()), hasSite: f.hasSite, navs: f.navs}
 	if status == fiber.StatusOK {
 		p.Notice = f.notices[c.Query("done")]
 	}
@@ -364,7 +375,7 @@ func (f *Renderer) Render(c *fiber.Ctx, status int, page *template.Template, who
 
 // ValidCSRF reports whether the form has the CSRF token of the session.
 func (f *Renderer) ValidCSRF(c *fiber.Ctx) bool {
-	session := c.Cookies(f.cookie())
+	session := c.Cookies(f.cookieName())
 	return session != "" && subtle.ConstantTimeCompare([]byte(csrfToken(session)), []byte(c.FormValue("csrf"))) == 1
 }
 
@@ -374,27 +385,28 @@ func csrfToken(session string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Message is a page of a few sentences.
+// Message is a page with a few sentences, and optionally a form that consists of a button.
 type Message struct {
 	Title, Text string
-	// Code is an error code that the page explains, empty for none.
+	// Code is the error code of the API that the page explains, empty for none.
 	Code string
-	// Button is the label of a form that posts to the page itself, empty for none.
+	// Button is the label of the button, empty for no form.
 	Button string
-	// Action is the address of the form.
+	// Action is the path to which the form is sent.
 	Action string
 }
 
-// RenderMessage renders a Message for everyone.
+// RenderMessage renders a Message without the navigation of a signed-in user.
 func (f *Renderer) RenderMessage(c *fiber.Ctx, status int, m Message) error {
 	return f.Render(c, status, messagePage, nil, m)
 }
 
-// Session is the name of routes that need a browser session.
+// Session is the name of the Fiber routes that need a browser session.
 const Session = "page session"
 
-// Handler handles a request of a signed-in user.
-type Handler func(ctx context.Context, c *fiber.Ctx, who *Viewer) error
+// Handler handles a request for a page. viewer is the signed-in user; on public pages it is
+// nil for guests.
+type Handler func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error
 
 // Get serves a page to signed-in users.
 func (f *Renderer) Get(app *fiber.App, path string, handle Handler) {
@@ -406,11 +418,11 @@ func (f *Renderer) Post(app *fiber.App, path string, handle Handler) {
 	app.Post(path, f.Guard, f.requireSignIn(handle)).Name(Session)
 }
 
-// UploadSession is the name of routes of forms with files.
+// UploadSession is the name of the Fiber routes that need a browser session and accept files.
 const UploadSession = "page session, with files"
 
-// PostFiles handles a form of signed-in users that may contain files, of at most UploadBody
-// bytes.
+// PostFiles handles a form of signed-in users that may contain files. The body may have at
+// most MaxUploadBody bytes.
 func (f *Renderer) PostFiles(app *fiber.App, path string, handle Handler) {
 	app.Post(path, f.Guard, f.requireSignIn(handle)).Name(UploadSession)
 }
@@ -420,37 +432,38 @@ func (f *Renderer) Public(app *fiber.App, path string, handle Handler) {
 	app.Get(path, f.Guard, f.withViewer(handle))
 }
 
+// withViewer calls handle for everyone, with the viewer nil for guests.
 func (f *Renderer) withViewer(handle Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, cancel := f.requestContext(c)
 		defer cancel()
-		who, err := f.Viewer(ctx, c)
+		viewer, err := f.Viewer(ctx, c)
 		if err != nil && !isUnauthenticated(err) {
 			return err
 		}
-		return handle(ctx, c, who)
+		return handle(ctx, c, viewer)
 	}
 }
 
-// requireSignIn redirects to the sign-in page if the user is not signed in, and back
-// afterwards.
+// requireSignIn calls handle for signed-in users. It redirects guests to the sign-in page,
+// which leads back to the requested page, or to the first page after a form.
 func (f *Renderer) requireSignIn(handle Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, cancel := f.requestContext(c)
 		defer cancel()
-		who, err := f.Viewer(ctx, c)
+		viewer, err := f.Viewer(ctx, c)
 		if isUnauthenticated(err) {
 			next := ""
 			switch {
 			case c.Method() == fiber.MethodGet:
 				next = c.OriginalURL()
-			case isForDevelopers(c):
+			case isDeveloperPage(c):
 				next = Home
 			}
 			return c.Redirect(signInPath(c.Path())+"?next="+url.QueryEscape(next), fiber.StatusSeeOther)
 		} else if err != nil {
 			return err
 		}
-		return handle(ctx, c, who)
+		return handle(ctx, c, viewer)
 	}
 }

@@ -36,22 +36,22 @@ func TestRenderError_InternalFault_HasOnlyTheRequestID(t *testing.T) {
 	t.Parallel()
 	renderer, err := New(nil, nil, Options{PublicURL: "http://localhost:8080"})
 	require.NoError(t, err)
-	fails := map[string]error{
-		"/internal": errors.New("the password is horse"), "/forbidden": fault.ErrForbidden, "/away": fault.ErrUnavailable,
+	errorsByPath := map[string]error{
+		"/internal": errors.New("the password is horse"), "/forbidden": fault.ErrForbidden, "/unavailable": fault.ErrUnavailable,
 	}
 	app := fiber.New(fiber.Config{ErrorHandler: func(c *fiber.Ctx, err error) error {
-		c.Set(fiber.HeaderXRequestID, "number-7")
-		page, failed := RenderError(c, fiber.StatusTeapot, fault.Of(err))
-		if failed == nil && !page {
+		c.Set(fiber.HeaderXRequestID, "request-7")
+		isPage, renderErr := RenderError(c, fiber.StatusTeapot, fault.Of(err))
+		if renderErr == nil && !isPage {
 			return c.SendString("no page")
 		}
-		return failed
+		return renderErr
 	}})
-	for path, err := range fails {
+	for path, err := range errorsByPath {
 		app.Get(path, renderer.Guard, func(*fiber.Ctx) error { return err })
 	}
-	app.Get("/elsewhere", func(*fiber.Ctx) error { return fault.ErrForbidden })
-	open := func(path string) string {
+	app.Get("/api", func(*fiber.Ctx) error { return fault.ErrForbidden })
+	getBody := func(path string) string {
 		response, err := app.Test(httptest.NewRequest(fiber.MethodGet, path, nil), -1)
 		require.NoError(t, err)
 		defer func() { _ = response.Body.Close() }()
@@ -59,9 +59,10 @@ func TestRenderError_InternalFault_HasOnlyTheRequestID(t *testing.T) {
 		require.NoError(t, err)
 		return string(body)
 	}
-	require.Contains(t, open("/internal"), "number-7")
-	require.NotContains(t, open("/internal"), "horse")
-	require.Contains(t, open("/forbidden"), fault.ErrForbidden.Message)
-	require.Contains(t, open("/away"), "Please try again in a minute")
-	require.Equal(t, "no page", open("/elsewhere"))
+
+	require.Contains(t, getBody("/internal"), "request-7")
+	require.NotContains(t, getBody("/internal"), "horse")
+	require.Contains(t, getBody("/forbidden"), fault.ErrForbidden.Message)
+	require.Contains(t, getBody("/unavailable"), "Please try again in a minute")
+	require.Equal(t, "no page", getBody("/api"))
 }

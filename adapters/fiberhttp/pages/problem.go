@@ -16,67 +16,70 @@ import (
 // Problem is an error of a form that the user can correct, for the template "problem".
 type Problem struct {
 	*fault.Error
-	// At is the name of the form, if the page has several.
-	At string
+	// FormName is the name of the form, on pages with several forms.
+	FormName string
 }
 
-// labels are the labels of fields on pages, where they differ from the names of the fields.
-var labels = map[string]string{
+// fieldLabels maps the fields of the API to their labels on pages. fieldLabel derives all
+// other labels from the names.
+var fieldLabels = map[string]string{
 	"applicationDeadline": "Closing date", "companyName": "Organization", "contractType": "Contract", "coverLetter": "Cover letter", "currentPassword": "Your password",
 	"documentIds": "Documents", "email": "E-mail address", "employmentType": "Working pattern", "newPassword": "New password", "paymentMethodId": "Payment method",
 	"redirectUris": "Redirect addresses", "salary.currency": "Currency", "salary.max": "Highest pay", "salary.min": "Lowest pay", "scheduledAt": "Date and time", "token": "The link", "type": "Type", "url": "URL", "userType": "Kind of account",
 }
 
-// labelOf returns the label of a field, of which path may name a part.
-func labelOf(path string) string {
-	if label := labels[path]; label != "" {
+// fieldLabel returns the label of a field. path may lead to a part of it, such as
+// salary.min or documentIds[2].
+func fieldLabel(path string) string {
+	if label := fieldLabels[path]; label != "" {
 		return label
 	}
 	name, _, _ := strings.Cut(path, ".")
 	name, _, _ = strings.Cut(name, "[")
-	return cmp.Or(labels[name], strings.ToUpper(name[:min(1, len(name))])+name[min(1, len(name)):])
+	return cmp.Or(fieldLabels[name], strings.ToUpper(name[:min(1, len(name))])+name[min(1, len(name)):])
 }
 
-// FormProblem returns the problem of the form for an error that the user can correct, or
-// that waiting resolves. It returns nil for all other errors.
-func FormProblem(err error, at string) *Problem {
+// FormProblem returns the problem for an error that the user can correct in the form, or
+// that a later attempt avoids. It returns nil for all other errors.
+func FormProblem(err error, formName string) *Problem {
 	var f *fault.Error
 	switch {
 	case !errors.As(err, &f):
 		return nil
 	case f.Kind == fault.TooMany:
 		limited := *f
-		limited.Message = fmt.Sprintf("This was done too often; please try again in %d seconds", seconds(f.RetryAfter))
-		return &Problem{Error: &limited, At: at}
+		limited.Message = fmt.Sprintf("This was done too often; please try again in %d seconds", wholeSeconds(f.RetryAfter))
+		return &Problem{Error: &limited, FormName: formName}
 	case errors.Is(f, auth.ErrReauthenticate):
 		f = f.WithFields(fault.Field{Name: "currentPassword", Message: "is required, because you signed in more than 10 minutes ago"})
 	case f.Kind != fault.Invalid && f.Kind != fault.Conflict:
 		return nil
 	}
-	return &Problem{Error: f, At: at}
+	return &Problem{Error: f, FormName: formName}
 }
 
-// ProblemLink is an error with the name of its field.
+// ProblemLink is the text of an error with the name of its field, to which it links.
 type ProblemLink struct{ Name, Text string }
 
-// Links returns the errors of the fields.
+// Links returns an error for each invalid field.
 func (p *Problem) Links() []ProblemLink {
 	out := make([]ProblemLink, len(p.Fields))
 	for i, field := range p.Fields {
-		out[i] = ProblemLink{field.Name, labelOf(field.Name) + " " + field.Message}
+		out[i] = ProblemLink{field.Name, fieldLabel(field.Name) + " " + field.Message}
 	}
 	return out
 }
 
-// Text returns the error of the field with its label, empty if it is valid.
+// Text returns the label and the error of the field. It is empty if the field is valid.
 func (p *Problem) Text(name string) string {
 	if message := p.FieldError(name); message != "" {
-		return labelOf(name) + " " + message
+		return fieldLabel(name) + " " + message
 	}
 	return ""
 }
 
-// FieldError returns the message for the field, empty if it is valid.
+// FieldError returns the error of the field without its label. It is empty if the field is
+// valid.
 func (p *Problem) FieldError(name string) string {
 	if p == nil {
 		return ""
@@ -90,14 +93,14 @@ func (p *Problem) FieldError(name string) string {
 }
 
 // ForForm returns the problem if it belongs to the form, else nil.
-func (p *Problem) ForForm(at string) *Problem {
-	if p == nil || p.At != at {
+func (p *Problem) ForForm(formName string) *Problem {
+	if p == nil || p.FormName != formName {
 		return nil
 	}
 	return p
 }
 
-// Status returns the status of a page with the problem, which may be nil.
+// Status returns the HTTP status of a page with the problem. It is 200 for nil.
 func (p *Problem) Status() int {
 	switch {
 	case p == nil:
@@ -112,4 +115,4 @@ func (p *Problem) Status() int {
 	return fiber.StatusBadRequest
 }
 
-func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
+func wholeSeconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

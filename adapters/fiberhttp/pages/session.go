@@ -18,20 +18,20 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// Home is the first page for developers.
+// Home is the path of the first page for developers.
 const Home = "/developers"
 
 // Viewer is the signed-in user.
 type Viewer struct{ identity.Principal }
 
-// Confirmed reports whether the sign-in is recent enough that forms for keys and secrets
-// need no password.
+// Confirmed reports whether the user signed in recently. Otherwise forms for keys, secrets
+// and account settings ask for the password.
 func (v *Viewer) Confirmed() bool { return v.Actor().RequireConfirmed(time.Now()) == nil }
 
-// Confirm returns the viewer as an actor, confirmed if the form has the right
-// password.
-func (f *Renderer) Confirm(ctx context.Context, c *fiber.Ctx, who *Viewer) (auth.Actor, error) {
-	return f.identity.Confirm(ctx, who.Actor(), c.FormValue("currentPassword"), f.client(c))
+// Confirm returns the actor of the viewer. The actor is confirmed if the sign-in is recent or
+// the form contains the current password.
+func (f *Renderer) Confirm(ctx context.Context, c *fiber.Ctx, viewer *Viewer) (auth.Actor, error) {
+	return f.identity.Confirm(ctx, viewer.Actor(), c.FormValue("currentPassword"), f.client(c))
 }
 
 // Client describes the browser of a request.
@@ -45,9 +45,9 @@ func isUnauthenticated(err error) bool { return fault.KindOf(err) == fault.Unaut
 
 func (f *Renderer) isHTTPS() bool { return f.publicURL.Scheme == "https" }
 
-// cookie returns the name of the session cookie. With the prefix __Host-, browsers accept
-// it only from this host and over TLS.
-func (f *Renderer) cookie() string {
+// cookieName returns the name of the session cookie. Browsers accept a cookie with the prefix
+// __Host- only from this host and over TLS.
+func (f *Renderer) cookieName() string {
 	if f.isHTTPS() {
 		return "__Host-locum"
 	}
@@ -56,7 +56,7 @@ func (f *Renderer) cookie() string {
 
 // Viewer returns the user of the session cookie, or fault.ErrUnauthorized.
 func (f *Renderer) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
-	secret := c.Cookies(f.cookie())
+	secret := c.Cookies(f.cookieName())
 	if secret == "" {
 		return nil, fault.ErrUnauthorized
 	}
@@ -67,8 +67,8 @@ func (f *Renderer) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
 	return &Viewer{p}, nil
 }
 
-func (f *Renderer) setCookie(c *fiber.Ctx, secret string) {
-	cookie := &fiber.Cookie{Name: f.cookie(), Value: secret, Path: "/", Secure: f.isHTTPS(), HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode, SessionOnly: true}
+func (f *Renderer) setSessionCookie(c *fiber.Ctx, secret string) {
+	cookie := &fiber.Cookie{Name: f.cookieName(), Value: secret, Path: "/", Secure: f.isHTTPS(), HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode, SessionOnly: true}
 	if secret == "" {
 		cookie.SessionOnly, cookie.Expires = false, time.Unix(1, 0)
 	}
@@ -77,7 +77,8 @@ func (f *Renderer) setCookie(c *fiber.Ctx, secret string) {
 
 type signInView struct{ Next, Email, Error string }
 
-// localPath returns next if it is a path on this host, else "".
+// localPath returns next if it is a path on this host, and an empty string otherwise, so that
+// links to the sign-in page cannot redirect to other hosts.
 func localPath(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") ||
@@ -87,27 +88,28 @@ func localPath(next string) string {
 	return next
 }
 
-// nextPage returns the page after a sign-in or a registration: the requested one or, on the
-// pages for developers, theirs. It is empty for the first page of the user.
-func (f *Renderer) nextPage(c *fiber.Ctx, requested string) string {
+// nextPath returns the page to which a sign-in or registration leads: the requested page or,
+// for developers, Home. It is empty if the kind of the user decides, see firstPagePath.
+func (f *Renderer) nextPath(c *fiber.Ctx, requested string) string {
 	next := localPath(requested)
-	if next == "" && (!f.hasSite || isForDevelopers(c)) {
+	if next == "" && (!f.hasSite || isDeveloperPage(c)) {
 		return Home
 	}
 	return next
 }
 
-func isForDevelopers(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), Home+"/") }
+func isDeveloperPage(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), Home+"/") }
 
-// firstPage returns the first page of a user.
-func firstPage(seeker bool) string {
+// firstPagePath returns the first page for clinicians (seekers) or employers.
+func firstPagePath(seeker bool) string {
 	if seeker {
 		return "/account"
 	}
 	return "/employer"
 }
 
-// signInPath, signOutPath and registerPath return the addresses for the users of a page.
+// signInPath, signOutPath and registerPath return the paths to which a page links: pages for
+// developers have their own.
 func signInPath(path string) string {
 	if strings.HasPrefix(path, Home) {
 		return "/developers/sign-in"
@@ -133,14 +135,14 @@ func (f *Renderer) showSignIn(c *fiber.Ctx) error {
 	return f.redirectIfSignedIn(c, func(next string) error { return f.Render(c, fiber.StatusOK, signInPage, nil, signInView{Next: next}) })
 }
 
-// redirectIfSignedIn redirects a signed-in user to the next page, and calls show for others.
+// redirectIfSignedIn redirects a signed-in user to the next page, and calls show for guests.
 func (f *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error) error {
 	ctx, cancel := f.requestContext(c)
 	defer cancel()
-	next := f.nextPage(c, c.Query("next"))
-	switch who, err := f.Viewer(ctx, c); {
+	next := f.nextPath(c, c.Query("next"))
+	switch viewer, err := f.Viewer(ctx, c); {
 	case err == nil:
-		return c.Redirect(cmp.Or(next, firstPage(who.Actor().Seeker)), fiber.StatusSeeOther)
+		return c.Redirect(cmp.Or(next, firstPagePath(viewer.Actor().Seeker)), fiber.StatusSeeOther)
 	case !isUnauthenticated(err):
 		return err
 	}
@@ -150,9 +152,9 @@ func (f *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error
 func (f *Renderer) signIn(c *fiber.Ctx) error {
 	ctx, cancel := f.requestContext(c)
 	defer cancel()
-	v := signInView{Next: f.nextPage(c, c.FormValue("next")), Email: c.FormValue("email")}
-	from := f.client(c)
-	secret, err := f.identity.LoginBrowser(ctx, identity.LoginInput{Email: v.Email, Password: c.FormValue("password"), TOTP: c.FormValue("totp")}, from, c.Cookies(f.cookie()))
+	v := signInView{Next: f.nextPath(c, c.FormValue("next")), Email: c.FormValue("email")}
+	client := f.client(c)
+	secret, err := f.identity.LoginBrowser(ctx, identity.LoginInput{Email: v.Email, Password: c.FormValue("password"), TOTP: c.FormValue("totp")}, client, c.Cookies(f.cookieName()))
 	status := fiber.StatusUnauthorized
 	switch {
 	case err == nil:
@@ -171,57 +173,59 @@ func (f *Renderer) signIn(c *fiber.Ctx) error {
 	return f.Render(c, status, signInPage, nil, v)
 }
 
-// client describes the browser of a request.
+// client describes the browser that sent the request.
 func (f *Renderer) client(c *fiber.Ctx) identity.Client {
 	return identity.Client{Address: f.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent), Device: c.Cookies(web.DeviceCookieName)}
 }
 
-// redirectAfterLogin sets the cookies of a sign-in with the address and redirects to next,
-// or to the first page of the user.
+// redirectAfterLogin sets the session cookie and the device cookie after a sign-in with the
+// e-mail address. It redirects to next or, if that is empty, to the first page of the user.
 func (f *Renderer) redirectAfterLogin(ctx context.Context, c *fiber.Ctx, secret, email, next string) error {
 	if next == "" {
-		p, err := f.identity.AuthenticateBrowser(ctx, secret)
+		principal, err := f.identity.AuthenticateBrowser(ctx, secret)
 		if err != nil {
 			return err
 		}
-		next = firstPage(p.Actor().Seeker)
+		next = firstPagePath(principal.Actor().Seeker)
 	}
-	f.setCookie(c, secret)
+	f.setSessionCookie(c, secret)
 	device, err := f.identity.DeviceToken(email)
 	if err != nil {
 		return err
 	}
 	c.Response().Header.Add(fiber.HeaderSetCookie, web.DeviceCookie(device, f.publicURL.String()))
-	program := c.Get("Sec-Fetch-Mode") == "" && c.Get(fiber.HeaderOrigin) == ""
-	if program || !strings.HasPrefix(next, "/oauth/") {
+	isProgram := c.Get("Sec-Fetch-Mode") == "" && c.Get(fiber.HeaderOrigin) == ""
+	if isProgram || !strings.HasPrefix(next, "/oauth/") {
 		return c.Redirect(next, fiber.StatusSeeOther)
 	}
-	// The page may redirect to another host at once, which browsers treat as a target of the
-	// form. The policy form-action allows only this host, so a page follows the redirect.
+	// Pages below /oauth may redirect to another host. A browser would treat that host as a
+	// target of the sign-in form, which the policy form-action forbids. A page with a refresh
+	// ends the chain of redirects.
 	return f.Render(c, fiber.StatusOK, redirectPage, nil, signInView{Next: next})
 }
 
-// tooManyAttempts returns the message for too many attempts, and sets Retry-After.
+// tooManyAttempts sets the header Retry-After, and returns the message for the user.
 func tooManyAttempts(c *fiber.Ctx, err error) string {
-	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(seconds(fault.Of(err).RetryAfter)))
+	c.Set(fiber.HeaderRetryAfter, strconv.Itoa(wholeSeconds(fault.Of(err).RetryAfter)))
 	return "There were too many tries. Please wait a few minutes."
 }
 
 func (f *Renderer) signOut(c *fiber.Ctx) error {
 	ctx, cancel := f.requestContext(c)
 	defer cancel()
-	if err := f.identity.LogoutBrowser(ctx, c.Cookies(f.cookie())); err != nil {
+	if err := f.identity.LogoutBrowser(ctx, c.Cookies(f.cookieName())); err != nil {
 		return err
 	}
-	f.setCookie(c, "")
+	f.setSessionCookie(c, "")
 	return c.Redirect(signInPath(c.Path()), fiber.StatusSeeOther)
 }
 
-// signUpView is the form for a new account. For is the kind of account that the link to the
-// page has selected.
+// signUpView is the form for a new account.
 type signUpView struct {
-	Next  string
-	Error string // an error of no field
+	// Next is the page to which the registration leads.
+	Next string
+	// Error is an error that concerns no field.
+	Error string
 	Form  Form
 }
 
@@ -232,21 +236,21 @@ func (f *Renderer) showSignUp(c *fiber.Ctx) error {
 	})
 }
 
-// signUp creates an account. It has the limit of the portal's operation.
+// signUp creates an account. It counts for the rate limits of the API operations.
 func (f *Renderer) signUp(c *fiber.Ctx) error {
 	ctx, cancel := f.requestContext(c)
 	defer cancel()
-	v := signUpView{Next: f.nextPage(c, c.FormValue("next")), Form: FormOf(c)}
+	v := signUpView{Next: f.nextPath(c, c.FormValue("next")), Form: FormOf(c)}
 	in := identity.RegisterInput{Email: v.Form.Value("email"), Password: c.FormValue("password"), Name: v.Form.Value("name"), UserType: v.Form.Value("userType")}
-	from, old := f.client(c), c.Cookies(f.cookie())
+	client, previousSecret := f.client(c), c.Cookies(f.cookieName())
 	var secret string
 	var err error
 	if in.UserType == string(identity.KindEmployer) {
 		if err = f.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register-employer"); err == nil {
-			secret, err = f.identity.RegisterBrowser(ctx, identity.RegisterEmployerInput{Email: in.Email, Password: in.Password, Name: in.Name, CompanyName: v.Form.Value("companyName")}, from, old)
+			secret, err = f.identity.RegisterBrowser(ctx, identity.RegisterEmployerInput{Email: in.Email, Password: in.Password, Name: in.Name, CompanyName: v.Form.Value("companyName")}, client, previousSecret)
 		}
 	} else if err = f.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register"); err == nil {
-		secret, err = f.identity.RegisterBrowser(ctx, in, from, old)
+		secret, err = f.identity.RegisterBrowser(ctx, in, client, previousSecret)
 	}
 	status := fiber.StatusConflict
 	switch {
@@ -265,7 +269,7 @@ func (f *Renderer) signUp(c *fiber.Ctx) error {
 	return f.Render(c, status, signUpPage, nil, v)
 }
 
-// Kinds returns the kinds of accounts.
+// Kinds returns the choices for the kind of account.
 func (signUpView) Kinds() []Choice {
 	return []Choice{{string(identity.KindJobseeker), "Find a job"}, {string(identity.KindEmployer), "Hire clinicians for my organization"}}
 }

@@ -35,30 +35,30 @@ var AccountNotices = map[string]string{
 	"note-saved":         "Your note is saved.",
 	"search-saved":       "The search is saved.",
 	"search-deleted":     "The search is deleted.",
-	"alerts-on":          "You will get a mail when there are new jobs, at most once a day.",
-	"alerts-off":         "You will not get mails about this search any more.",
+	"alerts-on":          "You will get an e-mail when there are new jobs, at most once a day.",
+	"alerts-off":         "You will not get e-mails about this search any more.",
 	"read":               "The notification is marked.",
 	"notice-deleted":     "The notification is deleted.",
 	"step-skipped":       "The step is skipped. You can still do it at any time.",
 	"profile-saved":      "Your profile is saved.",
 	"preferences-saved":  "Your choices are saved.",
 	"password-changed":   "Your password is changed, and all other devices are signed out.",
-	"email-requested":    "Open the link in the mail that we have sent to the new address. Until then your address stays as it is.",
+	"email-requested":    "Open the link in the e-mail that we have sent to the new address. Until then we use your current address.",
 	"session-ended":      "The device is signed out.",
 	"sessions-ended":     "All other devices are signed out.",
 	"application-change": "You can change your application before you send it.",
 }
 
-// addAccount serves the pages of a clinician's account.
+// addAccount registers the pages of a clinician's account.
 func (s *Site) addAccount(app *fiber.App) {
-	get := func(path string, handle pages.Handler) { s.renderer.Get(app, path, s.forClinicians(handle)) }
-	post := func(path string, handle pages.Handler) { s.renderer.Post(app, path, s.forClinicians(handle)) }
+	get := func(path string, handle pages.Handler) { s.renderer.Get(app, path, s.requireClinician(handle)) }
+	post := func(path string, handle pages.Handler) { s.renderer.Post(app, path, s.requireClinician(handle)) }
 	upload := func(path string, handle pages.Handler) {
-		s.renderer.PostFiles(app, path, s.forClinicians(handle))
+		s.renderer.PostFiles(app, path, s.requireClinician(handle))
 	}
 	get("/jobs/:id/apply", s.newApplication)
 	upload("/jobs/:id/apply", s.submitApplication)
-	post("/jobs/:id/save", s.keepJob)
+	post("/jobs/:id/save", s.saveJob)
 	get("/account", s.account)
 	post("/account/steps/:step", s.skipStep)
 	get("/account/applications", s.myApplications)
@@ -72,11 +72,11 @@ func (s *Site) addAccount(app *fiber.App) {
 	get("/account/documents/:id", s.myDocument)
 	upload("/account/documents/:id", s.changeDocument)
 	get("/account/documents/:id/file", s.myDocumentFile)
-	post("/account/documents/:id/default", s.preferDocument)
+	post("/account/documents/:id/default", s.setDefaultDocument)
 	post("/account/documents/:id/delete", s.deleteDocument)
 	get("/account/saved", s.myJobs)
-	post("/account/saved/:id/note", s.noteJob)
-	post("/account/saved/:id/remove", s.removeJob)
+	post("/account/saved/:id/note", s.saveJobNote)
+	post("/account/saved/:id/remove", s.removeSavedJob)
 	get("/account/searches", s.mySearches)
 	post("/account/searches", s.saveSearch)
 	post("/account/searches/:id/alerts", s.setAlerts)
@@ -91,33 +91,34 @@ func (s *Site) addAccount(app *fiber.App) {
 	get("/account/export/:kind", s.myExport)
 }
 
-// forClinicians returns the handler for clinicians. Other users get a page that says so, and
-// what does not exist is a page, too.
-func (s *Site) forClinicians(handle pages.Handler) pages.Handler {
-	return func(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-		if !who.Actor().Seeker {
-			return s.renderer.Render(c, fiber.StatusForbidden, missingPage, who,
-				missing{"This page is for clinicians", "You are signed in as an employer. Sign out, and register as a clinician, to apply for jobs."})
+// requireClinician returns a handler that calls handle for clinicians. Employers get a page
+// with status 403. If handle returns a fault.NotFound, the user gets a page with status 404.
+func (s *Site) requireClinician(handle pages.Handler) pages.Handler {
+	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+		if !viewer.Actor().Seeker {
+			return s.renderer.Render(c, fiber.StatusForbidden, missingPage, viewer,
+				missingView{"This page is for clinicians", "You are signed in as an employer. Sign out, and register as a clinician, to apply for jobs."})
 		}
-		return s.renderMissing(c, who, handle(ctx, c, who), "Page not found")
+		return s.renderMissing(c, viewer, handle(ctx, c, viewer), "Page not found")
 	}
 }
 
-// problemPage renders the page of a form with its problem. It returns errors that the user
-// cannot correct.
-func (s *Site) problemPage(c *fiber.Ctx, page *template.Template, who *pages.Viewer, form *pages.Form, err error, view func() (any, error)) error {
+// renderProblem renders the page again with the problem of its form. newView is called after
+// the problem is set. Errors that the user cannot correct are returned.
+func (s *Site) renderProblem(c *fiber.Ctx, page *template.Template, viewer *pages.Viewer, form *pages.Form, err error, newView func() (any, error)) error {
 	if form.Problem = pages.FormProblem(err, form.Value("form")); form.Problem == nil {
 		return err
 	}
-	v, err := view()
+	v, err := newView()
 	if err != nil {
 		return err
 	}
-	return s.renderer.Render(c, form.Problem.Status(), page, who, v)
+	return s.renderer.Render(c, form.Problem.Status(), page, viewer, v)
 }
 
-// unprefixed returns a fault whose fields have no prefix.
-func unprefixed(err error, prefix string) error {
+// trimFieldPrefix removes the prefix from the names of the fields of a fault, for forms
+// whose fields have shorter names than those of the API.
+func trimFieldPrefix(err error, prefix string) error {
 	var f *fault.Error
 	if !errors.As(err, &f) || len(f.Fields) == 0 {
 		return err
@@ -129,7 +130,8 @@ func unprefixed(err error, prefix string) error {
 	return f.WithFields(fields...)
 }
 
-// sendFile sends a file of a user to be saved: browsers neither display nor execute it.
+// sendFile sends a file that a user uploaded. Its headers make browsers save the file, and
+// neither display nor execute it.
 func sendFile(c *fiber.Ctx, f web.File) error {
 	c.Set(fiber.HeaderContentType, f.MediaType)
 	c.Set(fiber.HeaderContentDisposition, f.Disposition())
@@ -137,7 +139,7 @@ func sendFile(c *fiber.Ctx, f web.File) error {
 	return c.SendStream(f.Body, int(f.Size))
 }
 
-// myStep is a step of the onboarding with its page.
+// myStep is a step of the onboarding with a link to the page where the user completes it.
 type myStep struct {
 	jobseeker.Step
 	Text, Path string
@@ -145,7 +147,7 @@ type myStep struct {
 	IsSkipped  bool
 }
 
-// stepTexts are the texts and pages of the steps of the guide.
+// stepTexts maps each onboarding step to its text and the path of its page.
 var stepTexts = map[string][2]string{
 	"account": {"Create an account", ""}, "profile": {"Say what you do", "/account/profile"}, "preferences": {"Say what you look for", "/account/profile#preferredLocation"},
 	"documents": {"Add your CV", "/account/documents"}, "first-search": {"Save a search", "/jobs"}, "first-application": {"Apply for a job", "/jobs"},
@@ -171,15 +173,15 @@ const (
 	overviewApplications  = 3
 )
 
-func (s *Site) account(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	by, seekers := who.Actor(), s.services.Seekers
-	v := myOverview{Name: who.User.Name, IsConfirmed: !who.User.EmailVerifiedAt.IsZero()}
-	guided, _, err := seekers.MyOnboarding(ctx, by, "")
+func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	actor, seekers := viewer.Actor(), s.services.Seekers
+	v := myOverview{Name: viewer.User.Name, IsConfirmed: !viewer.User.EmailVerifiedAt.IsZero()}
+	onboarding, _, err := seekers.MyOnboarding(ctx, actor, "")
 	if err != nil {
 		return err
 	}
-	v.IsComplete = guided.Complete
-	for _, step := range guided.Steps {
+	v.IsComplete = onboarding.Complete
+	for _, step := range onboarding.Steps {
 		text, known := stepTexts[step.Step]
 		if !known {
 			continue
@@ -190,35 +192,36 @@ func (s *Site) account(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) err
 		}
 		v.Steps = append(v.Steps, m)
 	}
-	if v.Applications, v.Pending, err = s.services.Hiring.ApplicantStats(ctx, by.UserID); err != nil {
+	// The counts "at a glance".
+	if v.Applications, v.Pending, err = s.services.Hiring.ApplicantStats(ctx, actor.UserID); err != nil {
 		return err
 	}
-	if v.Saved, err = seekers.SavedCount(ctx, by.UserID); err != nil {
+	if v.Saved, err = seekers.SavedCount(ctx, actor.UserID); err != nil {
 		return err
 	}
-	searches, err := seekers.MySearches(ctx, by)
+	searches, err := seekers.MySearches(ctx, actor)
 	if err != nil {
 		return err
 	}
 	v.Searches = len(searches)
-	newest, err := seekers.MyNotifications(ctx, by, page.Request{Number: 1, Size: overviewNotifications})
+	notifications, err := seekers.MyNotifications(ctx, actor, page.Request{Number: 1, Size: overviewNotifications})
 	if err != nil {
 		return err
 	}
-	v.Notifications = newest.Items
-	latest, err := s.services.Hiring.Mine(ctx, by, page.Request{Number: 1, Size: overviewApplications})
+	v.Notifications = notifications.Items
+	applications, err := s.services.Hiring.Mine(ctx, actor, page.Request{Number: 1, Size: overviewApplications})
 	if err != nil {
 		return err
 	}
-	v.Latest = web.Each(latest.Items, viewMyApplication)
-	return s.renderer.Render(c, fiber.StatusOK, myOverviewPage, who, v)
+	v.Latest = web.Each(applications.Items, newMyApplicationRow)
+	return s.renderer.Render(c, fiber.StatusOK, myOverviewPage, viewer, v)
 }
 
 // skipStep skips a step of the onboarding.
-func (s *Site) skipStep(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (s *Site) skipStep(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/jobseekers/onboarding")
 	if err == nil {
-		_, err = s.services.Seekers.Onboard(ctx, who.Actor(), "", jobseeker.OnboardingInput{Action: "track_step", Step: c.Params("step"), ActionType: "skipped"})
+		_, err = s.services.Seekers.Onboard(ctx, viewer.Actor(), "", jobseeker.OnboardingInput{Action: "track_step", Step: c.Params("step"), ActionType: "skipped"})
 	}
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ var (
 
 const accountPageSize = 20
 
-// statusTexts are the words for the statuses that applicants see.
+// statusTexts maps the statuses that applicants see to the words on pages.
 var statusTexts = map[hiring.Status]string{
 	hiring.Pending: "Sent", hiring.Review: "In review", hiring.Interview: "Interview", hiring.Accepted: "Accepted", hiring.Rejected: "Not successful", hiring.Withdrawn: "Withdrawn",
 	"in-progress": "In progress", "completed": "Completed",
@@ -37,7 +37,7 @@ type myApplicationRow struct {
 	Title, StatusText, StatusClass string
 }
 
-func viewMyApplication(v hiring.View) myApplicationRow {
+func newMyApplicationRow(v hiring.View) myApplicationRow {
 	row := myApplicationRow{View: v, Title: v.JobTitle, StatusText: statusTexts[v.Shown()]}
 	if row.Title == "" {
 		row.Title = "A deleted job"
@@ -51,23 +51,23 @@ func viewMyApplication(v hiring.View) myApplicationRow {
 	return row
 }
 
-// next returns the address of the next page of a list.
-func next(path, cursor string) string {
+// nextPagePath returns the path of the next page of a list, empty on the last page.
+func nextPagePath(path, cursor string) string {
 	if cursor == "" {
 		return ""
 	}
 	return path + "?cursor=" + url.QueryEscape(cursor)
 }
 
-func (s *Site) myApplications(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	found, err := s.services.Hiring.Mine(ctx, who.Actor(), pages.PageRequest(c, accountPageSize))
+func (s *Site) myApplications(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	applications, err := s.services.Hiring.Mine(ctx, viewer.Actor(), pages.PageRequest(c, accountPageSize))
 	if err != nil {
 		return err
 	}
-	return s.renderer.Render(c, fiber.StatusOK, myApplicationsPage, who, struct {
+	return s.renderer.Render(c, fiber.StatusOK, myApplicationsPage, viewer, struct {
 		Applications []myApplicationRow
 		Next         string
-	}{web.Each(found.Items, viewMyApplication), next("/account/applications", found.NextCursor)})
+	}{web.Each(applications.Items, newMyApplicationRow), nextPagePath("/account/applications", applications.NextCursor)})
 }
 
 // myAnswer is an answer with the text of its question.
@@ -92,15 +92,15 @@ type myChange struct {
 	At   time.Time
 }
 
-// myFile is a file to download.
+// myFile is a link to a file that can be downloaded.
 type myFile struct{ Title, Path, Kind, Size string }
 
-func (s *Site) applicationView(ctx context.Context, who *pages.Viewer, id string) (v myApplicationView, err error) {
-	if v.Detail, err = s.services.Hiring.MyApplication(ctx, who.Actor(), id); err != nil {
+func (s *Site) applicationView(ctx context.Context, viewer *pages.Viewer, id string) (v myApplicationView, err error) {
+	if v.Detail, err = s.services.Hiring.MyApplication(ctx, viewer.Actor(), id); err != nil {
 		return v, err
 	}
-	v.myApplicationRow = viewMyApplication(v.Detail.View)
-	job, _, err := s.services.Listings.Page(ctx, who.Actor(), v.ListingID)
+	v.myApplicationRow = newMyApplicationRow(v.Detail.View)
+	job, _, err := s.services.Listings.Page(ctx, viewer.Actor(), v.ListingID)
 	switch {
 	case err == nil:
 		v.JobPath = jobPath(job)
@@ -121,6 +121,8 @@ func (s *Site) applicationView(ctx context.Context, who *pages.Viewer, id string
 	return v, nil
 }
 
+// questionText returns the text of a question of the job. The job may no longer have the
+// question, or may be deleted.
 func questionText(job listings.Listing, id string) string {
 	for _, q := range job.Questions {
 		if q.ID == id {
@@ -130,7 +132,7 @@ func questionText(job listings.Listing, id string) string {
 	return "Answer"
 }
 
-// changeText returns an entry of the timeline in words.
+// changeText describes an entry of the timeline for the applicant.
 func changeText(c hiring.Change, company string) string {
 	switch {
 	case c.From == "":
@@ -156,45 +158,46 @@ func changeText(c hiring.Change, company string) string {
 	return company + " set your application back to new."
 }
 
-func (s *Site) myApplication(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	v, err := s.applicationView(ctx, who, c.Params("id"))
+func (s *Site) myApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	v, err := s.applicationView(ctx, viewer, c.Params("id"))
 	if err != nil {
 		return err
 	}
-	return s.renderer.Render(c, fiber.StatusOK, myApplicationPage, who, v)
+	return s.renderer.Render(c, fiber.StatusOK, myApplicationPage, viewer, v)
 }
 
 // sentApplication confirms that an application was sent.
-func (s *Site) sentApplication(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	v, err := s.applicationView(ctx, who, c.Params("id"))
+func (s *Site) sentApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	v, err := s.applicationView(ctx, viewer, c.Params("id"))
 	if err != nil {
 		return err
 	}
-	return s.renderer.Render(c, fiber.StatusOK, mySentPage, who, v)
+	return s.renderer.Render(c, fiber.StatusOK, mySentPage, viewer, v)
 }
 
-func (s *Site) mySentDocument(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	d, body, err := s.services.Hiring.OpenMyDocument(ctx, who.Actor(), c.Params("id"), c.Params("documentId"))
+func (s *Site) mySentDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	d, body, err := s.services.Hiring.OpenMyDocument(ctx, viewer.Actor(), c.Params("id"), c.Params("documentId"))
 	if err != nil {
 		return err
 	}
 	return sendFile(c, web.File{Name: d.FileName, MediaType: d.MediaType, Size: d.Size, Body: body})
 }
 
-func (s *Site) withdrawApplication(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	if err := s.services.Hiring.Withdraw(ctx, who.Actor(), c.Params("id")); err != nil {
+func (s *Site) withdrawApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	if err := s.services.Hiring.Withdraw(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return err
 	}
 	return redirect(c, "/account/applications", "withdrawn")
 }
 
-// interviewDuration is the duration of an interview in calendars, as in invitations.
+// interviewDuration is the duration of an interview in calendars. E-mailed invitations have
+// the same duration.
 const interviewDuration = time.Hour
 
-// myInterview sends a calendar file. Its time is in UTC, which calendars show in the zone of
-// their user.
-func (s *Site) myInterview(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	d, err := s.services.Hiring.MyApplication(ctx, who.Actor(), c.Params("id"))
+// myInterview sends the interview as a calendar file. Its times are in UTC, which calendars
+// convert to the time zone of their user.
+func (s *Site) myInterview(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	d, err := s.services.Hiring.MyApplication(ctx, viewer.Actor(), c.Params("id"))
 	if err != nil {
 		return err
 	}
@@ -222,5 +225,5 @@ func (s *Site) myInterview(ctx context.Context, c *fiber.Ctx, who *pages.Viewer)
 	return c.SendString(calendar.Serialize(ics.WithNewLine("\r\n")))
 }
 
-// oneLine returns the text with its white space as single spaces.
+// oneLine replaces each run of white space by a single space.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

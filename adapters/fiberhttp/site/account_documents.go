@@ -20,7 +20,7 @@ var (
 	myDocumentPage  = pages.Parse(files, "html/my-document.html", "html/account-parts.html")
 )
 
-// documentTypes are the types of documents in words.
+// documentTypes are the choices for the type of a document.
 var documentTypes = []pages.Choice{
 	{Value: string(jobseeker.CV), Text: "CV"}, {Value: string(jobseeker.CoverLetter), Text: "Cover letter"},
 	{Value: string(jobseeker.Certification), Text: "Certificate or registration"}, {Value: string(jobseeker.OtherDocument), Text: "Something else"},
@@ -35,7 +35,7 @@ func documentTypeText(kind string) string {
 	return "Document"
 }
 
-// mediaTexts are the names of media types.
+// mediaTexts maps media types to the names that users know.
 var mediaTexts = map[string]string{
 	"application/pdf": "PDF", "application/msword": "Word", "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
 	"application/vnd.oasis.opendocument.text": "OpenDocument", "text/rtf": "RTF", "image/png": "PNG image", "image/jpeg": "JPEG image", jobseeker.PlainText: "Text",
@@ -43,7 +43,7 @@ var mediaTexts = map[string]string{
 
 func mediaText(mediaType string) string { return mediaTexts[mediaType] }
 
-// sizeText returns a size in words, such as 34 KB.
+// sizeText formats the size of a file, such as 34 KB. The smallest size is 1 KB.
 func sizeText(bytes int64) string {
 	switch {
 	case bytes < 1_000:
@@ -60,7 +60,7 @@ type myDocumentRow struct {
 	TypeText, Kind, SizeText string
 }
 
-func viewMyDocument(d jobseeker.Document) myDocumentRow {
+func newMyDocumentRow(d jobseeker.Document) myDocumentRow {
 	return myDocumentRow{d, documentTypeText(string(d.Type)), mediaText(d.MediaType), sizeText(d.FileSize())}
 }
 
@@ -72,21 +72,21 @@ type myDocumentsView struct {
 	Maximum   int
 }
 
-func (s *Site) documentsView(ctx context.Context, who *pages.Viewer, form *pages.Form) (myDocumentsView, error) {
-	all, err := s.services.Seekers.MyDocuments(ctx, who.Actor(), page.Request{Number: 1, Size: jobseeker.MaxDocuments})
-	return myDocumentsView{web.Each(all.Items, viewMyDocument), form, documentTypes, jobseeker.MaxDocuments}, err
+func (s *Site) documentsView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (myDocumentsView, error) {
+	all, err := s.services.Seekers.MyDocuments(ctx, viewer.Actor(), page.Request{Number: 1, Size: jobseeker.MaxDocuments})
+	return myDocumentsView{web.Each(all.Items, newMyDocumentRow), form, documentTypes, jobseeker.MaxDocuments}, err
 }
 
-func (s *Site) myDocuments(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	v, err := s.documentsView(ctx, who, &pages.Form{})
+func (s *Site) myDocuments(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	v, err := s.documentsView(ctx, viewer, &pages.Form{})
 	if err != nil {
 		return err
 	}
-	return s.renderer.Render(c, fiber.StatusOK, myDocumentsPage, who, v)
+	return s.renderer.Render(c, fiber.StatusOK, myDocumentsPage, viewer, v)
 }
 
 // upload stores the file of a form as a new document.
-func (s *Site) upload(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, form pages.Form, kind string) (jobseeker.Document, error) {
+func (s *Site) upload(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form, kind string) (jobseeker.Document, error) {
 	file, err := pages.FileOf(c, "file")
 	switch {
 	case err != nil:
@@ -97,15 +97,15 @@ func (s *Site) upload(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, form
 	if err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/jobseekers/documents"); err != nil {
 		return jobseeker.Document{}, err
 	}
-	return s.services.Seekers.Upload(ctx, who.Actor(), jobseeker.UploadInput{
+	return s.services.Seekers.Upload(ctx, viewer.Actor(), jobseeker.UploadInput{
 		Type: kind, Title: form.Value("title"), FileName: file.Name, File: file.Content, IsDefault: form.Value("isDefault") != "",
 	})
 }
 
-func (s *Site) addDocument(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (s *Site) addDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	if _, err := s.upload(ctx, c, who, form, form.Value("type")); err != nil {
-		return s.problemPage(c, myDocumentsPage, who, &form, err, func() (any, error) { return s.documentsView(ctx, who, &form) })
+	if _, err := s.upload(ctx, c, viewer, form, form.Value("type")); err != nil {
+		return s.renderProblem(c, myDocumentsPage, viewer, &form, err, func() (any, error) { return s.documentsView(ctx, viewer, &form) })
 	}
 	return redirect(c, "/account/documents", "document-added")
 }
@@ -116,21 +116,21 @@ type myDocumentView struct {
 	Form *pages.Form
 }
 
-func (s *Site) documentView(ctx context.Context, who *pages.Viewer, id string, form *pages.Form) (v myDocumentView, err error) {
-	d, _, err := s.services.Seekers.MyDocument(ctx, who.Actor(), id)
-	return myDocumentView{viewMyDocument(d), form}, err
+func (s *Site) documentView(ctx context.Context, viewer *pages.Viewer, id string, form *pages.Form) (v myDocumentView, err error) {
+	d, _, err := s.services.Seekers.MyDocument(ctx, viewer.Actor(), id)
+	return myDocumentView{newMyDocumentRow(d), form}, err
 }
 
-func (s *Site) myDocument(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	v, err := s.documentView(ctx, who, c.Params("id"), &pages.Form{})
+func (s *Site) myDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	v, err := s.documentView(ctx, viewer, c.Params("id"), &pages.Form{})
 	if err != nil {
 		return err
 	}
-	return s.renderer.Render(c, fiber.StatusOK, myDocumentPage, who, v)
+	return s.renderer.Render(c, fiber.StatusOK, myDocumentPage, viewer, v)
 }
 
 // changeDocument changes the title of a document and, if a file is sent, its content.
-func (s *Site) changeDocument(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (s *Site) changeDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form, id := pages.FormOf(c), c.Params("id")
 	in := jobseeker.ChangeDocumentInput{Title: new(form.Value("title"))}
 	file, err := pages.FileOf(c, "file")
@@ -138,31 +138,31 @@ func (s *Site) changeDocument(ctx context.Context, c *fiber.Ctx, who *pages.View
 		if file != nil {
 			in.File, in.FileName = file.Content, &file.Name
 		}
-		_, err = s.services.Seekers.ChangeDocument(ctx, who.Actor(), id, in)
+		_, err = s.services.Seekers.ChangeDocument(ctx, viewer.Actor(), id, in)
 	}
 	if err != nil {
-		return s.problemPage(c, myDocumentPage, who, &form, err, func() (any, error) { return s.documentView(ctx, who, id, &form) })
+		return s.renderProblem(c, myDocumentPage, viewer, &form, err, func() (any, error) { return s.documentView(ctx, viewer, id, &form) })
 	}
 	return redirect(c, "/account/documents", "document-changed")
 }
 
-func (s *Site) myDocumentFile(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	d, err := s.services.Seekers.DownloadDocument(ctx, who.Actor(), c.Params("id"))
+func (s *Site) myDocumentFile(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	d, err := s.services.Seekers.DownloadDocument(ctx, viewer.Actor(), c.Params("id"))
 	if err != nil {
 		return err
 	}
 	return sendFile(c, web.File{Name: d.Name, MediaType: d.MediaType, Size: int64(len(d.Body)), Body: io.NopCloser(bytes.NewReader(d.Body))})
 }
 
-func (s *Site) preferDocument(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	if _, err := s.services.Seekers.ChangeDocument(ctx, who.Actor(), c.Params("id"), jobseeker.ChangeDocumentInput{IsDefault: new(true)}); err != nil {
+func (s *Site) setDefaultDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	if _, err := s.services.Seekers.ChangeDocument(ctx, viewer.Actor(), c.Params("id"), jobseeker.ChangeDocumentInput{IsDefault: new(true)}); err != nil {
 		return err
 	}
 	return redirect(c, "/account/documents", "document-changed")
 }
 
-func (s *Site) deleteDocument(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	if _, err := s.services.Seekers.DeleteDocument(ctx, who.Actor(), c.Params("id")); err != nil {
+func (s *Site) deleteDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	if _, err := s.services.Seekers.DeleteDocument(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return err
 	}
 	return redirect(c, "/account/documents", "document-deleted")

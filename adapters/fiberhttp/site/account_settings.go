@@ -21,7 +21,7 @@ var (
 	mySettingsPage = pages.Parse(files, "html/my-settings.html", "html/account-parts.html")
 )
 
-// patternValues are the values of the preference.
+// patternValues are the contracts and working patterns that clinicians can prefer.
 var patternValues = []string{"permanent", "temporary", "contract", "full-time", "part-time", "bank", "per-diem", "flexible"}
 
 // myProfileView is the form of the profile.
@@ -31,13 +31,13 @@ type myProfileView struct {
 	Types []typeChoice
 }
 
-// typeChoice is a check box.
+// typeChoice is the check box of a contract or working pattern.
 type typeChoice struct {
 	pages.Choice
 	IsSelected bool
 }
 
-// Text returns a number of the profile, empty for none.
+// Text formats a number of the profile. It returns an empty text for nil.
 func (myProfileView) Text(n *float64) string {
 	if n == nil {
 		return ""
@@ -45,7 +45,7 @@ func (myProfileView) Text(n *float64) string {
 	return strconv.FormatFloat(*n, 'f', -1, 64)
 }
 
-// Radius returns the distance of the preferences, empty for none.
+// Radius returns the preferred distance in miles. It returns an empty text for none.
 func (v myProfileView) Radius() string {
 	if v.LocationRadius == 0 {
 		return ""
@@ -53,7 +53,8 @@ func (v myProfileView) Radius() string {
 	return strconv.Itoa(v.LocationRadius)
 }
 
-// IsShown reports whether employers see the profile, as stored or as sent.
+// IsShown reports whether the check box "show my profile to employers" is checked: as sent,
+// if the form was sent, else as stored.
 func (v myProfileView) IsShown() bool {
 	if v.Form.Values != nil {
 		return v.Form.Values.Has("showProfile")
@@ -61,9 +62,9 @@ func (v myProfileView) IsShown() bool {
 	return v.ShowProfile
 }
 
-func (s *Site) profileView(ctx context.Context, who *pages.Viewer, form *pages.Form) (v myProfileView, err error) {
+func (s *Site) profileView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v myProfileView, err error) {
 	v.Form = form
-	if v.Account, err = s.services.Seekers.MyProfile(ctx, who.Actor()); err != nil {
+	if v.Account, err = s.services.Seekers.MyProfile(ctx, viewer.Actor()); err != nil {
 		return v, err
 	}
 	selected := v.EmploymentTypes
@@ -76,21 +77,21 @@ func (s *Site) profileView(ctx context.Context, who *pages.Viewer, form *pages.F
 	return v, nil
 }
 
-func (s *Site) myProfile(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	v, err := s.profileView(ctx, who, &pages.Form{})
+func (s *Site) myProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	v, err := s.profileView(ctx, viewer, &pages.Form{})
 	if err != nil {
 		return err
 	}
-	return s.renderer.Render(c, fiber.StatusOK, myProfilePage, who, v)
+	return s.renderer.Render(c, fiber.StatusOK, myProfilePage, viewer, v)
 }
 
-// amountOf returns the number of a field, 0 for an empty one.
-func amountOf(form pages.Form, name string) (*float64, error) {
+// parseAmount returns the number in a field of the form. An empty field is 0.
+func parseAmount(form pages.Form, name string) (*float64, error) {
 	text := form.Value(name)
 	if text == "" {
 		return new(0.0), nil
 	}
-	n := number(text)
+	n := parseNumber(text)
 	if n == nil {
 		return nil, fault.InvalidField(name, "must be a number, such as 36000")
 	}
@@ -106,24 +107,24 @@ func profileInput(form pages.Form) (in jobseeker.ProfileInput, err error) {
 		PreferredLocation: text("preferredLocation"), EmploymentTypes: &types, ShowProfile: new(form.Values.Has("showProfile")),
 	}
 	for name, field := range map[string]**float64{"locationRadius": &in.LocationRadius, "salaryMin": &in.SalaryMin, "salaryMax": &in.SalaryMax} {
-		if *field, err = amountOf(form, name); err != nil {
+		if *field, err = parseAmount(form, name); err != nil {
 			return in, err
 		}
 	}
 	return in, nil
 }
 
-func (s *Site) saveProfile(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (s *Site) saveProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	in, err := profileInput(form)
 	if err == nil {
 		err = s.renderer.TakeLimit(ctx, c, fiber.MethodPut+" /api/jobseekers/profile")
 	}
 	if err == nil {
-		_, err = s.services.Seekers.UpdateProfile(ctx, who.Actor(), in)
+		_, err = s.services.Seekers.UpdateProfile(ctx, viewer.Actor(), in)
 	}
 	if err != nil {
-		return s.problemPage(c, myProfilePage, who, &form, unprefixed(err, "profile."), func() (any, error) { return s.profileView(ctx, who, &form) })
+		return s.renderProblem(c, myProfilePage, viewer, &form, trimFieldPrefix(err, "profile."), func() (any, error) { return s.profileView(ctx, viewer, &form) })
 	}
 	return redirect(c, "/account/profile", "profile-saved")
 }
@@ -137,78 +138,78 @@ type mySettingsView struct {
 	Current   string // the id of this session
 }
 
-const sessionsShown = 50
+const maxSessions = 50
 
-func (s *Site) settingsView(ctx context.Context, who *pages.Viewer, form *pages.Form) (v mySettingsView, err error) {
-	v.Form, v.Confirmed, v.Current = form, who.Confirmed(), who.Actor().SessionID
-	if v.Account, err = s.services.Seekers.MyProfile(ctx, who.Actor()); err != nil {
+func (s *Site) settingsView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v mySettingsView, err error) {
+	v.Form, v.Confirmed, v.Current = form, viewer.Confirmed(), viewer.Actor().SessionID
+	if v.Account, err = s.services.Seekers.MyProfile(ctx, viewer.Actor()); err != nil {
 		return v, err
 	}
-	sessions, err := s.services.Identity.MySessions(ctx, who.Actor(), page.Request{Number: 1, Size: sessionsShown})
+	sessions, err := s.services.Identity.MySessions(ctx, viewer.Actor(), page.Request{Number: 1, Size: maxSessions})
 	v.Sessions = sessions.Items
 	return v, err
 }
 
-func (s *Site) mySettings(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	v, err := s.settingsView(ctx, who, &pages.Form{})
+func (s *Site) mySettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	v, err := s.settingsView(ctx, viewer, &pages.Form{})
 	if err != nil {
 		return err
 	}
-	return s.renderer.Render(c, fiber.StatusOK, mySettingsPage, who, v)
+	return s.renderer.Render(c, fiber.StatusOK, mySettingsPage, viewer, v)
 }
 
-// saveSettings handles the forms of the page, each with a path of its own.
-func (s *Site) saveSettings(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	form, by := pages.FormOf(c), who.Actor()
-	done, to := "", "/account/settings"
+// saveSettings handles the forms of the page. Each form is sent to the path of its section.
+func (s *Site) saveSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	form, actor := pages.FormOf(c), viewer.Actor()
+	notice, path := "", "/account/settings"
 	var err error
 	switch c.Params("section") {
 	case "preferences":
-		done = "preferences-saved"
-		err = s.services.Seekers.Notify(ctx, by, jobseeker.NotifyInput{Email: new(form.Values.Has("email")), JobAlerts: new(form.Values.Has("jobAlerts"))})
+		notice = "preferences-saved"
+		err = s.services.Seekers.Notify(ctx, actor, jobseeker.NotifyInput{Email: new(form.Values.Has("email")), JobAlerts: new(form.Values.Has("jobAlerts"))})
 	case "email":
-		done = "email-requested"
-		if by, err = s.renderer.Confirm(ctx, c, who); err == nil {
-			err = s.services.Identity.ChangeEmail(ctx, by, form.Value("email"))
+		notice = "email-requested"
+		if actor, err = s.renderer.Confirm(ctx, c, viewer); err == nil {
+			err = s.services.Identity.ChangeEmail(ctx, actor, form.Value("email"))
 		}
 	case "password":
-		done = "password-changed"
+		notice = "password-changed"
 		in := identity.ChangePasswordInput{CurrentPassword: form.Values.Get("currentPassword"), NewPassword: form.Values.Get("newPassword")}
-		err = s.services.Identity.ChangePassword(ctx, by, in, s.renderer.Client(c))
+		err = s.services.Identity.ChangePassword(ctx, actor, in, s.renderer.Client(c))
 	case "session":
-		done = "session-ended"
-		err = s.services.Identity.EndSession(ctx, by, form.Value("session"))
+		notice = "session-ended"
+		err = s.services.Identity.EndSession(ctx, actor, form.Value("session"))
 	case "sessions":
-		done = "sessions-ended"
-		err = s.services.Identity.EndOtherSessions(ctx, by)
+		notice = "sessions-ended"
+		err = s.services.Identity.EndOtherSessions(ctx, actor)
 	case "delete":
-		to = "/"
+		path = "/"
 		if form.Value("confirm") == "" {
 			err = fault.InvalidField("confirm", "must be ticked")
-		} else if by, err = s.renderer.Confirm(ctx, c, who); err == nil {
-			err = s.services.Identity.DeleteAccount(ctx, by)
+		} else if actor, err = s.renderer.Confirm(ctx, c, viewer); err == nil {
+			err = s.services.Identity.DeleteAccount(ctx, actor)
 		}
 	default:
 		return web.ErrNoRoute
 	}
 	if err != nil {
-		return s.problemPage(c, mySettingsPage, who, &form, err, func() (any, error) { return s.settingsView(ctx, who, &form) })
+		return s.renderProblem(c, mySettingsPage, viewer, &form, err, func() (any, error) { return s.settingsView(ctx, viewer, &form) })
 	}
-	return redirect(c, to, done)
+	return redirect(c, path, notice)
 }
 
-// myExport sends what is stored about the viewer as a table.
-func (s *Site) myExport(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+// myExport sends the profile or the applications of the viewer as a CSV file.
+func (s *Site) myExport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	var table web.CSV
 	switch c.Params("kind") {
 	case "profile":
-		t, err := s.services.Seekers.ExportProfile(ctx, who.Actor())
+		t, err := s.services.Seekers.ExportProfile(ctx, viewer.Actor())
 		if err != nil {
 			return err
 		}
 		table = web.CSV(t)
 	case "applications":
-		d, err := s.services.Hiring.ExportOwnTable(ctx, who.Actor())
+		d, err := s.services.Hiring.ExportOwnTable(ctx, viewer.Actor())
 		if err != nil {
 			return err
 		}

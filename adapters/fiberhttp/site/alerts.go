@@ -45,13 +45,13 @@ func newAlertView(form pages.Form) alertView {
 	return alertView{Form: form, Contracts: contractChoices, JobsPath: path}
 }
 
-func (s *Site) showAlert(_ context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	search := newSearchForm(query(c))
+func (s *Site) showAlert(_ context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	search := newSearchForm(queryValues(c))
 	values := url.Values{"query": {search.Get("q")}, "location": {search.Get("where")}, "contractType": {search.Get("contract")}}
-	return s.renderer.Render(c, fiber.StatusOK, alertPage, who, newAlertView(pages.Form{Values: values}))
+	return s.renderer.Render(c, fiber.StatusOK, alertPage, viewer, newAlertView(pages.Form{Values: values}))
 }
 
-func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v := newAlertView(pages.FormOf(c))
 	in := jobseeker.AlertInput{
 		Email: v.Form.Value("email"), Query: v.Form.Value("query"), Location: v.Form.Value("location"), ContractType: v.Form.Value("contractType"),
@@ -60,16 +60,16 @@ func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, who *pages.Viewer
 		if v.Form.Problem = pages.FormProblem(err, ""); v.Form.Problem == nil {
 			return err
 		}
-		return s.renderer.Render(c, v.Form.Problem.Status(), alertPage, who, v)
+		return s.renderer.Render(c, v.Form.Problem.Status(), alertPage, viewer, v)
 	}
 	v.SentTo = in.Email
-	return s.renderer.Render(c, fiber.StatusOK, alertPage, who, v)
+	return s.renderer.Render(c, fiber.StatusOK, alertPage, viewer, v)
 }
 
 // invalidAlertLink is the page for a link that does not confirm an alert.
 var invalidAlertLink = pages.Message{Title: "This link does not work", Text: "It may have expired or be incomplete. Search for jobs again and ask for a new e-mail."}
 
-// showConfirmAlert shows a button, because mail scanners follow links.
+// showConfirmAlert shows a button, because e-mail scanners open links.
 func (s *Site) showConfirmAlert(_ context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	token := c.Query("token")
 	if token == "" || len(token) > maxAlertToken {

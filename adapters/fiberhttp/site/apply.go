@@ -20,7 +20,7 @@ var (
 	reviewPage = pages.Parse(files, "html/apply-review.html", "html/account-parts.html")
 )
 
-// applyView is the form of an application, and its review.
+// applyView is the form for an application, and the page on which the applicant reviews it.
 type applyView struct {
 	Job       listings.Listing
 	JobPath   string
@@ -42,7 +42,7 @@ type applyQuestion struct {
 	Name, Answer string
 }
 
-// applyDocument is a document that can be sent.
+// applyDocument is a document that the clinician can select for the application.
 type applyDocument struct {
 	myDocumentRow
 	IsSelected bool
@@ -58,14 +58,15 @@ func (v applyView) Selected() (out []applyDocument) {
 	return out
 }
 
-// applyView returns the page for a job. Without input, the default CV is selected.
-func (s *Site) applyView(ctx context.Context, who *pages.Viewer, id string, form *pages.Form) (v applyView, err error) {
-	job, err := s.services.Listings.Detail(ctx, who.Actor(), id)
+// applyView returns the form for an application to the job. In a form that was not sent
+// yet, the default CV is selected.
+func (s *Site) applyView(ctx context.Context, viewer *pages.Viewer, id string, form *pages.Form) (v applyView, err error) {
+	job, err := s.services.Listings.Detail(ctx, viewer.Actor(), id)
 	if err != nil {
 		return v, err
 	}
-	v = applyView{Job: job, JobPath: jobPath(job), Path: "/jobs/" + job.ID + "/apply", Form: form, Types: documentTypes, Name: who.User.Name, Email: who.User.Email, Maximum: hiring.MaxDocuments}
-	applied, err := s.services.Hiring.AppliedAmong(ctx, who.Actor().UserID, []string{job.ID})
+	v = applyView{Job: job, JobPath: jobPath(job), Path: "/jobs/" + job.ID + "/apply", Form: form, Types: documentTypes, Name: viewer.User.Name, Email: viewer.User.Email, Maximum: hiring.MaxDocuments}
+	applied, err := s.services.Hiring.AppliedAmong(ctx, viewer.Actor().UserID, []string{job.ID})
 	if err != nil {
 		return v, err
 	}
@@ -74,18 +75,18 @@ func (s *Site) applyView(ctx context.Context, who *pages.Viewer, id string, form
 		name := "answer-" + strconv.Itoa(i)
 		v.Questions = append(v.Questions, applyQuestion{q, name, form.Values.Get(name)})
 	}
-	all, err := s.documentsView(ctx, who, form)
+	all, err := s.documentsView(ctx, viewer, form)
 	for _, d := range all.Documents {
-		selected := slices.Contains(form.Values["documentIds"], d.ID)
+		isSelected := slices.Contains(form.Values["documentIds"], d.ID)
 		if form.Values == nil {
-			selected = d.IsDefault && d.Type == jobseeker.CV
+			isSelected = d.IsDefault && d.Type == jobseeker.CV
 		}
-		v.Documents = append(v.Documents, applyDocument{d, selected})
+		v.Documents = append(v.Documents, applyDocument{d, isSelected})
 	}
 	return v, err
 }
 
-// input returns the application that the form describes.
+// input converts the form to an application.
 func (v applyView) input() hiring.ApplyInput {
 	in := hiring.ApplyInput{ListingID: v.Job.ID, CoverLetter: v.Form.Value("coverLetter"), DocumentIDs: v.Form.Values["documentIds"]}
 	for _, q := range v.Questions {
@@ -96,55 +97,56 @@ func (v applyView) input() hiring.ApplyInput {
 	return in
 }
 
-func (s *Site) newApplication(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	v, err := s.applyView(ctx, who, c.Params("id"), &pages.Form{})
+func (s *Site) newApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	v, err := s.applyView(ctx, viewer, c.Params("id"), &pages.Form{})
 	if err != nil {
 		return err
 	}
-	return s.renderer.Render(c, fiber.StatusOK, applyPage, who, v)
+	return s.renderer.Render(c, fiber.StatusOK, applyPage, viewer, v)
 }
 
-// submitApplication shows the review of an application, shows the form again, or sends the
-// application. A file of the form becomes a document of the clinician, which is sent.
-func (s *Site) submitApplication(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+// submitApplication handles the form and the review. The step "edit" shows the form again,
+// "send" sends the application, and any other step shows the review. A file that was sent
+// with the form becomes a document of the clinician and is selected.
+func (s *Site) submitApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	v, err := s.applyView(ctx, who, c.Params("id"), &form)
+	v, err := s.applyView(ctx, viewer, c.Params("id"), &form)
 	if err != nil {
 		return err
 	}
 	step := form.Value("step")
 	if file, failed := pages.FileOf(c, "file"); step != "send" && (file != nil || failed != nil) {
-		d, err := s.upload(ctx, c, who, pages.Form{}, form.Value("type"))
+		d, err := s.upload(ctx, c, viewer, pages.Form{}, form.Value("type"))
 		if err != nil {
-			return s.problemPage(c, applyPage, who, &form, err, func() (any, error) { return v, nil })
+			return s.renderProblem(c, applyPage, viewer, &form, err, func() (any, error) { return v, nil })
 		}
 		form.Values.Add("documentIds", d.ID)
-		if v, err = s.applyView(ctx, who, v.Job.ID, &form); err != nil {
+		if v, err = s.applyView(ctx, viewer, v.Job.ID, &form); err != nil {
 			return err
 		}
 	}
 	var sent hiring.Application
 	switch step {
 	case "edit":
-		return s.renderer.Render(c, fiber.StatusOK, applyPage, who, v)
+		return s.renderer.Render(c, fiber.StatusOK, applyPage, viewer, v)
 	case "send":
 		if err = s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/jobseekers/applications"); err == nil {
-			sent, err = s.services.Hiring.Apply(ctx, who.Actor(), v.input())
+			sent, err = s.services.Hiring.Apply(ctx, viewer.Actor(), v.input())
 		}
 	default:
-		err = s.services.Hiring.CheckApply(ctx, who.Actor(), v.input())
+		err = s.services.Hiring.CheckApply(ctx, viewer.Actor(), v.input())
 	}
 	switch {
 	case errors.Is(err, hiring.ErrDocumentNotFound):
-		err = fault.InvalidField("documentIds", "contain one that you have deleted meanwhile; please select again")
+		err = fault.InvalidField("documentIds", "contain a document that was deleted in the meantime; please select again")
 	case errors.Is(err, hiring.ErrAlreadyApplied):
 		v.HasApplied = true
 	}
 	if err != nil {
-		return s.problemPage(c, applyPage, who, &form, err, func() (any, error) { return v, nil })
+		return s.renderProblem(c, applyPage, viewer, &form, err, func() (any, error) { return v, nil })
 	}
 	if step != "send" {
-		return s.renderer.Render(c, fiber.StatusOK, reviewPage, who, v)
+		return s.renderer.Render(c, fiber.StatusOK, reviewPage, viewer, v)
 	}
 	return redirect(c, "/account/applications/"+sent.ID+"/sent", "")
 }

@@ -20,20 +20,23 @@ import (
 )
 
 var (
-	employersPage = pages.Parse(files, "html/console-guest.html")
-	refusedPage   = pages.Parse(files, "html/console-refused.html")
-	overviewPage  = pages.Parse(files, "html/console-overview.html", "html/console-parts.html")
+	employersPage    = pages.Parse(files, "html/console-guest.html")
+	accessDeniedPage = pages.Parse(files, "html/console-refused.html")
+	overviewPage     = pages.Parse(files, "html/console-overview.html", "html/console-parts.html")
 )
 
-// EmployerNav are the links of the employer's console that the viewer may use.
-var EmployerNav = pages.SubNav{Name: "Employer console", LinksFor: func(who *pages.Viewer) (out []pages.Link) {
-	a := who.Actor()
-	if a.RequireMember() != nil {
+// EmployerNav is the sub-navigation of the employer console.
+var EmployerNav = pages.SubNav{Name: "Employer console", LinksFor: employerLinks}
+
+// employerLinks returns the links of the console that the viewer has the permission for.
+func employerLinks(viewer *pages.Viewer) (out []pages.Link) {
+	actor := viewer.Actor()
+	if actor.RequireMember() != nil {
 		return nil
 	}
 	for _, l := range []struct {
 		pages.Link
-		p auth.Permission
+		permission auth.Permission
 	}{
 		{pages.Link{Path: "/employer", Text: "Overview"}, auth.AnyPermission},
 		{pages.Link{Path: "/employer/jobs", Text: "Jobs"}, auth.AnyPermission},
@@ -43,12 +46,12 @@ var EmployerNav = pages.SubNav{Name: "Employer console", LinksFor: func(who *pag
 		{pages.Link{Path: "/employer/exports", Text: "Exports"}, auth.AnyPermission},
 		{pages.Link{Path: "/employer/team", Text: "Team"}, auth.AnyPermission},
 	} {
-		if a.May(l.p) {
+		if actor.May(l.permission) {
 			out = append(out, l.Link)
 		}
 	}
 	return append(out, pages.Link{Path: "/employer/organization", Text: "Organization"})
-}}
+}
 
 // EmployerNotices are the messages after the forms of the employer's console.
 var EmployerNotices = map[string]string{
@@ -56,7 +59,7 @@ var EmployerNotices = map[string]string{
 	"job-published":    "The job is published.",
 	"job-draft":        "The draft is saved. Only your organization can see it.",
 	"job-saved":        "The changes are saved.",
-	"job-closed":       "The job is closed. Nobody can apply to it any more.",
+	"job-closed":       "The job is closed and takes no more applications.",
 	"job-archived":     "The job is archived.",
 	"job-renewed":      "The job is renewed.",
 	"job-restored":     "The job is restored and published.",
@@ -68,22 +71,23 @@ var EmployerNotices = map[string]string{
 	"status-and-sent":  "The status is changed and the message is on its way.",
 	"statuses-changed": "The applications are moved.",
 	"message-sent":     "The message is on its way.",
-	"interview-set":    "The interview is scheduled. The applicant gets an invitation by mail.",
+	"interview-set":    "The interview is scheduled. The applicant gets an invitation by e-mail.",
 	"interview-saved":  "The interview is changed.",
-	"interview-off":    "The interview is cancelled. The applicant is told by mail.",
+	"interview-off":    "The interview is cancelled. The applicant is notified by e-mail.",
 	"invited":          "The invitation is on its way.",
 	"member-saved":     "The permissions are changed.",
 	"member-removed":   "The person is not in the team any more.",
 	"organization":     "The organization is changed.",
 }
 
-// addConsole serves the employer's console.
+// addConsole registers the pages of the employer console, each with the permission that it
+// requires.
 func (s *Site) addConsole(app *fiber.App) {
 	get := func(path string, p auth.Permission, handle pages.Handler) {
-		s.renderer.Get(app, path, s.forMembers(p, handle))
+		s.renderer.Get(app, path, s.requirePermission(p, handle))
 	}
 	post := func(path string, p auth.Permission, handle pages.Handler) {
-		s.renderer.Post(app, path, s.forMembers(p, handle))
+		s.renderer.Post(app, path, s.requirePermission(p, handle))
 	}
 	s.renderer.Public(app, "/employer", s.employerHome)
 	get("/employer/jobs", auth.AnyPermission, s.ownJobs)
@@ -110,33 +114,35 @@ func (s *Site) addConsole(app *fiber.App) {
 	post("/employer/team", auth.Manage, s.invite)
 	get("/employer/team/:id", auth.AnyPermission, s.member)
 	post("/employer/team/:id", auth.Manage, s.changeMember)
-	s.renderer.Get(app, "/employer/organization", s.forActors(auth.Actor.RequireMember, s.organization))
+	s.renderer.Get(app, "/employer/organization", s.requireActor(auth.Actor.RequireMember, s.organization))
 	post("/employer/organization", auth.Manage, s.changeOrganization)
 }
 
-// forMembers returns the handler for members of an organization with the permission. For
-// others, and for what the handler refuses, it renders a page that says why.
-func (s *Site) forMembers(p auth.Permission, handle pages.Handler) pages.Handler {
-	return s.forActors(func(a auth.Actor) error { return a.Require(p) }, handle)
+// requirePermission returns a handler that calls handle for members of an organization with
+// the permission. If the permission is missing, or handle returns a fault.Forbidden, the user
+// gets a page with the reason.
+func (s *Site) requirePermission(p auth.Permission, handle pages.Handler) pages.Handler {
+	return s.requireActor(func(a auth.Actor) error { return a.Require(p) }, handle)
 }
 
-// forActors is forMembers for users whom require does not refuse.
-func (s *Site) forActors(require func(auth.Actor) error, handle pages.Handler) pages.Handler {
-	return func(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-		err := require(who.Actor())
+// requireActor is requirePermission with any check: require returns an error for actors who
+// may not open the page.
+func (s *Site) requireActor(require func(auth.Actor) error, handle pages.Handler) pages.Handler {
+	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+		err := require(viewer.Actor())
 		if err == nil {
-			err = handle(ctx, c, who)
+			err = handle(ctx, c, viewer)
 		}
 		if fault.KindOf(err) == fault.Forbidden {
-			return s.renderRefused(c, who, err)
+			return s.renderAccessDenied(c, viewer, err)
 		}
-		return s.renderMissing(c, who, err, "Page not found")
+		return s.renderMissing(c, viewer, err, "Page not found")
 	}
 }
 
-// renderRefused renders a page for a user who may not open it.
-func (s *Site) renderRefused(c *fiber.Ctx, who *pages.Viewer, err error) error {
-	a, text := who.Actor(), "You do not have the permission that this needs. Ask an admin of your organization for it."
+// renderAccessDenied renders a page that explains why the user may not open it.
+func (s *Site) renderAccessDenied(c *fiber.Ctx, viewer *pages.Viewer, err error) error {
+	a, text := viewer.Actor(), "You do not have the permission that this needs. Ask an admin of your organization for it."
 	switch {
 	case errors.Is(err, auth.ErrEnrollmentRequired):
 		text = "Your organization requires two-step sign-in. Set it up for your account first."
@@ -147,97 +153,98 @@ func (s *Site) renderRefused(c *fiber.Ctx, who *pages.Viewer, err error) error {
 	case !a.May(auth.AnyPermission):
 		text = "You do not have any permissions in your organization yet. Ask an admin for them."
 	}
-	return s.renderer.Render(c, fiber.StatusForbidden, refusedPage, who, missing{"You cannot open this page", text})
+	return s.renderer.Render(c, fiber.StatusForbidden, accessDeniedPage, viewer, missingView{"You cannot open this page", text})
 }
 
-// overviewView is the first page of the console.
+// overviewView is the first page of the employer console.
 type overviewView struct {
 	Organization identity.Organization
-	Jobs         []count
-	Applications []count
+	Jobs         []countLink
+	Applications []countLink
 	New          []applicationRow
 	Interviews   []hiring.View
 	MayCreate    bool
 	MayView      bool
 }
 
-// count is a number with its label and a link to what was counted.
-type count struct {
+// countLink is a count with its label and a link to the list of what was counted.
+type countLink struct {
 	Value, Label, Path string
 	N                  int
 	Current            bool
 }
 
 const (
-	newShown  = 5
-	nextShown = 5
-	// noStatus is for counts of which none is the list that the page shows.
+	maxNewApplications = 5
+	maxNextInterviews  = 5
+	// noStatus marks no count as the current one: the overview shows none of the lists.
 	noStatus = "none"
 )
 
-func (s *Site) employerHome(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	if who == nil {
-		return s.renderer.Render(c, fiber.StatusOK, employersPage, who, nil)
+func (s *Site) employerHome(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	if viewer == nil {
+		return s.renderer.Render(c, fiber.StatusOK, employersPage, viewer, nil)
 	}
-	return s.forMembers(auth.AnyPermission, s.overview)(ctx, c, who)
+	return s.requirePermission(auth.AnyPermission, s.overview)(ctx, c, viewer)
 }
 
-func (s *Site) overview(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) (err error) {
-	by := who.Actor()
-	v := overviewView{MayCreate: by.May(auth.JobsCreate), MayView: by.May(auth.ApplicationsView)}
-	if v.Organization, err = s.services.Identity.MyOrganization(ctx, by); err != nil {
+func (s *Site) overview(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (err error) {
+	actor := viewer.Actor()
+	v := overviewView{MayCreate: actor.May(auth.JobsCreate), MayView: actor.May(auth.ApplicationsView)}
+	if v.Organization, err = s.services.Identity.MyOrganization(ctx, actor); err != nil {
 		return err
 	}
-	if v.Jobs, err = s.jobCounts(ctx, by, noStatus); err != nil {
+	if v.Jobs, err = s.jobCounts(ctx, actor, noStatus); err != nil {
 		return err
 	}
 	if !v.MayView {
-		return s.renderer.Render(c, fiber.StatusOK, overviewPage, who, v)
+		return s.renderer.Render(c, fiber.StatusOK, overviewPage, viewer, v)
 	}
-	if v.Applications, err = s.applicationCounts(ctx, by, "", noStatus); err != nil {
+	if v.Applications, err = s.applicationCounts(ctx, actor, "", noStatus); err != nil {
 		return err
 	}
-	pending, err := s.services.Hiring.FindReceived(ctx, by, hiring.StatsInput{Status: string(hiring.Pending)}, page.After("", newShown))
+	pending, err := s.services.Hiring.FindReceived(ctx, actor, hiring.StatsInput{Status: string(hiring.Pending)}, page.After("", maxNewApplications))
 	if err != nil {
 		return err
 	}
 	v.New = applicationRows(pending.Items)
-	if v.Interviews, err = s.services.Hiring.NextInterviews(ctx, by, nextShown); err != nil {
+	if v.Interviews, err = s.services.Hiring.NextInterviews(ctx, actor, maxNextInterviews); err != nil {
 		return err
 	}
-	return s.renderer.Render(c, fiber.StatusOK, overviewPage, who, v)
+	return s.renderer.Render(c, fiber.StatusOK, overviewPage, viewer, v)
 }
 
 // jobCounts counts the organization's jobs by status, with links to the lists.
-func (s *Site) jobCounts(ctx context.Context, by auth.Actor, current string) ([]count, error) {
-	counts, err := s.services.Listings.CountByStatus(ctx, by.OrganizationID)
+func (s *Site) jobCounts(ctx context.Context, actor auth.Actor, current string) ([]countLink, error) {
+	counts, err := s.services.Listings.CountByStatus(ctx, actor.OrganizationID)
 	if err != nil {
 		return nil, err
 	}
-	out := []count{{"", "All", "/employer/jobs", 0, current == ""}}
+	out := []countLink{{"", "All", "/employer/jobs", 0, current == ""}}
 	for _, status := range []listings.Status{listings.Active, listings.Draft, listings.Inactive, listings.Closed, listings.Archived} {
 		out[0].N += counts[status]
-		out = append(out, count{string(status), jobStates[status], withQuery("/employer/jobs", "status", string(status)), counts[status], current == string(status)})
+		out = append(out, countLink{string(status), jobStatusTexts[status], withQuery("/employer/jobs", "status", string(status)), counts[status], current == string(status)})
 	}
 	return out, nil
 }
 
-// applicationCounts counts the applications to the organization's jobs, or to one, by status,
-// with links to the lists.
-func (s *Site) applicationCounts(ctx context.Context, by auth.Actor, jobID, current string) ([]count, error) {
-	counts, err := s.services.Hiring.Stats(ctx, by, hiring.StatsInput{JobID: jobID})
+// applicationCounts counts the applications to the job, or to all jobs of the organization if
+// jobID is empty, by status, with links to the lists.
+func (s *Site) applicationCounts(ctx context.Context, actor auth.Actor, jobID, current string) ([]countLink, error) {
+	counts, err := s.services.Hiring.Stats(ctx, actor, hiring.StatsInput{JobID: jobID})
 	if err != nil {
 		return nil, err
 	}
 	const path = "/employer/applications"
-	out := []count{{"", "All", withQuery(path, "job", jobID), counts.Total(), current == ""}}
+	out := []countLink{{"", "All", withQuery(path, "job", jobID), counts.Total(), current == ""}}
 	for _, status := range hiring.Statuses {
-		out = append(out, count{string(status), stageTexts[status], withQuery(path, "job", jobID, "status", string(status)), counts[status], current == string(status)})
+		out = append(out, countLink{string(status), stageTexts[status], withQuery(path, "job", jobID, "status", string(status)), counts[status], current == string(status)})
 	}
 	return out, nil
 }
 
-// withQuery returns the path with those parameters, NAME, VALUE, …, whose value is not empty.
+// withQuery returns the path with query parameters. pairs are names and values; parameters
+// with an empty value are left out.
 func withQuery(path string, pairs ...string) string {
 	values := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -251,17 +258,17 @@ func withQuery(path string, pairs ...string) string {
 	return path + "?" + values.Encode()
 }
 
-// jobStates are the statuses of jobs in words.
-var jobStates = map[listings.Status]string{
+// jobStatusTexts maps the statuses of jobs to their texts.
+var jobStatusTexts = map[listings.Status]string{
 	listings.Active: "Published", listings.Draft: "Draft", listings.Inactive: "Paused", listings.Closed: "Closed", listings.Archived: "Archived",
 }
 
-// stageTexts are the statuses of applications in words.
+// stageTexts maps the statuses of applications to the texts that employers see.
 var stageTexts = map[hiring.Status]string{
 	hiring.Pending: "New", hiring.Review: "In review", hiring.Interview: "Interview", hiring.Accepted: "Accepted", hiring.Rejected: "Rejected", hiring.Withdrawn: "Withdrawn",
 }
 
-// statusChoices returns the statuses of applications that an employer sets.
+// statusChoices returns the statuses that an employer can give an application.
 func statusChoices() []pages.Choice {
 	var out []pages.Choice
 	for _, status := range hiring.Statuses {
@@ -270,11 +277,11 @@ func statusChoices() []pages.Choice {
 	return out
 }
 
-// badge is a short text with a look: good, bad or none.
+// badge is a short text in a colour. Look is the CSS class: good, bad or empty.
 type badge struct{ Text, Look string }
 
-// stateOf returns the state of a job for its organization.
-func stateOf(l listings.Listing, now time.Time) badge {
+// jobBadge returns the badge for the state of a job, as its organization sees it.
+func jobBadge(l listings.Listing, now time.Time) badge {
 	switch {
 	case l.HiddenAt != nil:
 		return badge{"Hidden by an operator", "bad"}
@@ -283,11 +290,11 @@ func stateOf(l listings.Listing, now time.Time) badge {
 	case l.Status == listings.Active:
 		return badge{"Published", "good"}
 	}
-	return badge{cmp.Or(jobStates[l.Status], string(l.Status)), ""}
+	return badge{cmp.Or(jobStatusTexts[l.Status], string(l.Status)), ""}
 }
 
-// badgeOf returns the status of an application.
-func badgeOf(status hiring.Status) badge {
+// applicationBadge returns the badge for the status of an application.
+func applicationBadge(status hiring.Status) badge {
 	b := badge{Text: cmp.Or(stageTexts[status], string(status))}
 	switch status {
 	case hiring.Accepted:
@@ -298,26 +305,28 @@ func badgeOf(status hiring.Status) badge {
 	return b
 }
 
-// redirect answers a form that was processed.
-func redirect(c *fiber.Ctx, path, done string, pairs ...string) error {
-	return c.Redirect(withQuery(path, append(slices.Clone(pairs), "done", done)...), fiber.StatusSeeOther)
+// redirect redirects to the page after a form. notice is a key of Notices, the message that
+// the page shows; pairs are further query parameters.
+func redirect(c *fiber.Ctx, path, notice string, pairs ...string) error {
+	return c.Redirect(withQuery(path, append(slices.Clone(pairs), "done", notice)...), fiber.StatusSeeOther)
 }
 
-// problemOf returns the problem of a form, or err if the user cannot correct it.
-func problemOf(err error, form string) (*pages.Problem, error) {
+// formProblem returns the problem for an error that the user can correct, and err itself for
+// all other errors.
+func formProblem(err error, form string) (*pages.Problem, error) {
 	if problem := pages.FormProblem(err, form); problem != nil {
 		return problem, nil
 	}
 	return nil, err
 }
 
-// invalid returns a problem of a form that concerns no field.
-func invalid(message, form string) *pages.Problem {
+// newFormProblem returns a problem of a form as a whole rather than of a field.
+func newFormProblem(message, form string) *pages.Problem {
 	return pages.FormProblem(fault.New(fault.Invalid, "invalid_form", message), form)
 }
 
-// lines returns the trimmed lines of a text field that are not empty.
-func lines(text string) []string {
+// nonEmptyLines returns the trimmed lines of a text field that are not empty.
+func nonEmptyLines(text string) []string {
 	out := []string{}
 	for _, line := range splitLines(text) {
 		if line != "" {

@@ -31,53 +31,53 @@ type applicationRow struct {
 func applicationRows(views []hiring.View) []applicationRow {
 	out := make([]applicationRow, len(views))
 	for i, v := range views {
-		out[i] = applicationRow{v, "/employer/applications/" + v.ID, badgeOf(v.Status)}
+		out[i] = applicationRow{v, "/employer/applications/" + v.ID, applicationBadge(v.Status)}
 	}
 	return out
 }
 
-// applicationsView is the list, or the board, of applications to an organization's jobs.
+// applicationsView holds the applications to an organization's jobs, as a list or as a board.
 type applicationsView struct {
 	Status, JobID string
-	Jobs          []pages.Choice // the newest ones
-	Stages        []count
+	Jobs          []pages.Choice // the newest jobs, for the filter
+	Stages        []countLink
 	Rows          []applicationRow
 	Next          string
 	Columns       []column
 	MayUpdate     bool
 	Problem       *pages.Problem
-	Selected      map[string]bool
-	To            string
+	Selected      map[string]bool // ids of the selected applications
+	To            string          // the status to which they are moved
 }
 
-// column is a status on the board.
+// column is a column of the board: a status with its applications.
 type column struct {
-	count
+	countLink
 	Rows []applicationRow
 }
 
-// Statuses returns the statuses that an employer sets.
+// Statuses returns the statuses that an employer can give an application.
 func (applicationsView) Statuses() []pages.Choice { return statusChoices() }
 
-// Query returns the filters as the query of an address, with its question mark.
+// Query returns the filters as a query string that begins with "?", or an empty one.
 func (v applicationsView) Query() string { return withQuery("", "job", v.JobID, "status", v.Status) }
 
-// jobChoices are the jobs that the filter offers.
-const jobChoices = 100
+// maxJobChoices is the number of jobs that the filter offers.
+const maxJobChoices = 100
 
-// filter sets the filters of the request, and the choices.
-func (s *Site) filter(ctx context.Context, c *fiber.Ctx, by auth.Actor, v *applicationsView) error {
-	v.Status, v.JobID, v.MayUpdate = c.Query("status"), c.Query("job"), by.May(auth.ApplicationsUpdate)
-	found, err := s.services.Listings.List(ctx, by, "", page.After("", jobChoices))
+// setFilters sets the filters of the request in v, and the choices that the page offers.
+func (s *Site) setFilters(ctx context.Context, c *fiber.Ctx, actor auth.Actor, v *applicationsView) error {
+	v.Status, v.JobID, v.MayUpdate = c.Query("status"), c.Query("job"), actor.May(auth.ApplicationsUpdate)
+	jobs, err := s.services.Listings.List(ctx, actor, "", page.After("", maxJobChoices))
 	if err != nil {
 		return err
 	}
 	v.Jobs = []pages.Choice{{Value: "", Text: "All jobs"}}
-	for _, l := range found.Items {
+	for _, l := range jobs.Items {
 		v.Jobs = append(v.Jobs, pages.Choice{Value: l.ID, Text: l.Title})
 	}
 	if v.JobID != "" && !slices.ContainsFunc(v.Jobs, func(o pages.Choice) bool { return o.Value == v.JobID }) {
-		l, err := s.services.Listings.Get(ctx, by, v.JobID)
+		l, err := s.services.Listings.Get(ctx, actor, v.JobID)
 		if err != nil {
 			return err
 		}
@@ -86,59 +86,59 @@ func (s *Site) filter(ctx context.Context, c *fiber.Ctx, by auth.Actor, v *appli
 	return nil
 }
 
-func (s *Site) applications(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return s.showApplications(ctx, c, who, applicationsView{})
+func (s *Site) applications(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return s.showApplications(ctx, c, viewer, applicationsView{})
 }
 
-func (s *Site) showApplications(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, v applicationsView) error {
-	by := who.Actor()
-	if err := s.filter(ctx, c, by, &v); err != nil {
+func (s *Site) showApplications(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v applicationsView) error {
+	actor := viewer.Actor()
+	if err := s.setFilters(ctx, c, actor, &v); err != nil {
 		return err
 	}
-	found, err := s.services.Hiring.FindReceived(ctx, by, hiring.StatsInput{Status: v.Status, JobID: v.JobID}, page.After(c.Query("after"), rowsShown))
+	applications, err := s.services.Hiring.FindReceived(ctx, actor, hiring.StatsInput{Status: v.Status, JobID: v.JobID}, page.After(c.Query("after"), consolePageSize))
 	if err != nil {
 		return err
 	}
-	v.Rows = applicationRows(found.Items)
-	if found.NextCursor != "" {
-		v.Next = withQuery("/employer/applications", "job", v.JobID, "status", v.Status, "after", found.NextCursor)
+	v.Rows = applicationRows(applications.Items)
+	if applications.NextCursor != "" {
+		v.Next = withQuery("/employer/applications", "job", v.JobID, "status", v.Status, "after", applications.NextCursor)
 	}
-	if v.Stages, err = s.applicationCounts(ctx, by, v.JobID, v.Status); err != nil {
+	if v.Stages, err = s.applicationCounts(ctx, actor, v.JobID, v.Status); err != nil {
 		return err
 	}
-	return s.renderer.Render(c, v.Problem.Status(), applicationsPage, who, v)
+	return s.renderer.Render(c, v.Problem.Status(), applicationsPage, viewer, v)
 }
 
-// cardsShown is the number of applications of a column of the board.
-const cardsShown = 20
+// boardColumnSize is the number of applications that each column of the board shows.
+const boardColumnSize = 20
 
-func (s *Site) board(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return s.showBoard(ctx, c, who, applicationsView{})
+func (s *Site) board(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return s.showBoard(ctx, c, viewer, applicationsView{})
 }
 
-func (s *Site) showBoard(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, v applicationsView) error {
-	by := who.Actor()
-	if err := s.filter(ctx, c, by, &v); err != nil {
+func (s *Site) showBoard(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v applicationsView) error {
+	actor := viewer.Actor()
+	if err := s.setFilters(ctx, c, actor, &v); err != nil {
 		return err
 	}
-	stages, err := s.applicationCounts(ctx, by, v.JobID, "")
+	stages, err := s.applicationCounts(ctx, actor, v.JobID, "")
 	if err != nil {
 		return err
 	}
 	for _, stage := range stages[1:] {
-		found, err := s.services.Hiring.FindReceived(ctx, by, hiring.StatsInput{Status: stage.Value, JobID: v.JobID}, page.After("", cardsShown))
+		applications, err := s.services.Hiring.FindReceived(ctx, actor, hiring.StatsInput{Status: stage.Value, JobID: v.JobID}, page.After("", boardColumnSize))
 		if err != nil {
 			return err
 		}
-		v.Columns = append(v.Columns, column{stage, applicationRows(found.Items)})
+		v.Columns = append(v.Columns, column{stage, applicationRows(applications.Items)})
 	}
-	return s.renderer.Render(c, v.Problem.Status(), boardPage, who, v)
+	return s.renderer.Render(c, v.Problem.Status(), boardPage, viewer, v)
 }
 
-// moveApplications sets the status of the selected applications, and shows the list or the
-// board again.
+// moveApplications returns a handler that sets the status of the selected applications. If
+// that fails, show renders the list or the board with the problem.
 func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Viewer, applicationsView) error) pages.Handler {
-	return func(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		form := pages.FormOf(c)
 		v := applicationsView{Selected: map[string]bool{}, To: form.Value("to")}
 		var decisions []hiring.Decision
@@ -146,24 +146,24 @@ func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Vi
 			v.Selected[id] = true
 			decisions = append(decisions, hiring.Decision{ID: id, Status: v.To})
 		}
-		_, refused, err := s.services.Hiring.DecideBatch(ctx, who.Actor(), decisions)
-		v.Problem, err = problemOf(err, "")
+		_, refused, err := s.services.Hiring.DecideBatch(ctx, viewer.Actor(), decisions)
+		v.Problem, err = formProblem(err, "")
 		switch {
 		case err != nil:
 			return err
 		case v.Problem != nil:
 		case len(decisions) == 0:
-			v.Problem = invalid("Select at least one application", "")
+			v.Problem = newFormProblem("Select at least one application", "")
 		case len(refused) > 0:
-			v.Problem = invalid("Some of the applications were not moved: "+refused[0].Error, "")
+			v.Problem = newFormProblem("Some of the applications were not moved: "+refused[0].Error, "")
 		default:
 			return redirect(c, c.Path(), "statuses-changed", "job", c.Query("job"), "status", c.Query("status"))
 		}
-		return show(ctx, c, who, v)
+		return show(ctx, c, viewer, v)
 	}
 }
 
-// applicationView is an application.
+// applicationView is the page of an application.
 type applicationView struct {
 	hiring.Detail
 	State   badge
@@ -172,8 +172,9 @@ type applicationView struct {
 	// IsOpen is set unless the applicant has withdrawn.
 	IsOpen    bool
 	MayUpdate bool
-	Moves     []count
-	// To is the status of the form for a decision, empty to show the choices.
+	Moves     []countLink
+	// To is the new status that the decision form sets. If it is empty, the page shows links
+	// to the possible statuses in place of the form.
 	To, ToText                   string
 	Decision, Schedule, Contact  pages.Form
 	Outcomes                     []pages.Choice
@@ -189,27 +190,28 @@ type change struct {
 	Text string
 }
 
-// The names of the forms of an application.
+// The names of the forms on the page of an application, for pages.Problem.FormName.
 const (
 	decisionForm  = "decision"
 	interviewForm = "interview"
 	contactForm   = "contact"
 )
 
-func (s *Site) application(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return s.showApplication(ctx, c, who, c.Query("to"), pages.Form{})
+func (s *Site) application(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return s.showApplication(ctx, c, viewer, c.Query("to"), pages.Form{})
 }
 
-// showApplication renders an application with the form for a status, if to is not empty, and
-// with the input of the form that has a problem.
-func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, to string, sent pages.Form) error {
-	by := who.Actor()
-	d, err := s.services.Hiring.ReceivedApplication(ctx, by, c.Params("id"))
+// showApplication renders the page of an application. If targetStatus is not empty, the page
+// has the form that sets this status. If sent has a problem, its input is shown again in the
+// form that Problem.FormName names.
+func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, targetStatus string, sent pages.Form) error {
+	actor := viewer.Actor()
+	d, err := s.services.Hiring.ReceivedApplication(ctx, actor, c.Params("id"))
 	if err != nil {
 		return err
 	}
-	v := applicationView{Detail: d, State: badgeOf(d.Status), IsOpen: d.WithdrawnAt == nil, MayUpdate: by.May(auth.ApplicationsUpdate)}
-	if v.Answers, err = s.answersOf(ctx, by, d); err != nil {
+	v := applicationView{Detail: d, State: applicationBadge(d.Status), IsOpen: d.WithdrawnAt == nil, MayUpdate: actor.May(auth.ApplicationsUpdate)}
+	if v.Answers, err = s.answersOf(ctx, actor, d); err != nil {
 		return err
 	}
 	for _, k := range d.Timeline {
@@ -219,9 +221,9 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, who *pages.Vie
 		if status == d.Status {
 			continue
 		}
-		v.Moves = append(v.Moves, count{Label: moveTexts[status], Path: withQuery("/employer/applications/"+d.ID, "to", string(status)) + "#decision"})
-		if to == string(status) {
-			v.To, v.ToText = to, moveTexts[status]
+		v.Moves = append(v.Moves, countLink{Label: moveLabels[status], Path: withQuery("/employer/applications/"+d.ID, "to", string(status)) + "#decision"})
+		if targetStatus == string(status) {
+			v.To, v.ToText = targetStatus, moveLabels[status]
 		}
 	}
 	v.Decision.Values = draftMessage(hiring.Status(v.To), d)
@@ -229,9 +231,11 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, who *pages.Vie
 	if d.Interview != nil {
 		v.InterviewState, v.OutcomeState = interviewTexts[d.Interview.Status], outcomeTexts[d.Interview.Outcome]
 	}
-	v.Outcomes = []pages.Choice{{Value: string(hiring.Pass), Text: outcomeTexts[hiring.Pass]}, {Value: string(hiring.Fail), Text: outcomeTexts[hiring.Fail]}, {Value: string(hiring.Undecided), Text: outcomeTexts[hiring.Undecided]}}
+	for _, outcome := range []hiring.Outcome{hiring.Pass, hiring.Fail, hiring.Undecided} {
+		v.Outcomes = append(v.Outcomes, pages.Choice{Value: string(outcome), Text: outcomeTexts[outcome]})
+	}
 	if sent.Problem != nil {
-		switch sent.Problem.At {
+		switch sent.Problem.FormName {
 		case decisionForm:
 			v.Decision = sent
 		case interviewForm:
@@ -240,26 +244,26 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, who *pages.Vie
 			v.Contact = sent
 		}
 	}
-	return s.renderer.Render(c, sent.Problem.Status(), applicationPage, who, v)
+	return s.renderer.Render(c, sent.Problem.Status(), applicationPage, viewer, v)
 }
 
-// answersOf returns the answers with the questions of the job. Questions that the job does
-// not have any more are named by their ids.
-func (s *Site) answersOf(ctx context.Context, by auth.Actor, d hiring.Detail) ([]answer, error) {
+// answersOf returns the answers with the texts of their questions. A question that was
+// removed from the job is shown by its id.
+func (s *Site) answersOf(ctx context.Context, actor auth.Actor, d hiring.Detail) ([]answer, error) {
 	if len(d.Answers) == 0 {
 		return nil, nil
 	}
-	l, err := s.services.Listings.Get(ctx, by, d.ListingID)
+	l, err := s.services.Listings.Get(ctx, actor, d.ListingID)
 	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return nil, err
 	}
-	texts := map[string]string{}
+	questionTexts := map[string]string{}
 	for _, q := range l.Questions {
-		texts[q.ID] = q.Text
+		questionTexts[q.ID] = q.Text
 	}
 	var out []answer
 	for _, a := range d.Answers {
-		question, exists := texts[a.QuestionID]
+		question, exists := questionTexts[a.QuestionID]
 		if !exists {
 			question = "Question " + a.QuestionID
 		}
@@ -268,7 +272,7 @@ func (s *Site) answersOf(ctx context.Context, by auth.Actor, d hiring.Detail) ([
 	return out, nil
 }
 
-// employerChangeText describes an entry of a timeline.
+// employerChangeText describes an entry of the timeline for the employer.
 func employerChangeText(k hiring.Change) string {
 	switch {
 	case k.From == "":
@@ -279,8 +283,8 @@ func employerChangeText(k hiring.Change) string {
 	return "Moved from " + stageTexts[k.From] + " to " + stageTexts[k.To]
 }
 
-// moveTexts are the buttons that set a status.
-var moveTexts = map[hiring.Status]string{
+// moveLabels maps each status to the label of the button that sets it.
+var moveLabels = map[hiring.Status]string{
 	hiring.Pending: "Move back to new", hiring.Review: "Move to review", hiring.Interview: "Move to interview", hiring.Accepted: "Accept",
 	hiring.Rejected: "Reject", hiring.Withdrawn: "Mark as withdrawn",
 }
@@ -289,17 +293,18 @@ var interviewTexts = map[hiring.InterviewStatus]string{hiring.Scheduled: "Schedu
 
 var outcomeTexts = map[hiring.Outcome]string{hiring.Pass: "Passed", hiring.Fail: "Not passed", hiring.Undecided: "Not decided"}
 
-// messages are the drafts of messages about a status. NAME, JOB and COMPANY are replaced.
-var messages = map[hiring.Status]struct{ subject, text string }{
+// messageDrafts maps a status to the message that the decision form suggests. draftMessage
+// replaces NAME, JOB and COMPANY.
+var messageDrafts = map[hiring.Status]struct{ subject, text string }{
 	hiring.Review:    {"Your application is being reviewed", "Dear NAME,\n\nThank you for your application for JOB. We are reading it now and will write to you when we have decided.\n\nCOMPANY"},
 	hiring.Interview: {"Your application: interview", "Dear NAME,\n\nThank you for your application for JOB. We would like to meet you. You will get an invitation with the date and the place.\n\nCOMPANY"},
 	hiring.Accepted:  {"Your application was successful", "Dear NAME,\n\nWe are pleased to offer you the post of JOB. We will contact you about the next steps: references, checks and your start date.\n\nCOMPANY"},
 	hiring.Rejected:  {"Your application", "Dear NAME,\n\nThank you for your application for JOB, and for the time that you gave to it. We have decided not to take it further this time.\n\nWe wish you success with your search.\n\nCOMPANY"},
 }
 
-// draftMessage returns the values of the form for a decision.
+// draftMessage returns the initial values of the decision form for the new status.
 func draftMessage(to hiring.Status, d hiring.Detail) url.Values {
-	m := messages[to]
+	m := messageDrafts[to]
 	if m.subject == "" {
 		return url.Values{}
 	}
@@ -307,20 +312,22 @@ func draftMessage(to hiring.Status, d hiring.Detail) url.Values {
 	return url.Values{"subject": {m.subject}, "message": {text}, "send": {"yes"}}
 }
 
-// utcField is the format of a datetime-local field.
-const utcField = "2006-01-02T15:04"
+// dateTimeField is the format of the value of an HTML field of the type datetime-local.
+const dateTimeField = "2006-01-02T15:04"
 
+// interviewValues returns the initial values of the interview form.
 func interviewValues(i *hiring.Appointment) url.Values {
 	if i == nil {
 		return url.Values{}
 	}
-	return url.Values{"scheduledAt": {i.ScheduledAt.UTC().Format(utcField)}, "location": {i.Location}, "interviewer": {i.Interviewer}, "notes": {i.Notes}, "outcome": {string(i.Outcome)}}
+	return url.Values{"scheduledAt": {i.ScheduledAt.UTC().Format(dateTimeField)}, "location": {i.Location}, "interviewer": {i.Interviewer}, "notes": {i.Notes}, "outcome": {string(i.Outcome)}}
 }
 
-// asUTC returns the value of a datetime-local field as an RFC 3339 date-time in UTC.
-func asUTC(value string) string {
+// dateTimeFromField converts the value of a datetime-local field, with or without seconds, to
+// an RFC 3339 date-time in UTC. It returns other values unchanged; the module rejects them.
+func dateTimeFromField(value string) string {
 	switch len(value) {
-	case len("2006-01-02T15:04"):
+	case len(dateTimeField):
 		return value + ":00Z"
 	case len("2006-01-02T15:04:05"):
 		return value + "Z"
@@ -328,47 +335,48 @@ func asUTC(value string) string {
 	return value
 }
 
-// changeApplication handles the forms of an application.
-func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	by, form, id := who.Actor(), pages.FormOf(c), c.Params("id")
-	at, to, done := interviewForm, "", ""
+// changeApplication handles the forms on the page of an application.
+func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	actor, form, id := viewer.Actor(), pages.FormOf(c), c.Params("id")
+	formName, status, notice := interviewForm, "", ""
 	var err error
 	text := func(name string) *string { return new(form.Value(name)) }
+	appointment := hiring.AppointmentInput{ScheduledAt: new(dateTimeFromField(form.Value("scheduledAt"))), Location: text("location"), Interviewer: text("interviewer"), Notes: text("notes")}
 	switch form.Value("action") {
 	case "decide":
-		at, to, done = decisionForm, form.Value("status"), "status-changed"
-		d := hiring.Decision{ID: id, Status: to}
+		formName, status, notice = decisionForm, form.Value("status"), "status-changed"
+		d := hiring.Decision{ID: id, Status: status}
 		if err = s.renderer.TakeLimit(ctx, c, fiber.MethodPut+" /api/employers/applications/:id"); err != nil {
 			break
 		}
 		if !form.Values.Has("send") {
-			err = s.services.Hiring.Decide(ctx, by, d)
+			err = s.services.Hiring.Decide(ctx, actor, d)
 			break
 		}
-		done, err = "status-and-sent", s.services.Hiring.DecideAndContact(ctx, by, d, hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")})
+		notice, err = "status-and-sent", s.services.Hiring.DecideAndContact(ctx, actor, d, hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")})
 	case "schedule":
-		done = "interview-set"
-		_, err = s.services.Hiring.Schedule(ctx, by, id, hiring.AppointmentInput{ScheduledAt: new(asUTC(form.Value("scheduledAt"))), Location: text("location"), Interviewer: text("interviewer"), Notes: text("notes")})
+		notice = "interview-set"
+		_, err = s.services.Hiring.Schedule(ctx, actor, id, appointment)
 	case "reschedule":
-		done = "interview-saved"
-		_, err = s.services.Hiring.Reschedule(ctx, by, id, hiring.AppointmentInput{ScheduledAt: new(asUTC(form.Value("scheduledAt"))), Location: text("location"), Interviewer: text("interviewer"), Notes: text("notes")})
+		notice = "interview-saved"
+		_, err = s.services.Hiring.Reschedule(ctx, actor, id, appointment)
 	case "cancel":
-		done = "interview-off"
-		_, err = s.services.Hiring.Reschedule(ctx, by, id, hiring.AppointmentInput{Status: new(hiring.Cancelled)})
+		notice = "interview-off"
+		_, err = s.services.Hiring.Reschedule(ctx, actor, id, hiring.AppointmentInput{Status: new(hiring.Cancelled)})
 	case "complete":
-		done = "interview-saved"
-		_, err = s.services.Hiring.Reschedule(ctx, by, id, hiring.AppointmentInput{Status: new(hiring.Completed), Outcome: new(hiring.Outcome(form.Value("outcome")))})
+		notice = "interview-saved"
+		_, err = s.services.Hiring.Reschedule(ctx, actor, id, hiring.AppointmentInput{Status: new(hiring.Completed), Outcome: new(hiring.Outcome(form.Value("outcome")))})
 	case "contact":
-		at, done = contactForm, "message-sent"
-		_, err = s.services.Hiring.Contact(ctx, by, id, hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")})
+		formName, notice = contactForm, "message-sent"
+		_, err = s.services.Hiring.Contact(ctx, actor, id, hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")})
 	default:
 		err = fault.New(fault.Invalid, "no_action_selected", "Select what to do with the application")
 	}
 	if err == nil {
-		return redirect(c, "/employer/applications/"+id, done)
+		return redirect(c, "/employer/applications/"+id, notice)
 	}
-	if form.Problem, err = problemOf(err, at); err != nil {
+	if form.Problem, err = formProblem(err, formName); err != nil {
 		return err
 	}
-	return s.showApplication(ctx, c, who, to, form)
+	return s.showApplication(ctx, c, viewer, status, form)
 }

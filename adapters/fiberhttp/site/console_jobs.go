@@ -19,97 +19,101 @@ var (
 	ownJobPage  = pages.Parse(files, "html/console-job.html", "html/console-parts.html")
 )
 
-// rowsShown is the number of rows of a page of the console.
-const rowsShown = 25
+// consolePageSize is the number of rows of each list of the console.
+const consolePageSize = 25
 
-// renewedFor is the number of days for which jobs are renewed together.
-const renewedFor = 30
+// batchRenewalDays is for how long "Renew for 30 days" renews the selected jobs.
+const batchRenewalDays = 30
 
 // ownJobsView is the list of an organization's jobs.
 type ownJobsView struct {
 	Status    string
-	States    []count
+	States    []countLink
 	Jobs      []ownJobRow
 	Next      string
 	MayCreate bool
 	MayUpdate bool
 	Problem   *pages.Problem
-	Selected  map[string]bool
+	// Selected are the ids of the selected jobs.
+	Selected map[string]bool
 }
 
+// ownJobRow is a job in the list.
 type ownJobRow struct {
 	listings.Listing
 	State badge
 }
 
-func (s *Site) ownJobs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return s.showOwnJobs(ctx, c, who, ownJobsView{})
+func (s *Site) ownJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return s.showOwnJobs(ctx, c, viewer, ownJobsView{})
 }
 
-func (s *Site) showOwnJobs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, v ownJobsView) error {
-	by := who.Actor()
-	v.Status, v.MayCreate, v.MayUpdate = c.Query("status"), by.May(auth.JobsCreate), by.May(auth.JobsUpdate)
-	found, err := s.services.Listings.List(ctx, by, listings.Status(v.Status), page.After(c.Query("after"), rowsShown))
+func (s *Site) showOwnJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v ownJobsView) error {
+	actor := viewer.Actor()
+	v.Status, v.MayCreate, v.MayUpdate = c.Query("status"), actor.May(auth.JobsCreate), actor.May(auth.JobsUpdate)
+	jobs, err := s.services.Listings.List(ctx, actor, listings.Status(v.Status), page.After(c.Query("after"), consolePageSize))
 	if err != nil {
 		return err
 	}
 	now := time.Now()
-	for _, l := range found.Items {
-		v.Jobs = append(v.Jobs, ownJobRow{l, stateOf(l, now)})
+	for _, l := range jobs.Items {
+		v.Jobs = append(v.Jobs, ownJobRow{l, jobBadge(l, now)})
 	}
-	if found.NextCursor != "" {
-		v.Next = withQuery("/employer/jobs", "status", v.Status, "after", found.NextCursor)
+	if jobs.NextCursor != "" {
+		v.Next = withQuery("/employer/jobs", "status", v.Status, "after", jobs.NextCursor)
 	}
-	if v.States, err = s.jobCounts(ctx, by, v.Status); err != nil {
+	if v.States, err = s.jobCounts(ctx, actor, v.Status); err != nil {
 		return err
 	}
-	return s.renderer.Render(c, v.Problem.Status(), ownJobsPage, who, v)
+	return s.renderer.Render(c, v.Problem.Status(), ownJobsPage, viewer, v)
 }
 
-// changeJobs changes the selected jobs. Jobs that cannot be changed do not prevent the others.
-func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+// changeJobs closes, archives or renews the selected jobs. It skips jobs that were deleted
+// in the meantime, and reports that to the user.
+func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	ids := form.Values["id"]
 	selected := map[string]bool{}
 	for _, id := range ids {
 		selected[id] = true
 	}
-	done, failed, err := "", 0, s.renderer.TakeLimit(ctx, c, fiber.MethodPut+" /api/employers/jobs/batch")
+	notice, failed := "", 0
+	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPut+" /api/employers/jobs/batch")
 	if err == nil {
-		done, failed, err = s.changeSelected(ctx, who.Actor(), form.Value("action"), ids)
+		notice, failed, err = s.changeSelected(ctx, viewer.Actor(), form.Value("action"), ids)
 	}
-	problem, err := problemOf(err, "")
+	problem, err := formProblem(err, "")
 	switch {
 	case err != nil:
 		return err
 	case problem == nil && failed > 0:
-		problem = invalid("Some of the jobs were not changed: they have been deleted", "")
+		problem = newFormProblem("Some of the jobs were not changed: they have been deleted", "")
 	case problem == nil:
-		return redirect(c, "/employer/jobs", done, "status", c.Query("status"))
+		return redirect(c, "/employer/jobs", notice, "status", c.Query("status"))
 	}
-	return s.showOwnJobs(ctx, c, who, ownJobsView{Problem: problem, Selected: selected})
+	return s.showOwnJobs(ctx, c, viewer, ownJobsView{Problem: problem, Selected: selected})
 }
 
-// changeSelected executes an action for jobs and returns the notice for it, and the number
-// of jobs for which it failed.
-func (s *Site) changeSelected(ctx context.Context, by auth.Actor, action string, ids []string) (done string, failed int, err error) {
+// changeSelected applies the action to the jobs. It returns the notice for the user and the
+// number of jobs that no longer exist.
+func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action string, ids []string) (notice string, failed int, err error) {
 	if len(ids) == 0 || len(ids) > listings.MaxBatch {
 		return "", 0, fault.New(fault.Invalid, "no_jobs_selected", "Select at least one job, and at most 100")
 	}
 	var change func(id string) error
 	switch action {
 	case "close":
-		done = "jobs-closed"
+		notice = "jobs-closed"
 		change = func(id string) error {
-			_, err := s.services.Listings.Update(ctx, by, id, listings.UpdateInput{Status: new(string(listings.Closed))})
+			_, err := s.services.Listings.Update(ctx, actor, id, listings.UpdateInput{Status: new(string(listings.Closed))})
 			return err
 		}
 	case "archive":
-		done, change = "jobs-archived", func(id string) error { return s.services.Listings.Archive(ctx, by, id) }
+		notice, change = "jobs-archived", func(id string) error { return s.services.Listings.Archive(ctx, actor, id) }
 	case "renew":
-		done = "jobs-renewed"
+		notice = "jobs-renewed"
 		change = func(id string) error {
-			_, err := s.services.Listings.Renew(ctx, by, id, renewedFor)
+			_, err := s.services.Listings.Renew(ctx, actor, id, batchRenewalDays)
 			return err
 		}
 	default:
@@ -123,104 +127,105 @@ func (s *Site) changeSelected(ctx context.Context, by auth.Actor, action string,
 			return "", 0, err
 		}
 	}
-	return done, failed, nil
+	return notice, failed, nil
 }
 
-// ownJobView is a job of the organization.
+// ownJobView is the page of a job in the console.
 type ownJobView struct {
 	listings.Listing
 	State        badge
 	Facts        []fact
 	Path         string // of the public page, empty if the job is not public
 	Numbers      *hiring.JobAnalytics
-	Applications []count
+	Applications []countLink
 	MayCreate    bool
 	MayUpdate    bool
 	Problem      *pages.Problem
 }
 
-// Periods returns the times for which a job can be renewed.
+// Periods returns the durations for which a job can be renewed, in days.
 func (ownJobView) Periods() []pages.Choice {
 	return []pages.Choice{{Value: "14", Text: "2 weeks"}, {Value: "30", Text: "30 days"}, {Value: "60", Text: "60 days"}, {Value: "90", Text: "90 days"}}
 }
 
-func (s *Site) ownJob(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return s.showOwnJob(ctx, c, who, nil)
+func (s *Site) ownJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return s.showOwnJob(ctx, c, viewer, nil)
 }
 
-func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, problem *pages.Problem) error {
-	by, now := who.Actor(), time.Now()
-	l, err := s.services.Listings.Get(ctx, by, c.Params("id"))
+func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, problem *pages.Problem) error {
+	actor, now := viewer.Actor(), time.Now()
+	l, err := s.services.Listings.Get(ctx, actor, c.Params("id"))
 	if err != nil {
 		return err
 	}
-	v := ownJobView{Listing: l, State: stateOf(l, now), Facts: factsOf(l), MayCreate: by.May(auth.JobsCreate), MayUpdate: by.May(auth.JobsUpdate), Problem: problem}
+	v := ownJobView{Listing: l, State: jobBadge(l, now), Facts: jobFacts(l), MayCreate: actor.May(auth.JobsCreate), MayUpdate: actor.May(auth.JobsUpdate), Problem: problem}
 	if l.Public(now) {
 		v.Path = jobPath(l)
 	}
-	if by.May(auth.ApplicationsView) {
-		numbers, err := s.services.Hiring.JobAnalytics(ctx, by, l.ID)
+	if actor.May(auth.ApplicationsView) {
+		numbers, err := s.services.Hiring.JobAnalytics(ctx, actor, l.ID)
 		if err != nil {
 			return err
 		}
 		v.Numbers = &numbers
 		for _, status := range hiring.Statuses {
-			v.Applications = append(v.Applications, count{string(status), stageTexts[status], withQuery("/employer/applications", "job", l.ID, "status", string(status)), numbers.Applications[status], false})
+			v.Applications = append(v.Applications, countLink{string(status), stageTexts[status], withQuery("/employer/applications", "job", l.ID, "status", string(status)), numbers.Applications[status], false})
 		}
 	}
-	return s.renderer.Render(c, problem.Status(), ownJobPage, who, v)
+	return s.renderer.Render(c, problem.Status(), ownJobPage, viewer, v)
 }
 
-// changeJob changes the state of a job, or copies it.
-func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	by, form, id := who.Actor(), pages.FormOf(c), c.Params("id")
-	done := ""
+// changeJob handles the buttons of the page of a job: each changes its state or copies it.
+func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	actor, form, id := viewer.Actor(), pages.FormOf(c), c.Params("id")
+	notice := ""
 	var err error
 	switch form.Value("action") {
 	case "duplicate":
 		var l listings.Listing
-		l, err = s.services.Listings.Duplicate(ctx, by, id)
-		id, done = l.ID, "job-duplicated"
+		l, err = s.services.Listings.Duplicate(ctx, actor, id)
+		id, notice = l.ID, "job-duplicated"
 	case "renew":
-		done = "job-renewed"
-		_, err = s.services.Listings.Renew(ctx, by, id, numberOf(form.Value("durationDays")))
+		notice = "job-renewed"
+		_, err = s.services.Listings.Renew(ctx, actor, id, parseInt(form.Value("durationDays")))
 	case "archive":
-		done, err = "job-archived", s.services.Listings.Archive(ctx, by, id)
+		notice, err = "job-archived", s.services.Listings.Archive(ctx, actor, id)
 	case "restore":
-		done, err = "job-restored", s.restoreJob(ctx, c, by, id)
+		notice, err = "job-restored", s.restoreJob(ctx, c, actor, id)
 	case "publish":
-		done, err = "job-published", s.setJobStatus(ctx, c, by, id, listings.Active)
+		notice, err = "job-published", s.setJobStatus(ctx, c, actor, id, listings.Active)
 	case "pause":
-		done, err = "job-saved", s.setJobStatus(ctx, c, by, id, listings.Inactive)
+		notice, err = "job-saved", s.setJobStatus(ctx, c, actor, id, listings.Inactive)
 	case "close":
-		done, err = "job-closed", s.setJobStatus(ctx, c, by, id, listings.Closed)
+		notice, err = "job-closed", s.setJobStatus(ctx, c, actor, id, listings.Closed)
 	default:
 		err = fault.New(fault.Invalid, "no_action_selected", "Select what to do with the job")
 	}
-	problem, err := problemOf(err, "")
+	problem, err := formProblem(err, "")
 	switch {
 	case err != nil:
 		return err
 	case problem != nil:
-		return s.showOwnJob(ctx, c, who, problem)
+		return s.showOwnJob(ctx, c, viewer, problem)
 	}
-	return redirect(c, "/employer/jobs/"+id, done)
+	return redirect(c, "/employer/jobs/"+id, notice)
 }
 
-// setJobStatus changes the status of a job. It has the limit of the portal's operation.
-func (s *Site) setJobStatus(ctx context.Context, c *fiber.Ctx, by auth.Actor, id string, status listings.Status) error {
+// setJobStatus changes the status of a job. It counts for the rate limit of the API
+// operation that updates a job.
+func (s *Site) setJobStatus(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string, status listings.Status) error {
 	if err := s.renderer.TakeLimit(ctx, c, fiber.MethodPut+" /api/employers/jobs/:id"); err != nil {
 		return err
 	}
-	_, err := s.services.Listings.Update(ctx, by, id, listings.UpdateInput{Status: new(string(status))})
+	_, err := s.services.Listings.Update(ctx, actor, id, listings.UpdateInput{Status: new(string(status))})
 	return err
 }
 
-// restoreJob publishes a job again that was archived or deleted.
-func (s *Site) restoreJob(ctx context.Context, c *fiber.Ctx, by auth.Actor, id string) error {
-	err := s.services.Listings.Restore(ctx, by, id)
-	if fault.KindOf(err) == fault.NotFound { // archived only
-		return s.setJobStatus(ctx, c, by, id, listings.Active)
+// restoreJob publishes a job that was deleted or archived.
+func (s *Site) restoreJob(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string) error {
+	err := s.services.Listings.Restore(ctx, actor, id)
+	if fault.KindOf(err) == fault.NotFound { // the job is archived, not deleted
+		return s.setJobStatus(ctx, c, actor, id, listings.Active)
 	}
 	return err
 }

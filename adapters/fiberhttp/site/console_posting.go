@@ -23,10 +23,10 @@ var (
 	previewPage = pages.Parse(files, "html/console-preview.html", "html/job-parts.html", "html/console-parts.html")
 )
 
-// blankQuestions is the number of empty fields for further questions.
+// blankQuestions is the number of empty rows for more questions in the form.
 const blankQuestions = 2
 
-// postingView is the form for a job.
+// postingView is the form that posts or edits a job.
 type postingView struct {
 	// ID is empty for a new job.
 	ID, Title string
@@ -35,7 +35,7 @@ type postingView struct {
 	Questions []questionRow
 }
 
-// questionRow is a question to applicants in the form. Its fields are named after Number.
+// questionRow is a question to applicants in the form. The names of its fields contain Number.
 type questionRow struct {
 	Number   int
 	ID, Text string
@@ -48,13 +48,14 @@ func (q questionRow) Label() string { return fmt.Sprintf("Question %d", q.Number
 // Field returns the name of a field of the question.
 func (q questionRow) Field(name string) string { return fmt.Sprintf("questions.%d.%s", q.Number, name) }
 
-// Contracts returns the kinds of contracts.
-func (postingView) Contracts() []pages.Choice { return withNone(listings.ContractTypes) }
+// Contracts returns the choices for the contract.
+func (postingView) Contracts() []pages.Choice { return optionalChoices(listings.ContractTypes) }
 
-// Patterns returns the working patterns.
-func (postingView) Patterns() []pages.Choice { return withNone(listings.EmploymentTypes) }
+// Patterns returns the choices for the working pattern.
+func (postingView) Patterns() []pages.Choice { return optionalChoices(listings.EmploymentTypes) }
 
-func withNone(values []string) []pages.Choice {
+// optionalChoices returns the values as choices, after one for "Not stated".
+func optionalChoices(values []string) []pages.Choice {
 	out := []pages.Choice{{Value: "", Text: "Not stated"}}
 	for _, value := range values {
 		out = append(out, pages.Choice{Value: value, Text: cmp.Or(valueTexts[value], value)})
@@ -62,7 +63,7 @@ func withNone(values []string) []pages.Choice {
 	return out
 }
 
-// Periods returns the periods of pay.
+// Periods returns the choices for the period of pay, from hour to year.
 func (postingView) Periods() []pages.Choice {
 	var out []pages.Choice
 	for _, period := range slices.Backward(listings.Periods) {
@@ -75,7 +76,7 @@ func (postingView) Periods() []pages.Choice {
 	return out
 }
 
-// Currencies returns common currencies, and the one of the form.
+// Currencies returns common currencies and, if it is another one, the currency of the job.
 func (v postingView) Currencies() []pages.Choice {
 	codes := []string{"GBP", "EUR", "USD", "AUD", "CAD", "CHF", "NZD"}
 	if code := strings.ToUpper(v.Form.Value("salary.currency")); code != "" && !slices.Contains(codes, code) {
@@ -84,7 +85,7 @@ func (v postingView) Currencies() []pages.Choice {
 	var out []pages.Choice
 	for _, code := range codes {
 		text := code
-		if symbol := symbols[code]; symbol != "" {
+		if symbol := currencySymbols[code]; symbol != "" {
 			text += " (" + symbol + ")"
 		}
 		out = append(out, pages.Choice{Value: code, Text: text})
@@ -92,25 +93,26 @@ func (v postingView) Currencies() []pages.Choice {
 	return out
 }
 
-// IsRemote reports whether the job can be done from elsewhere.
+// IsRemote reports whether the check box for remote work is checked.
 func (v postingView) IsRemote() bool { return v.Form.Values.Has("remote") }
 
-func (s *Site) newPosting(_ context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (s *Site) newPosting(_ context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.Form{Values: url.Values{"salary.currency": {listings.DefaultCurrency}, "salary.period": {listings.DefaultPeriod}}}
-	return s.showPosting(c, who, postingView{Form: form}, nil)
+	return s.showPosting(c, viewer, postingView{Form: form}, nil)
 }
 
-func (s *Site) editPosting(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	l, err := s.services.Listings.Get(ctx, who.Actor(), c.Params("id"))
+func (s *Site) editPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	l, err := s.services.Listings.Get(ctx, viewer.Actor(), c.Params("id"))
 	if err != nil {
 		return err
 	}
-	return s.showPosting(c, who, postingView{ID: l.ID, Title: l.Title, Status: l.Status, Form: pages.Form{Values: postingValues(l)}}, l.Questions)
+	return s.showPosting(c, viewer, postingView{ID: l.ID, Title: l.Title, Status: l.Status, Form: pages.Form{Values: postingValues(l)}}, l.Questions)
 }
 
-// showPosting renders the form with the questions and empty fields for more of them.
-func (s *Site) showPosting(c *fiber.Ctx, who *pages.Viewer, v postingView, questions []listings.Question) error {
-	// The rows have other numbers than those that were sent, if some of these were empty.
+// showPosting renders the form with the questions, and empty rows for more questions.
+func (s *Site) showPosting(c *fiber.Ctx, viewer *pages.Viewer, v postingView, questions []listings.Question) error {
+	// The rows are numbered again, because rows that were sent empty are dropped. The values of
+	// the old numbers must not appear in the new rows.
 	maps.DeleteFunc(v.Form.Values, func(name string, _ []string) bool { return strings.HasPrefix(name, "questions.") })
 	for _, q := range questions {
 		v.Questions = append(v.Questions, questionRow{len(v.Questions), q.ID, q.Text, q.Required})
@@ -118,10 +120,10 @@ func (s *Site) showPosting(c *fiber.Ctx, who *pages.Viewer, v postingView, quest
 	for range blankQuestions {
 		v.Questions = append(v.Questions, questionRow{Number: len(v.Questions)})
 	}
-	return s.renderer.Render(c, v.Form.Problem.Status(), postingPage, who, v)
+	return s.renderer.Render(c, v.Form.Problem.Status(), postingPage, viewer, v)
 }
 
-// postingValues returns the values of the form for a job.
+// postingValues returns the initial values of the form for a stored job.
 func postingValues(l listings.Listing) url.Values {
 	v := url.Values{
 		"title": {l.Title}, "description": {l.Description}, "department": {l.Department}, "contractType": {l.ContractType}, "employmentType": {l.EmploymentType},
@@ -146,26 +148,27 @@ func postingValues(l listings.Listing) url.Values {
 	return v
 }
 
-// jobInput is the input of the form for a job.
+// jobInput is the job that the form describes.
 type jobInput struct {
 	listings.CreateInput
-	problems []fault.Field // of values that are not of the type of their field
+	problems []fault.Field // fields that are not numbers
 }
 
-func postingOf(form pages.Form) jobInput {
+// parsePosting converts the form to a job.
+func parsePosting(form pages.Form) jobInput {
 	var p jobInput
 	p.Title, p.Description = form.Value("title"), form.Value("description")
 	text := func(name string) *string { return new(form.Value(name)) }
 	p.Department, p.ContractType, p.EmploymentType = text("department"), text("contractType"), text("employmentType")
 	p.Specialty, p.Location, p.ApplicationDeadline = text("specialty"), text("location"), text("applicationDeadline")
 	p.Remote = new(form.Values.Has("remote"))
-	p.Requirements, p.Benefits = new(lines(form.Values.Get("requirements"))), new(lines(form.Values.Get("benefits")))
-	p.Salary = &listings.SalaryInput{Min: p.amount(form, "salary.min"), Max: p.amount(form, "salary.max")}
+	p.Requirements, p.Benefits = new(nonEmptyLines(form.Values.Get("requirements"))), new(nonEmptyLines(form.Values.Get("benefits")))
+	p.Salary = &listings.SalaryInput{Min: p.parseAmount(form, "salary.min"), Max: p.parseAmount(form, "salary.max")}
 	if form.Value("salary.min")+form.Value("salary.max") != "" {
 		p.Salary.Currency, p.Salary.Period = text("salary.currency"), text("salary.period")
 	}
 	questions := []listings.QuestionInput{}
-	const maxRows = 100
+	const maxRows = 100 // more than the module accepts, so that it reports the excess
 	for n := range maxRows {
 		row := questionRow{Number: n}
 		if text := form.Value(row.Field("text")); text != "" {
@@ -176,8 +179,9 @@ func postingOf(form pages.Form) jobInput {
 	return p
 }
 
-// amount returns the amount in the field, nil if it is empty.
-func (p *jobInput) amount(form pages.Form, name string) *float64 {
+// parseAmount parses the amount in a field, such as £36,000. It returns nil for an empty
+// field, and adds a problem if the text is not a number.
+func (p *jobInput) parseAmount(form pages.Form, name string) *float64 {
 	text := strings.NewReplacer("£", "", "€", "", "$", "", ",", "", " ", "").Replace(form.Value(name))
 	if text == "" {
 		return nil
@@ -190,7 +194,7 @@ func (p *jobInput) amount(form pages.Form, name string) *float64 {
 	return &x
 }
 
-// questions returns the questions for the form.
+// questions returns the questions for showPosting.
 func (p *jobInput) questions() (out []listings.Question) {
 	for _, q := range *p.Questions {
 		out = append(out, listings.Question(q))
@@ -198,9 +202,9 @@ func (p *jobInput) questions() (out []listings.Question) {
 	return out
 }
 
-// change returns the input for a change of the job l, with its status if it is not empty. A
-// deadline that the form shows stays unchanged, with its time of the day.
-func (p *jobInput) change(l listings.Listing, status listings.Status) listings.UpdateInput {
+// updateInput returns the changes of the stored job l. An empty status is not changed. The
+// form shows only the date of the deadline: unless that changes, the deadline keeps its time.
+func (p *jobInput) updateInput(l listings.Listing, status listings.Status) listings.UpdateInput {
 	in := listings.UpdateInput{Title: &p.Title, Description: &p.Description, Details: p.Details}
 	if status != "" {
 		in.Status = new(string(status))
@@ -211,98 +215,99 @@ func (p *jobInput) change(l listings.Listing, status listings.Status) listings.U
 	return in
 }
 
-// error replaces the names of fields of the API by those of the form, and adds the
-// problems of the input.
-func (p *jobInput) error(err error) error {
+// formError translates the fields of a validation error to those of the form, and adds the
+// problems of the input. It returns other errors unchanged.
+func (p *jobInput) formError(err error) error {
 	if err != nil && fault.KindOf(err) != fault.Invalid {
 		return err
 	}
-	all := slices.Clone(p.problems)
+	fields := slices.Clone(p.problems)
 	if err != nil {
 		for _, f := range fault.Of(err).Fields {
 			for _, name := range []string{"requirements", "benefits"} {
 				if number, isItem := strings.CutPrefix(f.Name, name+"."); isItem {
-					f.Name, f.Message = name, fmt.Sprintf("in line %d %s", numberOf(number)+1, f.Message)
+					f.Name, f.Message = name, fmt.Sprintf("in line %d %s", parseInt(number)+1, f.Message)
 				}
 			}
 			f.Message = strings.ReplaceAll(f.Message, "salary.min", "the lowest pay")
-			if !slices.ContainsFunc(all, func(other fault.Field) bool { return other.Name == f.Name }) {
-				all = append(all, f)
+			if !slices.ContainsFunc(fields, func(other fault.Field) bool { return other.Name == f.Name }) {
+				fields = append(fields, f)
 			}
 		}
 	}
-	if len(all) == 0 {
+	if len(fields) == 0 {
 		return err
 	}
-	return fault.ErrInvalid.WithFields(all...)
+	return fault.ErrInvalid.WithFields(fields...)
 }
 
-// submitPosting handles the form for a new or an existing job: it shows the preview or the
-// form again, saves a draft, publishes the job or saves its changes.
-func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	by, form, v := who.Actor(), pages.FormOf(c), postingView{}
+// submitPosting handles the form for a new job or a stored one. Its buttons show the preview
+// or the form again, save a draft, publish the job, or save the changes.
+func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	actor, form, v := viewer.Actor(), pages.FormOf(c), postingView{}
 	var stored listings.Listing
 	if id := c.Params("id"); id != "" {
 		var err error
-		if stored, err = s.services.Listings.Get(ctx, by, id); err != nil {
+		if stored, err = s.services.Listings.Get(ctx, actor, id); err != nil {
 			return err
 		}
 		v.ID, v.Title, v.Status = stored.ID, stored.Title, stored.Status
 	}
-	in := postingOf(form)
+	in := parsePosting(form)
 	v.Form = form
 	action := form.Value("action")
 	if action == "edit" || action == "more" {
-		return s.showPosting(c, who, v, in.questions())
+		return s.showPosting(c, viewer, v, in.questions())
 	}
-	preview, err := s.services.Listings.Preview(ctx, by, in.CreateInput)
-	if err = in.error(err); err == nil && action == "preview" {
-		return s.showPreview(c, who, v, preview)
+	preview, err := s.services.Listings.Preview(ctx, actor, in.CreateInput)
+	if err = in.formError(err); err == nil && action == "preview" {
+		return s.showPreview(c, viewer, v, preview)
 	}
 	var saved listings.Listing
-	done := "job-saved"
+	notice := "job-saved"
 	switch {
 	case err != nil:
 	case v.ID != "":
 		status := listings.Status("")
 		if action == "publish" {
-			status, done = listings.Active, "job-published"
+			status, notice = listings.Active, "job-published"
 		}
 		if err = s.renderer.TakeLimit(ctx, c, fiber.MethodPut+" /api/employers/jobs/:id"); err == nil {
-			saved, err = s.services.Listings.Update(ctx, by, v.ID, in.change(stored, status))
+			saved, err = s.services.Listings.Update(ctx, actor, v.ID, in.updateInput(stored, status))
 		}
 	default:
-		if done = "job-published"; action != "publish" {
-			in.Status, done = new(string(listings.Draft)), "job-draft"
+		if notice = "job-published"; action != "publish" {
+			in.Status, notice = new(string(listings.Draft)), "job-draft"
 		}
 		if err = s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/employers/jobs"); err == nil {
-			saved, err = s.services.Listings.Create(ctx, by, in.CreateInput)
+			saved, err = s.services.Listings.Create(ctx, actor, in.CreateInput)
 		}
 	}
 	if err == nil {
-		return redirect(c, "/employer/jobs/"+saved.ID, done)
+		return redirect(c, "/employer/jobs/"+saved.ID, notice)
 	}
-	if v.Form.Problem, err = problemOf(in.error(err), ""); err != nil {
+	if v.Form.Problem, err = formProblem(in.formError(err), ""); err != nil {
 		return err
 	}
-	return s.showPosting(c, who, v, in.questions())
+	return s.showPosting(c, viewer, v, in.questions())
 }
 
-// previewView is a job as the public sees it.
+// previewView is a preview of the public page of a job.
 type previewView struct {
 	Job jobView
-	// ID is that of the stored job, empty for a new one.
+	// ID is the id of the stored job, empty for a new job.
 	ID     string
 	Status listings.Status
 	State  badge
-	// Hidden are the values of the form of a job that is not saved.
+	// Hidden are the values of the form if the job is not saved yet. The buttons of the
+	// preview send them again.
 	Hidden []hiddenValue
 }
 
-// hiddenValue is a value of a form that is sent again.
+// hiddenValue is a hidden field.
 type hiddenValue struct{ Name, Value string }
 
-func (s *Site) showPreview(c *fiber.Ctx, who *pages.Viewer, v postingView, l listings.Listing) error {
+func (s *Site) showPreview(c *fiber.Ctx, viewer *pages.Viewer, v postingView, l listings.Listing) error {
 	out := previewView{Job: s.newJobView(l, true), ID: v.ID, Status: v.Status}
 	for name, values := range v.Form.Values {
 		for _, value := range values {
@@ -312,17 +317,17 @@ func (s *Site) showPreview(c *fiber.Ctx, who *pages.Viewer, v postingView, l lis
 		}
 	}
 	slices.SortFunc(out.Hidden, func(a, b hiddenValue) int { return cmp.Compare(a.Name, b.Name) })
-	return s.renderer.Render(c, fiber.StatusOK, previewPage, who, out)
+	return s.renderer.Render(c, fiber.StatusOK, previewPage, viewer, out)
 }
 
-// previewJob shows a stored job as the public sees it, or would see it.
-func (s *Site) previewJob(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	l, err := s.services.Listings.Get(ctx, who.Actor(), c.Params("id"))
+// previewJob shows the public page of a stored job, which may not be published.
+func (s *Site) previewJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	l, err := s.services.Listings.Get(ctx, viewer.Actor(), c.Params("id"))
 	if err != nil {
 		return err
 	}
-	v := previewView{Job: s.newJobView(l, l.Public(time.Now())), ID: l.ID, State: stateOf(l, time.Now())}
-	return s.renderer.Render(c, fiber.StatusOK, previewPage, who, v)
+	v := previewView{Job: s.newJobView(l, l.Public(time.Now())), ID: l.ID, State: jobBadge(l, time.Now())}
+	return s.renderer.Render(c, fiber.StatusOK, previewPage, viewer, v)
 }
 
 // splitLines returns the trimmed lines of a text.
@@ -334,8 +339,8 @@ func splitLines(text string) []string {
 	return out
 }
 
-// numberOf returns the whole number in a text, 0 for all other texts.
-func numberOf(text string) int {
+// parseInt parses a whole number. It returns 0 for other texts.
+func parseInt(text string) int {
 	n, _ := strconv.Atoi(text)
 	return n
 }

@@ -25,7 +25,7 @@ var (
 // interviewsView is the list of an organization's interviews.
 type interviewsView struct {
 	Status string
-	States []count
+	States []countLink
 	Rows   []interviewRow
 	Next   string
 }
@@ -35,13 +35,13 @@ type interviewRow struct {
 	State badge
 }
 
-func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v := interviewsView{Status: c.Query("status")}
-	found, err := s.services.Hiring.Interviews(ctx, who.Actor(), hiring.InterviewStatus(v.Status), page.After(c.Query("after"), rowsShown))
+	interviews, err := s.services.Hiring.Interviews(ctx, viewer.Actor(), hiring.InterviewStatus(v.Status), page.After(c.Query("after"), consolePageSize))
 	if err != nil {
 		return err
 	}
-	for _, i := range found.Items {
+	for _, i := range interviews.Items {
 		row := interviewRow{i, badge{Text: interviewTexts[i.Interview.Status]}}
 		switch i.Interview.Status {
 		case hiring.Completed:
@@ -51,17 +51,17 @@ func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) 
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	if found.NextCursor != "" {
-		v.Next = withQuery("/employer/interviews", "status", v.Status, "after", found.NextCursor)
+	if interviews.NextCursor != "" {
+		v.Next = withQuery("/employer/interviews", "status", v.Status, "after", interviews.NextCursor)
 	}
-	v.States = []count{{"", "All", "/employer/interviews", 0, v.Status == ""}}
+	v.States = []countLink{{"", "All", "/employer/interviews", 0, v.Status == ""}}
 	for _, status := range hiring.InterviewStatuses {
-		v.States = append(v.States, count{string(status), interviewTexts[status], withQuery("/employer/interviews", "status", string(status)), 0, v.Status == string(status)})
+		v.States = append(v.States, countLink{string(status), interviewTexts[status], withQuery("/employer/interviews", "status", string(status)), 0, v.Status == string(status)})
 	}
-	return s.renderer.Render(c, fiber.StatusOK, interviewsPage, who, v)
+	return s.renderer.Render(c, fiber.StatusOK, interviewsPage, viewer, v)
 }
 
-// The size of a chart in SVG units.
+// The sizes of a chart, in SVG units.
 const (
 	chartWidth  = 600
 	chartHeight = 180 // of the tallest bar with its number
@@ -69,7 +69,7 @@ const (
 	chartBottom = 24  // room for the labels below the bars
 )
 
-// chart is a bar chart with the numbers as a table.
+// chart is a bar chart, and a table with the same numbers.
 type chart struct {
 	Title, Column string
 	Width, Height int
@@ -92,20 +92,21 @@ func (b bar) Above() int { return b.Y - 6 }
 // Below is the position of the label below the bar.
 func (b bar) Below() int { return chartHeight + chartBottom - 7 }
 
-// newChart returns a chart of the counts. The text of Title names what was counted.
-func newChart(title, column string, counts []count) chart {
+// newChart returns a chart with a bar for each count. column is the heading of the labels in
+// the table.
+func newChart(title, column string, counts []countLink) chart {
 	c := chart{Title: title, Column: column, Width: chartWidth, Height: chartHeight + chartBottom}
-	most := 1
+	maxCount := 1
 	for _, k := range counts {
-		most = max(most, k.N)
+		maxCount = max(maxCount, k.N)
 		c.Total += k.N
 	}
 	const gap = 8
 	slot := chartWidth / max(len(counts), 1)
 	for i, k := range counts {
-		b := bar{Label: k.Label, N: k.N, X: i*slot + gap/2, Width: slot - gap, Height: k.N * (chartHeight - chartTop) / most}
+		b := bar{Label: k.Label, N: k.N, X: i*slot + gap/2, Width: slot - gap, Height: k.N * (chartHeight - chartTop) / maxCount}
 		if k.N > 0 {
-			b.Height = max(b.Height, 2)
+			b.Height = max(b.Height, 2) // visible even beside much larger counts
 		}
 		b.Y = chartHeight - b.Height
 		c.Bars = append(c.Bars, b)
@@ -113,48 +114,48 @@ func newChart(title, column string, counts []count) chart {
 	return c
 }
 
-// weeksShown is the number of weeks of the chart of received applications.
-const weeksShown = 12
+// chartWeeks is the number of weeks of the chart of received applications.
+const chartWeeks = 12
 
-func (s *Site) analytics(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	by := who.Actor()
-	jobs, err := s.jobCounts(ctx, by, "")
+func (s *Site) analytics(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	actor := viewer.Actor()
+	jobs, err := s.jobCounts(ctx, actor, "")
 	if err != nil {
 		return err
 	}
-	applications, err := s.applicationCounts(ctx, by, "", "")
+	applications, err := s.applicationCounts(ctx, actor, "", "")
 	if err != nil {
 		return err
 	}
-	weeks, err := s.weeklyApplications(ctx, by, time.Now())
+	weeks, err := s.weeklyApplications(ctx, actor, time.Now())
 	if err != nil {
 		return err
 	}
-	return s.renderer.Render(c, fiber.StatusOK, analyticsPage, who, []chart{
-		newChart(fmt.Sprintf("Applications received in the last %d weeks", weeksShown), "Week that begins on", weeks),
+	return s.renderer.Render(c, fiber.StatusOK, analyticsPage, viewer, []chart{
+		newChart(fmt.Sprintf("Applications received in the last %d weeks", chartWeeks), "Week that begins on", weeks),
 		newChart("Applications by status", "Status", applications[1:]),
 		newChart("Jobs by state", "State", jobs[1:]),
 	})
 }
 
-// weeklyApplications counts the applications of the last weeks, each of which begins on a
-// Monday.
-func (s *Site) weeklyApplications(ctx context.Context, by auth.Actor, now time.Time) ([]count, error) {
+// weeklyApplications counts the applications of the current week and of the weeks before it.
+// Weeks begin on Monday, in UTC.
+func (s *Site) weeklyApplications(ctx context.Context, actor auth.Actor, now time.Time) ([]countLink, error) {
 	now = now.UTC()
 	monday := now.AddDate(0, 0, -int(now.Weekday()+6)%7)
-	out := make([]count, weeksShown)
+	out := make([]countLink, chartWeeks)
 	for i := range out {
-		from := monday.AddDate(0, 0, 7*(i-weeksShown+1))
-		found, err := s.services.Hiring.Stats(ctx, by, hiring.StatsInput{StartDate: from.Format(time.DateOnly), EndDate: from.AddDate(0, 0, 6).Format(time.DateOnly)})
+		from := monday.AddDate(0, 0, 7*(i-chartWeeks+1))
+		stats, err := s.services.Hiring.Stats(ctx, actor, hiring.StatsInput{StartDate: from.Format(time.DateOnly), EndDate: from.AddDate(0, 0, 6).Format(time.DateOnly)})
 		if err != nil {
 			return nil, err
 		}
-		out[i] = count{Label: from.Format("2 Jan"), N: found.Total()}
+		out[i] = countLink{Label: from.Format("2 Jan"), N: stats.Total()}
 	}
 	return out, nil
 }
 
-// exportsView is the form for an export, with the exports of the last days.
+// exportsView is the form for a new export and the list of recent exports.
 type exportsView struct {
 	Form    pages.Form
 	Exports []exportRow
@@ -167,10 +168,10 @@ type exportRow struct {
 	Kind  string
 }
 
-// kindTexts are the tables that can be exported.
+// kindTexts maps the tables that can be exported to their names.
 var kindTexts = map[string]string{"jobs": "Jobs", "applications": "Applications"}
 
-const exportsShown = 20
+const maxExports = 20
 
 func exportBadge(state hiring.ExportState) badge {
 	switch state {
@@ -184,27 +185,27 @@ func exportBadge(state hiring.ExportState) badge {
 	return badge{"Waiting", ""}
 }
 
-func (s *Site) exports(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return s.showExports(ctx, c, who, pages.Form{})
+func (s *Site) exports(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return s.showExports(ctx, c, viewer, pages.Form{})
 }
 
-func (s *Site) showExports(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, form pages.Form) error {
-	by, v := who.Actor(), exportsView{Form: form}
-	found, err := s.services.Hiring.MyExports(ctx, by, exportsShown)
+func (s *Site) showExports(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
+	actor, v := viewer.Actor(), exportsView{Form: form}
+	exports, err := s.services.Hiring.MyExports(ctx, actor, maxExports)
 	if err != nil {
 		return err
 	}
-	for _, e := range found {
+	for _, e := range exports {
 		v.Exports = append(v.Exports, exportRow{e, exportBadge(e.State), cmp.Or(kindTexts[e.Kind], e.Kind)})
 	}
-	if by.May(auth.ApplicationsView) {
+	if actor.May(auth.ApplicationsView) {
 		v.Kinds = append(v.Kinds, pages.Choice{Value: "applications", Text: kindTexts["applications"]})
 	}
 	v.Kinds = append(v.Kinds, pages.Choice{Value: "jobs", Text: kindTexts["jobs"]})
-	return s.renderer.Render(c, form.Problem.Status(), exportsPage, who, v)
+	return s.renderer.Render(c, form.Problem.Status(), exportsPage, viewer, v)
 }
 
-func (s *Site) startExport(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (s *Site) startExport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	in := hiring.ExportInput{Kind: form.Value("kind")}
 	for name, to := range map[string]**string{"startDate": &in.Filters.StartDate, "endDate": &in.Filters.EndDate} {
@@ -212,17 +213,17 @@ func (s *Site) startExport(ctx context.Context, c *fiber.Ctx, who *pages.Viewer)
 			*to = &value
 		}
 	}
-	e, err := s.services.Hiring.StartExport(ctx, who.Actor(), in)
+	e, err := s.services.Hiring.StartExport(ctx, viewer.Actor(), in)
 	if err == nil {
 		return c.Redirect("/employer/exports/"+e.ID, fiber.StatusSeeOther)
 	}
-	if form.Problem, err = problemOf(err, ""); err != nil {
+	if form.Problem, err = formProblem(err, ""); err != nil {
 		return err
 	}
 	for i, f := range form.Problem.Fields {
 		form.Problem.Fields[i].Name = strings.TrimPrefix(f.Name, "filters.")
 	}
-	return s.showExports(ctx, c, who, form)
+	return s.showExports(ctx, c, viewer, form)
 }
 
 // exportView is the progress of an export and, once it is completed, a link to its file.
@@ -236,11 +237,11 @@ type exportView struct {
 // Total is the number of rows for the progress bar, at least 1.
 func (v exportView) Total() int { return max(v.RowsTotal, 1) }
 
-func (s *Site) export(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	e, err := s.services.Hiring.MyExport(ctx, who.Actor(), c.Params("id"))
+func (s *Site) export(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	e, err := s.services.Hiring.MyExport(ctx, viewer.Actor(), c.Params("id"))
 	if err != nil {
 		return err
 	}
 	v := exportView{e, exportBadge(e.State), cmp.Or(kindTexts[e.Kind], e.Kind), e.State == hiring.ExportFailed}
-	return s.renderer.Render(c, fiber.StatusOK, exportPage, who, v)
+	return s.renderer.Render(c, fiber.StatusOK, exportPage, viewer, v)
 }

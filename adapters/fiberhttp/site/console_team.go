@@ -20,7 +20,7 @@ var (
 	organizationPage = pages.Parse(files, "html/console-organization.html", "html/console-parts.html")
 )
 
-// teamView is the team of an organization with the form for invitations.
+// teamView is the list of an organization's members, and the form that invites another one.
 type teamView struct {
 	Members   []memberRow
 	Next      string
@@ -35,10 +35,10 @@ type memberRow struct {
 	IsInvited bool
 }
 
-// roleTexts are the roles of members in words.
+// roleTexts maps the roles of members to their names.
 var roleTexts = map[identity.OrgRole]string{identity.Admin: "Admin", identity.Recruiter: "Recruiter", identity.Viewer: "Viewer"}
 
-// roles are the roles with what they allow.
+// roles are the choices for the role of a member. Each text lists what the role allows.
 var roles = []pages.Choice{
 	{Value: string(identity.Recruiter), Text: "Recruiter: posts and changes jobs, handles applications"},
 	{Value: string(identity.Viewer), Text: "Viewer: reads applications"},
@@ -52,43 +52,43 @@ func newMemberRow(m identity.Member) memberRow {
 	return memberRow{m, roleTexts[m.Role], m.Status == identity.MemberInvited}
 }
 
-func (s *Site) team(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return s.showTeam(ctx, c, who, pages.Form{Values: url.Values{"role": {string(identity.Recruiter)}}})
+func (s *Site) team(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return s.showTeam(ctx, c, viewer, pages.Form{Values: url.Values{"role": {string(identity.Recruiter)}}})
 }
 
-func (s *Site) showTeam(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, form pages.Form) error {
-	by := who.Actor()
-	found, err := s.services.Identity.Team(ctx, by, page.After(c.Query("after"), rowsShown))
+func (s *Site) showTeam(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
+	actor := viewer.Actor()
+	members, err := s.services.Identity.Team(ctx, actor, page.After(c.Query("after"), consolePageSize))
 	if err != nil {
 		return err
 	}
-	v := teamView{MayManage: by.May(auth.Manage), Form: form}
-	for _, m := range found.Items {
+	v := teamView{MayManage: actor.May(auth.Manage), Form: form}
+	for _, m := range members.Items {
 		v.Members = append(v.Members, newMemberRow(m))
 	}
-	if found.NextCursor != "" {
-		v.Next = withQuery("/employer/team", "after", found.NextCursor)
+	if members.NextCursor != "" {
+		v.Next = withQuery("/employer/team", "after", members.NextCursor)
 	}
-	return s.renderer.Render(c, form.Problem.Status(), teamPage, who, v)
+	return s.renderer.Render(c, form.Problem.Status(), teamPage, viewer, v)
 }
 
-// invite invites a user to the team. It has the limit of the portal's operation.
-func (s *Site) invite(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+// invite invites a user to the team. It counts for the rate limit of the API operation.
+func (s *Site) invite(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/employers/team")
 	if err == nil {
-		err = s.services.Identity.Invite(ctx, who.Actor(), identity.InviteInput{Name: form.Value("name"), Email: form.Value("email"), Role: form.Value("role")})
+		err = s.services.Identity.Invite(ctx, viewer.Actor(), identity.InviteInput{Name: form.Value("name"), Email: form.Value("email"), Role: form.Value("role")})
 	}
 	if err == nil {
 		return redirect(c, "/employer/team", "invited")
 	}
-	if form.Problem, err = problemOf(err, ""); err != nil {
+	if form.Problem, err = formProblem(err, ""); err != nil {
 		return err
 	}
-	return s.showTeam(ctx, c, who, form)
+	return s.showTeam(ctx, c, viewer, form)
 }
 
-// memberView is a member with the permissions.
+// memberView is the page of a member with the forms for the role and the permissions.
 type memberView struct {
 	memberRow
 	Permissions []permissionRow
@@ -100,7 +100,7 @@ type memberView struct {
 // Roles returns the roles.
 func (memberView) Roles() []pages.Choice { return roles }
 
-// permissionRow is a permission that a member may hold.
+// permissionRow is a permission, and whether the member has it.
 type permissionRow struct {
 	Name, Text string
 	Held       bool
@@ -116,66 +116,69 @@ func permissionRows(p identity.Permissions) []permissionRow {
 	}
 }
 
-// memberOf returns a member of the viewer's organization. Users outside it do not exist.
-func (s *Site) memberOf(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) (identity.Member, error) {
-	m, err := s.services.Identity.Permissions(ctx, who.Actor(), c.Params("id"))
-	return m, asMissing(err)
+// memberOf returns the member of the viewer's team in the path of the request. For users of
+// other organizations it returns a fault.NotFound.
+func (s *Site) memberOf(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (identity.Member, error) {
+	m, err := s.services.Identity.Permissions(ctx, viewer.Actor(), c.Params("id"))
+	return m, hideOutsider(err)
 }
 
-// asMissing returns a NotFound fault for users who are not in the team.
-func asMissing(err error) error {
+// hideOutsider replaces identity.ErrNotInTeam by a fault.NotFound, so that the page does not
+// show whether the user exists.
+func hideOutsider(err error) error {
 	if errors.Is(err, identity.ErrNotInTeam) {
 		return fault.New(fault.NotFound, "member_not_found", "Team member not found")
 	}
 	return err
 }
 
-func (s *Site) member(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return s.showMember(ctx, c, who, nil)
+func (s *Site) member(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return s.showMember(ctx, c, viewer, nil)
 }
 
-func (s *Site) showMember(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, problem *pages.Problem) error {
-	m, err := s.memberOf(ctx, c, who)
+func (s *Site) showMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, problem *pages.Problem) error {
+	m, err := s.memberOf(ctx, c, viewer)
 	if err != nil {
 		return err
 	}
-	v := memberView{newMemberRow(m), permissionRows(m.Permissions), who.Actor().May(auth.Manage), m.UserID == who.Actor().UserID, problem}
-	return s.renderer.Render(c, problem.Status(), memberPage, who, v)
+	v := memberView{newMemberRow(m), permissionRows(m.Permissions), viewer.Actor().May(auth.Manage), m.UserID == viewer.Actor().UserID, problem}
+	return s.renderer.Render(c, problem.Status(), memberPage, viewer, v)
 }
 
-// changeMember changes the role or the permissions of a member, or removes the member.
-func (s *Site) changeMember(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	by, form, id := who.Actor(), pages.FormOf(c), c.Params("id")
+// changeMember handles the forms on the page of a member: they change the role or the
+// permissions, or remove the member.
+func (s *Site) changeMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	actor, form, id := viewer.Actor(), pages.FormOf(c), c.Params("id")
 	var err error
-	to, done := "/employer/team/"+id, "member-saved"
+	path, notice := "/employer/team/"+id, "member-saved"
 	switch form.Value("action") {
 	case "role":
-		_, err = s.services.Identity.ChangePermissions(ctx, by, id, identity.ChangePermissionsInput{Role: form.Value("role")})
+		_, err = s.services.Identity.ChangePermissions(ctx, actor, id, identity.ChangePermissionsInput{Role: form.Value("role")})
 	case "permissions":
 		held := func(name string) *bool { return new(form.Values.Has(name)) }
-		_, err = s.services.Identity.ChangePermissions(ctx, by, id, identity.ChangePermissionsInput{Permissions: &identity.PermissionsInput{
+		_, err = s.services.Identity.ChangePermissions(ctx, actor, id, identity.ChangePermissionsInput{Permissions: &identity.PermissionsInput{
 			Jobs:         &identity.JobPermissionsInput{Create: held("jobs.create"), Update: held("jobs.update"), Delete: held("jobs.delete")},
 			Applications: &identity.ApplicationPermissionsInput{View: held("applications.view"), Update: held("applications.update")},
 		}})
 	case "remove":
-		to, done = "/employer/team", "member-removed"
-		if err = s.services.Identity.RemoveMember(ctx, by, id); err == nil && id == by.UserID {
-			to = "/employer" // the viewer has left the organization
+		path, notice = "/employer/team", "member-removed"
+		if err = s.services.Identity.RemoveMember(ctx, actor, id); err == nil && id == actor.UserID {
+			path = "/employer" // the viewer left the organization and cannot open the team's page
 		}
 	default:
 		err = fault.New(fault.Invalid, "no_action_selected", "Select what to change")
 	}
 	if err == nil {
-		return redirect(c, to, done)
+		return redirect(c, path, notice)
 	}
-	problem, err := problemOf(asMissing(err), "")
+	problem, err := formProblem(hideOutsider(err), "")
 	if err != nil {
 		return err
 	}
-	return s.showMember(ctx, c, who, problem)
+	return s.showMember(ctx, c, viewer, problem)
 }
 
-// organizationView is the organization with the form to change it.
+// organizationView is the profile of the viewer's organization, and the form that changes it.
 type organizationView struct {
 	identity.Organization
 	Path      string // of the public page
@@ -183,33 +186,33 @@ type organizationView struct {
 	Form      pages.Form
 }
 
-func (s *Site) organization(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	return s.showOrganization(ctx, c, who, pages.Form{})
+func (s *Site) organization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return s.showOrganization(ctx, c, viewer, pages.Form{})
 }
 
-func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, who *pages.Viewer, form pages.Form) error {
-	o, err := s.services.Identity.MyOrganization(ctx, who.Actor())
+func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
+	o, err := s.services.Identity.MyOrganization(ctx, viewer.Actor())
 	if err != nil {
 		return err
 	}
 	if form.Values == nil {
 		form.Values = url.Values{"name": {o.Name}, "description": {o.Description}, "website": {o.Website}, "logo": {o.Logo}, "industry": {o.Industry}, "size": {o.Size}}
 	}
-	v := organizationView{o, employerPath(o.ID, o.Name), who.Actor().May(auth.Manage), form}
-	return s.renderer.Render(c, form.Problem.Status(), organizationPage, who, v)
+	v := organizationView{o, employerPath(o.ID, o.Name), viewer.Actor().May(auth.Manage), form}
+	return s.renderer.Render(c, form.Problem.Status(), organizationPage, viewer, v)
 }
 
-func (s *Site) changeOrganization(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (s *Site) changeOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	text := func(name string) *string { return new(form.Value(name)) }
-	_, err := s.services.Identity.UpdateOrganization(ctx, who.Actor(), identity.OrganizationInput{
+	_, err := s.services.Identity.UpdateOrganization(ctx, viewer.Actor(), identity.OrganizationInput{
 		Name: text("name"), Description: text("description"), Website: text("website"), Logo: text("logo"), Industry: text("industry"), Size: text("size"),
 	})
 	if err == nil {
 		return redirect(c, "/employer/organization", "organization")
 	}
-	if form.Problem, err = problemOf(err, ""); err != nil {
+	if form.Problem, err = formProblem(err, ""); err != nil {
 		return err
 	}
-	return s.showOrganization(ctx, c, who, form)
+	return s.showOrganization(ctx, c, viewer, form)
 }

@@ -21,28 +21,29 @@ type employerView struct {
 	Canonical string
 }
 
-// organizationID returns the id at the end of the last part of an organization's address.
+// organizationID returns the UUID at the end of a slug such as city-hospital-UUID. It is
+// empty if the slug does not end with a UUID.
 func organizationID(slug string) string {
-	const length = 36
-	canonical, _ := id.Canonical(slug[max(0, len(slug)-length):])
+	const uuidLength = 36
+	canonical, _ := id.Canonical(slug[max(0, len(slug)-uuidLength):])
 	return canonical
 }
 
-func (s *Site) employer(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (s *Site) employer(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	organization := organizationID(c.Params("slug"))
 	if organization == "" {
-		return s.renderMissing(c, who, listings.ErrNotFound, "Employer not found")
+		return s.renderMissing(c, viewer, listings.ErrNotFound, "Employer not found")
 	}
-	found, err := s.services.Identity.OrganizationsOf(ctx, []string{organization})
+	organizations, err := s.services.Identity.OrganizationsOf(ctx, []string{organization})
 	if err != nil {
 		return err
 	}
-	o, exists := found[organization]
+	o, exists := organizations[organization]
 	if !exists || o.HoldsJobs() {
-		return s.renderMissing(c, who, listings.ErrNotFound, "Employer not found")
+		return s.renderMissing(c, viewer, listings.ErrNotFound, "Employer not found")
 	}
 	in := listings.FindInput{Sort: string(listings.ByDate), Filters: listings.FilterInput{Organization: organization}, Page: page.Request{Number: 1, Size: pageSize, Cursor: c.Query("after")}}
-	jobs, err := s.services.Listings.Find(readContext(ctx, who), actorOf(who), in)
+	jobs, err := s.services.Listings.Find(readContext(ctx, viewer), actorOf(viewer), in)
 	if err != nil {
 		return err
 	}
@@ -51,5 +52,5 @@ func (s *Site) employer(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) er
 	if jobs.NextCursor != "" {
 		v.Next = path + "?after=" + jobs.NextCursor
 	}
-	return s.render(c, employerPage, who, v)
+	return s.render(c, employerPage, viewer, v)
 }

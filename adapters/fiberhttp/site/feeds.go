@@ -20,24 +20,25 @@ import (
 // feedSize is the number of jobs in a feed.
 const feedSize = 100
 
-// feedJobs returns the newest jobs of the search in the address of a feed.
+// feedJobs returns the newest jobs that match the query parameters of a feed, and the cursor
+// of the next page.
 func (s *Site) feedJobs(ctx context.Context, c *fiber.Ctx) (form searchForm, jobs []listings.Listing, next string, err error) {
-	sent := query(c)
-	form = newSearchForm(sent)
+	query := queryValues(c)
+	form = newSearchForm(query)
 	in := form.input(time.Now())
 	in.Sort, in.Exact, in.Full = string(listings.ByDate), true, true
-	in.Page = page.Request{Number: 1, Size: feedSize, Cursor: sent.Get("after")}
-	found, err := s.services.Listings.Find(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, in)
+	in.Page = page.Request{Number: 1, Size: feedSize, Cursor: query.Get("after")}
+	results, err := s.services.Listings.Find(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, in)
 	if err != nil {
 		return form, nil, "", err
 	}
-	for _, h := range found.Items {
+	for _, h := range results.Items {
 		jobs = append(jobs, h.Listing)
 	}
-	return form, jobs, found.NextCursor, nil
+	return form, jobs, results.NextCursor, nil
 }
 
-// sendFeed sends an XML document that caches may store.
+// sendFeed sends a feed or sitemap as XML that caches may store.
 func (s *Site) sendFeed(c *fiber.Ctx, mediaType string, document any) error {
 	body, err := xml.MarshalIndent(document, "", " ")
 	if err != nil {
@@ -106,21 +107,22 @@ func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 			feed.Updated = updated
 		}
 		feed.Entries = append(feed.Entries, atomEntry{
-			ID: "urn:uuid:" + l.ID, Title: l.Title + ", " + l.Company, Updated: updated, Published: posted(l).Format(time.RFC3339), Author: atomAuthor{l.Company},
+			ID: "urn:uuid:" + l.ID, Title: l.Title + ", " + l.Company, Updated: updated, Published: postedAt(l).Format(time.RFC3339), Author: atomAuthor{l.Company},
 			Links: []atomLink{{Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + jobPath(l)}}, Content: atomText{"html", string(markdown(l.Description))},
 		})
 	}
 	return s.sendFeed(c, "application/atom+xml", feed)
 }
 
-func posted(l listings.Listing) time.Time {
+// postedAt returns the time of publication, or of creation for a job without one.
+func postedAt(l listings.Listing) time.Time {
 	if l.PostedAt == nil {
 		return l.CreatedAt.UTC()
 	}
 	return l.PostedAt.UTC()
 }
 
-// The elements of the feed that job sites read.
+// The elements of the XML feed that job aggregators, such as Indeed, read.
 type (
 	jobFeed struct {
 		XMLName      xml.Name  `xml:"source"`
@@ -151,7 +153,7 @@ type (
 	}
 )
 
-// xml handles GET /feeds/jobs.xml: the jobs of a search for other job sites.
+// xml handles GET /feeds/jobs.xml: the newest jobs of a search, for job aggregators.
 func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	form, jobs, next, err := s.feedJobs(ctx, c)
 	if err != nil {
@@ -163,8 +165,8 @@ func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	}
 	for _, l := range jobs {
 		j := feedJob{
-			Title: cdata{l.Title}, Date: cdata{posted(l).Format(time.RFC1123)}, Reference: cdata{l.ID}, URL: cdata{s.publicURL + jobPath(l)}, Company: cdata{l.Company},
-			City: cdata{l.Location}, Description: cdata{string(markdown(l.Description))}, Salary: cdata{payOf(l.Salary)}, JobType: cdata{patternOf(l)}, Category: cdata{l.Specialty},
+			Title: cdata{l.Title}, Date: cdata{postedAt(l).Format(time.RFC1123)}, Reference: cdata{l.ID}, URL: cdata{s.publicURL + jobPath(l)}, Company: cdata{l.Company},
+			City: cdata{l.Location}, Description: cdata{string(markdown(l.Description))}, Salary: cdata{formatPay(l.Salary)}, JobType: cdata{formatPattern(l)}, Category: cdata{l.Specialty},
 		}
 		if p := l.Place; p != nil {
 			j.State, j.Country = cdata{p.Region}, cdata{p.Country}
@@ -193,10 +195,10 @@ func (s *Site) robots(c *fiber.Ctx) error {
 	return c.SendString("User-agent: *\nDisallow: /account\nDisallow: /employer/\nDisallow: /moderation\nDisallow: /developers\nDisallow: /api/\nDisallow: /oauth/\nAllow: /\nSitemap: " + s.publicURL + "/sitemap.xml\n")
 }
 
-// employerPath returns the address of the page of an organization.
+// employerPath returns the path of the page of an organization, empty if id is empty.
 func employerPath(id, name string) string {
 	if id == "" {
 		return ""
 	}
-	return "/employers/" + url.PathEscape(strings.TrimPrefix(slug(name)+"-"+id, "-"))
+	return "/employers/" + url.PathEscape(strings.TrimPrefix(slugify(name)+"-"+id, "-"))
 }

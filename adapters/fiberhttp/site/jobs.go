@@ -17,7 +17,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// homeView is the first page.
+// homeView is the home page.
 type homeView struct {
 	Form        searchForm
 	Total       int
@@ -27,52 +27,57 @@ type homeView struct {
 	Canonical   string
 }
 
+// The numbers of jobs, and of roles and specialties, on the home page.
 const (
-	homeJobs   = 6
-	homeValues = 12
+	maxHomeJobs         = 6
+	maxHomeFilterValues = 12
 )
 
-// readContext allows reads for guests to be a little old.
-func readContext(ctx context.Context, who *pages.Viewer) context.Context {
-	if who == nil {
+// readContext allows cached reads, at most web.MaxStale old, for guests. Signed-in users see
+// their own changes at once.
+func readContext(ctx context.Context, viewer *pages.Viewer) context.Context {
+	if viewer == nil {
 		return tx.AllowStale(ctx, web.MaxStale)
 	}
 	return ctx
 }
 
-func actorOf(who *pages.Viewer) auth.Actor {
-	if who == nil {
+// actorOf returns the actor of the viewer, and an anonymous actor for guests.
+func actorOf(viewer *pages.Viewer) auth.Actor {
+	if viewer == nil {
 		return auth.Actor{}
 	}
-	return who.Actor()
+	return viewer.Actor()
 }
 
-func (s *Site) home(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	in := listings.FindInput{Page: page.Request{Number: 1, Size: homeJobs}, Sort: string(listings.ByDate), Facets: []string{"role", "specialty"}}
-	found, err := s.services.Listings.Find(readContext(ctx, who), actorOf(who), in)
+func (s *Site) home(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	in := listings.FindInput{Page: page.Request{Number: 1, Size: maxHomeJobs}, Sort: string(listings.ByDate), Facets: []string{"role", "specialty"}}
+	results, err := s.services.Listings.Find(readContext(ctx, viewer), actorOf(viewer), in)
 	if err != nil {
 		return err
 	}
-	v := homeView{Form: newSearchForm(nil), Total: found.Total, Newest: s.results(found.Items, false), Canonical: s.publicURL + "/"}
-	for _, value := range found.Facets["role"][:min(homeValues, len(found.Facets["role"]))] {
-		v.Roles = append(v.Roles, filterValue{Value: value.Value, Label: capital(value.Label), Count: value.Count})
-	}
-	for _, value := range found.Facets["specialty"][:min(homeValues, len(found.Facets["specialty"]))] {
-		v.Specialties = append(v.Specialties, filterValue{Value: value.Value, Label: capital(value.Label), Count: value.Count})
-	}
-	return s.render(c, homePage, who, v)
+	v := homeView{Form: newSearchForm(nil), Total: results.Total, Newest: s.results(results.Items, false), Canonical: s.publicURL + "/"}
+	v.Roles, v.Specialties = homeFilterValues(results.Facets["role"]), homeFilterValues(results.Facets["specialty"])
+	return s.render(c, homePage, viewer, v)
 }
 
-// render renders a page that caches may store for guests.
-func (s *Site) render(c *fiber.Ctx, page *template.Template, who *pages.Viewer, view any) error {
-	if err := s.renderer.Render(c, fiber.StatusOK, page, who, view); err != nil {
+// homeFilterValues returns the values of a facet with the most jobs.
+func homeFilterValues(facet []listings.FacetValue) []filterValue {
+	return web.Each(facet[:min(maxHomeFilterValues, len(facet))], func(value listings.FacetValue) filterValue {
+		return filterValue{Value: value.Value, Label: capitalize(value.Label), Count: value.Count}
+	})
+}
+
+// render renders a public page. Caches may store it if the viewer is a guest.
+func (s *Site) render(c *fiber.Ctx, page *template.Template, viewer *pages.Viewer, view any) error {
+	if err := s.renderer.Render(c, fiber.StatusOK, page, viewer, view); err != nil {
 		return err
 	}
 	s.renderer.SetCaching(c)
 	return nil
 }
 
-// jobsView is a page of results.
+// jobsView is a page of search results.
 type jobsView struct {
 	Form        searchForm
 	Problem     string
@@ -95,8 +100,10 @@ type jobsView struct {
 	AlertPath string
 }
 
+// correction is a misspelt word that the search replaced.
 type correction struct{ From, To string }
 
+// suggestion is another search, for a search without results.
 type suggestion struct {
 	Text, Path string
 	Total      int
@@ -108,50 +115,52 @@ type pageLink struct {
 	Current bool
 }
 
+// sorts are the orders of results.
 var sorts = []pages.Choice{
 	{Value: "", Text: "Best match"}, {Value: "date", Text: "Newest"}, {Value: "salary", Text: "Highest pay"}, {Value: "distance", Text: "Nearest"}, {Value: "title", Text: "Title"},
 }
 
-func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	sent := query(c)
-	v := jobsView{Form: newSearchForm(sent), Sorts: sorts}
+func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	query := queryValues(c)
+	v := jobsView{Form: newSearchForm(query), Sorts: sorts}
 	v.Canonical, v.Atom = s.publicURL+v.Form.Path("/jobs"), v.Form.Path("/feeds/jobs.atom")
-	v.CanSave = who != nil && who.Actor().Seeker && v.Form.Get("q")+v.Form.Get("where")+v.Form.Get("contract") != ""
-	if who == nil {
+	v.CanSave = viewer != nil && viewer.Actor().Seeker && v.Form.Get("q")+v.Form.Get("where")+v.Form.Get("contract") != ""
+	if viewer == nil {
 		v.AlertPath = newSearchForm(nil).Path(alertsPath, "q", v.Form.Get("q"), "where", v.Form.Get("where"), "contract", v.Form.Get("contract"))
 	}
 	in := v.Form.input(time.Now())
-	in.Page, in.Facets = pageOf(sent, pageSize), facetNames()
-	found, err := s.services.Listings.Find(readContext(ctx, who), actorOf(who), in)
+	in.Page, in.Facets = pageRequest(query, pageSize), facetNames()
+	results, err := s.services.Listings.Find(readContext(ctx, viewer), actorOf(viewer), in)
 	if err != nil {
-		if v.Problem, err = messageOf(err); err != nil {
+		if v.Problem, err = inputErrorMessage(err); err != nil {
 			return err
 		}
-		return s.renderer.Render(c, fiber.StatusBadRequest, jobsPage, who, &v)
+		return s.renderer.Render(c, fiber.StatusBadRequest, jobsPage, viewer, &v)
 	}
-	v.Total, v.Filters = found.Total, v.Form.filters(found.Facets)
-	v.Exact, v.Relaxed = s.results(found.Items, false), s.results(found.Items, true)
-	v.Chips = v.Form.chips(found, v.Filters)
-	for _, k := range found.Corrections {
+	v.Total, v.Filters = results.Total, v.Form.filters(results.Facets)
+	v.Exact, v.Relaxed = s.results(results.Items, false), s.results(results.Items, true)
+	v.Chips = v.Form.chips(results, v.Filters)
+	for _, k := range results.Corrections {
 		v.Corrections = append(v.Corrections, correction(k))
 	}
-	for _, k := range found.Suggestions {
+	for _, k := range results.Suggestions {
 		v.Suggestions = append(v.Suggestions, suggestion{Text: k.Text, Total: k.Total, Path: newSearchForm(nil).Path("/jobs", "q", k.Text)})
 	}
-	v.paginate(in.Page, found.NextCursor)
-	return s.render(c, jobsPage, who, &v)
+	v.paginate(in.Page, results.NextCursor)
+	return s.render(c, jobsPage, viewer, &v)
 }
 
-// paginate sets the links to other pages. Pages beyond the last numbered one follow a
-// cursor.
+// paginate sets the links to the first and last page, and to the neighbours of the current
+// page. Results after page.MaxExact have no page numbers and are reached by the cursor next.
 func (v *jobsView) paginate(r page.Request, next string) {
 	if r.Cursor == "" {
 		v.From = (r.Number-1)*r.Size + 1
 		v.To = v.From + len(v.Exact) - 1
-		const around = 2
+		const neighbours = 2 // on each side
 		last := min((v.Total+r.Size-1)/r.Size, page.MaxExact/r.Size)
 		for n := 1; n <= last; n++ {
-			if n == 1 || n == last || n >= r.Number-around && n <= r.Number+around {
+			isNeighbour := n >= r.Number-neighbours && n <= r.Number+neighbours
+			if n == 1 || n == last || isNeighbour {
 				v.Pages = append(v.Pages, pageLink{n, v.Form.Path("/jobs", "page", strconv.Itoa(n)), n == r.Number})
 			}
 		}
@@ -174,11 +183,11 @@ type jobView struct {
 	Similar      []result
 	EmployerPath string
 	DaysLeft     string
-	// IsOpen is false for a job that was closed or expired lately.
+	// IsOpen is false for a job that was closed or has expired. Its page stays for some time.
 	IsOpen bool
-	// State is what the viewer has done with the job.
-	State myState
-	// IsVerified is set if the employer is verified. ShowsVerification shows it.
+	State  viewerState
+	// IsVerified is set if the employer is verified. ShowsVerification is set on the public
+	// page, but not in the preview.
 	IsVerified, ShowsVerification bool
 }
 
@@ -186,27 +195,27 @@ type jobView struct {
 type fact struct{ Label, Text string }
 
 func (s *Site) newJobView(l listings.Listing, isOpen bool) jobView {
-	v := jobView{Listing: l, IsOpen: isOpen, URL: s.publicURL + jobPath(l), Facts: factsOf(l), Text: markdown(l.Description), EmployerPath: employerPath(l.OrganizationID, l.Company)}
+	v := jobView{Listing: l, IsOpen: isOpen, URL: s.publicURL + jobPath(l), Facts: jobFacts(l), Text: markdown(l.Description), EmployerPath: employerPath(l.OrganizationID, l.Company)}
 	if l.Deadline != nil && isOpen {
 		v.DaysLeft = daysLeft(*l.Deadline, time.Now())
 	}
 	return v
 }
 
-func (s *Site) job(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	l, isOpen, err := s.services.Listings.Page(readContext(ctx, who), actorOf(who), c.Params("id"))
+func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	l, isOpen, err := s.services.Listings.Page(readContext(ctx, viewer), actorOf(viewer), c.Params("id"))
 	if errors.Is(err, listings.ErrGone) {
-		return s.renderGone(c, who)
+		return s.renderGone(c, viewer)
 	}
 	if err != nil {
-		return s.renderMissing(c, who, err, "Job not found")
+		return s.renderMissing(c, viewer, err, "Job not found")
 	}
 	if isOpen {
-		s.seen(c, who, l.ID)
+		s.countView(c, viewer, l.ID)
 	}
 	v := s.newJobView(l, isOpen)
 	if isOpen {
-		v.Posting = posting(l, v.URL, v.Text)
+		v.Posting = jobPosting(l, v.URL, v.Text)
 	}
 	employers, err := s.services.Identity.OrganizationsOf(ctx, []string{l.OrganizationID})
 	if err != nil {
@@ -214,55 +223,56 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
 	}
 	employer := employers[l.OrganizationID]
 	v.IsVerified, v.ShowsVerification = employer.IsVerified(), true
-	if v.Similar, err = s.similar(ctx, l); err != nil {
+	if v.Similar, err = s.findSimilar(ctx, l); err != nil {
 		return err
 	}
-	if v.State, err = s.stateOf(ctx, who, l.ID); err != nil {
+	if v.State, err = s.viewerState(ctx, viewer, l.ID); err != nil {
 		return err
 	}
 	c.Set(fiber.HeaderLink, "<"+v.URL+`>; rel="canonical"`)
-	return s.render(c, jobPage, who, v)
+	return s.render(c, jobPage, viewer, v)
 }
 
-const similarJobs = 4
+const maxSimilarJobs = 4
 
-// similar returns other jobs with the title, near the job. A search that is not possible
-// now, or not with this title, has no results.
-func (s *Site) similar(ctx context.Context, l listings.Listing) ([]result, error) {
-	in := listings.FindInput{Text: l.Title, Page: page.Request{Number: 1, Size: similarJobs + 1}}
-	if r := []rune(in.Text); len(r) > 80 {
-		in.Text = string(r[:80])
+// findSimilar returns jobs with a similar title near the job. The page is shown without them
+// if the title is no valid search or the search is unavailable.
+func (s *Site) findSimilar(ctx context.Context, l listings.Listing) ([]result, error) {
+	in := listings.FindInput{Text: l.Title, Page: page.Request{Number: 1, Size: maxSimilarJobs + 1}}
+	const maxText = 80 // runes of a title
+	if r := []rune(in.Text); len(r) > maxText {
+		in.Text = string(r[:maxText])
 	}
 	if l.Place != nil {
-		in.Filters.Location, in.Filters.Radius = l.Location, new(50.0)
+		in.Filters.Location, in.Filters.Radius = l.Location, new(50.0) // miles
 	}
-	found, err := s.services.Listings.Find(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, in)
+	results, err := s.services.Listings.Find(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, in)
 	if err != nil {
-		if _, err = messageOf(err); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		if _, err = inputErrorMessage(err); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return nil, err
 		}
 		return nil, nil
 	}
 	var out []result
-	for _, r := range append(s.results(found.Items, false), s.results(found.Items, true)...) {
-		if r.ID != l.ID && len(out) < similarJobs {
+	for _, r := range append(s.results(results.Items, false), s.results(results.Items, true)...) {
+		if r.ID != l.ID && len(out) < maxSimilarJobs {
 			out = append(out, r)
 		}
 	}
 	return out, nil
 }
 
-// Radii returns the distances of the filter.
+// Radii returns the choices of the filter for the distance.
 func (*jobsView) Radii() []pages.Choice {
 	return []pages.Choice{{Value: "", Text: "Within 10 miles"}, {Value: "5", Text: "Within 5 miles"}, {Value: "25", Text: "Within 25 miles"}, {Value: "50", Text: "Within 50 miles"}, {Value: "100", Text: "Within 100 miles"}}
 }
 
-// Ages returns the times since publication of the filter.
+// Ages returns the choices of the filter for the time since publication.
 func (*jobsView) Ages() []pages.Choice {
 	return []pages.Choice{{Value: "", Text: "At any time"}, {Value: "1", Text: "In the last day"}, {Value: "3", Text: "In the last 3 days"}, {Value: "7", Text: "In the last week"}, {Value: "30", Text: "In the last month"}}
 }
 
-// Places returns the places of work of the filter.
+// Places returns the choices of the filter for remote work.
 func (*jobsView) Places() []pages.Choice {
 	return []pages.Choice{{Value: "", Text: "On site or remote"}, {Value: "yes", Text: "Remote"}, {Value: "no", Text: "On site"}}
 }

@@ -17,20 +17,20 @@ var (
 	casePage  = pages.Parse(files, "html/moderation-job.html")
 )
 
-// moderationNav are the links of the pages for moderators.
+// moderationNav is the sub-navigation of the pages for moderators.
 var moderationNav = pages.SubNav{Name: "Moderation", Links: []pages.Link{{Path: "/moderation", Text: "Queue"}, {Path: "/moderation/decided", Text: "Taken down"}}}
 
-// addModeration serves the pages for moderators.
+// addModeration registers the pages for moderators.
 func (s *Site) addModeration(app *fiber.App) {
-	s.addStanding(app)
-	s.renderer.GetModerator(app, "/moderation", s.cases(listings.CaseOpen))
-	s.renderer.GetModerator(app, "/moderation/decided", s.cases(listings.CaseTakenDown))
+	s.addOrganizationModeration(app)
+	s.renderer.GetModerator(app, "/moderation", s.listCases(listings.CaseOpen))
+	s.renderer.GetModerator(app, "/moderation/decided", s.listCases(listings.CaseTakenDown))
 	s.renderer.GetModerator(app, "/moderation/jobs/:id", s.showCase)
-	s.renderer.PostModerator(app, "/moderation/jobs/:id/take-down", s.decide((*listings.Service).TakeDown, "taken-down"))
-	s.renderer.PostModerator(app, "/moderation/jobs/:id/restore", s.decide((*listings.Service).Keep, "kept"))
+	s.renderer.PostModerator(app, "/moderation/jobs/:id/take-down", s.decideCase((*listings.Service).TakeDown, "taken-down"))
+	s.renderer.PostModerator(app, "/moderation/jobs/:id/restore", s.decideCase((*listings.Service).Keep, "kept"))
 }
 
-// casesView is a page of cases.
+// casesView is the list of jobs that were reported or found suspicious.
 type casesView struct {
 	State listings.CaseState
 	Cases []listings.ModeratedCase
@@ -38,22 +38,22 @@ type casesView struct {
 	Next  string
 }
 
-func (s *Site) cases(state listings.CaseState) pages.Handler {
-	return func(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+func (s *Site) listCases(state listings.CaseState) pages.Handler {
+	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		r := page.Request{Number: 1, Size: pageSize, Cursor: c.Query("after")}
-		found, err := s.services.Listings.Queue(ctx, who.Actor(), listings.CaseFilter{State: state}, r)
+		cases, err := s.services.Listings.Queue(ctx, viewer.Actor(), listings.CaseFilter{State: state}, r)
 		if err != nil {
 			return err
 		}
-		v := casesView{State: state, Cases: found.Items, Total: found.Total}
-		if found.NextCursor != "" {
-			v.Next = c.Path() + "?after=" + found.NextCursor
+		v := casesView{State: state, Cases: cases.Items, Total: cases.Total}
+		if cases.NextCursor != "" {
+			v.Next = c.Path() + "?after=" + cases.NextCursor
 		}
-		return s.renderer.Render(c, fiber.StatusOK, casesPage, who, v)
+		return s.renderer.Render(c, fiber.StatusOK, casesPage, viewer, v)
 	}
 }
 
-// caseView is the page of a job for moderators.
+// caseView is the page of one case: the job, its reports and the form for the decision.
 type caseView struct {
 	listings.CaseDetail
 	Facts    []fact
@@ -65,39 +65,39 @@ type caseView struct {
 	Done string
 }
 
-func (s *Site) caseView(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) (caseView, error) {
-	found, err := s.services.Listings.CaseOf(ctx, who.Actor(), c.Params("id"))
-	l := found.Listing
-	return caseView{CaseDetail: found, Facts: factsOf(l), Text: markdown(l.Description), JobPath: jobPath(l), IsHidden: l.HiddenAt != nil, Done: c.Query("done")}, err
+func (s *Site) caseView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (caseView, error) {
+	detail, err := s.services.Listings.CaseOf(ctx, viewer.Actor(), c.Params("id"))
+	l := detail.Listing
+	return caseView{CaseDetail: detail, Facts: jobFacts(l), Text: markdown(l.Description), JobPath: jobPath(l), IsHidden: l.HiddenAt != nil, Done: c.Query("done")}, err
 }
 
-func (s *Site) showCase(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
-	v, err := s.caseView(ctx, c, who)
+func (s *Site) showCase(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	v, err := s.caseView(ctx, c, viewer)
 	if err != nil {
-		return s.renderMissing(c, who, err, "Job not found")
+		return s.renderMissing(c, viewer, err, "Job not found")
 	}
-	return s.renderer.Render(c, fiber.StatusOK, casePage, who, v)
+	return s.renderer.Render(c, fiber.StatusOK, casePage, viewer, v)
 }
 
-// decide handles the form of a decision.
-func (s *Site) decide(do func(*listings.Service, context.Context, auth.Actor, string, listings.DecisionInput) (listings.Listing, error), done string) pages.Handler {
-	return func(ctx context.Context, c *fiber.Ctx, who *pages.Viewer) error {
+// decideCase returns the handler of a form that takes a job down or restores it with apply.
+func (s *Site) decideCase(apply func(*listings.Service, context.Context, auth.Actor, string, listings.DecisionInput) (listings.Listing, error), decision string) pages.Handler {
+	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		form := pages.FormOf(c)
-		_, err := do(s.services.Listings, ctx, who.Actor(), c.Params("id"), listings.DecisionInput{Message: form.Value("message")})
+		_, err := apply(s.services.Listings, ctx, viewer.Actor(), c.Params("id"), listings.DecisionInput{Message: form.Value("message")})
 		if err == nil {
-			return c.Redirect("/moderation/jobs/"+c.Params("id")+"?done="+done, fiber.StatusSeeOther)
+			return c.Redirect("/moderation/jobs/"+c.Params("id")+"?done="+decision, fiber.StatusSeeOther)
 		}
 		if form.Problem = pages.FormProblem(err, ""); form.Problem == nil {
-			return s.renderMissing(c, who, err, "Job not found")
+			return s.renderMissing(c, viewer, err, "Job not found")
 		}
-		v, err := s.caseView(ctx, c, who)
+		v, err := s.caseView(ctx, c, viewer)
 		if err != nil {
 			return err
 		}
 		v.Form = form
-		return s.renderer.Render(c, form.Problem.Status(), casePage, who, v)
+		return s.renderer.Render(c, form.Problem.Status(), casePage, viewer, v)
 	}
 }
 
-// ReasonText returns the reason of a report in words.
+// ReasonText returns the text for the reason of a report.
 func (caseView) ReasonText(reason listings.ReportReason) string { return reportTexts[reason] }

@@ -8,14 +8,15 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// employmentTypes are the values of employmentType for search engines.
-var employmentTypes = map[string]string{
+// schemaEmploymentTypes maps our employment and contract types to the values of the
+// schema.org property employmentType.
+var schemaEmploymentTypes = map[string]string{
 	"full-time": "FULL_TIME", "part-time": "PART_TIME", "per-diem": "PER_DIEM", "bank": "PER_DIEM", "flexible": "OTHER", "temporary": "TEMPORARY", "contract": "CONTRACTOR",
 }
 
-// posting returns the listing as structured data (https://schema.org/JobPosting), with the
-// properties that search engines require and recommend.
-func posting(l listings.Listing, url string, description template.HTML) map[string]any {
+// jobPosting returns the listing as structured data for search engines
+// (https://schema.org/JobPosting), with the properties that they require or recommend.
+func jobPosting(l listings.Listing, url string, description template.HTML) map[string]any {
 	p := map[string]any{
 		"@context": "https://schema.org", "@type": "JobPosting", "title": l.Title, "description": string(description), "url": url, "directApply": true,
 		"identifier":         map[string]any{"@type": "PropertyValue", "name": l.Company, "value": l.ID},
@@ -29,7 +30,7 @@ func posting(l listings.Listing, url string, description template.HTML) map[stri
 	}
 	var kinds []string
 	for _, v := range []string{l.EmploymentType, l.ContractType} {
-		if kind := employmentTypes[v]; kind != "" {
+		if kind := schemaEmploymentTypes[v]; kind != "" {
 			kinds = append(kinds, kind)
 		}
 	}

@@ -13,36 +13,44 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// searchForm is a search in the parameters of an address.
+// searchForm holds the query parameters of a search. It builds the links that change one
+// of them.
 type searchForm struct {
 	values url.Values
 }
 
-// The parameters of a search. The first of them are lists.
+// The query parameters of a search.
 var (
-	lists = []filterList{
+	filterLists = []filterList{
 		{"role", "role", "Role"}, {"specialty", "specialty", "Specialty"}, {"band", "band", "Band or grade"}, {"contract", "contractType", "Contract"},
 		{"pattern", "employmentType", "Working pattern"}, {"shift", "shift", "Shift"},
 	}
 	textParams = []string{"q", "where", "radius", "pay", "remote", "posted", "sort"}
 )
 
-// filterList is a parameter with any number of values.
+// filterList is a query parameter with several values, the facet of the search that counts
+// the results for each value, and the label of the filter.
 type filterList struct{ Param, Facet, Label string }
+
+// maxListValues is the largest number of values of a parameter. Further ones are ignored.
+const maxListValues = 50
 
 const pageSize = 20
 
-// newSearchForm returns the search of an address without empty and unknown parameters.
-func newSearchForm(sent url.Values) searchForm {
+// newSearchForm returns the search for query parameters. It ignores empty values and unknown
+// parameters.
+func newSearchForm(query url.Values) searchForm {
 	f := searchForm{url.Values{}}
 	for _, name := range textParams {
-		if v := strings.TrimSpace(strings.ToValidUTF8(sent.Get(name), "")); v != "" {
+		if v := strings.TrimSpace(strings.ToValidUTF8(query.Get(name), "")); v != "" {
 			f.values.Set(name, v)
 		}
 	}
-	for _, l := range lists {
-		for _, v := range sent[l.Param] {
-			if v = strings.TrimSpace(strings.ToValidUTF8(v, "")); v != "" && !slices.Contains(f.values[l.Param], v) && len(f.values[l.Param]) < 50 {
+	for _, l := range filterLists {
+		for _, v := range query[l.Param] {
+			v = strings.TrimSpace(strings.ToValidUTF8(v, ""))
+			selected := f.values[l.Param]
+			if v != "" && !slices.Contains(selected, v) && len(selected) < maxListValues {
 				f.values.Add(l.Param, v)
 			}
 		}
@@ -50,14 +58,14 @@ func newSearchForm(sent url.Values) searchForm {
 	return f
 }
 
-// Get returns a parameter.
+// Get returns the first value of a parameter.
 func (f searchForm) Get(name string) string { return f.values.Get(name) }
 
 // IsEmpty reports whether the search has no parameter.
 func (f searchForm) IsEmpty() bool { return len(f.values) == 0 }
 
-// Path returns the address of the search below path, with changed parameters: pairs of a
-// name and a value, where an empty value removes the parameter.
+// Path returns path with the parameters of the search. changes are pairs of a parameter and
+// its new value; an empty value removes the parameter.
 func (f searchForm) Path(path string, changes ...string) string {
 	values := url.Values{}
 	for name, v := range f.values {
@@ -76,7 +84,7 @@ func (f searchForm) Path(path string, changes ...string) string {
 	return path + "?" + values.Encode()
 }
 
-// without returns the address of the search without a value of a list.
+// without returns the path of the search without one of the values of a parameter.
 func (f searchForm) without(param, value string) string {
 	values := url.Values{}
 	for name, v := range f.values {
@@ -94,23 +102,26 @@ func dropEmpty(values url.Values) url.Values {
 	return values
 }
 
-// input returns the search for the module. Numbers that cannot be read are left out.
+// input converts the parameters to a search of the listings. It ignores numbers that cannot
+// be parsed.
 func (f searchForm) input(now time.Time) listings.FindInput {
 	in := listings.FindInput{Text: f.Get("q"), Sort: f.Get("sort"), Filters: listings.FilterInput{
 		Location: f.Get("where"), Role: f.values["role"], Specialty: f.values["specialty"], Band: f.values["band"],
 		ContractType: f.values["contract"], EmploymentType: f.values["pattern"], Shift: f.values["shift"],
-		Radius: number(f.Get("radius")), SalaryMin: number(f.Get("pay")),
+		Radius: parseNumber(f.Get("radius")), SalaryMin: parseNumber(f.Get("pay")),
 	}}
 	if f.Get("remote") != "" {
 		in.Filters.Remote = new(f.Get("remote") == "yes")
 	}
-	if days := number(f.Get("posted")); days != nil && *days > 0 {
-		in.Filters.PostedAfter = now.AddDate(0, 0, -int(min(*days, 3650))).Format(time.RFC3339)
+	if days := parseNumber(f.Get("posted")); days != nil && *days > 0 {
+		const tenYears = 3650 // days
+		in.Filters.PostedAfter = now.AddDate(0, 0, -int(min(*days, tenYears))).Format(time.RFC3339)
 	}
 	return in
 }
 
-func number(text string) *float64 {
+// parseNumber parses a number such as £36,000. It returns nil for other texts.
+func parseNumber(text string) *float64 {
 	n, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimLeft(text, "£$€"), ",", ""), 64)
 	if err != nil {
 		return nil
@@ -118,27 +129,28 @@ func number(text string) *float64 {
 	return &n
 }
 
-// pageOf returns the requested page: its number, or a cursor.
-func pageOf(sent url.Values, size int) page.Request {
-	n, _ := strconv.Atoi(sent.Get("page"))
-	return page.Request{Number: max(n, 1), Size: size, Cursor: sent.Get("after")}
+// pageRequest returns the requested page of results: the number in the parameter page, or
+// the cursor in the parameter after.
+func pageRequest(query url.Values, size int) page.Request {
+	n, _ := strconv.Atoi(query.Get("page"))
+	return page.Request{Number: max(n, 1), Size: size, Cursor: query.Get("after")}
 }
 
-// chip is a condition of a search with the address of the search without it.
+// chip is one condition of a search, with a link that removes it.
 type chip struct{ Label, Text, Remove string }
 
-// slotLabels are the names of the parts of a text.
+// slotLabels maps the kinds of terms that the search recognizes in its text to their names.
 var slotLabels = map[string]string{
 	"role": "Role", "specialty": "Specialty", "grade": "Band or grade", "contract": "Contract", "hours": "Working pattern", "shift": "Shift", "place": "Place", "pay": "Pay",
 	"employer": "Employer", "phrase": "Exact words", "word": "Word", "free": "Word",
 }
 
-// chips returns the conditions of the search: the parts of its text as they were understood,
-// and the filters.
-func (f searchForm) chips(found listings.Found, filters []filterGroup) []chip {
+// chips returns the conditions of the search: the terms that were recognized in its text,
+// and the selected filters.
+func (f searchForm) chips(results listings.Found, filters []filterGroup) []chip {
 	var out []chip
 	text := []rune(f.Get("q"))
-	for _, u := range found.Understood {
+	for _, u := range results.Understood {
 		slot, isExcluded := strings.CutPrefix(u.Slot, "-")
 		label := cmp.Or(slotLabels[slot], "Word")
 		if isExcluded {
@@ -169,12 +181,13 @@ func (f searchForm) chips(found listings.Found, filters []filterGroup) []chip {
 	return out
 }
 
-// filterGroup is a list of filter values with the numbers of results.
+// filterGroup is a filter with its values.
 type filterGroup struct {
 	filterList
 	Values []filterValue
 }
 
+// filterValue is a value of a filter with the number of its results.
 type filterValue struct {
 	Value, Label string
 	Count        int
@@ -186,13 +199,15 @@ func (g filterGroup) IsOpen() bool {
 	return slices.ContainsFunc(g.Values, func(v filterValue) bool { return v.Checked })
 }
 
-// shownValues is the number of values of a filter that are shown.
-const shownValues = 12
+// maxFilterValues is the number of values that each filter shows. Selected values are always
+// shown.
+const maxFilterValues = 12
 
-// filters returns the filters with the numbers of results of the search.
+// filters returns the filters with the counts of the facets, and the selected values that
+// have no results.
 func (f searchForm) filters(facets map[string][]listings.FacetValue) []filterGroup {
 	var out []filterGroup
-	for _, l := range lists {
+	for _, l := range filterLists {
 		g := filterGroup{filterList: l}
 		selected := slices.Clone(f.values[l.Param])
 		for _, v := range facets[l.Facet] {
@@ -200,12 +215,12 @@ func (f searchForm) filters(facets map[string][]listings.FacetValue) []filterGro
 			if i >= 0 {
 				selected = slices.Delete(selected, i, i+1)
 			}
-			if i >= 0 || len(g.Values) < shownValues {
-				g.Values = append(g.Values, filterValue{v.Value, capital(v.Label), v.Count, i >= 0})
+			if i >= 0 || len(g.Values) < maxFilterValues {
+				g.Values = append(g.Values, filterValue{v.Value, capitalize(v.Label), v.Count, i >= 0})
 			}
 		}
 		for _, v := range selected { // without results
-			g.Values = append(g.Values, filterValue{v, capital(v), 0, true})
+			g.Values = append(g.Values, filterValue{v, capitalize(v), 0, true})
 		}
 		if len(g.Values) > 0 {
 			out = append(out, g)
@@ -214,14 +229,14 @@ func (f searchForm) filters(facets map[string][]listings.FacetValue) []filterGro
 	return out
 }
 
-func capital(s string) string {
+func capitalize(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	return strings.ToUpper(string(r)) + s[n:]
 }
 
 func facetNames() []string {
-	names := make([]string, len(lists))
-	for i, l := range lists {
+	names := make([]string, len(filterLists))
+	for i, l := range filterLists {
 		names[i] = l.Facet
 	}
 	return names

@@ -27,21 +27,22 @@ var (
 	missingPage  = pages.Parse(files, "html/missing.html")
 )
 
-// Site serves the pages.
+// Site handles the requests for the pages.
 type Site struct {
-	services  adapters.Services
-	renderer  *pages.Renderer
-	publicURL string
-	seen      Seen
-	parts     sitemapParts
+	services     adapters.Services
+	renderer     *pages.Renderer
+	publicURL    string
+	countView    CountView
+	sitemapIndex sitemapCache
 }
 
-// Seen counts a view of a listing by the client of a request.
-type Seen func(c *fiber.Ctx, who *pages.Viewer, listingID string)
+// CountView counts a view of a listing by the client of a request.
+type CountView func(c *fiber.Ctx, viewer *pages.Viewer, listingID string)
 
-// Add serves the site.
-func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, publicURL string, seen Seen) {
-	// The page /jobs/:id/apply comes before /jobs/:id/:slug.
+// Add registers the routes of all pages.
+func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, publicURL string, seen CountView) {
+	// Fiber takes the first route that matches: /jobs/:id/apply has to precede
+	// /jobs/:id/:slug, which AddJobs adds.
 	(&Site{services: services, renderer: renderer, publicURL: publicURL}).addAccount(app)
 	s := AddJobs(app, services, renderer, publicURL, seen)
 	renderer.Public(app, "/", s.home)
@@ -57,49 +58,50 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 	renderer.Public(app, "/feeds/jobs.xml", s.xml)
 }
 
-// AddJobs serves the pages of jobs alone, to which mails, webhooks and the developer API
-// link.
-func AddJobs(app *fiber.App, services adapters.Services, renderer *pages.Renderer, publicURL string, seen Seen) *Site {
-	s := &Site{services: services, renderer: renderer, publicURL: publicURL, seen: seen}
+// AddJobs registers only the pages of jobs. E-mails, webhooks and the developer API link to
+// them even where the rest of the site is not served.
+func AddJobs(app *fiber.App, services adapters.Services, renderer *pages.Renderer, publicURL string, seen CountView) *Site {
+	s := &Site{services: services, renderer: renderer, publicURL: publicURL, countView: seen}
 	s.addReports(app)
 	renderer.Public(app, "/jobs/:id", s.job)
 	renderer.Public(app, "/jobs/:id/:slug", s.job)
 	return s
 }
 
-// missing is a page of a resource that does not exist (404), or that is not public any more
-// (410).
-type missing struct{ Title, Text string }
+// missingView is the page for a resource that does not exist (404), that is not public any
+// more (410), or that the viewer may not open (403).
+type missingView struct{ Title, Text string }
 
-// renderGone renders the page of a job that was public before.
-func (s *Site) renderGone(c *fiber.Ctx, who *pages.Viewer) error {
-	return s.renderer.Render(c, fiber.StatusGone, missingPage, who, missing{"This job is no longer available", "It was closed or removed. You can search for similar jobs."})
+// renderGone renders the page for a job that was public before (410).
+func (s *Site) renderGone(c *fiber.Ctx, viewer *pages.Viewer) error {
+	return s.renderer.Render(c, fiber.StatusGone, missingPage, viewer, missingView{"This job is no longer available", "It was closed or removed. You can search for similar jobs."})
 }
 
-// renderMissing renders a page for a fault.NotFound, and returns other errors.
-func (s *Site) renderMissing(c *fiber.Ctx, who *pages.Viewer, err error, title string) error {
+// renderMissing renders a page with the title if err is a fault.NotFound. It returns all
+// other errors, and nil for nil.
+func (s *Site) renderMissing(c *fiber.Ctx, viewer *pages.Viewer, err error, title string) error {
 	if fault.KindOf(err) != fault.NotFound {
 		return err
 	}
-	return s.renderer.Render(c, fiber.StatusNotFound, missingPage, who, missing{title, "Check the address, or search for something similar."})
+	return s.renderer.Render(c, fiber.StatusNotFound, missingPage, viewer, missingView{title, "Check the address, or search for something similar."})
 }
 
-// slug returns the text in lower case with hyphens between its words, for addresses.
-func slug(text string) string {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '\'' && r != '’' })
-	for i, w := range words {
-		words[i] = strings.NewReplacer("'", "", "’", "").Replace(w)
+// slugify returns the text in lower case with hyphens between its words, for URLs:
+// "Nurse's Aide, ICU" becomes "nurses-aide-icu".
+func slugify(text string) string {
+	const maxLength = 80
+	withoutApostrophes := strings.NewReplacer("'", "", "’", "").Replace(strings.ToLower(text))
+	words := strings.FieldsFunc(withoutApostrophes, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	slug := strings.Join(words, "-")
+	if len(slug) > maxLength {
+		slug = strings.TrimRight(slug[:maxLength], "-")
 	}
-	const maxSlug = 80
-	out := strings.Join(words, "-")
-	if len(out) > maxSlug {
-		out = strings.TrimRight(out[:maxSlug], "-")
-	}
-	return out
+	return slug
 }
 
-// messageOf returns what is wrong with the input, or err if that is not the cause.
-func messageOf(err error) (string, error) {
+// inputErrorMessage returns a sentence for an error that the user can correct. It returns
+// err itself if the input is not the cause.
+func inputErrorMessage(err error) (string, error) {
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Kind != fault.Invalid && f.Kind != fault.TooMany {
 		return "", err
@@ -110,8 +112,8 @@ func messageOf(err error) (string, error) {
 	return f.Message + ".", nil
 }
 
-// query returns the parameters of the request.
-func query(c *fiber.Ctx) url.Values {
+// queryValues returns the query parameters of the request.
+func queryValues(c *fiber.Ctx) url.Values {
 	values := url.Values{}
 	for name, value := range c.Context().QueryArgs().All() {
 		values.Add(string(name), string(value))

@@ -31,33 +31,34 @@ type (
 	}
 )
 
-// indexAge is the time for which the index of the sitemap is kept: with a million listings it
-// takes 20 statements of some milliseconds.
-const indexAge = 10 * time.Minute
+// sitemapMaxAge is how long the index of the sitemap is cached. With a million listings,
+// building the index takes 20 statements of a few milliseconds each.
+const sitemapMaxAge = 10 * time.Minute
 
-// sitemapParts are the positions before the parts of the sitemap.
-type sitemapParts struct {
-	mu    sync.Mutex
-	at    time.Time
-	parts []listings.OpenPosition
+// sitemapCache caches the index of the sitemap: for each part, the position of the last
+// listing before the part.
+type sitemapCache struct {
+	mu       sync.Mutex
+	listedAt time.Time
+	parts    []listings.OpenPosition
 }
 
-func (p *sitemapParts) get(ctx context.Context, list func(context.Context) ([]listings.OpenPosition, error)) ([]listings.OpenPosition, error) {
+func (p *sitemapCache) get(ctx context.Context, list func(context.Context) ([]listings.OpenPosition, error)) ([]listings.OpenPosition, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.at) < indexAge {
+	if time.Since(p.listedAt) < sitemapMaxAge {
 		return p.parts, nil
 	}
 	parts, err := list(ctx)
 	if err == nil {
-		p.parts, p.at = parts, time.Now()
+		p.parts, p.listedAt = parts, time.Now()
 	}
 	return parts, err
 }
 
 // sitemap handles GET /sitemap.xml: the index of the parts.
 func (s *Site) sitemap(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
-	parts, err := s.parts.get(ctx, s.services.Listings.OpenParts)
+	parts, err := s.sitemapIndex.get(ctx, s.services.Listings.OpenParts)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (s *Site) sitemap(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error
 	return s.sendFeed(c, fiber.MIMEApplicationXML, index)
 }
 
-// partName returns the name of the part after a position, and parsePart the position.
+// partName returns the name, in URLs, of the part that begins after the position.
 func partName(after listings.OpenPosition) string {
 	if after.ID == "" {
 		return "first"
@@ -76,21 +77,23 @@ func partName(after listings.OpenPosition) string {
 	return strconv.FormatInt(after.PostedAt.UnixMicro(), 10) + "_" + after.ID
 }
 
-func parsePart(name string) (after listings.OpenPosition, ok bool) {
+// parsePart returns the position in a name that partName has returned.
+func parsePart(name string) (after listings.OpenPosition, isValid bool) {
 	if name == "first" {
 		return after, true
 	}
-	at, sent, _ := strings.Cut(name, "_")
-	micros, err := strconv.ParseInt(at, 10, 64)
-	canonical, ok := id.Canonical(sent)
-	const latest = 1 << 53 // year 2255; databases refuse much later ones
-	return listings.OpenPosition{PostedAt: time.UnixMicro(micros).UTC(), ID: canonical}, ok && err == nil && micros >= 0 && micros < latest
+	microsText, idText, _ := strings.Cut(name, "_")
+	micros, err := strconv.ParseInt(microsText, 10, 64)
+	canonical, isValid := id.Canonical(idText)
+	const latest = 1 << 53 // microseconds, in the year 2255; databases refuse much later timestamps
+	isTimestamp := err == nil && micros >= 0 && micros < latest
+	return listings.OpenPosition{PostedAt: time.UnixMicro(micros).UTC(), ID: canonical}, isValid && isTimestamp
 }
 
 // sitemapPart handles GET /sitemaps/jobs-PART.xml.
 func (s *Site) sitemapPart(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
-	after, ok := parsePart(c.Params("part"))
-	if !ok {
+	after, isValid := parsePart(c.Params("part"))
+	if !isValid {
 		return fiber.ErrNotFound
 	}
 	open, err := s.services.Listings.OpenPart(ctx, after)

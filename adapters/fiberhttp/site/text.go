@@ -18,7 +18,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// result is a job in a list.
+// result is a job in a list of search results.
 type result struct {
 	listings.Listing
 	Path     string
@@ -28,57 +28,60 @@ type result struct {
 	Reasons  []string
 }
 
-// results returns the hits that are relaxed, or those that are not.
+// results returns either the relaxed hits, which match only a part of the search, or the
+// exact hits.
 func (s *Site) results(hits []listings.Hit, relaxed bool) []result {
 	var out []result
 	for _, h := range hits {
 		if h.Relaxed != relaxed {
 			continue
 		}
-		r := result{Listing: h.Listing, Path: jobPath(h.Listing), Pay: payOf(h.Listing.Salary), Pattern: patternOf(h.Listing)}
+		r := result{Listing: h.Listing, Path: jobPath(h.Listing), Pay: formatPay(h.Listing.Salary), Pattern: formatPattern(h.Listing)}
 		if h.Miles != nil {
-			r.Distance = distance(*h.Miles)
+			r.Distance = formatDistance(*h.Miles)
 		}
 		if relaxed {
-			r.Reasons = reasons(h.Matched)
+			r.Reasons = relaxedReasons(h.Matched)
 		}
 		out = append(out, r)
 	}
 	return out
 }
 
-// reasonTexts describe how a relaxed result satisfies a part of the search.
-var reasonTexts = map[string]string{"related": "a related %s", "nearby": "a %s further away", "missing": "no information about the %s", "text": "the %s only in the text"}
+// relaxedTexts describe how a relaxed result satisfies a part of the search.
+var relaxedTexts = map[string]string{"related": "a related %s", "nearby": "a %s further away", "missing": "no information about the %s", "text": "the %s only in the text"}
 
-func reasons(matched []listings.Matched) []string {
+// relaxedReasons explains why a job is a result although it does not match exactly.
+func relaxedReasons(matched []listings.Matched) []string {
 	var out []string
 	for _, m := range matched {
-		if text := reasonTexts[string(m.How)]; text != "" {
+		if text := relaxedTexts[string(m.How)]; text != "" {
 			out = append(out, fmt.Sprintf(text, strings.ToLower(cmp.Or(slotLabels[m.Slot], m.Slot))))
 		}
 	}
 	return out
 }
 
+// jobPath returns the path of the public page of a job.
 func jobPath(l listings.Listing) string {
-	if name := slug(l.Title); name != "" {
+	if name := slugify(l.Title); name != "" {
 		return "/jobs/" + l.ID + "/" + name
 	}
 	return "/jobs/" + l.ID
 }
 
-// distance returns a distance in words.
-func distance(miles float64) string {
+// formatDistance returns a text such as "3.2 miles away".
+func formatDistance(miles float64) string {
 	if miles < 1 {
 		return "less than a mile away"
 	}
 	return strconv.FormatFloat(math.Round(miles*10)/10, 'f', -1, 64) + " miles away"
 }
 
-var symbols = map[string]string{"GBP": "£", "EUR": "€", "USD": "$"}
+var currencySymbols = map[string]string{"GBP": "£", "EUR": "€", "USD": "$"}
 
-// payOf returns pay in words, such as £17.50 to £21.30 an hour.
-func payOf(s *listings.Salary) string {
+// formatPay returns a text such as "£17.50 to £21.30 an hour", empty if the pay is not known.
+func formatPay(s *listings.Salary) string {
 	if s == nil || s.Min == nil && s.Max == nil {
 		return ""
 	}
@@ -88,16 +91,16 @@ func payOf(s *listings.Salary) string {
 	}
 	switch {
 	case s.Min == nil:
-		return "Up to " + amount(*s.Max, s.Currency) + per
+		return "Up to " + formatAmount(*s.Max, s.Currency) + per
 	case s.Max == nil || *s.Min == *s.Max:
-		return amount(*s.Min, s.Currency) + per
+		return formatAmount(*s.Min, s.Currency) + per
 	}
-	return amount(*s.Min, s.Currency) + " to " + amount(*s.Max, s.Currency) + per
+	return formatAmount(*s.Min, s.Currency) + " to " + formatAmount(*s.Max, s.Currency) + per
 }
 
-// amount returns an amount in minor units with separators, and with its fraction unless that
-// is zero.
-func amount(minor int64, currency string) string {
+// formatAmount formats an amount in minor units, such as £36,000 for 3600000. Pence are shown
+// unless they are zero.
+func formatAmount(minor int64, currency string) string {
 	digits := strconv.FormatInt(minor/100, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
@@ -105,18 +108,18 @@ func amount(minor int64, currency string) string {
 	if rest := minor % 100; rest != 0 {
 		digits += fmt.Sprintf(".%02d", rest)
 	}
-	if symbol := symbols[currency]; symbol != "" {
+	if symbol := currencySymbols[currency]; symbol != "" {
 		return symbol + digits
 	}
 	return currency + " " + digits
 }
 
-// valueTexts are the words for values of fields.
+// valueTexts maps contract and employment types to their texts.
 var valueTexts = map[string]string{
 	"permanent": "Permanent", "temporary": "Temporary", "contract": "Fixed-term contract", "full-time": "Full time", "part-time": "Part time", "bank": "Bank", "per-diem": "Per diem", "flexible": "Flexible",
 }
 
-func patternOf(l listings.Listing) string {
+func formatPattern(l listings.Listing) string {
 	var out []string
 	for _, v := range []string{l.EmploymentType, l.ContractType} {
 		if v != "" {
@@ -126,7 +129,8 @@ func patternOf(l listings.Listing) string {
 	return strings.Join(out, ", ")
 }
 
-func factsOf(l listings.Listing) []fact {
+// jobFacts returns the properties of a job that are known.
+func jobFacts(l listings.Listing) []fact {
 	location := l.Location
 	switch {
 	case l.Remote && location != "":
@@ -134,18 +138,18 @@ func factsOf(l listings.Listing) []fact {
 	case l.Remote:
 		location = "Remote"
 	}
-	all := []fact{
-		{"Location", location}, {"Pay", payOf(l.Salary)}, {"Contract", valueTexts[l.ContractType]}, {"Working pattern", valueTexts[l.EmploymentType]},
+	facts := []fact{
+		{"Location", location}, {"Pay", formatPay(l.Salary)}, {"Contract", valueTexts[l.ContractType]}, {"Working pattern", valueTexts[l.EmploymentType]},
 		{"Specialty", l.Specialty}, {"Department", l.Department},
 	}
 	if l.PostedAt != nil {
-		all = append(all, fact{"Posted", date(*l.PostedAt)})
+		facts = append(facts, fact{"Posted", formatDate(*l.PostedAt)})
 	}
 	if l.Deadline != nil {
-		all = append(all, fact{"Closing date", date(*l.Deadline)})
+		facts = append(facts, fact{"Closing date", formatDate(*l.Deadline)})
 	}
 	var out []fact
-	for _, f := range all {
+	for _, f := range facts {
 		if f.Text != "" {
 			out = append(out, f)
 		}
@@ -153,9 +157,9 @@ func factsOf(l listings.Listing) []fact {
 	return out
 }
 
-func date(t time.Time) string { return t.UTC().Format("2 January 2006") }
+func formatDate(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
-// daysLeft returns the time until the deadline in words.
+// daysLeft describes the time until the deadline.
 func daysLeft(deadline, now time.Time) string {
 	switch days := int(deadline.Sub(now).Hours() / 24); days {
 	case 0:
@@ -167,8 +171,9 @@ func daysLeft(deadline, now time.Time) string {
 	}
 }
 
-// descriptions are written in a subset of Markdown: paragraphs, headings, lists and
-// emphasis. Other syntax is text: no links, images, code and HTML of employers.
+// descriptionParser parses the descriptions of jobs, which are written in a subset of
+// Markdown: paragraphs, headings, lists and emphasis. Links, images, code and HTML are not
+// parsed, so that employers cannot add them to pages.
 var descriptionParser = goldmark.New(goldmark.WithParser(parser.NewParser(
 	parser.WithBlockParsers(
 		util.Prioritized(parser.NewSetextHeadingParser(), 100), util.Prioritized(parser.NewThematicBreakParser(), 200), util.Prioritized(parser.NewListParser(), 300),
@@ -177,18 +182,21 @@ var descriptionParser = goldmark.New(goldmark.WithParser(parser.NewParser(
 	parser.WithInlineParsers(util.Prioritized(parser.NewEmphasisParser(), 500)),
 )), goldmark.WithRendererOptions(html.WithHardWraps()))
 
-// markdown renders the description of a job. Headings begin below that of the page.
+// markdown renders the description of a job as HTML. Its headings are below the h2 "About
+// the job".
 func markdown(text string) template.HTML {
 	var b bytes.Buffer
-	if err := descriptionParser.Convert([]byte(bullets.Replace(text)), &b); err != nil {
+	if err := descriptionParser.Convert([]byte(normalizeBullets.Replace(text)), &b); err != nil {
 		return template.HTML("<p>" + template.HTMLEscapeString(text) + "</p>") //nolint:gosec // escaped
 	}
-	return template.HTML(headings.Replace(b.String())) //nolint:gosec // the parser knows no HTML and escapes text
+	return template.HTML(lowerHeadings.Replace(b.String())) //nolint:gosec // the parser escapes HTML in the text
 }
 
-// bullets are characters with which texts of other systems begin the items of lists.
-var bullets = strings.NewReplacer("\r\n", "\n", "\n• ", "\n- ", "\n· ", "\n- ", "\n– ", "\n- ")
+// normalizeBullets replaces the bullet characters that other systems use for list items by
+// the hyphens of Markdown.
+var normalizeBullets = strings.NewReplacer("\r\n", "\n", "\n• ", "\n- ", "\n· ", "\n- ", "\n– ", "\n- ")
 
-// headings lowers the headings of descriptions by two levels, at most to the lowest.
-var headings = strings.NewReplacer("<h1>", "<h3>", "</h1>", "</h3>", "<h2>", "<h3>", "</h2>", "</h3>", "<h3>", "<h4>", "</h3>", "</h4>",
+// lowerHeadings lowers h1 by two levels and the other headings by one, because h1 and h2
+// belong to the page.
+var lowerHeadings = strings.NewReplacer("<h1>", "<h3>", "</h1>", "</h3>", "<h2>", "<h3>", "</h2>", "</h3>", "<h3>", "<h4>", "</h3>", "</h4>",
 	"<h4>", "<h5>", "</h4>", "</h5>", "<h5>", "<h6>", "</h5>", "</h6>")

@@ -1,0 +1,78 @@
+package site
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+var moderatedOrganizationPage = pages.Parse(files, "html/moderation-organization.html")
+
+// addOrganizationModeration registers the pages on which moderators verify and suspend
+// organizations, and suspend accounts.
+func (s *Site) addOrganizationModeration(app *fiber.App) {
+	s.renderer.GetModerator(app, "/moderation/organizations/:id", s.showModeratedOrganization)
+	s.renderer.PostModerator(app, "/moderation/organizations/:id", s.moderateOrganization)
+	s.renderer.PostModerator(app, "/moderation/organizations/:id/accounts/:account", s.moderateAccount)
+}
+
+// moderatedOrganizationView is the page of an organization for moderators.
+type moderatedOrganizationView struct {
+	identity.ModeratedOrganization
+	Cases []listings.ModeratedCase
+	Form  pages.Form
+	Done  string
+}
+
+func (s *Site) moderatedOrganizationView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (v moderatedOrganizationView, err error) {
+	v.Done = c.Query("done")
+	if v.ModeratedOrganization, err = s.services.Identity.OrganizationFor(ctx, viewer.Actor(), c.Params("id")); err != nil {
+		return v, err
+	}
+	cases, err := s.services.Listings.Queue(ctx, viewer.Actor(), listings.CaseFilter{OrganizationID: v.ID}, page.Request{Number: 1, Size: pageSize})
+	v.Cases = cases.Items
+	return v, err
+}
+
+func (s *Site) showModeratedOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	return s.renderModeratedOrganization(ctx, c, viewer, pages.Form{})
+}
+
+// renderModeratedOrganization renders the page, with the problem of form if it has one.
+func (s *Site) renderModeratedOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
+	v, err := s.moderatedOrganizationView(ctx, c, viewer)
+	if err != nil {
+		return s.renderMissing(c, viewer, err, "Organization not found")
+	}
+	v.Form = form
+	return s.renderer.Render(c, form.Problem.Status(), moderatedOrganizationPage, viewer, v)
+}
+
+func (s *Site) moderateOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	form := pages.FormOf(c)
+	_, err := s.services.Identity.Moderate(ctx, viewer.Actor(), c.Params("id"), identity.OrganizationActionInput{Action: form.Value("action"), Message: form.Value("message")})
+	return s.answerModeration(ctx, c, viewer, form, err)
+}
+
+func (s *Site) moderateAccount(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	form := pages.FormOf(c)
+	err := s.services.Identity.ModerateAccount(ctx, viewer.Actor(), c.Params("account"), identity.AccountActionInput{Action: form.Value("action")})
+	return s.answerModeration(ctx, c, viewer, form, err)
+}
+
+// answerModeration redirects to the page of the organization, or renders it with the problem
+// of the form if err is one that the moderator can correct.
+func (s *Site) answerModeration(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form, err error) error {
+	if err == nil {
+		return c.Redirect("/moderation/organizations/"+c.Params("id")+"?done="+form.Value("action"), fiber.StatusSeeOther)
+	}
+	if form.Problem = pages.FormProblem(err, ""); form.Problem == nil {
+		return s.renderMissing(c, viewer, err, "Organization not found")
+	}
+	return s.renderModeratedOrganization(ctx, c, viewer, form)
+}
