@@ -10,43 +10,46 @@ import (
 	"unicode/utf8"
 )
 
-// The score of a listing for a user is the share, in percent, of the points of those
-// signals for which the user has data. For a user who only has a role, a listing with the
-// role in its title that was posted today gets 100.
+// A listing gets points for every signal below. Only signals for which the user has data
+// count: the score is the percentage of their points that the listing gets. For a user whose
+// profile only has a role, a listing that was posted today with this role in its title
+// scores 100.
 //
-//	role         30  in the title; 18 in the text; half of it for the last word
-//	                 of the role alone (nurse, for a senior staff nurse)
-//	specialty    20  filed under it; 14 in the title, 10 in the text
-//	place        20  within the radius, or remote; beyond it decreasing to 0 at
-//	                 three times the radius
-//	interest     10  found by a saved search, or with the title of a listing
-//	                 that the user saved or applied for
-//	employment   10  of a preferred type; 4 if the listing has none
-//	pay           5  reaches the expected pay; 2 if the listing has none
-//	newness       5  today; decreasing to 0 after a month
+//	role         30  the role is in the title (18 if only in the text; half as much
+//	                 if only its last word is: "nurse" of "senior staff nurse")
+//	specialty    20  the listing has this specialty (14 if the title mentions the
+//	                 specialty, 10 if only the text does)
+//	place        20  the listing is within the radius or remote (decreasing to 0 at
+//	                 three times the radius)
+//	interest     10  a saved search found the listing, or a search for the title of a
+//	                 listing that the user saved or applied for
+//	employment   10  the listing has a preferred type (4 if the listing has no type)
+//	pay           5  the listing pays what the user expects (2 if it has no pay)
+//	newness       5  the listing was posted today (decreasing to 0 after 30 days)
 const (
-	forRole       = 30.0
-	forSpecialty  = 20.0
-	forPlace      = 20.0
-	forInterest   = 10.0
-	forEmployment = 10.0
-	forPay        = 5.0
-	forNewness    = 5.0
+	rolePoints       = 30.0
+	specialtyPoints  = 20.0
+	placePoints      = 20.0
+	interestPoints   = 10.0
+	employmentPoints = 10.0
+	payPoints        = 5.0
+	newnessPoints    = 5.0
 )
 
 const (
-	inText      = 0.6
-	ofKind      = 0.5
-	forUnstated = 0.4
-	// The shares of listings that have the specialty in the title or text only.
-	namesSpecialty    = 0.7
-	mentionsSpecialty = 0.5
-	newFor            = 30 * 24 * time.Hour
-	defaultRadius     = 10.0 // miles
+	// The shares of a signal's points, as in the table above. textShare is for words
+	// that are in the text but not in the title.
+	textShare             = 0.6
+	roleWordShare         = 0.5
+	unstatedShare         = 0.4
+	specialtyInTitleShare = 0.7
+	specialtyInTextShare  = 0.5
+	newnessPeriod         = 30 * 24 * time.Hour
+	defaultRadius         = 10.0 // miles
 	// maxRadii is the distance in radii from which a place gets no points.
 	maxRadii = 3.0
-	// reasonThreshold is the least share of a signal's points that is returned as a
-	// reason.
+	// reasonThreshold is the minimum share of a signal's points for which the signal is
+	// returned as a reason.
 	reasonThreshold = 0.5
 )
 
@@ -54,26 +57,27 @@ const (
 type signal int
 
 const (
-	aboutRole signal = iota
-	aboutKind
-	aboutSpecialty
-	aboutSearches
-	aboutLiked
-	signals
+	roleSignal signal = iota
+	roleWordSignal
+	specialtySignal
+	searchSignal
+	likedSignal
+	signalCount
 )
 
-// affinity is the data of a user that recommendations depend on, as terms of a search.
+// affinity is the data of a user that recommendations depend on. Role and specialty are
+// normalized to search terms.
 type affinity struct {
 	Profile
-	// kind is the last word of the role: nurse, for a senior staff nurse.
-	role, kind, specialty string
-	searches              []Search
-	liked                 []string // titles
+	// roleWord is the last word of the role: nurse, for a senior staff nurse.
+	role, roleWord, specialty string
+	searches                  []Search
+	likedTitles               []string
 }
 
-func newAffinity(p Profile, searches []Search, liked []string) affinity {
-	t := affinity{Profile: p, role: plainWords(p.CurrentRole), specialty: plainWords(p.Specialty), searches: searches, liked: liked}
-	t.kind = t.role[strings.LastIndexByte(t.role, ' ')+1:]
+func newAffinity(p Profile, searches []Search, likedTitles []string) affinity {
+	t := affinity{Profile: p, role: plainWords(p.CurrentRole), specialty: plainWords(p.Specialty), searches: searches, likedTitles: likedTitles}
+	t.roleWord = t.role[strings.LastIndexByte(t.role, ' ')+1:]
 	return t
 }
 
@@ -81,11 +85,10 @@ func newAffinity(p Profile, searches []Search, liked []string) affinity {
 type candidateQuery struct {
 	about  []signal
 	wanted Wanted
-	near   bool // restricted to the area of the profile
-	// unless is a query that makes this one unnecessary if it returned as many listings
-	// as it may, or was unnecessary itself.
-	unless *candidateQuery
-	filled bool
+	isNear bool // restricted to the area of the profile
+	// unless is a query that makes this one unnecessary if it is filled.
+	unless   *candidateQuery
+	isFilled bool
 }
 
 // queries returns the queries for candidates. The last ones return the newest listings,
@@ -97,135 +100,138 @@ func (t affinity) queries() (qs []*candidateQuery) {
 		qs = append(qs, &q)
 		return &q
 	}
-	// The query near home makes the other one unnecessary if it returns enough listings.
+	// addNearAndAnywhere adds a query for listings near the user's home, and one for
+	// listings anywhere that runs only if the first one returns too few.
 	addNearAndAnywhere := func(unless *candidateQuery, w Wanted, about ...signal) *candidateQuery {
 		if home != "" {
 			near := w
 			near.Location, near.Radius = home, float64(t.LocationRadius)
-			unless = add(candidateQuery{about: about, wanted: near, near: true, unless: unless})
+			unless = add(candidateQuery{about: about, wanted: near, isNear: true, unless: unless})
 		}
 		return add(candidateQuery{about: about, wanted: w, unless: unless})
 	}
 	if t.role != "" && t.specialty != "" {
-		addNearAndAnywhere(nil, Wanted{Text: t.role + " " + t.specialty}, aboutRole, aboutSpecialty)
+		addNearAndAnywhere(nil, Wanted{Text: t.role + " " + t.specialty}, roleSignal, specialtySignal)
 	}
 	if t.role != "" {
-		anywhere := addNearAndAnywhere(nil, Wanted{Text: t.role}, aboutRole)
-		if t.kind != t.role {
-			addNearAndAnywhere(anywhere, Wanted{Text: t.kind}, aboutKind)
+		anywhere := addNearAndAnywhere(nil, Wanted{Text: t.role}, roleSignal)
+		if t.roleWord != t.role {
+			addNearAndAnywhere(anywhere, Wanted{Text: t.roleWord}, roleWordSignal)
 		}
 	}
 	if t.specialty != "" {
-		addNearAndAnywhere(nil, Wanted{Text: t.specialty}, aboutSpecialty)
+		addNearAndAnywhere(nil, Wanted{Text: t.specialty}, specialtySignal)
 	}
 	for _, search := range t.searches {
-		add(candidateQuery{about: []signal{aboutSearches}, wanted: Wanted{Text: search.Query, Location: search.Location, ContractType: search.ContractType}})
+		add(candidateQuery{about: []signal{searchSignal}, wanted: Wanted{Text: search.Query, Location: search.Location, ContractType: search.ContractType}})
 	}
-	for _, title := range t.liked {
-		add(candidateQuery{about: []signal{aboutLiked}, wanted: Wanted{Text: title}})
+	for _, title := range t.likedTitles {
+		add(candidateQuery{about: []signal{likedSignal}, wanted: Wanted{Text: title}})
 	}
 	addNearAndAnywhere(nil, Wanted{})
 	return qs
 }
 
-// plainWords returns the words of a text, without operators of a search and without the
-// text after the first comma, bracket or slash: "staff nurse" for "Staff Nurse, ICU
-// (nights)".
+// plainWords returns the words of a title or role as a search query without operators. It
+// stops at the first comma, bracket or slash: "Staff Nurse, ICU (nights)" becomes "staff
+// nurse".
 func plainWords(text string) string {
 	if i := strings.IndexAny(text, ",(;/|"); i > 0 {
 		text = text[:i]
 	}
-	out := letters(text)
+	out := lowerWords(text)
 	for utf8.RuneCountInString(out) > maxQuery {
 		out = strings.TrimSpace(out[:strings.LastIndexByte(out, ' ')+1])
 	}
 	return out
 }
 
-// letters returns the words of a text in lower case, separated by single spaces.
-func letters(text string) string {
+// lowerWords returns the words of a text in lower case, separated by single spaces.
+func lowerWords(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' && r != '&'
 	}), " ")
 }
 
-// names reports whether the title has all of the words.
-func names(title, words string) bool {
-	in := strings.Fields(letters(title))
+// titleContainsAll reports whether the title contains all of the words.
+func titleContainsAll(title, words string) bool {
+	in := strings.Fields(lowerWords(title))
 	isMissing := func(word string) bool { return !slices.Contains(in, word) }
 	return words != "" && !slices.ContainsFunc(strings.Fields(words), isMissing)
 }
 
-// scoredCandidate is a candidate with the signals that it was found by.
+// scoredCandidate is a candidate with the signals whose queries found it.
 type scoredCandidate struct {
 	Candidate
-	// relevance is 1 for signals in the title, inText for those in the text only, and 0
-	// for the others.
-	relevance [signals]float64
-	// near is set if the listing was found near the user's home.
-	near bool
+	// relevance is, by signal, 1 if the title matches, textShare if only the text
+	// matches, and 0 if neither does.
+	relevance [signalCount]float64
+	// isNear is set if the listing was found near the user's home.
+	isNear bool
 }
 
-// note records that the query has found the candidate.
-func (f *scoredCandidate) note(q *candidateQuery, inTitle bool) {
-	worth := inText
+// recordFoundBy records that the query has found the candidate.
+func (f *scoredCandidate) recordFoundBy(q *candidateQuery, inTitle bool) {
+	relevance := textShare
 	if inTitle {
-		worth = 1
+		relevance = 1
 	}
 	for _, about := range q.about {
-		f.relevance[about] = max(f.relevance[about], worth)
+		f.relevance[about] = max(f.relevance[about], relevance)
 	}
-	f.near = f.near || q.near
+	f.isNear = f.isNear || q.isNear
 }
 
-// part is the contribution of a signal to a score.
-type part struct {
-	isKnown bool    // whether the user has data for the signal
-	share   float64 // of the points, 0 to 1
-	most    float64
-	reason  string
+// scorePart is the contribution of a signal to a score.
+type scorePart struct {
+	isKnown   bool    // whether the user has data for the signal
+	share     float64 // 0 to 1, the part of maxPoints that the listing gets
+	maxPoints float64
+	reason    string
 }
 
-// score returns the recommendation with the sum of the parts.
+// score rates the candidate and returns it as a recommendation with the reasons.
 func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
-	// A query returns the newest candidates only; signals in the title are detected
-	// without it.
-	for about, words := range map[signal]string{aboutRole: t.role, aboutKind: t.kind, aboutSpecialty: t.specialty} {
-		if names(f.Title, words) {
+	// A query only returns its best candidates. Words in a title also count if the
+	// candidate was found by the query of another signal.
+	for about, words := range map[signal]string{roleSignal: t.role, roleWordSignal: t.roleWord, specialtySignal: t.specialty} {
+		if titleContainsAll(f.Title, words) {
 			f.relevance[about] = 1
 		}
 	}
 	p, specialty := t.Profile, 0.0
-	switch words := f.relevance[aboutSpecialty]; {
+	switch relevance := f.relevance[specialtySignal]; {
 	case f.Filed:
 		specialty = 1
-	case words == 1:
-		specialty = namesSpecialty
-	case words > 0:
-		specialty = mentionsSpecialty
+	case relevance == 1:
+		specialty = specialtyInTitleShare
+	case relevance > 0:
+		specialty = specialtyInTextShare
 	}
-	interest, reason := 0.0, "Like jobs that you kept or applied for"
-	if f.relevance[aboutSearches] > 0 {
-		interest, reason = 1, "Matches a search that you saved"
+	interest, interestReason := 0.0, "Like jobs that you kept or applied for"
+	if f.relevance[searchSignal] > 0 {
+		interest, interestReason = 1, "Matches a search that you saved"
 	}
-	near, where := f.nearness(p)
-	employment, kind := f.employment(p.EmploymentTypes)
-	parts := slices.DeleteFunc([]part{
-		{t.role != "", max(f.relevance[aboutRole], ofKind*f.relevance[aboutKind]), forRole, "Fits your role"},
-		{t.specialty != "", specialty, forSpecialty, "In your specialty"},
-		{p.Home() != "", near, forPlace, where},
-		{len(t.searches)+len(t.liked) > 0, max(interest, f.relevance[aboutLiked]), forInterest, reason},
-		{len(p.EmploymentTypes) > 0, employment, forEmployment, kind},
-		{p.SalaryMin != nil || p.SalaryMax != nil, f.pay(p), forPay, "Pays what you expect"},
-		{true, max(0, 1-float64(now.Sub(f.PostedAt))/float64(newFor)), forNewness, "New"},
-	}, func(p part) bool { return !p.isKnown })
-	var points, most float64
+	place, placeReason := f.placeShare(p)
+	employment, employmentReason := f.employmentShare(p.EmploymentTypes)
+	parts := slices.DeleteFunc([]scorePart{
+		{t.role != "", max(f.relevance[roleSignal], roleWordShare*f.relevance[roleWordSignal]), rolePoints, "Fits your role"},
+		{t.specialty != "", specialty, specialtyPoints, "In your specialty"},
+		{p.Home() != "", place, placePoints, placeReason},
+		{len(t.searches)+len(t.likedTitles) > 0, max(interest, f.relevance[likedSignal]), interestPoints, interestReason},
+		{len(p.EmploymentTypes) > 0, employment, employmentPoints, employmentReason},
+		{p.SalaryMin != nil || p.SalaryMax != nil, f.payShare(p), payPoints, "Pays what you expect"},
+		{true, max(0, 1-float64(now.Sub(f.PostedAt))/float64(newnessPeriod)), newnessPoints, "New"},
+	}, func(p scorePart) bool { return !p.isKnown })
+	var points, maxPoints float64
 	for _, part := range parts {
-		points += part.share * part.most
-		most += part.most
+		points += part.share * part.maxPoints
+		maxPoints += part.maxPoints
 	}
-	slices.SortStableFunc(parts, func(a, b part) int { return int(math.Round(b.share*b.most)) - int(math.Round(a.share*a.most)) })
-	r := Recommendation{Candidate: f.Candidate, Score: int(math.Round(100 * points / most)), Reasons: []string{}}
+	slices.SortStableFunc(parts, func(a, b scorePart) int {
+		return int(math.Round(b.share*b.maxPoints)) - int(math.Round(a.share*a.maxPoints))
+	})
+	r := Recommendation{Candidate: f.Candidate, Score: int(math.Round(100 * points / maxPoints)), Reasons: []string{}}
 	for _, part := range parts {
 		if part.share >= reasonThreshold {
 			r.Reasons = append(r.Reasons, part.reason)
@@ -234,8 +240,8 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 	return r
 }
 
-// nearness returns the share for the distance of the listing, with the reason.
-func (f *scoredCandidate) nearness(p Profile) (share float64, reason string) {
+// placeShare returns the share for the distance of the listing, with the reason.
+func (f *scoredCandidate) placeShare(p Profile) (share float64, reason string) {
 	radius := float64(p.LocationRadius)
 	if radius == 0 {
 		radius = defaultRadius
@@ -243,34 +249,34 @@ func (f *scoredCandidate) nearness(p Profile) (share float64, reason string) {
 	switch share = 1; {
 	case f.Remote:
 		return share, "Remote"
-	case f.Miles == nil && f.near:
+	case f.Miles == nil && f.isNear:
 		return share, "In " + oneLine(p.Home())
 	case f.Miles == nil:
 		return 0, ""
-	case !f.near && *f.Miles > radius:
+	case !f.isNear && *f.Miles > radius:
 		share = max(0, 1-(*f.Miles-radius)/((maxRadii-1)*radius))
 	}
 	return share, fmt.Sprintf("%.0f miles from %s", *f.Miles, oneLine(p.Home()))
 }
 
-// employment returns the share for the contract and employment types, with the reason.
-func (f *scoredCandidate) employment(preferred []string) (share float64, reason string) {
+// employmentShare returns the share for the contract and employment types, with the reason.
+func (f *scoredCandidate) employmentShare(preferred []string) (share float64, reason string) {
 	for _, kind := range []string{f.ContractType, f.EmploymentType} {
 		if kind != "" && slices.Contains(preferred, kind) {
 			return 1, "Is " + kind
 		}
 	}
 	if f.ContractType == "" && f.EmploymentType == "" {
-		return forUnstated, ""
+		return unstatedShare, ""
 	}
 	return 0, ""
 }
 
-// pay returns the share for the listing's pay range.
-func (f *scoredCandidate) pay(p Profile) float64 {
+// payShare returns the share for the listing's pay range.
+func (f *scoredCandidate) payShare(p Profile) float64 {
 	switch {
 	case f.PayHighest == nil:
-		return forUnstated
+		return unstatedShare
 	case p.SalaryMin != nil && *f.PayHighest < *p.SalaryMin:
 		return 0
 	}

@@ -17,66 +17,76 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Alerts reverse the search: new public listings are collected for a few seconds
-// and read into memory, where every saved search is evaluated on them. The cost
-// of a run grows with the number of searches, not with searches times listings,
-// and the database returns pages of searches only.
+// Alerts notify users of new listings that match their saved searches. New public
+// listings are collected for a few seconds and read into memory, where every saved
+// search is evaluated on all of them at once. During a run the database only returns
+// pages of saved searches, so the cost grows with the number of searches and not with
+// searches times listings.
 //
-// A listing is new once, when it first becomes public. A listing that is public
-// again or edited is not: users who saved a search meanwhile have seen it.
+// A listing counts as new only when it becomes public for the first time. A listing
+// that is edited or published again creates no alerts, because users could already
+// find it.
 
-// Match is a listing that a search has found.
+// Match is a new listing that matches a saved search.
 type Match struct {
 	SearchID, ListingID string
 	UserID              string
 	At                  time.Time
-	// Email is true if the match is to be mailed in a digest.
+	// Email is true if the match belongs in an e-mail digest.
 	Email bool
-	// SearchName is only set by methods that document it.
+	// SearchName is the name of the saved search. Only Matches.ListByDigest sets it.
 	SearchName string
 }
 
 const (
-	matchKind = "jobseeker.match"
-	// collectFor is how long new listings are collected before they are matched.
-	collectFor = 5 * time.Second
-	// matchWithin bounds a run.
-	matchWithin = 10 * time.Minute
+	matchTaskKind = "jobseeker.match"
+	// collectDelay is the time between the first new listing and the run that matches
+	// it, so that listings which are published together share a run.
+	collectDelay = 5 * time.Second
+	// matchTimeout is the maximum duration of a run.
+	matchTimeout = 10 * time.Minute
 
-	listingsAtOnce = 1_000
-	searchesAtOnce = 1_000
-	matchesAtOnce  = 2_000 // beyond which a transaction is closed
+	// listingBatchSize is the number of listings that are held in memory at a time.
+	listingBatchSize = 1_000
+	// searchBatchSize is the number of saved searches per query.
+	searchBatchSize = 1_000
+	// matchBatchSize is the number of pending matches that triggers a flush, which
+	// bounds the size of a transaction.
+	matchBatchSize = 2_000
+	// notificationBatchSize is the number of notifications per statement.
+	notificationBatchSize = 500
 )
 
-// OnJobCreated adds a new listing to the alert queue and a task that processes it.
+// OnJobCreated adds a new listing to the alert queue, and a task that processes the
+// queue.
 func (s *SearchService) OnJobCreated(ctx context.Context, e event.JobCreated) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.AlertQueue.Add(ctx, e.JobID); err != nil {
 			return err
 		}
-		// If a task waits that misses a listing whose transaction commits late, the next
-		// task or the periodic one processes it.
-		return s.addMatchTask(ctx, s.Clock.Now().Add(collectFor))
+		// A pending task may run before this transaction commits and miss the listing.
+		// In that case the next task or the periodic task processes it.
+		return s.addMatchTask(ctx, s.Clock.Now().Add(collectDelay))
 	})
 }
 
-// addMatchTask adds a task that processes the alert queue, unless one waits. One runs at
-// a time.
+// addMatchTask adds a task that processes the alert queue, unless such a task is already
+// waiting. The task group ensures that only one of these tasks runs at a time.
 func (s *SearchService) addMatchTask(ctx context.Context, at time.Time) error {
-	run := task.New(matchKind, task.Maintenance, matchKind+"/"+s.NewID(), struct{}{})
-	run.Group, run.RunAt = matchKind, at
+	run := task.New(matchTaskKind, task.Maintenance, matchTaskKind+"/"+s.NewID(), struct{}{})
+	run.Group, run.RunAt = matchTaskKind, at
 	return s.Tasks.Add(ctx, run)
 }
 
-// match processes the alert queue and creates digests.
-func (s *SearchService) match(ctx context.Context, _ struct{}) error {
+// processAlertQueue matches all queued listings and then creates the digests that are due.
+func (s *SearchService) processAlertQueue(ctx context.Context, _ struct{}) error {
 	for {
-		ids, err := s.AlertQueue.List(ctx, listingsAtOnce)
+		ids, err := s.AlertQueue.List(ctx, listingBatchSize)
 		if err != nil {
 			return err
 		}
 		if len(ids) == 0 {
-			return s.digests(ctx)
+			return s.createDigests(ctx)
 		}
 		if err := s.matchListings(ctx, ids); err != nil {
 			return err
@@ -87,69 +97,74 @@ func (s *SearchService) match(ctx context.Context, _ struct{}) error {
 	}
 }
 
-// run matches listings with all searches.
-type run struct {
+// matchRun matches one batch of listings with all saved searches.
+type matchRun struct {
 	*SearchService
 	id       string
 	listings Gathered
 	postings []Posting
-	matches  []Match
-	names    map[string]string // of the searches in matches
+	// matches are the matches since the last flush.
+	matches []Match
+	// searchNames maps the ids of the searches in matches to their names.
+	searchNames map[string]string
 }
 
+// matchListings matches the listings with all saved searches.
 func (s *SearchService) matchListings(ctx context.Context, ids []string) error {
 	gathered, err := s.Listings.Gather(ctx, ids)
 	if err != nil {
 		return err
 	}
-	r := run{SearchService: s, id: s.NewID(), listings: gathered, postings: gathered.Postings(), names: map[string]string{}}
+	r := matchRun{SearchService: s, id: s.NewID(), listings: gathered, postings: gathered.Postings(), searchNames: map[string]string{}}
 	if len(r.postings) == 0 {
 		return nil
 	}
-	for last := ""; ; {
-		searches, err := s.Searches.List(ctx, SearchFilter{AfterID: last}, searchesAtOnce)
+	for lastID := ""; ; {
+		searches, err := s.Searches.List(ctx, SearchFilter{AfterID: lastID}, searchBatchSize)
 		if err != nil {
 			return err
 		}
 		for _, search := range searches {
-			if err := r.evaluate(ctx, search); err != nil {
+			if err := r.addMatches(ctx, search); err != nil {
 				return err
 			}
-			if len(r.matches) >= matchesAtOnce {
+			if len(r.matches) >= matchBatchSize {
 				if err := r.flush(ctx); err != nil {
 					return err
 				}
 			}
 		}
-		if len(searches) < searchesAtOnce {
+		if len(searches) < searchBatchSize {
 			return r.flush(ctx)
 		}
-		last = searches[len(searches)-1].ID
+		lastID = searches[len(searches)-1].ID
 	}
 }
 
-// evaluate adds the matches of one search.
-func (r *run) evaluate(ctx context.Context, search Search) error {
+// addMatches evaluates one saved search and adds its matches to the run.
+func (r *matchRun) addMatches(ctx context.Context, search Search) error {
 	now := r.Clock.Now()
 	terms := search.Terms
 	terms.Query = cmp.Or(search.Resolved, search.Query)
 	matching, err := r.listings.Matching(ctx, terms)
 	for _, i := range matching {
 		p := r.postings[i]
-		// The listing was public before the search was saved, or the event is so late
-		// that the matches may have expired.
-		if p.PostedAt.Before(search.CreatedAt) || now.Sub(p.PostedAt) > matchesKeptFor/2 {
+		wasPublicBeforeSearch := p.PostedAt.Before(search.CreatedAt)
+		// The event is so late that an earlier match may already have expired, and
+		// would be created and sent again.
+		isTooOld := now.Sub(p.PostedAt) > matchLifetime/2
+		if wasPublicBeforeSearch || isTooOld {
 			continue
 		}
-		r.names[search.ID] = search.Name
+		r.searchNames[search.ID] = search.Name
 		r.matches = append(r.matches, Match{SearchID: search.ID, ListingID: p.ID, UserID: search.UserID, At: now, Email: search.EmailAlerts})
 	}
 	return err
 }
 
-// flush stores the matches and the notifications of new ones in one transaction, so
-// that a repeated run creates no second notification.
-func (r *run) flush(ctx context.Context) error {
+// flush stores the matches, and a notification for every search with new matches. One
+// transaction does both, so that a repeated run does not notify a user again.
+func (r *matchRun) flush(ctx context.Context) error {
 	if len(r.matches) == 0 {
 		return nil
 	}
@@ -158,25 +173,25 @@ func (r *run) flush(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		bySearch := map[string][]Match{}
+		matchesBySearch := map[string][]Match{}
 		for _, m := range created {
-			bySearch[m.SearchID] = append(bySearch[m.SearchID], m)
+			matchesBySearch[m.SearchID] = append(matchesBySearch[m.SearchID], m)
 		}
 		// Subscribers have no account in which they could read notifications.
 		subscribers, err := r.Subscribers.GetByIDs(ctx, list.Distinct(created, func(m Match) string { return m.UserID }))
 		if err != nil {
 			return err
 		}
-		notices := make([]Notification, 0, len(bySearch))
-		for searchID, ms := range bySearch {
-			if _, ok := subscribers[ms[0].UserID]; ok {
+		notifications := make([]Notification, 0, len(matchesBySearch))
+		for searchID, ms := range matchesBySearch {
+			if _, isSubscriber := subscribers[ms[0].UserID]; isSubscriber {
 				continue
 			}
-			notices = append(notices, r.notice(searchID+"/"+r.id, ms[0].UserID, AboutJobs, r.message(searchID, ms)))
+			notifications = append(notifications, r.newNotification(searchID+"/"+r.id, ms[0].UserID, AboutJobs, r.notificationText(searchID, ms)))
 		}
 		// A fixed order avoids deadlocks between two runs.
-		slices.SortFunc(notices, func(a, b Notification) int { return strings.Compare(a.Cause, b.Cause) })
-		for chunk := range slices.Chunk(notices, 500) {
+		slices.SortFunc(notifications, func(a, b Notification) int { return strings.Compare(a.Cause, b.Cause) })
+		for chunk := range slices.Chunk(notifications, notificationBatchSize) {
 			if err := r.Notifications.Create(ctx, chunk...); err != nil {
 				return err
 			}
@@ -184,127 +199,131 @@ func (r *run) flush(ctx context.Context) error {
 		return nil
 	})
 	r.matches = r.matches[:0]
-	clear(r.names)
+	clear(r.searchNames)
 	return err
 }
 
-// message returns the text of the notification about new matches of a search.
-func (r *run) message(searchID string, ms []Match) string {
+// notificationText returns the text of the notification about new matches of a search.
+func (r *matchRun) notificationText(searchID string, ms []Match) string {
 	newest := slices.MaxFunc(ms, func(a, b Match) int { return cmp.Compare(a.ListingID, b.ListingID) })
 	i := slices.IndexFunc(r.postings, func(p Posting) bool { return p.ID == newest.ListingID })
-	title, name := oneLine(r.postings[i].Title), oneLine(r.names[searchID])
+	title, name := oneLine(r.postings[i].Title), oneLine(r.searchNames[searchID])
 	if len(ms) == 1 {
 		return fmt.Sprintf("A new job for your search %s: %s", name, title)
 	}
 	return fmt.Sprintf("%d new jobs for your search %s, among them %s", len(ms), name, title)
 }
 
-// A digest is created in one transaction, which assigns the pending matches of a user
-// to it, sets the earliest time of the next one, and adds a task that mails it. So
-// every match is in exactly one digest, and a mail that is sent again after a failure
-// has the same content and Message-ID.
+// A digest is an e-mail about the new matches of a user. One transaction creates it: it
+// assigns the user's pending matches to the digest, sets the earliest time of the user's
+// next digest, and adds a task that sends the e-mail. Every match is therefore in exactly
+// one digest, and an e-mail that is sent again after a failure has the same content and
+// Message-ID.
 
 const (
-	digestKind = "jobseeker.digest"
-	// digestEvery is the minimum time between two digests of a user.
-	digestEvery = 24 * time.Hour
-	// digestsAtOnce is the maximum number of users per transaction.
-	digestsAtOnce = 100
-	// maxDigested is the maximum number of matches that are read for one mail, and
-	// maxShown that of listings in it.
-	maxDigested = 5_000
-	maxShown    = 50
-	// linkFor is the lifetime of the unsubscribe link.
-	linkFor = 365 * 24 * time.Hour
+	digestTaskKind = "jobseeker.digest"
+	// digestInterval is the minimum time between two digests of a user.
+	digestInterval = 24 * time.Hour
+	// digestBatchSize is the maximum number of users per transaction.
+	digestBatchSize = 100
+	// maxDigestMatches is the maximum number of matches that are read for one e-mail.
+	maxDigestMatches = 5_000
+	// maxDigestListings is the maximum number of listings in one e-mail. The text only
+	// counts the others.
+	maxDigestListings = 50
+	// unsubscribeLinkLifetime is the lifetime of the unsubscribe link.
+	unsubscribeLinkLifetime = 365 * 24 * time.Hour
 )
 
-// digest is the payload of the task that mails a digest.
-type digest struct {
+// digestPayload is the payload of the task that sends a digest.
+type digestPayload struct {
 	ID     string    `json:"id"`
 	UserID string    `json:"user_id"`
 	At     time.Time `json:"at"`
 }
 
-// digests creates the digests that are due.
-func (s *SearchService) digests(ctx context.Context) error {
-	return tx.DoBatches(ctx, s.Tx, digestsAtOnce, func(ctx context.Context) (int, error) {
-		now, ids := s.Clock.Now(), make([]string, digestsAtOnce)
+// createDigests creates the digests that are due, in batches of users.
+func (s *SearchService) createDigests(ctx context.Context) error {
+	return tx.DoBatches(ctx, s.Tx, digestBatchSize, func(ctx context.Context) (int, error) {
+		now, ids := s.Clock.Now(), make([]string, digestBatchSize)
 		for i := range ids {
 			ids[i] = s.NewID()
 		}
-		assigned, users, err := s.Matches.AssignDigests(ctx, ids, now, now.Add(digestEvery))
+		assigned, users, err := s.Matches.AssignDigests(ctx, ids, now, now.Add(digestInterval))
 		if err != nil {
 			return 0, err
 		}
 		return users, s.Tasks.Add(ctx, list.Map(assigned, func(d Digest) task.Task {
-			return task.New(digestKind, task.Mail, digestKind+"/"+d.ID, digest{ID: d.ID, UserID: d.UserID, At: now})
+			return task.New(digestTaskKind, task.Mail, digestTaskKind+"/"+d.ID, digestPayload{ID: d.ID, UserID: d.UserID, At: now})
 		})...)
 	})
 }
 
-// sendDigest mails the listings of a digest that are public now.
-func (s *SearchService) sendDigest(ctx context.Context, d digest) error {
-	matches, err := s.Matches.ListByDigest(ctx, d.UserID, d.ID, maxDigested)
+// sendDigest sends an e-mail with the listings of a digest that are still public. It sends
+// nothing if none is, or if the user no longer wants alerts or has no account.
+func (s *SearchService) sendDigest(ctx context.Context, d digestPayload) error {
+	matches, err := s.Matches.ListByDigest(ctx, d.UserID, d.ID, maxDigestMatches)
 	if err != nil || len(matches) == 0 {
 		return err
 	}
-	// A digest that is not wanted any more is dropped, so that matches do not
-	// accumulate until alerts are turned on again.
+	// A digest of a user who has turned alerts off is dropped, so that its matches are
+	// not sent when the user turns alerts on again.
 	p, err := s.Profiles.Get(ctx, d.UserID)
 	if err != nil || !p.JobAlerts || !p.EmailNotifications {
 		return err
 	}
-	person, purpose, parameter, err := s.recipient(ctx, d.UserID)
+	person, purpose, parameter, err := s.digestRecipient(ctx, d.UserID)
 	if err != nil || person.Email == "" {
 		return err
 	}
-	entries, err := s.entries(ctx, matches)
+	entries, err := s.digestEntries(ctx, matches)
 	if err != nil || len(entries) == 0 {
 		return err
 	}
-	token, err := s.Sealer.Seal(purpose, d.UserID, d.At.Add(linkFor))
+	token, err := s.Sealer.Seal(purpose, d.UserID, d.At.Add(unsubscribeLinkLifetime))
 	if err != nil {
 		return err
 	}
-	n, what := len(entries), "new jobs match your saved searches"
+	n := len(entries)
+	subject := fmt.Sprintf("%d new jobs match your saved searches", n)
 	if n == 1 {
-		what = "new job matches your saved searches"
+		subject = "1 new job matches your saved searches"
 	}
-	body := []mail.Block{{Text: fmt.Sprintf("%d %s:", n, what)}, {Items: entries[:min(n, maxShown)]}}
-	if more := n - maxShown; more > 0 {
+	body := []mail.Block{{Text: subject + ":"}, {Items: entries[:min(n, maxDigestListings)]}}
+	if more := n - maxDigestListings; more > 0 {
 		body = append(body, mail.Block{Text: fmt.Sprintf("And %d more.", more)})
 	}
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
-		ID: "job-alerts-" + d.ID, To: mail.Address{Name: person.Name, Email: person.Email}, Subject: fmt.Sprintf("%d %s", n, what),
+		ID: "job-alerts-" + d.ID, To: mail.Address{Name: person.Name, Email: person.Email}, Subject: subject,
 		Greeting: person.Name, Body: body, Unsubscribe: s.PublicURL + "/unsubscribe?" + parameter + "=" + url.QueryEscape(token), Home: s.PublicURL,
 	})
 }
 
-// entries returns the public listings of a digest, each once, in the order of the
-// matches, with the names of the searches that found them.
-func (s *SearchService) entries(ctx context.Context, matches []Match) ([]mail.Entry, error) {
+// digestEntries returns an entry for every public listing of a digest, in the order of the
+// matches. An entry contains the names of the searches that the listing matches.
+func (s *SearchService) digestEntries(ctx context.Context, matches []Match) ([]mail.Entry, error) {
 	ids := list.Distinct(matches, func(m Match) string { return m.ListingID })
-	searches := map[string][]string{}
+	searchNamesByListing := map[string][]string{}
 	for _, m := range matches {
-		searches[m.ListingID] = append(searches[m.ListingID], m.SearchName)
+		searchNamesByListing[m.ListingID] = append(searchNamesByListing[m.ListingID], m.SearchName)
 	}
-	public := map[string]Posting{}
-	for chunk := range slices.Chunk(ids, listingsAtOnce) {
-		found, err := s.Listings.Public(ctx, chunk)
+	publicByID := map[string]Posting{}
+	for chunk := range slices.Chunk(ids, listingBatchSize) {
+		postings, err := s.Listings.Public(ctx, chunk)
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range found {
-			public[p.ID] = p
+		for _, p := range postings {
+			publicByID[p.ID] = p
 		}
 	}
 	var out []mail.Entry
 	for _, id := range ids {
-		p, ok := public[id]
+		p, ok := publicByID[id]
 		if !ok {
 			continue
 		}
-		names := searches[id]
+		names := searchNamesByListing[id]
 		slices.Sort(names)
 		detail := slices.DeleteFunc([]string{oneLine(p.Company), oneLine(p.Location), "your search: " + oneLine(strings.Join(slices.Compact(names), "; "))}, isEmpty)
 		out = append(out, mail.Entry{Title: oneLine(p.Title), URL: s.PublicURL + "/jobs/" + p.ID, Detail: strings.Join(detail, " · ")})

@@ -19,145 +19,145 @@ import (
 )
 
 // saveSearch saves a search and returns its id.
-func (d *testEnv) saveSearch(who auth.Actor, query string, mailed bool) string {
-	d.t.Helper()
-	all, err := d.SaveSearch(d.t.Context(), who, jobseeker.SaveSearchInput{Query: query, EmailAlerts: mailed})
-	require.NoError(d.t, err)
+func (env *testEnv) saveSearch(user auth.Actor, query string, emailAlerts bool) string {
+	env.t.Helper()
+	all, err := env.SaveSearch(env.t.Context(), user, jobseeker.SaveSearchInput{Query: query, EmailAlerts: emailAlerts})
+	require.NoError(env.t, err)
 	return all[0].ID
 }
 
 // publish publishes listings and advances the clock until they are matched.
-func (d *testEnv) publish(titles ...string) (ids []string) {
-	d.t.Helper()
+func (env *testEnv) publish(titles ...string) (ids []string) {
+	env.t.Helper()
 	var events []event.Event
 	for _, title := range titles {
-		id := d.newListing(title)
+		id := env.newListing(title)
 		ids, events = append(ids, id), append(events, event.JobCreated{JobID: id})
 	}
-	d.recordAndHandle(events...)
-	d.advance(10 * time.Second)
+	env.recordAndHandle(events...)
+	env.advance(10 * time.Second)
 	return ids
 }
 
 // advance advances the clock and runs everything that is due.
-func (d *testEnv) advance(t time.Duration) {
-	d.t.Helper()
-	d.clock.Advance(t)
-	for _, p := range d.Periodic() {
-		require.NoError(d.t, p.Do(d.t.Context()), p.Kind)
+func (env *testEnv) advance(t time.Duration) {
+	env.t.Helper()
+	env.clock.Advance(t)
+	for _, p := range env.Periodic() {
+		require.NoError(env.t, p.Do(env.t.Context()), p.Kind)
 	}
-	d.work.All(d.t)
+	env.tasks.All(env.t)
 }
 
 // sentTexts returns the texts of the messages that were sent since the last call.
-func (d *testEnv) sentTexts() (out []string) {
-	for _, m := range d.sent {
+func (env *testEnv) sentTexts() (out []string) {
+	for _, m := range env.sent {
 		out = append(out, m.Text)
 	}
-	d.sent = nil
+	env.sent = nil
 	return out
 }
 
 func TestAlerts_NewListing_MatchesSearches(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		nurse, midwife := seeker(), seeker()
-		d.saveSearch(nurse, "Nurse", false)
-		d.saveSearch(nurse, "Staff", false)
-		d.saveSearch(midwife, "Midwife", false)
-		d.publish("Staff Nurse", "ICU Nurse", "Cook")
+		env.saveSearch(nurse, "Nurse", false)
+		env.saveSearch(nurse, "Staff", false)
+		env.saveSearch(midwife, "Midwife", false)
+		env.publish("Staff Nurse", "ICU Nurse", "Cook")
 		require.ElementsMatch(t, []string{
 			"job-alert: 2 new jobs for your search Nurse, among them ICU Nurse",
 			"job-alert: A new job for your search Staff: Staff Nurse",
-		}, d.notificationTexts(nurse))
-		require.Empty(t, d.notificationTexts(midwife))
-		require.Empty(t, d.sentTexts(), "searches without email alerts send no mail")
+		}, env.notificationTexts(nurse))
+		require.Empty(t, env.notificationTexts(midwife))
+		require.Empty(t, env.sentTexts(), "searches without email alerts send no mail")
 	})
 }
 
 func TestAlerts_ResolvedSearch_IsEvaluated(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		who := seeker()
-		d.saveSearch(who, "Nusre", false)
-		d.publish("Staff Nurse")
-		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, d.notificationTexts(who))
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := seeker()
+		env.saveSearch(user, "Nusre", false)
+		env.publish("Staff Nurse")
+		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, env.notificationTexts(user))
 	})
 }
 
 func TestAlerts_SearchSavedWithoutIndex_IsResolvedLater(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		who := seeker()
-		d.unindexed = true
-		d.saveSearch(who, "Nusre", false)
-		require.NoError(t, d.ResolveSearches(t.Context()))
-		d.unindexed = false
-		require.NoError(t, d.ResolveSearches(t.Context()))
-		d.publish("Staff Nurse")
-		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, d.notificationTexts(who))
-		require.NoError(t, d.ResolveSearches(t.Context()))
-		require.EqualValues(t, 1, d.resolved.Load())
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := seeker()
+		env.hasNoIndex = true
+		env.saveSearch(user, "Nusre", false)
+		require.NoError(t, env.ResolveSearches(t.Context()))
+		env.hasNoIndex = false
+		require.NoError(t, env.ResolveSearches(t.Context()))
+		env.publish("Staff Nurse")
+		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, env.notificationTexts(user))
+		require.NoError(t, env.ResolveSearches(t.Context()))
+		require.EqualValues(t, 1, env.resolvedCount.Load())
 	})
 }
 
 func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		who := seeker()
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := seeker()
 		for range jobseeker.MaxSearches {
-			d.saveSearch(who, "Nurse", false)
+			env.saveSearch(user, "Nurse", false)
 		}
-		d.resolved.Store(0)
-		_, err := d.SaveSearch(t.Context(), who, jobseeker.SaveSearchInput{Query: "Nurse"})
+		env.resolvedCount.Store(0)
+		_, err := env.SaveSearch(t.Context(), user, jobseeker.SaveSearchInput{Query: "Nurse"})
 		require.ErrorIs(t, err, jobseeker.ErrTooManySearches)
-		require.Zero(t, d.resolved.Load())
+		require.Zero(t, env.resolvedCount.Load())
 	})
 }
 
 func TestAlerts_RepeatedEvent_MatchesOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		who := seeker()
-		d.saveSearch(who, "Nurse", true)
-		id := d.publish("Nurse")[0]
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := seeker()
+		env.saveSearch(user, "Nurse", true)
+		id := env.publish("Nurse")[0]
 		for range 3 {
-			d.recordAndHandle(event.JobCreated{JobID: id})
-			d.advance(time.Minute)
+			env.recordAndHandle(event.JobCreated{JobID: id})
+			env.advance(time.Minute)
 		}
-		d.advance(25 * time.Hour)
-		require.Len(t, d.notificationTexts(who), 1)
-		require.Len(t, d.sentTexts(), 1)
+		env.advance(25 * time.Hour)
+		require.Len(t, env.notificationTexts(user), 1)
+		require.Len(t, env.sentTexts(), 1)
 	})
 }
 
 func TestAlerts_OlderListing_NotMatched(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		who, id := seeker(), d.newListing("Nurse")
-		d.clock.Advance(time.Second)
-		d.saveSearch(who, "Nurse", true)
-		d.recordAndHandle(event.JobCreated{JobID: id})
-		d.advance(time.Minute)
-		require.Empty(t, d.notificationTexts(who))
-		gone := d.newListing("Nurse that closed at once")
-		d.unpublished[gone] = true
-		d.recordAndHandle(event.JobCreated{JobID: gone})
-		d.advance(time.Minute)
-		require.Empty(t, d.notificationTexts(who))
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user, id := seeker(), env.newListing("Nurse")
+		env.clock.Advance(time.Second)
+		env.saveSearch(user, "Nurse", true)
+		env.recordAndHandle(event.JobCreated{JobID: id})
+		env.advance(time.Minute)
+		require.Empty(t, env.notificationTexts(user))
+		unpublishedID := env.newListing("Nurse that closed at once")
+		env.unpublished[unpublishedID] = true
+		env.recordAndHandle(event.JobCreated{JobID: unpublishedID})
+		env.advance(time.Minute)
+		require.Empty(t, env.notificationTexts(user))
 	})
 }
 
 func TestAlerts_InterruptedRun_RepeatsNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		who := seeker()
-		d.saveSearch(who, "Nurse", true)
-		broken := d.AlertQueue
-		d.AlertQueue = failingQueue{broken}
-		d.publishTo(t, "Nurse")
-		require.Len(t, d.notificationTexts(who), 1)
-		d.AlertQueue = broken
-		d.advance(time.Minute)
-		require.Len(t, d.notificationTexts(who), 1)
-		d.advance(time.Minute)
-		require.Len(t, d.sentTexts(), 1)
-		left, err := broken.List(t.Context(), 10)
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := seeker()
+		env.saveSearch(user, "Nurse", true)
+		queue := env.AlertQueue
+		env.AlertQueue = failingQueue{queue}
+		env.publishTo(t, "Nurse")
+		require.Len(t, env.notificationTexts(user), 1)
+		env.AlertQueue = queue
+		env.advance(time.Minute)
+		require.Len(t, env.notificationTexts(user), 1)
+		env.advance(time.Minute)
+		require.Len(t, env.sentTexts(), 1)
+		remaining, err := queue.List(t.Context(), 10)
 		require.NoError(t, err)
-		require.Empty(t, left)
+		require.Empty(t, remaining)
 	})
 }
 
@@ -167,82 +167,82 @@ type failingQueue struct{ jobseeker.AlertQueue }
 func (failingQueue) Delete(context.Context, []string) error { return errors.New("killed") }
 
 // publishTo is publish without periodic work.
-func (d *testEnv) publishTo(t *testing.T, title string) {
+func (env *testEnv) publishTo(t *testing.T, title string) {
 	t.Helper()
-	d.recordAndHandle(event.JobCreated{JobID: d.newListing(title)})
-	d.clock.Advance(10 * time.Second)
-	d.work.All(t)
+	env.recordAndHandle(event.JobCreated{JobID: env.newListing(title)})
+	env.clock.Advance(10 * time.Second)
+	env.tasks.All(t)
 }
 
 func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		who := seeker()
-		d.saveSearch(who, "Nurse", true)
-		d.saveSearch(who, "ICU", true)
-		d.saveSearch(who, "Cook", false)
-		d.publish("ICU Nurse", "Cook")
-		first := d.sentTexts()
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := seeker()
+		env.saveSearch(user, "Nurse", true)
+		env.saveSearch(user, "ICU", true)
+		env.saveSearch(user, "Cook", false)
+		env.publish("ICU Nurse", "Cook")
+		first := env.sentTexts()
 		require.Len(t, first, 1, "the first message is sent at once")
 		require.Contains(t, first[0], "1 new job matches your saved searches")
 		require.Contains(t, first[0], "ICU Nurse")
 		require.Contains(t, first[0], "your search: ICU; Nurse")
-		require.Contains(t, first[0], "https://jobs.example.org/unsubscribe?token=unsubscribe."+who.UserID)
+		require.Contains(t, first[0], "https://jobs.example.org/unsubscribe?token=unsubscribe."+user.UserID)
 		require.NotContains(t, first[0], "Cook", "a search without e-mail alerts")
 
-		d.publish("Staff Nurse")
-		d.advance(12 * time.Hour)
-		d.publish("Night Nurse")
-		require.Empty(t, d.sentTexts())
-		d.advance(12 * time.Hour)
-		second := d.sentTexts()
+		env.publish("Staff Nurse")
+		env.advance(12 * time.Hour)
+		env.publish("Night Nurse")
+		require.Empty(t, env.sentTexts())
+		env.advance(12 * time.Hour)
+		second := env.sentTexts()
 		require.Len(t, second, 1)
 		require.Contains(t, second[0], "Staff Nurse")
 		require.Contains(t, second[0], "Night Nurse")
 		require.NotContains(t, second[0], "ICU Nurse")
-		d.advance(25 * time.Hour)
-		require.Empty(t, d.sentTexts(), "no new matches, no mail")
-		d.publish("Day Nurse")
-		require.Len(t, d.sentTexts(), 1)
+		env.advance(25 * time.Hour)
+		require.Empty(t, env.sentTexts(), "no new matches, no mail")
+		env.publish("Day Nurse")
+		require.Len(t, env.sentTexts(), 1)
 	})
 }
 
 func TestDigest_SendFails_SameMailLater(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		who := seeker()
-		d.saveSearch(who, "Nurse", true)
-		d.mailErr = errors.New("421 try again")
-		ids := d.publish("Nurse A", "Nurse B")
-		require.Empty(t, d.sentTexts())
-		d.publish("Nurse C")
-		d.unpublished[ids[1]] = true
-		d.mailErr = nil
-		d.advance(time.Hour)
-		require.Len(t, d.sent, 1)
-		require.True(t, strings.HasPrefix(d.sent[0].ID, "job-alerts-"), d.sent[0].ID)
-		text := d.sentTexts()[0]
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := seeker()
+		env.saveSearch(user, "Nurse", true)
+		env.mailErr = errors.New("421 try again")
+		ids := env.publish("Nurse A", "Nurse B")
+		require.Empty(t, env.sentTexts())
+		env.publish("Nurse C")
+		env.unpublished[ids[1]] = true
+		env.mailErr = nil
+		env.advance(time.Hour)
+		require.Len(t, env.sent, 1)
+		require.True(t, strings.HasPrefix(env.sent[0].ID, "job-alerts-"), env.sent[0].ID)
+		text := env.sentTexts()[0]
 		require.Contains(t, text, "Nurse A")
 		require.NotContains(t, text, "Nurse B", "it is no longer public")
 		require.NotContains(t, text, "Nurse C", "it belongs to the next message")
-		d.advance(24 * time.Hour)
-		text = d.sentTexts()[0]
+		env.advance(24 * time.Hour)
+		text = env.sentTexts()[0]
 		require.Contains(t, text, "Nurse C")
 		require.NotContains(t, text, "Nurse A")
 	})
 }
 
 func TestDigest_StorageFails_IsAtomic(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		who := seeker()
-		d.saveSearch(who, "Nurse", true)
-		jobs := d.Tasks
-		d.recordAndHandle(event.JobCreated{JobID: d.newListing("Nurse")})
-		d.clock.Advance(10 * time.Second)
-		d.Tasks = failingTasks{}
-		d.work.All(t)
-		d.Tasks = jobs
-		require.Empty(t, d.sentTexts())
-		d.advance(time.Minute)
-		require.Len(t, d.sentTexts(), 1)
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := seeker()
+		env.saveSearch(user, "Nurse", true)
+		tasks := env.Tasks
+		env.recordAndHandle(event.JobCreated{JobID: env.newListing("Nurse")})
+		env.clock.Advance(10 * time.Second)
+		env.Tasks = failingTasks{}
+		env.tasks.All(t)
+		env.Tasks = tasks
+		require.Empty(t, env.sentTexts())
+		env.advance(time.Minute)
+		require.Len(t, env.sentTexts(), 1)
 	})
 }
 
@@ -252,15 +252,15 @@ type failingTasks struct{}
 func (failingTasks) Add(context.Context, ...task.Task) error { return errors.New("killed") }
 
 func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		who := seeker()
-		d.saveSearch(who, "Nurse", true)
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := seeker()
+		env.saveSearch(user, "Nurse", true)
 		var titles []string
 		for i := range 63 {
 			titles = append(titles, fmt.Sprintf("Nurse %02d.", i))
 		}
-		d.publish(titles...)
-		text := d.sentTexts()[0]
+		env.publish(titles...)
+		text := env.sentTexts()[0]
 		require.Contains(t, text, "63 new jobs match your saved searches")
 		require.Equal(t, 50, strings.Count(text, "/jobs/"))
 		require.Contains(t, text, "And 13 more.")
@@ -270,52 +270,52 @@ func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
 }
 
 func TestDigest_Unsubscribed_SendsNoMail(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		who, other := seeker(), seeker()
-		d.saveSearch(who, "Nurse", true)
-		d.saveSearch(other, "Nurse", true)
-		d.mailErr = errors.New("421 try again")
-		d.publish("Nurse A")
-		require.ErrorIs(t, d.Unsubscribe(t.Context(), "download."+who.UserID+".1"), fault.ErrUnauthorized)
-		require.NoError(t, d.Unsubscribe(t.Context(), "unsubscribe."+who.UserID+".1"))
-		require.NoError(t, d.Unsubscribe(t.Context(), "unsubscribe."+who.UserID+".1"))
-		d.mailErr = nil
-		d.advance(time.Hour)
-		d.publish("Nurse B")
-		d.advance(25 * time.Hour)
-		require.Len(t, d.sent, 2)
-		for _, m := range d.sent {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user, other := seeker(), seeker()
+		env.saveSearch(user, "Nurse", true)
+		env.saveSearch(other, "Nurse", true)
+		env.mailErr = errors.New("421 try again")
+		env.publish("Nurse A")
+		require.ErrorIs(t, env.Unsubscribe(t.Context(), "download."+user.UserID+".1"), fault.ErrUnauthorized)
+		require.NoError(t, env.Unsubscribe(t.Context(), "unsubscribe."+user.UserID+".1"))
+		require.NoError(t, env.Unsubscribe(t.Context(), "unsubscribe."+user.UserID+".1"))
+		env.mailErr = nil
+		env.advance(time.Hour)
+		env.publish("Nurse B")
+		env.advance(25 * time.Hour)
+		require.Len(t, env.sent, 2)
+		for _, m := range env.sent {
 			require.Equal(t, other.UserID+"@example.org", m.To.Email)
 		}
-		require.Len(t, d.notificationTexts(who), 2, "notifications are still created")
+		require.Len(t, env.notificationTexts(user), 2, "notifications are still created")
 	})
 }
 
 func TestDigest_NoAccountOrSearch_SendsNoMail(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		gone, changed := seeker(), seeker()
-		d.saveSearch(gone, "Nurse", true)
-		id := d.saveSearch(changed, "Nurse", true)
-		d.withoutAddress[gone.UserID] = true
-		d.mailErr = errors.New("421 try again")
-		d.publish("Nurse")
-		_, err := d.DeleteSearch(t.Context(), changed, id)
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		deleted, changed := seeker(), seeker()
+		env.saveSearch(deleted, "Nurse", true)
+		id := env.saveSearch(changed, "Nurse", true)
+		env.withoutEmailAddress[deleted.UserID] = true
+		env.mailErr = errors.New("421 try again")
+		env.publish("Nurse")
+		_, err := env.DeleteSearch(t.Context(), changed, id)
 		require.NoError(t, err)
-		d.mailErr = nil
-		d.advance(time.Hour)
-		require.Empty(t, d.sentTexts())
+		env.mailErr = nil
+		env.advance(time.Hour)
+		require.Empty(t, env.sentTexts())
 	})
 }
 
 func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who, stranger := t.Context(), seeker(), seeker()
-		var all60 sync.WaitGroup
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user, stranger := t.Context(), seeker(), seeker()
+		var requests sync.WaitGroup
 		var mu sync.Mutex
 		refused := 0
 		for i := range 60 {
-			all60.Go(func() {
-				_, err := d.SaveSearch(ctx, who, jobseeker.SaveSearchInput{Query: fmt.Sprint("q", i)})
+			requests.Go(func() {
+				_, err := env.SaveSearch(ctx, user, jobseeker.SaveSearchInput{Query: fmt.Sprint("q", i)})
 				if errors.Is(err, jobseeker.ErrTooManySearches) {
 					mu.Lock()
 					refused++
@@ -325,20 +325,20 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 				}
 			})
 		}
-		all60.Wait()
+		requests.Wait()
 		require.Equal(t, 10, refused)
-		all, err := d.Prefer(ctx, who, jobseeker.ProfileInput{})
+		all, err := env.Prefer(ctx, user, jobseeker.ProfileInput{})
 		require.NoError(t, err)
 		require.Len(t, all, jobseeker.MaxSearches)
-		_, err = d.DeleteSearch(ctx, stranger, all[0].ID)
+		_, err = env.DeleteSearch(ctx, stranger, all[0].ID)
 		require.ErrorIs(t, err, jobseeker.ErrSearchNotFound)
-		rest, err := d.DeleteSearch(ctx, who, strings.ToUpper(all[0].ID))
+		rest, err := env.DeleteSearch(ctx, user, strings.ToUpper(all[0].ID))
 		require.NoError(t, err)
 		require.Len(t, rest, jobseeker.MaxSearches-1)
 		for _, err := range []error{
-			searchErr(d.SaveSearch(ctx, auth.Actor{}, jobseeker.SaveSearchInput{Query: "x"})),
-			searchErr(d.DeleteSearch(ctx, auth.Actor{}, all[1].ID)),
-			searchErr(d.Prefer(ctx, auth.Actor{}, jobseeker.ProfileInput{})),
+			searchErr(env.SaveSearch(ctx, auth.Actor{}, jobseeker.SaveSearchInput{Query: "x"})),
+			searchErr(env.DeleteSearch(ctx, auth.Actor{}, all[1].ID)),
+			searchErr(env.Prefer(ctx, auth.Actor{}, jobseeker.ProfileInput{})),
 		} {
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
 		}
@@ -348,44 +348,44 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 func searchErr(_ []jobseeker.Search, err error) error { return err }
 
 func TestPreferences_OmittedFields_AreKept(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who := t.Context(), seeker()
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user := t.Context(), seeker()
 		place, types := " Leeds ", []string{"full-time", "permanent"}
-		_, err := d.Prefer(ctx, who, jobseeker.ProfileInput{PreferredLocation: &place})
+		_, err := env.Prefer(ctx, user, jobseeker.ProfileInput{PreferredLocation: &place})
 		require.NoError(t, err)
-		_, err = d.Prefer(ctx, who, jobseeker.ProfileInput{EmploymentTypes: &types})
+		_, err = env.Prefer(ctx, user, jobseeker.ProfileInput{EmploymentTypes: &types})
 		require.NoError(t, err)
-		got, err := d.MyProfile(ctx, who)
+		got, err := env.MyProfile(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, "Leeds", got.PreferredLocation)
 		require.Equal(t, types, got.EmploymentTypes)
 		for range 9 {
 			types = append(types, "bank")
 		}
-		_, err = d.Prefer(ctx, who, jobseeker.ProfileInput{EmploymentTypes: &types})
+		_, err = env.Prefer(ctx, user, jobseeker.ProfileInput{EmploymentTypes: &types})
 		require.Equal(t, "employmentTypes", fault.Of(err).Fields[0].Name)
 	})
 }
 
 func TestAlerts_MatchesDeleted_NotMatchedAgain(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		who := seeker()
-		d.saveSearch(who, "Nurse", true)
-		id := d.publish("Nurse")[0]
-		d.advance(91 * 24 * time.Hour)
-		d.recordAndHandle(event.JobCreated{JobID: id})
-		d.advance(time.Minute)
-		require.Len(t, d.notificationTexts(who), 1)
-		require.Len(t, d.sentTexts(), 1)
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := seeker()
+		env.saveSearch(user, "Nurse", true)
+		id := env.publish("Nurse")[0]
+		env.advance(91 * 24 * time.Hour)
+		env.recordAndHandle(event.JobCreated{JobID: id})
+		env.advance(time.Minute)
+		require.Len(t, env.notificationTexts(user), 1)
+		require.Len(t, env.sentTexts(), 1)
 	})
 }
 
 func TestDigest_LineBreaks_AreRemoved(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		who := seeker()
-		d.saveSearch(who, "Nurse", true)
-		d.publish("Nurse\r\n\r\nYour account is locked: https://evil.example")
-		require.Equal(t, []string{"job-alert: A new job for your search Nurse: Nurse Your account is locked: https://evil.example"}, d.notificationTexts(who))
-		require.Contains(t, d.sentTexts()[0], "- Nurse Your account is locked")
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := seeker()
+		env.saveSearch(user, "Nurse", true)
+		env.publish("Nurse\r\n\r\nYour account is locked: https://evil.example")
+		require.Equal(t, []string{"job-alert: A new job for your search Nurse: Nurse Your account is locked: https://evil.example"}, env.notificationTexts(user))
+		require.Contains(t, env.sentTexts()[0], "- Nurse Your account is locked")
 	})
 }

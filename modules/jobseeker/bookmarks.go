@@ -15,7 +15,7 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// Bookmark is a listing that a user has saved. It remains when the listing closes.
+// Bookmark is a listing that a user has saved. The bookmark remains when the listing closes.
 type Bookmark struct {
 	ID        string
 	UserID    string
@@ -50,45 +50,46 @@ func (s *BookmarkService) SaveJob(ctx context.Context, by auth.Actor, in SaveJob
 	return s.save(ctx, by, in.ListingID, ErrAlreadySaved)
 }
 
-// Bookmark is SaveJob with another error: ErrAlreadyBookmarked.
+// Bookmark does the same as SaveJob, but returns ErrAlreadyBookmarked if the caller has a
+// bookmark for the listing.
 func (s *BookmarkService) Bookmark(ctx context.Context, by auth.Actor, in SaveJobInput) (SavedJob, error) {
 	return s.save(ctx, by, in.ListingID, ErrAlreadyBookmarked)
 }
 
-// save stores a bookmark, or returns the error exists.
-func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID string, exists error) (SavedJob, error) {
+// save stores a bookmark. It returns errExists if the caller has a bookmark for the listing.
+func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID string, errExists error) (SavedJob, error) {
 	if err := cmp.Or(by.RequireSeeker(), valid.Value("listingId", listingID, "required")); err != nil {
 		return SavedJob{}, err
 	}
-	listingID, err := canonical(by, listingID, ErrListingNotFound)
+	listingID, err := canonicalID(by, listingID, ErrListingNotFound)
 	if err != nil {
 		return SavedJob{}, err
 	}
-	brief, notPublic := s.publicBrief(ctx, listingID)
+	brief, errNotPublic := s.publicBrief(ctx, listingID)
 	b := Bookmark{UserID: by.UserID, ListingID: listingID}
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
-		have, err := s.SavedAmong(ctx, by.UserID, []string{listingID})
+		saved, err := s.SavedAmong(ctx, by.UserID, []string{listingID})
 		if err != nil {
 			return err
 		}
-		if have[listingID] { // even if the listing is not public any more
-			return exists
+		if saved[listingID] { // even if the listing is no longer public
+			return errExists
 		}
-		if notPublic != nil {
-			return notPublic
+		if errNotPublic != nil {
+			return errNotPublic
 		}
-		n, err := s.SavedCount(ctx, by.UserID)
+		count, err := s.SavedCount(ctx, by.UserID)
 		if err != nil {
 			return err
 		}
-		if n >= MaxBookmarks {
+		if count >= MaxBookmarks {
 			return ErrTooManyBookmarks
 		}
 		b.ID, b.SavedAt = s.NewID(), s.Clock.Now()
 		if err := s.Bookmarks.Upsert(ctx, b); err != nil {
 			return err
 		}
-		return s.addActivity(ctx, by, "bookmark", "saved", "Saved "+titleOf(brief))
+		return s.addActivity(ctx, by, "bookmark", "saved", "Saved "+titleOrPlaceholder(brief))
 	})
 	return SavedJob{b, brief}, err
 }
@@ -102,14 +103,15 @@ func (s *BookmarkService) MyBookmarks(ctx context.Context, by auth.Actor, r page
 	if err != nil {
 		return out, err
 	}
-	jobs, err := s.describe(ctx, found.Items)
+	jobs, err := s.withListings(ctx, found.Items)
 	return page.WithItems(found, jobs), err
 }
 
+// listingOf returns the id of the listing of a bookmark.
 func listingOf(b Bookmark) string { return b.ListingID }
 
-// describe adds the properties of the listings.
-func (s *BookmarkService) describe(ctx context.Context, bs []Bookmark) ([]SavedJob, error) {
+// withListings returns the bookmarks with the properties of their listings.
+func (s *BookmarkService) withListings(ctx context.Context, bs []Bookmark) ([]SavedJob, error) {
 	briefs, err := s.Listings.Briefs(ctx, list.Map(bs, listingOf))
 	if err != nil {
 		return nil, err
@@ -123,7 +125,7 @@ func (s *BookmarkService) MyBookmark(ctx context.Context, by auth.Actor, bookmar
 	if err != nil {
 		return SavedJob{}, err
 	}
-	jobs, err := s.describe(ctx, []Bookmark{b})
+	jobs, err := s.withListings(ctx, []Bookmark{b})
 	return list.First(jobs, err, ErrBookmarkNotFound)
 }
 
@@ -134,7 +136,7 @@ type NoteInput struct {
 
 // Note stores the notes of one of the caller's bookmarks.
 func (s *BookmarkService) Note(ctx context.Context, by auth.Actor, bookmarkID string, in NoteInput) error {
-	bookmarkID, err := canonical(by, bookmarkID, ErrBookmarkNotFound)
+	bookmarkID, err := canonicalID(by, bookmarkID, ErrBookmarkNotFound)
 	if err != nil {
 		return err
 	}
@@ -165,13 +167,13 @@ func (s *BookmarkService) RemoveBookmark(ctx context.Context, by auth.Actor, boo
 		if err := s.Bookmarks.Delete(ctx, by.UserID, b.ID); err != nil {
 			return err
 		}
-		return s.addActivity(ctx, by, "bookmark", "removed", "Removed "+titleOf(briefs[b.ListingID])+" from the saved jobs")
+		return s.addActivity(ctx, by, "bookmark", "removed", "Removed "+titleOrPlaceholder(briefs[b.ListingID])+" from the saved jobs")
 	})
 }
 
 // bookmark returns a bookmark of the caller.
 func (s *BookmarkService) bookmark(ctx context.Context, by auth.Actor, bookmarkID string) (Bookmark, error) {
-	bookmarkID, err := canonical(by, bookmarkID, ErrBookmarkNotFound)
+	bookmarkID, err := canonicalID(by, bookmarkID, ErrBookmarkNotFound)
 	if err != nil {
 		return Bookmark{}, err
 	}
@@ -179,7 +181,7 @@ func (s *BookmarkService) bookmark(ctx context.Context, by auth.Actor, bookmarkI
 	return list.First(found.Items, err, ErrBookmarkNotFound)
 }
 
-// SavedAmong returns those of the listings, at most 1,000, that the user has saved.
+// SavedAmong returns the set of the given listings, at most 1,000, that the user has saved.
 func (s *BookmarkService) SavedAmong(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	if len(listingIDs) == 0 || userID == "" {
 		return map[string]bool{}, nil
@@ -195,44 +197,45 @@ func (s *BookmarkService) SavedCount(ctx context.Context, userID string) (int, e
 }
 
 const (
-	// closesSoon is the time before the deadline at which users are reminded.
-	closesSoon = 3 * 24 * time.Hour
-	// remindedAtOnce is the maximum number of reminders per transaction.
-	remindedAtOnce = 500
+	// reminderLeadTime is how long before the deadline users are reminded.
+	reminderLeadTime = 3 * 24 * time.Hour
+	// reminderBatchSize is the maximum number of reminders per transaction.
+	reminderBatchSize = 500
 )
 
-// remindOfDeadlines notifies users that a listing that they have saved closes soon.
-// A user is reminded of each listing once, even if it is renewed, or removed from the
-// saved jobs and saved again.
+// remindOfDeadlines notifies users that a listing that they have saved closes soon. A user
+// is reminded of each listing once, even if the listing is renewed, or if the user removes
+// the bookmark and saves the listing again.
 func (s *BookmarkService) remindOfDeadlines(ctx context.Context) error {
 	now := s.Clock.Now()
 	from := Closing{At: now}
 	for {
-		closing, err := s.Listings.ClosingBetween(ctx, from, now.Add(closesSoon), listingsAtOnce)
+		closing, err := s.Listings.ClosingBetween(ctx, from, now.Add(reminderLeadTime), listingBatchSize)
 		if err != nil || len(closing) == 0 {
 			return err
 		}
-		err = tx.DoBatches(ctx, s.Tx, remindedAtOnce, func(ctx context.Context) (int, error) { return s.remindSome(ctx, closing) })
+		err = tx.DoBatches(ctx, s.Tx, reminderBatchSize, func(ctx context.Context) (int, error) { return s.remindBatch(ctx, closing) })
 		if err != nil {
 			return err
 		}
-		if len(closing) < listingsAtOnce {
+		if len(closing) < listingBatchSize {
 			return nil
 		}
 		from = closing[len(closing)-1]
 	}
 }
 
-// remindSome notifies at most remindedAtOnce users and returns their number.
-func (s *BookmarkService) remindSome(ctx context.Context, closing []Closing) (int, error) {
-	byID := list.ToMap(closing, func(c Closing) (string, Closing) { return c.ID, c })
-	bs, err := s.Bookmarks.ClaimReminders(ctx, slices.Collect(maps.Keys(byID)), remindedAtOnce)
-	if err != nil || len(bs) == 0 {
+// remindBatch notifies at most reminderBatchSize users, and returns the number of notified
+// users.
+func (s *BookmarkService) remindBatch(ctx context.Context, closing []Closing) (int, error) {
+	closingByID := list.ToMap(closing, func(c Closing) (string, Closing) { return c.ID, c })
+	bookmarks, err := s.Bookmarks.ClaimReminders(ctx, slices.Collect(maps.Keys(closingByID)), reminderBatchSize)
+	if err != nil || len(bookmarks) == 0 {
 		return 0, err
 	}
-	return len(bs), s.Notifications.Create(ctx, list.Map(bs, func(b Bookmark) Notification {
-		c := byID[b.ListingID]
+	return len(bookmarks), s.Notifications.Create(ctx, list.Map(bookmarks, func(b Bookmark) Notification {
+		c := closingByID[b.ListingID]
 		message := oneLine(c.Title) + ", which you saved, closes on " + c.At.UTC().Format("Monday 2 January 2006, 15:04 MST")
-		return s.notice("deadline/"+b.ListingID, b.UserID, AboutDeadline, message)
+		return s.newNotification("deadline/"+b.ListingID, b.UserID, AboutDeadline, message)
 	})...)
 }

@@ -21,102 +21,102 @@ import (
 var firstPage = page.Request{Number: 1, Size: 20}
 
 func TestBookmark_SameListing_IsOne(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who := t.Context(), seeker()
-		in := jobseeker.SaveJobInput{ListingID: d.newListing("Staff Nurse")}
-		saved, err := d.SaveJob(ctx, who, in)
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user := t.Context(), seeker()
+		in := jobseeker.SaveJobInput{ListingID: env.newListing("Staff Nurse")}
+		saved, err := env.SaveJob(ctx, user, in)
 		require.NoError(t, err)
 		require.Equal(t, []string{in.ListingID, "Staff Nurse", "St Brigid's"}, []string{saved.ListingID, saved.Title, saved.Company})
-		require.Equal(t, d.clock.Now(), saved.SavedAt)
-		d.unpublished[in.ListingID] = true // it is kept, whatever becomes of it
-		_, err = d.SaveJob(ctx, who, jobseeker.SaveJobInput{ListingID: strings.ToUpper(in.ListingID)})
+		require.Equal(t, env.clock.Now(), saved.SavedAt)
+		env.unpublished[in.ListingID] = true // the bookmark remains
+		_, err = env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: strings.ToUpper(in.ListingID)})
 		require.ErrorIs(t, err, jobseeker.ErrAlreadySaved)
-		_, err = d.Bookmark(ctx, who, in)
+		_, err = env.Bookmark(ctx, user, in)
 		require.ErrorIs(t, err, jobseeker.ErrAlreadyBookmarked)
-		all, err := d.MyBookmarks(ctx, who, firstPage)
+		all, err := env.MyBookmarks(ctx, user, firstPage)
 		require.NoError(t, err)
 		saved.Public = false
 		require.Equal(t, []jobseeker.SavedJob{saved}, all.Items)
-		n, err := d.SavedCount(ctx, who.UserID)
+		n, err := env.SavedCount(ctx, user.UserID)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
-		got, err := d.SavedAmong(ctx, who.UserID, []string{in.ListingID, stores.NewID()})
+		got, err := env.SavedAmong(ctx, user.UserID, []string{in.ListingID, stores.NewID()})
 		require.NoError(t, err)
 		require.Equal(t, map[string]bool{in.ListingID: true}, got)
 
-		removed, err := d.RemoveBookmark(ctx, who, strings.ToUpper(saved.ID))
+		removed, err := env.RemoveBookmark(ctx, user, strings.ToUpper(saved.ID))
 		require.NoError(t, err)
 		require.Equal(t, saved.ID, removed)
-		log, err := d.MyActivity(ctx, who, firstPage)
+		log, err := env.MyActivity(ctx, user, firstPage)
 		require.NoError(t, err)
 		require.Len(t, log.Items, 2)
 		require.Equal(t, []string{"bookmark", "removed", "Removed Staff Nurse from the saved jobs"}, []string{log.Items[0].Type, log.Items[0].Action, log.Items[0].Description})
 		require.Equal(t, "Saved Staff Nurse", log.Items[1].Description)
-		got, err = d.SavedAmong(ctx, "", []string{in.ListingID})
+		got, err = env.SavedAmong(ctx, "", []string{in.ListingID})
 		require.NoError(t, err)
 		require.Empty(t, got, "guests cannot save listings")
 	})
 }
 
 func TestBookmark_NotPublic_NotFound(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who := t.Context(), seeker()
-		gone := d.newListing("Gone")
-		d.unpublished[gone] = true
-		for _, id := range []string{gone, stores.NewID(), "nonsense"} {
-			_, err := d.SaveJob(ctx, who, jobseeker.SaveJobInput{ListingID: id})
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user := t.Context(), seeker()
+		unpublishedID := env.newListing("Gone")
+		env.unpublished[unpublishedID] = true
+		for _, id := range []string{unpublishedID, stores.NewID(), "nonsense"} {
+			_, err := env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: id})
 			require.ErrorIs(t, err, jobseeker.ErrListingNotFound)
 		}
-		_, err := d.SaveJob(ctx, who, jobseeker.SaveJobInput{})
+		_, err := env.SaveJob(ctx, user, jobseeker.SaveJobInput{})
 		require.Equal(t, "listingId", fault.Of(err).Fields[0].Name)
 	})
 }
 
 func TestBookmark_OtherUser_NotFound(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who := t.Context(), seeker()
-		saved, err := d.Bookmark(ctx, who, jobseeker.SaveJobInput{ListingID: d.newListing("Staff Nurse")})
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user := t.Context(), seeker()
+		saved, err := env.Bookmark(ctx, user, jobseeker.SaveJobInput{ListingID: env.newListing("Staff Nurse")})
 		require.NoError(t, err)
 		notes := " call Monday "
-		require.NoError(t, d.Note(ctx, who, saved.ID, jobseeker.NoteInput{Notes: &notes}))
-		require.NoError(t, d.Note(ctx, who, saved.ID, jobseeker.NoteInput{}))
-		got, err := d.MyBookmark(ctx, who, saved.ID)
+		require.NoError(t, env.Note(ctx, user, saved.ID, jobseeker.NoteInput{Notes: &notes}))
+		require.NoError(t, env.Note(ctx, user, saved.ID, jobseeker.NoteInput{}))
+		got, err := env.MyBookmark(ctx, user, saved.ID)
 		require.NoError(t, err)
 		require.Equal(t, "call Monday", got.Notes)
 		long := strings.Repeat("é", 2_001)
-		require.Equal(t, "notes", fault.Of(d.Note(ctx, who, saved.ID, jobseeker.NoteInput{Notes: &long})).Fields[0].Name)
+		require.Equal(t, "notes", fault.Of(env.Note(ctx, user, saved.ID, jobseeker.NoteInput{Notes: &long})).Fields[0].Name)
 
 		for _, c := range []struct {
 			by   auth.Actor
 			id   string
 			want error
 		}{
-			{seeker(), saved.ID, jobseeker.ErrBookmarkNotFound}, {who, stores.NewID(), jobseeker.ErrBookmarkNotFound}, {who, "nonsense", jobseeker.ErrBookmarkNotFound},
-			{auth.Actor{UserID: who.UserID, OrganizationID: stores.NewID()}, saved.ID, fault.ErrForbidden},
+			{seeker(), saved.ID, jobseeker.ErrBookmarkNotFound}, {user, stores.NewID(), jobseeker.ErrBookmarkNotFound}, {user, "nonsense", jobseeker.ErrBookmarkNotFound},
+			{auth.Actor{UserID: user.UserID, OrganizationID: stores.NewID()}, saved.ID, fault.ErrForbidden},
 		} {
-			_, err := d.MyBookmark(ctx, c.by, c.id)
+			_, err := env.MyBookmark(ctx, c.by, c.id)
 			require.ErrorIs(t, err, c.want)
-			require.ErrorIs(t, d.Note(ctx, c.by, c.id, jobseeker.NoteInput{Notes: &notes}), c.want)
-			require.ErrorIs(t, d.Note(ctx, c.by, c.id, jobseeker.NoteInput{}), c.want)
-			_, err = d.RemoveBookmark(ctx, c.by, c.id)
+			require.ErrorIs(t, env.Note(ctx, c.by, c.id, jobseeker.NoteInput{Notes: &notes}), c.want)
+			require.ErrorIs(t, env.Note(ctx, c.by, c.id, jobseeker.NoteInput{}), c.want)
+			_, err = env.RemoveBookmark(ctx, c.by, c.id)
 			require.ErrorIs(t, err, c.want)
 		}
-		none, err := d.MyBookmarks(ctx, seeker(), firstPage)
+		none, err := env.MyBookmarks(ctx, seeker(), firstPage)
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
-		_, err = d.MyBookmarks(ctx, auth.Actor{}, firstPage)
+		_, err = env.MyBookmarks(ctx, auth.Actor{}, firstPage)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
-		_, err = d.SaveJob(ctx, auth.Actor{}, jobseeker.SaveJobInput{ListingID: saved.ListingID})
+		_, err = env.SaveJob(ctx, auth.Actor{}, jobseeker.SaveJobInput{ListingID: saved.ListingID})
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
 
 func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who := t.Context(), seeker()
-		require.NoError(t, d.store.Jobseeker.Tx.Do(ctx, func(ctx context.Context) error {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user := t.Context(), seeker()
+		require.NoError(t, env.store.Jobseeker.Tx.Do(ctx, func(ctx context.Context) error {
 			for range jobseeker.MaxBookmarks - 5 {
-				if err := d.store.Jobseeker.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: stores.NewID(), UserID: who.UserID, ListingID: stores.NewID(), SavedAt: d.clock.Now()}); err != nil {
+				if err := env.store.Jobseeker.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: stores.NewID(), UserID: user.UserID, ListingID: stores.NewID(), SavedAt: env.clock.Now()}); err != nil {
 					return err
 				}
 			}
@@ -124,13 +124,13 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 		}))
 		var posts []string
 		for range 10 {
-			posts = append(posts, d.newListing("Nurse"))
+			posts = append(posts, env.newListing("Nurse"))
 		}
 		var refused atomic.Int32
-		var all10 sync.WaitGroup
+		var requests sync.WaitGroup
 		for _, id := range posts {
-			all10.Go(func() {
-				_, err := d.SaveJob(ctx, who, jobseeker.SaveJobInput{ListingID: id})
+			requests.Go(func() {
+				_, err := env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: id})
 				if errors.Is(err, jobseeker.ErrTooManyBookmarks) {
 					refused.Add(1)
 				} else if err != nil {
@@ -138,43 +138,43 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 				}
 			})
 		}
-		all10.Wait()
+		requests.Wait()
 		require.EqualValues(t, 5, refused.Load())
-		n, err := d.SavedCount(ctx, who.UserID)
+		n, err := env.SavedCount(ctx, user.UserID)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.MaxBookmarks, n)
 	})
 }
 
 // runPeriodic runs a periodic task of the module.
-func (d *testEnv) runPeriodic(kind string) {
-	d.t.Helper()
-	for _, p := range d.Periodic() {
+func (env *testEnv) runPeriodic(kind string) {
+	env.t.Helper()
+	for _, p := range env.Periodic() {
 		if p.Kind == kind {
-			require.NoError(d.t, p.Do(d.t.Context()))
+			require.NoError(env.t, p.Do(env.t.Context()))
 			return
 		}
 	}
-	require.Fail(d.t, "no such period", kind)
+	require.Fail(env.t, "no such periodic task", kind)
 }
 
 func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who, other := t.Context(), seeker(), seeker()
-		soon, late, gone := d.newListing("Staff\nNurse"), d.newListing("Porter"), d.newListing("Gone")
-		d.closesAt[soon], d.closesAt[late], d.closesAt[gone] = d.clock.Now().Add(70*time.Hour), d.clock.Now().Add(80*time.Hour), d.clock.Now().Add(time.Hour)
-		keep := func(by auth.Actor, listing string) string {
-			b, err := d.SaveJob(ctx, by, jobseeker.SaveJobInput{ListingID: listing})
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user, other := t.Context(), seeker(), seeker()
+		closingSoon, closingLate, unpublishedID := env.newListing("Staff\nNurse"), env.newListing("Porter"), env.newListing("Gone")
+		env.closesAt[closingSoon], env.closesAt[closingLate], env.closesAt[unpublishedID] = env.clock.Now().Add(70*time.Hour), env.clock.Now().Add(80*time.Hour), env.clock.Now().Add(time.Hour)
+		saveJob := func(by auth.Actor, listing string) string {
+			b, err := env.SaveJob(ctx, by, jobseeker.SaveJobInput{ListingID: listing})
 			require.NoError(t, err)
 			return b.ID
 		}
-		id := keep(who, soon)
-		keep(who, late)
-		keep(who, gone)
-		keep(other, soon)
-		d.unpublished[gone] = true
+		id := saveJob(user, closingSoon)
+		saveJob(user, closingLate)
+		saveJob(user, unpublishedID)
+		saveJob(other, closingSoon)
+		env.unpublished[unpublishedID] = true
 		messages := func(by auth.Actor) (out []string) {
-			all, err := d.MyNotifications(ctx, by, firstPage)
+			all, err := env.MyNotifications(ctx, by, firstPage)
 			require.NoError(t, err)
 			for _, n := range all.Items {
 				require.Equal(t, jobseeker.AboutDeadline, n.Type)
@@ -182,20 +182,20 @@ func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 			}
 			return out
 		}
-		want := "Staff Nurse, which you saved, closes on " + d.closesAt[soon].Format("Monday 2 January 2006, 15:04 MST")
+		want := "Staff Nurse, which you saved, closes on " + env.closesAt[closingSoon].Format("Monday 2 January 2006, 15:04 MST")
 		for range 2 {
-			d.runPeriodic("jobseeker.deadlines")
-			require.Equal(t, []string{want}, messages(who))
+			env.runPeriodic("jobseeker.deadlines")
+			require.Equal(t, []string{want}, messages(user))
 			require.Equal(t, []string{want}, messages(other))
 		}
-		_, err := d.RemoveBookmark(ctx, who, id)
+		_, err := env.RemoveBookmark(ctx, user, id)
 		require.NoError(t, err)
-		keep(who, soon)
-		d.runPeriodic("jobseeker.deadlines")
-		require.Len(t, messages(who), 1, "saving a listing again records no activity")
-		d.clock.Advance(10 * time.Hour)
-		d.runPeriodic("jobseeker.deadlines")
-		require.Len(t, messages(who), 2)
+		saveJob(user, closingSoon)
+		env.runPeriodic("jobseeker.deadlines")
+		require.Len(t, messages(user), 1, "saving a listing again creates no second reminder")
+		env.clock.Advance(10 * time.Hour)
+		env.runPeriodic("jobseeker.deadlines")
+		require.Len(t, messages(user), 2)
 		require.Len(t, messages(other), 1)
 	})
 }

@@ -18,13 +18,12 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// Content is stored as it was sent, and decoded when it is downloaded. Every file has
-// a row:
+// The content of a document is stored as the client sent it, and decoded when it is
+// downloaded. Before a file is written, a row reserves it, so that the files of interrupted
+// uploads can be found and deleted:
 //
 //	reserved ──▶ written ──▶ belongs to a document ──▶ released ──▶ deleted
 //	    └────────────┴───── no document within an hour ────▲
-//
-// so that files of interrupted uploads are found and deleted.
 
 // Form is the encoding of content.
 type Form string
@@ -48,14 +47,15 @@ var extensions = map[string]string{
 // MediaTypes returns the media types that documents may have, sorted.
 func MediaTypes() []string { return slices.Sorted(maps.Keys(extensions)) }
 
-// readContent detects what was sent: a file of a known type or text. A data URI must
-// be a file of a type that documents may have. Otherwise it returns the problem.
+// readContent detects whether the client sent a file of a known type, in base64 or as a data
+// URI, or plain text. A data URI must contain a file of a type that documents may have. The
+// second result describes invalid content.
 func (s *DocumentService) readContent(sent string) (Content, []fault.Field) {
-	wrong := func(message string) (Content, []fault.Field) {
+	invalid := func(message string) (Content, []fault.Field) {
 		return Content{}, []fault.Field{{Name: "content", Message: message}}
 	}
 	if strings.TrimSpace(sent) == "" {
-		return wrong("is required")
+		return invalid("is required")
 	}
 	out := Content{Size: int64(len(sent)), Form: AsText, MediaType: PlainText}
 	form := AsBase64
@@ -65,17 +65,17 @@ func (s *DocumentService) readContent(sent string) (Content, []fault.Field) {
 	file, err := form.decode(sent)
 	if err != nil {
 		if form == AsData {
-			return wrong("must be a well-formed data URI")
+			return invalid("must be a well-formed data URI")
 		}
 		return out, nil
 	}
 	kind, err := s.FileTypes.Detect(file)
 	if f := fault.Of(err); f != nil {
-		return wrong(f.Message)
+		return invalid(f.Message)
 	}
 	if kind == "" {
 		if form == AsData {
-			return wrong("must be a PDF, Word, OpenDocument or RTF document or a PNG or JPEG image")
+			return invalid("must be a PDF, Word, OpenDocument or RTF document or a PNG or JPEG image")
 		}
 		return out, nil
 	}
@@ -83,31 +83,31 @@ func (s *DocumentService) readContent(sent string) (Content, []fault.Field) {
 	return out, nil
 }
 
-// readInput returns the content of an input and how it is sent: as text, or as the file if
-// that is not nil.
+// readInput returns the description of the content, and the content in the form in which it
+// is stored. The content is the file, or the text if file is nil.
 func (s *DocumentService) readInput(text string, file []byte) (Content, string, []fault.Field) {
 	if file == nil {
-		c, problem := s.readContent(text)
-		return c, text, problem
+		content, problems := s.readContent(text)
+		return content, text, problems
 	}
-	wrong := func(message string) (Content, string, []fault.Field) {
+	invalid := func(message string) (Content, string, []fault.Field) {
 		return Content{}, "", []fault.Field{{Name: "file", Message: message}}
 	}
 	if len(bytes.TrimSpace(file)) == 0 {
-		return wrong("is empty")
+		return invalid("is empty")
 	}
 	if len(file) > MaxFileBytes {
-		return wrong("must have at most 7 MB")
+		return invalid("must have at most 7 MB")
 	}
 	kind, err := s.FileTypes.Detect(file)
 	switch f := fault.Of(err); {
 	case f != nil:
-		return wrong(f.Message)
+		return invalid(f.Message)
 	case kind != "":
 		sent := base64.StdEncoding.EncodeToString(file)
 		return Content{Size: int64(len(sent)), Form: AsBase64, MediaType: kind}, sent, nil
 	case !utf8.Valid(file) || bytes.IndexByte(file, 0) >= 0:
-		return wrong("must be a PDF, Word, OpenDocument or RTF document, a PNG or JPEG image, or plain text")
+		return invalid("must be a PDF, Word, OpenDocument or RTF document, a PNG or JPEG image, or plain text")
 	}
 	return Content{Size: int64(len(file)), Form: AsText, MediaType: PlainText}, string(file), nil
 }
@@ -121,23 +121,23 @@ func (c Content) FileSize() int64 {
 	return c.Size / 4 * 3
 }
 
-// isDataURI reports whether the text is a data URI and not a sentence that begins
-// with the word.
+// isDataURI reports whether the text is a data URI. A sentence that begins with "data:" is
+// not: it contains spaces before the first comma.
 func isDataURI(sent string) bool {
 	if len(sent) < 5 || !strings.EqualFold(sent[:5], "data:") {
 		return false
 	}
-	head, _, comma := strings.Cut(sent[5:], ",")
-	return comma && !strings.ContainsAny(head, " \t\r\n")
+	head, _, hasComma := strings.Cut(sent[5:], ",")
+	return hasComma && !strings.ContainsAny(head, " \t\r\n")
 }
 
 var errNotBase64 = errors.New("not base64")
 
-// decode returns the decoded content.
+// decode returns the content of the file that was sent in this form.
 func (f Form) decode(sent string) ([]byte, error) {
 	switch f {
 	case AsBase64:
-		return fromBase64(sent)
+		return decodeBase64(sent)
 	case AsData:
 		head, data, _ := strings.Cut(sent[len("data:"):], ",")
 		if strings.HasSuffix(strings.ToLower(head), ";base64") {
@@ -147,7 +147,7 @@ func (f Form) decode(sent string) ([]byte, error) {
 					return nil, err
 				}
 			}
-			return fromBase64(data)
+			return decodeBase64(data)
 		}
 		plain, err := url.PathUnescape(data)
 		return []byte(plain), err
@@ -155,9 +155,9 @@ func (f Form) decode(sent string) ([]byte, error) {
 	return []byte(sent), nil
 }
 
-// fromBase64 decodes base64 in either alphabet, with or without padding and line
-// breaks.
-func fromBase64(s string) ([]byte, error) {
+// decodeBase64 decodes base64 in the standard or the URL alphabet, with or without padding
+// and line breaks. Empty input is an error.
+func decodeBase64(s string) ([]byte, error) {
 	if strings.ContainsAny(s, "\r\n") {
 		s = strings.NewReplacer("\r", "", "\n", "").Replace(s)
 	}
@@ -172,35 +172,37 @@ func fromBase64(s string) ([]byte, error) {
 }
 
 const (
-	// reservedFor is the time within which a file must get its document.
-	reservedFor = time.Hour
+	// reservationLifetime is the time after which a file without a document is deleted.
+	reservationLifetime = time.Hour
 	// filesRetryAfter is the Retry-After value while the file store is unavailable.
 	filesRetryAfter = 10 * time.Second
 	// removeRetryAfter is the delay after a failed deletion of a file.
 	removeRetryAfter = 10 * time.Minute
-	removeKind       = "jobseeker.remove-files"
-	removedAtOnce    = 100
-	removeWithin     = 5 * time.Minute
+	// removeBatchSize is the number of files that are claimed at a time.
+	removeBatchSize     = 100
+	removeFilesTimeout  = 5 * time.Minute
+	removeFilesTaskKind = "jobseeker.remove-files"
 )
 
-// key returns the key of the file in the store of files.
+// key returns the key of the file in the file store.
 func (f DocumentFile) key() string { return "documents/" + f.ID + f.Extension }
 
-// storeContent writes content into a new, reserved file. The size of the document
-// that it replaces does not count for the limits.
+// storeContent writes content into a new, reserved file, and returns the content with that
+// file. If the content is for an existing document (replaced), the size of that document does
+// not count for the limits.
 func (s *DocumentService) storeContent(ctx context.Context, userID string, c Content, sent string, replaced Document) (Content, error) {
-	documents := 1
+	newDocuments := 1
 	if replaced.ID != "" {
-		documents = 0
+		newDocuments = 0
 	}
 	c.File = DocumentFile{ID: s.NewID(), Extension: extensions[c.MediaType]}
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		// The limits are checked again in the transaction that stores the document.
 		// This check avoids writing a file in vain.
-		if err := s.checkLimits(ctx, userID, documents, c.Size-replaced.Size); err != nil {
+		if err := s.checkLimits(ctx, userID, newDocuments, c.Size-replaced.Size); err != nil {
 			return err
 		}
-		return s.DocumentFiles.Reserve(ctx, userID, c.File, s.Clock.Now().Add(reservedFor))
+		return s.DocumentFiles.Reserve(ctx, userID, c.File, s.Clock.Now().Add(reservationLifetime))
 	})
 	if err != nil {
 		return Content{}, err
@@ -210,15 +212,15 @@ func (s *DocumentService) storeContent(ctx context.Context, userID string, c Con
 		return err
 	})
 	if err != nil {
-		s.discard(ctx, userID, c.File)
-		return Content{}, filesUnavailable(err)
+		s.releaseFile(ctx, userID, c.File)
+		return Content{}, asUnavailable(err)
 	}
 	return c, nil
 }
 
-// filesUnavailable returns fault.ErrUnavailable for an error of the file store that
+// asUnavailable returns fault.ErrUnavailable for an error of the file store that
 // is not a fault.
-func filesUnavailable(err error) error {
+func asUnavailable(err error) error {
 	var f *fault.Error
 	if err == nil || errors.As(err, &f) {
 		return err
@@ -226,10 +228,11 @@ func filesUnavailable(err error) error {
 	return fault.ErrUnavailable.WithReason("files").WithCause(err).WithRetryAfter(filesRetryAfter)
 }
 
-// openContent returns a document with its opened file. It retries if the file of the
-// document is replaced concurrently.
+// openContent returns a document with its opened file. A missing file is normal if a
+// concurrent request has just replaced it: then openContent reads the document again. It is
+// an internal error if the document still names the same file.
 func (s *DocumentService) openContent(ctx context.Context, userID, documentID string) (Document, io.ReadCloser, error) {
-	for last := ""; ; {
+	for missingID := ""; ; {
 		d, err := s.findDocument(ctx, userID, documentID)
 		if err != nil {
 			return Document{}, nil, err
@@ -239,23 +242,24 @@ func (s *DocumentService) openContent(ctx context.Context, userID, documentID st
 			return d, body, nil
 		}
 		if !errors.Is(err, files.ErrNotFound) {
-			return Document{}, nil, filesUnavailable(err)
+			return Document{}, nil, asUnavailable(err)
 		}
-		if d.File.ID == last {
-			return Document{}, nil, fault.ErrInternal.WithCause(err) // the file is lost
+		if d.File.ID == missingID {
+			return Document{}, nil, fault.ErrInternal.WithCause(err)
 		}
-		last = d.File.ID
+		missingID = d.File.ID
 	}
 }
 
-// removeLater adds a task that deletes the file, which this transaction releases.
-func (s *DocumentService) removeLater(ctx context.Context, f DocumentFile) error {
-	return s.Tasks.Add(ctx, task.New(removeKind, task.Maintenance, removeKind+"/"+f.ID, struct{}{}))
+// addRemovalTask adds a task that deletes the file. The current transaction releases the
+// file.
+func (s *DocumentService) addRemovalTask(ctx context.Context, f DocumentFile) error {
+	return s.Tasks.Add(ctx, task.New(removeFilesTaskKind, task.Maintenance, removeFilesTaskKind+"/"+f.ID, struct{}{}))
 }
 
-// discard releases a reserved file whose document was not stored. If that fails, the
+// releaseFile releases a reserved file whose document was not stored. If that fails, the
 // reservation expires.
-func (s *DocumentService) discard(ctx context.Context, userID string, f DocumentFile) {
+func (s *DocumentService) releaseFile(ctx context.Context, userID string, f DocumentFile) {
 	if f.ID == "" {
 		return
 	}
@@ -265,33 +269,33 @@ func (s *DocumentService) discard(ctx context.Context, userID string, f Document
 		if err := s.DocumentFiles.Reserve(ctx, userID, f, s.Clock.Now()); err != nil {
 			return err
 		}
-		return s.removeLater(ctx, f)
+		return s.addRemovalTask(ctx, f)
 	})
 }
 
-// removeFiles deletes the files that belong to no document. A failed deletion is
-// retried later and does not delay the others.
+// removeFiles deletes the released files. A failed deletion does not delay the others; it is
+// retried after removeRetryAfter.
 func (s *DocumentService) removeFiles(ctx context.Context) error {
-	var failed []error
+	var errs []error
 	for {
 		now := s.Clock.Now()
-		claimed, err := s.DocumentFiles.Claim(ctx, removedAtOnce, now, now.Add(removeRetryAfter))
+		claimed, err := s.DocumentFiles.Claim(ctx, removeBatchSize, now, now.Add(removeRetryAfter))
 		if err != nil {
-			return errors.Join(append(failed, err)...)
+			return errors.Join(append(errs, err)...)
 		}
 		var deleted []string
 		for _, f := range claimed {
 			if err := s.Files.Delete(ctx, f.key()); err != nil {
-				failed = append(failed, err)
+				errs = append(errs, err)
 			} else {
 				deleted = append(deleted, f.ID)
 			}
 		}
 		if err := s.DocumentFiles.Delete(ctx, deleted); err != nil {
-			return errors.Join(append(failed, err)...)
+			return errors.Join(append(errs, err)...)
 		}
-		if len(claimed) < removedAtOnce {
-			return errors.Join(failed...)
+		if len(claimed) < removeBatchSize {
+			return errors.Join(errs...)
 		}
 	}
 }

@@ -17,15 +17,17 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// Dashboard is the start page. Guests only see the newest listings.
+// Dashboard is the start page of a jobseeker. The dashboard of a guest only contains the
+// newest listings.
 type Dashboard struct {
 	Guest bool
 	Plan  Plan
-	// Recommendations are the best ones, Recommended is their total number.
+	// Recommendations are the best recommendations. Recommended is the number of all.
 	Recommendations []Recommendation
 	Recommended     int
 	// Recent are the newest activities.
-	Recent                  []Activity
+	Recent []Activity
+	// Applications and Bookmarks are numbers.
 	Applications, Bookmarks int
 }
 
@@ -49,8 +51,8 @@ type DashboardService struct {
 
 // The maximum numbers of items on a dashboard.
 const (
-	dashboardJobs   = 10
-	dashboardRecent = 10
+	maxDashboardJobs       = 10
+	maxDashboardActivities = 10
 )
 
 // MyDashboard returns the caller's dashboard.
@@ -68,8 +70,8 @@ func (s *DashboardService) MyDashboard(ctx context.Context, by auth.Actor) (d Da
 		return d, err
 	}
 	d.Recommended = len(d.Recommendations)
-	d.Recommendations = d.Recommendations[:min(d.Recommended, dashboardJobs)]
-	recent, err := s.Activities.List(ctx, by.UserID, page.After("", dashboardRecent))
+	d.Recommendations = d.Recommendations[:min(d.Recommended, maxDashboardJobs)]
+	recent, err := s.Activities.List(ctx, by.UserID, page.After("", maxDashboardActivities))
 	if err != nil {
 		return d, err
 	}
@@ -83,8 +85,9 @@ func (s *DashboardService) MyDashboard(ctx context.Context, by auth.Actor) (d Da
 	return d, err
 }
 
+// guestDashboard returns the dashboard of a visitor without an account.
 func (s *DashboardService) guestDashboard(ctx context.Context) (Dashboard, error) {
-	newest, err := s.Listings.Suggest(ctx, Wanted{}, dashboardJobs)
+	newest, err := s.Listings.Suggest(ctx, Wanted{}, maxDashboardJobs)
 	d := Dashboard{Guest: true, Plan: Plan{Tier: "basic"}, Recommended: len(newest)}
 	for _, c := range newest {
 		d.Recommendations = append(d.Recommendations, Recommendation{Candidate: c})
@@ -99,7 +102,8 @@ type TrackInput struct {
 	ListingID string `json:"listingId"`
 }
 
-// Problems returns the errors that tags do not express.
+// Problems returns an error for a dismissal without a listing, which the validation tags
+// cannot express.
 func (in TrackInput) Problems() []fault.Field {
 	if strings.TrimSpace(in.Action) == dismissAction && in.ListingID == "" {
 		return []fault.Field{{Name: "listingId", Message: "is required"}}
@@ -107,7 +111,8 @@ func (in TrackInput) Problems() []fault.Field {
 	return nil
 }
 
-// dismissAction dismisses a recommendation. Other actions are only logged.
+// dismissAction is the action that dismisses a recommendation. Other actions are only
+// added to the activity log.
 const dismissAction = "dismiss-recommendation"
 
 // TrackDashboard adds an action on the dashboard to the caller's activity log.
@@ -116,12 +121,12 @@ func (s *DashboardService) TrackDashboard(ctx context.Context, by auth.Actor, in
 		return err
 	}
 	action := strings.TrimSpace(in.Action)
-	description, dismissed := "On the dashboard: "+action, ""
+	description, dismissedID := "On the dashboard: "+action, ""
 	if action == "" {
 		action, description = "used", "Used the dashboard"
 	}
 	if in.ListingID != "" {
-		listingID, err := canonical(by, in.ListingID, ErrListingNotFound)
+		listingID, err := canonicalID(by, in.ListingID, ErrListingNotFound)
 		if err != nil {
 			return err
 		}
@@ -131,12 +136,12 @@ func (s *DashboardService) TrackDashboard(ctx context.Context, by auth.Actor, in
 		}
 		description += ", " + oneLine(brief.Title)
 		if action == dismissAction {
-			description, dismissed = "Dismissed "+oneLine(brief.Title), listingID
+			description, dismissedID = "Dismissed "+oneLine(brief.Title), listingID
 		}
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if dismissed != "" {
-			if err := s.Dismiss(ctx, by, dismissed); err != nil {
+		if dismissedID != "" {
+			if err := s.Dismiss(ctx, by, dismissedID); err != nil {
 				return err
 			}
 		}
@@ -144,14 +149,14 @@ func (s *DashboardService) TrackDashboard(ctx context.Context, by auth.Actor, in
 	})
 }
 
-// Goals are one or more texts.
+// Goals are career goals. Clients may send one string or an array of strings.
 type Goals []string
 
 // UnmarshalJSON implements json.Unmarshaler for a string or an array of strings.
 func (g *Goals) UnmarshalJSON(raw []byte) error {
-	var one string
-	if json.Unmarshal(raw, &one) == nil {
-		*g = Goals{one}
+	var goal string
+	if json.Unmarshal(raw, &goal) == nil {
+		*g = Goals{goal}
 		return nil
 	}
 	if json.Unmarshal(raw, (*[]string)(g)) != nil {
@@ -170,7 +175,8 @@ type PersonalizeInput struct {
 	Experience  Words  `json:"experience" validate:"max=200"`
 }
 
-// Problems returns the error of goals that are too long, which may be one text.
+// Problems returns an error if a goal is too long. A validation tag would also apply to the
+// number of goals.
 func (in PersonalizeInput) Problems() []fault.Field {
 	if slices.ContainsFunc(in.CareerGoals, func(g string) bool { return utf8.RuneCountInString(g) > maxGoal }) {
 		return []fault.Field{{Name: "careerGoals", Message: fmt.Sprintf("must have at most %d characters", maxGoal)}}
@@ -187,10 +193,10 @@ type Personalized struct {
 }
 
 const (
-	maxGoal = 500
-	// countedAtMost is the maximum number of jobs that a headline counts.
-	countedAtMost = 100
-	personalJobs  = 3
+	maxGoal = 500 // characters
+	// maxCountedJobs is the maximum number of jobs that a headline counts.
+	maxCountedJobs  = 100
+	maxPersonalJobs = 3
 )
 
 // Personalize returns a text for the caller.
@@ -203,7 +209,7 @@ func (s *DashboardService) Personalize(ctx context.Context, by auth.Actor, in Pe
 		return Personalized{}, err
 	}
 	field := cmp.Or(oneLine(in.Specialty), oneLine(p.Specialty), oneLine(p.CurrentRole))
-	jobs, err := s.Listings.Suggest(ctx, Wanted{Text: plainWords(field), Location: p.Home(), Radius: float64(p.LocationRadius), Home: p.Home()}, countedAtMost)
+	jobs, err := s.Listings.Suggest(ctx, Wanted{Text: plainWords(field), Location: p.Home(), Radius: float64(p.LocationRadius), Home: p.Home()}, maxCountedJobs)
 	if err != nil {
 		return Personalized{}, err
 	}
@@ -213,60 +219,61 @@ func (s *DashboardService) Personalize(ctx context.Context, by auth.Actor, in Pe
 		return Personalized{}, err
 	}
 	all, err := s.recommend(ctx, by.UserID)
-	out.Jobs = all[:min(len(all), personalJobs)]
+	out.Jobs = all[:min(len(all), maxPersonalJobs)]
 	return out, err
 }
 
-// headline returns a sentence about the number of listings.
-func headline(field, home string, n int) string {
-	what := "jobs in healthcare"
+// headline returns a sentence about the number of jobs in the user's field.
+func headline(field, home string, count int) string {
+	jobs := "jobs in healthcare"
 	if field != "" {
-		what = field + " jobs"
-		if n == 1 {
-			what = field + " job"
+		jobs = field + " jobs"
+		if count == 1 {
+			jobs = field + " job"
 		}
 	}
 	if home != "" {
-		what += " near " + home
+		jobs += " near " + home
 	}
 	switch {
-	case n == 0:
-		return "Be the first to hear of new " + what
-	case n >= countedAtMost:
-		return fmt.Sprintf("More than %d %s for you", countedAtMost-1, what)
-	case n == 1 && field == "":
-		return "One of the " + what + " is for you"
+	case count == 0:
+		return "Be the first to hear of new " + jobs
+	case count >= maxCountedJobs:
+		return fmt.Sprintf("More than %d %s for you", maxCountedJobs-1, jobs)
+	case count == 1 && field == "":
+		return "One of the " + jobs + " is for you"
 	}
-	return fmt.Sprintf("%d %s for you", n, what)
+	return fmt.Sprintf("%d %s for you", count, jobs)
 }
 
-// summary returns sentences about the user.
+// summary returns sentences about the user's experience and goals. An experience that is a
+// number is in years.
 func summary(field, experience string, goals Goals) string {
-	var out []string
+	var sentences []string
 	if experience != "" {
-		if n, err := strconv.Atoi(experience); err == nil {
-			experience = fmt.Sprintf("%d years", n)
-			if n == 1 {
+		if years, err := strconv.Atoi(experience); err == nil {
+			experience = fmt.Sprintf("%d years", years)
+			if years == 1 {
 				experience = "one year"
 			}
 		}
-		with := "You bring " + experience + " of experience"
+		sentence := "You bring " + experience + " of experience"
 		if field != "" {
-			with += " to " + field
+			sentence += " to " + field
 		}
-		out = append(out, with+".")
+		sentences = append(sentences, sentence+".")
 	}
 	goals = list.Map(goals, func(g string) string { return strings.TrimRight(oneLine(g), ".!") })
 	if goals = slices.DeleteFunc(goals, isEmpty); len(goals) > 0 {
-		out = append(out, "What you are after: "+strings.Join(goals, "; ")+".")
+		sentences = append(sentences, "What you are after: "+strings.Join(goals, "; ")+".")
 	}
-	if len(out) == 0 {
+	if len(sentences) == 0 {
 		return "Tell us what you do and what you look for, and this page will be about you."
 	}
-	return strings.Join(out, " ")
+	return strings.Join(sentences, " ")
 }
 
-// suggestions returns the steps that would improve the recommendations.
+// suggestions returns the steps, not taken yet, that would improve the recommendations.
 func (s *DashboardService) suggestions(ctx context.Context, p Profile) ([]string, error) {
 	searches, err := s.Searches.ListByUser(ctx, p.UserID, 1)
 	if err != nil {
@@ -319,17 +326,17 @@ func (s *DashboardService) MyAnalytics(ctx context.Context, by auth.Actor) (a An
 	return a, err
 }
 
-// completion returns the share of ten properties, useful for employers and searches,
-// that are filled in, in percent.
+// completion returns the percentage of properties that are filled in. It considers ten
+// properties that are useful to employers or for searches.
 func (p Profile) completion(hasCV bool) int {
-	n := 0
+	percent := 0
 	for _, isFilled := range []bool{
 		p.Bio != "", p.Phone != "", p.Location != "", p.Specialty != "", p.CurrentRole != "", p.Experience != "",
 		p.PreferredLocation != "", len(p.EmploymentTypes) > 0, p.SalaryMin != nil || p.SalaryMax != nil, hasCV,
 	} {
 		if isFilled {
-			n += 10
+			percent += 10
 		}
 	}
-	return n
+	return percent
 }

@@ -15,23 +15,23 @@ import (
 )
 
 func TestDashboard_Numbers_EqualLists(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		for range 15 {
-			d.addOffer(offerTitled("Staff Nurse"))
+			env.addOffer(offerTitled("Staff Nurse"))
 		}
-		me := d.profile(jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")})
-		kept := d.newListing("Midwife")
-		_, err := d.Bookmark(t.Context(), me, jobseeker.SaveJobInput{ListingID: kept})
+		me := env.profile(jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")})
+		savedID := env.newListing("Midwife")
+		_, err := env.Bookmark(t.Context(), me, jobseeker.SaveJobInput{ListingID: savedID})
 		require.NoError(t, err)
-		d.applied[me.UserID] = []string{d.newListing("Cook"), d.newListing("Porter")}
-		got, err := d.MyDashboard(t.Context(), me)
+		env.applied[me.UserID] = []string{env.newListing("Cook"), env.newListing("Porter")}
+		got, err := env.MyDashboard(t.Context(), me)
 		require.NoError(t, err)
 		require.False(t, got.Guest)
 		require.Equal(t, jobseeker.Plan{Tier: "premium", Active: true}, got.Plan)
-		all, _ := d.recommended(me)
+		all, _ := env.recommended(me)
 		require.Equal(t, all[:10], got.Recommendations)
 		require.Equal(t, []int{15, 2, 1}, []int{got.Recommended, got.Applications, got.Bookmarks})
-		log, err := d.MyActivity(t.Context(), me, page.Request{Number: 1, Size: 10})
+		log, err := env.MyActivity(t.Context(), me, page.Request{Number: 1, Size: 10})
 		require.NoError(t, err)
 		require.Equal(t, log.Items, got.Recent)
 		require.NotEmpty(t, got.Recent)
@@ -39,14 +39,14 @@ func TestDashboard_Numbers_EqualLists(t *testing.T) {
 }
 
 func TestDashboard_Guest_HasNewestListingsOnly(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		empty, err := d.MyDashboard(t.Context(), guest)
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		empty, err := env.MyDashboard(t.Context(), guest)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.Dashboard{Guest: true, Plan: jobseeker.Plan{Tier: "basic"}}, empty)
 		for _, title := range []string{"A", "B", "C"} {
-			d.addOffer(offerTitled(title))
+			env.addOffer(offerTitled(title))
 		}
-		got, err := d.MyDashboard(t.Context(), auth.Actor{})
+		got, err := env.MyDashboard(t.Context(), auth.Actor{})
 		require.NoError(t, err)
 		require.Len(t, got.Recommendations, 3)
 		require.Equal(t, "A", got.Recommendations[0].Title)
@@ -55,42 +55,42 @@ func TestDashboard_Guest_HasNewestListingsOnly(t *testing.T) {
 }
 
 func TestDashboard_Actions_AreLogged(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
-		listing := d.addOffer(offerTitled("Cook"))
+		listing := env.addOffer(offerTitled("Cook"))
 		last := func() jobseeker.Activity {
-			r, err := d.MyActivity(t.Context(), me, page.Request{Number: 1, Size: 1})
+			r, err := env.MyActivity(t.Context(), me, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
 			return r.Items[0]
 		}
-		require.NoError(t, d.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "view-recommendation", ListingID: listing}))
+		require.NoError(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "view-recommendation", ListingID: listing}))
 		require.Equal(t, []string{"dashboard", "view-recommendation", "On the dashboard: view-recommendation, Cook"}, []string{last().Type, last().Action, last().Description})
-		_, titles := d.recommended(me)
+		_, titles := env.recommended(me)
 		require.Len(t, titles, 1)
-		require.NoError(t, d.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation", ListingID: listing}))
+		require.NoError(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation", ListingID: listing}))
 		require.Equal(t, "Dismissed Cook", last().Description)
-		_, titles = d.recommended(me)
+		_, titles = env.recommended(me)
 		require.Empty(t, titles)
-		require.NoError(t, d.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: " "}))
+		require.NoError(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: " "}))
 		require.Equal(t, []string{"used", "Used the dashboard"}, []string{last().Action, last().Description})
-		err := d.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation"})
+		err := env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation"})
 		require.Equal(t, "listingId", fault.Of(err).Fields[0].Name)
-		require.ErrorIs(t, d.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: strings.Repeat("a", 65)}), fault.ErrInvalid)
-		require.ErrorIs(t, d.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: "nonsense"}), jobseeker.ErrListingNotFound)
-		require.ErrorIs(t, d.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: stores.NewID()}), jobseeker.ErrListingNotFound)
+		require.ErrorIs(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: strings.Repeat("a", 65)}), fault.ErrInvalid)
+		require.ErrorIs(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: "nonsense"}), jobseeker.ErrListingNotFound)
+		require.ErrorIs(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: stores.NewID()}), jobseeker.ErrListingNotFound)
 	})
 }
 
 func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		for range 3 {
 			o := offerTitled("Renal Nurse")
 			o.Location = "Leeds"
-			d.addOffer(o)
+			env.addOffer(o)
 		}
 		write := func(by auth.Actor, in jobseeker.PersonalizeInput) jobseeker.Personalized {
 			t.Helper()
-			p, err := d.Personalize(t.Context(), by, in)
+			p, err := env.Personalize(t.Context(), by, in)
 			require.NoError(t, err)
 			return p
 		}
@@ -100,24 +100,24 @@ func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 		require.Len(t, stranger.Suggestions, 5)
 		require.Len(t, stranger.Jobs, 3)
 
-		me := d.profile(jobseeker.ProfileInput{Specialty: ptr("Renal"), Location: ptr("Leeds"), Experience: ptr(jobseeker.Words("7")), EmploymentTypes: &[]string{"bank"}})
+		me := env.profile(jobseeker.ProfileInput{Specialty: ptr("Renal"), Location: ptr("Leeds"), Experience: ptr(jobseeker.Words("7")), EmploymentTypes: &[]string{"bank"}})
 		own := write(me, jobseeker.PersonalizeInput{})
 		require.Equal(t, "3 Renal jobs near Leeds for you", own.Headline)
 		require.Equal(t, "You bring 7 years of experience to Renal.", own.Summary)
 		require.Equal(t, []string{"Save a search to hear of new jobs at once", "Apply for a job that suits you"}, own.Suggestions)
 
-		said := write(me, jobseeker.PersonalizeInput{Specialty: " Midwifery\n", Experience: "1", CareerGoals: jobseeker.Goals{"Lead a team.", "", "Work\nless!"}})
-		require.Equal(t, "Be the first to hear of new Midwifery jobs near Leeds", said.Headline)
-		require.Equal(t, "You bring one year of experience to Midwifery. What you are after: Lead a team; Work less.", said.Summary)
+		input := write(me, jobseeker.PersonalizeInput{Specialty: " Midwifery\n", Experience: "1", CareerGoals: jobseeker.Goals{"Lead a team.", "", "Work\nless!"}})
+		require.Equal(t, "Be the first to hear of new Midwifery jobs near Leeds", input.Headline)
+		require.Equal(t, "You bring one year of experience to Midwifery. What you are after: Lead a team; Work less.", input.Summary)
 
 		long := strings.Repeat("x", 501)
 		for field, in := range map[string]jobseeker.PersonalizeInput{
 			"specialty": {Specialty: long}, "experience": {Experience: jobseeker.Words(long)}, "careerGoals": {CareerGoals: jobseeker.Goals{long}},
 		} {
-			_, err := d.Personalize(t.Context(), me, in)
+			_, err := env.Personalize(t.Context(), me, in)
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
-		_, err := d.Personalize(t.Context(), me, jobseeker.PersonalizeInput{CareerGoals: make(jobseeker.Goals, 11)})
+		_, err := env.Personalize(t.Context(), me, jobseeker.PersonalizeInput{CareerGoals: make(jobseeker.Goals, 11)})
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	})
 }

@@ -38,7 +38,8 @@ type Document struct {
 	Type     DocumentType
 	Title    string
 	FileName string
-	// IsDefault marks the document of its type that is used unless another is named.
+	// IsDefault is true for the document that an application uses unless it names
+	// another document of the same type.
 	IsDefault bool
 	Content
 	UploadedAt time.Time
@@ -59,14 +60,15 @@ type Content struct {
 // DocumentFile names a file that holds the content of a document.
 type DocumentFile struct {
 	ID string
-	// Extension is that of the media type, with its dot. It is empty for files that
-	// were written before names had one.
+	// Extension is the file extension of the media type, with its dot. It is empty for
+	// files of early versions, which stored files without an extension.
 	Extension string
 }
 
-// The bounds of a user's documents.
+// The limits of a user's documents.
 const (
-	MaxDocuments     = 50
+	MaxDocuments = 50
+	// MaxDocumentBytes is the maximum size of all documents of a user together.
 	MaxDocumentBytes = 200 << 20
 	// MaxFileBytes is the maximum size of an uploaded file.
 	MaxFileBytes = 7 << 20
@@ -110,7 +112,7 @@ func (s *DocumentService) Upload(ctx context.Context, by auth.Actor, in UploadIn
 	if problems := append(valid.Problems(in), problem...); len(problems) > 0 {
 		return Document{}, fault.ErrInvalid.WithFields(problems...)
 	}
-	d = d.entitled()
+	d = d.withDefaultTitle()
 	var err error
 	if d.Content, err = s.storeContent(ctx, by.UserID, content, sent, Document{}); err != nil {
 		return Document{}, err
@@ -127,15 +129,15 @@ func (s *DocumentService) Upload(ctx context.Context, by auth.Actor, in UploadIn
 		return s.addActivity(ctx, by, "document", "uploaded", "Uploaded "+oneLine(d.Title))
 	})
 	if err != nil {
-		s.discard(ctx, by.UserID, d.File)
+		s.releaseFile(ctx, by.UserID, d.File)
 		return Document{}, err
 	}
 	return d, nil
 }
 
-// entitled returns the document with a title: that of its file or of its type if it
-// has none.
-func (d Document) entitled() Document {
+// withDefaultTitle returns the document with a title. A document without a title gets the
+// name of its file or else of its type as title.
+func (d Document) withDefaultTitle() Document {
 	if d.Title != "" {
 		return d
 	}
@@ -155,8 +157,8 @@ func (s *DocumentService) hasCV(ctx context.Context, userID string) (bool, error
 	return slices.ContainsFunc(all.Items, func(d Document) bool { return d.Type == CV }), err
 }
 
-// checkLimits locks the user's documents and returns an error if the additional ones
-// would exceed a limit.
+// checkLimits locks the user's data, and returns an error if the given number of additional
+// documents and bytes would exceed a limit.
 func (s *DocumentService) checkLimits(ctx context.Context, userID string, documents int, bytes int64) error {
 	if err := s.lock(ctx, userID); err != nil {
 		return err
@@ -188,7 +190,7 @@ type ChangeDocumentInput struct {
 
 // ChangeDocument changes one of the caller's documents.
 func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, documentID string, in ChangeDocumentInput) (Document, error) {
-	documentID, err := canonical(by, documentID, ErrDocumentNotFound)
+	documentID, err := canonicalID(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, err
 	}
@@ -196,20 +198,21 @@ func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, doc
 	if err != nil {
 		return Document{}, err
 	}
-	var next Content
+	var newContent Content
 	var sent string
+	changesContent := in.Content != nil || in.File != nil
 	problems := valid.Problems(in)
-	if in.Content != nil || in.File != nil {
+	if changesContent {
 		var problem []fault.Field
 		patch.Set(&sent, in.Content)
-		next, sent, problem = s.readInput(sent, in.File)
+		newContent, sent, problem = s.readInput(sent, in.File)
 		problems = append(problems, problem...)
 	}
 	if len(problems) > 0 {
 		return Document{}, fault.ErrInvalid.WithFields(problems...)
 	}
-	if in.Content != nil || in.File != nil {
-		if next, err = s.storeContent(ctx, by.UserID, next, sent, before); err != nil {
+	if changesContent {
+		if newContent, err = s.storeContent(ctx, by.UserID, newContent, sent, before); err != nil {
 			return Document{}, err
 		}
 	}
@@ -219,32 +222,32 @@ func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, doc
 		if err != nil {
 			return err
 		}
-		d = in.applied(old)
+		d = in.apply(old)
 		d.UpdatedAt = s.Clock.Now()
-		if next.File.ID != "" {
-			if err := s.checkLimits(ctx, by.UserID, 0, next.Size-old.Size); err != nil {
+		if changesContent {
+			if err := s.checkLimits(ctx, by.UserID, 0, newContent.Size-old.Size); err != nil {
 				return err
 			}
-			d.Content = next
-			if err := s.removeLater(ctx, old.File); err != nil {
+			d.Content = newContent
+			if err := s.addRemovalTask(ctx, old.File); err != nil {
 				return err
 			}
 		}
 		return s.Documents.Upsert(ctx, d)
 	})
 	if err != nil {
-		s.discard(ctx, by.UserID, next.File)
+		s.releaseFile(ctx, by.UserID, newContent.File)
 		return Document{}, err
 	}
 	return d, nil
 }
 
-// applied returns the changed document, without the change of its content.
-func (in ChangeDocumentInput) applied(d Document) Document {
+// apply returns the document with the changed properties. It does not change the content.
+func (in ChangeDocumentInput) apply(d Document) Document {
 	patch.SetText(&d.FileName, in.FileName)
 	if in.Title != nil {
 		d.Title = text.Name(*in.Title)
-		d = d.entitled()
+		d = d.withDefaultTitle()
 	}
 	patch.Set(&d.IsDefault, in.IsDefault)
 	return d
@@ -252,7 +255,7 @@ func (in ChangeDocumentInput) applied(d Document) Document {
 
 // DeleteDocument deletes one of the caller's documents and returns it.
 func (s *DocumentService) DeleteDocument(ctx context.Context, by auth.Actor, documentID string) (d Document, err error) {
-	documentID, err = canonical(by, documentID, ErrDocumentNotFound)
+	documentID, err = canonicalID(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, err
 	}
@@ -263,7 +266,7 @@ func (s *DocumentService) DeleteDocument(ctx context.Context, by auth.Actor, doc
 		if err := s.Documents.Delete(ctx, by.UserID, documentID, s.Clock.Now()); err != nil {
 			return err
 		}
-		if err := s.removeLater(ctx, d.File); err != nil {
+		if err := s.addRemovalTask(ctx, d.File); err != nil {
 			return err
 		}
 		return s.addActivity(ctx, by, "document", "deleted", "Deleted "+oneLine(d.Title))
@@ -273,15 +276,15 @@ func (s *DocumentService) DeleteDocument(ctx context.Context, by auth.Actor, doc
 
 // MyDocument returns one of the caller's documents and its content as it was sent.
 func (s *DocumentService) MyDocument(ctx context.Context, by auth.Actor, documentID string) (Document, string, error) {
-	documentID, err := canonical(by, documentID, ErrDocumentNotFound)
+	documentID, err := canonicalID(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, "", err
 	}
-	return s.content(ctx, by.UserID, documentID)
+	return s.readDocument(ctx, by.UserID, documentID)
 }
 
-// content returns a document of the user and its content as it was sent.
-func (s *DocumentService) content(ctx context.Context, userID, documentID string) (Document, string, error) {
+// readDocument returns a document of the user and its content as it was sent.
+func (s *DocumentService) readDocument(ctx context.Context, userID, documentID string) (Document, string, error) {
 	d, body, err := s.openContent(ctx, userID, documentID)
 	if err != nil {
 		return Document{}, "", err
@@ -300,7 +303,7 @@ type Download struct {
 
 // DownloadDocument returns the file of one of the caller's documents.
 func (s *DocumentService) DownloadDocument(ctx context.Context, by auth.Actor, documentID string) (Download, error) {
-	documentID, err := canonical(by, documentID, ErrDocumentNotFound)
+	documentID, err := canonicalID(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Download{}, err
 	}
@@ -308,10 +311,10 @@ func (s *DocumentService) DownloadDocument(ctx context.Context, by auth.Actor, d
 	return file, err
 }
 
-// Read returns a document of the user and its file for another module, which has authorized
-// the read. It uses only Documents and Files.
+// Read returns a document of the user and its file. It is for other modules, which authorize
+// the request themselves. It only uses the collaborators Documents and Files.
 func (s *DocumentService) Read(ctx context.Context, userID, documentID string) (Document, Download, error) {
-	d, content, err := s.content(ctx, userID, documentID)
+	d, content, err := s.readDocument(ctx, userID, documentID)
 	if err != nil {
 		return Document{}, Download{}, err
 	}
@@ -322,9 +325,9 @@ func (s *DocumentService) Read(ctx context.Context, userID, documentID string) (
 // Extension returns the extension of the media type, with its dot.
 func (d Download) Extension() string { return extensions[d.MediaType] }
 
-// downloadName returns the name under which a client saves the document. It ends
-// in the extension of the media type, which replaces that of another type of
-// documents.
+// downloadName returns the name under which a client saves the document: the original file
+// name, or the title if there is none. The name ends in the extension of the media type,
+// which replaces the extension of any other type that documents may have.
 func (d Document) downloadName() string {
 	name := strings.TrimSpace(d.FileName[strings.LastIndexAny(d.FileName, `/\`)+1:])
 	if strings.Trim(strings.TrimSuffix(name, path.Ext(name)), ".") == "" {

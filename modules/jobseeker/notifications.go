@@ -28,7 +28,8 @@ const (
 type Notification struct {
 	ID     string
 	UserID string
-	// Cause identifies the reason. A user is notified of each cause once.
+	// Cause identifies what happened, for example by the id of an event. A user is
+	// notified of each cause once.
 	Cause     string
 	Type      NotificationType
 	Message   string
@@ -36,8 +37,8 @@ type Notification struct {
 	CreatedAt time.Time
 }
 
-// NotificationService implements the use cases of notifications and activity logs, and
-// adds to both what happens in other modules.
+// NotificationService implements the use cases of notifications and activity logs. It also
+// handles events of other modules, from which it creates notifications and activities.
 type NotificationService struct{ *Shared }
 
 // MyNotifications lists the caller's notifications, the newest first.
@@ -65,7 +66,7 @@ func (s *NotificationService) DeleteNotification(ctx context.Context, by auth.Ac
 }
 
 func (s *NotificationService) update(ctx context.Context, by auth.Actor, notificationID string, u NotificationUpdate) error {
-	notificationID, err := canonical(by, notificationID, ErrNotificationNotFound)
+	notificationID, err := canonicalID(by, notificationID, ErrNotificationNotFound)
 	if err != nil {
 		return err
 	}
@@ -94,12 +95,12 @@ func (s *NotificationService) MyActivity(ctx context.Context, by auth.Actor, r p
 	return s.Activities.List(ctx, by.UserID, r)
 }
 
-// The reactions store rows under the id of the event, so that a second delivery has no
-// effect.
+// The event handlers below store rows with the id of the event, so that a second delivery
+// of an event has no effect.
 
 // OnApplicationSubmitted adds the application to the candidate's activity log.
 func (s *NotificationService) OnApplicationSubmitted(ctx context.Context, eventID string, e event.ApplicationSubmitted) error {
-	title, err := s.title(ctx, e.JobID)
+	title, err := s.listingTitle(ctx, e.JobID)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (s *NotificationService) OnApplicationSubmitted(ctx context.Context, eventI
 	})
 }
 
-// statusTexts are the ends of notifications about statuses.
+// statusTexts maps the statuses of applications to the ends of sentences about them.
 var statusTexts = map[string]string{
 	"pending":   "is pending again",
 	"review":    "is under review",
@@ -118,10 +119,10 @@ var statusTexts = map[string]string{
 	"withdrawn": "has been set to withdrawn by the employer",
 }
 
-// OnApplicationStatusChanged notifies the candidate of a decision of the employer. What
-// candidates do themselves is only added to their activity log.
+// OnApplicationStatusChanged notifies the candidate of a decision of the employer. A change
+// by the candidate, which is a withdrawal, is only added to the activity log.
 func (s *NotificationService) OnApplicationStatusChanged(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
-	title, err := s.title(ctx, e.JobID)
+	title, err := s.listingTitle(ctx, e.JobID)
 	if err != nil {
 		return err
 	}
@@ -132,12 +133,12 @@ func (s *NotificationService) OnApplicationStatusChanged(ctx context.Context, ev
 	}
 	message := fmt.Sprintf("Your application for %s %s", title, cmp.Or(statusTexts[e.Status], "is now: "+e.Status))
 	entry.Action, entry.Description = "status-changed", message
-	return s.notify(ctx, s.notice(eventID, e.CandidateID, AboutApplication, message), entry)
+	return s.notify(ctx, s.newNotification(eventID, e.CandidateID, AboutApplication, message), entry)
 }
 
 // OnInterviewChanged notifies the candidate of an interview.
 func (s *NotificationService) OnInterviewChanged(ctx context.Context, eventID string, e event.InterviewChanged) error {
-	title, err := s.title(ctx, e.JobID)
+	title, err := s.listingTitle(ctx, e.JobID)
 	if err != nil {
 		return err
 	}
@@ -151,24 +152,24 @@ func (s *NotificationService) OnInterviewChanged(ctx context.Context, eventID st
 	default:
 		message = fmt.Sprintf("You are invited to an interview for %s on %s", title, when)
 	}
-	return s.notify(ctx, s.notice(eventID, e.CandidateID, AboutInterview, message), Activity{
+	return s.notify(ctx, s.newNotification(eventID, e.CandidateID, AboutInterview, message), Activity{
 		UserID: e.CandidateID, EventID: eventID, Type: "interview", Action: e.Change, Description: message, At: e.ChangedAt,
 	})
 }
 
-// OnApplicantContacted notifies the candidate of a message, which is sent by mail.
+// OnApplicantContacted notifies the candidate of an e-mail from the employer.
 func (s *NotificationService) OnApplicantContacted(ctx context.Context, eventID string, e event.ApplicantContacted) error {
-	title, err := s.title(ctx, e.JobID)
+	title, err := s.listingTitle(ctx, e.JobID)
 	if err != nil {
 		return err
 	}
 	message := fmt.Sprintf("The employer sent you a message about your application for %s", title)
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Notifications.Create(ctx, s.notice(eventID, e.CandidateID, AboutMessage, message))
+		return s.Notifications.Create(ctx, s.newNotification(eventID, e.CandidateID, AboutMessage, message))
 	})
 }
 
-// subscriptionTexts are the notifications about subscriptions.
+// subscriptionTexts maps the changes of a subscription to the texts of notifications.
 var subscriptionTexts = map[string]string{
 	event.SubscriptionStarted:       "Your plan has begun",
 	event.SubscriptionUpgraded:      "Your plan was upgraded",
@@ -190,15 +191,17 @@ func (s *NotificationService) OnSubscriptionChanged(ctx context.Context, eventID
 	if !ok || e.OwnerKind != "user" {
 		return nil
 	}
-	return s.notify(ctx, s.notice(eventID, e.OwnerID, AboutBilling, message), Activity{
+	return s.notify(ctx, s.newNotification(eventID, e.OwnerID, AboutBilling, message), Activity{
 		UserID: e.OwnerID, EventID: eventID, Type: "billing", Action: e.Change, Description: message, At: e.ChangedAt,
 	})
 }
 
+// log adds an activity to the user's activity log.
 func (s *NotificationService) log(ctx context.Context, a Activity) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Activities.Create(ctx, a) })
 }
 
+// notify stores a notification and an activity in one transaction.
 func (s *NotificationService) notify(ctx context.Context, n Notification, a Activity) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Notifications.Create(ctx, n); err != nil {

@@ -16,14 +16,16 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// Onboarding is the progress of a visitor through the first steps in the service. That
-// of a guest is identified by a secret in the browser. It is merged into that of a user
-// when an account is created, or signed in to, in that browser.
+// Onboarding is the progress of a visitor through the first steps in the service. The
+// onboarding of a guest, a visitor without an account, is identified by a secret in the
+// browser. When a user creates an account or signs in in that browser, it is merged into the
+// onboarding of the user.
 type Onboarding struct {
 	Visitor Visitor
-	// Email is the address that a guest has entered, and Source where.
+	// Email is the address that a guest has entered. Source says what the visitor was
+	// doing then: apply, save or search.
 	Email, Source string
-	// Preferences is a JSON object as it was sent, empty for none.
+	// Preferences is a JSON object as the client sent it, empty for none.
 	Preferences string
 	// Steps are the steps with progress, in the order of their first events.
 	Steps     []Progress
@@ -43,7 +45,8 @@ type Visitor struct {
 	GuestKey string
 }
 
-// Progress contains the times of the events of a step, zero for none.
+// Progress contains the timestamps of the events of a step. A timestamp is zero if the event
+// has not happened.
 type Progress struct {
 	Step        string    `json:"step"`
 	ViewedAt    time.Time `json:"viewedAt,omitzero"`
@@ -79,13 +82,13 @@ func (p Progress) Status() StepStatus {
 type Step struct {
 	Progress
 	Title string
-	// Shown is true if the data of the account show that the step is completed.
-	Shown bool
+	// IsShown is true if the data of the account show that the step is completed.
+	IsShown bool
 }
 
 // Status returns the status of the step.
 func (s Step) Status() StepStatus {
-	if s.Shown {
+	if s.IsShown {
 		return StepCompleted
 	}
 	return s.Progress.Status()
@@ -102,8 +105,8 @@ var guide = []Step{
 }
 
 const (
-	// guestFor is the lifetime of a guest's onboarding after the last visit.
-	guestFor = 90 * 24 * time.Hour
+	// guestOnboardingLifetime is the lifetime of a guest's onboarding after the last visit.
+	guestOnboardingLifetime = 90 * 24 * time.Hour
 	// maxSteps is the maximum number of steps of a visitor.
 	maxSteps = 50
 	// maxPreferences is the maximum number of bytes of Preferences.
@@ -116,7 +119,7 @@ var (
 	errTooManySteps  = fault.InvalidField("step", fmt.Sprintf("must not exceed %d steps", maxSteps))
 )
 
-// Guided is the onboarding that a visitor sees.
+// Guided is an onboarding as visitors see it, with the steps of the guide.
 type Guided struct {
 	Steps []Step
 	// Complete is true if every step of the guide is completed or skipped.
@@ -133,30 +136,30 @@ type OnboardingService struct {
 	Applied     Applied
 }
 
-// MyOnboarding returns the onboarding of the caller. secret is that of the caller's
-// browser, or empty; keep is the one that it has to store from now on.
+// MyOnboarding returns the onboarding of the caller. secret is the secret in the caller's
+// browser, or empty. keep is the secret that the browser has to store from now on.
 func (s *OnboardingService) MyOnboarding(ctx context.Context, by auth.Actor, secret string) (g Guided, keep string, err error) {
 	if err := requireGuestOrSeeker(by); err != nil {
 		return Guided{}, secret, err
 	}
-	if secret, err = s.takeOver(ctx, by, secret); err != nil {
+	if secret, err = s.mergeGuestProgress(ctx, by, secret); err != nil {
 		return Guided{}, secret, err
 	}
 	o, err := s.Onboardings.Get(ctx, visitor(by, secret))
 	if err != nil {
 		return Guided{}, secret, err
 	}
-	shown := map[string]bool{"preferences": o.Preferences != ""}
+	completed := map[string]bool{"preferences": o.Preferences != ""}
 	if !by.Guest() {
-		if err := s.shown(ctx, by.UserID, shown); err != nil {
+		if err := s.completedSteps(ctx, by.UserID, completed); err != nil {
 			return Guided{}, secret, err
 		}
 	}
-	return o.guided(shown), secret, nil
+	return o.guidedView(completed), secret, nil
 }
 
-// shown adds the steps that are completed according to the data of the account.
-func (s *OnboardingService) shown(ctx context.Context, userID string, steps map[string]bool) error {
+// completedSteps sets the steps that are completed according to the data of the account.
+func (s *OnboardingService) completedSteps(ctx context.Context, userID string, steps map[string]bool) error {
 	p, err := s.Profiles.Get(ctx, userID)
 	if err != nil {
 		return err
@@ -182,20 +185,21 @@ func (s *OnboardingService) shown(ctx context.Context, userID string, steps map[
 	return nil
 }
 
-// guided returns the onboarding with the steps that the account shows to be completed.
-func (o *Onboarding) guided(shown map[string]bool) Guided {
+// guidedView returns the onboarding with all steps of the guide. completed contains the
+// steps that are completed according to the data of the account.
+func (o *Onboarding) guidedView(completed map[string]bool) Guided {
 	g := Guided{Steps: slices.Clone(guide), Complete: true, Email: o.Email, Preferences: o.Preferences}
-	for _, happened := range o.Steps {
-		i := slices.IndexFunc(g.Steps, func(s Step) bool { return s.Step == happened.Step })
+	for _, progress := range o.Steps {
+		i := slices.IndexFunc(g.Steps, func(s Step) bool { return s.Step == progress.Step })
 		if i < 0 {
-			g.Steps = append(g.Steps, Step{Progress: happened, Title: happened.Step})
+			g.Steps = append(g.Steps, Step{Progress: progress, Title: progress.Step})
 			continue
 		}
-		g.Steps[i].Progress = happened
+		g.Steps[i].Progress = progress
 	}
 	for i := range g.Steps {
 		step := &g.Steps[i]
-		step.Shown = shown[step.Step]
+		step.IsShown = completed[step.Step]
 		if status := step.Status(); i < len(guide) && status != StepCompleted && status != StepSkipped {
 			g.Complete = false
 		}
@@ -203,21 +207,21 @@ func (o *Onboarding) guided(shown map[string]bool) Guided {
 	return g
 }
 
-// OnboardingInput is an event of an onboarding.
+// OnboardingInput is an event of an onboarding. Which fields are used depends on the action.
 type OnboardingInput struct {
 	Action string `formData:"action" required:"true"`
-	// Of capture_email.
+	// Email and Source belong to the action capture_email.
 	Email  string `formData:"email"`
 	Source string `formData:"source"`
-	// Of track_step.
+	// Step and ActionType belong to the action track_step.
 	Step       string `formData:"step"`
 	ActionType string `formData:"actionType"`
-	// Of update_preferences.
+	// Preferences belongs to the action update_preferences.
 	Preferences string `formData:"preferences"`
 }
 
-// Onboard stores an event. A guest without a known secret gets a new one, which the
-// browser has to store.
+// Onboard stores an event. A guest without a secret, or with an unknown one, gets a new
+// secret (keep), which the browser has to store.
 func (s *OnboardingService) Onboard(ctx context.Context, by auth.Actor, secret string, in OnboardingInput) (keep string, err error) {
 	if err := requireGuestOrSeeker(by); err != nil {
 		return secret, err
@@ -226,11 +230,12 @@ func (s *OnboardingService) Onboard(ctx context.Context, by auth.Actor, secret s
 	if err != nil {
 		return secret, err
 	}
-	if secret, err = s.takeOver(ctx, by, secret); err != nil {
+	if secret, err = s.mergeGuestProgress(ctx, by, secret); err != nil {
 		return secret, err
 	}
 	if by.Guest() {
-		// An unknown secret may have been planted by an attacker.
+		// An unknown secret is not used, because an attacker may have planted it in the
+		// browser to read the guest's onboarding later.
 		o, err := s.Onboardings.Get(ctx, visitor(by, secret))
 		if err != nil {
 			return secret, err
@@ -252,10 +257,11 @@ func (s *OnboardingService) Onboard(ctx context.Context, by auth.Actor, secret s
 		if err := s.Onboardings.Upsert(ctx, o); err != nil || by.Guest() || in.Action != "update_preferences" {
 			return err
 		}
-		return s.intoProfile(ctx, by.UserID, in.Preferences)
+		return s.fillProfile(ctx, by.UserID, in.Preferences)
 	})
 }
 
+// visitor returns the owner of the caller's onboarding.
 func visitor(by auth.Actor, secret string) Visitor {
 	if by.Guest() {
 		return Visitor{GuestKey: auth.HashSecret(secret)}
@@ -273,7 +279,7 @@ func (in OnboardingInput) change(guest bool) (func(o *Onboarding, now time.Time)
 		}
 		return func(o *Onboarding, _ time.Time) error {
 			o.Source = cmp.Or(in.Source, o.Source)
-			if guest { // an account has an address, which is the one that counts
+			if guest { // the address of a user is the address of the account
 				o.Email = email
 			}
 			return nil
@@ -293,6 +299,8 @@ func (in OnboardingInput) change(guest bool) (func(o *Onboarding, now time.Time)
 	return nil, ErrInvalidAction
 }
 
+// checkPreferences returns an error unless the text is a JSON object of at most
+// maxPreferences bytes.
 func checkPreferences(text string) error {
 	var object map[string]any
 	switch {
@@ -308,8 +316,8 @@ func checkPreferences(text string) error {
 	return nil
 }
 
-// track stores the first time of an event of a step. Completing a step reverts skipping
-// it, and the other way round.
+// track stores the timestamp of an event of a step, unless the event has happened before.
+// Completing a step reverts skipping it, and skipping a step reverts completing it.
 func (o *Onboarding) track(step, action string, now time.Time) error {
 	i := slices.IndexFunc(o.Steps, func(p Progress) bool { return p.Step == step })
 	if i < 0 {
@@ -331,6 +339,7 @@ func (o *Onboarding) track(step, action string, now time.Time) error {
 	return nil
 }
 
+// requireGuestOrSeeker returns an error if the caller is a user but not a jobseeker.
 func requireGuestOrSeeker(by auth.Actor) error {
 	if by.Guest() {
 		return nil

@@ -47,28 +47,28 @@ type FileTypes interface {
 	Detect(content []byte) (mediaType string, err error)
 }
 
-// ApplicationCounts are the numbers of an applicant's applications: all, and those
-// with the status pending, as the applicant sees it.
+// ApplicationCounts are the numbers of all applications of an applicant, and of those that
+// have the status pending from the applicant's point of view.
 type ApplicationCounts struct{ Total, Pending int }
 
 // Listings provides listings.
 type Listings interface {
 	// Briefs maps the ids of listings that exist, in any state, to summaries.
 	Briefs(ctx context.Context, ids []string) (map[string]Brief, error)
-	// ClosingBetween returns at most n public listings in the order of deadline and
-	// id: those after from, up to the deadline until.
+	// ClosingBetween returns at most n public listings, ordered by deadline and id. It
+	// returns listings that come after from in this order and whose deadline is not
+	// after until.
 	ClosingBetween(ctx context.Context, from Closing, until time.Time, n int) ([]Closing, error)
 	// Public returns the listings that are public now, in any order.
 	Public(ctx context.Context, ids []string) ([]Posting, error)
 	// Suggest returns the first n results of the public search. Its duration does
 	// not depend on the number of listings.
 	Suggest(ctx context.Context, w Wanted, n int) ([]Candidate, error)
-	// Resolve returns the text of a search as Matching of Gathered takes it, with
-	// misspelt words replaced. It returns an empty text while the process has no
-	// search index.
+	// Resolve returns the query with misspelt words replaced, as Gathered.Matching
+	// expects it. It returns an empty text while the process has no search index.
 	Resolve(ctx context.Context, text string) (string, error)
-	// Gather reads the listings that are public now into memory, to match them with
-	// many searches. There are at most 1,000 ids.
+	// Gather reads those of the listings, at most 1,000, that are public now into memory,
+	// in order to match them with many searches.
 	Gather(ctx context.Context, ids []string) (Gathered, error)
 }
 
@@ -88,8 +88,8 @@ type Wanted struct {
 	Location     string
 	Radius       float64
 	ContractType string
-	// Home is the place from which distances are measured, and Specialty the
-	// specialty for Candidate.Filed. They restrict nothing.
+	// Home is the place from which Candidate.Miles is measured, and Specialty the
+	// specialty for Candidate.Filed. They do not restrict the results.
 	Home, Specialty string
 }
 
@@ -101,12 +101,12 @@ type Candidate struct {
 	PostedAt                     time.Time
 	// PayLowest and PayHighest are pay per year, nil if the listing has none.
 	PayLowest, PayHighest *float64
-	// InTitle is true if the title or a field contains everything that was searched
-	// for, or synonyms, and not only the text.
+	// InTitle is true if the title or another field contains all words of the query, or
+	// synonyms. It is false if some words are only in the text.
 	InTitle bool
-	// Miles is the distance from home, nil if one of the two places is unknown.
+	// Miles is the distance from Wanted.Home, nil if one of the two places is unknown.
 	Miles *float64
-	// Filed is true if the listing has the specialty, or a synonym.
+	// Filed is true if the specialty of the listing is Wanted.Specialty or a synonym.
 	Filed bool
 }
 
@@ -121,9 +121,9 @@ type Closing struct {
 type Gathered interface {
 	// Postings returns the listings.
 	Postings() []Posting
-	// Matching returns the indexes in Postings of the exact results that the public
-	// search has for the terms, whose query is resolved. It does not use the
-	// database.
+	// Matching returns the indexes in Postings of the listings that the public search
+	// would find for the terms. The query must be resolved (Listings.Resolve). Matching
+	// does not use the database.
 	Matching(ctx context.Context, t Terms) ([]int, error)
 }
 
@@ -136,13 +136,13 @@ type Posting struct {
 	PostedAt time.Time
 }
 
-// People provides the recipients of mails.
+// People provides the recipients of e-mails.
 type People interface {
 	// ByIDs maps the ids of users that exist to their names and addresses.
 	ByIDs(ctx context.Context, ids []string) (map[string]Person, error)
 }
 
-// Person is the recipient of a mail.
+// Person is the recipient of an e-mail.
 type Person struct{ Name, Email string }
 
 // Applied provides the applications of users.
@@ -150,8 +150,8 @@ type Applied interface {
 	// Lately returns the listings of the user's n newest applications that are not
 	// withdrawn.
 	Lately(ctx context.Context, userID string, n int) (listingIDs []string, err error)
-	// Among returns those of the listings, at most 1,000, that the user has applied
-	// for, including withdrawn applications.
+	// Among returns the set of the given listings, at most 1,000, that the user has
+	// applied for. Withdrawn applications count too.
 	Among(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error)
 	// Counts counts the user's applications that are not withdrawn.
 	Counts(ctx context.Context, userID string) (ApplicationCounts, error)
@@ -171,8 +171,8 @@ const (
 	ActivityKind retention.Kind = "jobseeker.activities"
 	// MatchKind are matches, by At.
 	MatchKind retention.Kind = "jobseeker.matches"
-	// GuestOnboardingKind are the onboardings of guests, by TouchedAt. Those of users
-	// do not expire.
+	// GuestOnboardingKind are the onboardings of guests, by TouchedAt. Onboardings of
+	// users do not expire.
 	GuestOnboardingKind retention.Kind = "jobseeker.guest_onboardings"
 )
 
@@ -192,9 +192,8 @@ type Profiles interface {
 	// transaction. That lock serializes the writes of everything that is limited or
 	// unique per user in this module.
 	Get(ctx context.Context, userID string) (Profile, error)
-	// Update stores the profile, which this transaction has read. It assigns
-	// Number to a profile that has none; a number is never assigned twice and never
-	// changes.
+	// Update stores the profile, which this transaction has read. It assigns a Number
+	// to a profile that has none. A number never changes and is never assigned twice.
 	Update(ctx context.Context, p Profile) error
 }
 
@@ -261,7 +260,7 @@ type Dismissals interface {
 	// Create stores a dismissal unless it exists, and deletes the oldest ones of
 	// the user beyond the limit.
 	Create(ctx context.Context, userID, listingID string, at time.Time, limit int) error
-	// ListByListings returns those of the listings, at most 1,000, that the user has
+	// ListByListings returns which of the given listings, at most 1,000, the user has
 	// dismissed, in any order.
 	ListByListings(ctx context.Context, userID string, listingIDs []string) ([]string, error)
 }
@@ -302,13 +301,13 @@ type DocumentFilter struct{ ID string }
 // DocumentFiles stores which files exist, or may exist, in the file store for the
 // content of documents, so that no file is left without a document.
 type DocumentFiles interface {
-	// Reserve stores a file that is about to be written. It is released at the given
-	// time unless a document has it by then. For a file that is stored and that no
-	// document has it changes the time; a file of a document stays as it is.
+	// Reserve stores the row of a file that is about to be written. The file is released
+	// at the given time unless it belongs to a document by then. For a file that has a
+	// row but no document, Reserve changes the time. It does not change a file of a
+	// document.
 	Reserve(ctx context.Context, userID string, f DocumentFile, until time.Time) error
-	// Claim returns at most n files, of any users, that have been released by now,
-	// those first that were released first. Until the given time no other caller
-	// gets them.
+	// Claim returns at most n files, of any users, that have been released by now, in
+	// the order of their release. Until the given time it does not return them again.
 	Claim(ctx context.Context, n int, now, until time.Time) ([]DocumentFile, error)
 	// Delete deletes the rows of files that have been claimed and deleted.
 	Delete(ctx context.Context, ids []string) error
@@ -376,11 +375,12 @@ type Matches interface {
 	// alerts off (Profile.JobAlerts). Users of new matches with Email have a pending
 	// digest; users without a previous digest may get it at once.
 	Create(ctx context.Context, ms []Match) ([]Match, error)
-	// AssignDigests assigns the pending matches of at most len(digestIDs) users to one
-	// digest each, with one of the ids. It selects users with a pending digest who may
-	// get one at the given time. They may get another one at next, and at once if none of
-	// their pending matches exists any more. The digests that have matches are returned,
-	// and the number of users. Concurrent transactions select different users.
+	// AssignDigests creates digests for at most len(digestIDs) users, with one of the ids
+	// for each, and assigns the pending matches of each user to the user's digest. It
+	// selects users with a pending digest whose next digest is due by now. Their next
+	// digest is then due at next, or at once if no pending match of the user exists any
+	// more. AssignDigests returns the digests that have matches, and the number of
+	// selected users. Concurrent transactions select different users.
 	AssignDigests(ctx context.Context, digestIDs []string, now, next time.Time) (digests []Digest, users int, err error)
 	// ListByDigest returns at most n matches of the digest of the user, of searches
 	// that exist and have EmailAlerts, with SearchName, in descending order of
@@ -388,5 +388,5 @@ type Matches interface {
 	ListByDigest(ctx context.Context, userID, digestID string, n int) ([]Match, error)
 }
 
-// Digest is a mail about new matches.
+// Digest is an e-mail about new matches.
 type Digest struct{ ID, UserID string }

@@ -20,12 +20,12 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// Profile contains the profile and preferences of a jobseeker. Every user has one. Name
-// and address belong to the account.
+// Profile contains the profile and preferences of a jobseeker. Every user has a profile. The
+// name and e-mail address of the user belong to the account.
 type Profile struct {
 	UserID string
-	// FirstName and LastName are the parts of the account's name. They are ignored if
-	// that has changed.
+	// FirstName and LastName are the parts of the account's name. They are ignored if the
+	// name of the account has changed since they were stored.
 	FirstName, LastName string
 	Bio                 string
 	Phone               string
@@ -41,16 +41,16 @@ type Profile struct {
 	// SalaryMin and SalaryMax are pay per year, nil for none.
 	SalaryMin, SalaryMax *float64
 
-	// JobAlerts turns on notifications about new matches of saved searches, and
-	// EmailNotifications mails about applications, interviews and matches. Mails about
-	// the account and messages from employers are always sent.
+	// JobAlerts turns on notifications of new matches of saved searches.
+	// EmailNotifications turns on e-mails about applications, interviews and matches.
+	// E-mails about the account and messages from employers are always sent.
 	JobAlerts, EmailNotifications bool
-	// ShowProfile shows bio, location, specialty, role and experience to the
-	// organizations that the user has applied to.
+	// ShowProfile makes bio, location, specialty, role and experience visible to the
+	// organizations to which the user has applied.
 	ShowProfile bool
 
-	// Number is a short name of the account for use between people. It grants no
-	// access. It is 0 until the profile is updated for the first time.
+	// Number identifies the account in conversations, for example with support. It
+	// grants no access. It is 0 until the profile is stored for the first time.
 	Number int64
 }
 
@@ -78,6 +78,8 @@ func (a Account) First() string { first, _ := a.nameParts(); return first }
 // Last returns the rest of the name.
 func (a Account) Last() string { _, last := a.nameParts(); return last }
 
+// nameParts returns the stored parts of the name. If the name of the account has changed
+// since, it splits the name at the first space.
 func (a Account) nameParts() (first, last string) {
 	if fullName(a.FirstName, a.LastName) == a.Name {
 		return a.FirstName, a.LastName
@@ -86,6 +88,7 @@ func (a Account) nameParts() (first, last string) {
 	return first, last
 }
 
+// fullName returns the name that consists of the two parts, of which one may be empty.
 func fullName(first, last string) string { return strings.TrimSpace(first + " " + last) }
 
 // Words is a string that clients may also send as a number.
@@ -156,6 +159,7 @@ func (s *ProfileService) MyProfile(ctx context.Context, by auth.Actor) (Account,
 	return s.account(ctx, p)
 }
 
+// account returns the profile with the properties of its account.
 func (s *ProfileService) account(ctx context.Context, p Profile) (Account, error) {
 	people, err := s.People.ByIDs(ctx, []string{p.UserID})
 	if err != nil {
@@ -175,8 +179,8 @@ func (s *ProfileService) UpdateProfile(ctx context.Context, by auth.Actor, in Pr
 	return s.changeProfile(ctx, by, "profile.", in)
 }
 
-// changeProfile applies the input in one transaction. prefix is that of field names in
-// faults.
+// changeProfile applies the input in one transaction. Faults name fields with the given
+// prefix.
 func (s *ProfileService) changeProfile(ctx context.Context, by auth.Actor, prefix string, in ProfileInput) (after Account, err error) {
 	if err := cmp.Or(by.RequireSeeker(), valid.Check(prefix, in)); err != nil {
 		return Account{}, err
@@ -210,8 +214,8 @@ func (s *ProfileService) changeProfile(ctx context.Context, by auth.Actor, prefi
 	return after, err
 }
 
-// requestEmailChange sends a confirmation to the new address if the rest of the input is
-// valid. It runs before the transaction, because it uses a rate limiter.
+// requestEmailChange sends a confirmation request to the new address if the rest of the
+// input is valid. It must run outside a transaction, because it uses a rate limiter.
 func (s *ProfileService) requestEmailChange(ctx context.Context, by auth.Actor, prefix string, in ProfileInput) error {
 	account, err := s.MyProfile(ctx, by)
 	if err != nil {
@@ -258,17 +262,8 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 	if in.EmploymentTypes != nil {
 		a.EmploymentTypes = slices.Clone(*in.EmploymentTypes)
 	}
-	amount := func(to **float64, v *float64) {
-		switch {
-		case v == nil:
-		case *v == 0:
-			*to = nil
-		default:
-			*to = v
-		}
-	}
-	amount(&a.SalaryMin, in.SalaryMin)
-	amount(&a.SalaryMax, in.SalaryMax)
+	setSalary(&a.SalaryMin, in.SalaryMin)
+	setSalary(&a.SalaryMax, in.SalaryMax)
 	if a.SalaryMin != nil && a.SalaryMax != nil && *a.SalaryMin > *a.SalaryMax {
 		name := "salaryMax"
 		if in.SalaryMax == nil {
@@ -284,7 +279,20 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 	return nil
 }
 
-// assignNumber stores the profile, which assigns its number.
+// setSalary sets a salary, or clears it if the new value is 0. It does nothing if the new
+// value is nil.
+func setSalary(salary **float64, value *float64) {
+	switch {
+	case value == nil:
+	case *value == 0:
+		*salary = nil
+	default:
+		*salary = value
+	}
+}
+
+// assignNumber assigns a number to the profile, which happens when the profile is stored for
+// the first time, and returns the number.
 func (s *ProfileService) assignNumber(ctx context.Context, userID string) (int64, error) {
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		p, err := s.Profiles.Get(ctx, userID)
@@ -300,7 +308,8 @@ func (s *ProfileService) assignNumber(ctx context.Context, userID string) (int64
 	return p.Number, err
 }
 
-// NotifyInput turns optional mails, and notifications of new matches, on or off.
+// NotifyInput turns optional e-mails, and notifications of new matches, on or off. Fields that
+// are nil keep their value.
 type NotifyInput struct{ Email, JobAlerts *bool }
 
 // Notify stores which notifications the caller wants.
@@ -312,7 +321,7 @@ func (s *ProfileService) Notify(ctx context.Context, by auth.Actor, in NotifyInp
 	return err
 }
 
-// Show stores whether others may see the caller's profile.
+// Show stores whether organizations may see the caller's profile (Profile.ShowProfile).
 func (s *ProfileService) Show(ctx context.Context, by auth.Actor, show *bool) error {
 	if show == nil {
 		return fault.InvalidField("showProfile", "is required")
@@ -321,7 +330,7 @@ func (s *ProfileService) Show(ctx context.Context, by auth.Actor, show *bool) er
 	return err
 }
 
-// Table is a file to be read, of rows in CSV.
+// Table is a CSV file for a download. The caller has to close Body.
 type Table struct {
 	Name string
 	Size int64 // in bytes
@@ -334,11 +343,11 @@ func (s *ProfileService) ExportProfile(ctx context.Context, by auth.Actor) (Tabl
 	if err != nil {
 		return Table{}, err
 	}
-	amount := func(x *float64) string {
-		if x == nil {
+	formatAmount := func(amount *float64) string {
+		if amount == nil {
 			return ""
 		}
-		return strconv.FormatFloat(*x, 'f', -1, 64)
+		return strconv.FormatFloat(*amount, 'f', -1, 64)
 	}
 	radius := ""
 	if a.LocationRadius > 0 {
@@ -348,7 +357,7 @@ func (s *ProfileService) ExportProfile(ctx context.Context, by auth.Actor) (Tabl
 	page.Row([]string{"uuid", "email", "name", "first_name", "last_name", "bio", "phone", "location", "specialty", "current_role", "experience",
 		"preferred_location", "location_radius", "employment_types", "salary_min", "salary_max", "show_profile", "job_alerts", "email_notifications"})
 	page.Row([]string{a.UserID, a.Email, a.Name, a.First(), a.Last(), a.Bio, a.Phone, a.Location, a.Specialty, a.CurrentRole, a.Experience,
-		a.PreferredLocation, radius, strings.Join(a.EmploymentTypes, ", "), amount(a.SalaryMin), amount(a.SalaryMax),
+		a.PreferredLocation, radius, strings.Join(a.EmploymentTypes, ", "), formatAmount(a.SalaryMin), formatAmount(a.SalaryMax),
 		strconv.FormatBool(a.ShowProfile), strconv.FormatBool(a.JobAlerts), strconv.FormatBool(a.EmailNotifications)})
 	text := page.Bytes()
 	return Table{Name: "locum-my-profile-" + s.Clock.Now().Format("20060102") + ".csv", Size: int64(len(text)), Body: io.NopCloser(bytes.NewReader(text))}, nil

@@ -17,32 +17,32 @@ import (
 )
 
 func TestProfile_OmittedFields_AreKept(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who := t.Context(), seeker()
-		d.names[who.UserID] = "Niamh Byrne"
-		got, err := d.MyProfile(ctx, who)
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user := t.Context(), seeker()
+		env.names[user.UserID] = "Niamh Byrne"
+		got, err := env.MyProfile(ctx, user)
 		require.NoError(t, err)
-		require.Equal(t, jobseeker.Account{Profile: jobseeker.NewProfile(who.UserID), Name: "Niamh Byrne", Email: who.UserID + "@example.org"}, got)
+		require.Equal(t, jobseeker.Account{Profile: jobseeker.NewProfile(user.UserID), Name: "Niamh Byrne", Email: user.UserID + "@example.org"}, got)
 		require.Equal(t, "Niamh", got.First())
 		require.Equal(t, "Byrne", got.Last())
 
-		_, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{
+		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
 			Bio: new(" Nurse\nand more "), Phone: new("+353 1 000"), Location: new("Leeds"), Experience: new(jobseeker.Words("7")),
 			LocationRadius: new(25.0), EmploymentTypes: &[]string{"bank"}, SalaryMin: new(30_000.5), SalaryMax: new(40_000.0),
 			Preferences: &jobseeker.PreferencesInput{JobAlerts: new(false)},
 		})
 		require.NoError(t, err)
-		_, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{Specialty: new("Theatre"), CurrentRole: new("Band 6"), PreferredLocation: new("York"), Preferences: &jobseeker.PreferencesInput{EmailNotifications: new(false)}})
+		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{Specialty: new("Theatre"), CurrentRole: new("Band 6"), PreferredLocation: new("York"), Preferences: &jobseeker.PreferencesInput{EmailNotifications: new(false)}})
 		require.NoError(t, err)
-		got, err = d.MyProfile(ctx, who)
+		got, err = env.MyProfile(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.Profile{
-			UserID: who.UserID, Bio: "Nurse\nand more", Phone: "+353 1 000", Location: "Leeds", Experience: "7", Specialty: "Theatre", CurrentRole: "Band 6",
+			UserID: user.UserID, Bio: "Nurse\nand more", Phone: "+353 1 000", Location: "Leeds", Experience: "7", Specialty: "Theatre", CurrentRole: "Band 6",
 			PreferredLocation: "York", LocationRadius: 25, EmploymentTypes: []string{"bank"}, SalaryMin: new(30_000.5), SalaryMax: new(40_000.0), Number: 1,
 		}, got.Profile)
 		require.Equal(t, "York", got.Home())
 
-		got, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{
+		got, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
 			Bio: new(""), Phone: new(""), PreferredLocation: new(" "), LocationRadius: new(0.0), SalaryMin: new(0.0), EmploymentTypes: &[]string{}})
 		require.NoError(t, err)
 		require.Empty(t, got.Bio+got.Phone+got.PreferredLocation)
@@ -54,9 +54,9 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 }
 
 func TestProfile_Name_IsTheAccounts(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who := t.Context(), seeker()
-		d.names[who.UserID] = "Niamh Byrne"
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user := t.Context(), seeker()
+		env.names[user.UserID] = "Niamh Byrne"
 		for _, c := range []struct {
 			in                jobseeker.ProfileInput
 			name, first, last string
@@ -67,42 +67,42 @@ func TestProfile_Name_IsTheAccounts(t *testing.T) {
 			{jobseeker.ProfileInput{Name: new("Zoë van Dyk")}, "Zoë van Dyk", "Zoë", "van Dyk"},
 			{jobseeker.ProfileInput{LastName: new("")}, "Zoë", "Zoë", ""},
 		} {
-			got, err := d.UpdateProfile(ctx, who, c.in)
+			got, err := env.UpdateProfile(ctx, user, c.in)
 			require.NoError(t, err)
 			require.Equal(t, c.name, got.Name)
-			require.Equal(t, c.name, d.names[who.UserID])
+			require.Equal(t, c.name, env.names[user.UserID])
 			require.Equal(t, []string{c.first, c.last}, []string{got.First(), got.Last()})
 		}
-		d.names[who.UserID] = "Somebody Else" // renamed by other means
-		got, err := d.MyProfile(ctx, who)
+		env.names[user.UserID] = "Somebody Else" // renamed by other means
+		got, err := env.MyProfile(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, []string{"Somebody", "Else"}, []string{got.First(), got.Last()})
 	})
 }
 
 func TestProfile_Email_NeedsConfirmation(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who := t.Context(), seeker()
-		got, err := d.UpdateProfile(ctx, who, jobseeker.ProfileInput{Email: new("new@example.org"), Bio: new("Nurse")})
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user := t.Context(), seeker()
+		got, err := env.UpdateProfile(ctx, user, jobseeker.ProfileInput{Email: new("new@example.org"), Bio: new("Nurse")})
 		require.NoError(t, err)
-		require.Equal(t, "new@example.org", d.emails[who.UserID])
+		require.Equal(t, "new@example.org", env.pendingEmails[user.UserID])
 		require.Equal(t, "new@example.org", got.PendingEmail)
-		require.Equal(t, who.UserID+"@example.org", got.Email)
+		require.Equal(t, user.UserID+"@example.org", got.Email)
 
-		d.emailErr = errors.New("taken")
-		_, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{Email: new("taken@example.org"), Bio: new("Gone")})
-		require.ErrorIs(t, err, d.emailErr)
-		got, err = d.MyProfile(ctx, who)
+		env.emailErr = errors.New("taken")
+		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{Email: new("taken@example.org"), Bio: new("Gone")})
+		require.ErrorIs(t, err, env.emailErr)
+		got, err = env.MyProfile(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, "Nurse", got.Bio, "all or nothing")
 	})
 }
 
 func TestProfile_InvalidInput_Refused(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who := t.Context(), seeker()
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user := t.Context(), seeker()
 		long := func(n int) *string { return new(strings.Repeat("é", n)) }
-		_, err := d.UpdateProfile(ctx, who, jobseeker.ProfileInput{SalaryMin: new(100.0), FirstName: long(100)})
+		_, err := env.UpdateProfile(ctx, user, jobseeker.ProfileInput{SalaryMin: new(100.0), FirstName: long(100)})
 		require.NoError(t, err)
 		for field, in := range map[string]jobseeker.ProfileInput{
 			"firstName":         {FirstName: long(101)},
@@ -121,35 +121,35 @@ func TestProfile_InvalidInput_Refused(t *testing.T) {
 			"salaryMin":         {SalaryMin: new(math.NaN())},
 			"salaryMax":         {SalaryMax: new(99.0)},
 		} {
-			_, err := d.UpdateProfile(ctx, who, in)
+			_, err := env.UpdateProfile(ctx, user, in)
 			require.Equal(t, "profile."+field, fault.Of(err).Fields[0].Name, field)
 		}
-		_, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{LocationRadius: new(1.5)})
+		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{LocationRadius: new(1.5)})
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		for _, stranger := range []auth.Actor{{}, {UserID: stores.NewID(), OrganizationID: stores.NewID()}} {
-			_, err = d.MyProfile(ctx, stranger)
+			_, err = env.MyProfile(ctx, stranger)
 			require.ErrorIs(t, err, kit.Refusal(stranger))
-			_, err = d.UpdateProfile(ctx, stranger, jobseeker.ProfileInput{})
+			_, err = env.UpdateProfile(ctx, stranger, jobseeker.ProfileInput{})
 			require.ErrorIs(t, err, kit.Refusal(stranger))
 		}
-		d.withoutAddress[who.UserID] = true
-		_, err = d.MyProfile(ctx, who)
+		env.withoutEmailAddress[user.UserID] = true
+		_, err = env.MyProfile(ctx, user)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, "the account was deleted concurrently")
 	})
 }
 
 func TestProfileExport_FileName_HasDate(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		me := d.profile(jobseeker.ProfileInput{Specialty: ptr("Renal"), SalaryMax: ptr(50000.0), LocationRadius: ptr(25.0)})
-		file, err := d.ExportProfile(t.Context(), me)
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		me := env.profile(jobseeker.ProfileInput{Specialty: ptr("Renal"), SalaryMax: ptr(50000.0), LocationRadius: ptr(25.0)})
+		file, err := env.ExportProfile(t.Context(), me)
 		require.NoError(t, err)
-		require.Equal(t, "locum-my-profile-"+d.clock.Now().Format("20060102")+".csv", file.Name)
+		require.Equal(t, "locum-my-profile-"+env.clock.Now().Format("20060102")+".csv", file.Name)
 		table, err := io.ReadAll(file.Body)
 		require.NoError(t, err)
 		require.Len(t, table, int(file.Size))
 		require.Contains(t, string(table), ",Renal,")
 		require.Contains(t, string(table), ",25,,,50000,")
-		_, err = d.ExportProfile(t.Context(), auth.Actor{})
+		_, err = env.ExportProfile(t.Context(), auth.Actor{})
 		require.Error(t, err)
 	})
 }

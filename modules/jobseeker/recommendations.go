@@ -12,30 +12,35 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// Recommendations are computed in two steps. A few queries of the search index, each about
-// one property of the user, return at most 100 candidates each. Then every candidate gets
-// points for each property, see affinity.go. The cost does not depend on the number of
+// Recommendations are computed in two steps. First, a few queries of the search index
+// collect candidates: each query is about one property of the user, such as the role or the
+// place, and returns at most 100 listings. Then every candidate gets points for each
+// property that it matches (see affinity.go). The cost does not depend on the number of
 // listings.
 
 // Recommendation is a listing that may suit the user.
 type Recommendation struct {
 	Candidate
-	// Score is from 0 to 100: the share of the user's known properties that it matches.
+	// Score is from 0 to 100: the share of the user's known properties that the listing
+	// matches.
 	Score int
 	// Reasons are short texts about the matching properties, the most important first.
 	Reasons []string
 }
 
 const (
-	// candidatesEach is the maximum number of listings per query.
-	candidatesEach = 100
+	// candidatesPerQuery is the maximum number of listings per query.
+	candidatesPerQuery = 100
 	// MaxRecommendations is the maximum number of recommendations for a user.
 	MaxRecommendations = 200
-	// likedAtMost and searchesAtMost are the numbers of newest titles and searches that
-	// are used.
-	likedAtMost    = 3
-	searchesAtMost = 3
-	lookedBack     = 10
+	// maxLikedTitles is the number of titles, of listings that the user has applied for or
+	// saved, that are searched for. maxUsedSearches is the number of saved searches that
+	// are run. The newest ones are used.
+	maxLikedTitles  = 3
+	maxUsedSearches = 3
+	// recentListingLimit is the number of applications, and of bookmarks, among which
+	// distinct titles are looked for.
+	recentListingLimit = 10
 	// maxDismissed is the number of dismissals that are stored per user.
 	maxDismissed = 1_000
 )
@@ -66,37 +71,38 @@ func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Reco
 	if err != nil {
 		return nil, err
 	}
-	searches, err := s.Searches.ListByUser(ctx, userID, searchesAtMost)
+	searches, err := s.Searches.ListByUser(ctx, userID, maxUsedSearches)
 	if err != nil {
 		return nil, err
 	}
-	liked, err := s.liked(ctx, userID)
+	likedTitles, err := s.likedTitles(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	profile := newAffinity(p, searches, liked)
+	profile := newAffinity(p, searches, likedTitles)
 	var found []*scoredCandidate
-	seen := map[string]*scoredCandidate{}
+	candidatesByID := map[string]*scoredCandidate{}
 	for _, q := range profile.queries() {
-		if q.filled = q.unless != nil && q.unless.filled; q.filled {
+		if q.unless != nil && q.unless.isFilled {
+			q.isFilled = true // for the queries that depend on this one
 			continue
 		}
-		candidates, err := s.Listings.Suggest(ctx, q.wanted, candidatesEach)
+		candidates, err := s.Listings.Suggest(ctx, q.wanted, candidatesPerQuery)
 		if err != nil {
 			return nil, err
 		}
-		q.filled = len(candidates) == candidatesEach
+		q.isFilled = len(candidates) == candidatesPerQuery
 		for _, c := range candidates {
-			candidate, exists := seen[c.ID]
+			candidate, exists := candidatesByID[c.ID]
 			if !exists {
 				candidate = &scoredCandidate{Candidate: c}
-				seen[c.ID] = candidate
+				candidatesByID[c.ID] = candidate
 				found = append(found, candidate)
 			}
-			candidate.note(q, c.InTitle)
+			candidate.recordFoundBy(q, c.InTitle)
 		}
 	}
-	if found, err = s.withoutKnown(ctx, userID, found); err != nil {
+	if found, err = s.excludeKnown(ctx, userID, found); err != nil {
 		return nil, err
 	}
 	now := s.Clock.Now()
@@ -107,13 +113,13 @@ func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Reco
 	return out[:min(len(out), MaxRecommendations)], nil
 }
 
-// withoutKnown removes the listings that the user has applied for, even if withdrawn,
-// saved or dismissed.
-func (s *DashboardService) withoutKnown(ctx context.Context, userID string, found []*scoredCandidate) ([]*scoredCandidate, error) {
-	for _, among := range []func(context.Context, string, []string) (map[string]bool, error){s.Applied.Among, s.Saved.SavedAmong, s.dismissedAmong} {
+// excludeKnown removes the listings that the user has saved, dismissed or applied for,
+// including withdrawn applications.
+func (s *DashboardService) excludeKnown(ctx context.Context, userID string, found []*scoredCandidate) ([]*scoredCandidate, error) {
+	for _, knownAmong := range []func(context.Context, string, []string) (map[string]bool, error){s.Applied.Among, s.Saved.SavedAmong, s.dismissedAmong} {
 		ids := list.Map(found, func(f *scoredCandidate) string { return f.ID })
-		for chunk := range slices.Chunk(ids, listingsAtOnce) {
-			known, err := among(ctx, userID, chunk)
+		for chunk := range slices.Chunk(ids, listingBatchSize) {
+			known, err := knownAmong(ctx, userID, chunk)
 			if err != nil {
 				return nil, err
 			}
@@ -123,39 +129,40 @@ func (s *DashboardService) withoutKnown(ctx context.Context, userID string, foun
 	return found, nil
 }
 
-// dismissedAmong returns those of the listings that the user has dismissed.
+// dismissedAmong returns the set of the given listings that the user has dismissed.
 func (s *DashboardService) dismissedAmong(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	found, err := s.Dismissals.ListByListings(ctx, userID, listingIDs)
 	return list.ToMap(found, func(id string) (string, bool) { return id, true }), err
 }
 
-// liked returns the titles of listings that the user has recently applied for or saved.
-func (s *DashboardService) liked(ctx context.Context, userID string) ([]string, error) {
-	kept, err := s.Saved.Bookmarks.List(ctx, userID, BookmarkFilter{}, page.Request{Number: 1, Size: lookedBack})
+// likedTitles returns the titles of listings that the user has recently applied for or saved.
+func (s *DashboardService) likedTitles(ctx context.Context, userID string) ([]string, error) {
+	bookmarks, err := s.Saved.Bookmarks.List(ctx, userID, BookmarkFilter{}, page.Request{Number: 1, Size: recentListingLimit})
 	if err != nil {
 		return nil, err
 	}
-	ids, err := s.Applied.Lately(ctx, userID, lookedBack)
+	ids, err := s.Applied.Lately(ctx, userID, recentListingLimit)
 	if err != nil {
 		return nil, err
 	}
-	ids = append(ids, list.Map(kept.Items, listingOf)...)
+	ids = append(ids, list.Map(bookmarks.Items, listingOf)...)
 	briefs, err := s.Listings.Briefs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	var out []string
+	var titles []string
 	for _, id := range ids {
-		if t := plainWords(briefs[id].Title); t != "" && !slices.Contains(out, t) && len(out) < likedAtMost {
-			out = append(out, t)
+		title := plainWords(briefs[id].Title)
+		if title != "" && !slices.Contains(titles, title) && len(titles) < maxLikedTitles {
+			titles = append(titles, title)
 		}
 	}
-	return out, nil
+	return titles, nil
 }
 
 // Dismiss removes a listing from the caller's recommendations.
 func (s *DashboardService) Dismiss(ctx context.Context, by auth.Actor, listingID string) error {
-	listingID, err := canonical(by, listingID, ErrListingNotFound)
+	listingID, err := canonicalID(by, listingID, ErrListingNotFound)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type Search struct {
 type Terms struct {
 	Query        string
 	Location     string
-	ContractType string // of the listings', or empty
+	ContractType string // empty for all types
 }
 
 // MaxSearches is the maximum number of saved searches of a user.
@@ -73,11 +73,12 @@ type SaveSearchInput struct {
 	EmailAlerts  bool   `json:"emailAlerts"`
 }
 
+// terms returns the terms without surrounding spaces.
 func (in SaveSearchInput) terms() Terms {
 	return Terms{Query: strings.TrimSpace(in.Query), Location: strings.TrimSpace(in.Location), ContractType: in.ContractType}
 }
 
-// Problems returns that a search needs one of the terms.
+// Problems returns an error if no term is set: a saved search needs at least one.
 func (in SaveSearchInput) Problems() []fault.Field {
 	if in.terms() == (Terms{}) {
 		return []fault.Field{{Name: "query", Message: "is required without a location and a contractType"}}
@@ -85,7 +86,7 @@ func (in SaveSearchInput) Problems() []fault.Field {
 	return nil
 }
 
-// SaveSearch stores a search for the caller and returns all of them.
+// SaveSearch stores a search for the caller and returns all of the caller's searches.
 func (s *SearchService) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchInput) (all []Search, err error) {
 	if err := cmp.Or(by.RequireSeeker(), valid.Check("", in)); err != nil {
 		return nil, err
@@ -94,21 +95,21 @@ func (s *SearchService) SaveSearch(ctx context.Context, by auth.Actor, in SaveSe
 	if search.Name == "" {
 		search.Name = search.Terms.String()
 	}
-	// The limit is checked before the query is resolved, which takes time, and
-	// again when no other search of the user can be added.
-	if _, err := s.extensible(ctx, by.UserID); err != nil {
+	// This first check avoids resolving the query in vain, which takes time. The
+	// transaction checks the limit again while it has locked the user's data.
+	if _, err := s.searchesBelowLimit(ctx, by.UserID); err != nil {
 		return nil, err
 	}
 	if search.Resolved, err = s.resolve(ctx, search.Query); err != nil {
 		return nil, err
 	}
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
-		have, err := s.extensible(ctx, by.UserID)
+		existing, err := s.searchesBelowLimit(ctx, by.UserID)
 		if err != nil {
 			return err
 		}
 		search.ID, search.CreatedAt = s.NewID(), s.Clock.Now()
-		all = append([]Search{search}, have...)
+		all = append([]Search{search}, existing...)
 		if err := s.Searches.Replace(ctx, by.UserID, all); err != nil {
 			return err
 		}
@@ -117,16 +118,17 @@ func (s *SearchService) SaveSearch(ctx context.Context, by auth.Actor, in SaveSe
 	return all, err
 }
 
-// extensible returns the user's searches, or ErrTooManySearches if no other can be
-// added.
-func (s *SearchService) extensible(ctx context.Context, userID string) ([]Search, error) {
-	have, err := s.Searches.ListByUser(ctx, userID, MaxSearches)
-	if err == nil && len(have) >= MaxSearches {
+// searchesBelowLimit returns the user's searches, or ErrTooManySearches if the user has
+// MaxSearches already.
+func (s *SearchService) searchesBelowLimit(ctx context.Context, userID string) ([]Search, error) {
+	searches, err := s.Searches.ListByUser(ctx, userID, MaxSearches)
+	if err == nil && len(searches) >= MaxSearches {
 		err = ErrTooManySearches
 	}
-	return have, err
+	return searches, err
 }
 
+// resolve returns the query with misspelt words replaced.
 func (s *SearchService) resolve(ctx context.Context, query string) (string, error) {
 	if query == "" {
 		return "", nil
@@ -134,23 +136,25 @@ func (s *SearchService) resolve(ctx context.Context, query string) (string, erro
 	return s.Listings.Resolve(ctx, query)
 }
 
-// ResolveSearches resolves the searches that were saved while no search index could
-// do so. It does nothing without a search index.
+// ResolveSearches resolves the queries of searches that were saved while the process had
+// no search index. It changes nothing while there still is none.
 func (s *SearchService) ResolveSearches(ctx context.Context) error {
 	for {
-		searches, err := s.Searches.List(ctx, SearchFilter{Unresolved: true}, searchesAtOnce)
+		searches, err := s.Searches.List(ctx, SearchFilter{Unresolved: true}, searchBatchSize)
 		if err != nil {
 			return err
 		}
 		resolved, err := s.resolveAll(ctx, searches)
-		if err := errors.Join(s.Searches.UpdateResolved(ctx, resolved), err); err != nil || len(resolved) < searchesAtOnce {
+		// Queries that were resolved before an error are stored too.
+		err = errors.Join(s.Searches.UpdateResolved(ctx, resolved), err)
+		if err != nil || len(resolved) < searchBatchSize {
 			return err
 		}
 	}
 }
 
-// resolveAll returns the resolved queries by the ids of their searches, up to the
-// first that cannot be resolved now.
+// resolveAll maps the ids of searches to their resolved queries. It stops at the first
+// query that cannot be resolved now.
 func (s *SearchService) resolveAll(ctx context.Context, searches []Search) (resolved map[string]string, err error) {
 	resolved = map[string]string{}
 	for _, search := range searches {
@@ -163,23 +167,23 @@ func (s *SearchService) resolveAll(ctx context.Context, searches []Search) (reso
 	return resolved, nil
 }
 
-// SetAlerts turns the mails about new matches of one of the caller's searches on or off.
-func (s *SearchService) SetAlerts(ctx context.Context, by auth.Actor, searchID string, on bool) error {
-	searchID, err := canonical(by, searchID, ErrSearchNotFound)
+// SetAlerts turns the e-mail alerts of one of the caller's searches on or off.
+func (s *SearchService) SetAlerts(ctx context.Context, by auth.Actor, searchID string, enabled bool) error {
+	searchID, err := canonicalID(by, searchID, ErrSearchNotFound)
 	if err != nil {
 		return err
 	}
 	return s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
-		have, err := s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
+		searches, err := s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(have, func(h Search) bool { return h.ID == searchID })
+		i := slices.IndexFunc(searches, func(search Search) bool { return search.ID == searchID })
 		if i < 0 {
 			return ErrSearchNotFound
 		}
-		have[i].EmailAlerts = on
-		return s.Searches.Replace(ctx, by.UserID, have)
+		searches[i].EmailAlerts = enabled
+		return s.Searches.Replace(ctx, by.UserID, searches)
 	})
 }
 
@@ -196,20 +200,20 @@ func (s *SearchService) DeleteSearch(ctx context.Context, by auth.Actor, searchI
 	if err := cmp.Or(by.RequireSeeker(), valid.Value("searchId", searchID, "required")); err != nil {
 		return nil, err
 	}
-	if searchID, err = canonical(by, searchID, ErrSearchNotFound); err != nil {
+	if searchID, err = canonicalID(by, searchID, ErrSearchNotFound); err != nil {
 		return nil, err
 	}
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
-		have, err := s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
+		searches, err := s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(have, func(h Search) bool { return h.ID == searchID })
+		i := slices.IndexFunc(searches, func(search Search) bool { return search.ID == searchID })
 		if i < 0 {
 			return ErrSearchNotFound
 		}
-		name := have[i].Name
-		rest = slices.Delete(have, i, i+1)
+		name := searches[i].Name
+		rest = slices.Delete(searches, i, i+1)
 		if err := s.Searches.Replace(ctx, by.UserID, rest); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Shared are the collaborators that all parts of the Service have.
+// Shared contains the collaborators that all parts of the Service use.
 type Shared struct {
 	Tx            tx.Runner
 	Clock         clock.Clock
@@ -29,8 +29,8 @@ type Shared struct {
 	Listings      Listings
 }
 
-// Service implements the use cases of the module, in parts that have the collaborators
-// which they need.
+// Service implements the use cases of the module. It consists of one service per subject,
+// each with its own collaborators.
 type Service struct {
 	*Shared
 	*NotificationService
@@ -44,13 +44,14 @@ type Service struct {
 	PersonalData PersonalData
 }
 
-// lock serializes the transactions that change the data of the user in this module.
+// lock locks the user's profile until the end of the transaction. That serializes all
+// transactions that change the user's data in this module.
 func (s *Shared) lock(ctx context.Context, userID string) error {
 	_, err := s.Profiles.Get(ctx, userID)
 	return err
 }
 
-// doLocked runs fn in a transaction that has locked the data of the user.
+// doLocked runs fn in a transaction that has locked the user's data.
 func (s *Shared) doLocked(ctx context.Context, userID string, fn func(ctx context.Context) error) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.lock(ctx, userID); err != nil {
@@ -60,17 +61,17 @@ func (s *Shared) doLocked(ctx context.Context, userID string, fn func(ctx contex
 	})
 }
 
-// canonical returns the id as it is stored, or the error notFound if it is not an id.
-// The caller must be a jobseeker.
-func canonical(by auth.Actor, s string, notFound error) (string, error) {
+// canonicalID requires a jobseeker as the caller, and returns the id in the form in which
+// ids are stored, or errNotFound if the text is not an id.
+func canonicalID(by auth.Actor, text string, errNotFound error) (string, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return "", err
 	}
-	s, ok := id.Canonical(s)
+	canonical, ok := id.Canonical(text)
 	if !ok {
-		return "", notFound
+		return "", errNotFound
 	}
-	return s, nil
+	return canonical, nil
 }
 
 // addActivity adds an action of the caller to their activity log.
@@ -80,9 +81,9 @@ func (s *Shared) addActivity(ctx context.Context, by auth.Actor, subject, action
 	})
 }
 
-// settingsJobs is the number of saved jobs in the settings, the newest ones. All of
-// them are in a list of their own.
-const settingsJobs = 100
+// maxSettingsJobs is the maximum number of saved jobs in the settings. MyBookmarks lists
+// all of them.
+const maxSettingsJobs = 100
 
 // Settings are the profile, the newest saved jobs and the saved searches of a
 // jobseeker.
@@ -102,7 +103,7 @@ func (s *Service) MySettings(ctx context.Context, by auth.Actor) (out Settings, 
 			return out, err
 		}
 	}
-	saved, err := s.MyBookmarks(ctx, by, page.Request{Number: 1, Size: settingsJobs})
+	saved, err := s.MyBookmarks(ctx, by, page.Request{Number: 1, Size: maxSettingsJobs})
 	if err != nil {
 		return out, err
 	}
@@ -112,22 +113,23 @@ func (s *Service) MySettings(ctx context.Context, by auth.Actor) (out Settings, 
 }
 
 const (
-	// notificationsKeptFor is also the lifetime of activities.
-	notificationsKeptFor = 180 * 24 * time.Hour
-	// matchesKeptFor is the lifetime of matches. Listings older than half of it are
-	// not matched, so that none is matched again after its match has expired.
-	matchesKeptFor = 90 * 24 * time.Hour
-	// expireAtOnce is the maximum number of rows per statement.
-	expireAtOnce = 5_000
+	// notificationLifetime is also the lifetime of activities.
+	notificationLifetime = 180 * 24 * time.Hour
+	// matchLifetime is the lifetime of matches. Listings older than half of this time are
+	// not matched, so that no listing is matched a second time after its first match has
+	// expired.
+	matchLifetime = 90 * 24 * time.Hour
+	// expireBatchSize is the maximum number of rows per statement.
+	expireBatchSize = 5_000
 )
 
-// notice returns a new notification.
-func (s *Shared) notice(cause, userID string, about NotificationType, message string) Notification {
+// newNotification returns an unread notification with a new id.
+func (s *Shared) newNotification(cause, userID string, about NotificationType, message string) Notification {
 	return Notification{ID: s.NewID(), UserID: userID, Cause: cause, Type: about, Message: message, CreatedAt: s.Clock.Now()}
 }
 
-// publicBrief returns the summary of a public listing, or ErrListingNotFound: the
-// existence of other listings is not disclosed.
+// publicBrief returns the summary of a public listing. For other listings it returns
+// ErrListingNotFound, so that their existence is not disclosed.
 func (s *Shared) publicBrief(ctx context.Context, listingID string) (Brief, error) {
 	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
 	if err == nil && !briefs[listingID].Public {
@@ -136,16 +138,17 @@ func (s *Shared) publicBrief(ctx context.Context, listingID string) (Brief, erro
 	return briefs[listingID], err
 }
 
-// title returns the title of a listing for a sentence.
-func (s *Shared) title(ctx context.Context, listingID string) (string, error) {
+// listingTitle returns the title of a listing for use in a message.
+func (s *Shared) listingTitle(ctx context.Context, listingID string) (string, error) {
 	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
-	return titleOf(briefs[listingID]), err
+	return titleOrPlaceholder(briefs[listingID]), err
 }
 
-// titleOf returns the title on one line, or a phrase for a deleted listing.
-func titleOf(b Brief) string { return cmp.Or(oneLine(b.Title), "a listing that is gone") }
+// titleOrPlaceholder returns the title on one line, or a placeholder for a deleted listing.
+func titleOrPlaceholder(b Brief) string { return cmp.Or(oneLine(b.Title), "a listing that is gone") }
 
-// oneLine replaces line breaks, so that input cannot imitate a line of the service.
+// oneLine replaces line breaks by spaces, so that user input cannot add lines to an e-mail
+// or a notification that look like text of the service.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // isEmpty reports whether the text is empty.
@@ -155,9 +158,9 @@ func isEmpty(s string) bool { return s == "" }
 func (s *Service) Periodic() []task.Periodic {
 	return []task.Periodic{
 		{Kind: "jobseeker.match-left", Every: time.Minute, Do: func(ctx context.Context) error { return s.addMatchTask(ctx, s.Clock.Now()) }},
-		{Kind: "jobseeker.digests", Every: time.Minute, Timeout: matchWithin, Do: s.digests},
+		{Kind: "jobseeker.digests", Every: time.Minute, Timeout: matchTimeout, Do: s.createDigests},
 		{Kind: "jobseeker.deadlines", Every: 15 * time.Minute, Timeout: 10 * time.Minute, Do: s.remindOfDeadlines},
-		{Kind: "jobseeker.files-left", Every: 10 * time.Minute, Timeout: removeWithin, Do: s.removeFiles},
+		{Kind: "jobseeker.files-left", Every: 10 * time.Minute, Timeout: removeFilesTimeout, Do: s.removeFiles},
 		{Kind: "jobseeker.forget", Every: time.Hour, Timeout: 5 * time.Minute, Do: s.expire},
 	}
 }
@@ -165,23 +168,24 @@ func (s *Service) Periodic() []task.Periodic {
 // Handlers returns the handlers of the tasks that the module adds.
 func (s *Service) Handlers() []task.Handler {
 	return []task.Handler{
-		task.Handle(matchKind, task.Maintenance, s.match).WithTimeout(matchWithin),
-		task.Handle(removeKind, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).WithTimeout(removeWithin),
-		task.Handle(digestKind, task.Mail, s.sendDigest),
-		task.Handle(confirmAlertKind, task.Mail, s.sendAlertLink),
+		task.Handle(matchTaskKind, task.Maintenance, s.processAlertQueue).WithTimeout(matchTimeout),
+		task.Handle(removeFilesTaskKind, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).WithTimeout(removeFilesTimeout),
+		task.Handle(digestTaskKind, task.Mail, s.sendDigest),
+		task.Handle(confirmAlertTaskKind, task.Mail, s.sendConfirmationLink),
 	}
 }
 
-// expire deletes the rows that have reached the end of their lifetime.
+// expire deletes the rows that have reached the end of their lifetime. A failure for one
+// kind of rows does not prevent the deletion of the others.
 func (s *Service) expire(ctx context.Context) error {
 	now := s.Clock.Now()
-	var failed []error
+	var errs []error
 	for kind, lifetime := range map[retention.Kind]time.Duration{
-		NotificationKind: notificationsKeptFor, ActivityKind: notificationsKeptFor, MatchKind: matchesKeptFor, GuestOnboardingKind: guestFor,
+		NotificationKind: notificationLifetime, ActivityKind: notificationLifetime, MatchKind: matchLifetime, GuestOnboardingKind: guestOnboardingLifetime,
 	} {
-		failed = append(failed, retention.DeleteAllBefore(ctx, s.Retention, kind, now.Add(-lifetime), expireAtOnce))
+		errs = append(errs, retention.DeleteAllBefore(ctx, s.Retention, kind, now.Add(-lifetime), expireBatchSize))
 	}
-	return errors.Join(failed...)
+	return errors.Join(errs...)
 }
 
 // OnAccountDeleted deletes all data of the user. A task deletes the files afterwards.
@@ -190,6 +194,6 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 		if err := s.PersonalData.DeleteByUser(ctx, e.UserID, s.Clock.Now()); err != nil {
 			return err
 		}
-		return s.Tasks.Add(ctx, task.New(removeKind, task.Maintenance, removeKind+"/"+s.NewID(), struct{}{}))
+		return s.Tasks.Add(ctx, task.New(removeFilesTaskKind, task.Maintenance, removeFilesTaskKind+"/"+s.NewID(), struct{}{}))
 	})
 }

@@ -13,92 +13,92 @@ import (
 )
 
 func TestSettings_EqualProfile(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who := t.Context(), seeker()
-		d.saveSearch(who, "Nurse", false)
-		saved, err := d.SaveJob(ctx, who, jobseeker.SaveJobInput{ListingID: d.newListing("Porter")})
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user := t.Context(), seeker()
+		env.saveSearch(user, "Nurse", false)
+		saved, err := env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: env.newListing("Porter")})
 		require.NoError(t, err)
-		require.NoError(t, d.Notify(ctx, who, jobseeker.NotifyInput{Email: new(false)}))
-		require.NoError(t, d.Notify(ctx, who, jobseeker.NotifyInput{JobAlerts: new(false)}))
-		require.NoError(t, d.Show(ctx, who, new(true)))
-		got, err := d.MySettings(ctx, who)
+		require.NoError(t, env.Notify(ctx, user, jobseeker.NotifyInput{Email: new(false)}))
+		require.NoError(t, env.Notify(ctx, user, jobseeker.NotifyInput{JobAlerts: new(false)}))
+		require.NoError(t, env.Show(ctx, user, new(true)))
+		got, err := env.MySettings(ctx, user)
 		require.NoError(t, err)
-		want := jobseeker.NewProfile(who.UserID)
+		want := jobseeker.NewProfile(user.UserID)
 		want.EmailNotifications, want.JobAlerts, want.ShowProfile, want.Number = false, false, true, 1
 		require.Equal(t, want, got.Profile)
 		require.Equal(t, []jobseeker.SavedJob{saved}, got.Saved)
 		require.Len(t, got.Searches, 1)
 		require.EqualValues(t, 1, got.Number)
-		again, err := d.MySettings(ctx, who)
+		again, err := env.MySettings(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, got, again)
-		other, err := d.MySettings(ctx, seeker())
+		other, err := env.MySettings(ctx, seeker())
 		require.NoError(t, err)
 		require.EqualValues(t, 2, other.Number)
 		require.True(t, other.EmailNotifications)
 		require.False(t, other.ShowProfile, "profiles are hidden by default")
 
-		require.Equal(t, "email", fault.Of(d.Notify(ctx, who, jobseeker.NotifyInput{})).Fields[0].Name)
-		require.Equal(t, "showProfile", fault.Of(d.Show(ctx, who, nil)).Fields[0].Name)
-		require.ErrorIs(t, d.Notify(ctx, auth.Actor{}, jobseeker.NotifyInput{Email: new(true)}), fault.ErrUnauthorized)
-		require.ErrorIs(t, d.Show(ctx, auth.Actor{}, new(true)), fault.ErrUnauthorized)
-		_, err = d.MySettings(ctx, auth.Actor{})
+		require.Equal(t, "email", fault.Of(env.Notify(ctx, user, jobseeker.NotifyInput{})).Fields[0].Name)
+		require.Equal(t, "showProfile", fault.Of(env.Show(ctx, user, nil)).Fields[0].Name)
+		require.ErrorIs(t, env.Notify(ctx, auth.Actor{}, jobseeker.NotifyInput{Email: new(true)}), fault.ErrUnauthorized)
+		require.ErrorIs(t, env.Show(ctx, auth.Actor{}, new(true)), fault.ErrUnauthorized)
+		_, err = env.MySettings(ctx, auth.Actor{})
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
 
 func TestAnalytics_CountsOwnRows(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who := t.Context(), seeker()
-		got, err := d.MyAnalytics(ctx, who)
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user := t.Context(), seeker()
+		got, err := env.MyAnalytics(ctx, user)
 		require.NoError(t, err)
 		require.Zero(t, got)
-		d.applied[who.UserID] = []string{d.newListing("Cook"), d.newListing("Cleaner")}
-		_, err = d.SaveJob(ctx, who, jobseeker.SaveJobInput{ListingID: d.newListing("Porter")})
+		env.applied[user.UserID] = []string{env.newListing("Cook"), env.newListing("Cleaner")}
+		_, err = env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: env.newListing("Porter")})
 		require.NoError(t, err)
-		_, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{
+		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
 			Bio: new("x"), Phone: new("123"), Location: new("x"), Specialty: new("x"), CurrentRole: new("x"), Experience: new(jobseeker.Words("x")),
 			PreferredLocation: new("x"), EmploymentTypes: &[]string{"bank"}, SalaryMax: new(1.0),
 		})
 		require.NoError(t, err)
-		_, err = d.Upload(ctx, who, jobseeker.UploadInput{Type: "other", Content: "x"})
+		_, err = env.Upload(ctx, user, jobseeker.UploadInput{Type: "other", Content: "x"})
 		require.NoError(t, err)
-		got, err = d.MyAnalytics(ctx, who)
+		got, err = env.MyAnalytics(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, 90, got.Completion)
 		require.Equal(t, 1, got.SavedJobs)
 		require.Equal(t, jobseeker.ApplicationCounts{Total: 2, Pending: 1}, got.Applications)
-		_, err = d.Upload(ctx, who, uploadInput("x"))
+		_, err = env.Upload(ctx, user, uploadInput("x"))
 		require.NoError(t, err)
-		got, err = d.MyAnalytics(ctx, who)
+		got, err = env.MyAnalytics(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, 100, got.Completion)
-		_, err = d.MyAnalytics(ctx, auth.Actor{})
+		_, err = env.MyAnalytics(ctx, auth.Actor{})
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
 
 func TestSettings_AlertsOff_SendsNone(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, deaf, mailless, eager := t.Context(), seeker(), seeker(), seeker()
-		for _, who := range []auth.Actor{deaf, mailless, eager} {
-			d.saveSearch(who, "Nurse", true)
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, withoutAlerts, withoutEmail, withAlerts := t.Context(), seeker(), seeker(), seeker()
+		for _, user := range []auth.Actor{withoutAlerts, withoutEmail, withAlerts} {
+			env.saveSearch(user, "Nurse", true)
 		}
-		require.NoError(t, d.Notify(ctx, deaf, jobseeker.NotifyInput{JobAlerts: new(false)}))
-		require.NoError(t, d.Notify(ctx, mailless, jobseeker.NotifyInput{Email: new(false)}))
-		d.publish("Nurse")
-		d.advance(25 * time.Hour)
-		require.Empty(t, d.notificationTexts(deaf))
-		require.Len(t, d.notificationTexts(mailless), 1)
-		require.Len(t, d.notificationTexts(eager), 1)
-		require.Len(t, d.sentTexts(), 1)
+		require.NoError(t, env.Notify(ctx, withoutAlerts, jobseeker.NotifyInput{JobAlerts: new(false)}))
+		require.NoError(t, env.Notify(ctx, withoutEmail, jobseeker.NotifyInput{Email: new(false)}))
+		env.publish("Nurse")
+		env.advance(25 * time.Hour)
+		require.Empty(t, env.notificationTexts(withoutAlerts))
+		require.Len(t, env.notificationTexts(withoutEmail), 1)
+		require.Len(t, env.notificationTexts(withAlerts), 1)
+		require.Len(t, env.sentTexts(), 1)
 
 		// Matches that were dropped while alerts were off are not sent later.
-		require.NoError(t, d.Notify(ctx, deaf, jobseeker.NotifyInput{JobAlerts: new(true)}))
-		require.NoError(t, d.Notify(ctx, mailless, jobseeker.NotifyInput{Email: new(true)}))
-		d.publish("Another Nurse")
-		d.advance(25 * time.Hour)
-		mails := d.sentTexts()
+		require.NoError(t, env.Notify(ctx, withoutAlerts, jobseeker.NotifyInput{JobAlerts: new(true)}))
+		require.NoError(t, env.Notify(ctx, withoutEmail, jobseeker.NotifyInput{Email: new(true)}))
+		env.publish("Another Nurse")
+		env.advance(25 * time.Hour)
+		mails := env.sentTexts()
 		require.Len(t, mails, 3)
 		for _, text := range mails {
 			require.Contains(t, text, "1 new job matches")
@@ -107,32 +107,32 @@ func TestSettings_AlertsOff_SendsNone(t *testing.T) {
 }
 
 func TestOnAccountDeleted_DeletesRowsAndFiles(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
-		ctx, who, other := t.Context(), seeker(), seeker()
-		for _, by := range []auth.Actor{who, other} {
-			_, err := d.Upload(ctx, by, uploadInput("x"))
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		ctx, user, other := t.Context(), seeker(), seeker()
+		for _, by := range []auth.Actor{user, other} {
+			_, err := env.Upload(ctx, by, uploadInput("x"))
 			require.NoError(t, err)
 		}
-		require.NoError(t, d.OnAccountDeleted(ctx, event.AccountDeleted{UserID: who.UserID}))
-		require.NoError(t, d.OnAccountDeleted(ctx, event.AccountDeleted{UserID: who.UserID}))
-		d.work.All(t)
-		require.Equal(t, 1, d.files.count())
-		mine, err := d.MyDocuments(ctx, who, firstPage)
+		require.NoError(t, env.OnAccountDeleted(ctx, event.AccountDeleted{UserID: user.UserID}))
+		require.NoError(t, env.OnAccountDeleted(ctx, event.AccountDeleted{UserID: user.UserID}))
+		env.tasks.All(t)
+		require.Equal(t, 1, env.fileStore.count())
+		mine, err := env.MyDocuments(ctx, user, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, mine.Items)
 
 		// A request that was in progress at the time.
-		_, err = d.Upload(ctx, who, uploadInput("late"))
+		_, err = env.Upload(ctx, user, uploadInput("late"))
 		require.NoError(t, err)
-		_, err = d.UpdateProfile(ctx, who, jobseeker.ProfileInput{Bio: new("late")})
+		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{Bio: new("late")})
 		require.NoError(t, err)
-		require.NoError(t, d.OnAccountDeleted(ctx, event.AccountDeleted{UserID: who.UserID}), "the deletion event is handled again later")
-		d.work.All(t)
-		require.Equal(t, 1, d.files.count())
-		p, err := d.store.Jobseeker.Profiles.Get(ctx, who.UserID)
+		require.NoError(t, env.OnAccountDeleted(ctx, event.AccountDeleted{UserID: user.UserID}), "the deletion event is handled again later")
+		env.tasks.All(t)
+		require.Equal(t, 1, env.fileStore.count())
+		p, err := env.store.Jobseeker.Profiles.Get(ctx, user.UserID)
 		require.NoError(t, err)
-		require.Equal(t, jobseeker.NewProfile(who.UserID), p)
-		theirs, err := d.MyDocuments(ctx, other, firstPage)
+		require.Equal(t, jobseeker.NewProfile(user.UserID), p)
+		theirs, err := env.MyDocuments(ctx, other, firstPage)
 		require.NoError(t, err)
 		require.Len(t, theirs.Items, 1)
 	})

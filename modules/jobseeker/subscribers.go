@@ -20,17 +20,18 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// Subscriber is an e-mail address without an account that gets alerts about new jobs. Its
-// searches are stored as those of a user with the id of the subscriber.
+// Subscriber is a person without an account who gets job alerts by e-mail. The searches of a
+// subscriber are stored like the saved searches of a user, with the id of the subscriber as
+// the user id.
 type Subscriber struct {
 	ID    string
 	Email string
-	// Mailbox is equal for all spellings of the address.
+	// Mailbox is a key that is the same for all spellings of the address.
 	Mailbox   string
 	CreatedAt time.Time
 }
 
-// AlertInput is a search whose new matches are to be sent to an e-mail address.
+// AlertInput requests alerts about new matches of a search.
 type AlertInput struct {
 	Email        string `json:"email" validate:"required,max=254,email"`
 	Query        string `json:"query" validate:"max=200"`
@@ -38,44 +39,48 @@ type AlertInput struct {
 	ContractType string `json:"contractType" validate:"oneof='' permanent temporary contract"`
 }
 
-// Problems returns that an alert needs one of the terms.
-func (in AlertInput) Problems() []fault.Field { return in.search().Problems() }
+// Problems returns an error if no term is set: an alert needs at least one.
+func (in AlertInput) Problems() []fault.Field { return in.asSearch().Problems() }
 
-func (in AlertInput) search() SaveSearchInput {
+// asSearch returns the terms of the alert as a saved search.
+func (in AlertInput) asSearch() SaveSearchInput {
 	return SaveSearchInput{Query: in.Query, Location: in.Location, ContractType: in.ContractType}
 }
 
 const (
-	confirmAlertKind = "jobseeker.confirm-alert"
-	// confirmWithin is the lifetime of the link that confirms an alert.
-	confirmWithin = 48 * time.Hour
-	// maxAlerts is the maximum number of alerts of a subscriber.
-	maxAlerts = 10
+	confirmAlertTaskKind = "jobseeker.confirm-alert"
+	// confirmationLifetime is the lifetime of the link that confirms an alert. The e-mail
+	// mentions it.
+	confirmationLifetime = 48 * time.Hour
+	// maxAlertsPerSubscriber is the maximum number of alerts of a subscriber.
+	maxAlertsPerSubscriber = 10
 )
 
-// The limits of requests for alerts: a mailbox must not be flooded with mails that its
-// owner did not ask for.
+// The rate limits of requests for alerts. Without them, clients could flood a mailbox with
+// confirmation e-mails that its owner has not asked for.
 var (
 	alertsPerMailbox = limit.Rule{Name: "job-alerts", Max: 3, Per: time.Hour}
 	alertsPerClient  = limit.Rule{Name: "job-alerts.client", Max: 20, Per: time.Hour}
 )
 
-// RequestAlert mails a link to the address with which its owner confirms the alert. Nothing
-// is stored until then: the link contains the search. clientIP is the address of the
-// client.
+// RequestAlert sends an e-mail with a link that confirms the alert. Nothing is stored until
+// the owner of the address follows the link, which contains the search. clientIP is the IP
+// address of the client, for the rate limit.
 func (s *SearchService) RequestAlert(ctx context.Context, in AlertInput, clientIP string) error {
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
 	email, _ := text.ParseEmail(in.Email)
 	in.Email = email
-	if err := s.takeAlertLimits(ctx, email, clientIP); err != nil {
+	if err := s.checkAlertLimits(ctx, email, clientIP); err != nil {
 		return err
 	}
-	return s.Tasks.Add(ctx, task.New(confirmAlertKind, task.Mail, confirmAlertKind+"/"+s.NewID(), alertRequest{in, s.NewID(), s.Clock.Now()}))
+	return s.Tasks.Add(ctx, task.New(confirmAlertTaskKind, task.Mail, confirmAlertTaskKind+"/"+s.NewID(), alertRequest{in, s.NewID(), s.Clock.Now()}))
 }
 
-func (s *SearchService) takeAlertLimits(ctx context.Context, email, clientIP string) error {
+// checkAlertLimits counts a request for an alert, and returns an error if the client or the
+// mailbox has reached its rate limit.
+func (s *SearchService) checkAlertLimits(ctx context.Context, email, clientIP string) error {
 	decision, err := s.Limiter.Take(ctx, alertsPerClient, audit.Prefix(clientIP, 32, 64))
 	if err = cmp.Or(err, decision.Err()); err != nil {
 		return err
@@ -84,20 +89,20 @@ func (s *SearchService) takeAlertLimits(ctx context.Context, email, clientIP str
 	return cmp.Or(err, decision.Err())
 }
 
-// alertRequest is the payload of the task that mails the link of an alert.
+// alertRequest is the payload of the task that sends the confirmation link.
 type alertRequest struct {
 	AlertInput
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
 }
 
-// sendAlertLink mails the link that confirms an alert.
-func (s *SearchService) sendAlertLink(ctx context.Context, r alertRequest) error {
+// sendConfirmationLink sends the e-mail with the link that confirms an alert.
+func (s *SearchService) sendConfirmationLink(ctx context.Context, r alertRequest) error {
 	subject, err := json.Marshal(r.AlertInput)
 	if err != nil {
 		return task.Permanent(err)
 	}
-	token, err := s.Sealer.Seal(auth.ForAlert, base64.RawURLEncoding.EncodeToString(subject), r.At.Add(confirmWithin))
+	token, err := s.Sealer.Seal(auth.ForAlert, base64.RawURLEncoding.EncodeToString(subject), r.At.Add(confirmationLifetime))
 	if err != nil {
 		return err
 	}
@@ -105,7 +110,7 @@ func (s *SearchService) sendAlertLink(ctx context.Context, r alertRequest) error
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID: "confirm-alert-" + r.ID, To: mail.Address{Email: r.Email}, Subject: "Confirm your job alert",
 		Body: []mail.Block{
-			{Text: "You asked for e-mails about new jobs for this search: " + oneLine(r.search().terms().String()) + "."},
+			{Text: "You asked for e-mails about new jobs for this search: " + oneLine(r.asSearch().terms().String()) + "."},
 			{Link: &mail.Link{Label: "Confirm your job alert", URL: link}},
 			{Text: "The link is valid for two days. If you did not ask for this, ignore this e-mail: you will not get another one."},
 		},
@@ -113,14 +118,15 @@ func (s *SearchService) sendAlertLink(ctx context.Context, r alertRequest) error
 	})
 }
 
-// ConfirmAlert stores the alert of a link. A second use of the link changes nothing. It
-// returns fault.ErrUnauthorized for a token that is invalid or has expired.
+// ConfirmAlert stores the alert that the token of a confirmation link contains. A second use
+// of the link changes nothing. It returns fault.ErrUnauthorized for a token that is invalid
+// or has expired.
 func (s *SearchService) ConfirmAlert(ctx context.Context, token string) (search Search, err error) {
-	in, err := s.openAlertLink(token)
+	in, err := s.parseAlertToken(token)
 	if err != nil {
 		return search, err
 	}
-	search = Search{Name: in.search().terms().String(), Terms: in.search().terms(), EmailAlerts: true}
+	search = Search{Name: in.asSearch().terms().String(), Terms: in.asSearch().terms(), EmailAlerts: true}
 	if search.Resolved, err = s.resolve(ctx, search.Query); err != nil {
 		return search, err
 	}
@@ -133,21 +139,21 @@ func (s *SearchService) ConfirmAlert(ctx context.Context, token string) (search 
 		if err := s.lock(ctx, subscriber.ID); err != nil {
 			return err
 		}
-		have, err := s.Searches.ListByUser(ctx, subscriber.ID, MaxSearches)
-		if err != nil || slices.ContainsFunc(have, func(h Search) bool { return h.Terms == search.Terms }) {
+		existing, err := s.Searches.ListByUser(ctx, subscriber.ID, MaxSearches)
+		if err != nil || slices.ContainsFunc(existing, func(h Search) bool { return h.Terms == search.Terms }) {
 			return err
 		}
-		if len(have) >= maxAlerts {
+		if len(existing) >= maxAlertsPerSubscriber {
 			return ErrTooManyAlerts
 		}
 		search.ID, search.UserID, search.CreatedAt = s.NewID(), subscriber.ID, now
-		return s.Searches.Replace(ctx, subscriber.ID, append(have, search))
+		return s.Searches.Replace(ctx, subscriber.ID, append(existing, search))
 	})
 	return search, err
 }
 
-// openAlertLink returns the request for an alert in a token.
-func (s *SearchService) openAlertLink(token string) (in AlertInput, err error) {
+// parseAlertToken returns the request for an alert that a token contains.
+func (s *SearchService) parseAlertToken(token string) (in AlertInput, err error) {
 	subject, err := s.Sealer.Unseal(auth.ForAlert, token)
 	if err != nil {
 		return in, err
@@ -159,7 +165,7 @@ func (s *SearchService) openAlertLink(token string) (in AlertInput, err error) {
 	return in, err
 }
 
-// EndAlerts deletes the subscriber of the token with all alerts. It returns
+// EndAlerts deletes the subscriber whom the token identifies, with all alerts. It returns
 // fault.ErrUnauthorized for a token that is invalid or has expired.
 func (s *SearchService) EndAlerts(ctx context.Context, token string) error {
 	subscriberID, err := s.Sealer.Unseal(auth.ForAlertsEnd, token)
@@ -169,9 +175,10 @@ func (s *SearchService) EndAlerts(ctx context.Context, token string) error {
 	return s.Subscribers.Delete(ctx, subscriberID)
 }
 
-// recipient returns the person who gets a digest and the purpose and the parameter of the
-// link that ends the digests. The address is empty if the person does not exist any more.
-func (s *SearchService) recipient(ctx context.Context, userID string) (person Person, purpose auth.Purpose, parameter string, err error) {
+// digestRecipient returns the person who gets a digest, and the purpose and the query parameter
+// of the token in the unsubscribe link. The address is empty if neither a subscriber nor a
+// user has the id any more.
+func (s *SearchService) digestRecipient(ctx context.Context, userID string) (person Person, purpose auth.Purpose, parameter string, err error) {
 	ids := []string{userID}
 	subscribers, err := s.Subscribers.GetByIDs(ctx, ids)
 	if subscriber, ok := subscribers[userID]; ok || err != nil {
@@ -181,7 +188,7 @@ func (s *SearchService) recipient(ctx context.Context, userID string) (person Pe
 	return people[userID], auth.ForUnsubscribe, "token", err
 }
 
-// String returns the terms for a sentence.
+// String returns the terms that are set, separated by commas.
 func (t Terms) String() string {
 	return strings.Join(slices.DeleteFunc([]string{t.Query, t.Location, t.ContractType}, isEmpty), ", ")
 }

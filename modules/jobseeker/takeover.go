@@ -11,44 +11,45 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// TakeOverOnboarding merges the onboarding of the guest with the secret into that of the
-// user, whose account was created in the same browser, and copies the preferences into
-// the profile. The secret is the proof of identity; an address that a guest entered is
-// not.
+// TakeOverOnboarding merges the onboarding of a guest into the onboarding of the user whose
+// account was created in the same browser, and copies the guest's preferences into the
+// user's profile. The secret in the browser identifies the guest. An e-mail address that a
+// guest entered proves nothing and is ignored.
 func (s *OnboardingService) TakeOverOnboarding(ctx context.Context, userID, secret string) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		guest, err := s.takeProgress(ctx, userID, secret)
+		guest, err := s.moveProgress(ctx, userID, secret)
 		if err != nil {
 			return err
 		}
-		return s.intoProfile(ctx, userID, guest.Preferences)
+		return s.fillProfile(ctx, userID, guest.Preferences)
 	})
 }
 
-// TakeOverProgress is TakeOverOnboarding after a sign-in. Several people may use one
-// browser, and the guest may be another person than the user who signs in: the
-// progress is merged, the profile is not changed.
+// TakeOverProgress merges the onboarding of a guest into the onboarding of a user who has
+// signed in in the same browser. Unlike TakeOverOnboarding it does not change the profile:
+// several people may use one browser, so that the guest may not be the user.
 func (s *OnboardingService) TakeOverProgress(ctx context.Context, userID, secret string) error {
-	_, err := s.takeOver(ctx, auth.Actor{UserID: userID, Seeker: true}, secret)
+	_, err := s.mergeGuestProgress(ctx, auth.Actor{UserID: userID, Seeker: true}, secret)
 	return err
 }
 
-// takeOver merges the onboarding of the browser into that of a user. It returns the
-// secret that the browser keeps, which is empty after a merge.
-func (s *OnboardingService) takeOver(ctx context.Context, by auth.Actor, secret string) (left string, err error) {
+// mergeGuestProgress merges the onboarding of the guest with the secret into the caller's
+// onboarding, unless the caller is a guest. It returns the secret that the browser keeps,
+// which is empty after a merge.
+func (s *OnboardingService) mergeGuestProgress(ctx context.Context, by auth.Actor, secret string) (keep string, err error) {
 	if by.Guest() || secret == "" {
 		return secret, nil
 	}
-	_, err = s.takeProgress(ctx, by.UserID, secret)
+	_, err = s.moveProgress(ctx, by.UserID, secret)
 	return "", err
 }
 
-// takeProgress merges the onboarding of the guest into that of the user, and returns
-// it.
-func (s *OnboardingService) takeProgress(ctx context.Context, userID, secret string) (guest Onboarding, err error) {
+// moveProgress merges the onboarding of the guest into the onboarding of the user, and
+// deletes it. It returns what it has deleted.
+func (s *OnboardingService) moveProgress(ctx context.Context, userID, secret string) (guest Onboarding, err error) {
 	return guest, s.Tx.Do(ctx, func(ctx context.Context) error {
-		browser := Visitor{GuestKey: auth.HashSecret(secret)}
-		if guest, err = s.Onboardings.Get(ctx, browser); err != nil || guest.Version == 0 {
+		guestVisitor := Visitor{GuestKey: auth.HashSecret(secret)}
+		if guest, err = s.Onboardings.Get(ctx, guestVisitor); err != nil || guest.Version == 0 {
 			return err
 		}
 		mine, err := s.Onboardings.Get(ctx, Visitor{UserID: userID})
@@ -59,12 +60,13 @@ func (s *OnboardingService) takeProgress(ctx context.Context, userID, secret str
 		if err := s.Onboardings.Upsert(ctx, mine); err != nil {
 			return err
 		}
-		return s.Onboardings.Upsert(ctx, Onboarding{Visitor: browser, Version: guest.Version})
+		return s.Onboardings.Upsert(ctx, Onboarding{Visitor: guestVisitor, Version: guest.Version})
 	})
 }
 
-// merge adds the progress of another onboarding. For each step the earlier time
-// counts. Source and Preferences are only set if they are empty.
+// merge adds the progress of another onboarding, up to maxSteps steps. If both contain an
+// event of a step, the earlier timestamp remains. Source and Preferences are only copied if
+// they are empty.
 func (o *Onboarding) merge(other Onboarding, now time.Time) {
 	for _, theirs := range other.Steps {
 		i := slices.IndexFunc(o.Steps, func(p Progress) bool { return p.Step == theirs.Step })
@@ -75,25 +77,26 @@ func (o *Onboarding) merge(other Onboarding, now time.Time) {
 			continue
 		}
 		mine := &o.Steps[i]
-		mine.ViewedAt, mine.CompletedAt = first(mine.ViewedAt, theirs.ViewedAt), first(mine.CompletedAt, theirs.CompletedAt)
-		if mine.SkippedAt = first(mine.SkippedAt, theirs.SkippedAt); !mine.CompletedAt.IsZero() {
+		mine.ViewedAt, mine.CompletedAt = earlier(mine.ViewedAt, theirs.ViewedAt), earlier(mine.CompletedAt, theirs.CompletedAt)
+		if mine.SkippedAt = earlier(mine.SkippedAt, theirs.SkippedAt); !mine.CompletedAt.IsZero() {
 			mine.SkippedAt = time.Time{}
 		}
 	}
 	o.Source, o.Preferences, o.TouchedAt = cmp.Or(o.Source, other.Source), cmp.Or(o.Preferences, other.Preferences), now
 }
 
-func first(a, b time.Time) time.Time {
+// earlier returns the earlier timestamp that is not zero.
+func earlier(a, b time.Time) time.Time {
 	if b.IsZero() || !a.IsZero() && a.Before(b) {
 		return a
 	}
 	return b
 }
 
-// intoProfile copies preferences into properties of the profile that are empty. It
-// ignores values that are not valid in a profile, since the user has not entered them in
-// this request.
-func (s *OnboardingService) intoProfile(ctx context.Context, userID, preferences string) error {
+// fillProfile copies preferences into properties of the profile that are empty. Values that
+// are not valid in a profile are ignored, because the user cannot correct them in this
+// request.
+func (s *OnboardingService) fillProfile(ctx context.Context, userID, preferences string) error {
 	if preferences == "" {
 		return nil
 	}
@@ -105,7 +108,7 @@ func (s *OnboardingService) intoProfile(ctx context.Context, userID, preferences
 	if err != nil {
 		return err
 	}
-	// The preferences that have the same name in a profile.
+	// These preferences have the same name as a property of the profile.
 	for _, property := range []struct {
 		name    string
 		isEmpty bool
@@ -118,13 +121,13 @@ func (s *OnboardingService) intoProfile(ctx context.Context, userID, preferences
 		if !exists || !property.isEmpty {
 			continue
 		}
-		one, err := json.Marshal(map[string]json.RawMessage{property.name: value})
+		object, err := json.Marshal(map[string]json.RawMessage{property.name: value})
 		if err != nil {
 			return err
 		}
 		var in ProfileInput
 		changed := Account{Profile: p}
-		if json.Unmarshal(one, &in) == nil && valid.Check("", in) == nil && in.apply(&changed, "") == nil {
+		if json.Unmarshal(object, &in) == nil && valid.Check("", in) == nil && in.apply(&changed, "") == nil {
 			p = changed.Profile
 		}
 	}
