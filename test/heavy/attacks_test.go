@@ -156,7 +156,7 @@ func (a *attackTarget) peak() int {
 // times those that `make bench` prints, for memory and errors the same.
 func (a *attackTarget) runBesideUser(loops int, attack func(client *http.Client, n int64)) {
 	a.t.Helper()
-	const during = 8 * time.Second
+	const during = 4 * time.Second
 	idle := a.userP95(2 * time.Second)
 	stop, n := make(chan struct{}), atomic.Int64{}
 	var attackers sync.WaitGroup

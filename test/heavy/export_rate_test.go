@@ -25,6 +25,7 @@ const (
 // nearly as fast as a loop that only reads and writes them: without HTTP, without
 // pages, and without escaping.
 func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
+	skipUnlessBench(t)
 	s := newLargeServer(t)
 	s.up()
 	t.Cleanup(s.kill)

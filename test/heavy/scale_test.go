@@ -41,6 +41,15 @@ func skipUnlessHeavy(t *testing.T) {
 	}
 }
 
+// skipUnlessBench skips a test with a million rows unless make bench runs it.
+func skipUnlessBench(t *testing.T) {
+	t.Helper()
+	skipUnlessHeavy(t)
+	if os.Getenv("LOCUM_TEST_BENCH") == "" {
+		t.Skip("runs with make bench")
+	}
+}
+
 func newTestServer(t *testing.T) *testServer {
 	t.Helper()
 	skipUnlessHeavy(t)
