@@ -32,10 +32,10 @@ func (s *Server) addPages() error {
 	s.addUnsubscribe(renderer)
 	s.addProblems(renderer)
 	if s.o.Site {
-		site.Add(s.app, s.services, renderer, s.o.PublicURL, s.countView)
+		site.Add(s.app, s.services, renderer, s.o.PublicURL, s.servePage)
 	} else {
 		s.app.Get("/", func(c *fiber.Ctx) error { return c.Redirect("/docs", fiber.StatusFound) })
-		site.AddJobs(s.app, s.services, renderer, s.o.PublicURL, s.countView)
+		site.AddJobs(s.app, s.services, renderer, s.o.PublicURL, s.servePage)
 	}
 	oauth.New(s.services.Integrations, renderer, s.o.PublicURL, s.limitClientFailures, s.o.Log).Add(s.app)
 	dashboard.Add(s.app, s.services.Integrations, renderer, s.services.Idempotency, s.o.PublicURL)

@@ -6,6 +6,7 @@ package bench
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -112,6 +113,15 @@ func serveLimit(url string) {
 			return c.JSON(fiber.Map{"success": true, "data": fiber.Map{"listings": out}})
 		})
 	}
+	var page []byte
+	app.Put("/bytes", func(c *fiber.Ctx) error {
+		page = bytes.Clone(c.Body())
+		return nil
+	})
+	app.Get("/bytes", func(c *fiber.Ctx) error {
+		c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+		return c.Send(page)
+	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)

@@ -70,6 +70,7 @@ func BenchmarkSearch(b *testing.B) {
 			restarted.report(b)
 			b.ReportMetric(largeHeap-smallHeap, "MB-heap-of-index")
 		})
+		b.Run("pages", func(b *testing.B) { measurePages(b, restarted) })
 		var visible time.Duration
 		b.Run("visibility", func(b *testing.B) {
 			visible = measureVisibility(b, restarted, p.serve("LOCUM_SEARCH_URL=embedded:of-two"))

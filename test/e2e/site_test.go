@@ -2,12 +2,14 @@ package e2e
 
 import (
 	"encoding/xml"
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -192,5 +194,45 @@ func TestSite_ClosedJob_KeepsItsPageForAWhile(t *testing.T) {
 			require.Equal(t, 404, b.open("GET", "/sitemaps/"+name, nil).status, name)
 		}
 		require.Equal(t, 200, b.open("GET", "/sitemaps/jobs-1_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml", nil).status)
+	})
+}
+
+// TestSite_CachedPages_AreThoseOfGuests opens a job often enough that the cache answers.
+func TestSite_CachedPages_AreThoseOfGuests(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss := w.employer(t)
+		id := boss.listing(nil)
+		const guests = 20
+		for range guests {
+			page := w.browser(t).open("GET", "/jobs/"+id, nil)
+			require.Equal(t, 200, page.status)
+			require.Contains(t, page.header.Get("Vary"), "Cookie")
+			require.Equal(t, "public, max-age=60", page.header.Get("Cache-Control"))
+			require.NotEmpty(t, page.header.Get("Link"))
+			require.Contains(t, page.header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
+			require.Contains(t, page.text, "Sign in")
+		}
+		own := w.signedIn(t, boss).open("GET", "/jobs/"+id, nil)
+		require.Contains(t, own.text, "Sign out")
+		require.NotContains(t, own.header.Get("Cache-Control"), "public")
+		views := func() float64 {
+			return boss.get("/api/employers/jobs/" + id + "/analytics").ok(200).number("data.views")
+		}
+		require.Eventually(t, func() bool { return views() >= guests }, waitTimeout, 20*time.Millisecond)
+		require.InDelta(t, guests, views(), 0, "also the pages from the cache are counted, but not those of the organization")
+	})
+}
+
+func TestSite_SitemapParts_AreLimited(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		part := func(n int) string {
+			return fmt.Sprintf("/sitemaps/jobs-%d_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml", n)
+		}
+		crawler := w.browser(t)
+		for n := range 30 {
+			require.Equal(t, 200, crawler.open("GET", part(n), nil).status)
+		}
+		require.Equal(t, 429, crawler.open("GET", part(30), nil).status)
+		require.Equal(t, 200, w.browser(t).open("GET", part(31), nil).status, "another client")
 	})
 }

@@ -39,8 +39,7 @@ func (f *Renderer) addAssets(app *fiber.App) {
 // SetCaching allows caches to store the response for a minute if the client is a guest, and
 // sets its ETag.
 func (f *Renderer) SetCaching(c *fiber.Ctx) {
-	c.Vary(fiber.HeaderCookie)
-	if c.Cookies(f.cookieName()) != "" || c.Response().StatusCode() != fiber.StatusOK {
+	if f.HasSession(c) || c.Response().StatusCode() != fiber.StatusOK {
 		return
 	}
 	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
@@ -53,7 +52,12 @@ func SetETag(c *fiber.Ctx) {
 	sum := sha256.Sum256(c.Response().Body())
 	tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 	c.Set(fiber.HeaderETag, tag)
-	if matchesETag(c.Get(fiber.HeaderIfNoneMatch), tag) {
+	AnswerNotModified(c)
+}
+
+// AnswerNotModified answers 304 without a body if the client has the ETag of the response.
+func AnswerNotModified(c *fiber.Ctx) {
+	if tag := c.GetRespHeader(fiber.HeaderETag); tag != "" && matchesETag(c.Get(fiber.HeaderIfNoneMatch), tag) {
 		c.Status(fiber.StatusNotModified)
 		c.Response().ResetBody()
 		c.Response().Header.Del(fiber.HeaderContentType)

@@ -43,6 +43,9 @@ func (f *Renderer) requestContext(c *fiber.Ctx) (context.Context, context.Cancel
 
 func isUnauthenticated(err error) bool { return fault.KindOf(err) == fault.Unauthenticated }
 
+// HasSession reports whether the request has the cookie of a browser session, valid or not.
+func (f *Renderer) HasSession(c *fiber.Ctx) bool { return c.Cookies(f.cookieName()) != "" }
+
 func (f *Renderer) isHTTPS() bool { return f.publicURL.Scheme == "https" }
 
 // cookieName returns the name of the session cookie. Browsers accept a cookie with the prefix

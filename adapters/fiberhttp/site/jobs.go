@@ -211,7 +211,7 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
 	if isOpen {
-		s.countView(c, viewer, l.ID)
+		c.Locals(ShownListing, l.ID)
 	}
 	v := s.newJobView(l, isOpen)
 	if isOpen {

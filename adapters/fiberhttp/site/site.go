@@ -4,6 +4,7 @@
 package site
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"net/url"
@@ -32,40 +33,52 @@ type Site struct {
 	services     adapters.Services
 	renderer     *pages.Renderer
 	publicURL    string
-	countView    CountView
+	serve        ServePage
 	sitemapIndex sitemapCache
 }
 
-// CountView counts a view of a listing by the client of a request.
-type CountView func(c *fiber.Ctx, viewer *pages.Viewer, listingID string)
+// ServePage runs the handler of a page that is the same for all guests, unless the page is
+// cached. It counts a view of the listing in the local ShownListing.
+type ServePage func(c *fiber.Ctx, viewer *pages.Viewer, run func() error) error
+
+// ShownListing is the local with the id of the listing that a page shows.
+const ShownListing = "locum.listing"
 
 // Add registers the routes of all pages.
-func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, publicURL string, seen CountView) {
+func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, publicURL string, serve ServePage) {
 	// Fiber takes the first route that matches: /jobs/:id/apply has to precede
 	// /jobs/:id/:slug, which AddJobs adds.
 	(&Site{services: services, renderer: renderer, publicURL: publicURL}).addAccount(app)
-	s := AddJobs(app, services, renderer, publicURL, seen)
-	renderer.Public(app, "/", s.home)
-	renderer.Public(app, "/jobs", s.jobs)
-	renderer.Public(app, "/employers/:slug", s.employer)
+	s := AddJobs(app, services, renderer, publicURL, serve)
+	s.addCached(app, "/", s.home)
+	s.addCached(app, "/jobs", s.jobs)
+	s.addCached(app, "/employers/:slug", s.employer)
 	s.addAlerts(app)
 	s.addConsole(app)
 	s.addModeration(app)
 	app.Get("/robots.txt", s.robots)
-	renderer.Public(app, "/sitemap.xml", s.sitemap)
-	renderer.Public(app, "/sitemaps/jobs-:part.xml", s.sitemapPart)
-	renderer.Public(app, "/feeds/jobs.atom", s.atom)
-	renderer.Public(app, "/feeds/jobs.xml", s.xml)
+	s.addCached(app, "/sitemap.xml", s.sitemap)
+	s.addCached(app, "/sitemaps/jobs-:part.xml", s.sitemapPart)
+	s.addCached(app, "/feeds/jobs.atom", s.atom)
+	s.addCached(app, "/feeds/jobs.xml", s.xml)
 }
 
 // AddJobs registers only the pages of jobs. E-mails, webhooks and the developer API link to
 // them even where the rest of the site is not served.
-func AddJobs(app *fiber.App, services adapters.Services, renderer *pages.Renderer, publicURL string, seen CountView) *Site {
-	s := &Site{services: services, renderer: renderer, publicURL: publicURL, countView: seen}
+func AddJobs(app *fiber.App, services adapters.Services, renderer *pages.Renderer, publicURL string, serve ServePage) *Site {
+	s := &Site{services: services, renderer: renderer, publicURL: publicURL, serve: serve}
 	s.addReports(app)
-	renderer.Public(app, "/jobs/:id", s.job)
-	renderer.Public(app, "/jobs/:id/:slug", s.job)
+	s.addCached(app, "/jobs/:id", s.job)
+	s.addCached(app, "/jobs/:id/:slug", s.job)
 	return s
+}
+
+// addCached registers a page that is the same for all guests.
+func (s *Site) addCached(app *fiber.App, path string, handle pages.Handler) {
+	s.renderer.Public(app, path, func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+		c.Vary(fiber.HeaderCookie)
+		return s.serve(c, viewer, func() error { return handle(ctx, c, viewer) })
+	})
 }
 
 // missingView is the page for a resource that does not exist (404), that is not public any

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"encoding/xml"
 	"strconv"
@@ -11,7 +12,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/modules/listings"
 )
 
@@ -90,11 +93,19 @@ func parsePart(name string) (after listings.OpenPosition, isValid bool) {
 	return listings.OpenPosition{PostedAt: time.UnixMicro(micros).UTC(), ID: canonical}, isValid && isTimestamp
 }
 
+// sitemapLimit limits the parts that a client reads, each of which has 50,000 rows. A crawler
+// reads a million listings in a minute.
+var sitemapLimit = limit.Rule{Name: "sitemap", Max: 30, Per: time.Minute}
+
 // sitemapPart handles GET /sitemaps/jobs-PART.xml.
 func (s *Site) sitemapPart(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	after, isValid := parsePart(c.Params("part"))
 	if !isValid {
 		return fiber.ErrNotFound
+	}
+	decision, err := s.services.Limiter.Take(ctx, sitemapLimit, web.LimitKey(s.renderer.Client(c).Address))
+	if err = cmp.Or(err, decision.Err()); err != nil {
+		return err
 	}
 	open, err := s.services.Listings.OpenPart(ctx, after)
 	if err != nil {
