@@ -16,8 +16,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// answer finds a page of results.
-func (s *Service) answer(ctx context.Context, g *generation, q *question) (Found, error) {
+// runSearch executes a parsed search and returns a page of results.
+func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest) (Found, error) {
 	found := Found{Result: page.Result[Hit]{Items: []Hit{}}, Report: Report{[]Understood{}, []search.Correction{}, []Suggestion{}}}
 	if q.empty {
 		return found, nil
@@ -29,32 +29,32 @@ func (s *Service) answer(ctx context.Context, g *generation, q *question) (Found
 	if err != nil {
 		return found, err
 	}
-	rows, err := s.rows(ctx, q, r.Hits)
+	listingsByID, err := s.publicListings(ctx, q, r.Hits)
 	if err != nil {
 		return found, err
 	}
 	found.Total, found.NextCursor = r.Total, r.Next
 	for _, h := range r.Hits {
-		l, exists := rows[h.ID]
+		l, exists := listingsByID[h.ID]
 		if !exists {
-			continue // closed since
+			continue // closed after the index was updated
 		}
 		if !h.Exact {
 			found.Relaxed++
 		}
 		found.Items = append(found.Items, q.explain(h, l))
 	}
-	found.Understood, found.Corrections = q.describe(), append(append(found.Corrections, q.understood.Corrections...), q.corrected...)
+	found.Understood, found.Corrections = q.interpretations(), append(append(found.Corrections, q.understood.Corrections...), q.corrected...)
 	found.Facets = q.facets(g, r.Facets)
 	if r.Total == 0 && q.Page.Cursor == "" {
-		found.Suggestions, err = q.alternatives(ctx, g)
+		found.Suggestions, err = q.suggestAlternatives(ctx, g)
 	}
 	return found, err
 }
 
-// explain returns the listing with how it satisfies the slots of the text, and how well
-// it matches the query.
-func (q *question) explain(h search.Hit, l *Listing) Hit {
+// explain returns a result: the listing with its relevance, and with how it satisfies each
+// part of the text.
+func (q *searchRequest) explain(h search.Hit, l *Listing) Hit {
 	cost, matched := 0, []Matched{}
 	for i, level := range h.Levels {
 		cost += q.query.Slots[i].Levels[level].Cost
@@ -67,8 +67,8 @@ func (q *question) explain(h search.Hit, l *Listing) Hit {
 	return Hit{Listing: *l, Relevance: relevance, Match: Match{Matched: matched, Relaxed: !h.Exact}, Miles: h.Miles}
 }
 
-// describe returns the parts of the text with their interpretations.
-func (q *question) describe() []Understood {
+// interpretations returns the parts of the text with their interpretations.
+func (q *searchRequest) interpretations() []Understood {
 	out := make([]Understood, 0, len(q.understood.Terms))
 	for i := range q.understood.Terms {
 		t := &q.understood.Terms[i]
@@ -84,10 +84,12 @@ func (q *question) describe() []Understood {
 	return out
 }
 
-// maxFacetValues is the number of values of a facet.
+// maxFacetValues is the maximum number of values of a facet.
 const maxFacetValues = 50
 
-func (q *question) facets(g *generation, counts map[string]map[string]int) map[string][]FacetValue {
+// facets returns the values of each requested facet, the most frequent first. counts maps
+// the prefixes of facets to the counts of their keys.
+func (q *searchRequest) facets(g *generation, counts map[string]map[string]int) map[string][]FacetValue {
 	if len(q.Facets) == 0 {
 		return nil
 	}
@@ -110,41 +112,44 @@ func (q *question) facets(g *generation, counts map[string]map[string]int) map[s
 }
 
 const (
-	// maxSuggestions is the number of alternatives to a search without results.
+	// maxSuggestions is the maximum number of suggestions for a search without results.
 	maxSuggestions = 5
-	// maxAlternatives is how many of them are tried.
+	// maxAlternatives is the maximum number of parts of the text without which the search
+	// is tried.
 	maxAlternatives = 8
 )
 
-// wider are the radii that are suggested, in miles.
-var wider = []float64{25, 50, 100}
+// suggestedRadii are the larger radii that are tried, in miles.
+var suggestedRadii = []float64{25, 50, 100}
 
-// alternatives returns less specific searches with results: with a larger radius, or
-// without one of the parts of the text.
-func (q *question) alternatives(ctx context.Context, g *generation) ([]Suggestion, error) {
+// suggestAlternatives returns less specific searches that have results. It tries a larger
+// radius for each place, and the text without each of its parts.
+func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) ([]Suggestion, error) {
 	out := []Suggestion{}
-	try := func(text string, slots []search.Slot) error {
+	addIfFound := func(text string, slots []search.Slot) error {
 		n, err := q.count(ctx, g, slots)
 		if err == nil && n > 0 && len(out) < maxSuggestions {
 			out = append(out, Suggestion{Text: text, Total: n})
 		}
 		return err
 	}
-	if len(q.query.Must) > 0 { // phrases, exclusions and filters stay
+	// Every alternative keeps the phrases, exclusions and filters. If they alone have no
+	// results, no alternative has any.
+	if len(q.query.Must) > 0 {
 		if n, err := q.count(ctx, g, nil); err != nil || n == 0 {
 			return out, err
 		}
 	}
 	tried := 0
 	for i := range q.query.Slots {
-		term := -1 // of the location filter
+		term := -1 // the slot of the location filter belongs to no term
 		if i < len(q.plan.Terms) {
 			if term = q.plan.Terms[i]; term < 0 {
 				continue
 			}
 		}
 		places := q.placesOf(term)
-		for _, radius := range wider {
+		for _, radius := range suggestedRadii {
 			if len(places) == 0 || places[0].Kind != Town || radius <= max(q.radius, q.understood.Radius) {
 				continue
 			}
@@ -153,7 +158,7 @@ func (q *question) alternatives(ctx context.Context, g *generation) ([]Suggestio
 			for _, p := range places {
 				slots[i].Levels = append(slots[i].Levels, search.NearSlot(p, radius).Levels...)
 			}
-			if err := try(fmt.Sprintf("within %.0f miles of %s", radius, places[0].Name), slots); err != nil {
+			if err := addIfFound(fmt.Sprintf("within %.0f miles of %s", radius, places[0].Name), slots); err != nil {
 				return nil, err
 			}
 		}
@@ -162,7 +167,7 @@ func (q *question) alternatives(ctx context.Context, g *generation) ([]Suggestio
 		}
 		t := &q.understood.Terms[term]
 		without := strings.Join(strings.Fields(q.Text[:t.Start]+" "+q.Text[t.End:]), " ")
-		if err := try(without, slices.Delete(slices.Clone(q.query.Slots), i, i+1)); err != nil {
+		if err := addIfFound(without, slices.Delete(slices.Clone(q.query.Slots), i, i+1)); err != nil {
 			return nil, err
 		}
 	}
@@ -170,15 +175,15 @@ func (q *question) alternatives(ctx context.Context, g *generation) ([]Suggestio
 }
 
 // count returns the number of exact hits of the query with other slots.
-func (q *question) count(ctx context.Context, g *generation, slots []search.Slot) (int, error) {
+func (q *searchRequest) count(ctx context.Context, g *generation, slots []search.Slot) (int, error) {
 	other := q.query
 	other.Slots, other.Limit, other.Offset, other.Relaxed, other.Facets = slots, 0, 0, 0, nil
 	r, err := g.index.Find(ctx, other)
 	return r.Total, err
 }
 
-// placesOf returns the places of a term, or of the location filter.
-func (q *question) placesOf(term int) []Place {
+// placesOf returns the places of a term, or of the location filter if term is negative.
+func (q *searchRequest) placesOf(term int) []Place {
 	if term >= 0 {
 		return q.understood.Terms[term].Places
 	}
@@ -188,17 +193,18 @@ func (q *question) placesOf(term int) []Place {
 	return []Place{*q.near}
 }
 
-// maxSummaries is half of the maximum number of listings that are cached for lists,
-// about 1 KB each.
+// maxSummaries is the maximum number of listings in one half of the cache, about 1 KB each.
 const maxSummaries = 10_000
 
-// summaries caches listings without texts, by id. A listing with the version of the
-// index is current. If the cache is full, the least recently used half is deleted.
+// summaries caches listings without their texts, by id. The cache consists of two halves. A
+// listing that is read or stored moves to the recent half. When that is full, it becomes the
+// old half, and the listings that were in the old half are dropped.
 type summaries struct {
 	mu          sync.Mutex
 	recent, old map[string]*Listing
 }
 
+// get returns the listing if it is cached with this version, or nil.
 func (s *summaries) get(id string, version int64) *Listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,6 +226,7 @@ func (s *summaries) set(l *Listing) {
 	s.add(l)
 }
 
+// add stores the listing in the recent half. The caller holds the mutex.
 func (s *summaries) add(l *Listing) {
 	if len(s.recent) >= maxSummaries || s.recent == nil {
 		s.recent, s.old = make(map[string]*Listing, maxSummaries), s.recent
@@ -227,27 +234,28 @@ func (s *summaries) add(l *Listing) {
 	s.recent[l.ID] = l
 }
 
-// rows returns the listings of the hits that are still public, by id. With an index
-// that is not current, only the database knows which ones are.
-func (s *Service) rows(ctx context.Context, q *question, hits []search.Hit) (map[string]*Listing, error) {
-	rows := make(map[string]*Listing, len(hits))
+// publicListings returns the listings of the hits that are still public, by id. It uses the
+// cache if the index is current, since an index that is not current may contain listings
+// that are no longer public.
+func (s *Service) publicListings(ctx context.Context, q *searchRequest, hits []search.Hit) (map[string]*Listing, error) {
+	listingsByID := make(map[string]*Listing, len(hits))
 	missing := make([]string, 0, len(hits))
 	for _, h := range hits {
 		if l := s.summaries.get(h.ID, h.Version); l != nil && q.isCurrent && !q.Full {
-			rows[h.ID] = l
+			listingsByID[h.ID] = l
 		} else {
 			missing = append(missing, h.ID)
 		}
 	}
 	if len(missing) == 0 {
-		return rows, nil
+		return listingsByID, nil
 	}
 	found, err := s.Public.ListPublic(ctx, missing, s.Clock.Now(), q.Full)
 	for i := range found {
 		l := &found[i]
-		if rows[l.ID] = l; !q.Full {
+		if listingsByID[l.ID] = l; !q.Full {
 			s.summaries.set(l)
 		}
 	}
-	return rows, err
+	return listingsByID, err
 }

@@ -16,47 +16,52 @@ import (
 const (
 	// DefaultSearchTimeout is the maximum time of a search, including the wait for a slot.
 	DefaultSearchTimeout = time.Second
-	// costWindow is the time in which a network may use Deps.SearchCPU.
+	// costWindow is the time in which searches from a network may take Deps.SearchCPU.
 	costWindow = 10 * time.Second
-	// maxCosts is the number of networks from which those without costs are deleted.
+	// maxCosts is the number of networks at which networks without costs are removed from
+	// memory.
 	maxCosts = 10_000
 
 	// maxSlots leaves half of the connections of a database pool to other requests.
 	maxSlots = 8
 
+	// maxExclusions and maxPhrases limit the most expensive parts of a search text.
 	maxExclusions = 5
 	maxPhrases    = 3
 )
 
-// bulkhead limits the processors and database connections that searches use together.
-// Each search waits for a slot, of which there are two per processor. The time for which
-// it holds the slot is charged to the client's network.
+// bulkhead limits the share of processors and database connections that searches can take
+// from other requests. Each search waits for a slot; there are two slots per processor, and
+// at most maxSlots. The time for which a search holds its slot is charged to the client's
+// network.
 type bulkhead struct {
 	slots   chan struct{}
 	timeout time.Duration
 	clock   clock.Clock
-	budget  time.Duration // per costWindow, 0 for no limit
+	budget  time.Duration // the time of each network per costWindow, 0 for no limit
 
 	mu    sync.Mutex
 	costs map[string]*cost // by network
 }
 
-// cost is the search time that a network has used. It drains by the budget per
-// costWindow.
+// cost is the search time that a network has spent. It is a leaky bucket, which drains by
+// the budget per costWindow.
 type cost struct {
-	spent   time.Duration
-	at      time.Time
-	running map[*time.Time]struct{} // when the running searches acquired their slots
+	spent     time.Duration
+	drainedAt time.Time
+	// running contains, for each running search, the time when it acquired its slot.
+	running map[*time.Time]struct{}
 }
 
+// newBulkhead returns a bulkhead with the limits of the settings.
 func newBulkhead(d Deps) *bulkhead {
 	slots := min(maxSlots, 2*runtime.GOMAXPROCS(0))
 	return &bulkhead{slots: make(chan struct{}, slots), timeout: cmp.Or(d.SearchTimeout, DefaultSearchTimeout), clock: d.Clock, budget: d.SearchCPU, costs: map[string]*cost{}}
 }
 
-// do calls fn with a slot and within the timeout. It fails with fault.ErrUnavailable
-// without a slot or a result by then, and with fault.ErrRateLimit if the network has
-// spent its budget.
+// do calls fn while it holds a slot. It returns fault.ErrUnavailable if fn has not ended
+// within the timeout, which includes the wait for the slot, and fault.ErrRateLimit if the
+// client's network has spent its budget.
 func (b *bulkhead) do(ctx context.Context, fn func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
@@ -68,22 +73,23 @@ func (b *bulkhead) do(ctx context.Context, fn func(ctx context.Context) error) e
 	err = fn(ctx)
 	if err != nil && ctx.Err() != nil {
 		if fault.Of(err).Reason != "" && !errors.Is(err, ctx.Err()) {
-			return err // a failure of the database, not of the timeout
+			return err // another failure, such as an unavailable database
 		}
 		return unavailable("search: timeout", ctx.Err())
 	}
 	return err
 }
 
+// unavailable returns a fault that asks the client to retry after a second.
 func unavailable(reason string, cause error) error {
 	return fault.ErrUnavailable.WithReason(reason).WithCause(cause).WithRetryAfter(time.Second)
 }
 
-// acquire waits for a slot until the context ends. The budget is checked before
-// and after the wait, which many searches of a network may begin at once.
+// acquire waits for a slot until the context ends. It checks the budget before and after the
+// wait, because other searches from the network may have spent it in the meantime.
 func (b *bulkhead) acquire(ctx context.Context) (release func(), err error) {
 	network := audit.NetworkOf(ctx)
-	if err := b.check(network); err != nil {
+	if err := b.checkBudget(network); err != nil {
 		return nil, err
 	}
 	select {
@@ -91,18 +97,21 @@ func (b *bulkhead) acquire(ctx context.Context) (release func(), err error) {
 	case <-ctx.Done():
 		return nil, unavailable("search: no free slot", ctx.Err())
 	}
-	if err := b.check(network); err != nil {
+	if err := b.checkBudget(network); err != nil {
 		<-b.slots
 		return nil, err
 	}
-	charge := b.begin(network)
+	charge := b.startCharging(network)
 	return func() { <-b.slots; charge() }, nil
 }
 
-func (b *bulkhead) counts(network string) bool { return b.budget > 0 && network != "" }
+// isLimited reports whether the network has a budget.
+func (b *bulkhead) isLimited(network string) bool { return b.budget > 0 && network != "" }
 
-func (b *bulkhead) check(network string) error {
-	if !b.counts(network) {
+// checkBudget returns fault.ErrRateLimit if the network has spent its budget, including the
+// time of its running searches.
+func (b *bulkhead) checkBudget(network string) error {
+	if !b.isLimited(network) {
 		return nil
 	}
 	b.mu.Lock()
@@ -120,14 +129,14 @@ func (b *bulkhead) check(network string) error {
 	if spent < b.budget {
 		return nil
 	}
-	over := float64(spent-b.budget) / float64(b.budget)
-	return fault.ErrRateLimit.WithRetryAfter(time.Duration(over*float64(costWindow)) + time.Second)
+	excess := float64(spent-b.budget) / float64(b.budget)
+	return fault.ErrRateLimit.WithRetryAfter(time.Duration(excess*float64(costWindow)) + time.Second)
 }
 
-// begin records that a search of the network runs. The returned function ends it and
-// charges its time.
-func (b *bulkhead) begin(network string) (charge func()) {
-	if !b.counts(network) {
+// startCharging records that a search from the network is running. The returned function
+// must be called when the search ends; it charges the elapsed time.
+func (b *bulkhead) startCharging(network string) (charge func()) {
+	if !b.isLimited(network) {
 		return func() {}
 	}
 	b.mu.Lock()
@@ -138,7 +147,7 @@ func (b *bulkhead) begin(network string) (charge func()) {
 	}
 	c := b.costs[network]
 	if c == nil {
-		c = &cost{at: now, running: map[*time.Time]struct{}{}}
+		c = &cost{drainedAt: now, running: map[*time.Time]struct{}{}}
 		b.costs[network] = c
 	}
 	start := &now
@@ -153,6 +162,7 @@ func (b *bulkhead) begin(network string) (charge func()) {
 	}
 }
 
+// prune removes the networks without costs. The caller holds the mutex.
 func (b *bulkhead) prune(now time.Time) {
 	for network, c := range b.costs {
 		if c.drain(now, b.budget); c.spent == 0 && len(c.running) == 0 {
@@ -161,8 +171,9 @@ func (b *bulkhead) prune(now time.Time) {
 	}
 }
 
+// drain reduces the spent time by the budget for the time since the last call.
 func (c *cost) drain(now time.Time, budget time.Duration) {
-	share := float64(now.Sub(c.at)) / float64(costWindow)
+	share := float64(now.Sub(c.drainedAt)) / float64(costWindow)
 	c.spent = max(0, c.spent-time.Duration(share*float64(budget)))
-	c.at = now
+	c.drainedAt = now
 }

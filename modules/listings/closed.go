@@ -9,12 +9,12 @@ import (
 	"github.com/locumhq/locum/core/id"
 )
 
-// keepPages is the time for which the page of a closed listing is shown.
-const keepPages = 30 * 24 * time.Hour
+// closedPageLifetime is how long the page of a listing remains after the listing was closed.
+const closedPageLifetime = 30 * 24 * time.Hour
 
-// Page returns a listing for its page, and whether it is public. A listing that was closed or
-// whose deadline passed is returned for 30 days. ErrGone for one that was public before, and
-// ErrNotFound for one that never was.
+// Page returns a listing for its page, and whether the listing is public. It also returns a
+// listing that was closed, or whose deadline passed, in the last 30 days. For others it
+// returns ErrGone if the listing was once public, and ErrNotFound if not.
 func (s *Service) Page(ctx context.Context, by auth.Actor, listingID string) (l Listing, isPublic bool, err error) {
 	l, err = s.Detail(ctx, by, listingID)
 	if fault.KindOf(err) != fault.NotFound {
@@ -27,13 +27,15 @@ func (s *Service) Page(ctx context.Context, by auth.Actor, listingID string) (l 
 	if l, err = s.Public.GetPosted(ctx, listingID); err != nil {
 		return l, false, err
 	}
-	if l.DeletedAt != nil || l.HiddenAt != nil || l.Status == Archived || s.Clock.Now().Sub(l.closedAt()) > keepPages {
+	wasWithdrawn := l.DeletedAt != nil || l.HiddenAt != nil || l.Status == Archived
+	if wasWithdrawn || s.Clock.Now().Sub(l.closedAt()) > closedPageLifetime {
 		return Listing{}, false, ErrGone
 	}
 	return l, false, nil
 }
 
-// closedAt returns when a listing that is not public was closed or changed last.
+// closedAt returns when a listing that is not public was closed: its deadline or its last
+// change.
 func (l *Listing) closedAt() time.Time {
 	if l.Status == Active && l.Deadline != nil {
 		return *l.Deadline
@@ -41,15 +43,16 @@ func (l *Listing) closedAt() time.Time {
 	return l.UpdatedAt
 }
 
-// maxOpen is the number of listings in a part of the sitemap.
-const maxOpen = 50_000
+// sitemapPartSize is the number of listings in a part of the sitemap: the maximum of the
+// sitemap protocol.
+const sitemapPartSize = 50_000
 
-// OpenParts returns the positions before the parts into which open listings are divided, in
-// the order of publication.
+// OpenParts divides the open listings, in the order of their publication, into the parts of
+// the sitemap. It returns the position before each part.
 func (s *Service) OpenParts(ctx context.Context) ([]OpenPosition, error) {
 	parts := []OpenPosition{{}}
 	for {
-		last, err := s.Public.ListOpen(ctx, parts[len(parts)-1], maxOpen-1, 1)
+		last, err := s.Public.ListOpen(ctx, parts[len(parts)-1], sitemapPartSize-1, 1)
 		if err != nil || len(last) == 0 {
 			return parts, err
 		}
@@ -59,5 +62,5 @@ func (s *Service) OpenParts(ctx context.Context) ([]OpenPosition, error) {
 
 // OpenPart returns the open listings of the part after the position.
 func (s *Service) OpenPart(ctx context.Context, after OpenPosition) ([]OpenListing, error) {
-	return s.Public.ListOpen(ctx, after, 0, maxOpen)
+	return s.Public.ListOpen(ctx, after, 0, sitemapPartSize)
 }

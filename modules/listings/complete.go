@@ -25,16 +25,18 @@ type SuggestInput struct {
 }
 
 const (
-	// maxCompletions is the number of completions.
+	// maxCompletions is the maximum number of completions.
 	maxCompletions = 10
-	// maxCandidates is how many of a kind are counted.
+	// maxCandidates is the maximum number of candidates of each kind whose results are
+	// counted.
 	maxCandidates = 12
-	// maxNames is how many names of places and employers are compared.
+	// maxNames is the maximum number of names of places, and of employers, among which the
+	// most frequent ones become candidates.
 	maxNames = 500
 )
 
-// Complete returns completions of an unfinished text that have results, those with
-// the most first.
+// Complete returns completions of an unfinished text that have results, sorted by the number
+// of results in descending order.
 func (s *Service) Complete(ctx context.Context, by auth.Actor, text string) ([]Completion, error) {
 	if err := by.RequireScope(auth.ScopeJobsRead); err != nil {
 		return nil, err
@@ -48,27 +50,28 @@ func (s *Service) Complete(ctx context.Context, by auth.Actor, text string) ([]C
 		return out, nil
 	}
 	err := s.useIndex(ctx, func(ctx context.Context, g *generation, _ bool) (err error) {
-		c := completer{g: g, now: search.Query{Now: s.Clock.Now()}, out: out}
+		c := completer{g: g, base: search.Query{Now: s.Clock.Now()}, completions: out}
 		out, err = c.complete(ctx, text, s.Gazetteer)
 		return err
 	})
 	return out, err
 }
 
-// completer counts candidates in an index.
+// completer collects completions and counts their results in an index.
 type completer struct {
-	g   *generation
-	now search.Query
-	out []Completion
+	g           *generation
+	base        search.Query // a query for all listings that are public now
+	completions []Completion
 }
 
+// complete tries the concepts of the vocabulary, places and employers.
 func (c *completer) complete(ctx context.Context, text string, places Gazetteer) ([]Completion, error) {
 	for _, concept := range c.g.parser.Vocabulary.Complete(text, maxCandidates) {
 		if err := c.add(ctx, concept.Slot(), concept.Label, search.Is(concept)); err != nil {
 			return nil, err
 		}
 	}
-	for _, name := range c.names(keyPlaceName, text) {
+	for _, name := range c.frequentNames(keyPlaceName, text) {
 		p, ok := places.Resolve(name)
 		if !ok {
 			continue
@@ -77,17 +80,18 @@ func (c *completer) complete(ctx context.Context, text string, places Gazetteer)
 			return nil, err
 		}
 	}
-	for _, name := range c.names(keyEmployerName, text) {
+	for _, name := range c.frequentNames(keyEmployerName, text) {
 		if err := c.add(ctx, "employer", name, search.HasKey(nameKey(keyEmployerName, name))); err != nil {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(c.out, func(a, b Completion) int { return b.Total - a.Total })
-	return c.out[:min(len(c.out), maxCompletions)], nil
+	slices.SortStableFunc(c.completions, func(a, b Completion) int { return b.Total - a.Total })
+	return c.completions[:min(len(c.completions), maxCompletions)], nil
 }
 
-// names returns the most frequent names that begin with the text.
-func (c *completer) names(prefix, text string) []string {
+// frequentNames returns the most frequent names, of keys with the prefix, that begin with the
+// text.
+func (c *completer) frequentNames(prefix, text string) []string {
 	type name struct {
 		text  string
 		count int
@@ -105,12 +109,13 @@ func (c *completer) names(prefix, text string) []string {
 	return list.Map(found[:min(len(found), maxCandidates)], func(n name) string { return n.text })
 }
 
+// add adds a completion if the expression has results.
 func (c *completer) add(ctx context.Context, kind, text string, e search.Expr) error {
-	q := c.now
+	q := c.base
 	q.Must = []search.Expr{e}
 	r, err := c.g.index.Find(ctx, q)
 	if err == nil && r.Total > 0 {
-		c.out = append(c.out, Completion{Kind: kind, Text: text, Total: r.Total})
+		c.completions = append(c.completions, Completion{Kind: kind, Text: text, Total: r.Total})
 	}
 	return err
 }

@@ -11,17 +11,22 @@
 //	(any) ──delete───▶ archived and deleted ──restore, status, renew──▶ active …
 //
 // A listing is public while it is active, neither deleted nor hidden, and its deadline
-// has not passed. It is Open if it is public according to the events so far, in whose
-// transactions Open is updated. The search index contains the open listings: Engine
-// searches an index that an Indexer keeps current with the Feed.
+// has not passed. The stored field Open follows this: a change that makes a listing public
+// or not public sets Open and records an event in the same transaction, and CloseExpired
+// does so for listings whose deadline has passed. The search index contains the open
+// listings. Engine searches an index that an Indexer keeps current with the Feed.
 //
-// Visitors report public listings to the moderators, and a listing whose text is suspicious
-// is put into the same queue of cases; neither changes the listing. A moderator's decision
-// hides or shows it.
+// Visitors can report public listings to the moderators. A listing whose text is suspicious
+// is put into the same queue of cases. Neither changes the listing: only the decision of a
+// moderator hides or shows it.
 //
-// Events out: job.created at the first publication, job.updated when a field
-// that the public sees has changed or the listing is public again, job.closed
-// when it stops being public, job.moderated when a moderator takes a listing down or shows
-// it again. Events in: AccountDeleted, OrganizationClosed,
-// OrganizationRenamed, OrganizationModerated.
+// The module records these events:
+//
+//   - job.created when a listing is published for the first time
+//   - job.updated when a public field has changed or the listing is public again
+//   - job.closed when a listing stops being public
+//   - job.moderated when a moderator takes a listing down or shows it again
+//
+// It handles AccountDeleted, OrganizationClosed, OrganizationRenamed and
+// OrganizationModerated.
 package listings

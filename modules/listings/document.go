@@ -8,8 +8,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// analyze returns the document of the listing, or nil after an error that it logs: one
-// listing must not end the indexing and matching of all.
+// analyze returns the document of the listing. It recovers from a panic, which it logs, and
+// returns nil, so that one listing cannot prevent the indexing of the others.
 func (l *Listing) analyze(v *search.Vocabulary, log *slog.Logger) (d *search.Document) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -19,14 +19,14 @@ func (l *Listing) analyze(v *search.Vocabulary, log *slog.Logger) (d *search.Doc
 	return l.document(v)
 }
 
-// documentFormat is the version of what document returns. An index with documents of another
-// version is built anew.
+// documentFormat is the version of the documents that document returns. It has to be changed
+// together with them: an index with documents of another version is built anew.
 const documentFormat = ".2"
 
-// documentVersion identifies the content of documents that are annotated with the vocabulary.
+// documentVersion returns the version of documents that are annotated with the vocabulary.
 func documentVersion(v *search.Vocabulary) string { return v.Version() + documentFormat }
 
-// document returns what a search index stores of the listing.
+// document returns the listing in the form in which a search index stores it.
 func (l *Listing) document(v *search.Vocabulary) *search.Document {
 	d := &search.Document{
 		ID: l.ID, Version: l.Version, Keys: l.keys(v),
@@ -49,6 +49,7 @@ func (l *Listing) document(v *search.Vocabulary) *search.Document {
 	return d
 }
 
+// pointOf returns the coordinates of the place.
 func pointOf(p *Place) *search.Point { return &search.Point{Lat: p.Lat, Lon: p.Lon} }
 
 // texts returns the texts whose words are searched, without the title.
@@ -100,18 +101,19 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 	return slices.Compact(keys)
 }
 
-// nameKey returns the key of a name: its folded form, by whose beginning it is found, and
-// the name as it is written.
+// nameKey returns the key of a name. It consists of the folded name, by whose beginning the
+// key is found, and the name as it is written.
 func nameKey(prefix, name string) string { return prefix + foldedName(name) + nameSeparator + name }
 
 const nameSeparator = "|"
 
+// foldedName returns the normalized words of a name, separated by spaces.
 func foldedName(name string) string {
 	return strings.TrimSpace(strings.Join(search.WordsOf(strings.ReplaceAll(name, nameSeparator, " ")), " "))
 }
 
-// specialtyKey returns the words of a specialty, by which the field is compared
-// with filters.
+// specialtyKey returns the normalized words of a specialty, which are equal in the field of a
+// listing and in a filter.
 func specialtyKey(s string) string { return foldedName(s) }
 
 // The prefixes of the keys for filters and facets.

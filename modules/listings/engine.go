@@ -14,12 +14,12 @@ import (
 
 // EngineDeps are the collaborators of an Engine.
 type EngineDeps struct {
-	// Open opens the search index. With empty it opens a new one, which replaces
-	// the stored one as soon as it has a position.
+	// Open opens the stored search index, or a new one if empty is true. A new index
+	// replaces the stored index as soon as it has a position.
 	Open func(ctx context.Context, empty bool) (search.Index, error)
 	Feed Feed
 	// Notifications returns a channel that receives a value when the feed may have
-	// changes, also of other processes, until ctx is done. Values may be lost.
+	// changes of any process, until ctx is done. Values may be lost.
 	Notifications func(ctx context.Context) <-chan struct{}
 	// Changes returns the number of transactions of this process that have
 	// changed listings.
@@ -28,27 +28,28 @@ type EngineDeps struct {
 	Log     *slog.Logger
 }
 
-// Engine is the search engine of a process: an index that follows the listing
-// feed, and the parser of queries for it. An index that does not exist, is
-// damaged or was built with another vocabulary is built anew; one with another
-// vocabulary is used until then.
+// Engine is the search engine of a process: an index that follows the listing feed, and the
+// parser of queries for the index. It builds a new index if there is none, if the index is
+// damaged, and if the index was built with another vocabulary. In the last case the old
+// index is used until the new one is complete.
 type Engine struct {
 	deps       EngineDeps
-	opened     search.Index
+	opened     search.Index // the index that Open has opened, for Run
 	vocabulary atomic.Pointer[search.Vocabulary]
 	current    atomic.Pointer[generation] // nil until the index has caught up
-	building   atomic.Int64               // number of listings in the index that is being built
-	outdated   chan struct{}              // signals another vocabulary
+	building   atomic.Int64               // the number of listings in the index that is being built
+	outdated   chan struct{}              // receives a value when the vocabulary has changed
 }
 
-// generation is an index with everything that belongs to it.
+// generation is an index with its indexer, and the parser for its vocabulary.
 type generation struct {
 	index   search.Index
 	indexer *Indexer
 	parser  search.Parser
 }
 
-// parserWithin returns the parser for one query, whose corrections end with ctx.
+// parserWithin returns a parser for one query. It stops correcting misspelt words when ctx is
+// done.
 func (g *generation) parserWithin(ctx context.Context) *search.Parser {
 	p := g.parser
 	p.Words = p.Words.Within(ctx)
@@ -62,14 +63,14 @@ func NewEngine(deps EngineDeps, v *search.Vocabulary) *Engine {
 	return e
 }
 
-// Open opens the index. Run uses it.
+// Open opens the index for Run, which must be called afterwards.
 func (e *Engine) Open(ctx context.Context) (err error) {
 	e.opened, err = e.deps.Open(ctx, false)
 	return err
 }
 
-// SetVocabulary builds a new index with the vocabulary and replaces the present
-// one by it when it is complete.
+// SetVocabulary causes Run to build a new index with the vocabulary. The new index replaces
+// the present one when it is complete.
 func (e *Engine) SetVocabulary(v *search.Vocabulary) {
 	e.vocabulary.Store(v)
 	select {
@@ -78,8 +79,8 @@ func (e *Engine) SetVocabulary(v *search.Vocabulary) {
 	}
 }
 
-// Parser returns a parser with the vocabulary. It corrects no spelling, which takes
-// the words of an index.
+// Parser returns a parser with the vocabulary. The parser does not correct misspelt words,
+// because it has no index whose words it could compare them with.
 func (e *Engine) Parser() *search.Parser {
 	return &search.Parser{Vocabulary: e.vocabulary.Load(), Places: e.deps.Places}
 }
@@ -95,7 +96,7 @@ func (e *Engine) Ping(context.Context) error {
 	return errors.New("search index is being opened")
 }
 
-// Run keeps the index current until ctx is done, and closes it.
+// Run keeps the index current until ctx is done, and then closes it.
 func (e *Engine) Run(ctx context.Context) {
 	g := e.generation(e.opened)
 	if e.opened.Position() == "" {
@@ -106,6 +107,7 @@ func (e *Engine) Run(ctx context.Context) {
 	}
 }
 
+// generation returns a generation with the index and the current vocabulary.
 func (e *Engine) generation(index search.Index) *generation {
 	v := e.vocabulary.Load()
 	return &generation{
@@ -114,19 +116,20 @@ func (e *Engine) generation(index search.Index) *generation {
 	}
 }
 
-// follow keeps the generation current until it has to be replaced and returns its
-// successor, or nil if ctx is done.
+// follow keeps the generation current until it has to be replaced. It builds the next
+// generation while the present one remains in use, and returns it, or nil if ctx is done.
 func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
-	g.parser.Parse("warm upp in leds") // builds the lazy indexes of misspelt words and places
+	// The misspelt query builds the indexes that are built at the first correction.
+	g.parser.Parse("warm upp in leds")
 	following, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
-	lost := make(chan struct{})
+	feedLost := make(chan struct{})
 	done.Go(func() {
 		if errors.Is(g.indexer.Follow(following, e.deps.Notifications(following), func() { e.current.Store(g) }), ErrFeedPosition) {
-			close(lost)
+			close(feedLost)
 		}
 	})
-	if reason := e.awaitReplacement(ctx, g, lost); reason != "" {
+	if reason := e.awaitReplacement(ctx, g, feedLost); reason != "" {
 		e.deps.Log.Info("building a new search index", "reason", reason)
 		next = e.build(ctx, nil)
 	}
@@ -142,14 +145,15 @@ func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
 	return next
 }
 
-// awaitReplacement returns why the generation has to be replaced, as soon as it has
-// to be, or an empty text if ctx is done. The feed closes lost.
-func (e *Engine) awaitReplacement(ctx context.Context, g *generation, lost <-chan struct{}) (reason string) {
+// awaitReplacement waits until the generation has to be replaced, and returns the reason. It
+// returns "" if ctx is done. feedLost is closed when the feed cannot continue from the
+// position of the index.
+func (e *Engine) awaitReplacement(ctx context.Context, g *generation, feedLost <-chan struct{}) (reason string) {
 	for !e.isOutdated(g) {
 		select {
 		case <-ctx.Done():
 			return ""
-		case <-lost:
+		case <-feedLost:
 			return "the present one is not a copy of this database"
 		case <-e.outdated:
 		}
@@ -157,25 +161,28 @@ func (e *Engine) awaitReplacement(ctx context.Context, g *generation, lost <-cha
 	return "the vocabulary has changed"
 }
 
-// isOutdated reports whether the generation has another vocabulary than the engine.
+// isOutdated reports whether the vocabulary of the engine has changed since the generation
+// was built.
 func (e *Engine) isOutdated(g *generation) bool {
 	return g.indexer.isOutdated(documentVersion(e.vocabulary.Load()))
 }
 
+// catchUp reports whether the index contains all changes that this process has committed. It
+// waits for them, but not longer than catchUpTimeout.
 func (e *Engine) catchUp(ctx context.Context, g *generation) bool {
-	ctx, cancel := context.WithTimeout(ctx, catchUpWithin)
+	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()
 	return g.indexer.CatchUpWith(ctx, e.deps.Changes()) == nil
 }
 
-// errOutdated is why a build ends before the index is complete.
+// errOutdated stops a build whose vocabulary is no longer the current one.
 var errOutdated = errors.New("the vocabulary has changed")
 
-// maxBuildPause is the longest pause before another attempt to build an index.
+// maxBuildPause is the maximum pause after a failed build.
 const maxBuildPause = 30 * time.Second
 
-// build builds an index, at first in the given one if it is not nil. It returns
-// nil if ctx is done.
+// build builds an index and retries until that succeeds. It returns nil if ctx is done. The
+// first attempt uses the given empty index unless it is nil.
 func (e *Engine) build(ctx context.Context, index search.Index) *generation {
 	for pause := time.Second; ; {
 		g, err := e.tryBuild(ctx, index)
@@ -199,9 +206,11 @@ func (e *Engine) build(ctx context.Context, index search.Index) *generation {
 	}
 }
 
-// progressEvery is after how many listings a build is logged.
-const progressEvery = 100_000
+// progressInterval is the number of listings after which the progress of a build is logged.
+const progressInterval = 100_000
 
+// tryBuild builds an index, in the given empty index or in a new one if it is nil. If it
+// fails, it discards the index.
 func (e *Engine) tryBuild(ctx context.Context, index search.Index) (*generation, error) {
 	if index == nil {
 		var err error
@@ -218,7 +227,7 @@ func (e *Engine) tryBuild(ctx context.Context, index search.Index) (*generation,
 			stop(errOutdated)
 		}
 		e.building.Store(int64(n))
-		if n >= logged+progressEvery {
+		if n >= logged+progressInterval {
 			logged = n
 			e.deps.Log.Info("building search index", "listings", n, "seconds", int(time.Since(start).Seconds()))
 		}
@@ -236,25 +245,29 @@ func (e *Engine) tryBuild(ctx context.Context, index search.Index) (*generation,
 	return g, nil
 }
 
+// close closes the index, and logs an error.
 func (e *Engine) close(index search.Index) {
 	if err := index.Close(); err != nil {
 		e.deps.Log.Warn("search index could not be closed", "error", err)
 	}
 }
 
-// discard closes an index that is not needed any more and deletes what it stores.
+// discard closes an index that is not needed any more and deletes its stored data. It logs an
+// error.
 func (e *Engine) discard(index search.Index) {
 	if err := index.Discard(); err != nil {
 		e.deps.Log.Warn("search index could not be deleted", "error", err)
 	}
 }
 
-// catchUpWithin is how long a search waits for the changes of its process.
-const catchUpWithin = 300 * time.Millisecond
+// catchUpTimeout is the maximum time for which a search waits until the index contains the
+// changes of this process.
+const catchUpTimeout = 300 * time.Millisecond
 
-// use calls fn with the present generation. It is current if it contains every
-// change that this process has committed, which it does unless the feed cannot be
-// read or the index is being replaced.
+// use calls fn with the current generation. isCurrent is true if the index contains every
+// change that this process has committed. It is false while the feed cannot be read or the
+// index is being replaced. If the index was replaced during fn, use calls fn again with the
+// new generation.
 func (e *Engine) use(ctx context.Context, fn func(g *generation, isCurrent bool) error) error {
 	for {
 		g := e.current.Load()

@@ -113,7 +113,7 @@ func TestEngine_VocabularySetBeforeRun_BuildsOnce(t *testing.T) {
 
 func TestEngine_VocabularyChangesDuringBuild_StartsAnother(t *testing.T) {
 	t.Parallel()
-	feed, more := &constantFeed{listings: 3 * buildBatch}, extendedVocabulary(t)
+	feed, more := &constantFeed{listings: 3 * buildBatchSize}, extendedVocabulary(t)
 	e, indexes := newTestEngine(t, feed)
 	feed.onOpen = func() error {
 		e.SetVocabulary(more)
@@ -121,9 +121,9 @@ func TestEngine_VocabularyChangesDuringBuild_StartsAnother(t *testing.T) {
 	}
 	runUntil(t, e, func() bool { return e.Ping(t.Context()) == nil })
 	require.Len(t, *indexes, 2)
-	require.Equal(t, buildBatch, (*indexes)[0].documents, "the first build stops after a batch")
+	require.Equal(t, buildBatchSize, (*indexes)[0].documents, "the first build stops after a batch")
 	require.True(t, (*indexes)[0].discarded)
-	require.Equal(t, 3*buildBatch, (*indexes)[1].documents)
+	require.Equal(t, 3*buildBatchSize, (*indexes)[1].documents)
 	require.Equal(t, more.Version()+".2 1", (*indexes)[1].position)
 }
 

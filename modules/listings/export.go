@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/core/list"
 )
 
-// Table contains the rows of an export of an organization's listings.
+// Table provides the rows for an export of an organization's listings.
 type Table struct{ s *Service }
 
 // Table returns the organization's listings as a table.
@@ -59,7 +59,8 @@ type Exported struct {
 	UpdatedAt                                              time.Time
 }
 
-// Rows appends at most n rows after the cursor to the page, the newest first.
+// Rows appends at most n rows to the page, the newest listings first. It begins after the
+// cursor, and returns the cursor for the next call, which is empty at the end.
 func (t Table) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int, page *csvfile.Page) (string, error) {
 	rows, next, err := t.s.Listings.Export(ctx, organizationID, Status(filters["status"]), cursor, n)
 	if err != nil || len(rows) == 0 {
@@ -75,21 +76,21 @@ func (t Table) Rows(ctx context.Context, organizationID string, filters map[stri
 		for _, text := range [...]string{e.ID, e.Title, e.Department, e.Company, e.Location, e.ContractType, string(e.Status)} {
 			page.Text(text)
 		}
-		optional(page, e.SalaryMin, func(minor int64) { page.Float(Major(minor)) })
-		optional(page, e.SalaryMax, func(minor int64) { page.Float(Major(minor)) })
+		addOptional(page, e.SalaryMin, func(minor int64) { page.Float(Major(minor)) })
+		addOptional(page, e.SalaryMax, func(minor int64) { page.Float(Major(minor)) })
 		page.Text(e.Currency)
 		page.Int(e.Views)
 		page.Int(applications[e.ID])
-		optional(page, e.PostedAt, page.Time)
-		optional(page, e.Deadline, page.Time)
+		addOptional(page, e.PostedAt, page.Time)
+		addOptional(page, e.Deadline, page.Time)
 		page.Time(e.UpdatedAt)
 		page.End()
 	}
 	return next, nil
 }
 
-// optional adds a cell, which is empty if v is nil.
-func optional[T any](page *csvfile.Page, v *T, add func(T)) {
+// addOptional adds a cell with add, or an empty cell if v is nil.
+func addOptional[T any](page *csvfile.Page, v *T, add func(T)) {
 	if v == nil {
 		page.Text("")
 		return

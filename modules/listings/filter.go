@@ -11,37 +11,38 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// filter adds the filters to the question.
-func (s *Service) filter(p *search.Parser, q *question) error {
-	f := filterReader{question: q, vocabulary: p.Vocabulary, places: s.Gazetteer}
-	f.location()
-	f.choice("contractType", q.Filters.ContractType, ContractTypes, keyContractType)
-	f.choice("employmentType", q.Filters.EmploymentType, EmploymentTypes, keyEmploymentType)
-	f.specialty()
-	f.concept("role", q.Filters.Role, search.Role)
-	f.concept("band", q.Filters.Band, search.Grade)
-	f.concept("shift", q.Filters.Shift, search.Shift)
+// addFilters adds the filters of the search to its query, or returns ErrFilters with all
+// invalid filters.
+func (s *Service) addFilters(p *search.Parser, q *searchRequest) error {
+	f := filterBuilder{searchRequest: q, vocabulary: p.Vocabulary, places: s.Gazetteer}
+	f.addLocation()
+	f.addChoice("contractType", q.Filters.ContractType, ContractTypes, keyContractType)
+	f.addChoice("employmentType", q.Filters.EmploymentType, EmploymentTypes, keyEmploymentType)
+	f.addSpecialty()
+	f.addConcept("role", q.Filters.Role, search.Role)
+	f.addConcept("band", q.Filters.Band, search.Grade)
+	f.addConcept("shift", q.Filters.Shift, search.Shift)
 	if q.Filters.Currency = strings.ToUpper(q.Filters.Currency); q.Filters.Currency != "" && !isCurrency(q.Filters.Currency) {
 		f.invalid("currency", "must be an ISO 4217 code")
 	}
-	f.pay()
+	f.addPay()
 	f.anyOf(q.Filters.Employer, search.IsEmployer)
 	if q.Filters.Organization != "" {
-		f.must(search.HasKey(keyOrganization + q.Filters.Organization))
+		f.addCondition(search.HasKey(keyOrganization + q.Filters.Organization))
 	}
 	if q.Filters.Remote != nil {
 		remote := search.IsRemote()
 		if !*q.Filters.Remote {
 			remote = search.Not(remote)
 		}
-		f.must(remote)
+		f.addCondition(remote)
 	}
 	if q.Filters.PostedAfter != "" {
 		at, err := ParseMoment(q.Filters.PostedAfter, false)
 		if err != nil {
 			f.invalid("postedAfter", err.Error())
 		}
-		f.must(search.PostedSince(at))
+		f.addCondition(search.PostedSince(at))
 	}
 	if len(f.problems) > 0 {
 		return ErrFilters.WithFields(f.problems...)
@@ -49,26 +50,29 @@ func (s *Service) filter(p *search.Parser, q *question) error {
 	return nil
 }
 
-// filterReader turns filters into conditions.
-type filterReader struct {
-	*question
+// filterBuilder translates filters into conditions of the query.
+type filterBuilder struct {
+	*searchRequest
 	vocabulary *search.Vocabulary
 	places     Gazetteer
 	problems   []fault.Field
 }
 
-func (f *filterReader) invalid(name, message string) {
+// invalid records that a filter is invalid.
+func (f *filterBuilder) invalid(name, message string) {
 	f.problems = append(f.problems, fault.Field{Name: name, Message: message})
 }
 
-func (f *filterReader) must(e search.Expr) { f.query.Must = append(f.query.Must, e) }
+// addCondition restricts the results to listings that satisfy the expression.
+func (f *filterBuilder) addCondition(e search.Expr) { f.query.Must = append(f.query.Must, e) }
 
-func (f *filterReader) location() {
+// addLocation adds the filters location and radius.
+func (f *filterBuilder) addLocation() {
 	text := strings.TrimSpace(f.Filters.Location)
 	if utf8.RuneCountInString(text) > maxQuery {
 		f.invalid("location", fmt.Sprintf("must have at most %d characters", maxQuery))
 	} else if text != "" {
-		f.place(text)
+		f.addPlace(text)
 	}
 	if r := f.Filters.Radius; r != nil {
 		if f.radius = *r; !(*r > 0 && *r <= maxRadius) {
@@ -77,15 +81,15 @@ func (f *filterReader) location() {
 	}
 }
 
-// place finds the place of a location filter. The words of an unknown one must be
-// in the location of the listing.
-func (f *filterReader) place(text string) {
+// addPlace finds the place of a location filter. If the place is unknown, the location of a
+// listing must contain the words of the filter.
+func (f *filterBuilder) addPlace(text string) {
 	if p, ok := f.places.Resolve(text); ok {
 		f.near = &p
 		return
 	}
 	if f.vocabulary.IsRemote(text) {
-		f.must(search.IsRemote())
+		f.addCondition(search.IsRemote())
 		return
 	}
 	words := search.WordsOf(text)
@@ -96,19 +100,20 @@ func (f *filterReader) place(text string) {
 		return
 	}
 	for _, w := range words {
-		f.must(search.HasKey(keyLocation + w))
+		f.addCondition(search.HasKey(keyLocation + w))
 	}
 	f.empty = f.empty || len(words) == 0
 }
 
-// isKnown reports whether the word describes jobs, so that it is no misspelt place.
-func (f *filterReader) isKnown(word string) bool {
+// isKnown reports whether the word describes jobs. Such a word is not a misspelt place.
+func (f *filterBuilder) isKnown(word string) bool {
 	_, isPlace := f.places.Resolve(word)
 	return !isPlace && f.vocabulary.Form(word) != nil
 }
 
-// anyOf adds the condition that one of the values holds, if there are any.
-func (f *filterReader) anyOf(values []string, expr func(value string) search.Expr) {
+// anyOf adds the condition that a listing satisfies the expression of one of the values. It
+// ignores empty values, and adds no condition if there are no others.
+func (f *filterBuilder) anyOf(values []string, expr func(value string) search.Expr) {
 	var exprs []search.Expr
 	for _, v := range values {
 		if v = strings.TrimSpace(v); v != "" {
@@ -116,22 +121,25 @@ func (f *filterReader) anyOf(values []string, expr func(value string) search.Exp
 		}
 	}
 	if len(exprs) > 0 {
-		f.must(search.Or(exprs...))
+		f.addCondition(search.Or(exprs...))
 	}
 }
 
-func (f *filterReader) choice(name string, values, of []string, prefix string) {
+// addChoice adds a filter whose values must be allowed ones, and which are stored as keys
+// with the prefix.
+func (f *filterBuilder) addChoice(name string, values, allowed []string, prefix string) {
 	f.anyOf(values, func(v string) search.Expr {
-		if !slices.Contains(of, v) {
-			f.invalid(name, "must be one of: "+strings.Join(of, ", "))
+		if !slices.Contains(allowed, v) {
+			f.invalid(name, "must be one of: "+strings.Join(allowed, ", "))
 		}
 		return search.HasKey(prefix + v)
 	})
 }
 
-// specialty accepts every text: one that is not in the vocabulary is compared with
-// the specialty of the listing.
-func (f *filterReader) specialty() {
+// addSpecialty adds the filter specialty. A listing satisfies it if its specialty field has
+// the same words. A specialty of the vocabulary also matches listings that mention it in
+// other words.
+func (f *filterBuilder) addSpecialty() {
 	f.anyOf(f.Filters.Specialty, func(v string) search.Expr {
 		if utf8.RuneCountInString(v) > maxQuery {
 			f.invalid("specialty", fmt.Sprintf("must have at most %d characters", maxQuery))
@@ -144,7 +152,9 @@ func (f *filterReader) specialty() {
 	})
 }
 
-func (f *filterReader) concept(name string, values []string, kind search.Kind) {
+// addConcept adds a filter whose values are ids or names of concepts of the vocabulary. The
+// prefix "band" of grades may be omitted.
+func (f *filterBuilder) addConcept(name string, values []string, kind search.Kind) {
 	f.anyOf(values, func(v string) search.Expr {
 		c := f.conceptOf(v, kind)
 		if c == nil && kind == search.Grade {
@@ -158,8 +168,8 @@ func (f *filterReader) concept(name string, values []string, kind search.Kind) {
 	})
 }
 
-// conceptOf returns the concept with the id or name, or nil.
-func (f *filterReader) conceptOf(text string, kind search.Kind) *search.Concept {
+// conceptOf returns the concept of the kind with the id or name, or nil.
+func (f *filterBuilder) conceptOf(text string, kind search.Kind) *search.Concept {
 	if c := f.vocabulary.Concept(text); c != nil && c.Kind == kind {
 		return c
 	}
@@ -175,7 +185,8 @@ func (f *filterReader) conceptOf(text string, kind search.Kind) *search.Concept 
 	return nil
 }
 
-func (f *filterReader) pay() {
+// addPay adds the filters salaryMin and salaryMax.
+func (f *filterBuilder) addPay() {
 	low, high := f.amount("salaryMin", f.Filters.SalaryMin), f.amount("salaryMax", f.Filters.SalaryMax)
 	if low == nil && high == nil {
 		return
@@ -185,31 +196,32 @@ func (f *filterReader) pay() {
 		r.Min = *low
 	}
 	if high != nil {
-		// Zero is no maximum: the smallest one is a penny.
+		// In a PayRange, 0 means no maximum. So a maximum of 0 becomes one penny.
 		r.Max = max(1, *high)
 		if r.Min > *high {
 			f.invalid("salaryMax", "must not be less than salaryMin")
 		}
 	}
-	f.must(search.PaysBetween(r))
+	f.addCondition(search.PaysBetween(r))
 }
 
-func (f *filterReader) amount(name string, x *float64) *int64 {
-	if x == nil {
+// amount returns an amount in minor units, or nil for none or an invalid one.
+func (f *filterBuilder) amount(name string, major *float64) *int64 {
+	if major == nil {
 		return nil
 	}
-	if !(*x >= 0 && *x <= maxPay) {
+	if !(*major >= 0 && *major <= maxPay) { // NaN is invalid too
 		f.invalid(name, "must be from 0 to 1000000000")
 		return nil
 	}
-	n := int64(math.Round(*x * 100))
-	return &n
+	minor := int64(math.Round(*major * 100))
+	return &minor
 }
 
-// SpecialtyTest returns a function that reports whether a listing's specialty is the
-// given one, under whatever name.
+// SpecialtyTest returns a function that reports whether the specialty of a listing is the
+// given specialty or a synonym.
 func (s *Service) SpecialtyTest(specialty string) func(text string) bool {
-	f := filterReader{vocabulary: s.Engine.Parser().Vocabulary}
+	f := filterBuilder{vocabulary: s.Engine.Parser().Vocabulary}
 	wanted, key := f.conceptOf(specialty, search.Specialty), specialtyKey(specialty)
 	return func(text string) bool {
 		if strings.TrimSpace(specialty) == "" {

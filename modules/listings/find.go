@@ -13,12 +13,12 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// FilterInput restricts a search. Amounts are major units a year, times RFC 3339
-// or dates. Each condition is met by any of its values; zero values do not
-// restrict.
+// FilterInput restricts a search. Filters that are zero do not restrict it. A listing
+// satisfies a filter with several values if one of them applies. Amounts are in major units
+// per year. PostedAfter is an RFC 3339 date or date-time.
 type FilterInput struct {
 	Location       string
-	Radius         *float64 // miles, DefaultRadius without
+	Radius         *float64 // miles, nil for DefaultRadius
 	ContractType   []string
 	EmploymentType []string
 	Specialty      []string
@@ -34,12 +34,13 @@ type FilterInput struct {
 	PostedAfter    string
 }
 
-// The bounds of a search.
+// The limits of a search.
 const (
-	DefaultRadius = 10.0
+	DefaultRadius = 10.0 // miles
 	maxRadius     = search.MaxRadius
-	maxQuery      = 200
-	// maxRelaxed is the number of relaxed results that a search returns.
+	maxQuery      = 200 // characters
+	// maxRelaxed is the maximum number of relaxed results: listings that satisfy the query
+	// only in part.
 	maxRelaxed = 20
 )
 
@@ -62,28 +63,29 @@ const (
 // Sorts are the orders that clients may request.
 var Sorts = []Sort{ByRelevance, ByDate, BySalary, ByDistance, ByTitle, ByLocation}
 
-// facets are the names of what results can be counted by, with the prefixes of
-// their keys.
+// facets maps the names of the properties by which results can be counted to the prefixes of
+// their keys in the index.
 var facets = map[string]string{
 	"role": "role.head:", "specialty": keySpecialty, "band": "grade:", "shift": "shift:",
 	"contractType": keyContractType, "employmentType": keyEmploymentType, "region": "region:",
 }
 
-// FindInput is a search by anyone.
+// FindInput is a search of the public listings.
 type FindInput struct {
 	Text    string
 	Filters FilterInput
 	Sort    string // of Sorts; empty for relevance
-	// Ascending reverses date, salary, title and location.
+	// Ascending reverses the orders date, salary, title and location.
 	Ascending bool
 	// Exact excludes relaxed results.
 	Exact bool
-	// Facets are names of Facets by which exact results are counted.
+	// Facets are the names of the facets by which exact results are counted.
 	Facets []string
 	Page   page.Request
-	// Full requests whole listings.
+	// Full requests listings with all fields.
 	Full bool
-	// home is a location from which distances are measured, in place of that of order.
+	// home is the location from which distances are measured, if it is set and known. It
+	// overrides the place that setOrder chooses.
 	home string
 }
 
@@ -101,7 +103,7 @@ type Found struct {
 type Report struct {
 	Understood  []Understood        `json:"understood"`
 	Corrections []search.Correction `json:"corrections"`
-	// Suggestions are other searches with results, if this one has none.
+	// Suggestions are other searches with results, if this search has none.
 	Suggestions []Suggestion `json:"suggestions"`
 }
 
@@ -115,13 +117,13 @@ type Understood struct {
 	End   int `json:"end" sample:"5"`
 }
 
-// Suggestion is another search with the number of its results.
+// Suggestion is a less specific search with the number of its results.
 type Suggestion struct {
 	Text  string `json:"text" sample:"within 25 miles of Leeds"`
 	Total int    `json:"total"`
 }
 
-// FacetValue is a value with the number of results that have it.
+// FacetValue is a value of a facet with the number of results that have it.
 type FacetValue struct {
 	Value string `json:"value" sample:"nurse"`
 	Label string `json:"label" sample:"Nurse"`
@@ -130,12 +132,14 @@ type FacetValue struct {
 
 // Hit is one result.
 type Hit struct {
-	// Listing has the fields of lists, or all fields if the query has Full.
+	// Listing has all fields if FindInput.Full is set. Otherwise descriptions and other
+	// long fields may be missing.
 	Listing Listing
 	// Relevance is from 0 to 1: 1 if the listing matches the whole query exactly.
 	Relevance float64
 	Match
-	// Miles is the distance to the place of the search, nil if either is unknown.
+	// Miles is the distance to the place of the search, nil if one of the places is
+	// unknown.
 	Miles *float64
 }
 
@@ -147,46 +151,49 @@ type Match struct {
 	Relaxed bool `json:"relaxed"`
 }
 
-// Matched describes how a listing satisfies a slot.
+// Matched describes how a listing satisfies a slot, which is a part of the query such as the
+// role.
 type Matched struct {
 	Slot string     `json:"slot" sample:"role"`
 	How  search.How `json:"how" sample:"title"`
 }
 
-// Find searches the public listings. Invalid filters are an ErrFilters with
-// fields, an invalid text or order an ErrQuery.
-func (s *Service) Find(ctx context.Context, who auth.Actor, in FindInput) (Found, error) {
-	if err := who.RequireScope(auth.ScopeJobsRead); err != nil {
+// Find searches the public listings. It returns ErrFilters with fields for invalid filters,
+// and ErrQuery for an invalid text or order.
+func (s *Service) Find(ctx context.Context, by auth.Actor, in FindInput) (Found, error) {
+	if err := by.RequireScope(auth.ScopeJobsRead); err != nil {
 		return Found{}, err
 	}
-	if err := in.check(); err != nil {
+	if err := in.validate(); err != nil {
 		return Found{}, err
 	}
-	return s.find(ctx, who, in)
+	return s.find(ctx, by, in)
 }
 
-// find is Find for input that was checked.
-func (s *Service) find(ctx context.Context, who auth.Actor, in FindInput) (Found, error) {
+// find does the same as Find, for input that is valid and without authorization.
+func (s *Service) find(ctx context.Context, by auth.Actor, in FindInput) (Found, error) {
 	var found Found
 	err := s.useIndex(ctx, func(ctx context.Context, g *generation, isCurrent bool) error {
-		q, err := s.question(ctx, g.parserWithin(ctx), who, in)
+		q, err := s.parseRequest(ctx, g.parserWithin(ctx), by, in)
 		if err == nil {
 			q.isCurrent = isCurrent
-			found, err = s.answer(ctx, g, q)
+			found, err = s.runSearch(ctx, g, q)
 		}
 		return err
 	})
 	return found, err
 }
 
-// useIndex calls Engine.use within the limits of searches.
+// useIndex calls fn with the current index, within the limits of time and concurrency that
+// all searches share.
 func (s *Service) useIndex(ctx context.Context, fn func(ctx context.Context, g *generation, isCurrent bool) error) error {
 	return s.searches.do(ctx, func(ctx context.Context) error {
 		return s.Engine.use(ctx, func(g *generation, isCurrent bool) error { return fn(ctx, g, isCurrent) })
 	})
 }
 
-func (in *FindInput) check() error {
+// validate checks everything but the filters, which addFilters checks.
+func (in *FindInput) validate() error {
 	if utf8.RuneCountInString(in.Text) > maxQuery {
 		return ErrQuery.WithFields(fault.Field{Name: "query", Message: fmt.Sprintf("must have at most %d characters", maxQuery)})
 	}
@@ -204,28 +211,28 @@ func (in *FindInput) check() error {
 	return nil
 }
 
-// question is a parsed search.
-type question struct {
+// searchRequest is a parsed search.
+type searchRequest struct {
 	FindInput
 	understood search.Understanding
 	plan       search.Plan
 	query      search.Query
-	near       *Place // of the location filter
-	corrected  []search.Correction
+	near       *Place              // the place of the location filter
+	corrected  []search.Correction // the corrections of the location filter
 	radius     float64
-	empty      bool // nothing matches
-	isCurrent  bool // the index contains all changes of this process
+	empty      bool // no listing can match
+	isCurrent  bool // the index contains all changes that this process has committed
 }
 
-// question parses the text and the filters.
-func (s *Service) question(ctx context.Context, p *search.Parser, who auth.Actor, in FindInput) (*question, error) {
+// searchRequest parses the text and the filters.
+func (s *Service) parseRequest(ctx context.Context, p *search.Parser, by auth.Actor, in FindInput) (*searchRequest, error) {
 	in.Facets = slices.Compact(slices.Sorted(slices.Values(in.Facets)))
-	q := &question{FindInput: in, radius: DefaultRadius, understood: p.Parse(in.Text)}
+	q := &searchRequest{FindInput: in, radius: DefaultRadius, understood: p.Parse(in.Text)}
 	q.empty = q.understood.Empty
-	if wrong := tooComplex(&q.understood); wrong != "" {
-		return nil, ErrQuery.WithFields(fault.Field{Name: "query", Message: wrong})
+	if problem := complexityProblem(&q.understood); problem != "" {
+		return nil, ErrQuery.WithFields(fault.Field{Name: "query", Message: problem})
 	}
-	if err := s.filter(p, q); err != nil {
+	if err := s.addFilters(p, q); err != nil {
 		return nil, err
 	}
 	q.plan = q.understood.Plan(q.radius)
@@ -242,48 +249,48 @@ func (s *Service) question(ctx context.Context, p *search.Parser, who auth.Actor
 	for _, name := range in.Facets {
 		q.query.Facets = append(q.query.Facets, facets[name])
 	}
-	if err := s.order(ctx, q, who); err != nil {
+	if err := s.setOrder(ctx, q, by); err != nil {
 		return nil, err
 	}
-	if home := s.locate(in.home); home != nil {
+	if home := s.findPlace(in.home); home != nil {
 		q.query.From = pointOf(home)
 	}
 	return q, nil
 }
 
-// sortKeys are the keys of the orders other than relevance.
+// sortKeys maps the orders other than relevance to sort keys of the index.
 var sortKeys = map[Sort]search.SortKey{
 	ByDate: search.SortDate, BySalary: search.SortPay, ByDistance: search.SortDistance, ByTitle: search.SortTitle, ByLocation: search.SortLocation,
 }
 
-// order sets the sort order and the place from which distances are measured: that of
-// the filter, that of the text, or, to sort by distance, the home of the jobseeker.
-// Without a place, results are not sorted by distance but by relevance.
-func (s *Service) order(ctx context.Context, q *question, who auth.Actor) error {
-	from, by := q.place(), Sort(q.Sort)
-	if from == nil && by == ByDistance && who.Seeker {
-		home, err := s.Seekers.HomeLocation(ctx, who.UserID)
+// setOrder sets the sort order and the place from which distances are measured. This is the
+// place of the location filter or of the text. To sort by distance without such a place, it
+// is the home of the jobseeker. If no place is known, the results are sorted by relevance.
+func (s *Service) setOrder(ctx context.Context, q *searchRequest, by auth.Actor) error {
+	from, sortBy := q.place(), Sort(q.Sort)
+	if from == nil && sortBy == ByDistance && by.Seeker {
+		home, err := s.Seekers.HomeLocation(ctx, by.UserID)
 		if err != nil {
 			return err
 		}
-		from = s.locate(home)
+		from = s.findPlace(home)
 	}
 	if from != nil {
 		q.query.From = pointOf(from)
 	}
-	key, ok := sortKeys[by]
-	if !ok || by == ByDistance && from == nil {
+	key, ok := sortKeys[sortBy]
+	if !ok || sortBy == ByDistance && from == nil {
 		return nil
 	}
-	q.query.Sort, q.query.First = search.Sort{By: key, Descending: !q.Ascending && by != ByDistance}, q.plan.First
-	if by == BySalary {
+	q.query.Sort, q.query.First = search.Sort{By: key, Descending: !q.Ascending && sortBy != ByDistance}, q.plan.First
+	if sortBy == BySalary {
 		q.query.Sort.Currency = q.currency()
 	}
 	return nil
 }
 
-// place returns the place of the filter or that of the text, or nil.
-func (q *question) place() *Place {
+// place returns the place of the location filter or else of the text, or nil.
+func (q *searchRequest) place() *Place {
 	if q.near != nil {
 		return q.near
 	}
@@ -295,18 +302,20 @@ func (q *question) place() *Place {
 	return nil
 }
 
-// currency returns the currency in which pay is compared, empty for any.
-func (q *question) currency() string {
+// currency returns the currency in which pay is compared: that of the filter or else of the
+// country of the place. It is empty if pay in all currencies is compared.
+func (q *searchRequest) currency() string {
 	if place := q.place(); q.Filters.Currency == "" && place != nil {
 		return currencyOf[place.Country]
 	}
 	return q.Filters.Currency
 }
 
+// currencyOf maps the countries of the vocabulary to their currencies.
 var currencyOf = map[string]string{"GB": "GBP", "IE": "EUR", "US": "USD"}
 
-// tooComplex returns what is wrong with a text that costs more than a search may.
-func tooComplex(u *search.Understanding) string {
+// complexityProblem returns why a text is too expensive to search for, or "" if it is not.
+func complexityProblem(u *search.Understanding) string {
 	exclusions, phrases := 0, 0
 	for i := range u.Terms {
 		if u.Terms[i].Excluded {
@@ -316,18 +325,18 @@ func tooComplex(u *search.Understanding) string {
 			phrases += 1 + len(u.Terms[i].Or)
 		}
 	}
-	var wrong []string
+	var problems []string
 	if exclusions > maxExclusions {
-		wrong = append(wrong, fmt.Sprintf("must have at most %d excluded words", maxExclusions))
+		problems = append(problems, fmt.Sprintf("must have at most %d excluded words", maxExclusions))
 	}
 	if phrases > maxPhrases {
-		wrong = append(wrong, fmt.Sprintf("must have at most %d phrases", maxPhrases))
+		problems = append(problems, fmt.Sprintf("must have at most %d phrases", maxPhrases))
 	}
-	return strings.Join(wrong, " and ")
+	return strings.Join(problems, " and ")
 }
 
-// ClosestTo returns a page of results, without relaxed ones, with their distances from
-// home.
+// ClosestTo returns a page of exact results with their distances from home. It does not
+// authorize the caller.
 func (s *Service) ClosestTo(ctx context.Context, in FindInput, home string) ([]Hit, error) {
 	in.Exact, in.home = true, home
 	found, err := s.find(ctx, auth.Actor{}, in)

@@ -21,34 +21,40 @@ func (s *Service) PublicMany(ctx context.Context, ids []string) ([]Listing, erro
 	return s.Public.ListPublic(ctx, ids, s.Clock.Now(), true)
 }
 
-// Gathered contains public listings in memory, which are matched with many saved
+// Gathered contains public listings in memory, in order to match them with many saved
 // searches. It is not safe for concurrent use.
+//
+// The query of a saved search is divided into conditions, such as a role or a place, which
+// many searches have in common. Each condition is evaluated on all listings only once, and
+// its result is kept as a bitset. The matches of a search are the intersection of the
+// bitsets of its conditions.
 type Gathered struct {
-	service  *Service
-	batch    search.Matcher
-	plans    *plans
-	now      time.Time
-	listings []Listing
-	at       map[string]int // positions by id
-	// matches are the listings that match the conditions of plans, nil for those
-	// that have not been evaluated.
+	service      *Service
+	batch        search.Matcher
+	plans        *plans
+	now          time.Time
+	listings     []Listing
+	positionByID map[string]int // positions by id
+	// matches contains, by the number of a condition, the listings that match it, or nil
+	// if the condition has not been evaluated.
 	matches []bitset
-	// found and ids are reused.
+	// found and ids are buffers that are reused.
 	found bitset
 	ids   []string
 }
 
-// bitset is a set of positions.
+// bitset is a set of positions in Gathered.listings.
 type bitset []uint64
 
 const wordBits = 64
 
-// FindKey contains the parameters of a saved search. Text is a result of Resolve.
+// FindKey contains the parameters of a saved search. Text must be a result of
+// Service.Resolve.
 type FindKey struct{ Text, Location, ContractType string }
 
-// Resolve returns the text of a search as Matching takes it, with the words that
-// the index of this process corrects replaced. It returns an empty text while the
-// process has no index.
+// Resolve returns the text of a search with misspelt words replaced, as Matching expects it.
+// It corrects words by the index of this process, and returns an empty text while the process
+// has no index.
 func (s *Service) Resolve(ctx context.Context, text string) (resolved string, err error) {
 	if s.Engine.current.Load() == nil {
 		return "", nil
@@ -60,18 +66,18 @@ func (s *Service) Resolve(ctx context.Context, text string) (resolved string, er
 	return resolved, err
 }
 
-// Gather reads the listings with the ids that are public now. It leaves out those that
-// cannot be analyzed, so that they do not prevent the alerts about the others.
+// Gather reads those of the listings that are public now. It leaves out listings that cannot
+// be analyzed, so that they do not prevent the alerts about the others.
 func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {
 	ls, err := s.PublicMany(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	g := &Gathered{service: s, plans: s.plansFor(s.Engine.Parser()), now: s.Clock.Now(), at: map[string]int{}}
+	g := &Gathered{service: s, plans: s.plansFor(s.Engine.Parser()), now: s.Clock.Now(), positionByID: map[string]int{}}
 	var docs []*search.Document
 	for i := range ls {
 		if d := ls[i].analyze(g.plans.parser.Vocabulary, s.Engine.deps.Log); d != nil {
-			g.at[d.ID] = len(docs)
+			g.positionByID[d.ID] = len(docs)
 			g.listings, docs = append(g.listings, ls[i]), append(docs, d)
 		}
 	}
@@ -83,8 +89,8 @@ func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {
 // Listings returns the listings.
 func (g *Gathered) Listings() []Listing { return g.listings }
 
-// Matching returns the positions of the listings that are exact results of Find.
-// A search that Find refuses has none.
+// Matching returns the positions of the listings that are exact results of the search. It
+// returns none for a search that Find refuses as invalid.
 func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
 	if g.plans.isFull() {
 		g.plans, g.matches = g.service.emptyPlans(g.plans.parser), nil
@@ -97,12 +103,12 @@ func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
 		g.found[i] = ^uint64(0)
 	}
 	for _, condition := range plan {
-		some := uint64(0)
-		for i, word := range g.match(condition) {
+		remaining := uint64(0)
+		for i, word := range g.matchCondition(condition) {
 			g.found[i] &= word
-			some |= g.found[i]
+			remaining |= g.found[i]
 		}
-		if some == 0 {
+		if remaining == 0 {
 			return nil, nil
 		}
 	}
@@ -115,10 +121,12 @@ func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
 	return positions, nil
 }
 
+// has reports whether the set contains the position.
 func (b bitset) has(i int) bool { return b[i/wordBits]>>(i%wordBits)&1 == 1 }
 
-// match returns the listings that match a condition.
-func (g *Gathered) match(condition int32) bitset {
+// matchCondition returns the listings that match the condition with the number. It evaluates
+// each condition once.
+func (g *Gathered) matchCondition(condition int32) bitset {
 	for int(condition) >= len(g.matches) {
 		g.matches = append(g.matches, nil)
 	}
@@ -128,23 +136,23 @@ func (g *Gathered) match(condition int32) bitset {
 		found := make(bitset, len(g.found))
 		g.ids = g.batch.AppendMatches(g.ids[:0], &q)
 		for _, id := range g.ids {
-			at := g.at[id]
-			found[at/wordBits] |= 1 << (at % wordBits)
+			i := g.positionByID[id]
+			found[i/wordBits] |= 1 << (i % wordBits)
 		}
 		g.matches[condition] = found
 	}
 	return g.matches[condition]
 }
 
-// plan returns the numbers of the conditions, all of which the exact results of a
-// saved search satisfy.
+// plan returns the numbers of the conditions of a saved search. The exact results of the
+// search are the listings that match all of them.
 func (s *Service) plan(ctx context.Context, p *plans, k FindKey) ([]int32, error) {
 	k.Location = strings.TrimSpace(k.Location)
 	if plan, ok := p.get(k); ok {
 		return plan, nil
 	}
 	in := FindInput{Text: k.Text, Filters: FilterInput{Location: k.Location, ContractType: []string{k.ContractType}}, Exact: true, Page: page.Request{Number: 1}}
-	q, err := s.question(ctx, p.parser, auth.Actor{}, in)
+	q, err := s.parseRequest(ctx, p.parser, auth.Actor{}, in)
 	if fault.KindOf(err) == fault.Invalid || err == nil && q.empty {
 		return p.add(k, []search.Query{{Must: []search.Expr{search.Or()}}})
 	}
@@ -154,14 +162,15 @@ func (s *Service) plan(ctx context.Context, p *plans, k FindKey) ([]int32, error
 	return p.add(k, conditions(&q.query))
 }
 
-// conditions divides a query into parts, all of which its exact results match.
+// conditions divides a query into queries with one condition each. A listing is an exact
+// result of the query if it matches all of them.
 func conditions(q *search.Query) []search.Query {
 	var out []search.Query
 	for _, e := range q.Must {
 		out = append(out, search.Query{Must: []search.Expr{e}})
 	}
 	for _, slot := range q.Slots {
-		if slot, always := exactLevels(slot); !always {
+		if slot, matchesAll := exactLevels(slot); !matchesAll {
 			out = append(out, search.Query{Slots: []search.Slot{slot}})
 		}
 	}
@@ -171,39 +180,40 @@ func conditions(q *search.Query) []search.Query {
 	return out
 }
 
-// exactLevels returns the slot without the levels that no exact result needs, and
-// whether every listing satisfies it exactly.
-func exactLevels(s search.Slot) (exact search.Slot, always bool) {
-	relaxed := false
+// exactLevels returns the slot up to its last exact level, since the levels after it do not
+// affect exact results. matchesAll is true if every listing satisfies the slot exactly.
+func exactLevels(s search.Slot) (exact search.Slot, matchesAll bool) {
+	isRelaxed := false
 	for i, level := range s.Levels {
-		relaxed = relaxed || !level.Exact
+		isRelaxed = isRelaxed || !level.Exact
 		if level.Exact {
 			exact.Levels = s.Levels[:i+1]
-			always = always || !relaxed && level.Expr.Op == search.OpAll
+			matchesAll = matchesAll || !isRelaxed && level.Expr.Op == search.OpAll
 		}
 	}
-	return exact, always
+	return exact, matchesAll
 }
 
-// plans caches the conditions of saved searches. Many searches have conditions in
-// common, such as a place.
+// plans caches the conditions of saved searches. A condition that several searches have in
+// common is stored once.
 type plans struct {
 	parser *search.Parser
 
 	mu         sync.Mutex
 	bySearch   map[FindKey][]int32
 	conditions []search.Query
-	numbers    map[string]int32 // of the conditions, by their JSON
+	numbers    map[string]int32 // the numbers of conditions, by the condition as JSON
 }
 
-// The limits of plans take about 40 and 60 MB. Full plans are
-// emptied.
+// The limits of plans, which need at most about 40 MB for searches and 60 MB for conditions.
+// When one of them is reached, all plans are dropped.
 const (
 	maxPlans      = 200_000
 	maxConditions = 20_000
 )
 
-// plansFor returns the plans for the vocabulary of the parser.
+// plansFor returns the cached plans, or empty ones if the cache is full or was made with
+// another vocabulary.
 func (s *Service) plansFor(parser *search.Parser) *plans {
 	if p := s.plans.Load(); p != nil && p.parser.Vocabulary == parser.Vocabulary && !p.isFull() {
 		return p
@@ -212,6 +222,7 @@ func (s *Service) plansFor(parser *search.Parser) *plans {
 	return s.emptyPlans(parser)
 }
 
+// emptyPlans replaces the cached plans by empty ones, and returns them.
 func (s *Service) emptyPlans(parser *search.Parser) *plans {
 	p := &plans{parser: parser, bySearch: map[FindKey][]int32{}, numbers: map[string]int32{}}
 	s.plans.Store(p)

@@ -54,7 +54,7 @@ func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 	v, err := search.Load()
 	require.NoError(t, err)
 	s := &Service{Deps: Deps{Clock: clock.System{}}}
-	g := &Gathered{service: s, plans: s.plansFor(&search.Parser{Vocabulary: v}), batch: matchesAll{{ID: "a"}}, listings: make([]Listing, 1), at: map[string]int{"a": 0}, found: make(bitset, 1)}
+	g := &Gathered{service: s, plans: s.plansFor(&search.Parser{Vocabulary: v}), batch: matchesAll{{ID: "a"}}, listings: make([]Listing, 1), positionByID: map[string]int{"a": 0}, found: make(bitset, 1)}
 	for _, text := range []string{"nurse", "midwife", "nurse"} {
 		found, err := g.Matching(t.Context(), FindKey{Text: text})
 		require.NoError(t, err)

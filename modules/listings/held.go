@@ -8,39 +8,41 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// hold stores the case of a new listing that is hidden because of its organization, in the
-// transaction of ctx. A listing that waits for a decision about its organization is in the
-// queue.
-func (s *Service) hold(ctx context.Context, l *Listing, holds, waits bool) error {
-	if !holds {
+// A listing is held if it is hidden because of the state of its organization, for example
+// while a moderator has still to decide about a new organization.
+
+// createHeldCase stores the case of a listing if it is held, in the transaction of ctx. If a
+// moderator has to decide about the organization, the case is in the queue.
+func (s *Service) createHeldCase(ctx context.Context, l *Listing, isHeld, awaitsReview bool) error {
+	if !isHeld {
 		return nil
 	}
 	c, err := s.caseOf(ctx, l.OrganizationID, l.ID)
 	if err != nil {
 		return err
 	}
-	if waits {
+	if awaitsReview {
 		c.open(s.NewID(), s.Clock.Now())
 	}
 	c.Held = true
 	return s.Cases.Upsert(ctx, c)
 }
 
-// OnOrganizationModerated hides the listings of an organization that holds its jobs, and
-// shows those of another one that were held.
+// OnOrganizationModerated hides the listings of an organization whose jobs must not be
+// public. For other organizations it shows the listings that were held.
 func (s *Service) OnOrganizationModerated(ctx context.Context, e event.OrganizationModerated) error {
-	holds, waits, err := s.Organizations.HoldsJobs(ctx, e.OrganizationID)
+	isHeld, awaitsReview, err := s.Organizations.HoldsJobs(ctx, e.OrganizationID)
 	if err != nil {
 		return err
 	}
-	if holds {
-		return s.holdAll(ctx, e.OrganizationID, waits)
+	if isHeld {
+		return s.hideAll(ctx, e.OrganizationID, awaitsReview)
 	}
-	return s.releaseAll(ctx, e.OrganizationID)
+	return s.unhideAll(ctx, e.OrganizationID)
 }
 
-// holdAll hides the listings of an organization in batches.
-func (s *Service) holdAll(ctx context.Context, organizationID string, waits bool) error {
+// hideAll hides all listings of an organization, in one transaction per batch.
+func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsReview bool) error {
 	for last := (*Listing)(nil); ; {
 		var next *Listing
 		err := s.Tx.Do(ctx, func(ctx context.Context) error {
@@ -71,7 +73,7 @@ func (s *Service) holdAll(ctx context.Context, organizationID string, waits bool
 				return err
 			}
 			for i := range changed {
-				if err := s.hold(ctx, &changed[i], true, waits); err != nil {
+				if err := s.createHeldCase(ctx, &changed[i], true, awaitsReview); err != nil {
 					return err
 				}
 			}
@@ -83,9 +85,9 @@ func (s *Service) holdAll(ctx context.Context, organizationID string, waits bool
 	}
 }
 
-// releaseAll shows the held listings of an organization. Those that were reported, or are
-// suspicious, stay in the queue.
-func (s *Service) releaseAll(ctx context.Context, organizationID string) error {
+// unhideAll shows the held listings of an organization. Cases of listings that were
+// reported, or that are suspicious, remain in the queue.
+func (s *Service) unhideAll(ctx context.Context, organizationID string) error {
 	for {
 		held, err := s.Cases.List(ctx, CaseFilter{OrganizationID: organizationID, Held: true}, page.After("", MaxBatch))
 		if err != nil || len(held.Items) == 0 {
@@ -93,12 +95,12 @@ func (s *Service) releaseAll(ctx context.Context, organizationID string) error {
 		}
 		for _, c := range held.Items {
 			err := s.Tx.Do(ctx, func(ctx context.Context) error {
-				_, err := s.changeOf(ctx, organizationID, c.ListingID, func(l *Listing, _ time.Time) error { l.Unhide(); return nil })
+				_, err := s.changeListingOf(ctx, organizationID, c.ListingID, func(l *Listing, _ time.Time) error { l.Unhide(); return nil })
 				if err != nil {
 					return err
 				}
 				return s.changeCase(ctx, organizationID, c.ListingID, func(c *Case) {
-					if c.Held = false; c.State == CaseOpen && c.Reports == 0 && c.Score < suspicious {
+					if c.Held = false; c.State == CaseOpen && c.Reports == 0 && c.Score < suspicionThreshold {
 						c.State = CaseKept
 					}
 				})

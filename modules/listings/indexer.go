@@ -21,71 +21,79 @@ type Indexer struct {
 	changes    func() uint64
 	log        *slog.Logger
 
-	reading chan struct{} // a semaphore of 1 for readers of the feed
-	stored  time.Time     // when the position was
-	applied atomic.Uint64 // changes up to this one are in the index
-	// caughtUp is when the feed was last read to its end, in Unix nanoseconds.
-	caughtUp atomic.Int64
+	// feedLock is a mutex for readers of the feed. Waiting for it can be cancelled.
+	feedLock         chan struct{}
+	positionStoredAt time.Time
+	// appliedChanges is how many of this process's changes, which the function changes
+	// counts, the index contains.
+	appliedChanges atomic.Uint64
+	// caughtUpAt is the time when the feed was last read to its end, in Unix nanoseconds.
+	caughtUpAt atomic.Int64
 }
 
 // NewIndexer returns an indexer that annotates listings with the vocabulary.
-// Changes counts the transactions of this process that have changed listings.
+// changes returns the number of transactions of this process that have changed listings.
 func NewIndexer(feed Feed, index search.Index, vocabulary *search.Vocabulary, changes func() uint64, log *slog.Logger) *Indexer {
-	return &Indexer{feed: feed, index: index, vocabulary: vocabulary, changes: changes, log: log, reading: make(chan struct{}, 1)}
+	return &Indexer{feed: feed, index: index, vocabulary: vocabulary, changes: changes, log: log, feedLock: make(chan struct{}, 1)}
 }
 
-// isOutdated reports whether the index is built, or has been, with documents of another
-// version.
+// isOutdated reports whether the documents of the index, or those that the indexer adds, have
+// another version than the given one.
 func (x *Indexer) isOutdated(version string) bool {
-	built, position := x.position()
-	return documentVersion(x.vocabulary) != version || position != "" && built != version
+	indexVersion, position := x.position()
+	isIndexOutdated := position != "" && indexVersion != version
+	return documentVersion(x.vocabulary) != version || isIndexOutdated
 }
 
-// position returns the parts of the position of the index: the version of its documents and
-// the position in the feed.
+// position returns the two parts of the position that is stored in the index: the version of
+// its documents and the position in the feed. The latter is empty until the index is built.
 func (x *Indexer) position() (version string, position FeedPosition) {
 	version, feed, _ := strings.Cut(x.index.Position(), " ")
 	return version, FeedPosition(feed)
 }
 
-// checkAge returns an error if the feed has not been read for a minute.
+// checkAge returns an error if the feed has not been read to its end for maxAge.
 func (x *Indexer) checkAge() error {
-	if age := time.Since(time.Unix(0, x.caughtUp.Load())); age > maxAge {
+	if age := time.Since(time.Unix(0, x.caughtUpAt.Load())); age > maxAge {
 		return fmt.Errorf("search index has not followed the database for %s", age.Round(time.Second))
 	}
 	return nil
 }
 
+// lock waits until no other goroutine reads the feed, or until ctx is done.
 func (x *Indexer) lock(ctx context.Context) error {
 	select {
-	case x.reading <- struct{}{}:
+	case x.feedLock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (x *Indexer) unlock() { <-x.reading }
+func (x *Indexer) unlock() { <-x.feedLock }
 
 const (
-	// buildBatch is how many listings a build applies at a time.
-	buildBatch = 10_000
-	// followBatch is about how many changes are read at a time.
-	followBatch = 1_000
-	// pollInterval is how often the feed is read without a signal.
+	// buildBatchSize is the number of listings that a build applies at a time.
+	buildBatchSize = 10_000
+	// followBatchSize is the approximate number of changes that are read at a time.
+	followBatchSize = 1_000
+	// pollInterval is the interval at which the feed is read without a notification,
+	// because notifications may be lost.
 	pollInterval = time.Second
-	// storeInterval is how often a position without changes is stored.
+	// storeInterval is the interval at which the position is stored if there are no
+	// changes.
 	storeInterval = time.Minute
-	// followWithin is the timeout of one attempt to catch up. The changes that it has
-	// applied remain.
-	followWithin = 30 * time.Second
-	// maxAge is how long the feed may be unreadable before the index is reported.
+	// followTimeout is the timeout of one attempt to catch up. Changes that were applied
+	// before the timeout remain in the index.
+	followTimeout = 30 * time.Second
+	// maxAge is the time without access to the feed after which the index is reported as
+	// outdated.
 	maxAge = time.Minute
 )
 
-// Build fills an empty index with the open listings and calls progress with the
-// number of listings after each batch. The index has no position until it is
-// complete, so that an interrupted build is started again.
+// Build fills an empty index with the open listings. After each batch it calls progress with
+// the number of listings so far. The index has no position until it is complete, so that an
+// interrupted build is recognized and started again.
 func (x *Indexer) Build(ctx context.Context, progress func(n int)) error {
 	if err := x.lock(ctx); err != nil {
 		return err
@@ -101,7 +109,7 @@ func (x *Indexer) Build(ctx context.Context, progress func(n int)) error {
 		return err
 	}
 	position, err := x.feed.ReadOpen(ctx, func(l *Listing) error {
-		if batch = append(batch, x.change(l)); len(batch) < buildBatch {
+		if batch = append(batch, x.change(l)); len(batch) < buildBatchSize {
 			return nil
 		}
 		return apply("")
@@ -118,24 +126,24 @@ func (x *Indexer) CatchUp(ctx context.Context) error {
 	return x.CatchUpWith(ctx, math.MaxUint64)
 }
 
-// CatchUpWith applies the changes of this process up to the given number, if they
-// are not in the index yet.
-func (x *Indexer) CatchUpWith(ctx context.Context, change uint64) error {
-	if x.applied.Load() >= change {
+// CatchUpWith does the same as CatchUp, unless the index already contains the first n changes
+// of this process.
+func (x *Indexer) CatchUpWith(ctx context.Context, n uint64) error {
+	if x.appliedChanges.Load() >= n {
 		return nil
 	}
 	if err := x.lock(ctx); err != nil {
 		return err
 	}
 	defer x.unlock()
-	if x.applied.Load() >= change {
+	if x.appliedChanges.Load() >= n {
 		return nil
 	}
-	before := x.changes()
-	vocabulary, _ := x.position()
+	changesBefore := x.changes()
+	version, _ := x.position()
 	for more := true; more; {
 		_, position := x.position()
-		batch, err := x.feed.ListSince(ctx, position, followBatch)
+		batch, err := x.feed.ListSince(ctx, position, followBatchSize)
 		if err != nil {
 			return err
 		}
@@ -149,21 +157,21 @@ func (x *Indexer) CatchUpWith(ctx context.Context, change uint64) error {
 		for _, id := range batch.Deleted {
 			changes = append(changes, search.Change{ID: id, Version: math.MaxInt64})
 		}
-		if len(changes) > 0 || time.Since(x.stored) > storeInterval {
-			x.stored = time.Now()
-			if err := x.index.Apply(ctx, changes, vocabulary+" "+string(batch.Position)); err != nil {
+		if len(changes) > 0 || time.Since(x.positionStoredAt) > storeInterval {
+			x.positionStoredAt = time.Now()
+			if err := x.index.Apply(ctx, changes, version+" "+string(batch.Position)); err != nil {
 				return err
 			}
 		}
 		more = batch.More
 	}
-	x.applied.Store(before)
-	x.caughtUp.Store(time.Now().UnixNano())
+	x.appliedChanges.Store(changesBefore)
+	x.caughtUpAt.Store(time.Now().UnixNano())
 	return nil
 }
 
-// change returns the change that stores an open listing in the index and deletes any
-// other. A listing that cannot be analyzed is deleted.
+// change returns the change of the index for a listing: an open listing is stored, and any
+// other listing is deleted. A listing that cannot be analyzed is deleted too.
 func (x *Indexer) change(l *Listing) search.Change {
 	c := search.Change{ID: l.ID, Version: l.Version}
 	if l.Open {
@@ -172,15 +180,15 @@ func (x *Indexer) change(l *Listing) search.Change {
 	return c
 }
 
-// Follow catches up after every value of changes, and at least every second,
-// until ctx is done, and calls done each time that it has. It returns
-// ErrFeedPosition if the index must be built anew.
+// Follow keeps the index current until ctx is done: it catches up after every value that
+// changes receives, and every second. It calls done each time that it has caught up. It
+// returns ErrFeedPosition if the index must be built anew.
 func (x *Indexer) Follow(ctx context.Context, changes <-chan struct{}, done func()) error {
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
 	for {
-		within, cancel := context.WithTimeout(ctx, followWithin)
-		err := x.CatchUp(within)
+		attempt, cancel := context.WithTimeout(ctx, followTimeout)
+		err := x.CatchUp(attempt)
 		cancel()
 		switch {
 		case ctx.Err() != nil:

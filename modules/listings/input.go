@@ -50,7 +50,7 @@ type QuestionInput struct {
 	Required bool   `json:"required"`
 }
 
-// Problems returns the errors that tags do not express.
+// Problems returns errors for the rules that the validation tags cannot express.
 func (d Details) Problems() []fault.Field {
 	var out []fault.Field
 	if d.Salary != nil {
@@ -75,8 +75,8 @@ func (d Details) Problems() []fault.Field {
 	return out
 }
 
-// apply stores the fields that are present in the content. The input was checked by
-// valid.Check.
+// apply sets the fields of the content that the input contains. valid.Check must have
+// accepted the input.
 func (d Details) apply(c *Content, newID id.Source) {
 	setTexts := func(to, from *[]string) {
 		if from != nil {
@@ -114,24 +114,25 @@ func (d Details) apply(c *Content, newID id.Source) {
 	}
 }
 
-// ParseMoment parses an RFC 3339 date-time or a date. A date is the first instant
-// of the day, or the last one with endOfDay: a deadline includes its day.
+// ParseMoment parses an RFC 3339 date-time or date. A date means the beginning of the day, or
+// its last second if endOfDay is true: a deadline includes its day.
 func ParseMoment(s string, endOfDay bool) (time.Time, error) {
 	if day, err := time.Parse(time.DateOnly, s); err == nil {
 		if endOfDay {
 			day = day.AddDate(0, 0, 1).Add(-time.Second)
 		}
-		return inRange(day)
+		return checkYear(day)
 	}
 	at, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("must be a date (2026-11-20) or a date-time (2026-11-20T09:30:00Z)")
 	}
-	return inRange(at.UTC().Truncate(time.Microsecond))
+	return checkYear(at.UTC().Truncate(time.Microsecond))
 }
 
-// inRange returns an error for a time that not every database can store and compare.
-func inRange(at time.Time) (time.Time, error) {
+// checkYear returns the timestamp, or an error if its year is out of the range that every
+// database can store and compare.
+func checkYear(at time.Time) (time.Time, error) {
 	if at.Year() < 1900 || at.Year() > 9000 {
 		return time.Time{}, fmt.Errorf("must be between the years 1900 and 9000")
 	}

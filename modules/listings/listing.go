@@ -42,8 +42,10 @@ type Listing struct {
 	Place   *Place // of Location, nil if the gazetteer does not have it
 	Meta    json.RawMessage
 	Status  Status
-	Open    bool // public, according to the events so far
-	// PostedAt is the first publication, nil before it.
+	// Open is true if the listing was public when it was last stored. Public may differ
+	// after the deadline, until CloseExpired has closed the listing.
+	Open bool
+	// PostedAt is the time of the first publication, nil before it.
 	PostedAt   *time.Time
 	ArchivedAt *time.Time
 	DeletedAt  *time.Time
@@ -80,12 +82,13 @@ type Question struct {
 // maxTitle is the maximum length of a title, in characters.
 const maxTitle = 200
 
-// Public reports whether the listing is public at the time.
+// Public reports whether the listing is public at the given time.
 func (l *Listing) Public(now time.Time) bool {
-	return l.Status == Active && l.DeletedAt == nil && l.HiddenAt == nil && (l.Deadline == nil || l.Deadline.After(now))
+	isExpired := l.Deadline != nil && !l.Deadline.After(now)
+	return l.Status == Active && l.DeletedAt == nil && l.HiddenAt == nil && !isExpired
 }
 
-// SetStatus changes the status. An archived or deleted listing is restored.
+// SetStatus changes the status. It restores an archived or deleted listing.
 func (l *Listing) SetStatus(s Status) error {
 	if s != Active && s != Inactive && s != Closed {
 		return fault.InvalidField("status", "must be one of: active, inactive, closed")
@@ -94,18 +97,18 @@ func (l *Listing) SetStatus(s Status) error {
 	return nil
 }
 
-// Archive archives the listing. ArchivedAt stays that of the first time.
+// Archive archives the listing. For an archived listing, ArchivedAt does not change.
 func (l *Listing) Archive(now time.Time) {
 	l.Status, l.ArchivedAt = Archived, cmp.Or(l.ArchivedAt, &now)
 }
 
-// Delete archives the listing so that restore can undo it.
+// Delete archives the listing and marks it as deleted. Restore reverts this.
 func (l *Listing) Delete(now time.Time) {
 	l.Archive(now)
 	l.DeletedAt = cmp.Or(l.DeletedAt, &now)
 }
 
-// Hide makes the listing not public until Unhide, in every status.
+// Hide makes the listing not public, whatever its status, until Unhide.
 func (l *Listing) Hide(now time.Time) {
 	l.HiddenAt = cmp.Or(l.HiddenAt, &now)
 }
@@ -113,8 +116,8 @@ func (l *Listing) Hide(now time.Time) {
 // Unhide reverts Hide.
 func (l *Listing) Unhide() { l.HiddenAt = nil }
 
-// Restore reverts Delete. It fails for an archived listing that is not deleted,
-// for which SetStatus is meant.
+// Restore reverts Delete. It returns ErrNotDeleted for an archived listing that is not
+// deleted; SetStatus restores such a listing.
 func (l *Listing) Restore() error {
 	if l.DeletedAt == nil {
 		return ErrNotDeleted
@@ -132,7 +135,7 @@ func (l *Listing) Renew(now time.Time, days int) error {
 	if l.Deadline != nil && l.Deadline.After(now) {
 		from = *l.Deadline
 	}
-	until, err := inRange(from.AddDate(0, 0, days))
+	until, err := checkYear(from.AddDate(0, 0, days))
 	if err != nil {
 		return fault.InvalidField("durationDays", "leads to a deadline that "+err.Error())
 	}
@@ -140,9 +143,9 @@ func (l *Listing) Renew(now time.Time, days int) error {
 	return l.SetStatus(Active)
 }
 
-// Copy returns a new listing with the same content, before finishChange. It has no
-// deadline that has passed, which would close it at once. The copy of a hidden listing is
-// hidden.
+// Copy returns a new listing with the same content, on which finishChange has not been
+// called. A deadline that has passed is not copied, because it would close the copy at once.
+// The copy of a hidden listing is hidden.
 func (l *Listing) Copy(id string, now time.Time) Listing {
 	const suffix = " (Copy)"
 	c := Listing{ID: id, OrganizationID: l.OrganizationID, Content: l.Content, Company: l.Company, Place: l.Place, Meta: l.Meta, Status: Active, HiddenAt: l.HiddenAt, CreatedAt: now}
@@ -156,31 +159,33 @@ func (l *Listing) Copy(id string, now time.Time) Listing {
 	return c
 }
 
-// finishChange completes a change: it sets the timestamps and Open, and returns the event
-// to record, or nil. before is the stored listing, the zero Listing for a new one.
+// finishChange completes a change of the listing: it sets the timestamps and Open, and
+// returns the event to record, or nil. before is the listing as it is stored, or a zero
+// Listing for a new listing.
 func (l *Listing) finishChange(before *Listing, now time.Time) []event.Event {
 	wasOpen := l.Open
 	l.Open, l.UpdatedAt = l.Public(now), now
+	isFirstPublication := l.Open && l.PostedAt == nil
 	switch {
-	case l.Open && l.PostedAt == nil:
+	case isFirstPublication:
 		l.PostedAt = &now
-		return []event.Event{l.change()}
+		return []event.Event{l.eventFields()}
 	case l.Open && (!wasOpen || !samePublicFields(l, before)):
-		return []event.Event{event.JobUpdated(l.change())}
+		return []event.Event{event.JobUpdated(l.eventFields())}
 	case wasOpen && !l.Open:
-		return []event.Event{event.JobClosed(l.change())}
+		return []event.Event{event.JobClosed(l.eventFields())}
 	}
 	return nil
 }
 
-// maxSnapshot is the maximum size of a listing in an event, in bytes. The body of a
-// webhook with a larger one exceeds its limit of 20 KiB.
+// maxSnapshot is the maximum size of a listing in an event, in bytes. With a larger listing,
+// the body of a webhook would exceed its limit of 20 KiB.
 const maxSnapshot = 24 << 10
 
-// change returns the fields of an event about the present state of the listing. Events are
-// stored for a while, so they contain no name of an organization, which may be that of a
-// person who deletes their account.
-func (l *Listing) change() event.JobCreated {
+// eventFields returns the fields of an event about the listing in its present state. They do
+// not include the name of the organization: it may be the name of a person, and events
+// remain stored for a while after this person has deleted the account.
+func (l *Listing) eventFields() event.JobCreated {
 	e := event.JobCreated{JobID: l.ID, OrganizationID: l.OrganizationID}
 	snapshot := *l
 	snapshot.Meta, snapshot.Department, snapshot.Company = nil, "", ""
@@ -190,13 +195,14 @@ func (l *Listing) change() event.JobCreated {
 	return e
 }
 
-// samePublicFields compares the fields that the public sees. Meta is not one of them.
+// samePublicFields reports whether all public fields of the listings are equal. Meta is not
+// public.
 func samePublicFields(a, b *Listing) bool {
 	x, y := a.Content, b.Content
 	if (x.Deadline == nil) != (y.Deadline == nil) || x.Deadline != nil && !x.Deadline.Equal(*y.Deadline) {
 		return false
 	}
-	x.Deadline, y.Deadline = nil, nil
+	x.Deadline, y.Deadline = nil, nil // are equal, but DeepEqual compares time zones too
 	return a.Company == b.Company && reflect.DeepEqual(x, y)
 }
 
@@ -226,7 +232,8 @@ const (
 	DefaultPeriod   = "year"
 )
 
-const maxPay = 1e9 // major units
+// maxPay is the maximum pay of an input, in major units.
+const maxPay = 1e9
 
 // SalaryInput is the input for pay, in major units.
 type SalaryInput struct {
@@ -236,26 +243,26 @@ type SalaryInput struct {
 	Period   *string  `json:"period" validate:"omitempty,oneof=hour day week month year"`
 }
 
-// newSalary returns the pay of an input, nil for none, or a fault about what tags do not
-// express.
+// newSalary returns the pay of an input, or nil for none. It returns a fault for the rules
+// that the validation tags cannot express.
 func newSalary(in SalaryInput) (*Salary, error) {
 	if in.Min == nil && in.Max == nil && in.Currency == nil && in.Period == nil {
 		return nil, nil // {} clears the pay
 	}
 	s := Salary{Currency: DefaultCurrency, Period: DefaultPeriod}
 	var problems []fault.Field
-	amount := func(name string, x *float64) *int64 {
-		if x == nil {
+	toMinor := func(name string, major *float64) *int64 {
+		if major == nil {
 			return nil
 		}
-		minor := math.Round(*x * 100)
-		if math.Abs(*x*100-minor) > 1e-4 {
+		minor := math.Round(*major * 100)
+		if math.Abs(*major*100-minor) > 1e-4 {
 			problems = append(problems, fault.Field{Name: name, Message: "must have at most 2 decimals"})
 		}
 		n := int64(minor)
 		return &n
 	}
-	s.Min, s.Max = amount("salary.min", in.Min), amount("salary.max", in.Max)
+	s.Min, s.Max = toMinor("salary.min", in.Min), toMinor("salary.max", in.Max)
 	if in.Currency != nil {
 		s.Currency = strings.ToUpper(*in.Currency)
 		if !isCurrency(s.Currency) {
@@ -277,17 +284,21 @@ func newSalary(in SalaryInput) (*Salary, error) {
 	return &s, nil
 }
 
-// Yearly returns the range in minor units a year, by which pay is compared. If one
-// of Min and Max is nil, both ends are the other.
+// Yearly returns the range in minor units per year, with which pay is compared. If Min or
+// Max is nil, both ends of the range have the value of the other one.
 func (s *Salary) Yearly() (lowest, highest int64) {
-	n := periodsPerYear[s.Period]
+	periods := periodsPerYear[s.Period]
 	if s.Period == "hour" && s.Currency == "USD" {
-		n = 2080
+		periods = usHoursPerYear
 	}
-	return *cmp.Or(s.Min, s.Max) * n, *cmp.Or(s.Max, s.Min) * n
+	return *cmp.Or(s.Min, s.Max) * periods, *cmp.Or(s.Max, s.Min) * periods
 }
 
-// periodsPerYear is the number of periods in a full-time year.
+// usHoursPerYear are the hours of a full-time year in the United States: 52 weeks of 40.
+const usHoursPerYear = 2080
+
+// periodsPerYear is the number of periods in a full-time year. A year has 52 weeks of 37.5
+// hours, as in the NHS.
 var periodsPerYear = map[string]int64{"hour": 1950, "day": 260, "week": 52, "month": 12, "year": 1}
 
 // Major converts minor units to major units.
@@ -314,6 +325,7 @@ func (s *Salary) InMajorUnits() *MajorSalary {
 	return &MajorSalary{major(s.Min), major(s.Max), s.Currency, s.Period}
 }
 
+// currencies are the ISO 4217 codes of currencies in use.
 const currencies = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWG"
 
 // isCurrency reports whether the text is an ISO 4217 code.

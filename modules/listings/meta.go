@@ -12,15 +12,15 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The bounds of a listing's meta after a change.
+// The limits of a listing's meta after a change.
 const (
 	maxMetaBytes = 16 << 10
 	maxMetaDepth = 8
 	maxMetaKeys  = 100
 )
 
-// mergeMeta applies an RFC 7396 merge patch to a listing's meta. Both are
-// objects; a null in the patch removes a member.
+// mergeMeta applies an RFC 7396 merge patch to a listing's meta and returns the result. Both
+// must be JSON objects. A null in the patch removes a member.
 func mergeMeta(meta, patch json.RawMessage) (json.RawMessage, error) {
 	invalid := func(message string) error { return fault.InvalidField("meta", message) }
 	var change map[string]any
@@ -35,16 +35,16 @@ func mergeMeta(meta, patch json.RawMessage) (json.RawMessage, error) {
 	var size metaSize
 	size.measure(merged, 1)
 	switch {
-	case size.reserved:
+	case size.hasReservedName:
 		return nil, invalid("must not have names that begin with _")
 	case size.depth > maxMetaDepth:
 		return nil, invalid("must not be nested deeper than 8 levels")
 	case size.keys > maxMetaKeys:
 		return nil, invalid("must have at most 100 names")
-	case size.hugeNumber:
+	case size.hasHugeNumber:
 		return nil, invalid("must not have numbers beyond what a double holds")
 	}
-	out, err := encode(merged)
+	out, err := encodeJSON(merged)
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +54,16 @@ func mergeMeta(meta, patch json.RawMessage) (json.RawMessage, error) {
 	return out, nil
 }
 
-// decodeObject decodes an object and keeps the text of numbers.
+// decodeObject decodes a JSON object, with numbers as json.Number. It reports whether raw is
+// an object.
 func decodeObject(raw []byte, into *map[string]any) bool {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	return dec.Decode(into) == nil && *into != nil
 }
 
-func encode(v any) (json.RawMessage, error) {
+// encodeJSON encodes the value without escaping HTML, which would enlarge it.
+func encodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -71,6 +73,7 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
+// mergeObject applies the patch to target, which it changes and returns.
 func mergeObject(target, patch map[string]any) map[string]any {
 	for name, value := range patch {
 		switch value := value.(type) {
@@ -89,19 +92,23 @@ func mergeObject(target, patch map[string]any) map[string]any {
 	return target
 }
 
+// metaSize contains the measures of an object that are limited.
 type metaSize struct {
-	depth, keys          int
-	growth               int // of numbers, when they are written out
-	reserved, hugeNumber bool
+	depth, keys int
+	// growth is the number of bytes by which the object grows in a database that writes
+	// numbers without exponents.
+	growth                         int
+	hasReservedName, hasHugeNumber bool
 }
 
+// measure adds the measures of a value at the given depth.
 func (m *metaSize) measure(v any, depth int) {
 	switch v := v.(type) {
 	case map[string]any:
 		m.depth = max(m.depth, depth)
 		for name, inner := range v {
 			m.keys++
-			m.reserved = m.reserved || strings.HasPrefix(name, "_")
+			m.hasReservedName = m.hasReservedName || strings.HasPrefix(name, "_")
 			m.measure(inner, depth+1)
 		}
 	case []any:
@@ -110,16 +117,19 @@ func (m *metaSize) measure(v any, depth int) {
 			m.measure(inner, depth+1)
 		}
 	case json.Number:
-		// The ranges of numbers differ between databases.
 		x, err := v.Float64()
-		// Some databases write all digits: 1e308 has 309.
+		// Some databases write all digits, so that 1e308 takes 309 bytes.
 		if digits := int(math.Abs(math.Log10(math.Abs(x)))); x != 0 && digits > len(v) {
 			m.growth += digits - len(v)
 		}
-		m.hugeNumber = m.hugeNumber || err != nil || len(v) > 64 || x == 0 && strings.ContainsAny(mantissa(v), "123456789")
+		// Databases differ in the numbers that they can store. A number that is too small
+		// for a double becomes 0 although its mantissa is not.
+		isUnderflow := x == 0 && strings.ContainsAny(mantissa(v), "123456789")
+		m.hasHugeNumber = m.hasHugeNumber || err != nil || len(v) > 64 || isUnderflow
 	}
 }
 
+// mantissa returns the number without its exponent.
 func mantissa(n json.Number) string {
 	m, _, _ := strings.Cut(strings.ToLower(n.String()), "e")
 	return m
@@ -128,18 +138,19 @@ func mantissa(n json.Number) string {
 // PatchMeta merges a patch into the listing's meta.
 func (s *Service) PatchMeta(ctx context.Context, by auth.Actor, listingID string, patch []byte) (Listing, error) {
 	l, err := s.change(ctx, by, auth.JobsUpdate, listingID, func(l *Listing, _ time.Time) error { return patchMeta(l, patch) })
-	return l, public(err)
+	return l, asPublicError(err)
 }
 
 // PatchMetaBatch merges patches into the meta of several listings.
 func (s *Service) PatchMetaBatch(ctx context.Context, by auth.Actor, items []BatchItem[[]byte]) ([]BatchResult, error) {
 	out, err := changeBatch(ctx, s, by, items, patchMeta)
 	for i := range out {
-		out[i].Err = public(out[i].Err)
+		out[i].Err = asPublicError(out[i].Err)
 	}
 	return out, err
 }
 
+// patchMeta merges a patch into the meta of the listing.
 func patchMeta(l *Listing, patch []byte) error {
 	merged, err := mergeMeta(l.Meta, patch)
 	if err == nil {

@@ -3,7 +3,6 @@ package listings
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +45,7 @@ type JobReport struct {
 	ReporterID string
 	Reason     ReportReason
 	Text       string
-	// Email is where moderators can ask the reporter, empty if it was not given.
+	// Email is the address at which moderators can reach the reporter, or empty.
 	Email     string
 	CreatedAt time.Time
 }
@@ -61,22 +60,22 @@ const (
 	CaseTakenDown CaseState = "taken-down"
 )
 
-// Case is the moderation of a listing. A listing without reports, suspicion and decisions
-// has none.
+// Case is the moderation of a listing. Listings have no case until they are reported,
+// suspicious, held or decided about.
 type Case struct {
-	// ID orders the queue of open cases. It is a new one whenever the case is opened.
+	// ID orders the queue of open cases. A case gets a new id whenever it is opened.
 	ID             string
 	ListingID      string
 	OrganizationID string
 	State          CaseState
 	// Reports is the number of reports since the last decision.
 	Reports int
-	// Score is that of the last version of the listing that was suspicious.
+	// Score is the suspicion score of the last version of the listing that was suspicious.
 	Score int
-	// Held is set for a listing that is hidden because of its organization, until a
-	// moderator decides about one of them.
+	// Held is true if the listing is hidden because of its organization. It ends when a
+	// moderator decides about the listing or about the organization.
 	Held bool
-	// Note is the message to the employer of the last decision.
+	// Note is the message to the employer with the last decision.
 	Note string
 	// DecidedBy is the moderator of the last decision, empty for an operator.
 	DecidedBy string
@@ -84,14 +83,14 @@ type Case struct {
 	OpenedAt  time.Time
 }
 
-// open makes the case one of the queue.
+// open puts the case into the queue, unless it is there already.
 func (c *Case) open(id string, now time.Time) {
 	if c.State != CaseOpen {
 		c.ID, c.State, c.OpenedAt, c.Reports = id, CaseOpen, now, 0
 	}
 }
 
-// decide ends the case.
+// decide ends the case with a decision.
 func (c *Case) decide(state CaseState, by, note string, now time.Time) {
 	c.State, c.DecidedBy, c.Note, c.DecidedAt, c.Reports, c.Held = state, by, note, &now, 0, false
 }
@@ -110,11 +109,11 @@ type Cases interface {
 	CreateReport(ctx context.Context, r JobReport) error
 	// ListReports returns the newest n reports of the listing, the newest first.
 	ListReports(ctx context.Context, listingID string, n int) ([]JobReport, error)
-	// EraseReporter removes the user and the addresses from the reports of the user.
+	// EraseReporter removes the user id and the e-mail address from the user's reports.
 	EraseReporter(ctx context.Context, userID string) error
-	// Get returns the case of the listing, a zero Case without one.
+	// Get returns the case of the listing, or a zero Case if there is none.
 	Get(ctx context.Context, listingID string) (Case, error)
-	// Upsert stores the case of its listing. The transaction has locked the listing
+	// Upsert stores the case. The transaction must have locked the listing
 	// (Repository.ListBySelection).
 	Upsert(ctx context.Context, c Case) error
 	// List returns cases in ascending order of id. The cursor is the id of the last
@@ -125,8 +124,8 @@ type Cases interface {
 // ReportKind are the reports by CreatedAt.
 const ReportKind retention.Kind = "listings.reports"
 
-// reportsKeptFor is how long reports are stored.
-const reportsKeptFor = 365 * 24 * time.Hour
+// reportLifetime is the time after which reports are deleted.
+const reportLifetime = 365 * 24 * time.Hour
 
 // ReportInput is a report.
 type ReportInput struct {
@@ -158,10 +157,10 @@ func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string
 	})
 }
 
-// changeCase changes the case of a listing, in the transaction of ctx.
+// changeCase changes the case of a listing with fn, in the transaction of ctx.
 func (s *Service) changeCase(ctx context.Context, organizationID, listingID string, fn func(c *Case)) error {
 	if _, err := s.get(ctx, organizationID, listingID); err != nil { // locks the listing
-		return public(err)
+		return asPublicError(err)
 	}
 	c, err := s.caseOf(ctx, organizationID, listingID)
 	if err != nil {
@@ -171,7 +170,7 @@ func (s *Service) changeCase(ctx context.Context, organizationID, listingID stri
 	return s.Cases.Upsert(ctx, c)
 }
 
-// caseOf returns the case of the listing, a new one in no state if none is stored.
+// caseOf returns the case of the listing, or a new case that is not open if none is stored.
 func (s *Service) caseOf(ctx context.Context, organizationID, listingID string) (Case, error) {
 	c, err := s.Cases.Get(ctx, listingID)
 	if err == nil && c.ListingID == "" {
@@ -180,17 +179,19 @@ func (s *Service) caseOf(ctx context.Context, organizationID, listingID string) 
 	return c, err
 }
 
-// screen opens a case for a suspicious listing that was stored in the transaction of ctx.
-func (s *Service) screen(ctx context.Context, before, l *Listing) error {
+// screenForFraud opens a case if the listing, which was stored in the transaction of ctx, is
+// suspicious. It ignores drafts, and changes that affect neither the status nor public
+// fields.
+func (s *Service) screenForFraud(ctx context.Context, before, l *Listing) error {
 	if l.Status == Draft || before.Status == l.Status && samePublicFields(before, l) {
 		return nil
 	}
 	score, _ := Suspicion(l)
-	if score < suspicious {
+	if score < suspicionThreshold {
 		return nil
 	}
 	c, err := s.caseOf(ctx, l.OrganizationID, l.ID)
-	if err != nil || c.Score == score { // which a moderator has seen, or will
+	if err != nil || c.Score == score { // the same suspicion is or was in the queue
 		return err
 	}
 	c.open(s.NewID(), s.Clock.Now())
@@ -204,7 +205,8 @@ type DecisionInput struct {
 	Message string `json:"message" validate:"max=2000" sample:"Employers must not ask applicants for fees."`
 }
 
-// Hide takes a listing of any organization down. It is for operators.
+// Hide takes down a listing of any organization. It is for operators and authorizes no
+// caller.
 func (s *Service) Hide(ctx context.Context, listingID string) (Listing, error) {
 	return s.moderate(ctx, audit.Entry{Action: audit.ListingHidden, Actor: audit.Operator}, listingID, CaseTakenDown, "")
 }
@@ -214,8 +216,8 @@ func (s *Service) Show(ctx context.Context, listingID string) (Listing, error) {
 	return s.moderate(ctx, audit.Entry{Action: audit.ListingShown, Actor: audit.Operator}, listingID, CaseKept, "")
 }
 
-// TakeDown makes a listing of any organization not public, whatever its employer does. The
-// employer and the applicants are notified. Moderators only.
+// TakeDown makes a listing of any organization not public, whatever its employer does
+// afterwards. The employer and the applicants are notified. It requires a moderator.
 func (s *Service) TakeDown(ctx context.Context, by auth.Actor, listingID string, in DecisionInput) (Listing, error) {
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
 		return Listing{}, err
@@ -223,8 +225,8 @@ func (s *Service) TakeDown(ctx context.Context, by auth.Actor, listingID string,
 	return s.moderate(ctx, audit.Entry{Action: audit.ListingHidden, Actor: by.UserID}, listingID, CaseTakenDown, strings.TrimSpace(in.Message))
 }
 
-// Keep ends the case of a listing and reverts TakeDown. The employer is notified if the
-// listing was hidden. Moderators only.
+// Keep ends the case of a listing and makes the listing visible again if it was hidden, of
+// which the employer is notified. It requires a moderator.
 func (s *Service) Keep(ctx context.Context, by auth.Actor, listingID string, in DecisionInput) (Listing, error) {
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
 		return Listing{}, err
@@ -240,7 +242,7 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		wasHidden := false
-		l, err = s.changeOf(ctx, organizationID, listingID, func(l *Listing, now time.Time) error {
+		l, err = s.changeListingOf(ctx, organizationID, listingID, func(l *Listing, now time.Time) error {
 			wasHidden = l.HiddenAt != nil
 			if l.Unhide(); state == CaseTakenDown {
 				l.Hide(now)
@@ -254,13 +256,18 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 		if err != nil {
 			return err
 		}
-		isChange, now, moderator := wasHidden != (state == CaseTakenDown) || c.Held, s.Clock.Now(), ""
+		moderator := ""
 		if e.Actor != audit.Operator {
 			moderator = e.Actor
 		}
+		isChange := wasHidden != (state == CaseTakenDown) || c.Held
+		now := s.Clock.Now()
 		c.decide(state, moderator, note, now)
 		e.OrganizationID, e.Object = organizationID, l.ID
-		if err := errors.Join(s.Cases.Upsert(ctx, c), s.Audit.Record(ctx, e)); err != nil || !isChange {
+		if err := s.Cases.Upsert(ctx, c); err != nil {
+			return err
+		}
+		if err := s.Audit.Record(ctx, e); err != nil || !isChange {
 			return err
 		}
 		return s.Events.Record(ctx, event.JobModerated{JobID: l.ID, OrganizationID: organizationID, Decision: string(state), Message: note, DecidedAt: now})
@@ -286,8 +293,8 @@ type ModeratedCase struct {
 	Reasons []string
 }
 
-// Queue lists cases with their listings, the ones that were opened first first. Moderators
-// only.
+// Queue lists cases with their listings, in the order in which the cases were opened. It
+// requires a moderator.
 func (s *Service) Queue(ctx context.Context, by auth.Actor, f CaseFilter, r page.Request) (page.Result[ModeratedCase], error) {
 	var out page.Result[ModeratedCase]
 	if err := cmp.Or(by.RequireModerator(), r.CheckID()); err != nil {
@@ -302,22 +309,22 @@ func (s *Service) Queue(ctx context.Context, by auth.Actor, f CaseFilter, r page
 	if err != nil {
 		return out, err
 	}
-	byOwner := map[string][]string{}
+	listingIDs := map[string][]string{} // by organization
 	for _, c := range cases.Items {
-		byOwner[c.OrganizationID] = append(byOwner[c.OrganizationID], c.ListingID)
+		listingIDs[c.OrganizationID] = append(listingIDs[c.OrganizationID], c.ListingID)
 	}
-	found := map[string]Listing{}
-	for owner, ids := range byOwner {
-		ls, err := s.Listings.ListBySelection(ctx, owner, Selection{IDs: ids}, len(ids))
+	listingsByID := map[string]Listing{}
+	for organizationID, ids := range listingIDs {
+		ls, err := s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: ids}, len(ids))
 		if err != nil {
 			return out, err
 		}
 		for _, l := range ls {
-			found[l.ID] = l
+			listingsByID[l.ID] = l
 		}
 	}
 	return page.WithItems(cases, list.Map(cases.Items, func(c Case) ModeratedCase {
-		m := ModeratedCase{Case: c, Listing: found[c.ListingID]}
+		m := ModeratedCase{Case: c, Listing: listingsByID[c.ListingID]}
 		m.Score, m.Reasons = Suspicion(&m.Listing)
 		return m
 	})), nil
@@ -331,10 +338,16 @@ type CaseDetail struct {
 	Duplicates []Listing
 }
 
-// shownReports is the maximum number of reports of a CaseDetail.
-const shownReports = 100
+const (
+	// maxShownReports is the maximum number of reports of a CaseDetail.
+	maxShownReports = 100
+	// maxDuplicateTitle is the number of characters of a title with which duplicates are
+	// searched. A longer text could exceed the limit of a search.
+	maxDuplicateTitle = 80
+)
 
-// CaseOf returns a listing in any state with its case and its reports. Moderators only.
+// CaseOf returns a listing in any state with its case and its reports. It requires a
+// moderator.
 func (s *Service) CaseOf(ctx context.Context, by auth.Actor, listingID string) (out CaseDetail, err error) {
 	if err := by.RequireModerator(); err != nil {
 		return out, err
@@ -357,17 +370,17 @@ func (s *Service) CaseOf(ctx context.Context, by auth.Actor, listingID string) (
 		out.Score = min(out.Score+duplicateScore, maxScore)
 		out.Reasons = append(out.Reasons, "It has the text of a job of "+d.Company)
 	}
-	out.ReportList, err = s.Cases.ListReports(ctx, out.Listing.ID, shownReports)
+	out.ReportList, err = s.Cases.ListReports(ctx, out.Listing.ID, maxShownReports)
 	return out, err
 }
 
-// duplicates returns public listings of other organizations with the text of the listing.
-// A search that is not possible now finds none.
+// duplicates returns public listings of other organizations that have the same text. If the
+// search fails, it returns none, so that moderators can work without the search.
 func (s *Service) duplicates(ctx context.Context, by auth.Actor, l *Listing) ([]Listing, error) {
 	title := []rune(l.Title)
-	found, err := s.Find(ctx, by, FindInput{Text: string(title[:min(len(title), 80)]), Page: page.Request{Number: 1, Size: MaxBatch}})
+	found, err := s.Find(ctx, by, FindInput{Text: string(title[:min(len(title), maxDuplicateTitle)]), Page: page.Request{Number: 1, Size: MaxBatch}})
 	if err != nil {
-		return nil, nil //nolint:nilerr // a signal less
+		return nil, nil //nolint:nilerr // only a sign of fraud is missing
 	}
 	ids := list.Map(slices.DeleteFunc(found.Items, func(f Hit) bool { return f.Listing.OrganizationID == l.OrganizationID }), func(f Hit) string { return f.Listing.ID })
 	if len(ids) == 0 {
@@ -384,5 +397,5 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 
 // Forget deletes reports that have expired.
 func (s *Service) Forget(ctx context.Context) error {
-	return retention.DeleteAllBefore(ctx, s.Retention, ReportKind, s.Clock.Now().Add(-reportsKeptFor), 1000)
+	return retention.DeleteAllBefore(ctx, s.Retention, ReportKind, s.Clock.Now().Add(-reportLifetime), 1000)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// The faults of this module. The public and the employer API name an unknown
-// listing differently.
+// The faults of this module. An unknown listing is ErrNotFound in the public API and
+// ErrJobNotFound in the API for employers.
 var (
 	ErrNotFound    = fault.New(fault.NotFound, "listing_not_found", "Listing not found")
 	ErrJobNotFound = fault.New(fault.NotFound, "job_not_found", "Job listing not found")
@@ -23,32 +23,34 @@ var (
 	ErrQuery       = fault.New(fault.Invalid, "invalid_query", "Invalid search query")
 )
 
-// Repository stores listings. Methods with an organization read and change its
-// listings alone: those of others do not exist for them.
+// Repository stores listings. A method with an organization id only reads and changes
+// listings of that organization; for the method, other listings do not exist.
 type Repository interface {
 	// Create stores new listings, at most 100, in a constant number of statements.
 	Create(ctx context.Context, ls []Listing) error
 	// Update updates listings of one organization, at most 100, in a constant number
-	// of statements. If one has changed since it was read, the error is tx.ErrStale,
-	// with which the transaction runs again.
+	// of statements. It returns tx.ErrStale, with which tx.Runner runs the transaction
+	// again, if a listing has changed since it was read.
 	Update(ctx context.Context, organizationID string, ls []Listing) error
-	// List returns a page of the organization's listings, the newest first, with
-	// the status or, if it is empty, in every state. A foreign cursor is an Invalid
-	// fault of the field cursor. Descriptions, requirements and benefits may be
+	// List returns a page of the organization's listings with the status, the newest
+	// first. An empty status selects all listings. A cursor of another list is an
+	// Invalid fault of the field cursor. Descriptions, requirements and benefits may be
 	// left out.
 	List(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error)
-	// ListBySelection returns at most n of the organization's listings, the newest first,
-	// or in any order if IDs or Open are set, in one statement. Inside a transaction
-	// they are locked until its end.
+	// ListBySelection returns at most n of the organization's listings in one statement:
+	// the newest first, or in any order if IDs or Open are set. Inside a transaction it
+	// locks the listings until the end of the transaction.
 	ListBySelection(ctx context.Context, organizationID string, s Selection, n int) ([]Listing, error)
-	// ClaimExpired returns at most n listings, of every organization, that are Open
-	// although their deadline is not after now. They are locked until the end of the
-	// transaction, and concurrent callers get different ones.
+	// ClaimExpired returns at most n listings, of all organizations, that are Open
+	// although their deadline is not after now. It locks them until the end of the
+	// transaction. Concurrent callers get different listings.
 	ClaimExpired(ctx context.Context, now time.Time, n int) ([]Listing, error)
 	// CountByStatus counts the organization's listings by their status.
 	CountByStatus(ctx context.Context, organizationID string) (map[Status]int, error)
-	// Export returns at most n of the listings of List, after the cursor ("" for the
-	// first), and the cursor after them, "" at the end. It is fast for many listings.
+	// Export returns at most n of the listings that List returns, as rows of an export.
+	// The rows begin after the cursor, or at the first listing if it is empty. next is
+	// the cursor for the following rows, empty at the end. Export must be fast for many
+	// listings.
 	Export(ctx context.Context, organizationID string, status Status, cursor string, n int) (rows []Exported, next string, err error)
 }
 
@@ -58,29 +60,31 @@ type Selection struct {
 	IDs []string
 	// Open selects listings that are Open.
 	Open bool
-	// NotCompany selects listings with another company name than this, if it is set.
+	// NotCompany, if it is set, selects listings whose company name differs from it.
 	NotCompany string
-	// Before selects listings that are older than this one, unless it is nil.
+	// Before selects listings that are older than this listing, unless it is nil.
 	Before *Listing
 }
 
 // PublicRepository reads the listings of all organizations.
 type PublicRepository interface {
-	// ListPublic returns the listings with the ids that are public at now, in any
-	// order. Without texts the descriptions, requirements, benefits, questions and
+	// ListPublic returns those of the listings that are public at the time now, in any
+	// order. If texts is false, the descriptions, requirements, benefits, questions and
 	// meta may be left out. A listing that cannot be decoded is logged and left out.
 	ListPublic(ctx context.Context, ids []string, now time.Time, texts bool) ([]Listing, error)
 	// ListBriefs returns the listings with the ids, in any state and order, as of now.
 	// Unknown ids are left out.
 	ListBriefs(ctx context.Context, ids []string, now time.Time) ([]Brief, error)
-	// ListClosing returns at most n Open listings whose deadline is after from, or
-	// at from with an id after fromID, and not after until, in that order.
+	// ListClosing returns at most n Open listings, ordered by deadline and id. It
+	// returns listings that come after from and fromID in this order and whose deadline
+	// is not after until.
 	ListClosing(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error)
-	// GetPosted returns a listing that is or has been public, in its present state, or
-	// ErrNotFound.
+	// GetPosted returns a listing that is or has been public, in its present state. For
+	// other listings it returns ErrNotFound.
 	GetPosted(ctx context.Context, id string) (Listing, error)
-	// ListOpen returns at most n Open listings after the position, without the first skip of
-	// them, in the order of their publication. The zero position is before all of them.
+	// ListOpen returns at most n Open listings in the order of their publication. It
+	// begins after the position and skips the given number of listings. The zero position
+	// is before all listings.
 	ListOpen(ctx context.Context, after OpenPosition, skip, n int) ([]OpenListing, error)
 }
 
@@ -108,10 +112,10 @@ type Brief struct {
 
 // Loader stores and deletes many listings, for demonstrations and imports.
 type Loader interface {
-	// Load stores new listings and makes every search index start again. It calls
-	// done with the number of each few hundred, from another goroutine. No events
-	// are recorded. A Load that fails may have stored some of the listings; another
-	// one of the same listings stores the rest.
+	// Load stores new listings and causes every search index to be built anew. It records
+	// no events. After each batch of a few hundred listings it calls done with the size
+	// of the batch, from another goroutine. A call that fails may have stored some of the
+	// listings; a second call with the same listings stores the rest.
 	Load(ctx context.Context, all iter.Seq[Listing], done func(n int)) error
 	// DeleteByOrganizations deletes the listings of the organizations, with their views, and
 	// returns their number. No events are recorded.
@@ -121,27 +125,29 @@ type Loader interface {
 // FeedPosition is a position in a Feed, opaque to its readers.
 type FeedPosition string
 
-// ErrFeedPosition reports a position from which a Feed cannot continue: it belongs
-// to another store, or the changes after it have been deleted. Call ReadOpen again.
+// ErrFeedPosition reports a position from which a Feed cannot continue: the position belongs
+// to another store, or the changes after it have been deleted. The reader has to begin again
+// with ReadOpen.
 var ErrFeedPosition = errors.New("the position is not in the listing feed")
 
 // Feed provides the changes from which search indexes are built and updated.
 type Feed interface {
 	// ReadOpen calls fn with every open listing, the newest first, and returns the
-	// position from which ListSince continues. A listing that changes meanwhile may
-	// be missing or outdated; ListSince then returns it, and perhaps others again.
+	// position from which ListSince continues. A listing that changes during the call may
+	// be missing or outdated, but ListSince then returns it. ListSince may also return
+	// listings that have not changed.
 	ReadOpen(ctx context.Context, fn func(*Listing) error) (FeedPosition, error)
-	// ListSince returns the listings that were changed by transactions that were
-	// committed after the position, in their present state. It returns about n
-	// listings, more if one transaction has changed more. ErrFeedPosition if it
+	// ListSince returns the listings that have changed in transactions that were
+	// committed after the position, in their present state. It returns about n listings,
+	// and more if one transaction has changed more. It returns ErrFeedPosition if it
 	// cannot continue from the position.
 	ListSince(ctx context.Context, position FeedPosition, n int) (FeedBatch, error)
 	// Reset ends all positions, so that every search index is built anew.
 	Reset(ctx context.Context) error
 }
 
-// FeedChanges are the changes that a Feed returns; their time is that of the
-// change. Positions before a deleted change end with ErrFeedPosition.
+// FeedChanges are the changes that a Feed returns, by the time of the change. After a change
+// has been deleted, ListSince returns ErrFeedPosition for positions before it.
 const FeedChanges retention.Kind = "listings.feed-changes"
 
 // FeedBatch is a part of a Feed.
@@ -149,20 +155,20 @@ type FeedBatch struct {
 	Listings []Listing // open or not
 	Deleted  []string  // ids of listings that do not exist any more
 	Position FeedPosition
-	// More reports whether Since has more at once.
+	// More is true if ListSince can return further changes at once.
 	More bool
 }
 
 // Gazetteer finds places.
 type Gazetteer interface {
-	// Resolve finds the place of a name: "Leeds", "Boston, Lincolnshire",
-	// "Springfield, IL", "Kent", "Ireland". A qualifier narrows; without one the
-	// largest place of the name is meant. A postcode is a Town without a
-	// population: "LS1", "LS1 4DY", "D08 XY12", "02115". It takes microseconds.
+	// Resolve finds the place with a name, such as "Leeds", "Kent" or "Ireland". A name
+	// may have a qualifier ("Boston, Lincolnshire", "Springfield, IL"); without one,
+	// Resolve returns the largest place of this name. A postcode ("LS1", "LS1 4DY", "D08
+	// XY12", "02115") is a Town without a population. Resolve takes microseconds.
 	Resolve(text string) (Place, bool)
-	// Correct finds the place that a misspelt name means: "Manchster". It takes
-	// less than a millisecond and returns false for a text that is not close to
-	// the name of a larger place.
+	// Correct finds the place whose name is misspelt, such as "Manchster". It returns
+	// false for a text that is not similar to the name of a larger place. It takes less
+	// than a millisecond.
 	Correct(text string) (Place, bool)
 }
 
@@ -170,9 +176,10 @@ type Gazetteer interface {
 type Organizations interface {
 	// CompanyName returns the name of the organization.
 	CompanyName(ctx context.Context, organizationID string) (string, error)
-	// HoldsJobs reports whether the jobs of the organization are not public because of
-	// the organization, and whether they wait for a moderator's decision about it.
-	HoldsJobs(ctx context.Context, organizationID string) (holds, waits bool, err error)
+	// HoldsJobs reports whether the jobs of the organization must not be public because
+	// of the state of the organization (holdsJobs), and whether a moderator has still to
+	// decide about the organization (awaitsReview).
+	HoldsJobs(ctx context.Context, organizationID string) (holdsJobs, awaitsReview bool, err error)
 }
 
 // Applications reads applications, which another module stores.

@@ -10,7 +10,7 @@ import (
 	"github.com/locumhq/locum/core/list"
 )
 
-// Detail returns a public listing. Apps need the scope jobs:read.
+// Detail returns a public listing, or ErrNotFound. Apps need the scope jobs:read.
 func (s *Service) Detail(ctx context.Context, by auth.Actor, listingID string) (Listing, error) {
 	if err := by.RequireScope(auth.ScopeJobsRead); err != nil {
 		return Listing{}, err
@@ -28,15 +28,15 @@ func (s *Service) ForApply(ctx context.Context, listingID string) (Listing, erro
 	return list.First(found, err, ErrNotFound)
 }
 
-// DetailFor is Detail. It also returns listings in every other state to members of
-// their organization with a permission.
+// DetailFor returns a public listing, like Detail. To members of the listing's organization
+// who have a permission it also returns listings that are not public.
 func (s *Service) DetailFor(ctx context.Context, by auth.Actor, listingID string) (Listing, error) {
 	l, err := s.Detail(ctx, by, listingID)
 	if !by.May(auth.AnyPermission) || fault.KindOf(err) != fault.NotFound {
 		return l, err
 	}
 	l, err = s.Get(ctx, by, listingID)
-	return l, public(err)
+	return l, asPublicError(err)
 }
 
 // Briefs returns the listings with the ids, in any state and order. Unknown ids are
@@ -48,14 +48,15 @@ func (s *Service) Briefs(ctx context.Context, ids []string) ([]Brief, error) {
 	return s.Public.ListBriefs(ctx, ids, s.Clock.Now())
 }
 
-// ClosingBetween returns at most n public listings whose deadline is after
-// from, or at from with an id after fromID, and not after until, in that order.
+// ClosingBetween returns at most n public listings, ordered by deadline and id. It returns
+// listings that come after from and fromID in this order and whose deadline is not after
+// until.
 func (s *Service) ClosingBetween(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error) {
 	return s.Public.ListClosing(ctx, from, fromID, until, n)
 }
 
-// get returns the organization's listing in any state, or ErrJobNotFound.
-// Inside a transaction the listing is locked until its end.
+// get returns the organization's listing in any state, or ErrJobNotFound. Inside a
+// transaction it locks the listing until the end of the transaction.
 func (s *Service) get(ctx context.Context, organizationID, listingID string) (Listing, error) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {

@@ -9,14 +9,14 @@ import (
 	"github.com/locumhq/locum/core/event"
 )
 
-// OnOrganizationClosed closes the listings of an organization without members, who
-// would read the applications.
+// OnOrganizationClosed closes the listings of an organization that has no members any more,
+// because applications to it would remain unread.
 func (s *Service) OnOrganizationClosed(ctx context.Context, e event.OrganizationClosed) error {
 	return s.CloseOrganization(ctx, e.OrganizationID)
 }
 
-// OnOrganizationRenamed stores the new name in all listings of the organization, in
-// batches. It records events for the public ones.
+// OnOrganizationRenamed stores the new name in all listings of the organization, in batches,
+// and records events for the public listings.
 func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.OrganizationRenamed) error {
 	for last := (*Listing)(nil); ; {
 		var n int
@@ -41,8 +41,9 @@ func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.Organizatio
 			if err := s.Listings.Update(ctx, e.OrganizationID, ls); err != nil {
 				return err
 			}
-			// The organization has been renamed again. The handler of that event
-			// waits for the locks of this one, so that the newest name is last.
+			// If the organization has been renamed again, this batch is repeated with
+			// the newest name. The handler of the second event waits for the locks of
+			// this transaction, so that it cannot be overtaken by an older name.
 			if newest, err := s.Organizations.CompanyName(ctx, e.OrganizationID); err != nil || newest != company {
 				return errors.Join(err, errRenamed)
 			}
@@ -62,49 +63,48 @@ func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.Organizatio
 // errRenamed rolls back a batch with a name that is not the newest.
 var errRenamed = errors.New("the organization was renamed meanwhile")
 
-// sweepBatch is how many listings one transaction closes.
-const sweepBatch = 200
+// sweepBatchSize is the maximum number of listings that one transaction closes.
+const sweepBatchSize = 200
 
-// CloseExpired closes the listings whose deadline has passed since the last call,
-// records events for them and returns their number. It is safe for concurrent use
-// by several processes.
+// CloseExpired closes the listings whose deadline has passed since the last call, records
+// events for them, and returns their number. Several processes may call it concurrently.
 func (s *Service) CloseExpired(ctx context.Context) (int, error) {
-	return s.sweep(ctx, func(ctx context.Context, now time.Time) ([]Listing, error) {
-		return s.Listings.ClaimExpired(ctx, now, sweepBatch)
+	return s.closeInBatches(ctx, func(ctx context.Context, now time.Time) ([]Listing, error) {
+		return s.Listings.ClaimExpired(ctx, now, sweepBatchSize)
 	}, func(*Listing) {})
 }
 
 // CloseOrganization closes every public listing of an organization without
 // members.
 func (s *Service) CloseOrganization(ctx context.Context, organizationID string) error {
-	_, err := s.sweep(ctx, func(ctx context.Context, _ time.Time) ([]Listing, error) {
-		return s.Listings.ListBySelection(ctx, organizationID, Selection{Open: true}, sweepBatch)
+	_, err := s.closeInBatches(ctx, func(ctx context.Context, _ time.Time) ([]Listing, error) {
+		return s.Listings.ListBySelection(ctx, organizationID, Selection{Open: true}, sweepBatchSize)
 	}, func(l *Listing) { l.Status = Closed })
 	return err
 }
 
-// sweep applies end to the listings that next returns, in one transaction after another,
-// records the events and returns the number of listings.
-func (s *Service) sweep(ctx context.Context, next func(context.Context, time.Time) ([]Listing, error), end func(*Listing)) (int, error) {
+// closeInBatches calls closeListing for the listings that nextBatch returns, stores them and
+// records events, with one transaction per batch. It returns the number of listings.
+func (s *Service) closeInBatches(ctx context.Context, nextBatch func(context.Context, time.Time) ([]Listing, error), closeListing func(*Listing)) (int, error) {
 	for total := 0; ; {
 		var n int
 		err := s.Tx.Do(ctx, func(ctx context.Context) error {
 			now := s.Clock.Now()
-			ls, err := next(ctx, now)
+			ls, err := nextBatch(ctx, now)
 			if n = len(ls); err != nil || n == 0 {
 				return err
 			}
 			var events []event.Event
-			byOwner := map[string][]Listing{}
+			listingsByOrganization := map[string][]Listing{}
 			for i := range ls {
 				before := ls[i]
-				end(&ls[i])
+				closeListing(&ls[i])
 				events = append(events, ls[i].finishChange(&before, now)...)
-				byOwner[ls[i].OrganizationID] = append(byOwner[ls[i].OrganizationID], ls[i])
+				listingsByOrganization[ls[i].OrganizationID] = append(listingsByOrganization[ls[i].OrganizationID], ls[i])
 			}
-			for owner, own := range byOwner {
+			for organizationID, own := range listingsByOrganization {
 				for batch := range slices.Chunk(own, MaxBatch) {
-					if err := s.Listings.Update(ctx, owner, batch); err != nil {
+					if err := s.Listings.Update(ctx, organizationID, batch); err != nil {
 						return err
 					}
 				}
@@ -112,7 +112,7 @@ func (s *Service) sweep(ctx context.Context, next func(context.Context, time.Tim
 			return s.Events.Record(ctx, events...)
 		})
 		total += n
-		if err != nil || n < sweepBatch {
+		if err != nil || n < sweepBatchSize {
 			return total, err
 		}
 	}

@@ -36,27 +36,27 @@ type Deps struct {
 	// Retention may be nil; then nothing expires.
 	Retention retention.Store
 	Engine    *Engine
-	// NewBatch returns a matcher for the documents.
+	// NewBatch returns a matcher that evaluates searches on the documents in memory.
 	NewBatch      func(docs []*search.Document) (search.Matcher, error)
 	Views         Views
 	Applications  Applications
 	Gazetteer     Gazetteer
 	Organizations Organizations
 	Seekers       Seekers
-	// SearchTimeout is the time of a search, zero for DefaultSearchTimeout.
+	// SearchTimeout is the maximum duration of a search, zero for DefaultSearchTimeout.
 	SearchTimeout time.Duration
-	// SearchCPU is the time that the searches of one network may use in 10 s, zero for
-	// no limit.
+	// SearchCPU is the total time that searches from one network may take within 10
+	// seconds (costWindow), zero for no limit.
 	SearchCPU time.Duration
 }
 
 // Service contains the use cases of the module.
 type Service struct {
 	Deps
-	visits    counter
+	visits    visitBuffer
 	searches  *bulkhead
 	summaries summaries
-	plans     atomic.Pointer[plans] // of saved searches
+	plans     atomic.Pointer[plans] // the query plans of saved searches
 }
 
 // New returns a Service.
@@ -74,11 +74,11 @@ func (s *Service) Create(ctx context.Context, by auth.Actor, in CreateInput) (Li
 	return done[0].Listing, done[0].Err
 }
 
-// BatchItem is an item of a batch: an input, or the error of an invalid one.
+// BatchItem is an item of a batch.
 type BatchItem[T any] struct {
-	ID    string // of updates
+	ID    string // the listing to update
 	Input T
-	Err   error
+	Err   error // why the item is invalid, nil if Input is valid
 }
 
 // BatchResult is the result of an item.
@@ -97,39 +97,39 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 	if err != nil {
 		return nil, err
 	}
-	holds, waits, err := s.Organizations.HoldsJobs(ctx, by.OrganizationID)
+	isHeld, awaitsReview, err := s.Organizations.HoldsJobs(ctx, by.OrganizationID)
 	if err != nil {
 		return nil, err
 	}
 	now := s.Clock.Now()
 	out := make([]BatchResult, len(items))
-	var made []Listing
+	var created []Listing
 	var events []event.Event
 	for i, item := range items {
-		l, err := s.compose(item.Input, now)
+		l, err := s.newListing(item.Input, now)
 		if out[i].Err = cmp.Or(item.Err, err); out[i].Err != nil {
 			continue
 		}
 		l.OrganizationID, l.Company = by.OrganizationID, company
-		if holds {
+		if isHeld {
 			l.Hide(now)
 		}
 		events = append(events, l.finishChange(&Listing{}, now)...)
-		made = append(made, l)
+		created = append(created, l)
 		out[i].Listing = l
 	}
-	if len(made) == 0 {
+	if len(created) == 0 {
 		return out, nil
 	}
 	return out, s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Listings.Create(ctx, made); err != nil {
+		if err := s.Listings.Create(ctx, created); err != nil {
 			return err
 		}
-		for i := range made {
-			if err := s.screen(ctx, &Listing{}, &made[i]); err != nil {
+		for i := range created {
+			if err := s.screenForFraud(ctx, &Listing{}, &created[i]); err != nil {
 				return err
 			}
-			if err := s.hold(ctx, &made[i], holds, waits); err != nil {
+			if err := s.createHeldCase(ctx, &created[i], isHeld, awaitsReview); err != nil {
 				return err
 			}
 		}
@@ -137,12 +137,12 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 	})
 }
 
-// Preview returns the listing that Create would create, without storing it.
+// Preview returns the listing that Create would create. It stores nothing.
 func (s *Service) Preview(ctx context.Context, by auth.Actor, in CreateInput) (Listing, error) {
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return Listing{}, err
 	}
-	l, err := s.compose(in, s.Clock.Now())
+	l, err := s.newListing(in, s.Clock.Now())
 	if err != nil {
 		return Listing{}, err
 	}
@@ -151,8 +151,9 @@ func (s *Service) Preview(ctx context.Context, by auth.Actor, in CreateInput) (L
 	return l, err
 }
 
-// compose returns the new listing of the input, or what is wrong with the input.
-func (s *Service) compose(in CreateInput, now time.Time) (Listing, error) {
+// newListing returns a new listing with the content of the input, or a fault if the input is
+// invalid.
+func (s *Service) newListing(in CreateInput, now time.Time) (Listing, error) {
 	l := Listing{ID: s.NewID(), Version: 1, Status: Active, CreatedAt: now}
 	if err := valid.Check("", in); err != nil {
 		return l, err
@@ -162,14 +163,16 @@ func (s *Service) compose(in CreateInput, now time.Time) (Listing, error) {
 	}
 	l.Title, l.Description = text.Name(in.Title), strings.TrimSpace(in.Description)
 	in.apply(&l.Content, s.NewID)
-	l.Place = s.locate(l.Location)
+	l.Place = s.findPlace(l.Location)
 	return l, nil
 }
 
-// locate returns the place of a listing's location, or nil. Locations contain more
-// than towns ("Ward 7, St James's Hospital, Leeds LS9 7TF, UK"): their parts are
-// tried from the left, the longest first.
-func (s *Service) locate(location string) *Place {
+// findPlace returns the place of a listing's location, or nil if the gazetteer does not know
+// it. A location may contain more than a town ("Ward 7, St James's Hospital, Leeds LS9 7TF,
+// UK"). findPlace first looks up the whole location and then drops parts from the left. If
+// that finds nothing, it looks up single parts from the right, without the postcodes at
+// their ends.
+func (s *Service) findPlace(location string) *Place {
 	parts := strings.FieldsFunc(location, func(r rune) bool {
 		return r == ',' || r == ';' || r == '(' || r == ')' || r == '\n' || r == '/' || r == '|'
 	})
@@ -185,7 +188,7 @@ func (s *Service) locate(location string) *Place {
 				return &p
 			}
 			if n < len(words) && !strings.ContainsAny(words[n], "0123456789") {
-				break // only postcodes are cut off
+				break // only a postcode may be dropped
 			}
 		}
 	}
@@ -200,8 +203,8 @@ func (s *Service) Get(ctx context.Context, by auth.Actor, listingID string) (Lis
 	return s.get(ctx, by.OrganizationID, listingID)
 }
 
-// List returns a page of the organization's listings, the newest first, with the
-// status or, if it is empty, in every state.
+// List returns a page of the organization's listings with the status, the newest first. An
+// empty status selects all listings.
 func (s *Service) List(ctx context.Context, by auth.Actor, status Status, r page.Request) (page.Result[Listing], error) {
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return page.Result[Listing]{}, err
@@ -214,11 +217,12 @@ func (s *Service) Update(ctx context.Context, by auth.Actor, listingID string, i
 	return s.change(ctx, by, auth.JobsUpdate, listingID, func(l *Listing, _ time.Time) error { return s.update(l, in) })
 }
 
+// update applies the input to the listing.
 func (s *Service) update(l *Listing, in UpdateInput) error {
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
-	before := l.Location
+	oldLocation := l.Location
 	if in.Title != nil {
 		l.Title = text.Name(*in.Title)
 	}
@@ -229,23 +233,24 @@ func (s *Service) update(l *Listing, in UpdateInput) error {
 			return err
 		}
 	}
-	if l.Location != before {
-		l.Place = s.locate(l.Location)
+	if l.Location != oldLocation {
+		l.Place = s.findPlace(l.Location)
 	}
 	return nil
 }
 
-// change changes and stores a listing of the organization of an actor with the
-// permission, and records the event, in one transaction.
+// change requires the permission, and changes a listing of the actor's organization with fn.
+// It stores the listing and records the event in one transaction.
 func (s *Service) change(ctx context.Context, by auth.Actor, p auth.Permission, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
 	if err := by.Require(p); err != nil {
 		return Listing{}, err
 	}
-	return s.changeOf(ctx, by.OrganizationID, listingID, fn)
+	return s.changeListingOf(ctx, by.OrganizationID, listingID, fn)
 }
 
-// changeOf is change without authorization.
-func (s *Service) changeOf(ctx context.Context, organizationID, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
+// changeListingOf changes a listing of the organization with fn. It does not authorize the
+// caller.
+func (s *Service) changeListingOf(ctx context.Context, organizationID, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
 	var out Listing
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		before, err := s.get(ctx, organizationID, listingID)
@@ -260,7 +265,7 @@ func (s *Service) changeOf(ctx context.Context, organizationID, listingID string
 		if err := s.Listings.Update(ctx, organizationID, []Listing{l}); err != nil {
 			return err
 		}
-		if err := s.screen(ctx, &before, &l); err != nil {
+		if err := s.screenForFraud(ctx, &before, &l); err != nil {
 			return err
 		}
 		out = l
@@ -269,9 +274,9 @@ func (s *Service) changeOf(ctx context.Context, organizationID, listingID string
 	return out, err
 }
 
-// changeBatch is change for the items of a batch, which are applied in their order. An id
-// may repeat, and each listing is stored once. An item that fails leaves its listing as
-// the items before it did.
+// changeBatch applies the items of a batch in their order and stores all changed listings in
+// one transaction. Several items may name the same listing, which is stored once. An item
+// that fails does not change its listing, but the changes of earlier items remain.
 func changeBatch[T any](ctx context.Context, s *Service, by auth.Actor, items []BatchItem[T], fn func(l *Listing, in T) error) ([]BatchResult, error) {
 	if err := by.Require(auth.JobsUpdate); err != nil {
 		return nil, err
@@ -290,10 +295,10 @@ func changeBatch[T any](ctx context.Context, s *Service, by auth.Actor, items []
 		if err != nil {
 			return err
 		}
-		listings := list.ToMap(found, func(l Listing) (string, Listing) { return l.ID, l })
+		listingsByID := list.ToMap(found, func(l Listing) (string, Listing) { return l.ID, l })
 		isChanged := map[string]bool{}
 		for i, item := range items {
-			l, exists := listings[strings.ToLower(item.ID)]
+			l, exists := listingsByID[strings.ToLower(item.ID)]
 			switch {
 			case !exists:
 				out[i].Err = ErrJobNotFound
@@ -302,28 +307,28 @@ func changeBatch[T any](ctx context.Context, s *Service, by auth.Actor, items []
 			default:
 				l = l.clone()
 				if out[i].Err = fn(&l, item.Input); out[i].Err == nil {
-					listings[l.ID], isChanged[l.ID], out[i].Listing = l, true, l
+					listingsByID[l.ID], isChanged[l.ID], out[i].Listing = l, true, l
 				}
 			}
 		}
 		now := s.Clock.Now()
-		var save []Listing
+		var changed []Listing
 		var events []event.Event
 		for _, before := range found {
-			if l := listings[before.ID]; isChanged[l.ID] {
+			if l := listingsByID[before.ID]; isChanged[l.ID] {
 				events = append(events, l.finishChange(&before, now)...)
-				save = append(save, l)
+				changed = append(changed, l)
 			}
 		}
-		if len(save) == 0 {
+		if len(changed) == 0 {
 			return nil
 		}
-		if err := s.Listings.Update(ctx, organizationID, save); err != nil {
+		if err := s.Listings.Update(ctx, organizationID, changed); err != nil {
 			return err
 		}
 		for i := range found {
-			if l := listings[found[i].ID]; isChanged[l.ID] {
-				if err := s.screen(ctx, &found[i], &l); err != nil {
+			if l := listingsByID[found[i].ID]; isChanged[l.ID] {
+				if err := s.screenForFraud(ctx, &found[i], &l); err != nil {
 					return err
 				}
 			}
@@ -339,7 +344,7 @@ func (s *Service) UpdateBatch(ctx context.Context, by auth.Actor, items []BatchI
 	return changeBatch(ctx, s, by, items, s.update)
 }
 
-// Delete archives the listing so that it can be restored.
+// Delete deletes the listing. Restore reverts this.
 func (s *Service) Delete(ctx context.Context, by auth.Actor, listingID string) error {
 	_, err := s.change(ctx, by, auth.JobsDelete, listingID, func(l *Listing, now time.Time) error { l.Delete(now); return nil })
 	return err
@@ -348,11 +353,11 @@ func (s *Service) Delete(ctx context.Context, by auth.Actor, listingID string) e
 // Archive archives the listing.
 func (s *Service) Archive(ctx context.Context, by auth.Actor, listingID string) error {
 	_, err := s.change(ctx, by, auth.JobsUpdate, listingID, func(l *Listing, now time.Time) error { l.Archive(now); return nil })
-	return public(err)
+	return asPublicError(err)
 }
 
-// Restore restores a deleted listing. It returns ErrNotDeleted both for an unknown
-// listing and for one that is not deleted.
+// Restore restores a deleted listing. It returns ErrNotDeleted if the listing is unknown or
+// not deleted.
 func (s *Service) Restore(ctx context.Context, by auth.Actor, listingID string) error {
 	_, err := s.change(ctx, by, auth.JobsUpdate, listingID, func(l *Listing, _ time.Time) error { return l.Restore() })
 	if fault.KindOf(err) == fault.NotFound {
@@ -361,8 +366,9 @@ func (s *Service) Restore(ctx context.Context, by auth.Actor, listingID string) 
 	return err
 }
 
-// public replaces the fault of an unknown listing by that of the public routes.
-func public(err error) error {
+// asPublicError replaces ErrJobNotFound by ErrNotFound, which the public API returns for an
+// unknown listing.
+func asPublicError(err error) error {
 	if err != nil && fault.Of(err).Code == ErrJobNotFound.Code {
 		return ErrNotFound
 	}
@@ -386,12 +392,12 @@ func (s *Service) Duplicate(ctx context.Context, by auth.Actor, listingID string
 			return err
 		}
 		now := s.Clock.Now()
-		holds, waits, err := s.Organizations.HoldsJobs(ctx, by.OrganizationID)
+		isHeld, awaitsReview, err := s.Organizations.HoldsJobs(ctx, by.OrganizationID)
 		if err != nil {
 			return err
 		}
 		out = source.Copy(s.NewID(), now)
-		if holds {
+		if isHeld {
 			out.Hide(now)
 		}
 		out.Version = 1
@@ -399,7 +405,7 @@ func (s *Service) Duplicate(ctx context.Context, by auth.Actor, listingID string
 		if err := s.Listings.Create(ctx, []Listing{out}); err != nil {
 			return err
 		}
-		if err := s.hold(ctx, &out, holds, waits); err != nil {
+		if err := s.createHeldCase(ctx, &out, isHeld, awaitsReview); err != nil {
 			return err
 		}
 		return s.Events.Record(ctx, events...)

@@ -5,21 +5,23 @@ import (
 	"strings"
 )
 
-// The scores of a Suspicion.
+// The scores that Suspicion returns.
 const (
 	maxScore = 100
-	// suspicious is the score from which a listing is put into the queue of moderators.
-	suspicious     = 50
-	duplicateScore = 30
+	// suspicionThreshold is the score from which a listing is put into the queue of moderators.
+	suspicionThreshold = 50
+	duplicateScore     = 30
 )
 
-// suspicionRule is a pattern in the text of a listing.
+// suspicionRule adds its score to a listing whose text matches the pattern.
 type suspicionRule struct {
 	score   int
 	reason  string
 	pattern *regexp.Regexp
 }
 
+// suspicionRules are the signs of a scam. A fee, or a payment that cannot be reverted, is
+// enough for a review by a moderator; the other signs are so in combination.
 var suspicionRules = []suspicionRule{
 	{50, "It asks applicants for a fee", regexp.MustCompile(`(?i)\b(registration|processing|application|training|visa|admin(istration)?|refundable|security|starter[- ]kit)\s+(fee|deposit|charge|payment)s?\b|\bpay\s+(a|the|an)\s+(fee|deposit)\b`)},
 	{50, "It asks for money by transfer, gift card or cryptocurrency", regexp.MustCompile(`(?i)\b(western union|moneygram|gift\s?cards?|bitcoin|crypto(currency)?|usdt|wire transfer|cash ?app)\b`)},
@@ -29,14 +31,14 @@ var suspicionRules = []suspicionRule{
 	{20, "It promises work without an interview or experience", regexp.MustCompile(`(?i)\b(no interview|without (an )?interview|no experience (is )?(needed|required|necessary)|guaranteed (visa|job|income)|earn up to)\b`)},
 }
 
-// The yearly pay of a job in healthcare, in minor units. Pay out of this range is unusual.
+// The range of usual yearly pay in healthcare, in minor units of GBP, EUR and USD.
 const (
 	lowestPay  = 8_000_00
 	highestPay = 600_000_00
 )
 
-// Suspicion returns how likely a listing is a scam, from 0 to 100, and the reasons. It is
-// for moderators and hides nothing.
+// Suspicion returns a score from 0 to 100 for how likely the listing is a scam, with the
+// reasons. It is information for moderators and does not hide the listing.
 func Suspicion(l *Listing) (score int, reasons []string) {
 	text := strings.Join(append([]string{l.Title, l.Description}, append(l.Requirements, l.Benefits...)...), "\n")
 	for _, rule := range suspicionRules {
@@ -45,9 +47,11 @@ func Suspicion(l *Listing) (score int, reasons []string) {
 			reasons = append(reasons, rule.reason)
 		}
 	}
-	if l.Salary != nil && isWestern(l.Salary.Currency) {
+	if l.Salary != nil && hasUsualPay(l.Salary.Currency) {
 		low, high := l.Salary.Yearly()
-		if high > highestPay || high > 0 && high < lowestPay || low > 0 && high > 5*low {
+		isTooLow := high > 0 && high < lowestPay
+		isTooWide := low > 0 && high > 5*low
+		if high > highestPay || isTooLow || isTooWide {
 			score += 30
 			reasons = append(reasons, "Its pay is unusual")
 		}
@@ -55,12 +59,12 @@ func Suspicion(l *Listing) (score int, reasons []string) {
 	return min(score, maxScore), reasons
 }
 
-// isWestern reports whether the range of usual pay is one of the currency.
-func isWestern(currency string) bool {
+// hasUsualPay reports whether the range of usual pay applies to the currency.
+func hasUsualPay(currency string) bool {
 	return currency == "GBP" || currency == "EUR" || currency == "USD"
 }
 
-// normalizedText returns the words of a text in lower case.
+// normalizedText returns the words of a text in lower case, separated by single spaces.
 func normalizedText(text string) string {
 	return strings.Join(strings.Fields(strings.ToLower(text)), " ")
 }

@@ -20,11 +20,11 @@ import (
 type Visit struct {
 	Day       string // in UTC, 2006-01-02
 	ListingID string
-	// Visitor identifies the visitor. It is stored as a hash with the salt of the
-	// day.
+	// Visitor identifies the visitor. Before a visit is stored, this value is replaced by
+	// a hash with the salt of the day.
 	Visitor string
-	// Network is the address of a guest, hashed like Visitor, and empty for a
-	// signed-in user.
+	// Network is the IP address of a guest, which is hashed like Visitor. It is empty for
+	// a signed-in user.
 	Network string
 	// OrganizationID is the organization of the visitor, or empty.
 	OrganizationID string
@@ -32,54 +32,56 @@ type Visit struct {
 
 // Views stores the number of views of listings.
 type Views interface {
-	// Add counts the visits, at most 500, that have not been counted: at most
-	// MaxVisitors of one listing, day and network, and none of an organization to
-	// its own listing. Visits of unknown listings are ignored.
+	// Add counts those of the visits, at most 500, that have not been counted before. For
+	// one listing, day and network it counts at most MaxVisitors visits. It ignores visits
+	// of members of an organization to its own listings, and visits to unknown listings.
 	Add(ctx context.Context, vs []Visit) error
-	// GetOrCreateSalt returns the secret of the day, which all processes share. It stores
-	// fresh if there is none.
-	GetOrCreateSalt(ctx context.Context, day, fresh string) (string, error)
-	// Get returns the numbers of views of the organization's listings by id, without
-	// listings that have none, in one statement.
+	// GetOrCreateSalt returns the salt of the day, which all processes share. If none is
+	// stored, it stores and returns newSalt.
+	GetOrCreateSalt(ctx context.Context, day, newSalt string) (string, error)
+	// Get returns the numbers of views of the organization's listings, by listing id, in
+	// one statement. It leaves out listings without views.
 	Get(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error)
 }
 
 // KeepVisits is how long Visits are stored.
 const KeepVisits = 48 * time.Hour
 
-// Visits are the visitors counted on a day, and the salt of the day; their time is
-// the day in UTC.
+// Visits are the visits that have been counted on a day, with the salt of the day, by the
+// day in UTC.
 const Visits retention.Kind = "listings.visits"
 
 const (
-	// MaxVisitors is the maximum number of visitors that are counted for an
-	// address, a listing and a day: a client can vary its user agent, while the
-	// staff of a hospital shares an address.
+	// MaxVisitors is the maximum number of visitors from one IP address that are counted
+	// per listing and day. It is more than 1 because the staff of a hospital shares an
+	// address, and limited because a client can appear as many visitors by changing its
+	// user agent.
 	MaxVisitors = 20
-	// countEvery is the interval at which visits are stored.
-	countEvery = 250 * time.Millisecond
-	// mostVisits is the maximum number of visits in memory while the store is
-	// unavailable. Further ones are not counted.
-	mostVisits   = 50_000
-	visitsAtOnce = 500
+	// flushInterval is the interval at which buffered visits are stored.
+	flushInterval = 250 * time.Millisecond
+	// maxBufferedVisits is the maximum number of visits in memory while the store is
+	// unavailable. Further visits are not counted.
+	maxBufferedVisits = 50_000
+	visitBatchSize    = 500
 )
 
-// counter buffers visits, so that reading a listing does not write.
-type counter struct {
+// visitBuffer collects visits in memory, so that a request for a listing does not have to
+// write to the store.
+type visitBuffer struct {
 	mu      sync.Mutex
-	waiting map[Visit]struct{}
+	pending map[Visit]struct{}
 }
 
 // add adds visits until the buffer is full.
-func (c *counter) add(vs ...Visit) {
+func (c *visitBuffer) add(vs ...Visit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waiting == nil {
-		c.waiting = map[Visit]struct{}{}
+	if c.pending == nil {
+		c.pending = map[Visit]struct{}{}
 	}
 	for _, v := range vs {
-		if len(c.waiting) < mostVisits {
-			c.waiting[v] = struct{}{}
+		if len(c.pending) < maxBufferedVisits {
+			c.pending[v] = struct{}{}
 		}
 	}
 }
@@ -99,39 +101,41 @@ func (s *Service) Seen(by auth.Actor, address, userAgent, listingID string) {
 	s.visits.add(v)
 }
 
-// CountViews stores the visits that Seen has added, several times a second, until
-// ctx is done, and then the remaining ones. It calls failed with errors of the
-// store and retries.
-func (s *Service) CountViews(ctx context.Context, failed func(error)) {
-	tick := time.NewTicker(countEvery)
+// CountViews stores the visits that Seen has added, several times a second, until ctx is
+// done. Then it stores the remaining visits. It reports errors of the store by calling
+// onError, and retries.
+func (s *Service) CountViews(ctx context.Context, onError func(error)) {
+	tick := time.NewTicker(flushInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			if err := s.countViews(ctx); err != nil && ctx.Err() == nil {
-				failed(err)
+			if err := s.flushVisits(ctx); err != nil && ctx.Err() == nil {
+				onError(err)
 			}
 		case <-ctx.Done():
 			ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 			defer done()
-			if err := s.countViews(ctx); err != nil {
-				failed(err)
+			if err := s.flushVisits(ctx); err != nil {
+				onError(err)
 			}
 			return
 		}
 	}
 }
 
-func (s *Service) countViews(ctx context.Context) error {
+// flushVisits stores the buffered visits. After an error the visits that were not stored
+// return to the buffer.
+func (s *Service) flushVisits(ctx context.Context) error {
 	c := &s.visits
 	c.mu.Lock()
-	waiting := slices.Collect(maps.Keys(c.waiting))
-	c.waiting = nil
+	waiting := slices.Collect(maps.Keys(c.pending))
+	c.pending = nil
 	c.mu.Unlock()
-	for batch := range slices.Chunk(waiting, visitsAtOnce) {
-		hidden, err := s.hide(ctx, batch)
+	for batch := range slices.Chunk(waiting, visitBatchSize) {
+		hashed, err := s.pseudonymize(ctx, batch)
 		if err == nil {
-			err = s.Views.Add(ctx, hidden)
+			err = s.Views.Add(ctx, hashed)
 		}
 		if err == nil {
 			waiting = waiting[len(batch):]
@@ -143,10 +147,11 @@ func (s *Service) countViews(ctx context.Context) error {
 	return nil
 }
 
-// hide replaces the visitors of visits by hashes. The hash includes the listing, so
-// that visits of several listings cannot be related to each other.
-func (s *Service) hide(ctx context.Context, vs []Visit) ([]Visit, error) {
-	salts, hidden := map[string]string{}, slices.Clone(vs)
+// pseudonymize returns the visits with hashes in place of visitors and networks. A hash
+// depends on the listing, so that visits of a visitor to several listings cannot be related
+// to each other.
+func (s *Service) pseudonymize(ctx context.Context, vs []Visit) ([]Visit, error) {
+	salts, hashed := map[string]string{}, slices.Clone(vs)
 	for i, v := range vs {
 		salt, exists := salts[v.Day]
 		if !exists {
@@ -156,15 +161,16 @@ func (s *Service) hide(ctx context.Context, vs []Visit) ([]Visit, error) {
 			}
 			salts[v.Day] = salt
 		}
-		hidden[i].Visitor = hideVisitor(salt, v.ListingID, v.Visitor)
+		hashed[i].Visitor = hashVisitor(salt, v.ListingID, v.Visitor)
 		if v.Network != "" {
-			hidden[i].Network = hideVisitor(salt, v.ListingID, v.Network)
+			hashed[i].Network = hashVisitor(salt, v.ListingID, v.Network)
 		}
 	}
-	return hidden, nil
+	return hashed, nil
 }
 
-func hideVisitor(salt, listingID, visitor string) string {
+// hashVisitor returns a hash of the visitor for one listing and day.
+func hashVisitor(salt, listingID, visitor string) string {
 	mac := hmac.New(sha256.New, []byte(salt))
 	mac.Write([]byte(listingID + "\n" + visitor))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:12])
