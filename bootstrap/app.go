@@ -265,7 +265,7 @@ func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, 
 	server, err := fiberhttp.New(services, fiberhttp.Options{
 		PublicURL: c.HTTP.PublicURL, TrustedProxies: proxies, CORSOrigins: c.HTTP.CORSOrigins, NewID: newID, Log: log,
 		BodyMemory: int64(c.Limits.BodyMemory) << 20, DisableMetrics: c.HTTP.MetricsAddr != "", Metrics: numbers, Trace: t,
-		APIs: tables, Mounts: slices.Concat(mountsOf(a.transports), added.mounts()), Site: c.Site.Enabled, Brand: brand,
+		APIs: tables, Mounts: slices.Concat(mountsOf(a.transports), added.mounts()), Site: c.Site.Enabled, Brand: brand, EmbedOrigins: c.Site.EmbedOrigins,
 	})
 	if err != nil {
 		return err

@@ -203,7 +203,7 @@ func Default() Config {
 		Auth:       Auth{Keys: []string{"data/keys"}},
 		MCP:        MCP{Enabled: true},
 		Moderation: Moderation{NewOrganizations: PublishNew},
-		Site:       Site{Enabled: true, Name: "locum", Links: []string{}},
+		Site:       Site{Enabled: true, Name: "locum", Links: []string{}, EmbedOrigins: []string{}},
 		Retention:  Retention{Events: 7 * 24 * time.Hour, Tasks: 3 * 24 * time.Hour},
 		Tracing:    Tracing{URL: "off:"},
 		Log:        Log{Level: "info"},
@@ -328,7 +328,7 @@ func (c *Config) validate() error {
 		return c.Err("http.trusted_proxies", err.Error())
 	}
 	for _, origin := range c.HTTP.CORSOrigins {
-		if u, err := url.Parse(origin); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || origin != u.Scheme+"://"+u.Host {
+		if !isOrigin(origin) {
 			return c.Err("http.cors_origins", "want origins such as https://jobs.example.org, without a path")
 		}
 	}
@@ -368,6 +368,12 @@ func (c *Config) validate() error {
 		return err
 	}
 	return c.validateDatabase()
+}
+
+// isOrigin reports whether the text is the origin of an HTTP URL: its scheme and host.
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && !strings.ContainsAny(u.Host, "; ,'*") && text == u.Scheme+"://"+u.Host
 }
 
 func (c *Config) validateDatabase() error {

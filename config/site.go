@@ -28,6 +28,9 @@ type Site struct {
 	Contact string `mapstructure:"contact"`
 	// Links are further links at the end of each page, each TEXT=ADDRESS.
 	Links []string `mapstructure:"links"`
+	// EmbedOrigins are the origins whose pages may show the jobs of an employer in a frame,
+	// such as https://www.example.org, or * for all.
+	EmbedOrigins []string `mapstructure:"embed_origins"`
 }
 
 // SiteLink is one of Site.Links.
@@ -66,6 +69,11 @@ func (c *Config) validateSite() error {
 		info, err := os.Stat(s.Logo)
 		if err != nil || info.Size() > maxLogo || !slices.Contains(logoTypes, strings.ToLower(filepath.Ext(s.Logo))) {
 			return c.Err("site.logo", fmt.Sprintf("want an image file of at most %d KiB that ends in %s", maxLogo>>10, strings.Join(logoTypes, ", ")))
+		}
+	}
+	for _, origin := range s.EmbedOrigins {
+		if origin != "*" && !isOrigin(origin) {
+			return c.Err("site.embed_origins", "want origins such as https://www.example.org, without a path, or *")
 		}
 	}
 	if _, err := s.FooterLinks(); err != nil {

@@ -26,6 +26,9 @@ func TestSite_Invalid_NamesTheSetting(t *testing.T) {
 		"missing logo":      {func(s *Site) { s.Logo = logo + ".gif" }, "site.logo"},
 		"link":              {func(s *Site) { s.Links = []string{"Privacy=https://example.org/privacy"} }, ""},
 		"link without text": {func(s *Site) { s.Links = []string{"=https://example.org"} }, "site.links"},
+		"origin of frames":  {func(s *Site) { s.EmbedOrigins = []string{"https://www.example.org", "*"} }, ""},
+		"frames with path":  {func(s *Site) { s.EmbedOrigins = []string{"https://www.example.org/jobs"} }, "site.embed_origins"},
+		"frames, directive": {func(s *Site) { s.EmbedOrigins = []string{"https://a;script-src *"} }, "site.embed_origins"},
 		"script as link":    {func(s *Site) { s.Links = []string{"Privacy=javascript:alert(1)"} }, "site.links"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 // guides.
 func (s *Server) addPages() error {
 	renderer, err := pages.New(s.services.Identity, s.services.Integrations, pages.Options{
-		PublicURL: s.o.PublicURL, ClientIP: s.clientIP, TakeLimit: s.takeOperationLimit, ScopeText: oauth.ScopeText, Brand: s.o.Brand, Site: s.o.Site,
+		PublicURL: s.o.PublicURL, ClientIP: s.clientIP, TakeLimit: s.takeOperationLimit, ScopeText: oauth.ScopeText, Brand: s.o.Brand, Site: s.o.Site, EmbedOrigins: s.o.EmbedOrigins,
 		Navs: site.Navs(), Notices: site.Notices(),
 	})
 	if err != nil {

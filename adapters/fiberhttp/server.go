@@ -49,6 +49,8 @@ type Options struct {
 	Site bool
 	// Brand is the name and the look of the service on pages.
 	Brand pages.Brand
+	// EmbedOrigins are the origins whose pages may show the jobs of an employer in a frame.
+	EmbedOrigins []string
 	// Mounts are the handlers of HTTP transports.
 	Mounts []Mount
 }

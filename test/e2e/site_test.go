@@ -236,3 +236,41 @@ func TestSite_SitemapParts_AreLimited(t *testing.T) {
 		require.Equal(t, 200, w.browser(t).open("GET", part(31), nil).status, "another client")
 	})
 }
+
+func TestSite_EmbeddedJobs_ForAllowedOriginsOnly(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss := w.employer(t)
+		id := boss.listing(object{"title": `Nurse <script>alert(1)</script>`})
+		guest := w.browser(t)
+		employer := regexp.MustCompile(`/employers/[a-z0-9-]+`).FindString(guest.page("/jobs/" + id))
+		for range 3 { // rendered and from the cache
+			board := guest.open("GET", employer+"/embed", nil)
+			require.Equal(t, 200, board.status)
+			require.Contains(t, board.header.Get("Content-Security-Policy"), "frame-ancestors https://www.hospital.example https://careers.example;")
+			require.Empty(t, board.header.Get("X-Frame-Options"))
+			require.Contains(t, board.text, "/jobs/"+id)
+			require.NotContains(t, board.text, "<script")
+			require.NotContains(t, board.text, "<form")
+		}
+		require.Contains(t, w.signedIn(t, boss).page("/employer/organization"), html.EscapeString(`<script src="`+issuer+`/widget.js" data-employer="`+strings.TrimPrefix(employer, "/employers/")+`" async></script>`))
+		require.Contains(t, guest.open("GET", "/widget.js", nil).header.Get("Content-Type"), "text/javascript")
+		require.Equal(t, 404, guest.open("GET", "/employers/nobody/embed", nil).status)
+		for _, path := range []string{"/", employer, "/jobs/" + id, "/sign-in"} {
+			page := guest.open("GET", path, nil)
+			require.Contains(t, page.header.Get("Content-Security-Policy"), "frame-ancestors 'none'", path)
+			require.Equal(t, "DENY", page.header.Get("X-Frame-Options"), path)
+		}
+	}, "LOCUM_SITE_EMBED_ORIGINS=https://www.hospital.example,https://careers.example")
+}
+
+func TestSite_NoEmbedOrigins_HasNoEmbeddedJobs(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss := w.employer(t)
+		guest := w.browser(t)
+		employer := regexp.MustCompile(`/employers/[a-z0-9-]+`).FindString(guest.page("/jobs/" + boss.listing(nil)))
+		for _, path := range []string{employer + "/embed", "/widget.js"} {
+			require.Equal(t, 404, guest.open("GET", path, nil).status, path)
+		}
+		require.NotContains(t, w.signedIn(t, boss).page("/employer/organization"), "widget.js")
+	})
+}

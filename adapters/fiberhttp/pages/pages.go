@@ -31,7 +31,7 @@ var files embed.FS
 var (
 	layout = template.Must(template.New("layout.html").Funcs(template.FuncMap{
 		"number": formatNumber, "once": rand.Text, "asset": assetPath, "field": newField, "choices": withChoices, "signIn": signInPath, "register": registerPath, "signOut": signOutPath,
-	}).ParseFS(files, "html/layout.html", "html/parts.html"))
+	}).ParseFS(files, "html/layout.html", "html/embed.html", "html/parts.html"))
 	signInPage    = Parse(files, "html/sign-in.html")
 	signUpPage    = Parse(files, "html/sign-up.html")
 	redirectPage  = Parse(files, "html/redirect.html")
@@ -200,6 +200,7 @@ type Renderer struct {
 	publicURL    *url.URL
 	brand        Brand
 	hasSite      bool
+	embedOrigins []string
 	navs         map[string]SubNav
 	notices      map[string]string
 }
@@ -218,6 +219,9 @@ type Options struct {
 	Brand     Brand
 	// Site is set if the site for clinicians and employers is served.
 	Site bool
+	// EmbedOrigins are the origins whose pages may show embedded pages in a frame: origins
+	// such as https://www.example.org, or * for all.
+	EmbedOrigins []string
 	// Navs maps the path of a part of the site to its navigation.
 	Navs map[string]SubNav
 	// Notices maps the values of the query parameter done, with which a form redirects, to
@@ -230,7 +234,7 @@ func New(identityService *identity.Service, integrationsService *integrations.Se
 	publicURL, err := url.Parse(options.PublicURL)
 	navs := map[string]SubNav{Home: developerNav}
 	maps.Copy(navs, options.Navs)
-	return &Renderer{identity: identityService, integrations: integrationsService, scopeText: options.ScopeText, clientIP: options.ClientIP, takeLimit: options.TakeLimit, publicURL: publicURL, brand: options.Brand, hasSite: options.Site, navs: navs, notices: options.Notices}, err
+	return &Renderer{identity: identityService, integrations: integrationsService, scopeText: options.ScopeText, clientIP: options.ClientIP, takeLimit: options.TakeLimit, publicURL: publicURL, brand: options.Brand, hasSite: options.Site, embedOrigins: options.EmbedOrigins, navs: navs, notices: options.Notices}, err
 }
 
 // TakeLimit counts a request towards a rate limit, see Options.TakeLimit.

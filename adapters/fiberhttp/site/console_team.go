@@ -184,6 +184,8 @@ type organizationView struct {
 	Path      string // of the public page
 	MayManage bool
 	Form      pages.Form
+	// Widget is the script element with which other sites show the jobs, empty if none may.
+	Widget string
 }
 
 func (s *Site) organization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -198,7 +200,7 @@ func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages
 	if form.Values == nil {
 		form.Values = url.Values{"name": {o.Name}, "description": {o.Description}, "website": {o.Website}, "logo": {o.Logo}, "industry": {o.Industry}, "size": {o.Size}}
 	}
-	v := organizationView{o, employerPath(o.ID, o.Name), viewer.Actor().May(auth.Manage), form}
+	v := organizationView{o, employerPath(o.ID, o.Name), viewer.Actor().May(auth.Manage), form, s.widgetElement(employerPath(o.ID, o.Name))}
 	return s.renderer.Render(c, form.Problem.Status(), organizationPage, viewer, v)
 }
 

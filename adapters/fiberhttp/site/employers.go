@@ -30,27 +30,37 @@ func organizationID(slug string) string {
 }
 
 func (s *Site) employer(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	organization := organizationID(c.Params("slug"))
+	v, err := s.newEmployerView(ctx, c.Params("slug"), c.Query("after"), viewer)
+	if err != nil {
+		return s.renderMissing(c, viewer, err, "Employer not found")
+	}
+	return s.render(c, employerPage, viewer, v)
+}
+
+// newEmployerView returns an organization with its open jobs after the cursor, or
+// listings.ErrNotFound if it has no page.
+func (s *Site) newEmployerView(ctx context.Context, slug, cursor string, viewer *pages.Viewer) (v employerView, err error) {
+	organization := organizationID(slug)
 	if organization == "" {
-		return s.renderMissing(c, viewer, listings.ErrNotFound, "Employer not found")
+		return v, listings.ErrNotFound
 	}
 	organizations, err := s.services.Identity.OrganizationsOf(ctx, []string{organization})
 	if err != nil {
-		return err
+		return v, err
 	}
 	o, exists := organizations[organization]
 	if !exists || o.HoldsJobs() {
-		return s.renderMissing(c, viewer, listings.ErrNotFound, "Employer not found")
+		return v, listings.ErrNotFound
 	}
-	in := listings.FindInput{Sort: string(listings.ByDate), Filters: listings.FilterInput{Organization: organization}, Page: page.Request{Number: 1, Size: pageSize, Cursor: c.Query("after")}}
+	in := listings.FindInput{Sort: string(listings.ByDate), Filters: listings.FilterInput{Organization: organization}, Page: page.Request{Number: 1, Size: pageSize, Cursor: cursor}}
 	jobs, err := s.services.Listings.Find(readContext(ctx, viewer), actorOf(viewer), in)
 	if err != nil {
-		return err
+		return v, err
 	}
 	path := employerPath(o.ID, o.Name)
-	v := employerView{Organization: o, Jobs: s.results(jobs.Items, false), Total: jobs.Total, Canonical: s.publicURL + path}
+	v = employerView{Organization: o, Jobs: s.results(jobs.Items, false), Total: jobs.Total, Canonical: s.publicURL + path}
 	if jobs.NextCursor != "" {
 		v.Next = path + "?after=" + jobs.NextCursor
 	}
-	return s.render(c, employerPage, viewer, v)
+	return v, nil
 }

@@ -53,6 +53,7 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 	s.addCached(app, "/", s.home)
 	s.addCached(app, "/jobs", s.jobs)
 	s.addCached(app, "/employers/:slug", s.employer)
+	s.addEmbedding(app)
 	s.addAlerts(app)
 	s.addConsole(app)
 	s.addModeration(app)
