@@ -1,5 +1,5 @@
-// Package audit defines the audit log, which records the actors and times of changes of
-// accounts, teams, credentials and exports.
+// Package audit defines the audit log. It records who changed accounts, teams, credentials
+// or moderated listings, or used exports, and when.
 package audit
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/locumhq/locum/core/retention"
 )
 
-// Action is the name of an operation.
+// Action is the name of a recorded operation.
 type Action string
 
-// The actions. Their names are part of the interface.
+// The actions. Their names are part of the public API and do not change.
 const (
 	SignInSucceeded Action = "sign_in.succeeded"
 	SignInFailed    Action = "sign_in.failed"
@@ -81,36 +81,35 @@ func Actions() []Action {
 	}
 }
 
-// Operator is the actor of commands that an operator runs.
+// Operator is the actor of the commands that an operator of the service runs.
 const Operator = "operator"
 
-// Entries are the entries of the log; their time is Entry.At.
+// Entries is the retention kind of the entries of the log; their time is Entry.At.
 const Entries retention.Kind = "audit.entries"
 
-// Keep is how long entries are stored.
+// Keep is the time for which entries are stored.
 const Keep = 365 * 24 * time.Hour
 
-// Entry is one line of the log. It contains ids and no other personal data, so
-// that nothing but an id remains of a deleted account.
+// Entry is one entry of the log. It contains no personal data but ids, so that only an id
+// remains of a deleted account.
 type Entry struct {
 	ID     string
 	At     time.Time
 	Action Action
-	// Actor is the id of a user, Operator, or empty: an attempt to sign in to an
-	// account that does not exist has no actor.
+	// Actor is the id of a user, or Operator. It is empty for an attempt to sign in to an
+	// account that does not exist.
 	Actor string
-	// OrganizationID is the organization whose admins see the entry, empty for
-	// none.
+	// OrganizationID is the organization whose admins can read the entry, or empty.
 	OrganizationID string
-	// Network is the /24 or /64 that the request came from, empty for a command.
+	// Network is the network of the client (see Network), empty for a command.
 	Network string
-	// Object is the id of the object of the action.
+	// Object is the id of the user, organization or other object of the action.
 	Object string
 	// Detail qualifies the action, for example the new role or plan.
 	Detail string
 }
 
-// By returns an entry for an action of a signed-in caller.
+// By returns an entry for an action of a signed-in user.
 func By(a auth.Actor, action Action, object string) Entry {
 	return Entry{Action: action, Actor: a.UserID, OrganizationID: a.OrganizationID, Object: object}
 }
@@ -123,17 +122,17 @@ func (e Entry) With(detail string) Entry {
 
 // Recorder writes to the log.
 type Recorder interface {
-	// Record appends an entry, in the transaction of ctx if there is one. It sets the
-	// id, the time and the network, that of ctx, of an entry without an id. An entry
-	// whose id is in the log is ignored.
+	// Record appends an entry, in the transaction of ctx if there is one. If the entry has
+	// no id, Record sets its id, its time, and the network of ctx (see WithAddress). Record
+	// ignores an entry whose id is already in the log.
 	Record(ctx context.Context, e Entry) error
 }
 
-// Filter selects entries; a zero field selects all.
+// Filter selects entries that match all of its fields. A zero field matches every entry.
 type Filter struct {
 	OrganizationID string
 	Actor          string
-	// About selects entries that have the id as their actor or object.
+	// About matches entries whose actor or object has this id.
 	About  string
 	Action Action
 	// From is inclusive and To exclusive.
@@ -142,15 +141,15 @@ type Filter struct {
 
 // Log reads the log.
 type Log interface {
-	// List returns the matching entries, the newest first. The cursor is the last
-	// entry's id.
+	// List returns the matching entries, the newest first. A cursor is the id of the last
+	// entry of a page.
 	List(ctx context.Context, f Filter, r page.Request) (page.Result[Entry], error)
 }
 
 type networkKey struct{}
 
-// WithAddress returns a context whose entries have the network of the client's
-// address.
+// WithAddress returns a context with the network of the client's address. Entries that are
+// recorded with the context get this network.
 func WithAddress(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, networkKey{}, Network(address))
 }
@@ -161,22 +160,22 @@ func NetworkOf(ctx context.Context) string {
 	return network
 }
 
-// Network returns the part of an address that one subscriber usually holds: the
-// /24 of an IPv4 address and the /64 of an IPv6 address.
+// Network returns the network of a client's address: the /24 of an IPv4 address, the /64 of
+// an IPv6 address, or "unknown". An internet subscriber usually has a whole /64.
 func Network(address string) string { return Prefix(address, 24, 64) }
 
-// Prefix returns the network of an address with the length v4 or v6, or "unknown" if it
-// is not an IP address.
-func Prefix(address string, v4, v6 int) string {
+// Prefix returns the network of an IP address, with a prefix of v4Bits for IPv4 and v6Bits
+// for IPv6. It returns "unknown" if the address is not an IP address.
+func Prefix(address string, v4Bits, v6Bits int) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
 		return "unknown"
 	}
 	a = a.Unmap().WithZone("")
-	bits := v6
+	bits := v6Bits
 	if a.Is4() {
-		bits = v4
+		bits = v4Bits
 	}
-	p, _ := a.Prefix(bits) // callers pass lengths that fit
+	p, _ := a.Prefix(bits) // the only error is a prefix that is too long
 	return p.String()
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Recorded is the event of an entry for a log in another database.
+// Recorded is the event that carries an entry to a log in another database.
 type Recorded struct {
 	Entry Entry `json:"entry"`
 }
@@ -20,9 +20,9 @@ func (Recorded) Type() string { return "audit.recorded" }
 // Subject implements event.Event.
 func (r Recorded) Subject() string { return r.Entry.ID }
 
-// Deferred returns a Recorder for modules that are stored in another database than
-// the log. It records an event in the transaction of the change; its handler stores
-// the entry.
+// Deferred returns a Recorder for modules whose database is not the database of the log. The
+// Recorder records a Recorded event in the transaction of the change, and the handler of
+// that event appends the entry to the log.
 func Deferred(t tx.Runner, events event.Recorder, clk clock.Clock, newID id.Source) Recorder {
 	return deferred{t, events, clk, newID}
 }

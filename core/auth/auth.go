@@ -28,15 +28,16 @@ const (
 	JobsDelete         Permission = "jobs.delete"
 	ApplicationsView   Permission = "applications.view"
 	ApplicationsUpdate Permission = "applications.update"
-	// AnyPermission is held by members who hold one of the others. Members without it see
-	// the public data of their organization only.
+	// AnyPermission is held by every member who holds at least one other permission.
+	// Members without permissions see only the public data of their organization.
 	AnyPermission Permission = "any"
-	// Manage is held by admins only: team, organization, billing.
+	// Manage permits changes of the team, the organization and its billing. Only admins
+	// hold it.
 	Manage Permission = "organization.manage"
 )
 
-// Actor is the caller of a use case, as stored at the time of the request. The zero Actor
-// is a guest.
+// Actor is the caller of a use case, with the permissions that the caller has at the time
+// of the request. The zero Actor is a guest.
 type Actor struct {
 	UserID    string
 	SessionID string
@@ -45,38 +46,41 @@ type Actor struct {
 	Seeker bool
 	// Moderator is set for a moderator of the service.
 	Moderator bool
-	// OrganizationID is the organization that the actor works for, empty
-	// without one.
+	// OrganizationID is the organization that the actor works for, or empty.
 	OrganizationID string
 	Permissions    []Permission
-	// EnrollmentRequired is set for a member whose organization requires a second factor
-	// and who has none. Such an actor has no OrganizationID.
+	// EnrollmentRequired is set for a member without a second factor whose organization
+	// requires one. Such an actor has no OrganizationID.
 	EnrollmentRequired bool
-	// AppID is the app that acts for the user, restricted to Scopes, empty for users who
-	// act themselves.
+	// AppID is the app that acts for the user within Scopes. It is empty if the user acts
+	// without an app.
 	AppID  string
 	Scopes []Scope
-	// ConfirmedAt is the time at which the actor last authenticated: at sign-in, or with
-	// the password in this request. It is zero for actors without a session.
+	// ConfirmedAt is the time at which the actor last authenticated, at sign-in or by
+	// entering the password again. It is zero for actors without a session.
 	ConfirmedAt time.Time
 }
 
-// confirmationLife is the time for which an authentication permits sensitive operations.
-const confirmationLife = 10 * time.Minute
+const (
+	// confirmationLife is the time for which an authentication permits sensitive operations.
+	confirmationLife = 10 * time.Minute
+	// maxClockSkew is how far another machine's clock may be ahead of this one.
+	maxClockSkew = time.Minute
+)
 
-// ErrReauthenticate is the error of a sensitive operation that needs a recent
-// authentication.
+// ErrReauthenticate is returned by sensitive operations whose actor has not authenticated
+// recently.
 var ErrReauthenticate = fault.New(fault.Forbidden, "reauthentication_required", "Confirm this with your current password")
 
-// ErrEnrollmentRequired is the error of employer operations for an actor with
+// ErrEnrollmentRequired is returned by employer operations to an actor with
 // EnrollmentRequired.
 var ErrEnrollmentRequired = fault.New(fault.Forbidden, "second_factor_enrollment_required", "Your organization requires a second factor; enroll one first")
 
 // RequireConfirmed returns ErrReauthenticate unless the actor has authenticated within
 // the last 10 minutes.
 func (a Actor) RequireConfirmed(now time.Time) error {
-	// A time in the future was written by a clock that was wrong.
-	if age := now.Sub(a.ConfirmedAt); age < -time.Minute || age >= confirmationLife {
+	// A timestamp in the future was written by a wrong clock and proves nothing.
+	if age := now.Sub(a.ConfirmedAt); age < -maxClockSkew || age >= confirmationLife {
 		return ErrReauthenticate
 	}
 	return nil
@@ -85,7 +89,7 @@ func (a Actor) RequireConfirmed(now time.Time) error {
 // Guest reports whether the caller is not signed in.
 func (a Actor) Guest() bool { return a.UserID == "" }
 
-// May reports whether the actor holds p in the actor's organization.
+// May reports whether the actor holds the permission in the actor's own organization.
 func (a Actor) May(p Permission) bool {
 	grants := func(held Permission) bool { return held == p || held == Manage || p == AnyPermission }
 	return a.OrganizationID != "" && slices.ContainsFunc(a.Permissions, grants)

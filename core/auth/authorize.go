@@ -6,7 +6,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Scope is a set of operations that a user allows an app.
+// Scope is a set of operations that a user permits an app to do.
 type Scope string
 
 // The scopes.
@@ -16,31 +16,33 @@ const (
 	ScopeApplicationsWrite Scope = "applications:write"
 )
 
-// ErrScope is the error of an app that exceeds its scopes.
+// ErrScope is returned to an app that exceeds its scopes.
 var ErrScope = fault.New(fault.Forbidden, "insufficient_scope", "This needs an access token with the scope that WWW-Authenticate names; API keys only read")
 
 // Use cases authorize their actors with the methods below. An app that acts for a user is
-// refused unless the use case names a scope that the app has.
+// refused unless the use case permits one of the app's scopes.
 
-// RequireUser returns an error unless the actor is signed in.
-func (a Actor) RequireUser(open ...Scope) error {
+// RequireUser returns an error unless the actor is signed in. Apps need one of the
+// permitted scopes.
+func (a Actor) RequireUser(permitted ...Scope) error {
 	if a.Guest() {
 		return fault.ErrUnauthorized
 	}
-	return a.requireScope(open)
+	return a.requireScope(permitted)
 }
 
-// RequireSeeker returns an error unless the actor may act as a jobseeker.
-func (a Actor) RequireSeeker(open ...Scope) error {
-	err := a.RequireUser(open...)
+// RequireSeeker returns an error unless the actor may act as a jobseeker. Apps need one of
+// the permitted scopes.
+func (a Actor) RequireSeeker(permitted ...Scope) error {
+	err := a.RequireUser(permitted...)
 	if err == nil && !a.Seeker {
 		err = fault.ErrForbidden
 	}
 	return err
 }
 
-// RequireEmployer returns an error unless the actor has an employer's account, also
-// one whose organization is closed.
+// RequireEmployer returns an error unless the actor has an employer's account. The
+// actor's organization may be closed.
 func (a Actor) RequireEmployer() error {
 	switch {
 	case a.Guest():
@@ -85,12 +87,12 @@ func (a Actor) RequireModerator() error {
 	return err
 }
 
-// RequireScope returns an error for an app that acts for a user without the scope.
-// Users and guests pass.
+// RequireScope returns an error for an app that acts for a user without having the scope.
+// It returns nil for users and guests.
 func (a Actor) RequireScope(s Scope) error { return a.requireScope([]Scope{s}) }
 
-func (a Actor) requireScope(open []Scope) error {
-	if a.AppID == "" || slices.ContainsFunc(open, func(s Scope) bool { return slices.Contains(a.Scopes, s) }) {
+func (a Actor) requireScope(permitted []Scope) error {
+	if a.AppID == "" || slices.ContainsFunc(permitted, func(s Scope) bool { return slices.Contains(a.Scopes, s) }) {
 		return nil
 	}
 	return ErrScope

@@ -1,11 +1,11 @@
 package auth
 
-// Vault encrypts secrets that have to be read again, so that a leak of the stored data
-// does not disclose them.
+// Vault encrypts secrets that the service must read again and therefore cannot hash.
 type Vault interface {
-	// Encrypt encrypts the secret for an owner, an id.
+	// Encrypt returns the ciphertext of a secret. Only the same owner, an id, can decrypt
+	// it.
 	Encrypt(secret, owner string) (string, error)
-	// Decrypt returns the secret. It returns an error without details for a ciphertext of
-	// another owner or of a key that has been removed.
+	// Decrypt returns the secret. It returns an error without details if the ciphertext
+	// belongs to another owner or was encrypted with a key that is no longer configured.
 	Decrypt(ciphertext, owner string) (string, error)
 }

@@ -1,6 +1,6 @@
-// Package event defines domain events and the transactional outbox: the events, the port
-// that records them in the transaction of the change, and the relay that creates a task
-// for each subscriber.
+// Package event defines domain events and the transactional outbox. A service records an
+// event in the same transaction as the change that the event describes. The relay reads
+// recorded events from the outbox and creates a task for each subscriber.
 package event
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/locumhq/locum/core/retention"
 )
 
-// Event is a domain event: a flat struct of ids, values and timestamps. Subscribers that
-// need more read the row, which is authoritative.
+// Event is a domain event: a flat struct of ids, values and timestamps. A subscriber that
+// needs more data, or the current state, reads the row of the subject.
 type Event interface {
 	// Type is the name under which the event is stored and delivered.
 	Type() string
@@ -24,8 +24,8 @@ type Event interface {
 // Recorder writes events into the outbox.
 type Recorder interface {
 	// Record stores the events in the transaction of ctx (tx.Runner.Do), so that they are
-	// stored if and only if the change is. It is an error if ctx has no transaction;
-	// nothing is stored then. Without events it does nothing else.
+	// stored if and only if the change is. It returns an error, and stores nothing, if ctx
+	// has no transaction.
 	Record(ctx context.Context, events ...Event) error
 }
 
@@ -40,23 +40,24 @@ type Envelope struct {
 	Trace      string          `json:"trace"`   // W3C traceparent of the request that caused it, or empty
 }
 
-// Sent are events that have been relayed; their time is that of MarkSent.
+// Sent is the retention kind of relayed events; their time is the time of MarkSent.
 const Sent retention.Kind = "events.sent"
 
 // Outbox reads the table that a Recorder writes.
 type Outbox interface {
-	// Claim leases at most n unsent events, oldest first. No other claim returns them
-	// until the lease ends or they are marked sent. Concurrent claims return disjoint
-	// sets and do not wait for each other. An event is not returned while an earlier one
-	// with the same subject is leased by another caller, so that the events of a subject
-	// are relayed in the order in which they were recorded; two simultaneous claims may
-	// break this order.
+	// Claim leases at most n unsent events to the caller, the oldest first. No other claim
+	// returns a leased event until its lease has ended. Concurrent claims return different
+	// events and do not wait for each other.
+	//
+	// Claim skips an event if another caller has leased an earlier event of the same
+	// subject, so that the events of a subject are relayed in the order in which they were
+	// recorded. Two simultaneous claims may still break this order.
 	Claim(ctx context.Context, n int, lease time.Duration) ([]Envelope, error)
 	// MarkSent marks the events as sent. Unknown ids are ignored.
 	MarkSent(ctx context.Context, ids ...string) error
-	// Notifications returns a channel that receives a value after commits that have
-	// recorded events or added tasks, until ctx is done. A value may be lost, so that
-	// readers also poll.
+	// Notifications returns a channel that receives a value after each commit that has
+	// recorded events or added tasks, until ctx is done. A value may be lost, so callers
+	// also have to poll.
 	Notifications(ctx context.Context) <-chan struct{}
 	// Lag returns the number of unsent events, counted up to 100,000, and the time at
 	// which the oldest was recorded (zero if there is none).
@@ -83,10 +84,9 @@ type (
 		Listing        json.RawMessage `json:"listing,omitempty"`
 	}
 	// JobUpdated is recorded when a public field of a public listing changes, or a
-	// listing becomes public again. Its fields are those of JobCreated.
+	// listing becomes public again.
 	JobUpdated JobCreated
-	// JobClosed is recorded when a listing stops being public. Its fields are those of
-	// JobCreated.
+	// JobClosed is recorded when a listing stops being public.
 	JobClosed JobCreated
 	// JobModerated is recorded when a moderator takes a listing down or shows it again.
 	JobModerated struct {
@@ -105,8 +105,7 @@ type (
 		Status         string    `json:"status"`
 		SubmittedAt    time.Time `json:"submitted_at"`
 	}
-	// ApplicationStatusChanged is recorded when the status changes that the candidate and
-	// the employer see.
+	// ApplicationStatusChanged is recorded when the status of an application changes.
 	ApplicationStatusChanged struct {
 		ApplicationID  string    `json:"application_id"`
 		JobID          string    `json:"job_id"`
@@ -117,13 +116,13 @@ type (
 		ChangedAt      time.Time `json:"changed_at"`
 		ActorID        string    `json:"actor_id"`
 	}
-	// UserRegistered is recorded when an account is created whose address is not yet
-	// confirmed.
+	// UserRegistered is recorded when an account is created whose e-mail address is not
+	// yet confirmed.
 	UserRegistered struct {
 		UserID string `json:"user_id"`
 	}
-	// PasswordResetRequested is recorded when a link to reset the password was requested
-	// for an account.
+	// PasswordResetRequested is recorded when a link to reset the password of an account
+	// is requested.
 	PasswordResetRequested struct {
 		UserID      string    `json:"user_id"`
 		RequestedAt time.Time `json:"requested_at"`
@@ -137,8 +136,9 @@ type (
 		// SignedOutPrograms is true if access by programs was revoked.
 		SignedOutPrograms bool `json:"signed_out_programs,omitempty"`
 	}
-	// ProgramsSignedOut is recorded when an account whose address had never been
-	// confirmed joins an organization, which revokes the access of programs to it.
+	// ProgramsSignedOut is recorded when the access of programs to an account is revoked
+	// because the account joins an organization and its e-mail address was never confirmed
+	// before.
 	ProgramsSignedOut struct {
 		UserID      string    `json:"user_id"`
 		Programs    []string  `json:"programs"`
@@ -156,13 +156,13 @@ type (
 		UserID         string    `json:"user_id"`
 		InvitedAt      time.Time `json:"invited_at"`
 	}
-	// EmailChanged is recorded when the address of an account changes.
+	// EmailChanged is recorded when the e-mail address of an account changes.
 	EmailChanged struct {
 		UserID    string    `json:"user_id"`
 		ChangedAt time.Time `json:"changed_at"`
 	}
-	// EmailChangeRequested is recorded when a user requests a new address, which is not
-	// yet confirmed.
+	// EmailChangeRequested is recorded when a user requests a new e-mail address, which is
+	// not yet confirmed.
 	EmailChangeRequested struct {
 		UserID      string    `json:"user_id"`
 		RequestedAt time.Time `json:"requested_at"`
@@ -175,8 +175,8 @@ type (
 		ChangedAt time.Time `json:"changed_at"`
 	}
 	// AccountDeleted is recorded when an account is deleted. Subscribers delete the
-	// personal data of the user and references to them. It is recorded again a minute
-	// later, for data that concurrent requests stored after the first event.
+	// personal data of the user and all references to the user. The event is recorded
+	// again a minute later, for data that concurrent requests stored after the first event.
 	AccountDeleted struct {
 		UserID    string    `json:"user_id"`
 		Kind      string    `json:"kind"` // jobseeker or employer
@@ -193,8 +193,8 @@ type (
 		RenamedAt      time.Time `json:"renamed_at"`
 	}
 	// OrganizationModerated is recorded when a moderator changes the standing of an
-	// organization, and with the action hold when its new name resembles that of a verified
-	// one.
+	// organization. It is also recorded, with the action hold, when the new name of an
+	// organization resembles the name of a verified organization.
 	OrganizationModerated struct {
 		OrganizationID string    `json:"organization_id"`
 		Action         string    `json:"action"`  // verify, unverify, release, suspend, restore or hold
@@ -208,8 +208,8 @@ type (
 		Message     string    `json:"message"` // for the user
 		ModeratedAt time.Time `json:"moderated_at"`
 	}
-	// OrganizationClosed is recorded when the last admin of an organization leaves and it
-	// has no members.
+	// OrganizationClosed is recorded when the last member of an organization, an admin,
+	// leaves.
 	OrganizationClosed struct {
 		OrganizationID string    `json:"organization_id"`
 		ClosedAt       time.Time `json:"closed_at"`

@@ -13,15 +13,15 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Relay relays recorded events: it claims them, adds a task for each subscription to
-// their type, and marks them sent in the same transaction. Several relays may read one
-// outbox.
+// Relay relays recorded events: it claims events, adds a task for each subscription to
+// their type, and marks the events as sent in the same transaction. Several processes may
+// relay the events of one outbox.
 type Relay struct {
 	RelayDeps
-	byType map[string][]Subscription
-	// claiming serializes the claims of this process, by source, so that each sees
-	// the leases of the others.
-	claiming []sync.Mutex
+	subscriptionsByType map[string][]Subscription
+	// claimLocks serializes the claims of this process, by source. Simultaneous claims
+	// could break the order of the events of a subject (see Outbox.Claim).
+	claimLocks []sync.Mutex
 }
 
 // Source is an outbox, with the transaction runner and tasks of its database.
@@ -35,40 +35,41 @@ type Source struct {
 type RelayDeps struct {
 	Sources []Source
 	Runner  *task.Runner
-	Table   []Subscription
+	Table   []Subscription // all subscriptions
 	Log     *slog.Logger
 }
 
-// A relay is notified of commits. It also polls, for lost notifications and for events
-// that other programs record.
 const (
+	// relayBatch is the maximum number of events that one transaction relays.
 	relayBatch = 1000
 	relayLease = 30 * time.Second
-	relayPoll  = 1500 * time.Millisecond
+	// relayPoll is the polling interval. A relay is notified of commits, but has to poll
+	// for lost notifications and for events that other programs record.
+	relayPoll = 1500 * time.Millisecond
 )
 
 // NewRelay returns a relay for the subscriptions in the table.
 func NewRelay(d RelayDeps) *Relay {
-	r := &Relay{RelayDeps: d, byType: map[string][]Subscription{}, claiming: make([]sync.Mutex, len(d.Sources))}
+	r := &Relay{RelayDeps: d, subscriptionsByType: map[string][]Subscription{}, claimLocks: make([]sync.Mutex, len(d.Sources))}
 	for _, s := range d.Table {
-		r.byType[s.Type] = append(r.byType[s.Type], s)
+		r.subscriptionsByType[s.Type] = append(r.subscriptionsByType[s.Type], s)
 	}
 	return r
 }
 
-// Handlers returns the handlers of the tasks that a relay adds for the table.
+// Handlers returns the task handlers of the subscriptions in the table.
 func Handlers(table []Subscription) []task.Handler {
 	return list.Map(table, func(s Subscription) task.Handler { return task.Handle(s.Name, s.Queue, s.React) })
 }
 
-// Run relays events and enqueues due tasks until ctx is done. Outboxes and tasks are
-// served concurrently, so that many events do not delay tasks.
+// Run relays events and enqueues due tasks until ctx is done. Each outbox and the tasks
+// have their own goroutine, so that many events do not delay tasks.
 func (r *Relay) Run(ctx context.Context) {
-	due := make(chan struct{}, 1)
+	sweepRequests := make(chan struct{}, 1)
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() {
-		for r.wait(ctx, due) {
+		for r.wait(ctx, sweepRequests) {
 			if err := r.Runner.Sweep(ctx); err != nil && ctx.Err() == nil {
 				r.Log.Warn("failed to enqueue due tasks; will retry", "error", err)
 			}
@@ -76,14 +77,14 @@ func (r *Relay) Run(ctx context.Context) {
 	})
 	for i := range r.Sources {
 		running.Go(func() {
-			notified := r.Sources[i].Outbox.Notifications(ctx)
+			notifications := r.Sources[i].Outbox.Notifications(ctx)
 			for {
 				select {
-				case due <- struct{}{}:
-				default: // a sweep is due already
+				case sweepRequests <- struct{}{}:
+				default: // a sweep is already requested
 				}
 				r.drain(ctx, i)
-				if !r.wait(ctx, notified) {
+				if !r.wait(ctx, notifications) {
 					return
 				}
 			}
@@ -91,19 +92,18 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// wait waits for a notification or the next poll. It returns false when ctx is
-// done.
-func (r *Relay) wait(ctx context.Context, notified <-chan struct{}) bool {
+// wait waits for a notification, or for the next poll. It returns false when ctx is done.
+func (r *Relay) wait(ctx context.Context, notifications <-chan struct{}) bool {
 	select {
 	case <-ctx.Done():
-	case <-notified:
+	case <-notifications:
 	case <-time.After(relayPoll):
 	}
 	return ctx.Err() == nil
 }
 
-// drain relays all events of a source. It claims a batch while the previous one is
-// relayed.
+// drain relays all events of a source. Two goroutines take turns: one claims a batch while
+// the other writes the tasks of its batch.
 func (r *Relay) drain(ctx context.Context, source int) {
 	var draining sync.WaitGroup
 	for range 2 {
@@ -122,45 +122,47 @@ func (r *Relay) drain(ctx context.Context, source int) {
 	draining.Wait()
 }
 
-// Drain relays one batch of each source and returns the number of events. If only the
-// queue fails, the events are relayed although Drain returns an error.
+// Drain relays one batch of each source and returns the number of relayed events. It
+// returns an error also if events were relayed and only the queue was unavailable.
 func (r *Relay) Drain(ctx context.Context) (total int, err error) {
 	for i := range r.Sources {
-		n, failed := r.drainBatch(ctx, i)
-		total, err = total+n, errors.Join(err, failed)
+		n, batchErr := r.drainBatch(ctx, i)
+		total, err = total+n, errors.Join(err, batchErr)
 	}
 	return total, err
 }
 
-func (r *Relay) drainBatch(ctx context.Context, source int) (int, error) {
-	// An unreachable server must not block the relay.
+// drainBatch relays one batch of a source and enqueues the added tasks. It returns the
+// number of relayed events.
+func (r *Relay) drainBatch(ctx context.Context, i int) (int, error) {
+	// The timeout ends before the lease of the batch does.
 	ctx, cancel := context.WithTimeout(ctx, relayLease/2)
 	defer cancel()
-	from := r.Sources[source]
-	r.claiming[source].Lock()
-	batch, err := from.Outbox.Claim(ctx, relayBatch, relayLease)
-	r.claiming[source].Unlock()
+	source := r.Sources[i]
+	r.claimLocks[i].Lock()
+	batch, err := source.Outbox.Claim(ctx, relayBatch, relayLease)
+	r.claimLocks[i].Unlock()
 	if err != nil || len(batch) == 0 {
 		return 0, err
 	}
 	var tasks []task.Task
 	ids := make([]string, len(batch))
-	for i, e := range batch {
-		ids[i] = e.ID
+	for n, e := range batch {
+		ids[n] = e.ID
 		payload, err := json.Marshal(e)
 		if err != nil {
 			return 0, err
 		}
-		for _, s := range r.byType[e.Type] {
+		for _, s := range r.subscriptionsByType[e.Type] {
 			tasks = append(tasks, task.Task{Kind: s.Name, Queue: s.Queue, Key: e.ID + "/" + s.Name, Payload: payload, Trace: e.Trace})
 		}
 	}
 	var refs []task.Reference
-	err = from.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		if refs, err = from.Tasks.AddAndReserve(ctx, tasks...); err != nil {
+	err = source.Tx.Do(ctx, func(ctx context.Context) (err error) {
+		if refs, err = source.Tasks.AddAndReserve(ctx, tasks...); err != nil {
 			return err
 		}
-		return from.Outbox.MarkSent(ctx, ids...)
+		return source.Outbox.MarkSent(ctx, ids...)
 	})
 	if err != nil {
 		return 0, err

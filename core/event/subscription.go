@@ -8,16 +8,18 @@ import (
 
 // Subscription is the subscription of a handler to a type of event.
 type Subscription struct {
-	// Type is the event's type and Name the subscriber's. Name is the kind of the tasks,
-	// which are stored, and must not change once it is in use.
-	Type, Name string
+	// Type is the type of the events.
+	Type string
+	// Name is the name of the subscriber. It is the kind of stored tasks, so it must not
+	// change once it is in use.
+	Name string
 	// Queue is the queue of the handler's tasks: task.Events, unless the handler calls an
 	// external system.
 	Queue task.QueueName
-	// React handles the event. Delivery is at least once, so a handler must be
-	// idempotent. Events of one subject may be delivered concurrently and, after a
-	// failure, out of order: a handler that depends on the order compares the timestamps
-	// or numbers in the event.
+	// React handles the event. It must be idempotent, because events are delivered at
+	// least once. Events of one subject may be delivered concurrently and, after a failure,
+	// out of order: a handler that depends on the order compares the timestamps or
+	// sequence numbers in the events.
 	React func(ctx context.Context, e Envelope) error
 }
 
@@ -45,4 +47,4 @@ func OnEnvelope[T Event](name string, react func(ctx context.Context, e Envelope
 }
 
 // In returns the subscription with another queue.
-func (s Subscription) In(c task.QueueName) Subscription { s.Queue = c; return s }
+func (s Subscription) In(queue task.QueueName) Subscription { s.Queue = queue; return s }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Kind classifies a fault. Every transport maps kinds (and, where an interface requires
-// it, codes) to its own statuses in one table.
+// Kind classifies a fault. Every transport has one table that maps kinds, and a few codes,
+// to its own statuses.
 type Kind int
 
 // The kinds.
@@ -34,7 +34,7 @@ type Field struct {
 	Message string `json:"message"`
 }
 
-// Error is an error that a caller may see.
+// Error is a fault: an error that a caller may see.
 type Error struct {
 	Kind Kind
 	// Code is stable and machine-readable, in snake_case.
@@ -66,8 +66,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause, which is only logged.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is reports whether both faults have the same code, so that a package-level fault is a
-// sentinel for errors.Is also with a cause or fields.
+// Is reports whether both faults have the same code. errors.Is therefore finds a
+// package-level fault also in copies with a cause or fields.
 func (e *Error) Is(target error) bool {
 	t, ok := errors.AsType[*Error](target)
 	return ok && t.Code == e.Code
@@ -134,8 +134,8 @@ func KindOf(err error) Kind {
 	return Of(err).Kind
 }
 
-// IfNotFound returns instead, which may be nil, if err has a NotFound fault, and err
-// otherwise.
+// IfNotFound returns instead if err has a NotFound fault, and err otherwise. Instead may be
+// nil.
 func IfNotFound(err, instead error) error {
 	if KindOf(err) == NotFound {
 		return instead

@@ -1,10 +1,9 @@
 // Package metrics defines the port through which adapters register metrics.
 package metrics
 
-// Registry registers metrics. The functions are called when the metrics are
-// collected, from any goroutine; they return at once. A name is one of
-// Prometheus, such as "acme_pool_connections"; a second metric of the same name
-// is ignored and logged.
+// Registry registers metrics. A name follows the rules of Prometheus, such as
+// "acme_pool_connections"; a second metric with the same name is ignored and logged. The
+// functions read are called at each collection, from any goroutine, and must not block.
 type Registry interface {
 	// Gauge registers a value that rises and falls.
 	Gauge(name, help string, read func() float64)

@@ -7,9 +7,9 @@ import (
 	"github.com/locumhq/locum/core/id"
 )
 
-// MaxExact is the last item that numbered pages reach; later ones are read by
-// cursor. Totals of lists from the database are counted up to it, those of searches
-// are always exact.
+// MaxExact is the position of the last item that numbered pages reach; a cursor reaches
+// further. It is also the highest total that is counted for a list from the database,
+// whose cost grows with the number of rows. Totals of searches are always exact.
 const MaxExact = 10_000
 
 // Request asks for one page of a list. Number and Size are at least 1. Cursor
@@ -28,8 +28,8 @@ func After(cursor string, n int) Request {
 	return Request{Number: 1, Size: n, Cursor: cursor, WithoutTotal: true}
 }
 
-// CheckID returns an error unless the cursor is empty or an id, for lists whose cursors
-// are ids.
+// CheckID returns an Invalid fault unless the cursor is empty or an id. It is for lists
+// whose cursors are ids.
 func (r Request) CheckID() error {
 	if r.Cursor != "" && !id.Valid(r.Cursor) {
 		return fault.InvalidField("cursor", "is not a cursor of this list")
@@ -48,8 +48,8 @@ func (r Request) TooDeep() bool {
 // Result is one page of a list.
 type Result[T any] struct {
 	Items []T
-	// Total is the number of items of the whole list, or MaxExact with
-	// TotalIsEstimate if it was not counted further. It may be zero if the request was
+	// Total is the number of items of the whole list. If the list has more than MaxExact
+	// items, it may be MaxExact with TotalIsEstimate. It may be zero if the request was
 	// WithoutTotal.
 	Total           int
 	TotalIsEstimate bool
@@ -57,7 +57,7 @@ type Result[T any] struct {
 	NextCursor string
 }
 
-// WithItems returns the page r with other items.
+// WithItems returns a page with the given items and with the totals and cursor of r.
 func WithItems[A, B any](r Result[A], items []B) Result[B] {
 	return Result[B]{Items: items, Total: r.Total, TotalIsEstimate: r.TotalIsEstimate, NextCursor: r.NextCursor}
 }

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Kind names a set of rows that expires together, such as "identity.sessions".
-// The constants are declared by the package that owns the rows; their comments
-// define which time of a row counts.
+// Kind names a set of rows that expire by the same rule, such as "identity.sessions". The
+// package that owns the rows declares the constant, and its comment defines the time from
+// which the age of a row is counted.
 type Kind string
 
 // Store deletes expired rows.
 type Store interface {
-	// DeleteBefore deletes at most n rows of the kind whose time is before the
-	// given one, together with the rows that belong to them, and returns the number
-	// of rows deleted. A kind that the store does not have is an error.
+	// DeleteBefore deletes at most n rows of the kind whose time is earlier than before,
+	// and the rows that depend on them. It returns the number of deleted rows of the kind.
+	// It returns an error for a kind that the store does not know.
 	DeleteBefore(ctx context.Context, kind Kind, before time.Time, n int) (int, error)
 }
 
-// DeleteAllBefore deletes all rows of the kind whose time is before the given one, at
-// most n in one call of the store. A nil store has no rows.
+// DeleteAllBefore deletes all rows of the kind whose time is earlier than before, in
+// batches of n. It does nothing if the store is nil.
 func DeleteAllBefore(ctx context.Context, s Store, kind Kind, before time.Time, n int) error {
 	if s == nil {
 		return nil

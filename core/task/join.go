@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// Join returns a store of the tasks of several stores, whose ids are different.
-// New tasks are added to the first. The stores are called concurrently. One that does
-// not respond delays the others for joinTimeout at most, and is not called again
-// before suspendFor has passed.
+// Join returns a store that contains the tasks of all given stores. No two stores may use
+// the same task ids. New tasks are added to the first store.
+//
+// The stores are called concurrently. A store that does not respond delays a call for at
+// most joinTimeout, and is then suspended: it is not called for the time of suspendFor.
 func Join(stores ...Store) Store {
 	if len(stores) == 1 {
 		return stores[0]
 	}
-	j := &joined{started: map[string]startedTask{}}
+	j := &joinedStore{started: map[string]startedTask{}}
 	for _, s := range stores {
 		j.members = append(j.members, &member{Store: s})
 	}
@@ -26,21 +27,23 @@ func Join(stores ...Store) Store {
 }
 
 const (
+	// joinTimeout is well below lease, so that a call that waits for one store does not
+	// cost the running tasks of the other stores their leases.
 	joinTimeout = 3 * time.Second
 	suspendFor  = 5 * time.Second
 )
 
-type joined struct {
+type joinedStore struct {
 	members []*member
 
 	mu      sync.Mutex
-	started map[string]startedTask // by id, until the outcome is stored
+	started map[string]startedTask // by task id, until the outcome is stored
 }
 
 // startedTask is a task that this process has started.
 type startedTask struct {
-	in *member
-	at time.Time // or when its lease was renewed
+	store    *member
+	leasedAt time.Time // when the task was started or its lease was last renewed
 }
 
 // member is one of several stores.
@@ -52,7 +55,8 @@ type member struct {
 
 var errSuspended = errors.New("the store has not responded")
 
-// call calls fn with a context of joinTimeout, unless the store is suspended.
+// call calls fn with a timeout of joinTimeout. It suspends a store that exceeds the
+// timeout, and fails at once while the store is suspended.
 func (m *member) call(ctx context.Context, fn func(context.Context) error) error {
 	m.mu.Lock()
 	isSuspended := time.Now().Before(m.suspendedUntil)
@@ -60,10 +64,11 @@ func (m *member) call(ctx context.Context, fn func(context.Context) error) error
 	if isSuspended {
 		return errSuspended
 	}
-	bounded, cancel := context.WithTimeout(ctx, joinTimeout)
+	limited, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	err := fn(bounded)
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+	err := fn(limited)
+	isTimeout := err != nil && limited.Err() != nil && ctx.Err() == nil
+	if isTimeout {
 		m.mu.Lock()
 		m.suspendedUntil = time.Now().Add(suspendFor)
 		m.mu.Unlock()
@@ -71,8 +76,9 @@ func (m *member) call(ctx context.Context, fn func(context.Context) error) error
 	return err
 }
 
-// each calls fn with every store concurrently and returns the results and errors, by store.
-func each[T any](ctx context.Context, j *joined, fn func(ctx context.Context, m *member) (T, error)) ([]T, []error) {
+// callAll calls fn with every store concurrently. It returns the results and errors in the
+// order of j.members.
+func callAll[T any](ctx context.Context, j *joinedStore, fn func(ctx context.Context, m *member) (T, error)) ([]T, []error) {
 	results, errs := make([]T, len(j.members)), make([]error, len(j.members))
 	var calls sync.WaitGroup
 	for i, m := range j.members {
@@ -87,26 +93,26 @@ func each[T any](ctx context.Context, j *joined, fn func(ctx context.Context, m 
 	return results, errs
 }
 
-// eachErr is each for calls without results.
-func eachErr(ctx context.Context, j *joined, fn func(ctx context.Context, m *member) error) []error {
-	_, errs := each(ctx, j, func(ctx context.Context, m *member) (struct{}, error) { return struct{}{}, fn(ctx, m) })
+// callAllErr is callAll for functions without a result.
+func callAllErr(ctx context.Context, j *joinedStore, fn func(ctx context.Context, m *member) error) []error {
+	_, errs := callAll(ctx, j, func(ctx context.Context, m *member) (struct{}, error) { return struct{}{}, fn(ctx, m) })
 	return errs
 }
 
 // Add implements Adder.
-func (j *joined) Add(ctx context.Context, tasks ...Task) error {
+func (j *joinedStore) Add(ctx context.Context, tasks ...Task) error {
 	return j.members[0].Add(ctx, tasks...)
 }
 
 // AddAndReserve implements Store.
-func (j *joined) AddAndReserve(ctx context.Context, tasks ...Task) ([]Reference, error) {
+func (j *joinedStore) AddAndReserve(ctx context.Context, tasks ...Task) ([]Reference, error) {
 	return j.members[0].AddAndReserve(ctx, tasks...)
 }
 
-// gather returns the results of all stores. A store that fails does not prevent
-// the results of the others, unless all fail.
-func gather[T any](ctx context.Context, j *joined, call func(ctx context.Context, m *member) ([]T, error)) ([]T, error) {
-	results, errs := each(ctx, j, call)
+// gather returns the results of all stores together. The errors of some stores are ignored
+// if another store returned results.
+func gather[T any](ctx context.Context, j *joinedStore, call func(ctx context.Context, m *member) ([]T, error)) ([]T, error) {
+	results, errs := callAll(ctx, j, call)
 	out, err := slices.Concat(results...), errors.Join(errs...)
 	if len(out) == 0 || !slices.Contains(errs, nil) {
 		return out, err
@@ -114,26 +120,27 @@ func gather[T any](ctx context.Context, j *joined, call func(ctx context.Context
 	return out, nil
 }
 
-// addCounts returns the sum of the numbers of all stores. It is for operators, whose calls
-// may take long.
-func (j *joined) addCounts(call func(Store) (int, error)) (total int, err error) {
+// sumCounts returns the sum of the numbers that the stores return. It calls them without a
+// timeout: an operator waits for the result.
+func (j *joinedStore) sumCounts(call func(Store) (int, error)) (total int, err error) {
 	for _, m := range j.members {
-		n, failed := call(m.Store)
-		total, err = total+n, errors.Join(err, failed)
+		n, storeErr := call(m.Store)
+		total, err = total+n, errors.Join(err, storeErr)
 	}
 	return total, err
 }
 
-// partitionByStore returns the items, which concern tasks, by store: the one that has
-// started the task, or all if it was started by another process.
-func partitionByStore[T any](j *joined, items []T, id func(T) string) map[*member][]T {
+// partitionByStore returns the items by the store that has to receive them. Each item
+// belongs to a task, whose id is given by id. The item goes to the store of that task or,
+// if another process has started the task and its store is not known here, to all stores.
+func partitionByStore[T any](j *joinedStore, items []T, id func(T) string) map[*member][]T {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	out := map[*member][]T{}
 	for _, item := range items {
 		members := j.members
 		if s, ok := j.started[id(item)]; ok {
-			members = []*member{s.in}
+			members = []*member{s.store}
 		}
 		for _, m := range members {
 			out[m] = append(out[m], item)
@@ -142,29 +149,29 @@ func partitionByStore[T any](j *joined, items []T, id func(T) string) map[*membe
 	return out
 }
 
-// partlyRecordedError is the error of a RecordOutcomes that has stored some of the outcomes.
+// partlyRecordedError is returned by RecordOutcomes if only some outcomes were stored.
 type partlyRecordedError struct {
 	error
-	failed map[string]bool // ids of the other tasks
+	failedIDs map[string]bool // tasks whose outcomes were not stored
 }
 
 // Unwrap returns the error of the stores.
 func (e partlyRecordedError) Unwrap() error { return e.error }
 
 // Due implements Store.
-func (j *joined) Due(ctx context.Context, n int) ([]Reference, error) {
+func (j *joinedStore) Due(ctx context.Context, n int) ([]Reference, error) {
 	return gather(ctx, j, func(ctx context.Context, m *member) ([]Reference, error) { return m.Due(ctx, n) })
 }
 
 // Postpone implements Store.
-func (j *joined) Postpone(ctx context.Context, refs []Reference, until time.Time) error {
-	return errors.Join(eachErr(ctx, j, func(ctx context.Context, m *member) error { return m.Postpone(ctx, refs, until) })...)
+func (j *joinedStore) Postpone(ctx context.Context, refs []Reference, until time.Time) error {
+	return errors.Join(callAllErr(ctx, j, func(ctx context.Context, m *member) error { return m.Postpone(ctx, refs, until) })...)
 }
 
-// Start implements Store. It fails if all stores do: otherwise the tasks of a store
-// that fails become due again, and workers do not wait for it.
-func (j *joined) Start(ctx context.Context, ids []string, lease time.Duration) ([]Task, error) {
-	results, errs := each(ctx, j, func(ctx context.Context, m *member) ([]Task, error) { return m.Start(ctx, ids, lease) })
+// Start implements Store. It returns an error only if all stores fail. If one store fails,
+// its tasks become due again later, and workers need not wait for that store.
+func (j *joinedStore) Start(ctx context.Context, ids []string, lease time.Duration) ([]Task, error) {
+	results, errs := callAll(ctx, j, func(ctx context.Context, m *member) ([]Task, error) { return m.Start(ctx, ids, lease) })
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for i, tasks := range results {
@@ -179,33 +186,36 @@ func (j *joined) Start(ctx context.Context, ids []string, lease time.Duration) (
 	return out, nil
 }
 
-// renew notes which tasks are running and deletes those whose leases have ended.
-func (j *joined) renew(runs []Run) {
+// updateStarted notes that the leases of the runs are renewed, and forgets tasks whose
+// leases ended long ago.
+func (j *joinedStore) updateStarted(runs []Run) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now := time.Now()
 	for _, r := range runs {
 		if s, ok := j.started[r.ID]; ok {
-			j.started[r.ID] = startedTask{s.in, now}
+			j.started[r.ID] = startedTask{s.store, now}
 		}
 	}
-	maps.DeleteFunc(j.started, func(_ string, s startedTask) bool { return now.Sub(s.at) > 4*lease })
+	// The margin of three leases leaves time to store the outcome of a late attempt.
+	maps.DeleteFunc(j.started, func(_ string, s startedTask) bool { return now.Sub(s.leasedAt) > 4*lease })
 }
 
-// Extend implements Store. A run is lost if no store has it.
-// If a store fails, the runs that it may have are not lost.
-func (j *joined) Extend(ctx context.Context, runs []Run, lease time.Duration) (lost []Run, err error) {
-	j.renew(runs)
-	parts := partitionByStore(j, runs, func(r Run) string { return r.ID })
-	missing, errs := each(ctx, j, func(ctx context.Context, m *member) ([]Run, error) {
-		if len(parts[m]) == 0 {
+// Extend implements Store. A run is lost if every store that may contain it reports it as
+// lost. A store that fails reports nothing, so its runs are not lost.
+func (j *joinedStore) Extend(ctx context.Context, runs []Run, lease time.Duration) (lost []Run, err error) {
+	j.updateStarted(runs)
+	runsByStore := partitionByStore(j, runs, func(r Run) string { return r.ID })
+	lostByStore, errs := callAll(ctx, j, func(ctx context.Context, m *member) ([]Run, error) {
+		if len(runsByStore[m]) == 0 {
 			return nil, nil
 		}
-		return m.Extend(ctx, parts[m], lease)
+		return m.Extend(ctx, runsByStore[m], lease)
 	})
 	isLost := func(r Run) bool {
 		for i, m := range j.members {
-			if slices.Contains(parts[m], r) && (errs[i] != nil || !slices.Contains(missing[i], r)) {
+			mayContain := errs[i] != nil || !slices.Contains(lostByStore[i], r)
+			if slices.Contains(runsByStore[m], r) && mayContain {
 				return false
 			}
 		}
@@ -216,37 +226,37 @@ func (j *joined) Extend(ctx context.Context, runs []Run, lease time.Duration) (l
 }
 
 // RecordOutcomes implements Store. The error is a partlyRecordedError if a store fails.
-func (j *joined) RecordOutcomes(ctx context.Context, outcomes ...Outcome) error {
-	parts := partitionByStore(j, outcomes, func(o Outcome) string { return o.ID })
-	errs := eachErr(ctx, j, func(ctx context.Context, m *member) error {
-		if len(parts[m]) == 0 {
+func (j *joinedStore) RecordOutcomes(ctx context.Context, outcomes ...Outcome) error {
+	outcomesByStore := partitionByStore(j, outcomes, func(o Outcome) string { return o.ID })
+	errs := callAllErr(ctx, j, func(ctx context.Context, m *member) error {
+		if len(outcomesByStore[m]) == 0 {
 			return nil
 		}
-		return m.RecordOutcomes(ctx, parts[m]...)
+		return m.RecordOutcomes(ctx, outcomesByStore[m]...)
 	})
-	failed := map[string]bool{}
+	failedIDs := map[string]bool{}
 	for i, m := range j.members {
 		if errs[i] != nil {
-			for _, o := range parts[m] {
-				failed[o.ID] = true
+			for _, o := range outcomesByStore[m] {
+				failedIDs[o.ID] = true
 			}
 		}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, o := range outcomes {
-		if !failed[o.ID] {
+		if !failedIDs[o.ID] {
 			delete(j.started, o.ID)
 		}
 	}
-	if len(failed) == 0 {
+	if len(failedIDs) == 0 {
 		return nil
 	}
-	return partlyRecordedError{fmt.Errorf("outcomes of %d tasks: %w", len(failed), errors.Join(errs...)), failed}
+	return partlyRecordedError{fmt.Errorf("outcomes of %d tasks: %w", len(failedIDs), errors.Join(errs...)), failedIDs}
 }
 
 // Backlog implements Store.
-func (j *joined) Backlog(ctx context.Context) ([]Backlog, error) {
+func (j *joinedStore) Backlog(ctx context.Context) ([]Backlog, error) {
 	counts, err := gather(ctx, j, func(ctx context.Context, m *member) ([]Backlog, error) { return m.Backlog(ctx) })
 	var out []Backlog
 	for _, c := range counts {
@@ -261,18 +271,19 @@ func (j *joined) Backlog(ctx context.Context) ([]Backlog, error) {
 	return out, err
 }
 
-// List implements Store. The tasks of each store are in their order.
-func (j *joined) List(ctx context.Context, f Filter) ([]Record, error) {
+// List implements Store. The results of the stores follow each other; they are not merged
+// into one order.
+func (j *joinedStore) List(ctx context.Context, f Filter) ([]Record, error) {
 	records, err := gather(ctx, j, func(ctx context.Context, m *member) ([]Record, error) { return m.List(ctx, f) })
 	return records[:min(len(records), f.Limit)], err
 }
 
 // Retry implements Store.
-func (j *joined) Retry(ctx context.Context, ids []string) (int, error) {
-	return j.addCounts(func(s Store) (int, error) { return s.Retry(ctx, ids) })
+func (j *joinedStore) Retry(ctx context.Context, ids []string) (int, error) {
+	return j.sumCounts(func(s Store) (int, error) { return s.Retry(ctx, ids) })
 }
 
 // Drop implements Store.
-func (j *joined) Drop(ctx context.Context, ids []string) (int, error) {
-	return j.addCounts(func(s Store) (int, error) { return s.Drop(ctx, ids) })
+func (j *joinedStore) Drop(ctx context.Context, ids []string) (int, error) {
+	return j.sumCounts(func(s Store) (int, error) { return s.Drop(ctx, ids) })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// runStore is a store with the given runs; it fails if err is set.
+// runStore is a store that contains the running attempts, or fails with err.
 type runStore struct {
 	Store
 	running []Run
@@ -35,23 +35,23 @@ func (s runStore) Start(context.Context, []string, time.Duration) (out []Task, e
 
 func TestJoin_Extend(t *testing.T) {
 	t.Parallel()
-	a, b, c := Run{"a", 1}, Run{"b", 2}, Run{"c", 1}
+	runA, runB, runC := Run{"a", 1}, Run{"b", 2}, Run{"c", 1}
 	unavailable := errors.New("unavailable")
-	for name, x := range map[string]struct {
+	for name, c := range map[string]struct {
 		stores []Store
 		lost   []Run
 		err    error
 	}{
-		"each store has some":  {[]Store{runStore{running: []Run{a}}, runStore{running: []Run{b, c}}}, []Run{}, nil},
-		"no store has one":     {[]Store{runStore{running: []Run{a}}, runStore{running: []Run{b}}}, []Run{c}, nil},
-		"a store fails":        {[]Store{runStore{err: unavailable}, runStore{running: []Run{b}}}, []Run{}, unavailable},
-		"the last store fails": {[]Store{runStore{running: []Run{b}}, runStore{err: unavailable}}, []Run{}, unavailable},
+		"each run has a store": {[]Store{runStore{running: []Run{runA}}, runStore{running: []Run{runB, runC}}}, []Run{}, nil},
+		"a run has no store":   {[]Store{runStore{running: []Run{runA}}, runStore{running: []Run{runB}}}, []Run{runC}, nil},
+		"a store fails":        {[]Store{runStore{err: unavailable}, runStore{running: []Run{runB}}}, []Run{}, unavailable},
+		"the last store fails": {[]Store{runStore{running: []Run{runB}}, runStore{err: unavailable}}, []Run{}, unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			lost, err := Join(x.stores...).Extend(t.Context(), []Run{a, b, c}, time.Second)
-			require.ErrorIs(t, err, x.err)
-			require.Equal(t, x.lost, lost)
+			lost, err := Join(c.stores...).Extend(t.Context(), []Run{runA, runB, runC}, time.Second)
+			require.ErrorIs(t, err, c.err)
+			require.Equal(t, c.lost, lost)
 		})
 	}
 }
@@ -63,19 +63,19 @@ func TestJoin_StartWithAFailedStore_ReturnsTheOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, started, 1)
 	started, err = Join(runStore{err: unavailable}, runStore{}).Start(t.Context(), []string{"a"}, time.Second)
-	require.NoError(t, err, "a worker waits for no store if another one responds")
+	require.NoError(t, err, "one store that responds is enough")
 	require.Empty(t, started)
 	_, err = Join(runStore{err: unavailable}, runStore{err: unavailable}).Start(t.Context(), nil, time.Second)
 	require.ErrorIs(t, err, unavailable)
-	one := runStore{}
-	require.Equal(t, Store(one), Join(one))
+	store := runStore{}
+	require.Equal(t, Store(store), Join(store))
 }
 
 func TestJoin_LeaseEnded_TaskIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := Run{"a", 1}, Run{"b", 1}
-		j := Join(runStore{running: []Run{a, b}}, runStore{}).(*joined)
+		j := Join(runStore{running: []Run{a, b}}, runStore{}).(*joinedStore)
 		_, err := j.Start(t.Context(), []string{"a", "b"}, lease)
 		require.NoError(t, err)
 		for range 15 {
@@ -91,13 +91,13 @@ func TestJoin_LeaseEnded_TaskIsForgotten(t *testing.T) {
 // hangingStore is a store that does not respond while hangs is true.
 type hangingStore struct {
 	runStore
-	hangs    *atomic.Bool
-	calls    *atomic.Int32
-	recorded *[]string
+	hangs       *atomic.Bool
+	calls       *atomic.Int32
+	recordedIDs *[]string
 }
 
-func newHangingStore(has ...Run) hangingStore {
-	return hangingStore{runStore: runStore{running: has}, hangs: new(atomic.Bool), calls: new(atomic.Int32), recorded: new([]string)}
+func newHangingStore(running ...Run) hangingStore {
+	return hangingStore{runStore: runStore{running: running}, hangs: new(atomic.Bool), calls: new(atomic.Int32), recordedIDs: new([]string)}
 }
 
 func (s hangingStore) respond(ctx context.Context) error {
@@ -124,7 +124,7 @@ func (s hangingStore) RecordOutcomes(ctx context.Context, outcomes ...Outcome) e
 		return err
 	}
 	for _, o := range outcomes {
-		*s.recorded = append(*s.recorded, o.ID)
+		*s.recordedIDs = append(*s.recordedIDs, o.ID)
 	}
 	return nil
 }
@@ -134,22 +134,22 @@ func TestJoin_AStoreHangs_TheOthersAreDelayedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newHangingStore(Run{"a", 1}), newHangingStore(Run{"b", 1})
 		j := Join(a, b)
-		due := func() (n int, took time.Duration) {
-			begun := time.Now()
+		countDue := func() (n int, took time.Duration) {
+			begin := time.Now()
 			refs, err := j.Due(t.Context(), 10)
 			require.NoError(t, err)
-			return len(refs), time.Since(begun)
+			return len(refs), time.Since(begin)
 		}
 		a.hangs.Store(true)
 		for _, want := range []time.Duration{joinTimeout, 0, 0} {
-			n, took := due()
+			n, took := countDue()
 			require.Equal(t, 1, n)
 			require.Equal(t, want, took)
 		}
 		require.EqualValues(t, 1, a.calls.Load())
 		a.hangs.Store(false)
 		time.Sleep(suspendFor)
-		n, took := due()
+		n, took := countDue()
 		require.Equal(t, 2, n)
 		require.Zero(t, took)
 	})
@@ -164,17 +164,17 @@ func TestJoin_RecordOutcomesWithAHangingStore_StoresTheOthersOnce(t *testing.T) 
 		require.NoError(t, err)
 		outcomes := []Outcome{{Run: Run{"a", 1}, State: Done}, {Run: Run{"b", 1}, State: Done}}
 		a.hangs.Store(true)
-		errs, err := r.end(t.Context(), outcomes)
+		errs, err := r.recordBatch(t.Context(), outcomes)
 		require.NoError(t, err)
 		require.ErrorIs(t, errs[0], context.DeadlineExceeded)
 		require.NoError(t, errs[1])
 
 		a.hangs.Store(false)
 		time.Sleep(suspendFor)
-		errs, err = r.end(t.Context(), outcomes[:1])
+		errs, err = r.recordBatch(t.Context(), outcomes[:1])
 		require.NoError(t, errors.Join(append(errs, err)...))
-		require.Equal(t, []string{"a"}, *a.recorded)
-		require.Equal(t, []string{"b"}, *b.recorded)
+		require.Equal(t, []string{"a"}, *a.recordedIDs)
+		require.Equal(t, []string{"b"}, *b.recordedIDs)
 		require.EqualValues(t, 1, b.calls.Load())
 	})
 }

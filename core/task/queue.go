@@ -5,27 +5,27 @@ import "context"
 // Reference refers to a task that is due.
 type Reference struct {
 	Queue QueueName
-	// Kind is that of the task, for the tools of a queue.
+	// Kind is the kind of the task. Only the queue's own tools show it.
 	Kind string
 	ID   string
-	// Enqueues is how often the task was enqueued. With the id it identifies the
-	// reference.
+	// Enqueues is the number of times that the task was enqueued. A reference is
+	// identified by ID and Enqueues together.
 	Enqueues int
 }
 
 // Queue delivers references to workers. Delivery is best-effort: a reference may be
-// delivered twice, late or out of order, or be lost with the process or server that
-// holds it. The store repeats lost references and ignores repeated ones.
+// delivered twice, late or out of order, or be lost if a process or server is killed. The
+// store returns a lost reference again, and refuses to start a task twice.
 type Queue interface {
-	// Enqueue adds references. After an error some of them may have been added. Many
-	// references of one QueueName do not delay those of another.
+	// Enqueue adds references. If Enqueue fails, some of the references may have been
+	// added. Many references of one QueueName do not delay the references of another.
 	Enqueue(ctx context.Context, refs ...Reference) error
-	// Work calls do with references until ctx is done, at least Workers of each
-	// QueueName concurrently. It then waits for the calls that are running, which
-	// return within 25 s. Their context is not cancelled with ctx.
-	Work(ctx context.Context, do func(ctx context.Context, ref Reference)) error
-	// Embedded reports whether the references are reachable from this process only. The
-	// process that serves executes the tasks of an embedded queue; those of other
-	// queues are executed by `locum worker`.
+	// Work calls execute with references until ctx is done. For each QueueName it makes
+	// at least Workers calls concurrently. When ctx is done, Work waits for the running
+	// calls, which return within 25 s; the context of the calls is not cancelled with ctx.
+	Work(ctx context.Context, execute func(ctx context.Context, ref Reference)) error
+	// Embedded reports whether only this process can read the references. The tasks of an
+	// embedded queue are executed by `locum serve`, those of other queues by
+	// `locum worker`.
 	Embedded() bool
 }

@@ -21,29 +21,33 @@ import (
 const (
 	// DefaultTimeout is the time limit for an attempt of a Handler without a Timeout.
 	DefaultTimeout = 20 * time.Second
-	// lease is the time after which the tasks of a killed worker are started by
-	// another one. It is renewed at each heartbeat.
+	// lease is the time for which a worker owns a task that it has started. The worker
+	// renews the lease at each heartbeat. If the worker is killed, another worker starts
+	// the task when the lease ends.
 	lease     = 30 * time.Second
 	heartbeat = lease / 3
-	// gracePeriod is the time after its deadline until a handler is abandoned.
+	// gracePeriod is the time that a handler has to return after its deadline. Then the
+	// runner abandons the handler.
 	gracePeriod = 3 * time.Second
-	// attempts is the number of attempts at a task of a Handler without Attempts.
-	attempts = 15
-	// periodicAttempts is that of periodic tasks, which the next period repeats.
+	// defaultAttempts is the number of attempts for a Handler without Attempts.
+	defaultAttempts = 15
+	// periodicAttempts is the number of attempts for periodic tasks. It is low because
+	// the next period adds a new task anyway.
 	periodicAttempts = 3
 	// enqueueBatch is the number of due tasks that are enqueued at once. If the queue
-	// is unavailable, they are due again after requeueDelay.
+	// is unavailable, the tasks are due again after requeueDelay.
 	enqueueBatch = 500
 	requeueDelay = 5 * time.Second
-	// batchSize is the most tasks that one call to the store starts or finishes, and
-	// maxCalls the most concurrent calls.
+	// batchSize is the maximum number of tasks that one store call starts or finishes.
 	batchSize = 100
-	maxCalls  = 2
-	// storeTimeout is the time limit for a call to the store.
+	// maxCalls is the maximum number of such store calls in progress. While two calls are
+	// in progress, further tasks are collected for the next call.
+	maxCalls = 2
+	// storeTimeout is the time limit for other calls to the store.
 	storeTimeout = 10 * time.Second
 )
 
-// Report describes an attempt that has ended.
+// Report describes a finished attempt, for metrics.
 type Report struct {
 	Kind     string
 	Queue    QueueName
@@ -66,13 +70,14 @@ type Deps struct {
 // Runner executes the tasks of a store. A store may have any number of runners.
 type Runner struct {
 	Deps
-	byKind map[string]Handler
-	starts *batch.Batcher[string, *Task]
-	ends   *batch.Batcher[Outcome, error]
-	begun  map[string]time.Time // period by periodic kind, of this process
+	handlersByKind map[string]Handler
+	starter        *batch.Batcher[string, *Task]
+	recorder       *batch.Batcher[Outcome, error]
+	// periodByKind is the begin of the period whose task this process added last.
+	periodByKind map[string]time.Time
 
 	mu      sync.Mutex
-	running map[Run]context.CancelCauseFunc
+	running map[Run]context.CancelCauseFunc // cancels the attempt
 }
 
 var (
@@ -82,68 +87,71 @@ var (
 
 // NewRunner returns a runner. A kind with two handlers is an error.
 func NewRunner(d Deps) (*Runner, error) {
-	r := &Runner{Deps: d, byKind: map[string]Handler{}, begun: map[string]time.Time{}, running: map[Run]context.CancelCauseFunc{}}
+	r := &Runner{Deps: d, handlersByKind: map[string]Handler{}, periodByKind: map[string]time.Time{}, running: map[Run]context.CancelCauseFunc{}}
 	if r.Trace == nil {
 		r.Trace = trace.Off{}
 	}
 	for _, p := range d.Periodic {
-		r.Handlers = append(r.Handlers, Handler{Kind: p.Kind, Queue: Maintenance, Timeout: p.Timeout, Attempts: periodicAttempts, periodic: true, Do: func(ctx context.Context, _ Task) error { return p.Do(ctx) }})
+		do := func(ctx context.Context, _ Task) error { return p.Do(ctx) }
+		r.Handlers = append(r.Handlers, Handler{Kind: p.Kind, Queue: Maintenance, Timeout: p.Timeout, Attempts: periodicAttempts, periodic: true, Do: do})
 	}
 	for _, h := range r.Handlers {
-		if _, twice := r.byKind[h.Kind]; twice {
+		if _, exists := r.handlersByKind[h.Kind]; exists {
 			return nil, fmt.Errorf("tasks of kind %s have two handlers", h.Kind)
 		}
-		r.byKind[h.Kind] = h
+		r.handlersByKind[h.Kind] = h
 	}
-	r.starts, r.ends = batch.New(maxCalls, batchSize, batch.Unweighted, r.start), batch.New(maxCalls, batchSize, batch.Unweighted, r.end)
+	r.starter = batch.New(maxCalls, batchSize, batch.Unweighted, r.startBatch)
+	r.recorder = batch.New(maxCalls, batchSize, batch.Unweighted, r.recordBatch)
 	return r, nil
 }
 
-// Work executes tasks until ctx is done. It then waits for running tasks with the
-// default timeout or a shorter one; others are interrupted and wait again.
+// Work executes tasks until ctx is done. It then waits for the running tasks, except for
+// tasks with a timeout above DefaultTimeout: these are interrupted and wait for another
+// attempt.
 func (r *Runner) Work(ctx context.Context) error {
-	running, end := context.WithCancel(context.WithoutCancel(ctx))
-	var helpers sync.WaitGroup
-	defer helpers.Wait()
-	defer end()
-	helpers.Go(func() { r.extendLeases(running) })
-	return r.Queue.Work(ctx, func(worker context.Context, ref Reference) { r.do(worker, ctx, ref) })
+	heartbeatCtx, stopHeartbeat := context.WithCancel(context.WithoutCancel(ctx))
+	var heartbeats sync.WaitGroup
+	defer heartbeats.Wait()
+	defer stopHeartbeat()
+	heartbeats.Go(func() { r.extendLeases(heartbeatCtx) })
+	return r.Queue.Work(ctx, func(taskCtx context.Context, ref Reference) { r.execute(taskCtx, ctx, ref) })
 }
 
-// do executes the task of a reference, if it waits and is due. Until is done when the
-// worker stops.
-func (r *Runner) do(ctx, until context.Context, ref Reference) {
-	j, err := r.claim(ctx, until, ref.ID)
+// execute executes the task of a reference if the task is waiting and due. The context
+// until is done when the worker stops; in the methods below too.
+func (r *Runner) execute(ctx, until context.Context, ref Reference) {
+	t, err := r.claim(ctx, until, ref.ID)
 	if err != nil {
 		r.Log.Warn("failed to claim task; will retry", "task", ref.ID, "error", err)
 		return
 	}
-	if j == nil {
+	if t == nil {
 		return // started by another worker, finished, or not due
 	}
 	begun := time.Now()
-	o := r.attempt(ctx, until, *j)
-	o.Group = j.Group
+	o := r.attempt(ctx, until, *t)
+	o.Group = t.Group
 	r.record(ctx, until, o)
 	if r.Report != nil {
-		r.Report(Report{Kind: j.Kind, Queue: j.Queue, State: o.State, Duration: time.Since(begun)})
+		r.Report(Report{Kind: t.Kind, Queue: t.Queue, State: o.State, Duration: time.Since(begun)})
 	}
 }
 
-// claim starts a task. It waits for a store that is unavailable: otherwise all
-// references in the queue would be lost.
-func (r *Runner) claim(ctx, until context.Context, id string) (j *Task, err error) {
+// claim starts a task. It returns nil if the task is not waiting or not due. While the
+// store is unavailable, claim retries: giving up would lose the references in the queue.
+func (r *Runner) claim(ctx, until context.Context, id string) (t *Task, err error) {
 	err = retry(until, 5*time.Second, func() error {
-		j, err = r.starts.Do(ctx, id)
+		t, err = r.starter.Do(ctx, id)
 		return err
 	})
-	return j, err
+	return t, err
 }
 
-// retry calls fn until it succeeds or until is done, and returns its last error. The
-// pauses grow up to longest.
-func retry(until context.Context, longest time.Duration, fn func() error) error {
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, longest) {
+// retry calls fn until fn succeeds or the context until is done, and returns the last error
+// of fn. The pauses between the calls grow up to maxPause.
+func retry(until context.Context, maxPause time.Duration, fn func() error) error {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, maxPause) {
 		err := fn()
 		if err == nil || until.Err() != nil {
 			return err
@@ -155,35 +163,35 @@ func retry(until context.Context, longest time.Duration, fn func() error) error 
 	}
 }
 
-// attempt runs the handler and returns the outcome.
-func (r *Runner) attempt(ctx, until context.Context, j Task) Outcome {
-	run := Run{ID: j.ID, Attempt: j.Attempt}
-	h, known := r.byKind[j.Kind]
-	most := cmp.Or(h.Attempts, attempts)
-	if j.Attempt > most {
+// attempt runs the handler of the task and returns the outcome.
+func (r *Runner) attempt(ctx, until context.Context, t Task) Outcome {
+	run := Run{ID: t.ID, Attempt: t.Attempt}
+	h, hasHandler := r.handlersByKind[t.Kind]
+	maxAttempts := cmp.Or(h.Attempts, defaultAttempts)
+	if t.Attempt > maxAttempts {
 		// The worker of the last attempt was killed.
-		r.Log.Error("task is dead; its last attempt did not finish", "kind", j.Kind, "task", j.ID, "attempts", most)
+		r.Log.Error("task is dead; its last attempt did not finish", "kind", t.Kind, "task", t.ID, "attempts", maxAttempts)
 		return Outcome{Run: run, State: Dead, Err: "the worker was lost during the last attempt"}
 	}
 	err := errors.New("no handler for this kind; a newer version may have one")
-	if known {
-		err = r.run(ctx, until, h, j)
+	if hasHandler {
+		err = r.runHandler(ctx, until, h, t)
 	}
-	log := r.Log.With("kind", j.Kind, "task", j.ID, "attempt", j.Attempt, "error", err)
+	log := r.Log.With("kind", t.Kind, "task", t.ID, "attempt", t.Attempt, "error", err)
 	now := r.Clock.Now()
 	switch {
 	case err == nil:
 		return Outcome{Run: run, State: Done}
 	case errors.Is(err, errStopping):
 		return Outcome{Run: run, State: Waiting, RunAt: now, Err: err.Error(), DoNotCountAttempt: true}
-	case h.periodic && (IsPermanent(err) || j.Attempt == most):
+	case h.periodic && (IsPermanent(err) || t.Attempt == maxAttempts):
 		log.Error("periodic task failed; will run in the next period")
 		return Outcome{Run: run, State: Done, Err: err.Error()}
-	case IsPermanent(err), j.Attempt == most:
+	case IsPermanent(err), t.Attempt == maxAttempts:
 		log.Error("task is dead; see `locum tasks list`")
 		return Outcome{Run: run, State: Dead, Err: err.Error()}
 	}
-	pause := backoff(j.Attempt)
+	pause := backoff(t.Attempt)
 	log.Warn("task failed; will retry", "in", pause.Round(time.Second).String())
 	return Outcome{Run: run, State: Waiting, RunAt: now.Add(pause), Err: err.Error()}
 }
@@ -199,52 +207,54 @@ func backoff(attempt int) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64())) //nolint:gosec // jitter needs no secrecy
 }
 
-// run runs the handler with its time limit. A handler that ignores its deadline is
-// abandoned: its goroutine continues until it returns, but another task takes its slot.
-func (r *Runner) run(ctx, until context.Context, h Handler, j Task) (err error) {
-	longest := cmp.Or(h.Timeout, DefaultTimeout)
-	ctx, lost := context.WithCancelCause(ctx)
-	defer lost(nil)
-	ctx, cancel := context.WithTimeout(ctx, longest)
+// runHandler runs the handler with its time limit. A handler that ignores its deadline is
+// abandoned: its goroutine runs on until it returns, and the worker continues with another
+// task.
+func (r *Runner) runHandler(ctx, until context.Context, h Handler, t Task) (err error) {
+	timeout := cmp.Or(h.Timeout, DefaultTimeout)
+	ctx, cancelWithCause := context.WithCancelCause(ctx)
+	defer cancelWithCause(nil)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	run := Run{ID: j.ID, Attempt: j.Attempt}
+	run := Run{ID: t.ID, Attempt: t.Attempt}
 	r.mu.Lock()
-	r.running[run] = lost
+	r.running[run] = cancelWithCause
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
 		delete(r.running, run)
 		r.mu.Unlock()
 	}()
-	if longest > DefaultTimeout {
-		// Long tasks do not delay the end of the process.
-		defer context.AfterFunc(until, func() { lost(errStopping) })()
+	if timeout > DefaultTimeout {
+		// A long task must not delay the end of the process.
+		defer context.AfterFunc(until, func() { cancelWithCause(errStopping) })()
 	}
-	ctx, finish := r.Trace.Start(ctx, "task "+j.Kind, j.Trace)
+	ctx, finish := r.Trace.Start(ctx, "task "+t.Kind, t.Trace)
 	defer func() { finish(err) }()
-	ended := make(chan error, 1)
+	result := make(chan error, 1)
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				ended <- fmt.Errorf("panic: %v", p)
+				result <- fmt.Errorf("panic: %v", p)
 			}
 		}()
-		ended <- h.Do(ctx, j)
+		result <- h.Do(ctx, t)
 	}()
 	select {
-	case err = <-ended:
+	case err = <-result:
 		return withCause(ctx, err)
 	case <-ctx.Done():
 	}
 	select {
-	case err = <-ended:
+	case err = <-result:
 		return withCause(ctx, err)
 	case <-time.After(gracePeriod):
 		return fmt.Errorf("the handler ignores its deadline: %w", context.Cause(ctx))
 	}
 }
 
-// withCause adds the cause of the cancelled context to the error of a handler.
+// withCause adds errStopping or errLost to the error of a handler whose context was
+// cancelled for that reason.
 func withCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && (errors.Is(cause, errStopping) || errors.Is(cause, errLost)) {
 		return fmt.Errorf("%w: %w", cause, err)
@@ -252,51 +262,54 @@ func withCause(ctx context.Context, err error) error {
 	return err
 }
 
-// record stores the outcome. It waits for a store that is unavailable until the lease
-// ends, because the task would be executed again.
+// record stores the outcome. While the store is unavailable, record retries until the lease
+// ends: a task without a stored outcome is executed again.
 func (r *Runner) record(ctx, until context.Context, o Outcome) {
 	until, cancel := context.WithTimeout(until, lease)
 	defer cancel()
 	err := retry(until, 2*time.Second, func() error {
-		failed, err := r.ends.Do(ctx, o)
-		return cmp.Or(err, failed)
+		outcomeErr, err := r.recorder.Do(ctx, o)
+		return cmp.Or(err, outcomeErr)
 	})
 	if err != nil {
 		r.Log.Warn("failed to store the outcome of a task; it may be executed again", "task", o.ID, "state", o.State, "error", err)
 	}
 }
 
-func (r *Runner) start(ctx context.Context, ids []string) ([]*Task, error) {
+// startBatch starts tasks and returns them in the order of the ids, nil for a task that was
+// not started.
+func (r *Runner) startBatch(ctx context.Context, ids []string) ([]*Task, error) {
 	tasks, err := r.Store.Start(ctx, ids, lease)
 	if err != nil {
 		return nil, err
 	}
-	at := list.ToMap(tasks, func(t Task) (string, *Task) { return t.ID, &t })
+	tasksByID := list.ToMap(tasks, func(t Task) (string, *Task) { return t.ID, &t })
 	out := make([]*Task, len(ids))
 	for i, id := range ids {
-		out[i] = at[id]
-		delete(at, id) // the same id twice in one call is one task
+		out[i] = tasksByID[id]
+		delete(tasksByID, id) // an id that occurs twice is executed once
 	}
 	return out, nil
 }
 
-// end stores outcomes and returns the error of each.
-func (r *Runner) end(ctx context.Context, outcomes []Outcome) ([]error, error) {
+// recordBatch stores outcomes and returns the error of each.
+func (r *Runner) recordBatch(ctx context.Context, outcomes []Outcome) ([]error, error) {
 	errs := make([]error, len(outcomes))
 	err := r.Store.RecordOutcomes(ctx, outcomes...)
-	partly, isPartly := errors.AsType[partlyRecordedError](err)
-	if !isPartly {
+	partial, isPartial := errors.AsType[partlyRecordedError](err)
+	if !isPartial {
 		return errs, err
 	}
 	for i, o := range outcomes {
-		if partly.failed[o.ID] {
+		if partial.failedIDs[o.ID] {
 			errs[i] = err
 		}
 	}
 	return errs, nil
 }
 
-// extendLeases renews the leases of running tasks and cancels those that are lost.
+// extendLeases renews the leases of running tasks at each heartbeat, until ctx is done. It
+// cancels the tasks that another worker has taken over.
 func (r *Runner) extendLeases(ctx context.Context) {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
@@ -312,8 +325,8 @@ func (r *Runner) extendLeases(ctx context.Context) {
 		if len(runs) == 0 {
 			continue
 		}
-		call, cancel := context.WithTimeout(ctx, storeTimeout)
-		lost, err := r.Store.Extend(call, runs, lease)
+		callCtx, cancel := context.WithTimeout(ctx, storeTimeout)
+		lost, err := r.Store.Extend(callCtx, runs, lease)
 		cancel()
 		if err != nil {
 			r.Log.Warn("failed to renew the leases of running tasks", "tasks", len(runs), "error", err)
@@ -330,16 +343,16 @@ func (r *Runner) extendLeases(ctx context.Context) {
 
 // Sweep adds the periodic tasks whose period has begun and enqueues all due tasks.
 func (r *Runner) Sweep(ctx context.Context) error {
-	failed := r.beginPeriods(ctx)
+	periodicErr := r.addPeriodic(ctx)
 	for {
 		n, err := r.enqueueDue(ctx)
 		if err != nil || n < enqueueBatch {
-			return errors.Join(failed, err)
+			return errors.Join(periodicErr, err)
 		}
 	}
 }
 
-// enqueueDue enqueues some of the due tasks and returns their number.
+// enqueueDue enqueues at most enqueueBatch due tasks and returns their number.
 func (r *Runner) enqueueDue(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -363,13 +376,13 @@ func (r *Runner) Enqueue(ctx context.Context, refs []Reference) error {
 	return errors.Join(fmt.Errorf("queue: %w", err), r.Store.Postpone(ctx, refs, r.Clock.Now().Add(requeueDelay)))
 }
 
-// beginPeriods adds the task of each period that has begun. Its key contains the
-// period, so that one of several processes adds it.
-func (r *Runner) beginPeriods(ctx context.Context) error {
+// addPeriodic adds the periodic tasks whose period has begun. The key of such a task
+// contains the period, so that only one of several processes adds the task.
+func (r *Runner) addPeriodic(ctx context.Context) error {
 	now := r.Clock.Now()
 	var tasks []Task
 	for _, p := range r.Periodic {
-		if start := now.Truncate(p.Every); !start.Equal(r.begun[p.Kind]) {
+		if start := now.Truncate(p.Every); !start.Equal(r.periodByKind[p.Kind]) {
 			tasks = append(tasks, New(p.Kind, Maintenance, p.Kind+":"+start.Format(time.RFC3339), struct{}{}))
 		}
 	}
@@ -382,7 +395,7 @@ func (r *Runner) beginPeriods(ctx context.Context) error {
 		return err
 	}
 	for _, p := range r.Periodic {
-		r.begun[p.Kind] = now.Truncate(p.Every)
+		r.periodByKind[p.Kind] = now.Truncate(p.Every)
 	}
 	return nil
 }

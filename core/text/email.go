@@ -11,34 +11,45 @@ import (
 // mail (RFC 2606).
 const DeletedDomain = "deleted.invalid"
 
-// ParseEmail parses a bare address (addr-spec of RFC 5322, at most the 254 octets of
-// RFC 5321) and returns it with its domain in lower case. Addresses in DeletedDomain are
-// not valid.
+// Maximum lengths in octets (RFC 5321 §4.5.3.1, RFC 1035 §2.3.4).
+const (
+	maxEmail     = 254
+	maxLocalPart = 64
+	maxLabel     = 63
+)
+
+// ParseEmail parses a bare e-mail address (addr-spec of RFC 5322) and returns the address
+// with its domain in lower case. It refuses addresses in DeletedDomain.
 func ParseEmail(s string) (email string, ok bool) {
 	a, err := mail.ParseAddress(s)
-	if err != nil || a.Name != "" || a.Address != s || len(s) > 254 || strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
-		return "", false // also an address that is only valid after unquoting
+	isBare := err == nil && a.Name == "" && a.Address == s // no display name, quotes or comments
+	if !isBare || len(s) > maxEmail || strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
+		return "", false
 	}
 	at := strings.LastIndexByte(s, '@')
 	local, domain := s[:at], strings.ToLower(s[at+1:])
-	if len(local) > 64 || strings.ContainsAny(local, "\" ") || !isHostName(domain) || domain == DeletedDomain || strings.ContainsFunc(local, hasASCIILower) {
+	if len(local) > maxLocalPart || strings.ContainsAny(local, "\" ") || strings.ContainsFunc(local, lowersToASCII) {
+		return "", false
+	}
+	if !isHostName(domain) || domain == DeletedDomain {
 		return "", false
 	}
 	return local + "@" + domain, true
 }
 
-// hasASCIILower reports whether the letter is not ASCII but its lower case is, so that
-// different addresses would be equal in lower case.
-func hasASCIILower(r rune) bool {
+// lowersToASCII reports whether a letter that is not ASCII has an ASCII letter as its
+// lower case, such as the Kelvin sign (k). Two different addresses with such letters
+// would be equal in lower case.
+func lowersToASCII(r rune) bool {
 	return r > unicode.MaxASCII && unicode.ToLower(r) <= unicode.MaxASCII
 }
 
-// isHostName reports whether mail can be routed to the name: labels with at least one
-// dot between them, in any script (RFC 5890).
+// isHostName reports whether s is a domain name with at least two labels, in any script
+// (RFC 5890).
 func isHostName(s string) bool {
 	labels := strings.Split(s, ".")
 	for _, l := range labels {
-		if l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' {
+		if l == "" || len(l) > maxLabel || l[0] == '-' || l[len(l)-1] == '-' {
 			return false
 		}
 		for _, r := range l {

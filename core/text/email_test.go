@@ -43,8 +43,8 @@ func TestParseEmail_Form_IsChecked(t *testing.T) {
 	}
 }
 
-// The Kelvin sign is a k in lower case: two mailboxes would be one account, and the mails
-// of one would be sent to the other.
+// The lower case of the Kelvin sign (U+212A) is an ASCII k. If it were permitted, an
+// address with a Kelvin sign and the address with a k would belong to the same account.
 func TestParseEmail_LettersThatBecomeASCII_Refused(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"\u212aim@example.org", "mar\u212a@example.org"} {

@@ -6,10 +6,12 @@ import (
 	"unicode"
 )
 
-// fillers are words that names of the same organization have or lack.
+// fillers are words that do not distinguish organizations: users add or omit them in the
+// name of the same organization.
 var fillers = strings.Fields("the of and for at in nhs hse trust foundation ltd limited plc llc llp inc incorporated co company group uk ireland")
 
-// lookalikes are characters that look like others, and accented letters.
+// lookalikes replaces accented letters, and characters that look like a letter, by the
+// plain letter.
 var lookalikes = func() *strings.Replacer {
 	var pairs []string
 	for base, others := range map[string]string{
@@ -23,29 +25,29 @@ var lookalikes = func() *strings.Replacer {
 	return strings.NewReplacer(append(pairs, "ß", "ss", "æ", "ae", "œ", "oe", "&", " ", "'", "", "’", "", ".", "")...)
 }()
 
-// foldName returns the letters of a name without case, accents, punctuation, plurals and
-// words that do not distinguish organizations.
+// foldName returns the letters and digits of a name without case, accents, punctuation,
+// plurals and fillers. Names with the same result are treated as the same name.
 func foldName(name string) string {
 	words := strings.FieldsFunc(lookalikes.Replace(strings.ToLower(name)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	var kept []string
+	var distinctive []string
 	for _, word := range words {
 		switch word {
 		case "st":
 			word = "saint"
 		case "hosp":
-			word = "hospitai"
+			word = "hospitai" // lookalikes replaces the l of hospital
 		}
 		if !slices.Contains(foldedFillers, word) {
-			kept = append(kept, strings.TrimSuffix(word, "s"))
+			distinctive = append(distinctive, strings.TrimSuffix(word, "s"))
 		}
 	}
-	if len(kept) == 0 { // a name of fillers only
-		kept = words
+	if len(distinctive) == 0 { // a name of fillers only
+		distinctive = words
 	}
-	return strings.Join(kept, "")
+	return strings.Join(distinctive, "")
 }
 
-// foldedFillers are the fillers as lookalikes are replaced in them.
+// foldedFillers are the fillers after the replacements of lookalikes.
 var foldedFillers = func() (out []string) {
 	for _, filler := range fillers {
 		out = append(out, lookalikes.Replace(filler))
@@ -54,16 +56,18 @@ var foldedFillers = func() (out []string) {
 }()
 
 const (
-	// maxFolded is the maximum length of a folded name, in characters.
+	// maxFolded is the number of characters of a folded name that are compared. It bounds
+	// the number of keys of a name.
 	maxFolded = 80
-	// minFuzzy is the minimum length of folded names that may differ by a character.
+	// minFuzzy is the minimum length of folded names that match despite a typing error.
+	// Different short names often differ by one letter only.
 	minFuzzy = 8
 )
 
-// NameKeys returns keys of the name of an organization. Two names that are equal, or close
-// to each other, have a key in common: names that differ in case, accents, punctuation,
-// plurals or words such as NHS and Ltd, or by one typing error in a name that is not short.
-// The first key is that of the whole name.
+// NameKeys returns keys by which similar names of organizations are found: two similar
+// names have a key in common. Names are similar if they differ only in case, accents,
+// punctuation, plurals or words such as NHS and Ltd, or, unless they are short, by one
+// typing error. The first key is the whole folded name; the others lack one letter each.
 func NameKeys(name string) []string {
 	folded := []rune(foldName(name))
 	folded = folded[:min(len(folded), maxFolded)]

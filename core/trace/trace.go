@@ -1,15 +1,15 @@
 // Package trace defines the port for distributed tracing. A trace contains the spans of a
-// request and those of the events, tasks and mails that it causes.
+// request and of the events, tasks and e-mails that the request causes.
 package trace
 
 import "context"
 
 // Tracer creates spans.
 type Tracer interface {
-	// Start starts a span with the span in ctx as its parent or, if there is none, with
-	// parent: a W3C traceparent, or empty for a new trace. The returned function ends the
-	// span with an error, or nil. The returned context contains the span and its
-	// traceparent (Parent).
+	// Start starts a span. Its parent is the span in ctx; if ctx has none, its parent is
+	// given by parent, a W3C traceparent, which is empty for a new trace. The returned
+	// context contains the span and its traceparent (see Parent). The caller ends the span
+	// with the returned function, and passes the error of the operation or nil.
 	Start(ctx context.Context, name, parent string) (context.Context, func(err error))
 }
 
@@ -28,8 +28,8 @@ func WithParent(ctx context.Context, traceparent string) context.Context {
 	return context.WithValue(ctx, parentKey{}, traceparent)
 }
 
-// Parent returns the traceparent of the span in ctx, which is stored with asynchronous
-// work. It is empty without a span.
+// Parent returns the traceparent of the span in ctx, or "" if ctx has no span. Callers
+// store it with asynchronous work, which continues the trace.
 func Parent(ctx context.Context) string {
 	s, _ := ctx.Value(parentKey{}).(string)
 	return s

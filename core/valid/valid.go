@@ -1,13 +1,13 @@
-// Package valid checks inputs by the rules in the validate tags of their fields. Services
-// check their inputs, transports report the same problems together with values of the
-// wrong type, and the OpenAPI documents describe the rules.
+// Package valid checks input structs by the rules in the validate tags of their fields.
+// Services check their inputs with it, transports report its problems together with values
+// of the wrong type, and the OpenAPI documents describe its rules.
 //
-// A tag is a list of rules with commas between them, which are applied up to the first
-// one that is violated:
+// A tag is a comma-separated list of rules. They are checked in order, and the first
+// violated rule is reported:
 //
 //	required    the value is present: not "", 0 or nil
-//	omitempty   the rules that follow are for a value that is present, such as a pointer to ""
-//	omitzero    the rules that follow are for a value other than a blank text or 0, or a pointer to it
+//	omitempty   skip the remaining rules if the value is absent; a pointer to "" is present
+//	omitzero    skip the remaining rules if the value is absent, blank or 0, or a pointer to such a value
 //	notblank    the text has a visible character
 //	min=N max=N at least or at most N: characters of a text, items of a list, or the number
 //	gt=N        the number is more than N
@@ -18,11 +18,11 @@
 //	email       the text is an e-mail address
 //	password    the text has an upper case letter, a lower case letter and a digit
 //	https       the text is an https:// address that can be a link on a page
-//	dive        the rules that follow are for each item of the list
+//	dive        apply the remaining rules to each item of the list
 //
-// A text with a rule must be valid UTF-8 without NUL. Structs in fields are checked as
-// well. Rules that concern several fields, or that no tag expresses, are a method
-// Problems() []fault.Field of the input.
+// A text with a rule must be valid UTF-8 without NUL. Nested structs are checked too. For
+// rules that concern several fields, or that no tag can express, an input implements the
+// method Problems() []fault.Field.
 package valid
 
 import (
@@ -40,53 +40,55 @@ import (
 	"github.com/locumhq/locum/core/text"
 )
 
-// Check returns a fault with the problems of the input, a struct or a pointer to one, or
-// nil if it has none. The prefix precedes the names of fields.
+// Check returns an Invalid fault with the problems of the input, or nil if the input is
+// valid. The input is a struct or a pointer to one. The prefix is put before the names of
+// the fields in the fault.
 func Check(prefix string, in any) error {
-	found := Problems(in)
-	if len(found) == 0 {
+	problems := Problems(in)
+	if len(problems) == 0 {
 		return nil
 	}
-	for i := range found {
-		found[i].Name = prefix + found[i].Name
+	for i := range problems {
+		problems[i].Name = prefix + problems[i].Name
 	}
-	return fault.ErrInvalid.WithFields(found...)
+	return fault.ErrInvalid.WithFields(problems...)
 }
 
-// Value returns a fault if the value violates one of the rules, which are written as in
-// a tag.
+// Value returns an Invalid fault if the value violates one of the rules. The rules are
+// written as in a validate tag.
 func Value(name string, value any, rules string) error {
 	var c checker
-	c.value(name, reflect.ValueOf(value), parse(rules))
-	if len(c.found) == 0 {
+	c.checkValue(name, reflect.ValueOf(value), parseRules(rules))
+	if len(c.problems) == 0 {
 		return nil
 	}
-	return fault.ErrInvalid.WithFields(c.found...)
+	return fault.ErrInvalid.WithFields(c.problems...)
 }
 
-// Problems returns the problems of the input, in the order of its fields, followed by
-// those of its method Problems. A field has at most one. Names are paths such as
-// questions.0.text, with the names of the tags json, query, path, header and formData.
+// Problems returns at most one problem for each field of the input: first the violated
+// tags, in the order of the fields, then the results of the input's own Problems method.
+// Field names are paths such as questions.0.text, built from the names in the tags json,
+// query, path, header and formData.
 func Problems(in any) []fault.Field {
 	var c checker
-	c.structure("", reflect.Indirect(reflect.ValueOf(in)))
+	c.checkStruct("", reflect.Indirect(reflect.ValueOf(in)))
 	if custom, ok := in.(interface{ Problems() []fault.Field }); ok {
 		for _, f := range custom.Problems() {
-			if !slices.ContainsFunc(c.found, func(g fault.Field) bool { return g.Name == f.Name }) {
-				c.found = append(c.found, f)
+			if !slices.ContainsFunc(c.problems, func(g fault.Field) bool { return g.Name == f.Name }) {
+				c.problems = append(c.problems, f)
 			}
 		}
 	}
-	return c.found
+	return c.problems
 }
 
-// Rule is a rule of a tag.
+// Rule is one rule of a validate tag, such as max=200.
 type Rule struct{ Name, Param string }
 
-// Rules returns the rules of a field.
-func Rules(tag reflect.StructTag) []Rule { return parse(tag.Get("validate")) }
+// Rules returns the rules in the validate tag of a field.
+func Rules(tag reflect.StructTag) []Rule { return parseRules(tag.Get("validate")) }
 
-func parse(rules string) (out []Rule) {
+func parseRules(rules string) (out []Rule) {
 	for rule := range strings.SplitSeq(rules, ",") {
 		name, param, _ := strings.Cut(rule, "=")
 		if name != "" {
@@ -96,7 +98,7 @@ func parse(rules string) (out []Rule) {
 	return out
 }
 
-// Values returns the values of a oneof rule.
+// Values returns the permitted values of a oneof rule.
 func (r Rule) Values() []string {
 	values := strings.Fields(r.Param)
 	for i, v := range values {
@@ -105,18 +107,18 @@ func (r Rule) Values() []string {
 	return values
 }
 
-// field is a field of a struct that has rules, or is or contains structs.
+// field is a field of a struct that has to be checked: it has rules or is a struct.
 type field struct {
 	index int
 	name  string // empty for an embedded struct
 	rules []Rule
 }
 
-// fieldsOf caches the fields by type.
-var fieldsOf sync.Map
+// fieldCache caches the results of fieldsOf, by type.
+var fieldCache sync.Map
 
-func fields(t reflect.Type) []field {
-	if cached, ok := fieldsOf.Load(t); ok {
+func fieldsOf(t reflect.Type) []field {
+	if cached, ok := fieldCache.Load(t); ok {
 		return cached.([]field)
 	}
 	var out []field
@@ -126,15 +128,16 @@ func fields(t reflect.Type) []field {
 			continue
 		}
 		rules := Rules(f.Tag)
-		if len(rules) > 0 || containsStruct(f.Type) {
+		if len(rules) > 0 || isStruct(f.Type) {
 			out = append(out, field{i, fieldName(f), rules})
 		}
 	}
-	fieldsOf.Store(t, out)
+	fieldCache.Store(t, out)
 	return out
 }
 
-func containsStruct(t reflect.Type) bool {
+// isStruct reports whether the type is a struct or a pointer to one.
+func isStruct(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -154,22 +157,24 @@ func fieldName(f reflect.StructField) string {
 	return f.Name
 }
 
-type checker struct{ found []fault.Field }
+// checker collects the problems of one input.
+type checker struct{ problems []fault.Field }
 
-func (c *checker) structure(path string, v reflect.Value) {
+// checkStruct checks the fields of v, and does nothing if v is not a struct.
+func (c *checker) checkStruct(path string, v reflect.Value) {
 	if v.Kind() != reflect.Struct {
 		return
 	}
 	if path != "" {
 		path += "."
 	}
-	for _, f := range fields(v.Type()) {
-		c.value(strings.TrimSuffix(path+f.name, "."), v.Field(f.index), f.rules)
+	for _, f := range fieldsOf(v.Type()) {
+		c.checkValue(strings.TrimSuffix(path+f.name, "."), v.Field(f.index), f.rules)
 	}
 }
 
-// value checks a value, and the fields of a struct.
-func (c *checker) value(path string, v reflect.Value, rules []Rule) {
+// checkValue checks a value by the rules and, if it is a struct, its fields.
+func (c *checker) checkValue(path string, v reflect.Value, rules []Rule) {
 	isPointer := v.Kind() == reflect.Pointer
 	if isPointer && !v.IsNil() {
 		v = v.Elem()
@@ -177,7 +182,7 @@ func (c *checker) value(path string, v reflect.Value, rules []Rule) {
 	for i, r := range rules {
 		switch r.Name {
 		case "omitempty":
-			// A pointer is present also if it points to an empty value.
+			// A non-nil pointer is a present value, even if it points to "" or 0.
 			if v.IsZero() && (!isPointer || v.Kind() == reflect.Pointer) {
 				return
 			}
@@ -189,19 +194,19 @@ func (c *checker) value(path string, v reflect.Value, rules []Rule) {
 			continue
 		case "dive":
 			for n := range v.Len() {
-				c.value(path+"."+strconv.Itoa(n), v.Index(n), rules[i+1:])
+				c.checkValue(path+"."+strconv.Itoa(n), v.Index(n), rules[i+1:])
 			}
 			return
 		}
 		if message := r.violation(v, isPointer); message != "" {
-			c.found = append(c.found, fault.Field{Name: path, Message: message})
+			c.problems = append(c.problems, fault.Field{Name: path, Message: message})
 			return
 		}
 	}
-	c.structure(path, v)
+	c.checkStruct(path, v)
 }
 
-// violation returns what is wrong with the value by the rule, or an empty text.
+// violation returns the message for a value that violates the rule, or "".
 func (r Rule) violation(v reflect.Value, isPointer bool) string {
 	if r.Name == "required" {
 		if v.IsZero() && (!isPointer || v.Kind() == reflect.Pointer) {
@@ -213,18 +218,19 @@ func (r Rule) violation(v reflect.Value, isPointer bool) string {
 	case reflect.Pointer:
 		return "" // nil
 	case reflect.String:
-		return r.ofText(v.String())
+		return r.textViolation(v.String())
 	case reflect.Slice, reflect.Map:
-		return r.ofSize(float64(v.Len()), "must have", " items")
+		return r.boundViolation(float64(v.Len()), "must have", " items")
 	case reflect.Int, reflect.Int64:
-		return r.ofNumber(float64(v.Int()))
+		return r.numberViolation(float64(v.Int()))
 	case reflect.Float64:
-		return r.ofNumber(v.Float())
+		return r.numberViolation(v.Float())
 	}
-	panic("valid: rule " + r.Name + " on " + v.Type().String()) // a defect of the input's type
+	panic("valid: rule " + r.Name + " on " + v.Type().String()) // the tag is on a field of an unsupported type
 }
 
-func (r Rule) number() float64 {
+// bound returns the parameter of the rule as a number.
+func (r Rule) bound() float64 {
 	n, err := strconv.ParseFloat(r.Param, 64)
 	if err != nil {
 		panic("valid: rule " + r.Name + "=" + r.Param)
@@ -232,16 +238,18 @@ func (r Rule) number() float64 {
 	return n
 }
 
-// ofSize applies a bound to a number, whose unit is empty, or to a number of things.
-func (r Rule) ofSize(n float64, must, unit string) string {
+// boundViolation returns the message for a number that violates a min or max rule, or "".
+// The message begins with verb ("must be", or "must have" for a count) and ends with the
+// unit of a count.
+func (r Rule) boundViolation(n float64, verb, unit string) string {
 	switch r.Name {
 	case "min":
-		if n < r.number() {
-			return must + " at least " + r.Param + unit
+		if n < r.bound() {
+			return verb + " at least " + r.Param + unit
 		}
 	case "max":
-		if n > r.number() {
-			return must + " at most " + r.Param + unit
+		if n > r.bound() {
+			return verb + " at most " + r.Param + unit
 		}
 	default:
 		panic("valid: rule " + r.Name) // unknown, or not for this type
@@ -249,27 +257,27 @@ func (r Rule) ofSize(n float64, must, unit string) string {
 	return ""
 }
 
-func (r Rule) ofNumber(n float64) string {
+func (r Rule) numberViolation(n float64) string {
 	switch {
 	case math.IsNaN(n):
 		return "must be a number"
-	case r.Name == "gt" && n <= r.number():
+	case r.Name == "gt" && n <= r.bound():
 		return "must be more than " + r.Param
 	case r.Name == "whole" && n != math.Trunc(n):
 		return "must be a whole number"
 	case r.Name == "gt" || r.Name == "whole":
 		return ""
 	}
-	return r.ofSize(n, "must be", "")
+	return r.boundViolation(n, "must be", "")
 }
 
-func (r Rule) ofText(s string) string {
+func (r Rule) textViolation(s string) string {
 	if strings.ContainsRune(s, 0) || !utf8.ValidString(s) {
 		return "must be valid UTF-8 without NUL"
 	}
 	switch r.Name {
 	case "maxbytes":
-		if float64(len(s)) > r.number() {
+		if float64(len(s)) > r.bound() {
 			return "must have at most " + r.Param + " bytes"
 		}
 	case "notblank":
@@ -289,7 +297,7 @@ func (r Rule) ofText(s string) string {
 			return "must be a valid email address"
 		}
 	case "password":
-		if !isMixed(s) {
+		if !hasMixedCharacters(s) {
 			return "must contain an upper case letter, a lower case letter and a digit"
 		}
 	case "https":
@@ -297,7 +305,7 @@ func (r Rule) ofText(s string) string {
 			return "must be an https address without user and password"
 		}
 	default:
-		return r.ofSize(float64(utf8.RuneCountInString(s)), "must have", " characters")
+		return r.boundViolation(float64(utf8.RuneCountInString(s)), "must have", " characters")
 	}
 	return ""
 }
@@ -308,12 +316,14 @@ func isVisible(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) })
 }
 
-func isMixed(s string) bool {
+// hasMixedCharacters reports whether s has an upper case letter, a lower case letter and a
+// digit.
+func hasMixedCharacters(s string) bool {
 	return strings.ContainsFunc(s, unicode.IsUpper) && strings.ContainsFunc(s, unicode.IsLower) && strings.ContainsFunc(s, unicode.IsDigit)
 }
 
-// isLink reports whether the text can be a link on a page. The service never opens
-// it.
+// isLink reports whether s is an https URL that can safely be a link on a page. The
+// service itself never requests such a URL.
 func isLink(s string) bool {
 	if strings.ContainsFunc(s, unicode.IsControl) || strings.ContainsAny(s, " \"<>\\^`{|}") {
 		return false

@@ -16,10 +16,10 @@ func TestValue_EachRule(t *testing.T) {
 	empty, blank := "", " \u200b"
 	var none *string
 	for _, c := range []struct {
-		rules     string
-		right     []any
-		wrong     []any
-		violation string
+		rules         string
+		validValues   []any
+		invalidValues []any
+		message       string
 	}{
 		{"required", []any{"a", 1, &empty, []string{}}, []any{"", 0, none, []string(nil)}, "is required"},
 		{"notblank", []any{"a", none}, []any{"", blank, &blank}, "is required"},
@@ -42,11 +42,12 @@ func TestValue_EachRule(t *testing.T) {
 		{"omitzero,min=2", []any{"", " ", 0, none, &empty}, []any{"a"}, "must have at least 2 characters"},
 		{"max=5,min=2", []any{"ab"}, []any{"a"}, "must have at least 2 characters"},
 	} {
-		for _, v := range c.right {
+		for _, v := range c.validValues {
 			require.NoError(t, valid.Value("x", v, c.rules), "%s %#v", c.rules, v)
 		}
-		for _, v := range c.wrong {
-			require.Equal(t, []fault.Field{{Name: "x", Message: c.violation}}, fault.Of(valid.Value("x", v, c.rules)).Fields, "%s %#v", c.rules, v)
+		for _, v := range c.invalidValues {
+			want := []fault.Field{{Name: "x", Message: c.message}}
+			require.Equal(t, want, fault.FieldsOf(valid.Value("x", v, c.rules)), "%s %#v", c.rules, v)
 		}
 	}
 	require.PanicsWithValue(t, "valid: rule maximum", func() { _ = valid.Value("x", "a", "maximum=2") })
@@ -62,7 +63,7 @@ type details struct {
 	Tags      *[]string  `query:"tags" validate:"omitempty,dive,notblank"`
 }
 
-// Problems returns that the first question must not have text "no".
+// Problems requires that the text of the first question is "yes".
 func (d details) Problems() []fault.Field {
 	if len(d.Questions) > 0 && d.Questions[0].Text != "yes" {
 		return []fault.Field{{Name: "questions.0.text", Message: "must be yes"}}
@@ -82,19 +83,20 @@ type input struct {
 
 func TestProblems_Struct_NamesPaths(t *testing.T) {
 	t.Parallel()
-	names := func(in any) string {
+	describeProblems := func(in any) string {
 		var out []string
 		for _, f := range valid.Problems(in) {
 			out = append(out, f.Name+" "+f.Message)
 		}
 		return strings.Join(out, "; ")
 	}
-	below := -1.
-	require.Equal(t, "title is required", names(input{}))
+	negative := -1.
+	require.Equal(t, "title is required", describeProblems(input{}))
 	require.Equal(t, "pay.min must be at least 0; questions.1.text is required; tags.0 is required; questions.0.text must be yes",
-		names(&input{Title: "a", details: details{Pay: &pay{&below}, Questions: []question{{"no"}, {}}, Tags: &[]string{" ", "a"}}}))
-	require.Equal(t, "questions must have at most 2 items", names(input{Title: "a", details: details{Questions: []question{{"yes"}, {}, {}}}}))
-	require.Equal(t, "questions.0.text must have at most 3 characters", names(input{Title: "a", details: details{Questions: []question{{"long"}}}}), "one problem for each field")
+		describeProblems(&input{Title: "a", details: details{Pay: &pay{&negative}, Questions: []question{{"no"}, {}}, Tags: &[]string{" ", "a"}}}))
+	require.Equal(t, "questions must have at most 2 items", describeProblems(input{Title: "a", details: details{Questions: []question{{"yes"}, {}, {}}}}))
+	require.Equal(t, "questions.0.text must have at most 3 characters",
+		describeProblems(input{Title: "a", details: details{Questions: []question{{"long"}}}}), "one problem for each field")
 
 	err := valid.Check("job.", input{})
 	require.ErrorIs(t, err, fault.ErrInvalid)
