@@ -1,5 +1,5 @@
-// Package batch combines concurrent calls for one item each into few calls for many
-// items: items that arrive while calls are in progress are collected for the next one.
+// Package batch combines many concurrent calls for single items into few calls for batches
+// of items. Items that arrive while calls are in progress are collected for the next call.
 package batch
 
 import (
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// timeout bounds a call, so that a server that does not respond does not block all
-// callers.
+// timeout is the time limit for the call of a batch, so that a server that does not respond
+// does not block all callers.
 const timeout = 10 * time.Second
 
 // Batcher combines items into batches. It is safe for concurrent use.
@@ -24,8 +24,8 @@ type Batcher[I, O any] struct {
 	next *batch[I, O]
 }
 
-// batch is the items of one call. The first of its callers that gets a slot makes the
-// call.
+// batch is the items of one call. Of the goroutines that wait for the batch, the first that
+// gets a slot makes the call.
 type batch[I, O any] struct {
 	in     []I
 	weight int
@@ -35,18 +35,19 @@ type batch[I, O any] struct {
 	err    error
 }
 
-// New returns a Batcher that calls do, which returns one result for each item, in their
-// order. At most concurrency calls are in progress at a time. A batch weighs at most
-// maxWeight, unless it is a single item.
+// New returns a Batcher that calls do with batches of items. The function do returns one
+// result for each item, in the order of the items. At most concurrency calls are in progress
+// at a time. The weights of the items of a batch add up to at most maxWeight, unless the
+// batch is a single item.
 func New[I, O any](concurrency, maxWeight int, weight func(I) int, do func(ctx context.Context, in []I) ([]O, error)) *Batcher[I, O] {
 	return &Batcher[I, O]{do: do, maxWeight: maxWeight, weight: weight, slots: make(chan struct{}, concurrency)}
 }
 
-// Unweighted is the weight of items of which only the number counts.
+// Unweighted gives every item a weight of 1, so that maxWeight is a number of items.
 func Unweighted[I any](I) int { return 1 }
 
-// Do returns the result for one item, or the error of the call for its batch. Cancelling
-// ctx neither cancels the batch nor ends the wait for it.
+// Do returns the result for one item, or the error of the call for the item's batch. Do
+// waits for the batch even if ctx is cancelled meanwhile.
 func (b *Batcher[I, O]) Do(ctx context.Context, in I) (out O, err error) {
 	if err := ctx.Err(); err != nil {
 		return out, err
@@ -79,17 +80,17 @@ func (b *Batcher[I, O]) join(in I) (*batch[I, O], int) {
 	return b.next, len(b.next.in) - 1
 }
 
-// begin closes the batch to further items. It returns true for the caller that makes the
-// call.
-func (b *Batcher[I, O]) begin(closed *batch[I, O]) bool {
+// begin closes the batch to further items. It returns true to its first caller, which has
+// to make the call.
+func (b *Batcher[I, O]) begin(items *batch[I, O]) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.next == closed {
+	if b.next == items {
 		b.next = nil
 	}
-	begun := closed.begun
-	closed.begun = true
-	return !begun
+	isFirst := !items.begun
+	items.begun = true
+	return isFirst
 }
 
 func (b *Batcher[I, O]) call(ctx context.Context, items *batch[I, O]) {

@@ -16,11 +16,11 @@ import (
 func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 	t.Parallel()
 	begun, release := make(chan struct{}), make(chan struct{})
-	var joined, calls, underWay, most atomic.Int32
-	c := batch.New(2, 10, func(int) int { joined.Add(1); return 1 }, func(_ context.Context, in []int) ([]int, error) {
+	var joined, calls, inProgress, maxInProgress atomic.Int32
+	doubler := batch.New(2, 10, func(int) int { joined.Add(1); return 1 }, func(_ context.Context, in []int) ([]int, error) {
 		calls.Add(1)
-		most.Store(max(most.Load(), underWay.Add(1)))
-		defer underWay.Add(-1)
+		maxInProgress.Store(max(maxInProgress.Load(), inProgress.Add(1)))
+		defer inProgress.Add(-1)
 		if in[0] < 0 {
 			begun <- struct{}{}
 			<-release
@@ -31,27 +31,27 @@ func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 		}
 		return out, nil
 	})
-	var all sync.WaitGroup
-	one := func(n int) {
-		all.Go(func() {
-			got, err := c.Do(context.Background(), n)
+	var callers sync.WaitGroup
+	double := func(n int) {
+		callers.Go(func() {
+			got, err := doubler.Do(context.Background(), n)
 			if err != nil || got != 2*n {
 				t.Errorf("%d: %d, %v", n, got, err)
 			}
 		})
 	}
-	one(-1)
+	double(-1)
 	<-begun
-	one(-2)
+	double(-2)
 	<-begun // both slots are in use
 	for n := range 30 {
-		one(n)
+		double(n)
 	}
 	require.Eventually(t, func() bool { return joined.Load() == 32 }, 10*time.Second, time.Millisecond)
 	close(release)
-	all.Wait()
-	require.EqualValues(t, 5, calls.Load(), "ten at a time")
-	require.EqualValues(t, 2, most.Load())
+	callers.Wait()
+	require.EqualValues(t, 5, calls.Load(), "two single items, and 30 items in batches of ten")
+	require.EqualValues(t, 2, maxInProgress.Load())
 }
 
 func TestBatcher_FailedCall_ReturnsError(t *testing.T) {
@@ -72,22 +72,22 @@ func TestBatcher_FailedCall_ReturnsError(t *testing.T) {
 
 func TestBatcher_CancelledCaller_CompletesBatch(t *testing.T) {
 	t.Parallel()
-	ctx, off := context.WithCancel(t.Context())
-	c := batch.New(1, 10, batch.Unweighted, func(inside context.Context, in []int) ([]int, error) {
-		off()
-		return in, inside.Err()
+	ctx, cancel := context.WithCancel(t.Context())
+	identity := batch.New(1, 10, batch.Unweighted, func(batchCtx context.Context, in []int) ([]int, error) {
+		cancel()
+		return in, batchCtx.Err()
 	})
-	got, err := c.Do(ctx, 7)
+	got, err := identity.Do(ctx, 7)
 	require.NoError(t, err)
 	require.Equal(t, 7, got)
-	_, err = c.Do(ctx, 8)
+	_, err = identity.Do(ctx, 8)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestBatcher_HeavyItem_IsABatch(t *testing.T) {
 	t.Parallel()
-	c := batch.New(1, 10, func(n int) int { return n }, func(_ context.Context, in []int) ([]int, error) { return in, nil })
-	got, err := c.Do(t.Context(), 1_000)
+	identity := batch.New(1, 10, func(n int) int { return n }, func(_ context.Context, in []int) ([]int, error) { return in, nil })
+	got, err := identity.Do(t.Context(), 1_000)
 	require.NoError(t, err)
 	require.Equal(t, 1_000, got)
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// offset returns the duration in the file that LOCUM_TEST_CLOCK names, which is added to
-// the time.
+// offset returns the duration that is added to the time, to simulate a wrong clock. Tests
+// write it to the file that LOCUM_TEST_CLOCK names.
 func offset() time.Duration {
 	text, _ := os.ReadFile(os.Getenv("LOCUM_TEST_CLOCK"))
 	d, _ := time.ParseDuration(strings.TrimSpace(string(text)))

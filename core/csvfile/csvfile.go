@@ -1,5 +1,5 @@
-// Package csvfile writes tables as CSV (RFC 4180) without formulas that spreadsheets
-// would execute.
+// Package csvfile writes tables as CSV (RFC 4180). It escapes texts that spreadsheets would
+// execute as formulas.
 package csvfile
 
 import (
@@ -13,14 +13,16 @@ import (
 // MediaType is the media type of CSV files.
 const MediaType = "text/csv; charset=utf-8"
 
-// Page contains rows of a table as CSV text. It allocates memory only for the text.
+// Page contains rows of a table as CSV text. A caller adds the cells of a row with Text,
+// Int, Float and Time, and then calls End. A Page can be reused after Reset, which keeps
+// its memory.
 type Page struct {
-	text  []byte
-	rows  int
-	begun bool // whether the row has a cell
+	text    []byte
+	rows    int
+	hasCell bool // whether the current row has a cell
 }
 
-// Bytes returns the text. It is valid until the next call of Reset.
+// Bytes returns the text. The slice is valid until the next call of Reset.
 func (p *Page) Bytes() []byte { return p.text }
 
 // Rows returns the number of complete rows.
@@ -29,7 +31,7 @@ func (p *Page) Rows() int { return p.rows }
 // Reset deletes all rows.
 func (p *Page) Reset() { *p = Page{text: p.text[:0]} }
 
-// Row adds a row.
+// Row adds a row of texts.
 func (p *Page) Row(cells []string) {
 	for _, cell := range cells {
 		p.Text(cell)
@@ -37,18 +39,18 @@ func (p *Page) Row(cells []string) {
 	p.End()
 }
 
-// End ends the row.
+// End ends the current row.
 func (p *Page) End() {
 	p.text = append(p.text, "\r\n"...)
 	p.rows++
-	p.begun = false
+	p.hasCell = false
 }
 
-// Text adds a cell. It escapes formulas.
+// Text adds a text and escapes it if it is a formula.
 func (p *Page) Text(cell string) {
-	p.begin()
-	if !plain(cell) {
-		p.quoted(EscapeFormula(cell))
+	p.beginCell()
+	if !isPlain(cell) {
+		p.appendQuoted(EscapeFormula(cell))
 		return
 	}
 	p.text = append(p.text, cell...)
@@ -56,30 +58,32 @@ func (p *Page) Text(cell string) {
 
 // Int adds an integer.
 func (p *Page) Int(n int) {
-	p.begin()
+	p.beginCell()
 	p.text = strconv.AppendInt(p.text, int64(n), 10)
 }
 
 // Float adds a number.
 func (p *Page) Float(x float64) {
-	p.begin()
+	p.beginCell()
 	p.text = strconv.AppendFloat(p.text, x, 'f', -1, 64)
 }
 
 // Time adds a timestamp.
 func (p *Page) Time(t time.Time) {
-	p.begin()
+	p.beginCell()
 	p.text = t.UTC().AppendFormat(p.text, time.RFC3339)
 }
 
-func (p *Page) begin() {
-	if p.begun {
+// beginCell appends the comma between two cells of a row.
+func (p *Page) beginCell() {
+	if p.hasCell {
 		p.text = append(p.text, ',')
 	}
-	p.begun = true
+	p.hasCell = true
 }
 
-func (p *Page) quoted(cell string) {
+// appendQuoted appends a text, in quotation marks if the text needs them.
+func (p *Page) appendQuoted(cell string) {
 	first, _ := utf8.DecodeRuneInString(cell)
 	if !strings.ContainsAny(cell, ",\"\r\n") && !unicode.IsSpace(first) {
 		p.text = append(p.text, cell...)
@@ -100,8 +104,9 @@ func (p *Page) quoted(cell string) {
 	p.text = append(p.text, '"')
 }
 
-// plain reports whether the cell, like most, needs neither escaping nor quotes.
-func plain(cell string) bool {
+// isPlain reports whether the cell needs neither escaping nor quotes, as most cells. It may
+// return false for other cells that do not need them.
+func isPlain(cell string) bool {
 	for i := range len(cell) {
 		if c := cell[i]; c <= ',' && (c < ' ' || c == '"' || c == ',') {
 			return false
@@ -110,13 +115,14 @@ func plain(cell string) bool {
 	return cell == "" || isAlphanumeric(cell[0])
 }
 
-// triggers are the first characters of a formula, including the full-width forms of East
-// Asian keyboards (OWASP ASVS 5.0, 1.2.10).
+// triggers are the characters with which a formula can begin, including the full-width
+// forms of East Asian keyboards (OWASP ASVS 5.0, 1.2.10).
 const triggers = "=+-@\t\r\n|%＝＋－＠"
 
-// EscapeFormula returns the cell with an apostrophe before it if a spreadsheet would
-// execute it as a formula, also after leading spaces, which some programs skip.
-// Spreadsheets do not show the apostrophe. Negative numbers are unchanged.
+// EscapeFormula returns the cell, with an apostrophe before it if a spreadsheet would
+// execute the cell as a formula. Spreadsheets do not show the apostrophe. Leading spaces do
+// not prevent the escaping, because some programs skip them. Negative numbers are returned
+// unchanged.
 func EscapeFormula(cell string) string {
 	if cell == "" || isAlphanumeric(cell[0]) && strings.IndexByte(cell, 0) < 0 {
 		return cell
@@ -128,13 +134,14 @@ func EscapeFormula(cell string) string {
 	if first := strings.IndexAny(visible, triggers); first != 0 {
 		return cell
 	}
-	if cell[0] == '-' && len(cell) > 1 && strings.Trim(cell[1:], "0123456789.") == "" && strings.Count(cell, ".") <= 1 {
+	isNegativeNumber := cell[0] == '-' && len(cell) > 1 && strings.Trim(cell[1:], "0123456789.") == "" && strings.Count(cell, ".") <= 1
+	if isNegativeNumber {
 		return cell
 	}
 	return "'" + cell
 }
 
-// isAlphanumeric reports whether c is an ASCII letter or digit, as most first characters are.
+// isAlphanumeric reports whether c is an ASCII letter or digit.
 func isAlphanumeric(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
 }

@@ -10,14 +10,17 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// ErrNotFound is the error for a key without a file.
+// ErrNotFound is returned for a key without a file.
 var ErrNotFound = fault.New(fault.NotFound, "file_not_found", "File not found")
 
-var keys = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
+// maxKey is the maximum length of a key in bytes. File systems permit 255 in a segment.
+const maxKey = 200
+
+var validKey = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
 
 // CheckKey returns an Invalid fault for a key that Store does not permit.
 func CheckKey(key string) error {
-	if len(key) > 200 || !keys.MatchString(key) {
+	if len(key) > maxKey || !validKey.MatchString(key) {
 		return fault.InvalidField("key", "is not a key of a file")
 	}
 	return nil
@@ -29,16 +32,17 @@ type Info struct {
 	ModifiedAt time.Time
 }
 
-// Store stores files by key: path segments of [A-Za-z0-9._-] separated by single slashes,
-// none of which begins with a dot, at most 200 bytes. Another key is an Invalid fault.
-// Keys never contain file names that users chose.
+// Store stores files by key. A key consists of segments of [A-Za-z0-9._-] with single
+// slashes between them; no segment begins with a dot. A key has at most 200 bytes, and
+// never contains a file name that a user chose. All methods return an Invalid fault for
+// another key.
 type Store interface {
-	// Put stores what write writes, atomically: until write has returned nil, the key has
-	// its previous content. Memory use does not grow with the size.
+	// Put stores the bytes that write writes. It replaces the file of the key only after
+	// write has returned nil. Memory use does not grow with the size of the file.
 	Put(ctx context.Context, key string, write func(w io.Writer) error) error
-	// Open returns the file for reading, or ErrNotFound. The caller closes it. Reads also
-	// work after ctx is done, because a transport sends the file after the use case has
-	// returned.
+	// Open opens the file for reading, or returns ErrNotFound. The caller closes the
+	// reader. The reader still works when ctx is done, because a transport sends the file
+	// after the use case has returned.
 	Open(ctx context.Context, key string) (io.ReadCloser, Info, error)
 	// Delete deletes the file. It returns nil if there is none.
 	Delete(ctx context.Context, key string) error

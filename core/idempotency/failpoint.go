@@ -2,5 +2,6 @@
 
 package idempotency
 
-// failpoint does nothing: only tests are built with the tag failpoints.
+// failpoint does nothing. In programs that tests build with the tag failpoints, it can kill
+// the process.
 func failpoint(_, _ string) {}

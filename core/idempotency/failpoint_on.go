@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// failpoint kills the process at the point that LOCUM_TEST_FAILPOINT names, as
-// POINT METHOD /path.
+// failpoint kills the process if LOCUM_TEST_FAILPOINT is the point and operation, as in
+// "effect POST /api/v1/jobs".
 func failpoint(point, operation string) {
 	if os.Getenv("LOCUM_TEST_FAILPOINT") == point+" "+operation {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {} // the signal ends the process
+		select {} // wait until the signal ends the process
 	}
 }

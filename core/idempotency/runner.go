@@ -16,8 +16,8 @@ type Runner struct {
 	distributed bool
 }
 
-// NewRunner returns a runner for a store and the transactions of its database. It
-// is distributed if some modules are stored in other databases.
+// NewRunner returns a runner for a store and the transactions of the store's database. A
+// service is distributed if some modules are stored in other databases.
 func NewRunner(t tx.Runner, s Store, distributed bool, log *slog.Logger) *Runner {
 	return &Runner{t, s, log, distributed}
 }
@@ -26,34 +26,34 @@ func NewRunner(t tx.Runner, s Store, distributed bool, log *slog.Logger) *Runner
 type Operation struct {
 	// Run does the work and returns the answer.
 	Run func(ctx context.Context) (Answer, error)
-	// Refusal returns the answer to an error of Run. A retry gets the same answer
-	// if keep is true, and is carried out again otherwise.
+	// Refusal returns the answer to an error of Run. If keep is true, the answer is stored
+	// and a retry gets it too. Otherwise a retry is carried out.
 	Refusal func(err error) (a Answer, keep bool)
-	// Remote is set for work that calls other systems between its transactions.
-	// Other work is one transaction, which also stores the answer: after a crash
-	// there are both or neither.
+	// Remote is set for work that calls other systems between its transactions. Other work
+	// runs in one transaction, which also stores the answer: after a crash either both
+	// exist or neither does.
 	Remote bool
-	// Fallback is the answer to a retry of remote work that was interrupted after
-	// one of its transactions was committed; it is never carried out again. The
-	// same holds for all work while modules are stored in different databases.
+	// Fallback is the answer to a retry of work that was interrupted after one of its
+	// transactions was committed. Such work is never carried out again. Only remote work,
+	// and the work of a distributed service, can be interrupted in this way.
 	Fallback Answer
 }
 
-// recordWithin is the timeout of the writes after a request, which may have timed out
-// itself.
-const recordWithin = 2 * time.Second
+// recordTimeout is the timeout of the writes that follow the work. The request itself may
+// already have timed out.
+const recordTimeout = 2 * time.Second
 
-// Do carries out the operation, or returns the answer of an earlier call with the
-// same key. The returned answer is nil if this call has run the operation.
+// Do carries out the operation, or returns the answer of an earlier call with the same
+// key. The returned answer is nil if this call has carried out the operation.
 func (r *Runner) Do(ctx context.Context, request Request, o Operation) (*Answer, error) {
-	claim, stored, err := r.store.Begin(ctx, request)
-	if err != nil || stored != nil {
-		return stored, err
+	claim, storedAnswer, err := r.store.Begin(ctx, request)
+	if err != nil || storedAnswer != nil {
+		return storedAnswer, err
 	}
 	failpoint("begun", request.Operation)
-	done := false
+	isAnswerStored := false
 	defer func() {
-		if !done {
+		if !isAnswerStored {
 			r.record(ctx, func(ctx context.Context) error { return r.store.Release(ctx, claim) })
 		}
 	}()
@@ -74,7 +74,7 @@ func (r *Runner) Do(ctx context.Context, request Request, o Operation) (*Answer,
 		var a Answer
 		work := &interruptible{claim: claim, fallback: o.Fallback}
 		defer func() {
-			if !done && work.set && !work.committed {
+			if !isAnswerStored && work.hasFallback && !work.hasCommitted {
 				r.record(ctx, func(ctx context.Context) error { return r.store.SetFallback(ctx, claim, Answer{}) })
 			}
 		}()
@@ -84,42 +84,44 @@ func (r *Runner) Do(ctx context.Context, request Request, o Operation) (*Answer,
 		}
 	}
 	if err == nil {
-		done = true
+		isAnswerStored = true
 		failpoint("done", request.Operation)
 		return nil, nil
 	}
 	if a, keep := o.Refusal(err); keep {
-		done = true
+		isAnswerStored = true
 		r.record(ctx, func(ctx context.Context) error { return r.store.Finish(ctx, claim, a) })
 	}
 	return nil, err
 }
 
-// record writes the outcome of a request, also after the request was cancelled.
-// A write that fails leaves the claim to expire.
+// record writes the outcome of a request, even if the request was cancelled. If the write
+// fails, the claim ends with its lease.
 func (r *Runner) record(ctx context.Context, write func(ctx context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	if err := write(ctx); err != nil {
 		r.log.Warn("failed to store the outcome of an idempotent request", "error", err)
 	}
 }
 
-// interruptible is a request whose work has several transactions.
+// interruptible is the state of work that has several transactions. It is in the context of
+// the work.
 type interruptible struct {
-	claim     Claim
-	fallback  Answer
-	set       bool // the fallback is stored, also if nothing is committed
-	committed bool // a transaction was committed
+	claim        Claim
+	fallback     Answer
+	hasFallback  bool // the fallback was stored before the first transaction
+	hasCommitted bool // a transaction was committed
 }
 
 type interruptibleKey struct{}
 
-// Transactions returns transactions that set the fallback of an interruptible
-// request. All writes of the service are made with them. In the runner's own
-// database the fallback is stored by the transaction itself. A distributed
-// service stores it before its first transaction begins: after a crash a retry
-// may get the fallback although nothing was committed.
+// Transactions returns a transaction runner that also stores the fallback of interruptible
+// work. All writes of the service use it.
+//
+// If all modules share a database, the transaction itself stores the fallback. A distributed
+// service stores the fallback before the first transaction of the work: after a crash, a
+// retry may then get the fallback although nothing was committed.
 func (r *Runner) Transactions(t tx.Runner) tx.Runner { return transactions{t, r} }
 
 type transactions struct {
@@ -134,24 +136,24 @@ func (t transactions) Read(ctx context.Context, fn func(context.Context) error) 
 
 // Do implements tx.Runner.
 func (t transactions) Do(ctx context.Context, fn func(context.Context) error) error {
-	i, ok := ctx.Value(interruptibleKey{}).(*interruptible)
-	if !ok || i == nil {
+	work, ok := ctx.Value(interruptibleKey{}).(*interruptible)
+	if !ok || work == nil {
 		return t.tx.Do(ctx, fn)
 	}
-	if t.runner.distributed && !i.set {
-		if err := t.runner.store.SetFallback(ctx, i.claim, i.fallback); err != nil {
+	if t.runner.distributed && !work.hasFallback {
+		if err := t.runner.store.SetFallback(ctx, work.claim, work.fallback); err != nil {
 			return err
 		}
-		i.set = true
+		work.hasFallback = true
 	}
 	err := t.tx.Do(ctx, func(ctx context.Context) error {
-		// A transaction within this one is a part of it.
+		// Inner calls of Do join this transaction and must not store the fallback again.
 		err := fn(context.WithValue(ctx, interruptibleKey{}, (*interruptible)(nil)))
-		if err != nil || i.set {
+		if err != nil || work.hasFallback {
 			return err
 		}
-		return t.runner.store.SetFallback(ctx, i.claim, i.fallback)
+		return t.runner.store.SetFallback(ctx, work.claim, work.fallback)
 	})
-	i.committed = i.committed || err == nil
+	work.hasCommitted = work.hasCommitted || err == nil
 	return err
 }

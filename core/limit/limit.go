@@ -1,5 +1,5 @@
-// Package limit defines the port for rate limiters. A rule allows at most Max calls in
-// any window of its length, not only in windows that begin at multiples of it.
+// Package limit defines the port for rate limiters. Windows slide: a rule limits the calls
+// in every period of its length, whenever the period begins.
 package limit
 
 import (
@@ -18,12 +18,12 @@ type Rule struct {
 	Per  time.Duration
 }
 
-// Decision is the result of a call.
+// Decision is the decision of a rule on a call.
 type Decision struct {
 	Allowed   bool
 	Remaining int
-	// RetryAfter is the time until the next call would be allowed, zero if this one
-	// was. It is at most the rule's Per.
+	// RetryAfter is the time until a call will be allowed, at most the rule's Per. It is
+	// zero if this call was allowed.
 	RetryAfter time.Duration
 }
 
@@ -35,14 +35,13 @@ func (d Decision) Err() error {
 	return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 }
 
-// Quota is the number of calls that a key may make: PerMinute in any 60 seconds, and
-// PerDay in a day of UTC unless it is 0.
+// Quota limits the calls of a key.
 type Quota struct {
-	PerMinute int
-	PerDay    int
+	PerMinute int // in any 60 seconds
+	PerDay    int // in a UTC day; 0 for no limit
 }
 
-// The windows of a quota.
+// The names of the windows of a quota.
 const (
 	MinuteWindow = "minute"
 	DayWindow    = "day"
@@ -52,8 +51,8 @@ const (
 type Window struct {
 	Limit     int
 	Remaining int
-	// Reset is the time until Remaining increases, zero if nothing was spent. It is at
-	// most a minute or a day.
+	// Reset is the time until Remaining increases, at most the length of the window. It is
+	// zero if nothing was spent.
 	Reset time.Duration
 }
 
@@ -62,15 +61,15 @@ type QuotaStatus struct {
 	Allowed bool
 	Minute  Window
 	Day     Window // zero without a daily limit
-	// Violated names the windows in which nothing remains.
+	// Violated contains the names of the windows in which nothing remains.
 	Violated []string
-	// RetryAfter is the time until the next call would be allowed, at least a second,
-	// and zero if this one was.
+	// RetryAfter is the time until a call will be allowed, at least a second. It is zero
+	// if this call was allowed.
 	RetryAfter time.Duration
 }
 
-// Evaluate sets Allowed, Violated and RetryAfter of the status before a call. It is for
-// adapters.
+// Evaluate returns the status with Allowed, Violated and RetryAfter, which follow from the
+// windows. Adapters call it with the windows before the call is counted.
 func (s QuotaStatus) Evaluate() QuotaStatus {
 	if s.Minute.Remaining == 0 {
 		s.Violated, s.RetryAfter = append(s.Violated, MinuteWindow), s.Minute.Reset
@@ -87,9 +86,9 @@ func (s QuotaStatus) Evaluate() QuotaStatus {
 // Limiter counts calls by rule and key. Keys are arbitrary strings and may contain
 // personal data: adapters store hashes of them.
 //
-// Every method is safe for concurrent use and, in an adapter that several processes
-// share, atomic among them. An adapter whose backend is unavailable counts in the
-// process and returns within 50 ms: it does not fail.
+// Every method is safe for concurrent use. Methods of an adapter with a shared backend are
+// also atomic among processes. If its backend is unavailable, an adapter does not fail: it
+// counts in the memory of the process and returns within 50 ms.
 type Limiter interface {
 	// Take records a call if the rule allows it. A refused call is not recorded.
 	Take(ctx context.Context, rule Rule, key string) (Decision, error)
@@ -97,9 +96,9 @@ type Limiter interface {
 	Peek(ctx context.Context, rule Rule, key string) (Decision, error)
 	// Clear deletes the calls of the rule and key.
 	Clear(ctx context.Context, rule Rule, key string) error
-	// Spend takes one call from both windows of the quota in one step, or from neither
-	// if nothing remains in one of them, and returns the status after it. Calls are
-	// counted by key: another quota applies from the next call on.
+	// Spend takes one call from both windows of the quota atomically and returns the
+	// status after it. If nothing remains in one window, it takes the call from neither.
+	// Calls are counted by key alone, so a key that gets another quota keeps its count.
 	Spend(ctx context.Context, quota Quota, key string) (QuotaStatus, error)
 	// Status is Spend without spending.
 	Status(ctx context.Context, quota Quota, key string) (QuotaStatus, error)

@@ -1,14 +1,14 @@
 // Package list has helpers for slices that package slices lacks.
 package list
 
-// First returns the first item. It returns the error of the query that the items come
-// from, or absent if there is none.
-func First[T any](items []T, err, absent error) (first T, _ error) {
+// First returns the first of the items that a query returned together with err. It returns
+// err if the query failed, and notFound if there are no items.
+func First[T any](items []T, err, notFound error) (first T, _ error) {
 	if err != nil {
 		return first, err
 	}
 	if len(items) == 0 {
-		return first, absent
+		return first, notFound
 	}
 	return items[0], nil
 }
@@ -36,7 +36,7 @@ func Distinct[T any, U comparable](items []T, fn func(T) U) []U {
 	return out
 }
 
-// ToMap returns the keys and values that fn returns for the items.
+// ToMap returns a map with the keys and values that fn returns for the items.
 func ToMap[T any, K comparable, V any](items []T, fn func(T) (K, V)) map[K]V {
 	out := make(map[K]V, len(items))
 	for _, item := range items {

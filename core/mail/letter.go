@@ -15,20 +15,20 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// Letter is the content of a message before it is rendered. All letters are rendered with
-// one pair of templates, so that the text and HTML parts have the same content. User
-// input is escaped, and only a Quote has more than one line.
+// Letter is an e-mail before it is rendered. All letters are rendered with one pair of
+// templates, so that the text and HTML parts of an e-mail have the same content. User
+// input is escaped and, except in a Quote, put on one line.
 type Letter struct {
 	ID      string
 	To      Address
 	ReplyTo Address
 	Subject string
-	// Greeting is the name after Hello, empty for none. A name that mail programs would
-	// turn into a link is omitted, because users choose names and addresses freely.
+	// Greeting is the name after "Hello", or empty. A name that e-mail programs would turn
+	// into a link is omitted: a user could choose it to advertise a site to other users.
 	Greeting string
 	Body     []Block
-	// Unsubscribe and Invite are as in Message. A letter with Unsubscribe has the link at
-	// its end.
+	// Unsubscribe and Invite have the same meaning as in Message. The Unsubscribe link is
+	// also printed at the end of the letter.
 	Unsubscribe string
 	Invite      *Invite
 	// Home is the public URL of the service, for the footer.
@@ -40,7 +40,7 @@ type Block struct {
 	Text  string  // a paragraph
 	Link  *Link   // on its own line
 	Code  string  // copied verbatim
-	Quote string  // text of another user, with its line breaks
+	Quote string  // a text that another user wrote, with its line breaks
 	Facts []Fact  // name and value pairs
 	Items []Entry // a list
 }
@@ -55,48 +55,50 @@ type Fact struct{ Name, Value string }
 type Entry struct{ Title, URL, Detail string }
 
 //go:embed letter.txt letter.html
-var forms embed.FS
+var templateFiles embed.FS
 
 var (
-	textForm = template.Must(template.New("letter.txt").Funcs(template.FuncMap{"quoted": quoted, "line": line}).ParseFS(forms, "letter.txt"))
-	htmlForm = htmltemplate.Must(htmltemplate.New("letter.html").ParseFS(forms, "letter.html"))
+	textTemplate = template.Must(template.New("letter.txt").Funcs(template.FuncMap{"quoted": quoteLines, "line": joinLines}).ParseFS(templateFiles, "letter.txt"))
+	htmlTemplate = htmltemplate.Must(htmltemplate.New("letter.html").ParseFS(templateFiles, "letter.html"))
 )
 
 // lineEnds replaces all line separators with line feeds.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// quoted prefixes every line of the text of another user.
-func quoted(text string) string {
+// quoteLines returns the text with "> " before each line.
+func quoteLines(text string) string {
 	text = lineEnds.Replace(strings.TrimSpace(text))
 	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
 }
 
-// line returns text on one line, without line separators and control characters.
-func line(text string) string { return strings.Join(strings.FieldsFunc(text, endsWords), " ") }
+// joinLines returns the text on one line, without control characters.
+func joinLines(text string) string {
+	return strings.Join(strings.FieldsFunc(text, isSpaceOrControl), " ")
+}
 
-func endsWords(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+func isSpaceOrControl(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
-// linkable matches text that mail programs turn into links.
-var linkable = regexp.MustCompile(`[/:@]|\.\pL{2}`)
+var (
+	// linkable matches text that e-mail programs may turn into a link.
+	linkable = regexp.MustCompile(`[/:@]|\.\pL{2}`)
+	// urlWord matches a word with a URL or an e-mail address.
+	urlWord = regexp.MustCompile(`(?i)://|^\W*www\.|@|\.\pL{2,}[/?#:]`)
+	// innerDot matches a dot that makes a word look like a domain, as in St.Mary or
+	// evil.com.
+	innerDot = regexp.MustCompile(`\.([\pL\pN])`)
+)
 
-// SafeName returns a name that a user typed without URLs, which mail programs would turn
-// into links, and the fallback if nothing remains.
+// SafeName returns a name that a user has typed without the parts that e-mail programs
+// would turn into links. It returns the fallback if nothing else remains.
 func SafeName(name, fallback string) string {
 	var words []string
 	for word := range strings.FieldsSeq(name) {
-		if !isURL.MatchString(word) {
-			words = append(words, dotted.ReplaceAllString(word, ". $1"))
+		if !urlWord.MatchString(word) {
+			words = append(words, innerDot.ReplaceAllString(word, ". $1"))
 		}
 	}
 	return cmp.Or(strings.Join(words, " "), fallback)
 }
-
-var (
-	isURL = regexp.MustCompile(`(?i)://|^\W*www\.|@|\.\pL{2,}[/?#:]`)
-	// dotted matches a dot that makes a word look like a domain, as in St.Mary or
-	// evil.com.
-	dotted = regexp.MustCompile(`\.([\pL\pN])`)
-)
 
 // Message renders the letter.
 func (l Letter) Message() (Message, error) {
@@ -105,7 +107,7 @@ func (l Letter) Message() (Message, error) {
 	}
 	l.To.Name = SafeName(l.To.Name, "")
 	var text, html strings.Builder
-	if err := errors.Join(textForm.Execute(&text, l), htmlForm.Execute(&html, l)); err != nil {
+	if err := errors.Join(textTemplate.Execute(&text, l), htmlTemplate.Execute(&html, l)); err != nil {
 		return Message{}, fmt.Errorf("letter %s: %w", l.ID, err)
 	}
 	return Message{
@@ -114,8 +116,9 @@ func (l Letter) Message() (Message, error) {
 	}, nil
 }
 
-// Deliver sends a letter from a task. A permanent rejection by the mail server is a
-// permanent error (task.Permanent); other errors are retried.
+// Deliver renders and sends a letter. It is called by tasks: it marks an error as permanent
+// (task.Permanent) if the mail server has rejected the letter for good, so that the task
+// is not retried.
 func Deliver(ctx context.Context, m Mailer, l Letter) error {
 	message, err := l.Message()
 	if err != nil {

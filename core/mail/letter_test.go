@@ -52,28 +52,28 @@ func TestLetter_UserInput_IsEscaped(t *testing.T) {
 
 func TestLetter_LineSeparators_Removed(t *testing.T) {
 	t.Parallel()
-	const more = "Asha\r\n\r\nDear customer,\u2028pay\u0085here\x0b"
-	const one = "Asha Dear customer, pay here"
-	m, err := Letter{Subject: "x", Greeting: more, Home: "https://jobs.example.org", Body: []Block{
-		{Text: more}, {Link: &Link{more, "https://jobs.example.org/a"}}, {Facts: []Fact{{"Name", more}}}, {Items: []Entry{{more, "", more}}}, {Quote: more},
+	const manyLines = "Asha\r\n\r\nDear customer,\u2028pay\u0085here\x0b"
+	const oneLine = "Asha Dear customer, pay here"
+	m, err := Letter{Subject: "x", Greeting: manyLines, Home: "https://jobs.example.org", Body: []Block{
+		{Text: manyLines}, {Link: &Link{manyLines, "https://jobs.example.org/a"}}, {Facts: []Fact{{"Name", manyLines}}}, {Items: []Entry{{manyLines, "", manyLines}}}, {Quote: manyLines},
 	}}.Message()
 	require.NoError(t, err)
 	require.Equal(t, strings.Join([]string{
-		"Hello " + one + ",", "", one, "", one + ":", "", "https://jobs.example.org/a", "", "Name: " + one, "", "- " + one, "  " + one, "",
+		"Hello " + oneLine + ",", "", oneLine, "", oneLine + ":", "", "https://jobs.example.org/a", "", "Name: " + oneLine, "", "- " + oneLine, "  " + oneLine, "",
 		"> Asha", "> ", "> Dear customer,", "> pay", "> here", "", "locum", "https://jobs.example.org", "",
 	}, "\n"), m.Text)
 }
 
 func TestLetter_GreetingWithURL_Omitted(t *testing.T) {
 	t.Parallel()
-	for name, greeted := range map[string]bool{
+	for name, isGreeted := range map[string]bool{
 		"Asha": true, "Dr. Niamh Ní Bhroin": true, "J. R. R.": true, "Zoë-Anne O’Neil": true,
 		"https://evil.example": false, "evil.example": false, "a@evil.example": false, "Win evil.example/now": false,
 	} {
 		m, err := Letter{Greeting: name}.Message()
 		require.NoError(t, err)
-		require.Equal(t, greeted, strings.Contains(m.Text, "Hello"), name)
-		require.Equal(t, greeted, strings.Contains(m.HTML, "Hello"), name)
+		require.Equal(t, isGreeted, strings.Contains(m.Text, "Hello"), name)
+		require.Equal(t, isGreeted, strings.Contains(m.HTML, "Hello"), name)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package mail defines the port that sends e-mail, and the letter, from which the text
-// and HTML parts of every message are rendered.
+// Package mail defines the port that sends e-mail, and Letter, which renders the text and
+// HTML parts of a message.
 package mail
 
 import (
@@ -10,18 +10,18 @@ import (
 
 // Message is an e-mail to one recipient.
 type Message struct {
-	// ID identifies the message. A message that is sent again has the same ID, from which
-	// an adapter derives a stable Message-ID (RFC 5322 §3.6.4).
+	// ID identifies the message. It stays the same when the message is sent again after a
+	// failure. Adapters derive the Message-ID from it (RFC 5322 §3.6.4).
 	ID      string
 	To      Address
 	ReplyTo Address // zero for none
 	Subject string
-	// Text is the plain part and is required. HTML has the same content, or is empty.
+	// Text is the plain text part; it is required. HTML has the same content, or is empty.
 	Text, HTML string
-	// Unsubscribe is a URL that ends the subscription with one POST (RFC 8058), empty for
-	// mail without a subscription.
+	// Unsubscribe is a URL that ends the subscription with one POST (RFC 8058). It is empty
+	// for e-mails that are not sent to subscribers.
 	Unsubscribe string
-	// Invite makes the message an invitation that calendars import.
+	// Invite, if it is set, is attached as an invitation that calendars import.
 	Invite *Invite
 }
 
@@ -31,10 +31,10 @@ type Address struct {
 	Email string
 }
 
-// Invite is a version of an appointment (RFC 5545, RFC 5546). A version with the same UID
-// and a higher Sequence replaces it.
+// Invite is one version of an appointment (RFC 5545, RFC 5546). A later version has the same
+// UID and a higher Sequence, and replaces the earlier ones.
 type Invite struct {
-	UID      string // the same for all versions; an id, to which the adapter adds the host
+	UID      string // the id of the appointment; the adapter appends the host name
 	Sequence int    // from 0, incremented with every change
 	// Cancelled makes the message a METHOD:CANCEL instead of a REQUEST.
 	Cancelled   bool
@@ -48,8 +48,8 @@ type Invite struct {
 	Stamp time.Time
 }
 
-// ErrRefused is a permanent error: the address does not exist, or the server rejects the
-// message. A message must not be sent again after it.
+// ErrRefused is returned if the address does not exist or the server rejects the message.
+// The error is permanent: the message must not be sent again.
 var ErrRefused = errors.New("the mail server refused the message for good")
 
 // Mailer sends messages.

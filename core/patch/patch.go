@@ -1,4 +1,5 @@
-// Package patch applies inputs whose absent fields are nil.
+// Package patch applies the fields of a partial update: a nil field leaves the stored value
+// unchanged.
 package patch
 
 import (
@@ -7,23 +8,23 @@ import (
 	"github.com/locumhq/locum/core/text"
 )
 
-// Set stores the value unless it is nil.
-func Set[T any](to, value *T) {
+// Set sets the target to the value unless the value is nil.
+func Set[T any](target, value *T) {
 	if value != nil {
-		*to = *value
+		*target = *value
 	}
 }
 
-// SetText stores the value without surrounding white space unless it is nil.
-func SetText(to, value *string) {
+// SetText is Set for texts. It removes surrounding white space.
+func SetText(target, value *string) {
 	if value != nil {
-		*to = strings.TrimSpace(*value)
+		*target = strings.TrimSpace(*value)
 	}
 }
 
-// SetName stores text.Name of the value unless it is nil.
-func SetName(to, value *string) {
+// SetName is Set for names. It removes invisible characters (see text.Name).
+func SetName(target, value *string) {
 	if value != nil {
-		*to = text.Name(*value)
+		*target = text.Name(*value)
 	}
 }

@@ -6,32 +6,33 @@ import (
 	"errors"
 )
 
-// ErrStale is the error of an update of a row that another transaction has changed
-// since it was read. A Runner runs a transaction that fails with it again.
+// ErrStale is returned by an update of a row that another transaction has changed since
+// the row was read. A Runner repeats a transaction that fails with ErrStale.
 var ErrStale = errors.New("the row has changed since it was read")
 
 // Runner runs transactions.
 type Runner interface {
-	// Do runs fn in a transaction. Repository calls with the context of fn are part of
-	// it. The transaction is committed if fn returns nil and rolled back otherwise; Do
-	// then returns fn's error unchanged, or fault.ErrUnavailable if the error means that
-	// the database cannot be used. An error of the commit may be one that a repository
-	// has deferred. A Do inside a Do joins the outer transaction.
-	//
-	// fn runs again, about ten times, after ErrStale or a serialization failure; Do
-	// then returns fault.ErrUnavailable. It must not change anything outside the
+	// Do runs fn in a transaction. Repository calls with the context that fn receives are
+	// part of the transaction. If fn returns nil, Do commits. Otherwise Do rolls back and
+	// returns the error of fn unchanged, or fault.ErrUnavailable if the error means that
+	// the database cannot be used. A commit may fail with an error of an earlier
+	// repository call, for example a violated constraint. A Do inside fn joins the
 	// transaction.
+	//
+	// Do runs fn again after ErrStale or a serialization failure, and returns
+	// fault.ErrUnavailable after about ten attempts. fn must therefore not change anything
+	// outside the transaction.
 	Do(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
 // Reader is implemented by a Runner with connections that do not wait for writers.
 type Reader interface {
-	// Read runs fn with a context for reads, which see what is committed or, if ctx has
-	// a transaction, what that has written. fn must not write.
+	// Read runs fn with a context for reads. The reads see committed data and, if ctx has
+	// a transaction, the uncommitted changes of that transaction. fn must not write.
 	Read(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Read calls r's Read or, if it is no Reader, Do.
+// Read calls the Read method of r or, if r is not a Reader, its Do method.
 func Read(ctx context.Context, r Runner, fn func(ctx context.Context) error) error {
 	if reader, ok := r.(Reader); ok {
 		return reader.Read(ctx, fn)
@@ -39,8 +40,9 @@ func Read(ctx context.Context, r Runner, fn func(ctx context.Context) error) err
 	return r.Do(ctx, fn)
 }
 
-// DoBatches runs fn in one transaction after another until it returns an error, or has
-// processed less than size items.
+// DoBatches calls fn repeatedly, each time in a new transaction. fn returns the number of
+// items that it has processed. DoBatches ends when that number is below size, or when fn
+// returns an error.
 func DoBatches(ctx context.Context, r Runner, size int, fn func(ctx context.Context) (n int, err error)) error {
 	for {
 		var n int
