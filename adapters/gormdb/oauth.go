@@ -113,11 +113,11 @@ func (d consents) Upsert(ctx context.Context, c integrations.Consent) error {
 }
 
 // List implements integrations.Consents.
-func (d consents) List(ctx context.Context, userIDs []string, appID string, r page.Request) (out page.Result[integrations.Allowed], err error) {
+func (d consents) List(ctx context.Context, userIDs []string, appID string, r page.Request) (out page.Result[integrations.AppConsent], err error) {
 	if r.Cursor != "" && !id.Valid(r.Cursor) {
 		return out, errCursor
 	}
-	rows, out, err := listOf[oauthConsentRow, integrations.Allowed](ctx, d.DB, r, query{orderedBy: "app_id", locked: true, where: func(q *gorm.DB) *gorm.DB {
+	rows, out, err := listOf[oauthConsentRow, integrations.AppConsent](ctx, d.DB, r, query{orderedBy: "app_id", locked: true, where: func(q *gorm.DB) *gorm.DB {
 		return equal(oneOf(q, "user_id", userIDs), "app_id", appID)
 	}})
 	if err != nil || len(rows) == 0 {
@@ -126,9 +126,9 @@ func (d consents) List(ctx context.Context, userIDs []string, appID string, r pa
 	ids := list.Distinct(rows, func(r oauthConsentRow) string { return r.AppID })
 	apps, err := find(oneOf(d.q(ctx).Select("id", "name", "description"), "id", ids), appRow.app)
 	named := list.ToMap(apps, func(a integrations.App) (string, integrations.App) { return a.ID, a })
-	out.Items = list.Map(rows, func(r oauthConsentRow) integrations.Allowed {
+	out.Items = list.Map(rows, func(r oauthConsentRow) integrations.AppConsent {
 		a := named[r.AppID]
-		return integrations.Allowed{Consent: integrations.Consent(r), Name: a.Name, Description: a.Description}
+		return integrations.AppConsent{Consent: integrations.Consent(r), Name: a.Name, Description: a.Description}
 	})
 	return out, err
 }

@@ -208,7 +208,7 @@ func viewUsageDay(d integrations.DayUsage) usageDayView {
 	return usageDayView{Date: d.Day, Requests: d.Requests, Errors: d.Errors}
 }
 
-func viewUsage(u integrations.Used) usageView {
+func viewUsage(u integrations.UsageReport) usageView {
 	v := usageView{Plan: u.Plan.ID, Series: web.Each(u.Days, viewUsageDay), Minute: windowView{u.Quota.Minute.Limit, u.Quota.Minute.Remaining}}
 	if day := u.Quota.Day; day.Limit > 0 {
 		v.Day = dayView{&day.Limit, &day.Remaining}

@@ -56,7 +56,7 @@ func consentRoutes(s *integrations.Service) []web.Route {
 	const tag = "Developers"
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/api/auth/consents", Auth: web.Required, Tag: tag, Summary: "List the apps that the caller has authorized",
-			Op: list(s.MyConsents, func(r page.Result[integrations.Allowed], p web.Paging) consentsView {
+			Op: list(s.MyConsents, func(r page.Result[integrations.AppConsent], p web.Paging) consentsView {
 				return consentsView{Consents: web.Each(r.Items, viewConsent), Paged: paged(r, p)}
 			})},
 		{Method: http.MethodDelete, Path: "/api/auth/consents/:clientId", Auth: web.Required, Tag: tag, Summary: "Revoke a consent. All tokens of the app end at once", Op: web.Op(
@@ -79,7 +79,7 @@ type consentView struct {
 	GivenAt     time.Time            `json:"givenAt"`
 }
 
-func viewConsent(a integrations.Allowed) consentView {
+func viewConsent(a integrations.AppConsent) consentView {
 	return consentView{ClientID: a.AppID, Name: a.Name, Description: a.Description, Scopes: a.Scopes, GivenAt: a.GivenAt}
 }
 

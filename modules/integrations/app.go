@@ -15,15 +15,15 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// App is a third party's application, to which keys, consents, webhooks and quotas
-// belong. Its id is also its client_id (RFC 6749 §2.2), which is not secret.
+// App is an application of a third party. Keys, consents, webhooks and a quota belong to it.
+// Its id is also its client_id (RFC 6749 §2.2), which is not secret.
 type App struct {
 	ID          string
 	OwnerID     string // the user who created it
 	Name        string
 	Description string
-	// Public is true for a client that cannot keep a secret (RFC 6749 §2.1). It does
-	// not change.
+	// Public is true for a client that cannot keep a secret (RFC 6749 §2.1). It is set when
+	// the application is created.
 	Public bool
 	// SecretHash is the hash of the client secret, empty for a public client.
 	SecretHash   string
@@ -37,17 +37,18 @@ type App struct {
 // Key is an API key, a credential for reading on behalf of the application's owner.
 type Key struct {
 	ID, AppID, Name string
-	// Prefix is the beginning of the key, for display. Only the Hash of the key is
-	// stored.
-	Prefix, Hash string
-	CreatedAt    time.Time
-	LastUsedAt   *time.Time
+	// Prefix is the beginning of the key, for display.
+	Prefix string
+	// Hash is the hash of the key. The key itself is not stored.
+	Hash       string
+	CreatedAt  time.Time
+	LastUsedAt *time.Time
 }
 
 // Plan is a quota of requests with its price.
 type Plan struct {
 	ID, Name string
-	Price    int64 // GBP a month, in pence
+	Price    int64 // pence (GBP) per month
 	limit.Quota
 }
 
@@ -61,8 +62,8 @@ const (
 	Enterprise   = "enterprise"
 )
 
-// Plans returns the plans for sale, the cheapest first. New applications are on the
-// first one.
+// Plans returns the plans for sale, the cheapest first. A new application is on the first
+// plan.
 func Plans() []Plan {
 	return []Plan{
 		{ID: Free, Name: "Free", Quota: limit.Quota{PerMinute: 60, PerDay: 10_000}},
@@ -80,8 +81,8 @@ func PlanOf(id string) (Plan, bool) {
 	return Plans()[i], true
 }
 
-// QuotaKey returns the key of the application's quota, which all of its keys and
-// tokens share.
+// QuotaKey returns the key by which requests are counted. All API keys and tokens of an
+// application share its quota.
 func (a App) QuotaKey() string { return "app:" + a.ID }
 
 // Limits returns the plan of the application.
@@ -90,7 +91,8 @@ func (a App) Limits() Plan {
 	return p
 }
 
-// with returns the application with the input, with each redirect address once.
+// with returns the application with the values of the input, and without duplicate redirect
+// addresses. It returns an Invalid fault for an invalid input.
 func (a App) with(in AppInput) (App, error) {
 	a.Name, a.Description, a.RedirectURIs = text.Name(in.Name), strings.TrimSpace(in.Description), []string{}
 	for _, uri := range in.RedirectURIs {
@@ -101,11 +103,13 @@ func (a App) with(in AppInput) (App, error) {
 	return a, valid.Check("", in)
 }
 
-// isRedirectURI reports whether an application can have the redirect address. Browsers are
-// redirected there with codes, so only the client must be able to receive requests: https,
-// a loopback address, or a private-use scheme (RFC 8252 §7, §8.4).
+// isRedirectURI reports whether an application can register the redirect address. Browsers
+// carry authorization codes to it, so only the client may receive the requests: the address
+// must use https, be a loopback address, or have a private-use scheme (RFC 8252 §7, §8.4).
+// Only public applications can have private-use schemes.
 func isRedirectURI(uri string, public bool) bool {
-	if uri == "" || strings.ContainsFunc(uri, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f || r == '\\' || r == '*' }) {
+	isForbidden := func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f || r == '\\' || r == '*' }
+	if uri == "" || strings.ContainsFunc(uri, isForbidden) {
 		return false
 	}
 	u, err := url.Parse(uri)
@@ -118,29 +122,31 @@ func isRedirectURI(uri string, public bool) bool {
 	return public && strings.Contains(u.Scheme, ".") && u.Host == "" && strings.HasPrefix(u.Path, "/")
 }
 
-// RedirectsTo reports whether the address is registered. Addresses are compared by
-// character; the port of a loopback address may differ (RFC 8252 §7.3).
+// RedirectsTo reports whether the redirect address is registered. Addresses are compared
+// character by character, except that the port of a loopback address may differ
+// (RFC 8252 §7.3).
 func (a App) RedirectsTo(uri string) bool {
-	wanted, loopback := portless(uri)
+	withoutPort, isLoopback := trimLoopbackPort(uri)
 	return slices.ContainsFunc(a.RedirectURIs, func(registered string) bool {
 		if registered == uri {
 			return true
 		}
-		without, ok := portless(registered)
-		return ok && loopback && without == wanted
+		registeredWithoutPort, ok := trimLoopbackPort(registered)
+		return ok && isLoopback && registeredWithoutPort == withoutPort
 	})
 }
 
-// portless returns an address on a loopback interface without its port.
-func portless(uri string) (string, bool) {
+// trimLoopbackPort returns the http URL of a loopback IP address without its scheme and
+// port, and false for any other URL.
+func trimLoopbackPort(uri string) (string, bool) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "http" {
 		return "", false
 	}
-	rest, plain := strings.CutPrefix(uri, "http://"+u.Host) // without a user, above all
-	ip, err := netip.ParseAddr(u.Hostname())
-	port, bad := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
-	if !plain || err != nil || !ip.IsLoopback() || bad != nil || port == 0 {
+	rest, hasPlainHost := strings.CutPrefix(uri, "http://"+u.Host) // false with a user name
+	ip, ipErr := netip.ParseAddr(u.Hostname())
+	port, portErr := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
+	if !hasPlainHost || ipErr != nil || !ip.IsLoopback() || portErr != nil || port == 0 {
 		return "", false
 	}
 	return ip.String() + rest, true

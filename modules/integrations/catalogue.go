@@ -7,16 +7,16 @@ import (
 	"github.com/locumhq/locum/core/list"
 )
 
-// Announced is an event type that endpoints can subscribe to.
-type Announced struct {
+// EventDescription documents an event type that endpoints can subscribe to.
+type EventDescription struct {
 	Type string
-	When string // what has happened, for documentation
-	Body any    // a zero body, for documentation
+	When string // when the event is sent
+	Body any    // an EventBody without values, for its structure
 }
 
 // Catalogue returns the event types that endpoints can subscribe to.
-func Catalogue() []Announced {
-	return []Announced{
+func Catalogue() []EventDescription {
+	return []EventDescription{
 		{event.JobCreated{}.Type(), "A job becomes public for the first time", EventBody[JobData]{}},
 		{event.JobUpdated{}.Type(), "A public job changes, or becomes public again", EventBody[JobData]{}},
 		{event.JobClosed{}.Type(), "A job stops being public: closed, deleted, or past its deadline", EventBody[JobData]{}},
@@ -27,17 +27,17 @@ func Catalogue() []Announced {
 
 // EventTypes returns the names of the event types.
 func EventTypes() []string {
-	return list.Map(Catalogue(), func(a Announced) string { return a.Type })
+	return list.Map(Catalogue(), func(d EventDescription) string { return d.Type })
 }
 
-// EventBody is the body that receivers get. Type determines the type of Data.
+// EventBody is the body of a webhook request. Type determines the type of Data.
 type EventBody[D any] struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp" sample:"2026-11-20T09:30:00Z"`
 	Data      D         `json:"data"`
 }
 
-// JobData describes a listing.
+// JobData describes a listing. Job is null if the listing is too large for a webhook.
 type JobData struct {
 	ID   string   `json:"id" sample:"01935d3c-9c1e-7c1a-8f6e-2b7addd42fdc"`
 	Job  *JobView `json:"job"`
@@ -64,8 +64,8 @@ type StatusChangedData struct {
 	Test           bool      `json:"test,omitempty" const:"true"`
 }
 
-// EventHeaders are the request headers that receivers get (Standard Webhooks), with
-// the number of the attempt.
+// EventHeaders are the headers of a webhook request: those of Standard Webhooks, and the
+// number of the attempt.
 type EventHeaders struct {
 	ID        string `header:"webhook-id" required:"true" validate:"uuid"`
 	Timestamp int64  `header:"webhook-timestamp" required:"true"`

@@ -11,37 +11,38 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// Consent is the set of scopes that a user allows an application.
+// Consent is the permission of a user for an application to use the scopes.
 type Consent struct {
 	UserID, AppID string
 	Scopes        []Scope
 	GivenAt       time.Time
 }
 
-// Allowed is a consent with the name of its application.
-type Allowed struct {
+// AppConsent is a consent with the name of its application.
+type AppConsent struct {
 	Consent
 	Name, Description string
 }
 
-// consent returns the user's consent to the application, if there is one. Inside a
-// transaction it is locked until its end.
-func (s *Service) consent(ctx context.Context, userID, appID string) (c Consent, found bool, err error) {
-	given, err := s.Consents.List(ctx, []string{userID}, appID, page.After("", 1))
-	if err != nil || len(given.Items) == 0 {
+// findConsent returns the user's consent to the application, and whether there is one.
+// Inside a transaction, the consent is locked until the transaction ends.
+func (s *Service) findConsent(ctx context.Context, userID, appID string) (c Consent, exists bool, err error) {
+	consents, err := s.Consents.List(ctx, []string{userID}, appID, page.After("", 1))
+	if err != nil || len(consents.Items) == 0 {
 		return c, false, err
 	}
-	return given.Items[0].Consent, true, nil
+	return consents.Items[0].Consent, true, nil
 }
 
-// Consent stores that the caller allows the application the scopes, in addition to
-// earlier ones. The caller's session does not end before the transaction does.
+// Consent stores that the caller permits the application to use the scopes, in addition to
+// the scopes that the caller has permitted before. The caller's session does not end before
+// the transaction does.
 func (s *Service) Consent(ctx context.Context, by auth.Actor, appID string, scopes []Scope) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
-	return s.signedIn(ctx, by, func(ctx context.Context) error {
-		c, _, err := s.consent(ctx, by.UserID, appID)
+	return s.withSession(ctx, by, func(ctx context.Context) error {
+		c, _, err := s.findConsent(ctx, by.UserID, appID)
 		if err != nil {
 			return err
 		}
@@ -51,15 +52,15 @@ func (s *Service) Consent(ctx context.Context, by auth.Actor, appID string, scop
 }
 
 // MyConsents lists the caller's consents.
-func (s *Service) MyConsents(ctx context.Context, by auth.Actor, r page.Request) (page.Result[Allowed], error) {
+func (s *Service) MyConsents(ctx context.Context, by auth.Actor, r page.Request) (page.Result[AppConsent], error) {
 	if err := by.RequireUser(); err != nil {
-		return page.Result[Allowed]{}, err
+		return page.Result[AppConsent]{}, err
 	}
 	return s.Consents.List(ctx, []string{by.UserID}, "", r)
 }
 
-// WithdrawConsent deletes the caller's consent to an application and revokes its
-// tokens.
+// WithdrawConsent deletes the caller's consent to an application and revokes the tokens that
+// the application has for the caller.
 func (s *Service) WithdrawConsent(ctx context.Context, by auth.Actor, clientID string) error {
 	if err := by.RequireUser(); err != nil {
 		return err
@@ -80,16 +81,17 @@ func (s *Service) WithdrawConsent(ctx context.Context, by auth.Actor, clientID s
 // Scopes returns all scopes.
 func Scopes() []Scope { return []Scope{JobsRead, ApplicationsRead, ApplicationsWrite} }
 
-// parseScopes parses scopes, which are separated by spaces (RFC 6749 §3.3). It returns
-// each once and in the order of Scopes, or the default for none; false if one of them
-// is unknown.
-func parseScopes(text string, byDefault []Scope) (out []Scope, known bool) {
+// parseScopes parses a list of scopes with spaces between them (RFC 6749 §3.3). It returns
+// the scopes without duplicates, in the order of Scopes, or byDefault if the text is empty.
+// It returns false if a scope is unknown.
+func parseScopes(text string, byDefault []Scope) (scopes []Scope, areKnown bool) {
 	names := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' })
 	if len(names) == 0 {
 		return byDefault, true
 	}
-	out = slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(names, string(s)) })
-	return out, !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(out, Scope(name)) })
+	scopes = slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(names, string(s)) })
+	hasUnknown := slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(scopes, Scope(name)) })
+	return scopes, !hasUnknown
 }
 
 // Covers reports whether all of the scopes are granted.

@@ -20,15 +20,16 @@ const (
 	secretPrefix = "loc_cs_"
 )
 
+// The lengths of the parts of secrets, in characters of base 62.
 const (
-	keyRandom       = 32
-	keyCheck        = 6
-	keyPrefixLength = 13 // the part that is displayed
-	secretLength    = 43
+	keyRandom       = 32 // 190 bits
+	keyCheck        = 6  // a CRC-32
+	keyPrefixLength = 13 // the part of a key that is displayed
+	secretLength    = 43 // 256 bits
 )
 
-// newKey returns a random API key: 190 bits and a checksum, by which mistyped keys
-// and false positives of secret scanners are recognized without a look-up.
+// newKey returns a random API key. The key ends with a checksum, by which the service and
+// secret scanners recognize a mistyped or made-up key without a look-up.
 func newKey() string {
 	body := auth.NewSecret(keyPrefix, keyRandom)
 	return body + checksum(body)
@@ -45,7 +46,8 @@ func checksum(body string) string {
 	return string(out)
 }
 
-// isWellFormedKey reports whether the text has the form of a key.
+// isWellFormedKey reports whether the text has the form of an API key, with a correct
+// checksum.
 func isWellFormedKey(key string) bool {
 	if len(key) != len(keyPrefix)+keyRandom+keyCheck || !strings.HasPrefix(key, keyPrefix) {
 		return false
@@ -54,7 +56,7 @@ func isWellFormedKey(key string) bool {
 	return checksum(body) == key[len(body):]
 }
 
-// LooksLikeKey reports whether the text begins like an API key.
+// LooksLikeKey reports whether the text begins as an API key does.
 func LooksLikeKey(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), keyPrefix) }
 
 // KeyInput names a key.
@@ -62,15 +64,15 @@ type KeyInput struct {
 	Name string `json:"name" validate:"required,notblank,max=100,line" sample:"Production"`
 }
 
-// CreateKey creates a key of one of the caller's applications and returns its secret,
-// which is not stored. The caller must be confirmed.
+// CreateKey creates an API key of one of the caller's applications. It returns the key, of
+// which only a hash is stored. The caller must be confirmed.
 func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in KeyInput) (k Key, secret string, err error) {
 	if err := valid.Check("", in); err != nil {
 		return k, "", err
 	}
 	secret = newKey()
 	k = Key{ID: s.NewID(), Name: text.Name(in.Name), Prefix: secret[:keyPrefixLength], Hash: auth.HashSecret(secret), CreatedAt: s.Clock.Now()}
-	err = s.create(ctx, by, audit.APIKeyCreated, k.ID, func(ctx context.Context) error {
+	err = s.createCredential(ctx, by, audit.APIKeyCreated, k.ID, func(ctx context.Context) error {
 		keys, err := s.MyKeys(ctx, by, appID)
 		if err != nil {
 			return err
@@ -115,13 +117,14 @@ func (s *Service) DeleteKey(ctx context.Context, by auth.Actor, appID, keyID str
 	})
 }
 
-// Caller is the caller of the developer API.
+// Caller is the caller of the developer API, identified by an API key or an access token.
 type Caller struct {
 	App App
-	// UserID is the owner of a key's application, or the user who consented to a token.
+	// UserID is the owner of the application if the caller uses an API key, and the user who
+	// has consented if the caller uses a token.
 	UserID string
-	KeyID  string  // of a key
-	Scopes []Scope // of a token
+	KeyID  string  // empty for a token
+	Scopes []Scope // of a token, empty for an API key
 }
 
 // keyScopes are the scopes of API keys, which only read.
@@ -137,18 +140,18 @@ func (c Caller) scopes() []Scope {
 	return c.Scopes
 }
 
-// Actor returns the actor of a use case: the user, for whom the app acts. A use case
-// that depends on the user's account needs that of Identity.ActorFor instead, limited
-// by Limit.
+// Actor returns the user as an actor for whom the app acts. The actor has no role and no
+// permissions: a use case that needs them gets the actor from Identity.ActorFor, limited by
+// Limit.
 func (c Caller) Actor() auth.Actor { return c.Limit(auth.Actor{UserID: c.UserID}) }
 
-// Limit returns the actor as the app that acts for them.
+// Limit returns the actor restricted to what the app may do for the actor.
 func (c Caller) Limit(a auth.Actor) auth.Actor {
 	a.AppID, a.Scopes = c.App.ID, c.scopes()
 	return a
 }
 
-// AuthenticateKey returns the caller behind the API key, or fault.ErrUnauthorized.
+// AuthenticateKey returns the caller with the API key, or fault.ErrUnauthorized.
 func (s *Service) AuthenticateKey(ctx context.Context, key string) (Caller, error) {
 	if !isWellFormedKey(key) {
 		return Caller{}, fault.ErrUnauthorized
@@ -165,12 +168,13 @@ func (s *Service) AuthenticateKey(ctx context.Context, key string) (Caller, erro
 
 var tokenPrefixes = map[TokenKind]string{Code: "loc_ac_", Access: "loc_at_", Refresh: "loc_rt_"}
 
+// tokenLength is the length of a token without its prefix: 256 bits.
 const tokenLength = 43
 
 // NewToken returns a random token of 256 bits, with a prefix for its kind.
 func NewToken(kind TokenKind) string { return auth.NewSecret(tokenPrefixes[kind], tokenLength) }
 
-// HashToken returns the hash of a token of the kind, empty for text of another form.
+// HashToken returns the hash of a token, or "" if the text is not a token of the kind.
 func HashToken(kind TokenKind, token string) string {
 	if len(token) != len(tokenPrefixes[kind])+tokenLength || !strings.HasPrefix(token, tokenPrefixes[kind]) {
 		return ""

@@ -12,30 +12,32 @@ import (
 )
 
 const (
-	// deliverKind is the kind of the tasks that run a delivery worker for an endpoint,
-	// which is their group. The stored deliveries are the source of truth, so that a
-	// superfluous task has no effect.
+	// deliverKind is the kind of the tasks that run a delivery worker. The group of such a
+	// task is the id of the endpoint. Which deliveries are sent depends on the stored
+	// deliveries only, so that a superfluous task has no effect.
 	deliverKind = "integrations.deliver"
-	// postponeFor is the delay after a failure before an attempt was made.
+	// postponeFor is the delay of a delivery that could not be attempted, because of an
+	// error in the service itself.
 	postponeFor = 30 * time.Second
-	// warnAfter and disableAfter are how long an endpoint may fail. Standard Webhooks
-	// requires failures that are at least twelve hours apart.
+	// The owner of an endpoint that fails for warnAfter is notified; after disableAfter the
+	// endpoint is disabled. Standard Webhooks requires at least twelve hours between the
+	// first and the last failure.
 	warnAfter    = 24 * time.Hour
 	disableAfter = 5 * 24 * time.Hour
 )
 
-// attemptResult is the result of processing a delivery. Without an attempt the
-// delivery fails, or was postponed.
+// attemptResult is the result of processing a delivery. If no attempt was made, the delivery
+// is postponed or has failed for good.
 type attemptResult struct {
 	Outgoing
-	url        string
-	attempt    *Attempt
-	retryAfter time.Duration
+	url        string        // the receiver of the attempt
+	attempt    *Attempt      // nil if no attempt was made
+	retryAfter time.Duration // requested by the receiver
 	postponed  bool
 }
 
-// deliver runs a delivery worker for the endpoint that is the group of the task, unless
-// too many run already.
+// deliver runs a delivery worker for the endpoint that is the group of the task. If too many
+// workers are running already, it adds a task for later instead.
 func (s *Service) deliver(ctx context.Context, t task.Task) error {
 	e, err := s.Webhooks.Get(ctx, AnyOwner, t.Group)
 	if err != nil || e.ListeningUntil != nil {
@@ -51,7 +53,7 @@ func (s *Service) deliver(ctx context.Context, t task.Task) error {
 	return w.run(ctx)
 }
 
-// newDeliverTask returns the task that runs a delivery worker for the endpoint at the
+// newDeliverTask returns a task that runs a delivery worker for the endpoint at the given
 // time.
 func (s *Service) newDeliverTask(endpointID string, at time.Time) task.Task {
 	t := task.New(deliverKind, task.Webhooks, "whd:"+s.NewID(), struct{}{})
@@ -59,75 +61,76 @@ func (s *Service) newDeliverTask(endpointID string, at time.Time) task.Task {
 	return t
 }
 
-// attempt sends a delivery, if the endpoint is still authorized to receive it. After
-// an error the delivery is postponed.
-func (s *Service) attempt(ctx context.Context, e Endpoint, c Outgoing) (r attemptResult, err error) {
-	r = attemptResult{Outgoing: c, postponed: true}
-	if c.Message.OrganizationID != "" {
-		// An attempt may be days after the event.
-		may, err := s.mayReceive(ctx, e, c.Message.OrganizationID, c.Message.ApplicantID)
+// attempt sends a delivery if the endpoint is still authorized to receive it. It returns a
+// postponed result together with an error of the service.
+func (s *Service) attempt(ctx context.Context, e Endpoint, out Outgoing) (r attemptResult, err error) {
+	r = attemptResult{Outgoing: out, postponed: true}
+	if out.Message.OrganizationID != "" {
+		// The attempt may be made days after the event, so permissions may have changed.
+		ok, err := s.mayReceive(ctx, e, out.Message.OrganizationID, out.Message.ApplicantID)
 		if err != nil {
 			return r, err
 		}
-		if !may {
-			return attemptResult{Outgoing: c}, nil
+		if !ok {
+			return attemptResult{Outgoing: out}, nil
 		}
 	}
 	now := s.Clock.Now()
-	signature, err := s.signature(e, c, now)
+	signature, err := s.signature(e, out, now)
 	if err != nil {
-		// The error is reported to operators, and the delivery follows its schedule.
-		return attemptResult{Outgoing: c, url: e.URL, attempt: &Attempt{At: now, Error: "not_signed"}}, task.Permanent(err)
+		// The error is for operators. The delivery follows the retry schedule.
+		return attemptResult{Outgoing: out, url: e.URL, attempt: &Attempt{At: now, Error: "not_signed"}}, task.Permanent(err)
 	}
-	next := c
+	next := out
 	next.Attempt++
-	a := s.Sender.Post(ctx, Post{URL: e.URL, Body: c.Message.Body, Headers: headers(next, now, signature)})
+	a := s.Sender.Post(ctx, Post{URL: e.URL, Body: out.Message.Body, Headers: requestHeaders(next, now, signature)})
 	if ctx.Err() != nil && a.Status == 0 {
 		return attemptResult{}, ctx.Err() // cancelled by the worker
 	}
 	if (a.Status < 200 || a.Status >= 300) && a.Error == "" {
 		a.Error = "status"
 	}
-	r = attemptResult{Outgoing: c, url: e.URL, attempt: &Attempt{At: now, ResponseStatus: a.Status, Error: a.Error, DurationMs: a.Took.Milliseconds(), Answer: a.Body}}
+	r = attemptResult{Outgoing: out, url: e.URL, attempt: &Attempt{At: now, ResponseStatus: a.Status, Error: a.Error, DurationMs: a.Took.Milliseconds(), Answer: a.Body}}
 	if a.Status == statusTooManyRequests || a.Status == statusUnavailable {
 		r.retryAfter = a.RetryAfter
 	}
 	return r, nil
 }
 
-// headers returns the request headers (Standard Webhooks), and the number of the
-// attempt.
-func headers(c Outgoing, at time.Time, signature string) map[string]string {
+// requestHeaders returns the headers of Standard Webhooks, and webhook-attempt with the
+// number of the attempt.
+func requestHeaders(out Outgoing, at time.Time, signature string) map[string]string {
 	return map[string]string{
-		"webhook-id": c.EventID, "webhook-timestamp": strconv.FormatInt(at.Unix(), 10), "webhook-signature": signature,
-		"webhook-attempt": strconv.Itoa(c.Attempt), "content-type": "application/json", "user-agent": "locum-webhooks/1",
+		"webhook-id": out.EventID, "webhook-timestamp": strconv.FormatInt(at.Unix(), 10), "webhook-signature": signature,
+		"webhook-attempt": strconv.Itoa(out.Attempt), "content-type": "application/json", "user-agent": "locum-webhooks/1",
 	}
 }
 
-// recordResults stores the results of attempts and applies them to the endpoint. It
-// returns the tasks that follow, and whether the endpoint has changed, which the
-// caller stores.
-func (s *Service) recordResults(ctx context.Context, e *Endpoint, results []attemptResult, now time.Time) (tasks []task.Task, changed bool, err error) {
+// recordResults stores the results of attempts and updates the health of the endpoint. It
+// returns the tasks that the caller has to add. If isChanged is true, the caller has to store
+// the endpoint.
+func (s *Service) recordResults(ctx context.Context, e *Endpoint, results []attemptResult, now time.Time) (tasks []task.Task, isChanged bool, err error) {
 	if len(results) == 0 {
 		return nil, false, nil
 	}
-	ds := list.Map(results, func(r attemptResult) Delivery { return r.applied(*e, now) })
-	recorded, err := s.Deliveries.RecordResults(ctx, e.ID, ds)
+	deliveries := list.Map(results, func(r attemptResult) Delivery { return r.updatedDelivery(*e, now) })
+	recordedIDs, err := s.Deliveries.RecordResults(ctx, e.ID, deliveries)
 	if err != nil {
 		return nil, false, err
 	}
 	before := *e
 	for _, r := range results {
-		if r.attempt != nil && r.url == e.URL && (len(recorded) == len(results) || slices.Contains(recorded, r.ID)) {
-			e.recordAttempt(*r.attempt, now)
+		isRecorded := len(recordedIDs) == len(results) || slices.Contains(recordedIDs, r.ID)
+		if r.attempt != nil && r.url == e.URL && isRecorded {
+			e.updateHealth(*r.attempt, now)
 		}
 	}
-	tasks = s.checkHealth(before, e, now)
+	tasks = s.disableOrWarn(before, e, now)
 	return tasks, e.healthChanged(before), nil
 }
 
-// applied returns the delivery with the result.
-func (r attemptResult) applied(e Endpoint, now time.Time) Delivery {
+// updatedDelivery returns the delivery after the result.
+func (r attemptResult) updatedDelivery(e Endpoint, now time.Time) Delivery {
 	d := r.Delivery
 	d.Attempt++
 	d.Status, d.NextAt, d.FailedAt = Failed, nil, &now
@@ -140,23 +143,24 @@ func (r attemptResult) applied(e Endpoint, now time.Time) Delivery {
 	}
 	d.Tries++
 	d.Attempts = slices.Clone(d.Attempts)
-	d.add(*r.attempt)
+	d.addAttempt(*r.attempt)
 	if r.attempt.Error == "" {
 		d.Status, d.FailedAt = Succeeded, nil
-	} else if wait, more := retryDelay(d.Tries, r.retryAfter); more && e.Status == EndpointActive {
-		at := now.Add(wait)
+	} else if delay, ok := retryDelay(d.Tries, r.retryAfter); ok && e.Status == EndpointActive {
+		at := now.Add(delay)
 		d.Status, d.NextAt, d.FailedAt = Pending, &at, nil
 	}
 	return d
 }
 
-// recordAttempt applies the result of an attempt to the health of the endpoint.
-func (e *Endpoint) recordAttempt(a Attempt, now time.Time) {
-	switch {
-	case a.Error == "":
+// updateHealth updates the endpoint with the result of an attempt. The response 410 Gone
+// disables the endpoint, except that of a listener.
+func (e *Endpoint) updateHealth(a Attempt, now time.Time) {
+	if a.Error == "" {
 		e.FailingSince, e.WarnedAt = nil, nil
 		return
-	case e.FailingSince == nil:
+	}
+	if e.FailingSince == nil {
 		e.FailingSince = &now
 	}
 	if a.ResponseStatus == statusGone && e.Status == EndpointActive && e.ListeningUntil == nil {
@@ -164,7 +168,7 @@ func (e *Endpoint) recordAttempt(a Attempt, now time.Time) {
 	}
 }
 
-// Statuses with a meaning for deliveries (RFC 9110 §15).
+// The HTTP statuses (RFC 9110 §15, RFC 6585 §4) that affect an endpoint or the retry delay.
 const (
 	statusGone            = 410
 	statusTooManyRequests = 429

@@ -23,14 +23,14 @@ const (
 	Failed    DeliveryStatus = "failed"
 )
 
-// Message is an event in the form that receivers get. The body is rendered once: all
-// receivers get the same bytes at every attempt.
+// Message is an event in the form that receivers get. The body is rendered once, so that
+// all receivers get the same bytes at every attempt.
 type Message struct {
 	EventID string
 	Type    string
 	Body    string // JSON
-	// OrganizationID and ApplicantID are those of the job application that the event is
-	// about, empty for other events.
+	// OrganizationID and ApplicantID identify the organization and the applicant of the
+	// job application that the event is about. They are empty for other events.
 	OrganizationID string
 	ApplicantID    string
 	CreatedAt      time.Time
@@ -44,20 +44,20 @@ type Delivery struct {
 	EventID    string
 	Type       string
 	Status     DeliveryStatus
-	// Attempt counts all attempts and postponements. Tries counts the attempts since the
-	// last replay, on which the retry schedule depends.
+	// Attempt counts all attempts and postponements.
 	Attempt int
-	Tries   int
-	// Attempts are the latest attempts in their order.
+	// Tries counts the attempts since the last replay. The retry schedule depends on it.
+	Tries int
+	// Attempts are the latest attempts, the newest last.
 	Attempts []Attempt
-	// NextAt is when the next attempt is due, nil without one.
+	// NextAt is the time of the next attempt, nil if no attempt follows.
 	NextAt *time.Time
-	// FailedAt is when the delivery failed finally, nil if it has not.
+	// FailedAt is the time at which the delivery failed for good, or nil.
 	FailedAt  *time.Time
 	CreatedAt time.Time
 }
 
-// Attempt is the result of an attempt.
+// Attempt is the result of one attempt to send a delivery.
 type Attempt struct {
 	At time.Time `json:"at"`
 	// ResponseStatus is the HTTP status, 0 without a response.
@@ -69,15 +69,15 @@ type Attempt struct {
 	Answer string `json:"answer"`
 }
 
-// The limits of what is stored of a delivery.
+// The limits of the stored data of a delivery.
 const (
 	maxStoredAttempts = 20
 	maxStoredAnswer   = 1_024 // bytes
 	logRetention      = 30 * 24 * time.Hour
 )
 
-// add appends an attempt.
-func (d *Delivery) add(a Attempt) {
+// addAttempt appends an attempt and removes attempts beyond maxStoredAttempts.
+func (d *Delivery) addAttempt(a Attempt) {
 	a.Answer = a.Answer[:min(len(a.Answer), maxStoredAnswer)]
 	a.Answer = strings.ReplaceAll(strings.ToValidUTF8(a.Answer, ""), "\x00", "")
 	d.Attempts = append(d.Attempts, a)
@@ -90,16 +90,16 @@ var retries = []time.Duration{
 	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
 
-// Retries returns the delays after failed attempts in their order; each varies by a
-// fifth.
+// Retries returns the delays after the first and each further failed attempt. The actual
+// delays vary by a fifth.
 func Retries() []time.Duration { return slices.Clone(retries) }
 
-// maxRetryAfter is the longest delay that a receiver can ask for.
+// maxRetryAfter is the longest delay that a receiver can request with Retry-After.
 const maxRetryAfter = 24 * time.Hour
 
-// retryDelay returns the delay after the given number of tries, false if that was the
-// last one. It is that of the schedule, plus or minus a fifth, or a longer one that
-// the receiver asks for.
+// retryDelay returns the delay after the given number of tries: the delay of the schedule
+// with a jitter of a fifth, or retryAfter if that is longer. It returns false if the
+// schedule has no further attempt.
 func retryDelay(tries int, retryAfter time.Duration) (time.Duration, bool) {
 	if tries > len(retries) {
 		return 0, false
@@ -111,39 +111,40 @@ func retryDelay(tries int, retryAfter time.Duration) (time.Duration, bool) {
 }
 
 const (
-	hookPrefix = "whsec_"
-	hookRandom = 32 // bytes
-	// rotationOverlap is how long the previous secret signs beside a new one.
+	webhookSecretPrefix = "whsec_"
+	webhookSecretBytes  = 32
+	// rotationOverlap is the time for which messages are signed with the previous secret
+	// as well as with the new one.
 	rotationOverlap = 24 * time.Hour
 )
 
-// newHookSecret returns a random secret of an endpoint (Standard Webhooks).
-func newHookSecret() string {
-	var random [hookRandom]byte
+// newWebhookSecret returns a random secret for an endpoint (Standard Webhooks).
+func newWebhookSecret() string {
+	var random [webhookSecretBytes]byte
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-	return hookPrefix + base64.StdEncoding.EncodeToString(random[:])
+	return webhookSecretPrefix + base64.StdEncoding.EncodeToString(random[:])
 }
 
-// signature returns the value of the header webhook-signature: a signature for each
-// secret of the endpoint that signs at the time.
-func (s *Service) signature(e Endpoint, c Outgoing, at time.Time) (string, error) {
+// signature returns the value of the header webhook-signature: a signature with each secret
+// of the endpoint that is valid at the given time.
+func (s *Service) signature(e Endpoint, out Outgoing, at time.Time) (string, error) {
 	encrypted := []string{e.Secret}
 	if e.PreviousUntil != nil && e.PreviousUntil.After(at) {
 		encrypted = append(encrypted, e.PreviousSecret)
 	}
-	var out []string
+	var signatures []string
 	for _, ciphertext := range encrypted {
 		secret, err := s.Vault.Decrypt(ciphertext, e.ID)
 		if err != nil {
 			return "", err
 		}
-		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, hookPrefix))
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, webhookSecretPrefix))
 		if err != nil {
 			return "", errors.New("the secret of an endpoint is damaged")
 		}
 		mac := hmac.New(sha256.New, key)
-		mac.Write([]byte(c.EventID + "." + strconv.FormatInt(at.Unix(), 10) + "." + c.Message.Body))
-		out = append(out, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		mac.Write([]byte(out.EventID + "." + strconv.FormatInt(at.Unix(), 10) + "." + out.Message.Body))
+		signatures = append(signatures, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	}
-	return strings.Join(out, " "), nil
+	return strings.Join(signatures, " "), nil
 }

@@ -20,7 +20,7 @@ func (plainVault) Decrypt(ciphertext, _ string) (string, error) { return ciphert
 func TestSign_EqualsStandardWebhooks(t *testing.T) {
 	t.Parallel()
 	now, body := time.Now(), `{"type":"job.created","data":{"id":"ä"}}`
-	one, two, other := newHookSecret(), newHookSecret(), newHookSecret()
+	one, two, other := newWebhookSecret(), newWebhookSecret(), newWebhookSecret()
 	require.NotEqual(t, one, two)
 	require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, one)
 	s, until := &Service{Deps: Deps{Vault: plainVault{}}}, now.Add(time.Second)
@@ -76,11 +76,11 @@ func TestAttempts_NewestKept_ResponsesTruncated(t *testing.T) {
 	t.Parallel()
 	var d Delivery
 	for i := range 30 {
-		d.add(Attempt{ResponseStatus: i, Answer: strings.Repeat("ä", 600) + "\x00"})
+		d.addAttempt(Attempt{ResponseStatus: i, Answer: strings.Repeat("ä", 600) + "\x00"})
 	}
 	require.Len(t, d.Attempts, 20)
 	require.Equal(t, 29, d.Attempts[19].ResponseStatus)
 	require.Equal(t, strings.Repeat("ä", 512), d.Attempts[0].Answer)
-	d.add(Attempt{Answer: "x\x00\xff"})
+	d.addAttempt(Attempt{Answer: "x\x00\xff"})
 	require.Equal(t, "x", d.Attempts[19].Answer)
 }

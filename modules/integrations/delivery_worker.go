@@ -12,58 +12,63 @@ import (
 )
 
 const (
-	// maxAttempts bounds the concurrent attempts for one endpoint, and
-	// maxAttemptsFailing those for an endpoint that is failing.
+	// maxAttempts is the maximum number of concurrent attempts for one endpoint.
+	// maxAttemptsFailing is the maximum for an endpoint whose last attempt failed.
 	maxAttempts        = 5
 	maxAttemptsFailing = 1
-	// minBatch and maxBatch bound how many deliveries are read at once. The batch
-	// doubles while deliveries are sent quickly, so that those of slow endpoints do not
-	// fill the memory.
+	// minBatch and maxBatch limit the number of deliveries that are read at once. The
+	// batch starts small, so that the deliveries of slow endpoints do not fill the memory,
+	// and doubles as long as all deliveries of a batch are sent within batchFor.
 	minBatch = 2 * maxAttempts
 	maxBatch = 200
-	// batchFor is how long a batch takes: how soon results are stored, and changes of
-	// the endpoint and further deliveries noticed.
+	// batchFor is the time limit for a batch. After it, the worker stores the results,
+	// and reads changes of the endpoint and further deliveries.
 	batchFor = 500 * time.Millisecond
-	// runFor is how long a worker starts attempts; what is due later waits behind other
-	// endpoints. While an attempt takes longer than slowAttempt, the worker cannot end
-	// and starts others beside it, for at most maxRunFor.
+	// runFor is the time after which a worker ends, to make room for other endpoints;
+	// another task sends the remaining deliveries. A worker cannot end while an attempt is
+	// running. If an attempt takes longer than slowAttempt, the worker therefore continues
+	// to start attempts, until maxRunFor.
 	runFor      = 3 * time.Second
 	slowAttempt = time.Second
 	maxRunFor   = 20 * time.Second
-	// maxWorkerTime is longer than a worker runs with an attempt at its end.
+	// maxWorkerTime is the timeout of the task of a worker. It leaves time for an attempt
+	// that starts at the end of maxRunFor.
 	maxWorkerTime = maxRunFor + AnswerWithin + 5*time.Second
-	// attemptGrace is how long running attempts may take after cancellation, and
-	// storeGrace how long their results may take to be stored. Together they are
-	// shorter than the grace period of the task runner.
+	// attemptGrace is the time that running attempts have to end after the worker is
+	// cancelled, and storeGrace the time to store their results. Together they are
+	// shorter than the grace period of the task runner, which is 3 s.
 	attemptGrace = time.Second
 	storeGrace   = 1500 * time.Millisecond
-	// storeFor is how long results wait for a database that is unavailable; their
-	// deliveries would be sent again.
+	// storeFor is the time for which the worker retries to store results while the
+	// database is unavailable. Without a stored result, a delivery is sent again.
 	storeFor = 10 * time.Second
 )
 
-// deliveryWorker sends the due deliveries of an endpoint. Its task is the only one of
-// its group, so that no other worker sends to the endpoint: deliveries are read without
-// claims, and written once, after the attempt.
+// deliveryWorker sends the due deliveries of one endpoint. The endpoint is the concurrency
+// group of the worker's task, so no other worker sends to the endpoint. A worker can
+// therefore read deliveries without claiming them, and write each only once, after the
+// attempt.
 type deliveryWorker struct {
 	*Service
 	endpoint Endpoint
-	// dueAt is when another process noticed a due delivery; its clock may be ahead.
+	// dueAt is the time at which another process found a delivery to be due. The clock of
+	// that process may be ahead of this one.
 	dueAt time.Time
-	// running maps the ids of deliveries to the start of their attempt.
+	// running contains the start times of running attempts, by delivery id.
 	running  map[string]time.Time
 	finished chan finishedAttempt
 
-	// Listeners send to url instead of the endpoint's address, and receive results
-	// after they were stored.
+	// A listener sets url, to which deliveries are sent instead of the URL of the endpoint,
+	// and onResult, which is called with each stored result.
 	url      string
 	onResult func(attemptResult)
 }
 
-// finishedAttempt is the end of an attempt, with or without a result.
+// finishedAttempt is an attempt that has ended. Its attemptResult is zero if the attempt was
+// cancelled.
 type finishedAttempt struct {
 	attemptResult
-	id  string
+	id  string // of the delivery
 	err error
 }
 
@@ -71,35 +76,35 @@ func (s *Service) newDeliveryWorker(e Endpoint) *deliveryWorker {
 	return &deliveryWorker{Service: s, endpoint: e, running: map[string]time.Time{}, finished: make(chan finishedAttempt, maxAttempts)}
 }
 
-// run sends due deliveries until there are none or its time is up, and leaves a task
-// for those that are due later. After cancellation, running attempts have attemptGrace
-// to end, and their results are stored.
+// run sends due deliveries until none is due or the time of the worker is up. It adds a task
+// for deliveries that are due later. After ctx is cancelled, running attempts have
+// attemptGrace to end, and their results are stored.
 func (w *deliveryWorker) run(ctx context.Context) error {
-	attempts, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	attemptCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(attemptGrace, cancel) })()
-	var failed error
-	stopping := false
-	for n, begun := minBatch, time.Now(); ; {
-		stopping = stopping || ctx.Err() != nil || w.isTimeUp(time.Since(begun))
+	var errs error
+	isStopping := false
+	for n, begin := minBatch, time.Now(); ; {
+		isStopping = isStopping || ctx.Err() != nil || w.isTimeUp(time.Since(begin))
 		var due []Outgoing
-		if !stopping {
+		if !isStopping {
 			var err error
 			if due, err = w.readDue(ctx, n); err != nil {
-				// Running attempts end, so that their results are stored.
-				failed, stopping, due = errors.Join(failed, err), true, nil
+				// Wait for the running attempts, whose results have to be stored.
+				errs, isStopping, due = errors.Join(errs, err), true, nil
 			}
 		}
-		results, err := w.send(ctx, attempts, due)
-		if w.onResult == nil { // listeners continue
-			failed = errors.Join(failed, err)
+		results, err := w.send(ctx, attemptCtx, due)
+		if w.onResult == nil { // a listener continues after failed attempts
+			errs = errors.Join(errs, err)
 		}
 		if len(results) == 0 && len(w.running) > 0 {
 			continue
 		}
-		ended, err := w.store(ctx, results, stopping || ctx.Err() != nil)
-		if err != nil || ended {
-			return errors.Join(failed, err)
+		hasEnded, err := w.store(ctx, results, isStopping || ctx.Err() != nil)
+		if err != nil || hasEnded {
+			return errors.Join(errs, err)
 		}
 		if len(results) == n {
 			n = min(2*n, maxBatch)
@@ -109,33 +114,34 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 	}
 }
 
-// isTimeUp reports whether the worker should make room for other endpoints.
+// isTimeUp reports whether the worker should end to make room for other endpoints.
 func (w *deliveryWorker) isTimeUp(elapsed time.Duration) bool {
 	if elapsed < runFor || elapsed > maxRunFor {
 		return elapsed > maxRunFor
 	}
-	for _, since := range w.running {
-		if time.Since(since) > slowAttempt {
+	for _, startedAt := range w.running {
+		if time.Since(startedAt) > slowAttempt {
 			return false
 		}
 	}
 	return true
 }
 
-// readDue returns at most n due deliveries whose attempt is not running.
+// readDue returns at most n due deliveries that have no running attempt.
 func (w *deliveryWorker) readDue(ctx context.Context, n int) ([]Outgoing, error) {
 	due, err := w.Deliveries.ListMessages(ctx, AnyOwner, w.endpoint.ID, MessageFilter{DueBy: w.dueBy()}, n+len(w.running))
-	return slices.DeleteFunc(due, func(o Outgoing) bool { _, running := w.running[o.ID]; return running }), err
+	return slices.DeleteFunc(due, func(o Outgoing) bool { _, isRunning := w.running[o.ID]; return isRunning }), err
 }
 
-// dueBy is the time up to which deliveries are due, by the clock that is ahead.
+// dueBy returns the time until which deliveries are due: now, or dueAt if that is later.
 func (w *deliveryWorker) dueBy() time.Time {
 	return slices.MaxFunc([]time.Time{w.Clock.Now(), w.dueAt}, time.Time.Compare)
 }
 
-// send sends deliveries for at most batchFor, or until an attempt fails, and returns the
-// results of attempts. Attempts that take longer are running then.
-func (w *deliveryWorker) send(ctx, attempts context.Context, due []Outgoing) (results []attemptResult, failed error) {
+// send sends deliveries, and returns the results of all attempts that have ended. It returns
+// after batchFor, or as soon as an attempt fails; further attempts may then be running. The
+// context of the attempts is attemptCtx, which is cancelled later than ctx.
+func (w *deliveryWorker) send(ctx, attemptCtx context.Context, due []Outgoing) (results []attemptResult, errs error) {
 	limit := maxAttempts
 	if w.endpoint.FailingSince != nil {
 		limit = maxAttemptsFailing
@@ -143,33 +149,34 @@ func (w *deliveryWorker) send(ctx, attempts context.Context, due []Outgoing) (re
 	timeout, cancelled := time.After(batchFor), ctx.Done()
 	for {
 		for len(due) > 0 && len(w.running) < limit {
-			w.start(attempts, due[0])
+			w.start(attemptCtx, due[0])
 			due = due[1:]
 		}
 		if len(w.running) == 0 {
-			return results, failed
+			return results, errs
 		}
 		select {
 		case end := <-w.finished:
 			delete(w.running, end.id)
-			failed = errors.Join(failed, end.err)
+			errs = errors.Join(errs, end.err)
 			if end.EndpointID != "" {
 				results = append(results, end.attemptResult)
 			}
 			if end.postponed || end.attempt != nil && end.attempt.Error != "" {
-				return results, failed
+				return results, errs
 			}
 		case <-timeout:
-			return results, failed
-		case <-cancelled: // running attempts end soon
+			return results, errs
+		case <-cancelled: // start no attempts, and wait for the running ones
 			due, timeout, cancelled = nil, nil, nil
 		}
 	}
 }
 
-// start starts an attempt. A panic postpones the delivery.
+// start starts an attempt in a goroutine, which sends the result to w.finished. A panic
+// postpones the delivery.
 func (w *deliveryWorker) start(ctx context.Context, out Outgoing) {
-	s, e, finished := w.Service, w.endpoint, w.finished // all that the goroutine uses
+	s, e, finished := w.Service, w.endpoint, w.finished // w may change while the goroutine runs
 	e.URL = cmp.Or(w.url, e.URL)
 	w.running[out.ID] = time.Now()
 	go func() {
@@ -184,17 +191,17 @@ func (w *deliveryWorker) start(ctx context.Context, out Outgoing) {
 	}()
 }
 
-// store stores results, and reports whether the worker ends: no attempt is running, and
-// it is stopping or no delivery is due. While the database is unavailable it tries again.
-func (w *deliveryWorker) store(ctx context.Context, results []attemptResult, stopping bool) (ended bool, err error) {
-	wait := storeFor
+// store stores results. It reports whether the worker has ended: it has no running attempt,
+// and is stopping or has no due delivery. While the database is unavailable, store retries.
+func (w *deliveryWorker) store(ctx context.Context, results []attemptResult, isStopping bool) (hasEnded bool, err error) {
+	timeout := storeFor
 	if ctx.Err() != nil {
-		wait = storeGrace
+		timeout = storeGrace
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	for {
-		ended, err = w.storeOnce(ctx, results, stopping)
+		hasEnded, err = w.storeOnce(ctx, results, isStopping)
 		if fault.KindOf(err) != fault.Unavailable || ctx.Err() != nil {
 			break
 		}
@@ -208,43 +215,44 @@ func (w *deliveryWorker) store(ctx context.Context, results []attemptResult, sto
 			w.onResult(r)
 		}
 	}
-	return ended, err
+	return hasEnded, err
 }
 
-func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult, stopping bool) (ended bool, err error) {
+func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult, isStopping bool) (hasEnded bool, err error) {
 	err = w.Tx.Do(ctx, func(ctx context.Context) error {
-		// Deliveries that are created meanwhile wait for the lock of the endpoint.
+		// Get locks the endpoint, so that no delivery is created before the transaction ends.
 		e, err := w.Webhooks.Get(ctx, AnyOwner, w.endpoint.ID)
 		if fault.KindOf(err) == fault.NotFound {
-			ended = true // deleted with its deliveries
+			hasEnded = true // the endpoint was deleted together with its deliveries
 			return nil
 		} else if err != nil {
 			return err
 		}
-		tasks, changed, err := w.recordResults(ctx, &e, results, w.Clock.Now())
+		tasks, isChanged, err := w.recordResults(ctx, &e, results, w.Clock.Now())
 		if err != nil {
 			return err
 		}
-		if changed {
-			if err := w.Webhooks.Upsert(ctx, e); err != nil { // fails pending deliveries unless the endpoint is active
+		if isChanged {
+			// If the endpoint was disabled, Upsert also fails its pending deliveries.
+			if err := w.Webhooks.Upsert(ctx, e); err != nil {
 				return err
 			}
 		}
 		w.endpoint = e
-		if ended = len(w.running) == 0; !ended {
+		if hasEnded = len(w.running) == 0; !hasEnded {
 			return w.Tasks.Add(ctx, tasks...)
 		}
 		next, err := w.Deliveries.NextDue(ctx, e.ID)
 		switch {
 		case err != nil:
 			return err
-		case next == nil:
-		case !stopping && !next.After(w.dueBy()):
-			ended = false
-		case w.url == "":
+		case next == nil: // no pending delivery
+		case !isStopping && !next.After(w.dueBy()):
+			hasEnded = false
+		case w.url == "": // a listener needs no task, because it polls
 			tasks = append(tasks, w.newDeliverTask(e.ID, *next))
 		}
 		return w.Tasks.Add(ctx, tasks...)
 	})
-	return ended, err
+	return hasEnded, err
 }

@@ -1,15 +1,15 @@
 // Package integrations owns third-party applications with their API keys, plans and
 // usage, the consents of users to them (OAuth 2.0), and webhooks.
 //
-// An application belongs to the account that created it. A key reads on behalf of
-// that account. What an account may see is determined at each request (Visibility),
-// so that a former member of an organization sees nothing of it. Webhooks about job
-// applications check the same before each attempt.
+// An application belongs to the account that created it. An API key of the application
+// reads data on behalf of that account. The permissions of the account (Visibility) are
+// determined at each request, and before each attempt to send a webhook about a job
+// application. A former member of an organization therefore receives nothing of it.
 //
-// The module does not read the tables of identity: the port Accounts answers whether
-// an account is active, and who the members of an organization are.
+// The module does not read the tables of identity. The port Accounts tells whether an
+// account is active, and who the members of an organization are.
 //
-// Events published: app.deleted. Events consumed: user.deleted,
-// user.password_changed, user.programs_signed_out, subscription.changed, and those
-// that webhooks subscribe to.
+// Events published: app.deleted. Events consumed: user.deleted, user.password_changed,
+// user.programs_signed_out, subscription.changed, and the events that webhooks can
+// subscribe to.
 package integrations

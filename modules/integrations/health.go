@@ -8,41 +8,44 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// checkHealth disables an endpoint that has failed for days, and returns the task
-// that warns its owner, if there is one to send.
-func (s *Service) checkHealth(before Endpoint, e *Endpoint, now time.Time) []task.Task {
+// disableOrWarn disables an endpoint that has failed for disableAfter. It returns the task
+// that notifies the owner, if the endpoint was disabled or has failed for warnAfter. The
+// argument before is the endpoint before the latest results.
+func (s *Service) disableOrWarn(before Endpoint, e *Endpoint, now time.Time) []task.Task {
 	if e.FailingSince == nil || before.Status != EndpointActive || e.ListeningUntil != nil {
 		return nil
 	}
-	failing := now.Sub(*e.FailingSince)
-	if failing >= disableAfter {
+	failingFor := now.Sub(*e.FailingSince)
+	if failingFor >= disableAfter {
 		e.Status = EndpointDisabled
 	}
-	if e.Status == EndpointActive && (failing < warnAfter || e.WarnedAt != nil) {
+	isWarningDue := failingFor >= warnAfter && e.WarnedAt == nil
+	if e.Status == EndpointActive && !isWarningDue {
 		return nil
 	}
 	e.WarnedAt = &now
 	return []task.Task{task.New(warnKind, task.Mail, "whm:"+e.ID+":"+s.NewID(), warning{Endpoint: e.ID, URL: e.URL, Disabled: e.Status == EndpointDisabled, Since: *e.FailingSince})}
 }
 
-// healthChanged reports whether an attempt has changed the endpoint.
+// healthChanged reports whether the fields that results can change have changed.
 func (e *Endpoint) healthChanged(before Endpoint) bool {
 	return e.Status != before.Status || e.FailingSince != before.FailingSince || e.WarnedAt != before.WarnedAt
 }
 
 const (
-	// overdueAfter is the age at which a due delivery is taken for one without a task.
+	// overdueAfter is the time for which a delivery must have been due before the sweep
+	// assumes that its task was lost.
 	overdueAfter = time.Minute
 	sweepBatch   = 500
 )
 
-// sweepDeliveries adds tasks for endpoints with overdue deliveries, for those whose task
-// was lost: an operator has dropped it, or it is dead. Other endpoints have a task that
-// waits or runs, which this one follows.
+// sweepDeliveries adds tasks for endpoints with overdue deliveries. The task of such an
+// endpoint may have been lost: an operator has dropped it, or it is dead. If the task still
+// exists, a superfluous one does no harm.
 func (s *Service) sweepDeliveries(ctx context.Context) error {
 	now := s.Clock.Now()
-	for last := ""; ; {
-		overdue, err := s.Webhooks.List(ctx, AnyOwner, EndpointFilter{DueBefore: now.Add(-overdueAfter)}, last, sweepBatch)
+	for lastID := ""; ; {
+		overdue, err := s.Webhooks.List(ctx, AnyOwner, EndpointFilter{DueBefore: now.Add(-overdueAfter)}, lastID, sweepBatch)
 		if err != nil || len(overdue) == 0 {
 			return err
 		}
@@ -50,6 +53,6 @@ func (s *Service) sweepDeliveries(ctx context.Context) error {
 		if err := s.Tasks.Add(ctx, tasks...); err != nil || len(overdue) < sweepBatch {
 			return err
 		}
-		last = overdue[len(overdue)-1].ID
+		lastID = overdue[len(overdue)-1].ID
 	}
 }

@@ -2,8 +2,8 @@ package integrations
 
 import "time"
 
-// JobView is a listing as the developer interface and webhooks show it: every
-// member is always there, null without a value.
+// JobView is a listing in the developer API and in webhooks. Every member is always present;
+// a member without a value is null.
 type JobView struct {
 	ID                  string         `json:"id"`
 	Title               string         `json:"title"`
@@ -22,7 +22,7 @@ type JobView struct {
 	ApplicationDeadline *time.Time     `json:"application_deadline"`
 	PostedAt            *time.Time     `json:"posted_at"`
 	UpdatedAt           time.Time      `json:"updated_at"`
-	// URL is the listing's page for people.
+	// URL is the page of the listing on the site.
 	URL string `json:"url" sample:"https://jobs.example.org/jobs/01935d3c-9c1e-7c1a-8f6e-2b7addd42fdc"`
 }
 
@@ -34,7 +34,8 @@ type CompanyView struct {
 	Logo    *string `json:"logo"`
 }
 
-// LocationView is where the work is: as it was written, and what of it is known.
+// LocationView is the location of a job. Text is the location as the employer wrote it; the
+// other members are empty if the text is not a known place.
 type LocationView struct {
 	Text      *string  `json:"text" sample:"Leeds"`
 	City      *string  `json:"city"`
@@ -44,7 +45,7 @@ type LocationView struct {
 	Longitude *float64 `json:"longitude"`
 }
 
-// PayView is pay in major units per period.
+// PayView is a range of pay per period, in pounds, euros and so on.
 type PayView struct {
 	Min      *float64 `json:"min"`
 	Max      *float64 `json:"max"`

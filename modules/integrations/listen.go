@@ -13,38 +13,39 @@ import (
 )
 
 const (
-	// listenerLife is how long the endpoint of a listener lasts unless it is extended,
-	// each extendEvery: that of a killed listener expires soon.
+	// listenerLife is the lifetime of the endpoint of a listener. The listener extends it
+	// each extendEvery, so that the endpoint of a killed listener is soon deleted.
 	listenerLife = time.Minute
 	extendEvery  = 15 * time.Second
-	// pollEvery is how often a listener reads the database, and a worker tries again
-	// while it is unavailable.
+	// pollEvery is the interval at which a listener reads the database, and at which a
+	// delivery worker retries while the database is unavailable.
 	pollEvery = 200 * time.Millisecond
 )
 
 // ListenInput describes a listener.
 type ListenInput struct {
-	URL    string   // also with http, and on private networks
-	Events []string // of EventTypes; all if empty
-	Secret string   // whsec_…; a new one if empty
+	URL    string   // may be an http URL, or on a private network
+	Events []string // event types, see EventTypes; empty for all
+	Secret string   // whsec_…; empty for a new one
 }
 
-// Listen creates an endpoint of the application for a process that delivers its
-// messages itself, with Forward, until EndListening. It returns the secret, which is
-// not stored in plain text.
+// Listen creates an endpoint for a listener: a process of a developer that receives the
+// application's events and forwards them to a local receiver. The listener calls Forward
+// and then EndListening. Listen returns the secret of the endpoint, which is stored
+// encrypted.
 func (s *Service) Listen(ctx context.Context, a App, in ListenInput) (e Endpoint, secret string, err error) {
-	if err := receiver(in.URL, true); err != nil {
+	if err := checkReceiver(in.URL, true); err != nil {
 		return e, "", err
 	}
 	types := EventTypes()
 	if len(in.Events) > 0 {
-		if types, err = eventTypes(in.Events); err != nil {
+		if types, err = parseEventTypes(in.Events); err != nil {
 			return e, "", err
 		}
 	}
 	if secret = in.Secret; secret == "" {
-		secret = newHookSecret()
-	} else if !isHookSecret(secret) {
+		secret = newWebhookSecret()
+	} else if !isWebhookSecret(secret) {
 		return e, "", fault.InvalidField("secret", "must be whsec_ and the base64 of 24 to 64 bytes")
 	}
 	now := s.Clock.Now()
@@ -62,11 +63,11 @@ func (s *Service) Listen(ctx context.Context, a App, in ListenInput) (e Endpoint
 	return e, secret, err
 }
 
-// isHookSecret reports whether the text has the form of Standard Webhooks.
-func isHookSecret(secret string) bool {
-	text, is := strings.CutPrefix(secret, hookPrefix)
-	key, err := base64.StdEncoding.DecodeString(text)
-	return is && err == nil && len(key) >= 24 && len(key) <= 64
+// isWebhookSecret reports whether the text has the form of a secret of Standard Webhooks.
+func isWebhookSecret(secret string) bool {
+	encoded, hasPrefix := strings.CutPrefix(secret, webhookSecretPrefix)
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	return hasPrefix && err == nil && len(key) >= 24 && len(key) <= 64
 }
 
 // EndListening deletes the endpoint of a listener with its log.
@@ -75,17 +76,17 @@ func (s *Service) EndListening(ctx context.Context, e Endpoint) error {
 	return fault.IfNotFound(err, nil)
 }
 
-// Forwarded is an attempt of a listener.
+// Forwarded is an attempt of a listener to forward an event.
 type Forwarded struct {
 	At            time.Time
 	Type, EventID string
 	Answer        Answer
 }
 
-// Forward delivers the messages of a listener to its address, also if the address of
-// its endpoint was changed, and calls onAttempt after each attempt. It returns when
-// ctx has ended and running attempts are complete, or with ErrWebhookNotFound when the
-// endpoint was deleted. While the database is unavailable it waits.
+// Forward sends the messages of a listener's endpoint to e.URL, even if the stored URL has
+// changed, and calls onAttempt after each attempt. It returns nil when ctx is done and the
+// running attempts have ended, and ErrWebhookNotFound when the endpoint was deleted. While
+// the database is unavailable, it waits.
 func (s *Service) Forward(ctx context.Context, e Endpoint, onAttempt func(Forwarded)) error {
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
@@ -116,8 +117,8 @@ func (s *Service) Forward(ctx context.Context, e Endpoint, onAttempt func(Forwar
 	}
 }
 
-// extendListener makes the endpoint of a listener last until the time, or fails with
-// ErrWebhookNotFound.
+// extendListener extends the lifetime of a listener's endpoint to the given time, or fails
+// with ErrWebhookNotFound.
 func (s *Service) extendListener(ctx context.Context, e Endpoint, until time.Time) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		e, err := s.Webhooks.Get(ctx, e.OwnerID, e.ID)
@@ -129,7 +130,7 @@ func (s *Service) extendListener(ctx context.Context, e Endpoint, until time.Tim
 	})
 }
 
-// report calls onAttempt with an attempt, or with a postponement.
+// report calls onAttempt with the attempt, or with the fact that none could be made.
 func (r attemptResult) report(onAttempt func(Forwarded), now time.Time) {
 	if a := r.attempt; a != nil {
 		onAttempt(Forwarded{a.At, r.Type, r.EventID, Answer{Status: a.ResponseStatus, Error: a.Error, Took: time.Duration(a.DurationMs) * time.Millisecond}})
@@ -138,32 +139,31 @@ func (r attemptResult) report(onAttempt func(Forwarded), now time.Time) {
 	}
 }
 
-// isTransient reports whether a listener continues after the error.
+// isTransient reports whether a listener can continue after the error.
 func isTransient(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || fault.KindOf(err) == fault.Unavailable
 }
 
 // Trigger sends a test event of the type to the active endpoints of the application
 // that subscribe to it, and returns them.
-func (s *Service) Trigger(ctx context.Context, a App, kind string) ([]Endpoint, error) {
-	if !slices.Contains(EventTypes(), kind) {
+func (s *Service) Trigger(ctx context.Context, a App, eventType string) ([]Endpoint, error) {
+	if !slices.Contains(EventTypes(), eventType) {
 		return nil, fault.InvalidField("type", "must be one of: "+eventNames)
 	}
-	to, err := endpointsOf(ctx, s.Webhooks, a.OwnerID, a.ID)
+	endpoints, err := listEndpoints(ctx, s.Webhooks, a.OwnerID, a.ID)
 	if err != nil {
 		return nil, err
 	}
-	to = slices.DeleteFunc(to, func(e Endpoint) bool { return e.Status != EndpointActive || !slices.Contains(e.Events, kind) })
-	if len(to) == 0 {
+	endpoints = slices.DeleteFunc(endpoints, func(e Endpoint) bool { return e.Status != EndpointActive || !slices.Contains(e.Events, eventType) })
+	if len(endpoints) == 0 {
 		return nil, nil
 	}
-	_, err = s.sendTest(ctx, kind, to)
-	return to, err
+	_, err = s.sendTest(ctx, eventType, endpoints)
+	return endpoints, err
 }
 
-// FindApp returns the application with the id. An empty id means the only
-// application; it fails with ErrSeveralApps if there are several, and with
-// ErrAppNotFound.
+// FindApp returns the application with the id, or ErrAppNotFound. If the id is empty, it
+// returns the only application of the service, or ErrSeveralApps.
 func (s *Service) FindApp(ctx context.Context, appID string) (App, error) {
 	if appID != "" {
 		return s.findApp(ctx, appID)

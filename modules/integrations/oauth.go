@@ -17,12 +17,13 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Lifetimes of tokens.
+// Lifetimes of tokens. Each refresh issues a refresh token with a new RefreshLife, but all
+// tokens of an authorization expire after GrantLife.
 const (
 	CodeLife    = 60 * time.Second
 	AccessLife  = 15 * time.Minute
-	RefreshLife = 7 * 24 * time.Hour  // sliding: renewed by each refresh
-	GrantLife   = 30 * 24 * time.Hour // absolute
+	RefreshLife = 7 * 24 * time.Hour
+	GrantLife   = 30 * 24 * time.Hour
 )
 
 // TokenKind is the kind of a token.
@@ -35,14 +36,15 @@ const (
 	Refresh TokenKind = "refresh"
 )
 
-// Grant is an authorization, with the family of tokens that were issued for it.
+// Grant is an authorization of an app by a user. A code, and then access and refresh tokens,
+// are issued for it.
 type Grant struct {
 	ID, AppID, UserID string
 	Scopes            []Scope
 	CreatedAt         time.Time
-	// ExpiresAt is when all tokens expire, regardless of refreshes.
+	// ExpiresAt is the time at which all tokens of the authorization expire.
 	ExpiresAt time.Time
-	EndedAt   *time.Time
+	EndedAt   *time.Time // nil unless the authorization was revoked
 }
 
 // Token is a code, an access token or a refresh token. Only its hash is stored.
@@ -50,16 +52,19 @@ type Token struct {
 	Hash    string
 	GrantID string
 	Kind    TokenKind
-	// Scopes are those of the grant; an access token may have fewer.
+	// Scopes are the scopes of the grant; an access token may have fewer.
 	Scopes []Scope
-	// RedirectURI of a code is that of the authorization request, if there was one, and
-	// Challenge its code challenge (RFC 7636, S256).
-	RedirectURI, Challenge string
-	IssuedAt, ExpiresAt    time.Time
-	UsedAt                 *time.Time
+	// RedirectURI is the redirect_uri parameter of the authorization request. It may be
+	// empty, and is set for codes only.
+	RedirectURI string
+	// Challenge is the code challenge of the authorization request (RFC 7636, S256). It is
+	// set for codes only.
+	Challenge           string
+	IssuedAt, ExpiresAt time.Time
+	UsedAt              *time.Time
 }
 
-// Active reports whether the token can be used.
+// Active reports whether the token of the grant can be used.
 func (t Token) Active(g Grant, now time.Time) bool {
 	return t.UsedAt == nil && g.EndedAt == nil && now.Before(t.ExpiresAt) && now.Before(g.ExpiresAt)
 }
@@ -87,9 +92,9 @@ func unsupportedParameter(name string) *fault.Error {
 	return oauthError(name+"_not_supported", "The parameter "+name+" is not supported.")
 }
 
-// client returns the application with the client_id. It fails with ErrAppNotFound if there
+// findClient returns the application with the client_id. It fails with ErrAppNotFound if there
 // is none or its owner's account is not active.
-func (s *Service) client(ctx context.Context, clientID string) (App, error) {
+func (s *Service) findClient(ctx context.Context, clientID string) (App, error) {
 	a, err := s.findApp(ctx, clientID)
 	if err == nil {
 		err = s.requireActive(ctx, a.OwnerID)
@@ -97,14 +102,15 @@ func (s *Service) client(ctx context.Context, clientID string) (App, error) {
 	return a, err
 }
 
-// AuthenticateClient returns the application with the client_id if it has the secret or
-// is public, else ErrInvalidClient.
+// AuthenticateClient returns the application with the client_id if the secret is correct or
+// the application is public. Otherwise it returns ErrInvalidClient.
 func (s *Service) AuthenticateClient(ctx context.Context, clientID, secret string) (App, error) {
-	a, err := s.client(ctx, clientID)
+	a, err := s.findClient(ctx, clientID)
 	if err != nil {
 		return App{}, fault.IfNotFound(err, ErrInvalidClient)
 	}
-	if !a.Public && (a.SecretHash == "" || subtle.ConstantTimeCompare([]byte(a.SecretHash), []byte(auth.HashSecret(secret))) != 1) {
+	isCorrect := a.SecretHash != "" && subtle.ConstantTimeCompare([]byte(a.SecretHash), []byte(auth.HashSecret(secret))) == 1
+	if !a.Public && !isCorrect {
 		return App{}, ErrInvalidClient
 	}
 	return a, nil
@@ -115,7 +121,7 @@ func (s *Service) Owner(ctx context.Context, a App) (string, error) {
 	return s.Accounts.OwnerName(ctx, a.OwnerID)
 }
 
-// s256 is the only method of PKCE that is supported.
+// s256 is the only PKCE method that the service supports.
 const s256 = "S256"
 
 var (
@@ -124,27 +130,28 @@ var (
 	codeVerifier  = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`) // RFC 7636 §4.1
 )
 
-// verifies reports whether the challenge was made from the verifier (RFC 7636 §4.6).
-func verifies(verifier, challenge string) bool {
+// matchesChallenge reports whether the challenge was made from the verifier (RFC 7636 §4.6).
+func matchesChallenge(verifier, challenge string) bool {
 	sum := sha256.Sum256([]byte(verifier))
-	made := base64.RawURLEncoding.EncodeToString(sum[:])
-	return codeVerifier.MatchString(verifier) && subtle.ConstantTimeCompare([]byte(made), []byte(challenge)) == 1
+	expected := base64.RawURLEncoding.EncodeToString(sum[:])
+	return codeVerifier.MatchString(verifier) && subtle.ConstantTimeCompare([]byte(expected), []byte(challenge)) == 1
 }
 
 // AuthorizationRequest is a request for an authorization code (RFC 6749 §4.1.1).
 type AuthorizationRequest struct {
 	App    App
 	Scopes []Scope
-	// Redirect is the address to which the browser returns. It is nil if the request has
-	// no valid client and redirect_uri: then the user sees the error, not the client.
+	// Redirect is the address to which the browser returns. It is nil if the client or the
+	// redirect_uri is not valid. Errors are then shown to the user, and not sent to the
+	// client.
 	Redirect *url.URL
 	State    string
-	// redirectURI is the parameter, empty if it was left out.
+	// The parameters redirect_uri, code_challenge and prompt, empty if absent.
 	redirectURI, challenge, prompt string
 }
 
-// ParseAuthorization returns the authorization request with the parameters. The request
-// is valid if err is nil; Redirect and State are also set with other errors.
+// ParseAuthorization parses and validates the parameters of an authorization request. If it
+// returns an error that can be sent to the client, Redirect and State of the request are set.
 func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r AuthorizationRequest, err error) {
 	for _, name := range []string{"request", "request_uri"} {
 		if params.Get(name) != "" {
@@ -152,7 +159,7 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 		}
 	}
 	r = AuthorizationRequest{State: params.Get("state"), redirectURI: params.Get("redirect_uri"), challenge: params.Get("code_challenge"), prompt: params.Get("prompt")}
-	if r.App, err = s.client(ctx, params.Get("client_id")); err != nil {
+	if r.App, err = s.findClient(ctx, params.Get("client_id")); err != nil {
 		return r, fault.IfNotFound(err, InvalidRequest("The client_id is unknown."))
 	}
 	uri := r.redirectURI
@@ -164,7 +171,7 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 		return r, InvalidRequest("The redirect_uri is none of those that are registered.")
 	}
 	r.Redirect = redirect
-	scopes, known := parseScopes(params.Get("scope"), []Scope{JobsRead})
+	scopes, areKnown := parseScopes(params.Get("scope"), []Scope{JobsRead})
 	r.Scopes = scopes
 	mode := params.Get("response_mode")
 	switch {
@@ -178,21 +185,22 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 		err = oauthError("unsupported_response_mode", "The response_mode has to be query.")
 	case params.Get("code_challenge_method") != s256 || !s256Challenge.MatchString(r.challenge):
 		err = InvalidRequest("PKCE is required: code_challenge, of 43 characters, with code_challenge_method=S256.")
-	case !known:
+	case !areKnown:
 		err = errInvalidScope
 	}
 	return r, err
 }
 
-// requiresNewConsent reports whether an earlier consent does not suffice: because the
-// client requests a new one, or because another program may receive the redirect. It may
-// have registered the scheme of a public client, or listen at its port (RFC 8252 §8.6).
+// requiresNewConsent reports whether the user must consent again. This is the case if the
+// client requests it. It is also the case for the redirect address of a public client on the
+// user's device: another program may have registered the same scheme, or listen at the same
+// port (RFC 8252 §8.6).
 func (r AuthorizationRequest) requiresNewConsent() bool {
 	return slices.Contains(strings.Fields(r.prompt), "consent") || r.App.Public && r.Redirect.Scheme != "https"
 }
 
-// approvalsPerAccount limits the authorizations that an account creates, of which each is
-// stored for a while.
+// approvalsPerAccount limits the authorizations that an account creates, because each is
+// stored until it expires.
 var approvalsPerAccount = limit.Rule{Name: "oauth.approvals", Max: 60, Per: time.Minute}
 
 // Approve stores the consent of the caller and returns an authorization code. It fails
@@ -202,8 +210,9 @@ func (s *Service) Approve(ctx context.Context, by auth.Actor, r AuthorizationReq
 	return s.authorize(ctx, by, r, func(ctx context.Context) error { return s.Consent(ctx, by, r.App.ID, r.Scopes) })
 }
 
-// ApproveAgain returns an authorization code if the caller has consented to the scopes
-// before and the request requires no new consent, else ErrConsentNotFound.
+// ApproveAgain returns an authorization code without asking the caller. It fails with
+// ErrConsentNotFound if the caller has not consented to the scopes before, or the request
+// requires a new consent.
 func (s *Service) ApproveAgain(ctx context.Context, by auth.Actor, r AuthorizationRequest) (code string, err error) {
 	if r.requiresNewConsent() {
 		return "", ErrConsentNotFound
@@ -212,22 +221,22 @@ func (s *Service) ApproveAgain(ctx context.Context, by auth.Actor, r Authorizati
 		return "", err
 	}
 	return s.authorize(ctx, by, r, func(ctx context.Context) error {
-		return s.signedIn(ctx, by, func(ctx context.Context) error { return s.requireConsent(ctx, by, r) })
+		return s.withSession(ctx, by, func(ctx context.Context) error { return s.requireConsent(ctx, by, r) })
 	})
 }
 
 // requireConsent fails with ErrConsentNotFound unless the caller has consented to the
 // scopes of the request.
 func (s *Service) requireConsent(ctx context.Context, by auth.Actor, r AuthorizationRequest) error {
-	c, found, err := s.consent(ctx, by.UserID, r.App.ID)
-	if err == nil && (!found || !Covers(c.Scopes, r.Scopes)) {
+	c, exists, err := s.findConsent(ctx, by.UserID, r.App.ID)
+	if err == nil && (!exists || !Covers(c.Scopes, r.Scopes)) {
 		err = ErrConsentNotFound
 	}
 	return err
 }
 
-// authorize creates an authorization and returns its code, in one transaction with
-// consent.
+// authorize creates an authorization and returns its code. It calls consent, which stores or
+// checks the consent of the caller, in the same transaction.
 func (s *Service) authorize(ctx context.Context, by auth.Actor, r AuthorizationRequest, consent func(ctx context.Context) error) (code string, err error) {
 	if err := by.RequireUser(); err != nil {
 		return "", err
@@ -254,69 +263,69 @@ func (s *Service) authorize(ctx context.Context, by auth.Actor, r AuthorizationR
 // TokenPair is an access token and the refresh token that renews it.
 type TokenPair struct {
 	Access, Refresh string
-	// ExpiresIn and Scopes are those of the access token.
-	ExpiresIn time.Duration
-	Scopes    []Scope
+	ExpiresIn       time.Duration // of the access token
+	Scopes          []Scope       // of the access token
 }
 
-// ExchangeCode returns tokens for an authorization code (RFC 6749 §4.1.3, RFC 7636 §4.5).
-// Of several exchanges of a code one succeeds; the others revoke its tokens.
+// ExchangeCode returns tokens for an authorization code (RFC 6749 §4.1.3, RFC 7636 §4.5). A
+// second exchange of the same code fails and revokes the tokens of the first.
 func (s *Service) ExchangeCode(ctx context.Context, client App, code, redirectURI, verifier string) (TokenPair, error) {
 	return s.redeem(ctx, client, Code, code, func(t IssuedToken) ([]Scope, error) {
 		if t.Token.RedirectURI != "" && t.Token.RedirectURI != redirectURI {
 			return nil, oauthError("invalid_grant", "The redirect_uri is not that of the authorization request.")
 		}
-		if !verifies(verifier, t.Token.Challenge) {
+		if !matchesChallenge(verifier, t.Token.Challenge) {
 			return nil, oauthError("invalid_grant", "The code_verifier does not match the code_challenge.")
 		}
 		return t.Token.Scopes, nil
 	})
 }
 
-// Refresh returns new tokens for a refresh token, whose authorization it revokes if the
-// token has been used before (RFC 6749 §6, RFC 9700 §4.14.2). The access token may have
-// fewer scopes.
+// Refresh returns new tokens for a refresh token (RFC 6749 §6). If the token was used
+// before, Refresh fails and revokes the authorization (RFC 9700 §4.14.2). The parameter
+// scope restricts the scopes of the access token, unless it is empty.
 func (s *Service) Refresh(ctx context.Context, client App, token, scope string) (TokenPair, error) {
 	return s.redeem(ctx, client, Refresh, token, func(t IssuedToken) ([]Scope, error) {
-		scopes, known := parseScopes(scope, t.Token.Scopes)
-		if !known || !Covers(t.Token.Scopes, scopes) {
+		scopes, areKnown := parseScopes(scope, t.Token.Scopes)
+		if !areKnown || !Covers(t.Token.Scopes, scopes) {
 			return nil, errInvalidScope
 		}
 		return scopes, nil
 	})
 }
 
-// redeem exchanges a code or refresh token of the client for tokens with the scopes that
-// check returns. A token that check rejects can still be used.
+// redeem exchanges a code or refresh token of the client for new tokens. The function check
+// validates the request and returns the scopes of the access token. If check fails, the code
+// or refresh token remains valid.
 func (s *Service) redeem(ctx context.Context, client App, kind TokenKind, token string, check func(IssuedToken) ([]Scope, error)) (out TokenPair, err error) {
-	reused := false
+	isReused := false
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		t, active, err := s.findToken(ctx, token, kind)
+		t, isActive, err := s.findToken(ctx, token, kind)
 		if err != nil {
 			return err
 		}
 		if t.App.ID != client.ID {
 			return ErrInvalidGrant
 		}
-		if reused = t.Token.UsedAt != nil; reused {
+		if isReused = t.Token.UsedAt != nil; isReused {
 			return s.Grants.End(ctx, t.Grant.ID, s.Clock.Now())
 		}
-		if !active {
+		if !isActive {
 			return ErrInvalidGrant
 		}
 		scopes, err := check(t)
 		if err != nil {
 			return err
 		}
-		if used, err := s.Grants.Use(ctx, t.Grant.ID, t.Token.Hash, s.Clock.Now()); err != nil {
+		if isMarked, err := s.Grants.Use(ctx, t.Grant.ID, t.Token.Hash, s.Clock.Now()); err != nil {
 			return err
-		} else if !used {
-			return tx.ErrStale // another transaction has used it
+		} else if !isMarked {
+			return tx.ErrStale // a concurrent transaction has used the token
 		}
 		out, err = s.issueTokens(ctx, t.Grant, scopes)
 		return err
 	})
-	if err == nil && reused {
+	if err == nil && isReused {
 		err = oauthError("invalid_grant", "The code or refresh token was used before. All tokens of the authorization are revoked.")
 	}
 	return out, fault.IfNotFound(err, ErrInvalidGrant)
@@ -335,10 +344,10 @@ func (s *Service) issueTokens(ctx context.Context, g Grant, scopes []Scope) (Tok
 	return out, s.Grants.Create(ctx, refresh, nil)
 }
 
-// findToken returns the token if it is of one of the kinds, or ErrTokenNotFound. It is
-// active if it can be used and the accounts of the user and of the application's owner are
-// active.
-func (s *Service) findToken(ctx context.Context, token string, kinds ...TokenKind) (t IssuedToken, active bool, err error) {
+// findToken returns the token, or ErrTokenNotFound if there is no such token of one of the
+// kinds. The token is active if it can be used and the accounts of the user and of the app's
+// owner are active.
+func (s *Service) findToken(ctx context.Context, token string, kinds ...TokenKind) (t IssuedToken, isActive bool, err error) {
 	i := slices.IndexFunc(kinds, func(kind TokenKind) bool { return HashToken(kind, token) != "" })
 	if i < 0 {
 		return t, false, ErrTokenNotFound
@@ -346,21 +355,21 @@ func (s *Service) findToken(ctx context.Context, token string, kinds ...TokenKin
 	if t, err = s.Grants.Get(ctx, kinds[i], HashToken(kinds[i], token)); err != nil || !t.Token.Active(t.Grant, s.Clock.Now()) {
 		return t, false, err
 	}
-	active, err = s.Accounts.IsActive(ctx, t.Grant.UserID, t.App.OwnerID)
-	return t, active, err
+	isActive, err = s.Accounts.IsActive(ctx, t.Grant.UserID, t.App.OwnerID)
+	return t, isActive, err
 }
 
-// Introspect returns an access or refresh token of the client, and false if it is not
-// active or not the client's (RFC 7662).
+// Introspect returns an access or refresh token, and whether it is an active token of the
+// client (RFC 7662).
 func (s *Service) Introspect(ctx context.Context, client App, token string) (IssuedToken, bool, error) {
-	t, active, err := s.findToken(ctx, token, Access, Refresh)
+	t, isActive, err := s.findToken(ctx, token, Access, Refresh)
 	err = fault.IfNotFound(err, nil)
-	return t, active && t.App.ID == client.ID, err
+	return t, isActive && t.App.ID == client.ID, err
 }
 
-// Revoke ends the authorization of an access or refresh token of the client, with all of
-// its tokens (RFC 7009), also if the token itself has expired or was used. Other tokens
-// are ignored.
+// Revoke ends the authorization of an access or refresh token of the client, with all tokens
+// of the authorization (RFC 7009). The given token may have expired or been used. Revoke
+// ignores tokens of other clients.
 func (s *Service) Revoke(ctx context.Context, client App, token string) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		t, _, err := s.findToken(ctx, token, Access, Refresh)
@@ -371,11 +380,10 @@ func (s *Service) Revoke(ctx context.Context, client App, token string) error {
 	})
 }
 
-// AuthenticateToken returns the caller behind the access token, or
-// fault.ErrUnauthorized.
+// AuthenticateToken returns the caller with the access token, or fault.ErrUnauthorized.
 func (s *Service) AuthenticateToken(ctx context.Context, token string) (Caller, error) {
-	t, active, err := s.findToken(ctx, token, Access)
-	if err == nil && !active {
+	t, isActive, err := s.findToken(ctx, token, Access)
+	if err == nil && !isActive {
 		err = fault.ErrUnauthorized
 	}
 	if err != nil {
@@ -384,6 +392,6 @@ func (s *Service) AuthenticateToken(ctx context.Context, token string) (Caller, 
 	return Caller{App: t.App, UserID: t.Grant.UserID, Scopes: t.Token.Scopes}, nil
 }
 
-// grantRetention is how long expired tokens are stored, so that their use is distinguished
-// from that of unknown ones.
+// grantRetention is the time for which expired tokens are stored, so that the use of an
+// expired token can be distinguished from the use of an unknown token.
 const grantRetention = 24 * time.Hour

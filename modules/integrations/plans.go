@@ -12,13 +12,13 @@ import (
 
 var errPlan = fault.InvalidField("plan", "must be one of: free, professional, enterprise")
 
-// choicesPerAccount bounds how often plans are chosen: each choice sends a mail, and
-// not all of them cost something.
+// choicesPerAccount limits how often an account chooses plans: each choice sends an e-mail,
+// and some choices are free of charge.
 var choicesPerAccount = limit.Rule{Name: "choose-plan", Max: 60, Per: 15 * time.Minute}
 
-// ChoosePlan puts one of the caller's applications on a plan and collects the first
-// payment, less the rest of the previous plan. After a change to the free plan, the
-// paid one can be chosen again without a payment until its period ends.
+// ChoosePlan puts one of the caller's applications on a plan and collects the first payment,
+// less a credit for the rest of the previous plan. After a change to the free plan, the
+// previous plan can be chosen again without a payment until its paid period ends.
 func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, paymentMethodID string) (App, error) {
 	if _, known := PlanOf(plan); !known {
 		return App{}, errPlan
@@ -33,7 +33,7 @@ func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, pa
 	if err := s.Payments.Choose(ctx, a.ID, plan, paymentMethodID); err != nil {
 		return a, err
 	}
-	return s.follow(ctx, by, a.ID, false)
+	return s.applyPaidPlan(ctx, by, a.ID, false)
 }
 
 // SetUpPayment begins the collection of a payment method of one of the caller's
@@ -46,17 +46,17 @@ func (s *Service) SetUpPayment(ctx context.Context, by auth.Actor, appID string)
 	return s.Payments.SetUp(ctx, a.ID)
 }
 
-// follow puts an application of the owner on the plan that is paid for, and audits the
-// change, unless the plan has expired. The plan is read in the transaction, so that
-// concurrent calls end with the last choice and audit it once.
-func (s *Service) follow(ctx context.Context, owner auth.Actor, appID string, expired bool) (App, error) {
-	return s.change(ctx, owner.UserID, appID, func(ctx context.Context, a *App) error {
+// applyPaidPlan puts an application of the owner on the plan that is paid for. It records
+// the change in the audit log, unless the paid plan has expired. It reads the plan in the
+// transaction, so that concurrent calls end with the last choice and record it once.
+func (s *Service) applyPaidPlan(ctx context.Context, owner auth.Actor, appID string, isExpired bool) (App, error) {
+	return s.changeApp(ctx, owner.UserID, appID, func(ctx context.Context, a *App) error {
 		paid, err := s.Payments.Paid(ctx, a.ID)
 		if err != nil || paid == a.Plan {
 			return err
 		}
 		a.Plan = paid
-		if expired && paid == Free {
+		if isExpired && paid == Free {
 			return nil
 		}
 		return s.Audit.Record(ctx, audit.By(owner, audit.PlanChanged, a.ID).With(paid))
@@ -72,7 +72,7 @@ func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) 
 	if err != nil {
 		return a, err
 	}
-	return s.change(ctx, a.OwnerID, a.ID, func(ctx context.Context, a *App) error {
+	return s.changeApp(ctx, a.OwnerID, a.ID, func(ctx context.Context, a *App) error {
 		a.Plan = plan
 		return s.Audit.Record(ctx, audit.Entry{Action: audit.PlanChanged, Actor: audit.Operator, Object: a.ID, Detail: plan})
 	})

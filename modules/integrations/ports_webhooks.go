@@ -20,90 +20,92 @@ var (
 
 // Webhooks stores endpoints.
 type Webhooks interface {
-	// Upsert stores a new endpoint, whose Version is 0, or one that Get has returned in
-	// the same transaction, and increments the version. If the stored version is
-	// another one, it fails with tx.ErrStale. AppID, OwnerID and CreatedAt do not
-	// change. An endpoint that is not active has no pending deliveries: Upsert fails
-	// them.
+	// Upsert stores an endpoint and increments its version. The endpoint is new, with
+	// version 0, or Get has returned it in the same transaction. Upsert fails with
+	// tx.ErrStale if the stored version differs. It does not change AppID, OwnerID and
+	// CreatedAt of a stored endpoint. If the endpoint is not active, Upsert marks its pending
+	// deliveries as failed.
 	Upsert(ctx context.Context, e Endpoint) error
-	// Get returns the endpoint of the owner, or ErrWebhookNotFound. Inside a
-	// transaction the row is locked until its end.
+	// Get returns the endpoint of the owner, or ErrWebhookNotFound. Inside a transaction,
+	// the row is locked until the transaction ends.
 	Get(ctx context.Context, ownerID, id string) (Endpoint, error)
-	// List returns at most n endpoints of the owner that the filter selects, in the
-	// order of their ids, beginning after the id given. It does not lock rows.
+	// List returns at most n endpoints of the owner that match the filter, in the order of
+	// their ids. It begins after the endpoint with the id after. It does not lock rows.
 	List(ctx context.Context, ownerID string, f EndpointFilter, after string, n int) ([]Endpoint, error)
 	// Delete deletes an endpoint with its deliveries, or fails with
 	// ErrWebhookNotFound.
 	Delete(ctx context.Context, ownerID, appID, id string) error
 }
 
-// EndpointFilter selects endpoints; the conditions that are not empty apply
-// together.
+// EndpointFilter selects endpoints that match all of its fields. A zero field matches every
+// endpoint.
 type EndpointFilter struct {
-	// AppID selects the endpoints of an application.
+	// AppID matches the endpoints of an application.
 	AppID string
-	// Event selects active endpoints that subscribe to the event type.
+	// Event matches active endpoints that subscribe to the event type.
 	Event string
-	// UserIDs selects endpoints owned by one of the users, or whose application has the
-	// consent of one of them.
+	// UserIDs matches endpoints whose owner is one of the users, or whose application has
+	// the consent of one of the users.
 	UserIDs []string
-	// DueBefore selects active endpoints without ListeningUntil that have a pending
-	// delivery which was due before the time.
+	// DueBefore matches active endpoints with a pending delivery that was due before this
+	// time. It does not match the endpoints of listeners.
 	DueBefore time.Time
 }
 
-// ListenersKind is the retention of the endpoints of listeners, by ListeningUntil.
+// ListenersKind is the retention kind of the endpoints of listeners; their time is
+// ListeningUntil.
 const ListenersKind retention.Kind = "integrations.listeners"
 
 // Deliveries stores messages and their deliveries.
 type Deliveries interface {
-	// Enqueue stores messages, and pending deliveries by message and endpoint; existing
-	// ones do not change. Deliveries to endpoints that do not exist or are not active
-	// are left out. The endpoints are locked until the end of the transaction, so that
-	// a worker that finds no more deliveries has seen the new ones.
-	Enqueue(ctx context.Context, ms []Message, ds []Delivery) error
-	// List returns a page of the deliveries to the endpoint, the newest first, with the
-	// status unless it is empty.
+	// Enqueue stores messages and their pending deliveries. It ignores messages that exist,
+	// a second delivery of a message to an endpoint, and deliveries to endpoints that do not
+	// exist or are not active. The endpoints are locked until the transaction ends, so that a
+	// worker that finds no more deliveries has not missed the new ones.
+	Enqueue(ctx context.Context, messages []Message, deliveries []Delivery) error
+	// List returns a page of the deliveries to the endpoint, the newest first. If the status
+	// is not empty, it returns only deliveries with that status.
 	List(ctx context.Context, ownerID, endpointID string, status DeliveryStatus, r page.Request) (page.Result[Delivery], error)
-	// ListMessages returns at most n deliveries to the endpoint with their messages.
-	// Deliveries whose message is being deleted are left out.
+	// ListMessages returns at most n deliveries to the endpoint with their messages. It omits
+	// deliveries whose message is being deleted.
 	ListMessages(ctx context.Context, ownerID, endpointID string, f MessageFilter, n int) ([]Outgoing, error)
-	// NextDue returns the earliest time at which a pending delivery to the endpoint is
-	// or was due, or nil if there is none.
+	// NextDue returns the earliest NextAt of the pending deliveries to the endpoint, which
+	// may be in the past. It returns nil if there is no pending delivery.
 	NextDue(ctx context.Context, endpointID string) (*time.Time, error)
-	// Replay makes the selected deliveries to the endpoint pending and due at the time,
-	// with no tries, and returns their number, at most n.
+	// Replay makes at most n deliveries to the endpoint pending, due at the given time, and
+	// without tries. It returns their number.
 	Replay(ctx context.Context, ownerID, endpointID string, f ReplayFilter, at time.Time, n int) (int, error)
-	// RecordResults stores the results of attempts: Attempt, which counts the recorded
-	// one, Tries, Status, Attempts, NextAt and FailedAt. Deliveries whose stored Attempt
-	// is not one less were recorded since they were read, and do not change. Of
-	// deliveries that were replayed since, unless they succeeded, only Attempt and
-	// Attempts change. It returns the ids of the deliveries that were changed.
-	RecordResults(ctx context.Context, endpointID string, ds []Delivery) ([]string, error)
+	// RecordResults stores the results of attempts: Attempt, Tries, Status, Attempts, NextAt
+	// and FailedAt. It returns the ids of the deliveries that it has changed.
+	//
+	// Attempt includes the recorded attempt. A delivery whose stored Attempt is not one less
+	// has been recorded by another caller, and is not changed. If a delivery was replayed
+	// during the attempt and the attempt has failed, only Attempt and Attempts are stored.
+	RecordResults(ctx context.Context, endpointID string, deliveries []Delivery) ([]string, error)
 	// DeleteByApplicant deletes the messages about the applicant's job applications
 	// with their deliveries.
 	DeleteByApplicant(ctx context.Context, userID string) error
 }
 
-// MessagesKind is the retention of messages, with their deliveries, by the time at
-// which they were created.
+// MessagesKind is the retention kind of messages with their deliveries; their time is the
+// creation of the message.
 const MessagesKind retention.Kind = "integrations.messages"
 
-// MessageFilter selects deliveries.
+// MessageFilter selects deliveries for ListMessages.
 type MessageFilter struct {
-	// ID selects one delivery, whatever its status. Without it pending deliveries are
+	// ID selects one delivery, whatever its status. If it is empty, pending deliveries are
 	// selected, ordered by NextAt and id.
 	ID string
-	// DueBy selects deliveries that are due at or before the time, if it is not zero.
+	// DueBy selects deliveries that are due at this time or earlier, unless it is zero.
 	DueBy time.Time
 }
 
-// ReplayFilter selects deliveries.
+// ReplayFilter selects deliveries for Replay.
 type ReplayFilter struct {
 	// ID selects one delivery, whatever its status.
 	ID string
-	// FailedSince selects, without an ID, deliveries that failed at or after the time,
-	// the earliest first.
+	// FailedSince is used if ID is empty. It selects deliveries that failed at this time or
+	// later, the earliest first.
 	FailedSince time.Time
 }
 
@@ -115,7 +117,7 @@ type Outgoing struct {
 
 // Sender sends webhooks.
 type Sender interface {
-	// Post sends the body and returns within 15 s. Failures are part of the answer.
+	// Post sends the body and returns within 15 s. A failure is reported in the answer.
 	Post(ctx context.Context, p Post) Answer
 }
 
@@ -132,16 +134,16 @@ type Answer struct {
 	Status int
 	// Body is the beginning of the response body.
 	Body string
-	// RetryAfter is the delay that the receiver asks for, 0 without one.
+	// RetryAfter is the delay that the receiver requests with Retry-After, or 0.
 	RetryAfter time.Duration
 	// Error is the class of the failure, empty for none. It never contains an address.
 	Error string
-	Took  time.Duration
+	Took  time.Duration // the duration of the request
 }
 
-// Postings represents listings.
+// Postings renders listings for the developer API.
 type Postings interface {
-	// View returns the listing in an event (event.JobCreated) as the developer API
-	// shows it.
+	// View returns the listing of an event (event.JobCreated) in the form of the developer
+	// API.
 	View(ctx context.Context, listing json.RawMessage) (JobView, error)
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The Problems methods report all problems of an input that can be found without the
-// database.
+// The Problems methods complement the validate tags of the inputs (see package valid). They
+// report the problems that can be found without the database.
 
-// Problems returns the problems that no tag expresses. Operators read the description in a
-// terminal.
+// Problems returns the problems that no tag expresses. The description must not contain
+// control characters because operators read it in a terminal.
 func (in AppInput) Problems() []fault.Field {
 	var out []fault.Field
-	if strings.ContainsFunc(in.Description, misleading) {
+	if strings.ContainsFunc(in.Description, isMisleading) {
 		out = append(out, fault.Field{Name: "description", Message: "must have at most 1000 characters, and none that turns text around"})
 	}
 	if slices.ContainsFunc(in.RedirectURIs, func(uri string) bool { return !isRedirectURI(uri, in.Public) }) {
@@ -24,32 +24,35 @@ func (in AppInput) Problems() []fault.Field {
 	return out
 }
 
-// misleading reports whether the character changes the direction of text (UAX #9 §2)
+// isMisleading reports whether the character changes the direction of text (UAX #9 §2)
 // or controls terminals.
-func misleading(r rune) bool {
+func isMisleading(r rune) bool {
 	return unicode.Is(unicode.Bidi_Control, r) || unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
 }
 
-// Problems returns all problems of the change. Redirect addresses that only public
-// applications may have are reported later.
+// Problems returns the problems of the change. It accepts redirect addresses that only
+// public applications may have; ChangeApp refuses them for other applications.
 func (in AppChange) Problems() []fault.Field {
-	return in.onto(AppInput{Public: true}).Problems()
+	return in.applyTo(AppInput{Public: true}).Problems()
 }
 
-// Problems returns all problems of the input, if private receivers are allowed.
+// Problems returns the problems of the input. It accepts private receivers; CreateWebhook
+// refuses them unless the settings permit them.
 func (in WebhookInput) Problems() []fault.Field {
-	_, types := eventTypes(in.Events)
-	return slices.Concat(fault.FieldsOf(receiver(strings.TrimSpace(in.URL), true)), fault.FieldsOf(types))
+	urlErr := checkReceiver(strings.TrimSpace(in.URL), true)
+	_, eventsErr := parseEventTypes(in.Events)
+	return slices.Concat(fault.FieldsOf(urlErr), fault.FieldsOf(eventsErr))
 }
 
-// Problems returns all problems of the change, if private receivers are allowed.
+// Problems returns the problems of the change. It accepts private receivers; ChangeWebhook
+// refuses them unless the settings permit them.
 func (in WebhookChange) Problems() []fault.Field {
 	var out []fault.Field
 	if in.URL != nil {
-		out = fault.FieldsOf(receiver(strings.TrimSpace(*in.URL), true))
+		out = fault.FieldsOf(checkReceiver(strings.TrimSpace(*in.URL), true))
 	}
 	if in.Events != nil {
-		_, err := eventTypes(*in.Events)
+		_, err := parseEventTypes(*in.Events)
 		out = append(out, fault.FieldsOf(err)...)
 	}
 	return out

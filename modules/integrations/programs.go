@@ -11,8 +11,8 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Programs lists and revokes the access of programs to accounts. It needs fewer
-// ports than Service, so that the module identity can depend on it.
+// Programs lists and revokes the access of programs to accounts. It needs fewer ports than
+// Service, so that it can be created before Service and be passed to the module identity.
 type Programs struct {
 	Tx       tx.Runner
 	Apps     Apps
@@ -32,12 +32,10 @@ const (
 	ProgramConsent ProgramKind = "Access by"
 )
 
-// Program is one means by which a program acts for an account or receives its
-// data.
+// Program is one way in which software acts for an account or receives its data.
 type Program struct {
 	Kind ProgramKind
-	// Name is the name of the application or the key, or the host that a webhook
-	// sends to.
+	// Name is the name of the application or key, or the host of a webhook.
 	Name string
 }
 
@@ -48,23 +46,23 @@ func (p Programs) List(ctx context.Context, userID string) ([]Program, error) {
 	return programs, err
 }
 
-// SignOut revokes the keys, grants and consents of the account, pauses its
-// webhooks, and returns them. The applications remain. If ctx carries a transaction
-// of the same database, SignOut is a part of it.
-func (p Programs) SignOut(ctx context.Context, userID string, now time.Time) (out []Program, err error) {
+// SignOut revokes the keys, grants and consents of the account and pauses its webhooks. It
+// returns what it has revoked and paused. The applications remain. If ctx has a transaction
+// of the same database, SignOut is part of the transaction.
+func (p Programs) SignOut(ctx context.Context, userID string, now time.Time) (revoked []Program, err error) {
 	err = p.Tx.Do(ctx, func(ctx context.Context) error {
-		if out, _, err = p.list(ctx, userID); err != nil {
+		if revoked, _, err = p.list(ctx, userID); err != nil {
 			return err
 		}
-		out = slices.DeleteFunc(out, func(held Program) bool { return held.Kind == ProgramApp })
+		revoked = slices.DeleteFunc(revoked, func(program Program) bool { return program.Kind == ProgramApp })
 		return p.revoke(ctx, userID, time.Time{}, now)
 	})
-	return out, err
+	return revoked, err
 }
 
-// revoke revokes the keys, grants and consents of the account that were created before
-// the time, and pauses the webhooks that were active and have not been changed since. A
-// zero time selects all. Repeated calls have no further effect.
+// revoke revokes the keys, grants and consents of the account that were created earlier than
+// before, and pauses active webhooks that were last changed earlier than before. If before is
+// zero, it revokes and pauses all. Repeated calls have no further effect.
 func (p Programs) revoke(ctx context.Context, userID string, before, now time.Time) error {
 	return p.Tx.Do(ctx, func(ctx context.Context) error {
 		if _, err := p.Keys.Delete(ctx, userID, KeyFilter{CreatedBefore: before}); err != nil {
@@ -86,19 +84,20 @@ func (p Programs) revoke(ctx context.Context, userID string, before, now time.Ti
 	})
 }
 
-// pause pauses an active endpoint, unless it was changed at the time before or
-// later; a zero time is ignored.
+// pause pauses an active endpoint if it was last changed earlier than before, or if before
+// is zero.
 func (p Programs) pause(ctx context.Context, e Endpoint, before, now time.Time) error {
-	e, err := p.Webhooks.Get(ctx, e.OwnerID, e.ID) // locked
-	if err != nil || e.Status != EndpointActive || !before.IsZero() && !e.UpdatedAt.Before(before) {
+	e, err := p.Webhooks.Get(ctx, e.OwnerID, e.ID) // locks the row
+	isSelected := before.IsZero() || e.UpdatedAt.Before(before)
+	if err != nil || e.Status != EndpointActive || !isSelected {
 		return fault.IfNotFound(err, nil)
 	}
 	e.Status, e.UpdatedAt = EndpointPaused, now
 	return p.Webhooks.Upsert(ctx, e)
 }
 
-// list returns the programs of the account, and the active endpoints among them.
-func (p Programs) list(ctx context.Context, userID string) (out []Program, active []Endpoint, err error) {
+// list returns the programs of the account, and its active endpoints.
+func (p Programs) list(ctx context.Context, userID string) (programs []Program, active []Endpoint, err error) {
 	apps, err := p.Apps.List(ctx, AppFilter{OwnerID: userID}, page.After("", 2*maxApps))
 	if err != nil {
 		return nil, nil, err
@@ -108,40 +107,41 @@ func (p Programs) list(ctx context.Context, userID string) (out []Program, activ
 		if err != nil {
 			return nil, nil, err
 		}
-		endpoints, err := endpointsOf(ctx, p.Webhooks, userID, app.ID)
+		endpoints, err := listEndpoints(ctx, p.Webhooks, userID, app.ID)
 		if err != nil {
 			return nil, nil, err
 		}
-		out = append(out, Program{ProgramApp, app.Name})
+		programs = append(programs, Program{ProgramApp, app.Name})
 		for _, k := range keys {
-			out = append(out, Program{ProgramKey, k.Name + " of " + app.Name})
+			programs = append(programs, Program{ProgramKey, k.Name + " of " + app.Name})
 		}
 		for _, e := range endpoints {
 			if e.Status == EndpointActive {
-				out, active = append(out, Program{ProgramWebhook, hostOf(e.URL) + " of " + app.Name}), append(active, e)
+				programs = append(programs, Program{ProgramWebhook, hostOf(e.URL) + " of " + app.Name})
+				active = append(active, e)
 			}
 		}
 	}
 	for r := page.After("", 100); ; {
-		found, err := p.Consents.List(ctx, []string{userID}, "", r)
+		consents, err := p.Consents.List(ctx, []string{userID}, "", r)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, c := range found.Items {
-			out = append(out, Program{ProgramConsent, c.Name})
+		for _, c := range consents.Items {
+			programs = append(programs, Program{ProgramConsent, c.Name})
 		}
-		if r.Cursor = found.NextCursor; r.Cursor == "" {
-			return out, active, nil
+		if r.Cursor = consents.NextCursor; r.Cursor == "" {
+			return programs, active, nil
 		}
 	}
 }
 
-// endpointsOf returns the endpoints of the owner's application, the newest first.
-// Their number is bounded by maxWebhooks.
-func endpointsOf(ctx context.Context, w Webhooks, ownerID, appID string) ([]Endpoint, error) {
-	all, err := w.List(ctx, ownerID, EndpointFilter{AppID: appID}, "", 5*maxWebhooks)
-	slices.Reverse(all)
-	return all, err
+// listEndpoints returns all endpoints of the owner's application, the newest first. An
+// application has at most maxWebhooks, so one page is enough.
+func listEndpoints(ctx context.Context, w Webhooks, ownerID, appID string) ([]Endpoint, error) {
+	endpoints, err := w.List(ctx, ownerID, EndpointFilter{AppID: appID}, "", 5*maxWebhooks)
+	slices.Reverse(endpoints) // List returns the oldest first
+	return endpoints, err
 }
 
 func hostOf(address string) string {

@@ -15,49 +15,53 @@ import (
 )
 
 const (
-	// endpointsPerBatch is how many deliveries of one event are created at once, and
-	// deliveriesPerTx how many of several events one transaction creates.
+	// endpointsPerBatch is the number of endpoints that are read at once.
 	endpointsPerBatch = 200
-	deliveriesPerTx   = 2_000
+	// deliveriesPerTx is the number of deliveries, of several events, that one transaction
+	// creates.
+	deliveriesPerTx = 2_000
 )
 
-// maxBody is the size of a body in bytes that receivers have to accept. Only
-// listings can exceed it.
+// maxBody is the maximum size of a body in bytes, which the documentation guarantees to
+// receivers. A larger listing is sent with its id only.
 const maxBody = 20 << 10
 
+// newMessage returns the message of an event, with data as JSON in its body.
 func newMessage(eventID, eventType string, at time.Time, data any) (Message, error) {
 	text, err := json.Marshal(EventBody[any]{Type: eventType, Timestamp: at.UTC(), Data: data})
 	return Message{EventID: eventID, Type: eventType, Body: string(text), CreatedAt: at}, err
 }
 
 // PublishJobCreated publishes to webhooks that a listing became public.
-func (s *Service) PublishJobCreated(ctx context.Context, e event.Envelope, c event.JobCreated) error {
-	return s.publish(ctx, EndpointFilter{Event: e.Type}, func() (Message, error) {
-		data := JobData{ID: c.JobID}
-		if c.Listing != nil {
-			v, err := s.Postings.View(ctx, c.Listing)
+func (s *Service) PublishJobCreated(ctx context.Context, e event.Envelope, created event.JobCreated) error {
+	newJobMessage := func() (Message, error) {
+		data := JobData{ID: created.JobID}
+		if created.Listing != nil {
+			view, err := s.Postings.View(ctx, created.Listing)
 			if err != nil {
 				return Message{}, err
 			}
-			data.Job = &v
+			data.Job = &view
 		}
 		m, err := newMessage(e.ID, e.Type, e.RecordedAt, data)
 		if err != nil || len(m.Body) <= maxBody {
 			return m, err
 		}
-		return newMessage(e.ID, e.Type, e.RecordedAt, JobData{ID: c.JobID})
-	}, func(Endpoint) (bool, error) { return true, nil })
+		return newMessage(e.ID, e.Type, e.RecordedAt, JobData{ID: created.JobID})
+	}
+	everyEndpoint := func(Endpoint) (bool, error) { return true, nil }
+	return s.publish(ctx, EndpointFilter{Event: e.Type}, newJobMessage, everyEndpoint)
 }
 
 // PublishJobUpdated publishes to webhooks that a public listing has changed, or
 // became public again.
-func (s *Service) PublishJobUpdated(ctx context.Context, e event.Envelope, c event.JobUpdated) error {
-	return s.PublishJobCreated(ctx, e, event.JobCreated(c))
+func (s *Service) PublishJobUpdated(ctx context.Context, e event.Envelope, updated event.JobUpdated) error {
+	return s.PublishJobCreated(ctx, e, event.JobCreated(updated))
 }
 
 // PublishJobClosed publishes to webhooks that a listing is no longer public.
-func (s *Service) PublishJobClosed(ctx context.Context, e event.Envelope, c event.JobClosed) error {
-	return s.PublishJobCreated(ctx, e, event.JobCreated(c))
+func (s *Service) PublishJobClosed(ctx context.Context, e event.Envelope, closed event.JobClosed) error {
+	return s.PublishJobCreated(ctx, e, event.JobCreated(closed))
 }
 
 // PublishSubmitted publishes a job application to authorized webhooks.
@@ -73,12 +77,13 @@ func (s *Service) PublishStatusChanged(ctx context.Context, e event.Envelope, a 
 		ApplicationID: a.ApplicationID, JobID: a.JobID, Status: a.Status, PreviousStatus: a.PreviousStatus, ChangedAt: a.ChangedAt})
 }
 
+// publishApplication publishes an event about a job application to authorized webhooks.
 func (s *Service) publishApplication(ctx context.Context, e event.Envelope, organizationID, applicantID string, data any) error {
 	subscribed, err := s.Webhooks.List(ctx, AnyOwner, EndpointFilter{Event: e.Type}, "", 1)
 	if err != nil || len(subscribed) == 0 {
 		return err
 	}
-	involved, err := s.involved(ctx, organizationID, applicantID)
+	involved, err := s.listInvolved(ctx, organizationID, applicantID)
 	if err != nil {
 		return err
 	}
@@ -86,42 +91,42 @@ func (s *Service) publishApplication(ctx context.Context, e event.Envelope, orga
 		m, err := newMessage(e.ID, e.Type, e.RecordedAt, data)
 		m.OrganizationID, m.ApplicantID = organizationID, applicantID
 		return m, err
-	}, func(to Endpoint) (bool, error) {
-		return s.isAuthorized(ctx, to, organizationID, applicantID, func() ([]string, error) { return involved, nil })
+	}, func(e Endpoint) (bool, error) {
+		return s.isAuthorized(ctx, e, organizationID, applicantID, func() ([]string, error) { return involved, nil })
 	})
 }
 
-// involved returns the accounts that may be allowed to see applications of the
-// applicant to the organization: the applicant and the organization's members.
-func (s *Service) involved(ctx context.Context, organizationID, applicantID string) ([]string, error) {
+// listInvolved returns the only accounts that can be permitted to see a job application of
+// the applicant to the organization: the applicant and the members of the organization.
+func (s *Service) listInvolved(ctx context.Context, organizationID, applicantID string) ([]string, error) {
 	members, err := s.Accounts.ListMembers(ctx, organizationID)
 	return append(members, applicantID), err
 }
 
-// maxConsentsChecked bounds the consents that are checked for one endpoint and
+// maxConsentsChecked is the maximum number of consents that are checked for one endpoint and
 // event.
 const maxConsentsChecked = 500
 
-// mayReceive is isAuthorized for a single endpoint.
+// mayReceive is isAuthorized for callers that check only one endpoint.
 func (s *Service) mayReceive(ctx context.Context, e Endpoint, organizationID, applicantID string) (bool, error) {
 	return s.isAuthorized(ctx, e, organizationID, applicantID, func() ([]string, error) {
-		return s.involved(ctx, organizationID, applicantID)
+		return s.listInvolved(ctx, organizationID, applicantID)
 	})
 }
 
-// isAuthorized reports whether the endpoint may receive events about a job
-// application: its owner may see the application, or a user who consented that the
-// endpoint's application reads job applications. It is checked again before each
-// attempt.
-func (s *Service) isAuthorized(ctx context.Context, e Endpoint, organizationID, applicantID string, involved func() ([]string, error)) (bool, error) {
-	sees := func(userID string) (bool, error) {
+// isAuthorized reports whether the endpoint may receive events about a job application of
+// the applicant to the organization. It may if its owner can see the job application, or if
+// a user who can see the job application has allowed the endpoint's app to read job
+// applications. The function listInvolved is called only if it is needed.
+func (s *Service) isAuthorized(ctx context.Context, e Endpoint, organizationID, applicantID string, listInvolved func() ([]string, error)) (bool, error) {
+	canSee := func(userID string) (bool, error) {
 		v, err := s.Accounts.Visibility(ctx, userID)
 		return v.Sees(organizationID, applicantID), err
 	}
-	if ok, err := sees(e.OwnerID); ok || err != nil {
+	if ok, err := canSee(e.OwnerID); ok || err != nil {
 		return ok, err
 	}
-	userIDs, err := involved()
+	userIDs, err := listInvolved()
 	if err != nil {
 		return false, err
 	}
@@ -133,39 +138,40 @@ func (s *Service) isAuthorized(ctx context.Context, e Endpoint, organizationID, 
 		if !slices.Contains(c.Scopes, ApplicationsRead) {
 			continue
 		}
-		if ok, err := sees(c.UserID); ok || err != nil {
+		if ok, err := canSee(c.UserID); ok || err != nil {
 			return ok, err
 		}
 	}
 	return false, nil
 }
 
-// publish creates the deliveries of an event to the endpoints that the filter and
-// isAuthorized select. It may be repeated: existing deliveries do not change.
-func (s *Service) publish(ctx context.Context, f EndpointFilter, message func() (Message, error), isAuthorized func(Endpoint) (bool, error)) error {
-	message = sync.OnceValues(message)
-	for last := ""; ; {
-		batch, err := s.Webhooks.List(ctx, AnyOwner, f, last, endpointsPerBatch)
+// publish creates the deliveries of an event to all endpoints that match the filter and are
+// authorized. It renders the message when it finds the first of them. A repeated call does
+// not change existing deliveries.
+func (s *Service) publish(ctx context.Context, f EndpointFilter, render func() (Message, error), isAuthorized func(Endpoint) (bool, error)) error {
+	render = sync.OnceValues(render)
+	for lastID := ""; ; {
+		batch, err := s.Webhooks.List(ctx, AnyOwner, f, lastID, endpointsPerBatch)
 		if err != nil || len(batch) == 0 {
 			return err
 		}
-		last = batch[len(batch)-1].ID
-		var to []Endpoint
+		lastID = batch[len(batch)-1].ID
+		var authorized []Endpoint
 		for _, e := range batch {
 			ok, err := isAuthorized(e)
 			if err != nil {
 				return err
 			}
 			if ok {
-				to = append(to, e)
+				authorized = append(authorized, e)
 			}
 		}
-		if len(to) > 0 {
-			m, err := message()
+		if len(authorized) > 0 {
+			m, err := render()
 			if err != nil {
 				return err
 			}
-			if _, err := s.enqueuer.Do(ctx, s.newBroadcast(m, to)); err != nil {
+			if _, err := s.enqueuer.Do(ctx, s.newBroadcast(m, authorized)); err != nil {
 				return err
 			}
 		}
@@ -175,38 +181,39 @@ func (s *Service) publish(ctx context.Context, f EndpointFilter, message func() 
 	}
 }
 
-// broadcast is a message with its deliveries.
+// broadcast is a message with its deliveries to several endpoints.
 type broadcast struct {
 	Message
 	deliveries []Delivery
 }
 
-func (s *Service) newBroadcast(m Message, to []Endpoint) broadcast {
+func (s *Service) newBroadcast(m Message, receivers []Endpoint) broadcast {
 	now := s.Clock.Now()
-	return broadcast{m, list.Map(to, func(e Endpoint) Delivery {
+	return broadcast{m, list.Map(receivers, func(e Endpoint) Delivery {
 		return Delivery{ID: s.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: m.Type, Status: Pending, NextAt: &now, CreatedAt: now}
 	})}
 }
 
-// enqueue stores messages with their deliveries, and adds tasks for the endpoints.
+// enqueue stores messages with their deliveries, and adds a task for each endpoint.
 func (s *Service) enqueue(ctx context.Context, all []broadcast) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		var ms []Message
-		var ds []Delivery
-		tasks, now := map[string]task.Task{}, s.Clock.Now()
+		var messages []Message
+		var deliveries []Delivery
 		for _, b := range all {
-			ms, ds = append(ms, b.Message), append(ds, b.deliveries...)
+			messages, deliveries = append(messages, b.Message), append(deliveries, b.deliveries...)
 		}
-		for _, d := range ds {
-			if _, added := tasks[d.EndpointID]; !added {
-				tasks[d.EndpointID] = s.newDeliverTask(d.EndpointID, now)
+		tasksByEndpoint, now := map[string]task.Task{}, s.Clock.Now()
+		for _, d := range deliveries {
+			if _, exists := tasksByEndpoint[d.EndpointID]; !exists {
+				tasksByEndpoint[d.EndpointID] = s.newDeliverTask(d.EndpointID, now)
 			}
 		}
-		// First the deliveries, which lock the endpoints: a worker then either sends
-		// them, or has ended before its group is checked for a task that waits.
-		if err := s.Deliveries.Enqueue(ctx, ms, ds); err != nil {
+		// Deliveries are stored before tasks, because that locks the endpoints: a running
+		// worker either sends the new deliveries, or has ended before Tasks.Add looks for a
+		// waiting task of the same group.
+		if err := s.Deliveries.Enqueue(ctx, messages, deliveries); err != nil {
 			return err
 		}
-		return s.Tasks.Add(ctx, slices.Collect(maps.Values(tasks))...)
+		return s.Tasks.Add(ctx, slices.Collect(maps.Values(tasksByEndpoint))...)
 	})
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// OnAccountDeleted deletes the applications of the account with everything that
-// belongs to them, its consents and authorizations, and webhook messages about its
-// job applications.
+// OnAccountDeleted deletes the applications of the account with all of their data, the
+// consents and authorizations of the account, and webhook messages about the account's job
+// applications.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if _, err := s.Consents.Delete(ctx, e.UserID, ConsentFilter{}); err != nil {
@@ -32,9 +32,9 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 	})
 }
 
-// OnPasswordChanged revokes credentials that were created concurrently with a
-// password change that signs out programs. It has no effect where accounts are
-// stored in the same database: Accounts.HoldSession orders the two there.
+// OnPasswordChanged revokes credentials that were created concurrently with a password
+// change that signs out programs. It has no effect if accounts are stored in the same
+// database, where Accounts.HoldSession prevents such credentials.
 func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged) error {
 	if !e.SignedOutPrograms {
 		return nil
@@ -42,13 +42,14 @@ func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged
 	return s.revokeConcurrent(ctx, signOut{e.UserID, e.ChangedAt})
 }
 
-// OnProgramsSignedOut is OnPasswordChanged for programs that were signed out without
-// a new password.
+// OnProgramsSignedOut does the same for programs that were signed out without a change of
+// the password.
 func (s *Service) OnProgramsSignedOut(ctx context.Context, e event.ProgramsSignedOut) error {
 	return s.revokeConcurrent(ctx, signOut{e.UserID, e.SignedOutAt})
 }
 
-// signOut is the payload of the tasks that revoke credentials again.
+// signOut is a sign-out of the programs of a user. It is the payload of the tasks that revoke
+// credentials a second time.
 type signOut struct {
 	UserID string    `json:"userId"`
 	At     time.Time `json:"at"`
@@ -56,15 +57,16 @@ type signOut struct {
 
 const (
 	revokeKind = "integrations.revoke"
-	// revokeAgain is longer than the transaction of a request lasts.
-	revokeAgain = 2 * time.Minute
-	// signOutLasts is longer than the transaction that signs out: credentials that are
-	// created before its commit are revoked, too.
-	signOutLasts = 10 * time.Second
+	// revokeAgainAfter is the delay of the second revocation. It is longer than the
+	// transaction of any request.
+	revokeAgainAfter = 2 * time.Minute
+	// signOutDuration is longer than the transaction that signs out. Credentials that were
+	// created before the transaction was committed have to be revoked too.
+	signOutDuration = 10 * time.Second
 )
 
-// revokeConcurrent revokes credentials now, and once more when the transactions that
-// are creating some have ended.
+// revokeConcurrent revokes credentials now, and again after revokeAgainAfter, when all
+// transactions that were creating credentials have ended.
 func (s *Service) revokeConcurrent(ctx context.Context, o signOut) error {
 	if !s.SeparateIdentity {
 		return nil
@@ -74,39 +76,41 @@ func (s *Service) revokeConcurrent(ctx context.Context, o signOut) error {
 			return err
 		}
 		again := task.New(revokeKind, task.Events, "revoke:"+o.UserID+":"+o.At.Format(time.RFC3339Nano), o)
-		again.RunAt = s.Clock.Now().Add(revokeAgain)
+		again.RunAt = s.Clock.Now().Add(revokeAgainAfter)
 		return s.Tasks.Add(ctx, again)
 	})
 }
 
+// revoke revokes the credentials that were created before the sign-out was committed.
 func (s *Service) revoke(ctx context.Context, o signOut) error {
-	return s.programs().revoke(ctx, o.UserID, o.At.Add(signOutLasts), s.Clock.Now())
+	return s.programs().revoke(ctx, o.UserID, o.At.Add(signOutDuration), s.Clock.Now())
 }
 
 func (s *Service) programs() Programs {
 	return Programs{Tx: s.Tx, Apps: s.Apps, Keys: s.Keys, Webhooks: s.Webhooks, Consents: s.Consents}
 }
 
-// OnSubscriptionChanged puts an application on the plan that is paid for, after a
-// subscription has ended or a payment was completed without the request that began
-// it.
+// OnSubscriptionChanged puts an application on the plan that is paid for. The plan may have
+// changed without a request of the owner: a subscription has ended, or a payment was
+// completed later.
 func (s *Service) OnSubscriptionChanged(ctx context.Context, e event.SubscriptionChanged) error {
 	if e.OwnerKind != "application" {
 		return nil
 	}
-	expired := false
+	isExpired := false
 	switch e.Change {
 	case event.SubscriptionStarted, event.SubscriptionUpgraded, event.SubscriptionDowngraded, event.SubscriptionCancelled, event.SubscriptionResumed:
 	case event.SubscriptionEnded, event.SubscriptionLapsed:
-		expired = true
-	default: // a plan that an operator has set remains
+		isExpired = true
+	default: // other changes must not replace a plan that an operator has set
 		return nil
 	}
-	return fault.IfNotFound(s.followForOwner(ctx, e.OwnerID, expired), nil) // deleted since
+	// The application may have been deleted since.
+	return fault.IfNotFound(s.applyPaidPlanForOwner(ctx, e.OwnerID, isExpired), nil)
 }
 
-// followForOwner calls follow on behalf of the application's owner.
-func (s *Service) followForOwner(ctx context.Context, appID string, expired bool) error {
+// applyPaidPlanForOwner calls applyPaidPlan on behalf of the application's owner.
+func (s *Service) applyPaidPlanForOwner(ctx context.Context, appID string, isExpired bool) error {
 	a, err := s.findApp(ctx, appID)
 	if err != nil {
 		return err
@@ -115,6 +119,6 @@ func (s *Service) followForOwner(ctx context.Context, appID string, expired bool
 	if owner.OrganizationID, err = s.Accounts.OrganizationID(ctx, a.OwnerID); err != nil {
 		return err
 	}
-	_, err = s.follow(ctx, owner, a.ID, expired)
+	_, err = s.applyPaidPlan(ctx, owner, a.ID, isExpired)
 	return err
 }

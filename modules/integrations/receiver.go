@@ -12,37 +12,39 @@ import (
 	"github.com/locumhq/locum/core/list"
 )
 
-// maxReceiver bounds the address of a receiver, in characters.
-const maxReceiver = 2_048
+// maxReceiverURL is the maximum length of the URL of a receiver, in characters.
+const maxReceiverURL = 2_048
 
-// receiver validates the address of a receiver. Names are not resolved: their
-// addresses are checked when they are dialled. With private, http, all networks and
-// all ports are allowed.
-func receiver(address string, private bool) error {
-	if why := unreachable(address, private); why != "" {
-		return fault.InvalidField("url", why)
+// checkReceiver returns an Invalid fault unless webhooks may be sent to the URL. If
+// allowPrivate is set, http, all networks and all ports are permitted. Host names are not
+// resolved here; the sender checks the resolved addresses when it connects.
+func checkReceiver(address string, allowPrivate bool) error {
+	if problem := receiverProblem(address, allowPrivate); problem != "" {
+		return fault.InvalidField("url", problem)
 	}
 	return nil
 }
 
-// local explains how to receive webhooks locally if only receivers on the public
-// internet are allowed.
-const local = "; on your own installation webhooks.allow_private_networks allows it, and `locum webhooks listen --forward URL` forwards to a local receiver"
+// localReceiverHint is the part of a message that explains how to receive webhooks locally
+// if only receivers on the public internet are permitted.
+const localReceiverHint = "; on your own installation webhooks.allow_private_networks allows it, and `locum webhooks listen --forward URL` forwards to a local receiver"
 
-func unreachable(address string, private bool) string {
-	form, ports, takes := "must be an https:// address", "443, 80, 8443 or one from 1024", Reachable
-	if private {
-		form, ports, takes = "must be an http:// or https:// address", "1 to 65535", dialable
+// receiverProblem returns the message for a URL to which webhooks may not be sent, or "".
+func receiverProblem(address string, allowPrivate bool) string {
+	form, ports, isPermittedPort := "must be an https:// address", "443, 80, 8443 or one from 1024", Reachable
+	if allowPrivate {
+		form, ports, isPermittedPort = "must be an http:// or https:// address", "1 to 65535", isPort
 	}
-	if address == "" || len(address) > maxReceiver || strings.ContainsFunc(address, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f || r == '\\' }) {
+	isForbidden := func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f || r == '\\' }
+	if address == "" || len(address) > maxReceiverURL || strings.ContainsFunc(address, isForbidden) {
 		return form + " of at most 2048 ASCII characters"
 	}
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
 		return form
-	case u.Scheme == "http" && !private:
-		return form + local
+	case u.Scheme == "http" && !allowPrivate:
+		return form + localReceiverHint
 	case u.Scheme != "https" && u.Scheme != "http":
 		return form
 	case u.User != nil:
@@ -51,32 +53,32 @@ func unreachable(address string, private bool) string {
 		return "must not have a fragment"
 	}
 	host, port := strings.ToLower(u.Hostname()), u.Port()
-	if !hasServer(u) || port != "" && !takes(port) {
+	if !hasServer(u) || port != "" && !isPermittedPort(port) {
 		return form + " of a server, on port " + ports
 	}
-	if private {
+	if allowPrivate {
 		return ""
 	}
-	const own = "must be of a server on the public internet" + local
+	const notPublicMessage = "must be of a server on the public internet" + localReceiverHint
 	host = strings.TrimSuffix(host, ".")
-	last := host[strings.LastIndexByte(host, '.')+1:]
+	lastLabel := host[strings.LastIndexByte(host, '.')+1:]
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return own
+		return notPublicMessage
 	}
-	// Some programs read 0x7f.1, 0177.0.0.1 and 2130706433 as addresses. Only four
-	// decimal numbers are accepted.
-	if isAddress := strings.HasPrefix(u.Host, "[") || number(last); isAddress && !PublicHost(host) {
-		return own
+	// Some programs read 0x7f.1, 0177.0.0.1 and 2130706433 as addresses. PublicHost accepts
+	// only the usual form with four decimal numbers.
+	if isAddress := strings.HasPrefix(u.Host, "[") || isNumericLabel(lastLabel); isAddress && !PublicHost(host) {
+		return notPublicMessage
 	}
 	return ""
 }
 
-// hasServer reports whether an address has a host that all parsers read in the same
-// way: an IP address, or a name of labels of letters, digits, hyphens and
-// underscores (RFC 1123 §2.1), and a port from 1 to 65535 or none.
+// hasServer reports whether all URL parsers find the same server in the URL. The host must be
+// an IP address, or a name with labels of letters, digits, hyphens and underscores
+// (RFC 1123 §2.1). The port must be from 1 to 65535, or absent.
 func hasServer(u *url.URL) bool {
 	host, port := u.Hostname(), u.Port()
-	if strings.HasSuffix(u.Host, ":") || port != "" && !dialable(port) || len(host) > 253 {
+	if strings.HasSuffix(u.Host, ":") || port != "" && !isPort(port) || len(host) > 253 {
 		return false
 	}
 	if strings.HasPrefix(u.Host, "[") {
@@ -91,41 +93,42 @@ func hasServer(u *url.URL) bool {
 	return true
 }
 
-// number reports whether a program may read the last label of a host as a
-// number, and so the host as an IPv4 address (WHATWG URL §3.5).
-func number(label string) bool {
-	if hex, cut := strings.CutPrefix(label, "0x"); cut {
+// isNumericLabel reports whether a program may read the last label of a host as a number. It
+// would then read the host as an IPv4 address (WHATWG URL §3.5).
+func isNumericLabel(label string) bool {
+	if hex, isHex := strings.CutPrefix(label, "0x"); isHex {
 		return strings.Trim(hex, "0123456789abcdef") == ""
 	}
 	return label == "" || strings.Trim(label, "0123456789") == ""
 }
 
-// dialable reports whether the text is a port number.
-func dialable(port string) bool {
+// isPort reports whether the text is a valid port number.
+func isPort(port string) bool {
 	n, err := strconv.Atoi(port)
 	return err == nil && n >= 1 && n <= 65_535
 }
 
-// Reachable reports whether webhooks are sent to the port. Ports of services other
-// than web servers are excluded.
+// Reachable reports whether webhooks may be sent to the port on the public internet. The
+// ports below 1024 that belong to other services than web servers are excluded.
 func Reachable(port string) bool {
 	n, err := strconv.Atoi(port)
 	return err == nil && (n == 443 || n == 80 || n >= 1_024 && n <= 65_535)
 }
 
-// notPublic are the networks of the IANA special-purpose address registries, and
-// globalIPv6 is the allocated part of IPv6.
 var (
+	// notPublic are the networks in the IANA special-purpose address registries.
 	notPublic = list.Map([]string{
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
 		"192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
 		"224.0.0.0/3", "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
 	}, netip.MustParsePrefix)
+	// globalIPv6 is the part of the IPv6 address space that is allocated to the internet.
 	globalIPv6 = netip.MustParsePrefix("2000::/3")
 )
 
-// Public reports whether the address belongs to the public internet. Addresses that
-// embed others (IPv4 in IPv6, NAT64, 6to4) and those with a zone do not.
+// Public reports whether the address belongs to the public internet. It returns false for
+// addresses with a zone, and for addresses that embed another address (IPv4 in IPv6, NAT64,
+// 6to4).
 func Public(ip netip.Addr) bool {
 	if !ip.IsValid() || ip.Zone() != "" || ip.Is6() && !globalIPv6.Contains(ip) {
 		return false

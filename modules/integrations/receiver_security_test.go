@@ -41,9 +41,9 @@ func TestCheckURL_NotPublic_IsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, host := range hosts {
-				require.NotEmpty(t, unreachable("https://"+host+"/hook", false), host)
+				require.NotEmpty(t, receiverProblem("https://"+host+"/hook", false), host)
 				if !strings.HasSuffix(host, "]") && !strings.Contains(host, ":") && host != "" {
-					require.NotEmpty(t, unreachable("https://"+host+":8443/hook", false), "%s with a port", host)
+					require.NotEmpty(t, receiverProblem("https://"+host+":8443/hook", false), "%s with a port", host)
 				}
 			}
 		})
@@ -59,7 +59,7 @@ func TestCheckURL_NotPublic_IsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, address := range addresses {
-				require.NotEmpty(t, unreachable(address, false), address)
+				require.NotEmpty(t, receiverProblem(address, false), address)
 			}
 		})
 	}
@@ -71,7 +71,7 @@ func TestCheckURL_Public_IsAccepted(t *testing.T) {
 		"https://example.com", "https://example.com/hook?x=1&y=%20", "https://EXAMPLE.com:8443/a", "https://example.com./", "https://93.184.216.34/", "https://[2606:2800:220:1:248:1893:25c8:1946]:3000/",
 		"https://1.example.com/", "https://0x7f.example.com/", "https://xn--exmple-cua.com/", "https://172.32.0.1/", "https://100.128.0.1/", "https://fd00.example/", "HTTPS://example.com/", "https://intranet/", "https://x0x/",
 	} {
-		require.Empty(t, unreachable(good, false), good)
+		require.Empty(t, receiverProblem(good, false), good)
 	}
 }
 
@@ -82,24 +82,24 @@ func TestCheckURL_Loopback_MessageNamesTheCommand(t *testing.T) {
 		"https://localhost/": "must be of a server on the public internet; ", "https://127.0.0.1/": "must be of a server on the public internet; ",
 		"https://[::1]/": "must be of a server on the public internet; ", "https://192.168.1.1/": "must be of a server on the public internet; ",
 	} {
-		why := unreachable(address, false)
+		why := receiverProblem(address, false)
 		require.True(t, strings.HasPrefix(why, starts), "%s: %s", address, why)
 		require.Contains(t, why, "webhooks.allow_private_networks", address)
 		require.Contains(t, why, "`locum webhooks listen --forward URL`", address)
 	}
 	for _, address := range []string{"ftp://localhost/", "https://user@example.com/", "https://example.com:22/"} {
-		require.NotContains(t, unreachable(address, false), "webhooks", "%s would not be allowed, either", address)
+		require.NotContains(t, receiverProblem(address, false), "webhooks", "%s would not be allowed, either", address)
 	}
-	require.Equal(t, "must be an http:// or https:// address", unreachable("ftp://localhost/", true))
+	require.Equal(t, "must be an http:// or https:// address", receiverProblem("ftp://localhost/", true))
 }
 
 func TestCheckURL_PrivateNetworksAllowed_AcceptsHTTPAndLoopback(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"http://127.0.0.1:8080/x", "http://localhost/", "https://10.0.0.1/", "http://[::1]:9000/", "http://127.0.0.1:9/", "http://localhost:1/", "https://localhost:65535/", "http://10.0.0.1:22/"} {
-		require.Empty(t, unreachable(good, true), good)
+		require.Empty(t, receiverProblem(good, true), good)
 	}
 	for _, bad := range []string{"ftp://127.0.0.1/", "http://user@127.0.0.1/", "http:///x", "http://127.0.0.1:0/", "http://127.0.0.1:65536/", "http://127.0.0.1:/", "http://x/#y"} {
-		require.NotEmpty(t, unreachable(bad, true), bad)
+		require.NotEmpty(t, receiverProblem(bad, true), bad)
 	}
-	require.Equal(t, "must be an http:// or https:// address of a server, on port 1 to 65535", unreachable("http://127.0.0.1:0/", true))
+	require.Equal(t, "must be an http:// or https:// address of a server, on port 1 to 65535", receiverProblem("http://127.0.0.1:0/", true))
 }

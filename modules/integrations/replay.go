@@ -16,7 +16,7 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// maxReplayed is how many deliveries one call replays.
+// maxReplayed is the maximum number of deliveries that one request replays.
 const maxReplayed = 1_000
 
 // MyDeliveries lists the deliveries to one of the caller's endpoints in the last 30
@@ -32,16 +32,17 @@ func (s *Service) MyDeliveries(ctx context.Context, by auth.Actor, p WebhookPath
 	return s.Deliveries.List(ctx, by.UserID, e.ID, status, r)
 }
 
-// Sent is a delivery with the request of its latest attempt, if there was one.
-type Sent struct {
+// DeliveryRequest is a delivery with the HTTP request of its latest attempt. The request is
+// empty if no attempt was made.
+type DeliveryRequest struct {
 	Delivery
 	Headers []string // lines, sorted
 	Body    string
 }
 
-// MyDelivery returns a delivery to one of the caller's endpoints. The signature is
-// made with the present secrets.
-func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (out Sent, err error) {
+// MyDelivery returns a delivery to one of the caller's endpoints. Signatures are not stored:
+// the returned signature is made with the current secrets of the endpoint.
+func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (out DeliveryRequest, err error) {
 	e, err := s.MyWebhook(ctx, by, p)
 	if err != nil {
 		return out, err
@@ -50,43 +51,44 @@ func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, 
 	if !ok {
 		return out, ErrDeliveryNotFound
 	}
-	sent, err := s.delivery(ctx, by.UserID, e.ID, deliveryID)
+	sent, err := s.findDelivery(ctx, by.UserID, e.ID, deliveryID)
 	if out.Delivery = sent.Delivery; err != nil || len(sent.Attempts) == 0 {
 		return out, err
 	}
 	if m := sent.Message; m.OrganizationID != "" {
-		if may, err := s.mayReceive(ctx, e, m.OrganizationID, m.ApplicantID); err != nil || !may {
-			return out, err // it may have been authorized then, without a successful attempt
+		// The endpoint may have lost its permission since the attempt.
+		if ok, err := s.mayReceive(ctx, e, m.OrganizationID, m.ApplicantID); err != nil || !ok {
+			return out, err
 		}
 	}
 	at := sent.Attempts[len(sent.Attempts)-1].At
 	signature, err := s.signature(e, sent, at)
 	out.Body = sent.Message.Body
-	for name, value := range headers(sent, at, signature) {
+	for name, value := range requestHeaders(sent, at, signature) {
 		out.Headers = append(out.Headers, name+": "+value)
 	}
 	slices.Sort(out.Headers)
 	return out, err
 }
 
-// delivery returns a delivery with its message, or ErrDeliveryNotFound.
-func (s *Service) delivery(ctx context.Context, ownerID, endpointID, deliveryID string) (Outgoing, error) {
-	found, err := s.Deliveries.ListMessages(ctx, ownerID, endpointID, MessageFilter{ID: deliveryID}, 1)
-	return list.First(found, err, ErrDeliveryNotFound)
+// findDelivery returns a delivery with its message, or ErrDeliveryNotFound.
+func (s *Service) findDelivery(ctx context.Context, ownerID, endpointID, deliveryID string) (Outgoing, error) {
+	deliveries, err := s.Deliveries.ListMessages(ctx, ownerID, endpointID, MessageFilter{ID: deliveryID}, 1)
+	return list.First(deliveries, err, ErrDeliveryNotFound)
 }
 
-// ReplayDelivery sends a delivery again, whatever its status. Its earlier attempts
-// and the id of the event do not change.
+// ReplayDelivery sends a delivery again, whatever its status. The delivery keeps its earlier
+// attempts and the id of the event.
 func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (d Delivery, err error) {
 	deliveryID, ok := id.Canonical(deliveryID)
-	err = s.whileActive(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
+	err = s.withActiveWebhook(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
 		if !ok {
 			return ErrDeliveryNotFound
 		}
 		if _, err := s.Deliveries.Replay(ctx, by.UserID, e.ID, ReplayFilter{ID: deliveryID}, now, 1); err != nil {
 			return err
 		}
-		replayed, err := s.delivery(ctx, by.UserID, e.ID, deliveryID)
+		replayed, err := s.findDelivery(ctx, by.UserID, e.ID, deliveryID)
 		if err != nil {
 			return err
 		}
@@ -96,10 +98,10 @@ func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPa
 	return d, err
 }
 
-// ReplayFailed sends deliveries again that failed since the time, at most 1,000, the
-// earliest first, and returns their number.
+// ReplayFailed sends the deliveries again that have failed since the given time: at most
+// 1,000, the earliest first. It returns their number.
 func (s *Service) ReplayFailed(ctx context.Context, by auth.Actor, p WebhookPath, since time.Time) (n int, err error) {
-	err = s.whileActive(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
+	err = s.withActiveWebhook(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
 		if n, err = s.Deliveries.Replay(ctx, by.UserID, e.ID, ReplayFilter{FailedSince: since}, now, maxReplayed); err != nil || n == 0 {
 			return err
 		}
@@ -108,14 +110,15 @@ func (s *Service) ReplayFailed(ctx context.Context, by auth.Actor, p WebhookPath
 	return n, err
 }
 
-// sendsPerAccount bounds the test events and replays of an account.
+// sendsPerAccount limits the test events and replays of an account.
 var sendsPerAccount = limit.Rule{Name: "webhook-sends", Max: SendsAMinute, Per: time.Minute}
 
 // SendsAMinute is the number of test events and replays of one account per minute.
 const SendsAMinute = 600
 
-// whileActive calls do with one of the caller's endpoints, which must be active.
-func (s *Service) whileActive(ctx context.Context, by auth.Actor, p WebhookPath, do func(ctx context.Context, e Endpoint, now time.Time) error) error {
+// withActiveWebhook calls fn in a transaction with one of the caller's endpoints. It fails
+// with ErrWebhookInactive unless the endpoint is active, and limits the caller's sends.
+func (s *Service) withActiveWebhook(ctx context.Context, by auth.Actor, p WebhookPath, fn func(ctx context.Context, e Endpoint, now time.Time) error) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
@@ -130,22 +133,22 @@ func (s *Service) whileActive(ctx context.Context, by auth.Actor, p WebhookPath,
 		if e.Status != EndpointActive {
 			return ErrWebhookInactive
 		}
-		return do(ctx, e, s.Clock.Now())
+		return fn(ctx, e, s.Clock.Now())
 	})
 }
 
-// TestInput selects the type of a test event.
+// TestInput selects the type of a test event. It may be empty.
 type TestInput struct {
 	Type string `json:"type" validate:"omitempty,max=100" sample:"job.created"`
 }
 
-// TestWebhook sends a test event to one of the caller's endpoints: of the type, or of
-// the first one that the endpoint subscribes to.
+// TestWebhook sends a test event to one of the caller's endpoints. Without a type, the event
+// has the first type that the endpoint subscribes to.
 func (s *Service) TestWebhook(ctx context.Context, by auth.Actor, p WebhookPath, in TestInput) (d Delivery, err error) {
 	if in.Type != "" && !slices.Contains(EventTypes(), in.Type) {
 		return d, fault.InvalidField("type", "must be one of: "+eventNames)
 	}
-	err = s.whileActive(ctx, by, p, func(ctx context.Context, e Endpoint, _ time.Time) error {
+	err = s.withActiveWebhook(ctx, by, p, func(ctx context.Context, e Endpoint, _ time.Time) error {
 		sent, err := s.sendTest(ctx, cmp.Or(in.Type, e.Events[0]), []Endpoint{e})
 		d = sent.deliveries[0]
 		return err
@@ -154,10 +157,10 @@ func (s *Service) TestWebhook(ctx context.Context, by auth.Actor, p WebhookPath,
 }
 
 // sendTest sends a test event to the endpoints.
-func (s *Service) sendTest(ctx context.Context, kind string, to []Endpoint) (broadcast, error) {
+func (s *Service) sendTest(ctx context.Context, eventType string, receivers []Endpoint) (broadcast, error) {
 	now := s.Clock.Now()
-	m, err := newMessage(s.NewID(), kind, now, s.testData(kind, now))
-	b := s.newBroadcast(m, to)
+	m, err := newMessage(s.NewID(), eventType, now, s.testData(eventType, now))
+	b := s.newBroadcast(m, receivers)
 	if err != nil {
 		return b, err
 	}
@@ -165,23 +168,23 @@ func (s *Service) sendTest(ctx context.Context, kind string, to []Endpoint) (bro
 }
 
 // testData returns the data of a test event.
-func (s *Service) testData(kind string, now time.Time) any {
+func (s *Service) testData(eventType string, now time.Time) any {
 	now = now.UTC()
 	jobID, applicationID := s.NewID(), s.NewID()
-	switch kind {
+	switch eventType {
 	case event.ApplicationSubmitted{}.Type():
 		return SubmittedData{ApplicationID: applicationID, JobID: jobID, CandidateID: s.NewID(), Status: "pending", SubmittedAt: now, Test: true}
 	case event.ApplicationStatusChanged{}.Type():
 		return StatusChangedData{ApplicationID: applicationID, JobID: jobID, Status: "review", PreviousStatus: "pending", ChangedAt: now, Test: true}
 	}
 	status := "active"
-	if kind == (event.JobClosed{}).Type() {
+	if eventType == (event.JobClosed{}).Type() {
 		status = "closed"
 	}
-	text := "Leeds"
+	city := "Leeds"
 	return JobData{ID: jobID, Test: true, Job: &JobView{
 		ID: jobID, Title: "Registered Nurse", Description: "This listing is made up, to test a webhook.", Company: CompanyView{ID: s.NewID(), Name: "Example Hospital"},
-		Location: LocationView{Text: &text, City: &text}, Requirements: []string{}, Benefits: []string{}, Questions: []QuestionView{}, Status: status,
+		Location: LocationView{Text: &city, City: &city}, Requirements: []string{}, Benefits: []string{}, Questions: []QuestionView{}, Status: status,
 		PostedAt: &now, UpdatedAt: now, URL: s.PublicURL + "/jobs/" + jobID,
 	}}
 }

@@ -9,18 +9,20 @@ import (
 )
 
 const (
-	// maxWorkersPerOwner bounds the endpoints of one owner that a process serves at
-	// once, so that many slow endpoints of one owner leave workers to others.
+	// maxWorkersPerOwner is the maximum number of delivery workers for the endpoints of one
+	// owner in a process, so that many slow endpoints of one owner leave workers for the
+	// endpoints of others.
 	maxWorkersPerOwner = 32
-	// maxWaiting more tasks may wait for a slot, for acquireWithin; other tasks are
-	// delayed by busyDelay.
-	maxWaiting    = 8
-	acquireWithin = time.Second
-	busyDelay     = 5 * time.Second
+	// maxWaiting is the maximum number of tasks that wait for a slot. A task waits for at
+	// most acquireTimeout. A task that gets no slot is repeated after busyDelay.
+	maxWaiting     = 8
+	acquireTimeout = time.Second
+	busyDelay      = 5 * time.Second
 )
 
-// maxFailingWorkers bounds the failing endpoints, of all owners together, that a
-// process serves at once: the other workers remain for endpoints that work.
+// maxFailingWorkers is the maximum number of delivery workers for failing endpoints, of all
+// owners together, in a process. The other half of the workers remains for endpoints that
+// work.
 var maxFailingWorkers = task.Workers[task.Webhooks] / 2
 
 // keyedSemaphore is a semaphore of the same size for each key.
@@ -31,18 +33,19 @@ type keyedSemaphore struct {
 	slots map[string]*slots
 }
 
-// slots are the slots of a key; users counts those that hold one or wait for one.
+// slots are the slots of one key.
 type slots struct {
-	held  chan struct{}
-	users int
+	held  chan struct{} // has a value for each slot in use
+	users int           // the number of callers that hold a slot or wait for one
 }
 
 func newKeyedSemaphore(size int) *keyedSemaphore {
 	return &keyedSemaphore{size: size, slots: map[string]*slots{}}
 }
 
-// Acquire waits up to acquireWithin for a slot and reports whether there was one; it
-// fails at once when maxWaiting others wait. The caller releases the slot.
+// Acquire waits for a slot of the key for at most acquireTimeout, and reports whether it got
+// one. It fails at once if maxWaiting callers are waiting already. The caller must call
+// release.
 func (s *keyedSemaphore) Acquire(ctx context.Context, key string) (release func(), ok bool) {
 	s.mu.Lock()
 	k := s.slots[key]
@@ -66,7 +69,7 @@ func (s *keyedSemaphore) Acquire(ctx context.Context, key string) (release func(
 	select {
 	case k.held <- struct{}{}:
 		return func() { <-k.held; leave() }, true
-	case <-time.After(acquireWithin):
+	case <-time.After(acquireTimeout):
 	case <-ctx.Done():
 	}
 	leave()

@@ -36,7 +36,7 @@ type Deps struct {
 	Consents   Consents
 	Webhooks   Webhooks
 	Deliveries Deliveries
-	// Retention may be nil: then nothing expires.
+	// Retention may be nil; then no data is deleted because of its age.
 	Retention retention.Store
 	Accounts  Accounts
 	Payments  Payments
@@ -46,29 +46,30 @@ type Deps struct {
 	Vault     auth.Vault
 	Postings  Postings
 	Mailer    mail.Mailer
-	// PublicURL is the address of the service.
+	// PublicURL is the URL of the service.
 	PublicURL string
-	// PrivateReceivers allows webhooks to private networks, and over http.
+	// PrivateReceivers permits webhooks to private networks, and over http.
 	PrivateReceivers bool
-	// SeparateIdentity is true if accounts are stored in another database, where
-	// Accounts.HoldSession cannot delay a password reset.
+	// SeparateIdentity is true if accounts are stored in another database. Then
+	// Accounts.HoldSession cannot delay a password reset until a transaction ends.
 	SeparateIdentity bool
 }
 
 // Service implements the use cases of the module.
 type Service struct {
 	Deps
-	calls *counter
+	usageCounts *usageCounter
 	// enqueuer stores the deliveries of concurrent events together.
 	enqueuer *batch.Batcher[broadcast, struct{}]
-	// ownerSlots and failingSlots bound the delivery workers of this process.
+	// ownerSlots and failingSlots limit the delivery workers of this process.
 	ownerSlots, failingSlots *keyedSemaphore
 }
 
 // New returns a service.
 func New(d Deps) *Service {
-	s := &Service{Deps: d, calls: newCounter()}
-	s.enqueuer = batch.New(1, deliveriesPerTx, func(b broadcast) int { return len(b.deliveries) }, func(ctx context.Context, all []broadcast) ([]struct{}, error) {
+	s := &Service{Deps: d, usageCounts: newUsageCounter()}
+	weight := func(b broadcast) int { return len(b.deliveries) }
+	s.enqueuer = batch.New(1, deliveriesPerTx, weight, func(ctx context.Context, all []broadcast) ([]struct{}, error) {
 		return make([]struct{}, len(all)), s.enqueue(ctx, all)
 	})
 	s.ownerSlots, s.failingSlots = newKeyedSemaphore(maxWorkersPerOwner), newKeyedSemaphore(maxFailingWorkers)
@@ -76,11 +77,11 @@ func New(d Deps) *Service {
 }
 
 const (
-	maxApps = 50
-	maxKeys = 20
+	maxApps = 50 // of an account
+	maxKeys = 20 // of an application
 )
 
-// AppInput describes an application. Users decide by its name on the consent page.
+// AppInput describes an application. The consent page shows the name to users.
 type AppInput struct {
 	Name         string   `json:"name" validate:"required,notblank,max=100,line" sample:"Ward Finder"`
 	Description  string   `json:"description" validate:"max=1000" sample:"Finds wards for nurses"`
@@ -91,18 +92,19 @@ type AppInput struct {
 }
 
 // requireConfirmed returns an error unless the actor is a user who has authenticated
-// within the last minutes.
+// recently. The documentation of the service calls such a caller confirmed.
 func (s *Service) requireConfirmed(by auth.Actor) error {
 	return cmp.Or(by.RequireUser(), by.RequireConfirmed(s.Clock.Now()))
 }
 
-// create stores a credential of the caller, who must be confirmed and whose session does
-// not end before the transaction, and audits the action.
-func (s *Service) create(ctx context.Context, by auth.Actor, action audit.Action, id string, store func(ctx context.Context) error) error {
+// createCredential calls store, which stores a new credential with the id, in a transaction
+// with an entry of the audit log. The caller must be confirmed, and the caller's session
+// does not end before the transaction does.
+func (s *Service) createCredential(ctx context.Context, by auth.Actor, action audit.Action, id string, store func(ctx context.Context) error) error {
 	if err := s.requireConfirmed(by); err != nil {
 		return err
 	}
-	return s.signedIn(ctx, by, func(ctx context.Context) error {
+	return s.withSession(ctx, by, func(ctx context.Context) error {
 		if err := store(ctx); err != nil {
 			return err
 		}
@@ -110,8 +112,8 @@ func (s *Service) create(ctx context.Context, by auth.Actor, action audit.Action
 	})
 }
 
-// CreateApp creates an application on the free plan and returns its secret, which is
-// not stored; public applications have none. The caller must be confirmed.
+// CreateApp creates an application on the free plan. It returns the client secret, of which
+// only a hash is stored, or "" for a public application. The caller must be confirmed.
 func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a App, secret string, err error) {
 	now := s.Clock.Now()
 	a, err = App{ID: s.NewID(), OwnerID: by.UserID, Public: in.Public, Plan: Free, CreatedAt: now, UpdatedAt: now, Version: 1}.with(in)
@@ -122,12 +124,13 @@ func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a 
 		secret = auth.NewSecret(secretPrefix, secretLength)
 		a.SecretHash = auth.HashSecret(secret)
 	}
-	err = s.create(ctx, by, audit.AppCreated, a.ID, func(ctx context.Context) error { return s.Apps.Create(ctx, a, maxApps) })
+	err = s.createCredential(ctx, by, audit.AppCreated, a.ID, func(ctx context.Context) error { return s.Apps.Create(ctx, a, maxApps) })
 	return a, secret, err
 }
 
-// signedIn runs fn in a transaction during which the caller's session does not end.
-func (s *Service) signedIn(ctx context.Context, by auth.Actor, fn func(context.Context) error) error {
+// withSession runs fn in a transaction. The caller's session does not end before the
+// transaction does (see Accounts.HoldSession).
+func (s *Service) withSession(ctx context.Context, by auth.Actor, fn func(context.Context) error) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Accounts.HoldSession(ctx, by); err != nil {
 			return err
@@ -156,19 +159,19 @@ func (s *Service) MyApp(ctx context.Context, by auth.Actor, appID string) (App, 
 	return s.Apps.Get(ctx, by.UserID, appID)
 }
 
-// AppChange is a change of an application; fields that are nil do not change.
+// AppChange is a change of an application. A nil field leaves its value unchanged.
 type AppChange struct {
 	Name         *string   `json:"name" validate:"omitempty,max=100"`
 	Description  *string   `json:"description" validate:"omitempty,max=1000"`
 	RedirectURIs *[]string `json:"redirectUris" validate:"omitempty,max=20,dive,max=2048"`
 }
 
-// onto returns the input with the change.
-func (in AppChange) onto(next AppInput) AppInput {
-	patch.Set(&next.Name, in.Name)
-	patch.Set(&next.Description, in.Description)
-	patch.Set(&next.RedirectURIs, in.RedirectURIs)
-	return next
+// applyTo returns the description of the application after the change.
+func (in AppChange) applyTo(app AppInput) AppInput {
+	patch.Set(&app.Name, in.Name)
+	patch.Set(&app.Description, in.Description)
+	patch.Set(&app.RedirectURIs, in.RedirectURIs)
+	return app
 }
 
 // ChangeApp changes one of the caller's applications.
@@ -176,32 +179,34 @@ func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in
 	if err := by.RequireUser(); err != nil {
 		return App{}, err
 	}
-	return s.changeOwn(ctx, by, appID, func(_ context.Context, a *App) (err error) {
-		*a, err = a.with(in.onto(AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs, Public: a.Public}))
+	return s.changeOwnApp(ctx, by, appID, func(_ context.Context, a *App) (err error) {
+		*a, err = a.with(in.applyTo(AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs, Public: a.Public}))
 		return err
 	})
 }
 
-func (s *Service) changeOwn(ctx context.Context, by auth.Actor, appID string, change func(ctx context.Context, a *App) error) (a App, err error) {
-	err = s.signedIn(ctx, by, func(ctx context.Context) error {
-		a, err = s.change(ctx, by.UserID, appID, change)
+// changeOwnApp is changeApp for one of the caller's applications.
+func (s *Service) changeOwnApp(ctx context.Context, by auth.Actor, appID string, change func(ctx context.Context, a *App) error) (a App, err error) {
+	err = s.withSession(ctx, by, func(ctx context.Context) error {
+		a, err = s.changeApp(ctx, by.UserID, appID, change)
 		return err
 	})
 	return a, err
 }
 
-// findApp returns the application of any owner, or ErrAppNotFound. It does not lock
-// the row.
+// findApp returns an application, whoever owns it, or ErrAppNotFound. It does not lock the
+// row.
 func (s *Service) findApp(ctx context.Context, appID string) (App, error) {
 	appID, ok := id.Canonical(appID)
 	if !ok {
 		return App{}, ErrAppNotFound
 	}
-	found, err := s.Apps.List(ctx, AppFilter{OwnerID: AnyOwner, IDs: []string{appID}}, page.After("", 1))
-	return list.First(found.Items, err, ErrAppNotFound)
+	apps, err := s.Apps.List(ctx, AppFilter{OwnerID: AnyOwner, IDs: []string{appID}}, page.After("", 1))
+	return list.First(apps.Items, err, ErrAppNotFound)
 }
 
-func (s *Service) change(ctx context.Context, ownerID, appID string, change func(ctx context.Context, a *App) error) (a App, err error) {
+// changeApp applies change to an application of the owner and stores the result.
+func (s *Service) changeApp(ctx context.Context, ownerID, appID string, change func(ctx context.Context, a *App) error) (a App, err error) {
 	appID, ok := id.Canonical(appID)
 	if !ok {
 		return a, ErrAppNotFound
@@ -241,14 +246,14 @@ func (s *Service) deleteApp(ctx context.Context, ownerID, appID string) error {
 	return s.Events.Record(ctx, event.AppDeleted{AppID: appID, DeletedAt: s.Clock.Now()})
 }
 
-// RotateSecret replaces the secret of an application and returns the new one, which
-// is not stored. The caller must be confirmed.
+// RotateSecret replaces the client secret of an application and returns the new secret, of
+// which only a hash is stored. The caller must be confirmed.
 func (s *Service) RotateSecret(ctx context.Context, by auth.Actor, appID string) (string, error) {
 	if err := s.requireConfirmed(by); err != nil {
 		return "", err
 	}
 	secret := auth.NewSecret(secretPrefix, secretLength)
-	_, err := s.changeOwn(ctx, by, appID, func(ctx context.Context, a *App) error {
+	_, err := s.changeOwnApp(ctx, by, appID, func(ctx context.Context, a *App) error {
 		if a.Public {
 			return ErrPublicApp
 		}
@@ -258,7 +263,7 @@ func (s *Service) RotateSecret(ctx context.Context, by auth.Actor, appID string)
 	return secret, err
 }
 
-// Scope is a set of operations that a user allows an app.
+// Scope is a set of operations that a user permits an app to do.
 type Scope = auth.Scope
 
 // The scopes.
@@ -270,8 +275,8 @@ const (
 
 // requireActive fails with ErrAppNotFound unless the account is active.
 func (s *Service) requireActive(ctx context.Context, userID string) error {
-	active, err := s.Accounts.IsActive(ctx, userID)
-	if err == nil && !active {
+	isActive, err := s.Accounts.IsActive(ctx, userID)
+	if err == nil && !isActive {
 		return ErrAppNotFound
 	}
 	return err
@@ -291,16 +296,16 @@ func (s *Service) Periodic() []task.Periodic {
 // expire returns a function that deletes the rows of the kinds that are older than age.
 func (s *Service) expire(age time.Duration, kinds ...retention.Kind) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
-		var failed error
+		var errs error
 		for _, kind := range kinds {
-			failed = errors.Join(failed, retention.DeleteAllBefore(ctx, s.Retention, kind, s.Clock.Now().Add(-age), rowsPerStatement[kind]))
+			errs = errors.Join(errs, retention.DeleteAllBefore(ctx, s.Retention, kind, s.Clock.Now().Add(-age), rowsPerStatement[kind]))
 		}
-		return failed
+		return errs
 	}
 }
 
-// rowsPerStatement bounds the rows that one statement deletes, with those that belong to
-// them.
+// rowsPerStatement is the maximum number of rows that one statement deletes. It is lower for
+// kinds whose rows have dependent rows, which the statement deletes too.
 var rowsPerStatement = map[retention.Kind]int{UsageKind: 5_000, MessagesKind: 1_000, GrantsKind: 500, TokensKind: 500, ListenersKind: 500}
 
 // Handlers returns the handlers of the module's tasks.

@@ -14,92 +14,97 @@ import (
 )
 
 const (
-	// flushEvery is how often counters are stored.
+	// flushEvery is the interval at which counters are stored.
 	flushEvery = time.Second
-	// maxCounters bounds the counters in memory while the database is unavailable.
+	// maxCounters is the maximum number of counters in memory. It is reached only while the
+	// database is unavailable.
 	maxCounters    = 50_000
 	usageRetention = 400 * 24 * time.Hour
-	// defaultDays and maxDays are how many days UsageOf returns.
+	// UsageOf returns defaultDays unless the caller asks for others, at most maxDays.
 	defaultDays = 30
 	maxDays     = 366
 )
 
-// counter aggregates requests in memory, so that a request writes nothing.
-type counter struct {
-	mu   sync.Mutex
-	days map[appDay]DayUsage
-	keys map[string]time.Time
+// usageCounter counts requests in memory, so that a request does not write to the database.
+type usageCounter struct {
+	mu          sync.Mutex
+	days        map[appDay]DayUsage
+	keyLastUsed map[string]time.Time // by key id
 }
 
 type appDay struct{ appID, day string }
 
-func newCounter() *counter {
-	return &counter{days: map[appDay]DayUsage{}, keys: map[string]time.Time{}}
+func newUsageCounter() *usageCounter {
+	return &usageCounter{days: map[appDay]DayUsage{}, keyLastUsed: map[string]time.Time{}}
 }
 
-func (c *counter) add(s DayUsage) {
-	on := appDay{s.AppID, s.Day}
-	if sum, ok := c.days[on]; ok || len(c.days) < maxCounters {
-		s.Requests, s.Errors = s.Requests+sum.Requests, s.Errors+sum.Errors
-		c.days[on] = s
+// add adds to the counters of a day. The caller holds the lock.
+func (c *usageCounter) add(u DayUsage) {
+	day := appDay{u.AppID, u.Day}
+	if sum, ok := c.days[day]; ok || len(c.days) < maxCounters {
+		u.Requests, u.Errors = u.Requests+sum.Requests, u.Errors+sum.Errors
+		c.days[day] = u
 	}
 }
 
-func (c *counter) used(keyID string, at time.Time) {
-	if at.After(c.keys[keyID]) && len(c.keys) < maxCounters {
-		c.keys[keyID] = at
+// noteKeyUse updates the time at which a key was last used. The caller holds the lock.
+func (c *usageCounter) noteKeyUse(keyID string, at time.Time) {
+	if at.After(c.keyLastUsed[keyID]) && len(c.keyLastUsed) < maxCounters {
+		c.keyLastUsed[keyID] = at
 	}
 }
 
-// Count counts a request and whether its response was an error.
-func (s *Service) Count(by Caller, failed bool) {
+// Count counts a request, and an error if the response had an error status.
+func (s *Service) Count(by Caller, isError bool) {
 	now := s.Clock.Now()
 	usage := DayUsage{AppID: by.App.ID, Day: now.UTC().Format(time.DateOnly), Requests: 1}
-	if failed {
+	if isError {
 		usage.Errors = 1
 	}
-	s.calls.mu.Lock()
-	defer s.calls.mu.Unlock()
-	s.calls.add(usage)
+	s.usageCounts.mu.Lock()
+	defer s.usageCounts.mu.Unlock()
+	s.usageCounts.add(usage)
 	if by.KeyID != "" {
-		s.calls.used(by.KeyID, now)
+		s.usageCounts.noteKeyUse(by.KeyID, now)
 	}
 }
 
-// CountCalls stores the counters each second until ctx ends, and then the rest within
-// 2 s. It calls failed with errors; counters that were not stored are kept.
-func (s *Service) CountCalls(ctx context.Context, failed func(error)) {
+// CountCalls stores the counters each second until ctx is done, and then once more within
+// 2 s. It calls onError with errors, and keeps counters that could not be stored.
+func (s *Service) CountCalls(ctx context.Context, onError func(error)) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			if err := s.flushUsage(ctx); err != nil && ctx.Err() == nil {
-				failed(err)
+				onError(err)
 			}
 		case <-ctx.Done():
-			ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-			defer done()
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			defer cancel()
 			if err := s.flushUsage(ctx); err != nil {
-				failed(err)
+				onError(err)
 			}
 			return
 		}
 	}
 }
 
+// flushUsage stores the counters. If that fails, it adds them to the counters in memory
+// again.
 func (s *Service) flushUsage(ctx context.Context) error {
-	c, empty := s.calls, newCounter()
+	c, empty := s.usageCounts, newUsageCounter()
 	c.mu.Lock()
-	days, keys := c.days, c.keys
-	c.days, c.keys = empty.days, empty.keys
+	days, keyLastUsed := c.days, c.keyLastUsed
+	c.days, c.keyLastUsed = empty.days, empty.keyLastUsed
 	c.mu.Unlock()
-	if len(days) == 0 && len(keys) == 0 {
+	if len(days) == 0 && len(keyLastUsed) == 0 {
 		return nil
 	}
 	rows := slices.Collect(maps.Values(days))
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Usage.Add(ctx, rows, keys)
+		return s.Usage.Add(ctx, rows, keyLastUsed)
 	})
 	if err != nil {
 		c.mu.Lock()
@@ -107,14 +112,14 @@ func (s *Service) flushUsage(ctx context.Context) error {
 		for _, d := range rows {
 			c.add(d)
 		}
-		for key, at := range keys {
-			c.used(key, at)
+		for keyID, at := range keyLastUsed {
+			c.noteKeyUse(keyID, at)
 		}
 	}
 	return err
 }
 
-// UsageInput selects days, both included, in UTC.
+// UsageInput selects the days from From to To, both included, in UTC.
 type UsageInput struct {
 	From string `query:"from" sample:"2026-11-01"`
 	To   string `query:"to" sample:"2026-11-30"`
@@ -122,62 +127,63 @@ type UsageInput struct {
 
 // Problems returns all problems of the days.
 func (in UsageInput) Problems() []fault.Field {
-	_, from := dayOf(in.From, "from", time.Time{})
-	_, to := dayOf(in.To, "to", time.Time{})
-	return slices.Concat(fault.FieldsOf(from), fault.FieldsOf(to))
+	_, fromErr := parseDay(in.From, "from", time.Time{})
+	_, toErr := parseDay(in.To, "to", time.Time{})
+	return slices.Concat(fault.FieldsOf(fromErr), fault.FieldsOf(toErr))
 }
 
-// Used is the usage of an application and its plan.
-type Used struct {
-	Plan Plan
-	// Quota is the remaining quota.
+// UsageReport is the usage of an application, with its plan and remaining quota.
+type UsageReport struct {
+	Plan  Plan
 	Quota limit.QuotaStatus
-	// Days are all days of the input, also those without requests.
+	// Days has an entry for each day of the input, including days without requests.
 	Days []DayUsage
 }
 
-// UsageOf returns the usage of one of the caller's applications, by default of the
-// last 30 days.
-func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in UsageInput) (Used, error) {
+// UsageOf returns the usage of one of the caller's applications, by default for the last 30
+// days.
+func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in UsageInput) (UsageReport, error) {
 	a, err := s.MyApp(ctx, by, appID)
 	if err != nil {
-		return Used{}, err
+		return UsageReport{}, err
 	}
-	to, err := dayOf(in.To, "to", s.Clock.Now().UTC())
+	to, err := parseDay(in.To, "to", s.Clock.Now().UTC())
 	if err != nil {
-		return Used{}, err
+		return UsageReport{}, err
 	}
-	from, err := dayOf(in.From, "from", to.AddDate(0, 0, 1-defaultDays))
+	from, err := parseDay(in.From, "from", to.AddDate(0, 0, 1-defaultDays))
 	switch {
 	case err != nil:
-		return Used{}, err
+		return UsageReport{}, err
 	case from.After(to):
-		return Used{}, fault.InvalidField("from", "must not be after to")
+		return UsageReport{}, fault.InvalidField("from", "must not be after to")
 	case to.Sub(from) >= maxDays*24*time.Hour:
-		return Used{}, fault.InvalidField("from", "must be within a year of to")
+		return UsageReport{}, fault.InvalidField("from", "must be within a year of to")
 	}
-	counted, err := s.Usage.List(ctx, a.ID, from.Format(time.DateOnly), to.Format(time.DateOnly))
+	usage, err := s.Usage.List(ctx, a.ID, from.Format(time.DateOnly), to.Format(time.DateOnly))
 	if err != nil {
-		return Used{}, err
+		return UsageReport{}, err
 	}
-	on := list.ToMap(counted, func(d DayUsage) (string, DayUsage) { return d.Day, d })
-	u := Used{Plan: a.Limits()}
-	for day := from; !day.After(to); day = day.AddDate(0, 0, 1) {
-		name := day.Format(time.DateOnly)
-		u.Days = append(u.Days, DayUsage{AppID: a.ID, Day: name, Requests: on[name].Requests, Errors: on[name].Errors})
+	usageByDay := list.ToMap(usage, func(d DayUsage) (string, DayUsage) { return d.Day, d })
+	report := UsageReport{Plan: a.Limits()}
+	for date := from; !date.After(to); date = date.AddDate(0, 0, 1) {
+		day := date.Format(time.DateOnly)
+		report.Days = append(report.Days, DayUsage{AppID: a.ID, Day: day, Requests: usageByDay[day].Requests, Errors: usageByDay[day].Errors})
 	}
-	u.Quota, err = s.Limiter.Status(ctx, u.Plan.Quota, a.QuotaKey())
-	return u, err
+	report.Quota, err = s.Limiter.Status(ctx, report.Plan.Quota, a.QuotaKey())
+	return report, err
 }
 
-func dayOf(text, field string, otherwise time.Time) (time.Time, error) {
+// parseDay returns the begin of the day of a date or date-time in a field, or of byDefault if
+// the text is empty.
+func parseDay(text, field string, byDefault time.Time) (time.Time, error) {
 	if text == "" {
-		return time.Date(otherwise.Year(), otherwise.Month(), otherwise.Day(), 0, 0, 0, 0, time.UTC), nil
+		return time.Date(byDefault.Year(), byDefault.Month(), byDefault.Day(), 0, 0, 0, 0, time.UTC), nil
+	}
+	if timestamp, err := time.Parse(time.RFC3339, text); err == nil {
+		return parseDay("", field, timestamp.UTC())
 	}
 	day, err := time.Parse(time.DateOnly, text)
-	if moment, bad := time.Parse(time.RFC3339, text); err != nil && bad == nil {
-		return dayOf("", field, moment.UTC())
-	}
 	if err != nil {
 		return day, fault.InvalidField(field, "must be a date (2026-11-20) or a date-time (2026-11-20T09:30:00Z)")
 	}

@@ -1,18 +1,18 @@
 package integrations
 
-// Visibility is the set of job applications that an account may see, by the
-// developer API and by webhooks.
+// Visibility is the set of job applications that an account may see through the developer
+// API and webhooks.
 type Visibility struct {
-	// OrganizationID is the organization whose applications the account may view,
-	// empty for none.
+	// OrganizationID is the organization whose job applications the account may see, or
+	// empty.
 	OrganizationID string
-	// ApplicantID is the account whose own applications these are, empty for
-	// none.
+	// ApplicantID is the applicant whose job applications the account may see: the account
+	// itself, or empty.
 	ApplicantID string
 }
 
-// Sees reports whether an application to the organization by the applicant is in
-// the set.
+// Sees reports whether the set contains a job application of the applicant to the
+// organization.
 func (v Visibility) Sees(organizationID, applicantID string) bool {
 	return v.OrganizationID != "" && v.OrganizationID == organizationID || v.ApplicantID != "" && v.ApplicantID == applicantID
 }

@@ -12,7 +12,7 @@ import (
 // warnKind is the kind of the tasks that notify the owner of a failing endpoint.
 const warnKind = "integrations.warn"
 
-// warning is the state of an endpoint when the task was added.
+// warning is the payload of such a task: the state of the endpoint when the task was added.
 type warning struct {
 	Endpoint string    `json:"endpoint"`
 	URL      string    `json:"url"`

@@ -14,46 +14,50 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// EndpointStatus determines whether events are sent to an endpoint.
+// EndpointStatus is the status of an endpoint. Events are sent to active endpoints only.
 type EndpointStatus string
 
-// The statuses of an endpoint. Only the service disables endpoints.
+// The statuses of an endpoint. Owners pause endpoints; the service disables endpoints that
+// keep failing.
 const (
 	EndpointActive   EndpointStatus = "active"
 	EndpointPaused   EndpointStatus = "paused"
 	EndpointDisabled EndpointStatus = "disabled"
 )
 
-// Endpoint is an address to which events are sent for an application.
+// Endpoint is a webhook of an application: a URL to which events are sent.
 type Endpoint struct {
 	ID, AppID, OwnerID string
 	URL                string
-	Events             []string // of EventTypes
+	Events             []string // event types, see EventTypes
 	Status             EndpointStatus
-	// Secret signs messages; until PreviousUntil, PreviousSecret does so too. Both are
-	// encrypted (auth.Vault).
+	// Secret signs messages. PreviousSecret signs them as well until PreviousUntil. Both
+	// secrets are encrypted (auth.Vault).
 	Secret         string
 	PreviousSecret string
 	PreviousUntil  *time.Time
-	// FailingSince is the time of the first failure after the last success, nil without
-	// one; WarnedAt is when the owner was notified.
+	// FailingSince is the time of the first failure after the last success. It is nil if
+	// the last attempt succeeded.
 	FailingSince *time.Time
-	WarnedAt     *time.Time
-	// ListeningUntil is set for the endpoint of a listener (Listen), which is deleted
-	// then unless the listener extends it. Delivery tasks send nothing there.
+	// WarnedAt is the time at which the owner was notified of the failures, or nil.
+	WarnedAt *time.Time
+	// ListeningUntil is set for the endpoint of a listener (see Listen). The endpoint is
+	// deleted at this time unless the listener extends it. Only the listener sends to it.
 	ListeningUntil *time.Time
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	Version        int64
 }
 
+// maxWebhooks is the maximum number of endpoints of an application.
 const maxWebhooks = 20
 
+// eventNames lists EventTypes in messages.
 const eventNames = "job.created, job.updated, job.closed, application.submitted, application.status_changed"
 
-// eventTypes returns the requested event types, each once, in the order of the
-// catalogue.
-func eventTypes(requested []string) ([]string, error) {
+// parseEventTypes returns the requested event types without duplicates, in the order of the
+// catalogue. It returns an Invalid fault if a type is unknown or none is requested.
+func parseEventTypes(requested []string) ([]string, error) {
 	out := slices.DeleteFunc(EventTypes(), func(t string) bool { return !slices.Contains(requested, t) })
 	for _, t := range requested {
 		if !slices.Contains(out, t) {
@@ -72,24 +76,24 @@ type WebhookInput struct {
 	Events []string `json:"events" validate:"required,max=20,dive,max=100" sample:"[\"job.created\",\"job.closed\"]"`
 }
 
-// CreateWebhook creates an endpoint of one of the caller's applications and returns
-// its secret, which is not stored in plain text. The caller must be confirmed.
+// CreateWebhook creates an endpoint of one of the caller's applications. It returns the
+// secret of the endpoint, which is stored encrypted. The caller must be confirmed.
 func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string, in WebhookInput) (e Endpoint, secret string, err error) {
 	url := strings.TrimSpace(in.URL)
-	if err := receiver(url, s.PrivateReceivers); err != nil {
+	if err := checkReceiver(url, s.PrivateReceivers); err != nil {
 		return e, "", err
 	}
-	types, err := eventTypes(in.Events)
+	types, err := parseEventTypes(in.Events)
 	if err != nil {
 		return e, "", err
 	}
 	now := s.Clock.Now()
 	e = Endpoint{ID: s.NewID(), OwnerID: by.UserID, URL: url, Events: types, Status: EndpointActive, CreatedAt: now, UpdatedAt: now}
-	secret = newHookSecret()
+	secret = newWebhookSecret()
 	if e.Secret, err = s.Vault.Encrypt(secret, e.ID); err != nil {
 		return e, "", err
 	}
-	err = s.create(ctx, by, audit.WebhookCreated, e.ID, func(ctx context.Context) error {
+	err = s.createCredential(ctx, by, audit.WebhookCreated, e.ID, func(ctx context.Context) error {
 		if e.AppID, _ = id.Canonical(appID); e.AppID == "" {
 			return ErrAppNotFound
 		}
@@ -98,12 +102,13 @@ func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string
 	return e, secret, err
 }
 
-// createEndpoint stores an endpoint unless its application has maxWebhooks.
+// createEndpoint stores an endpoint. It fails with ErrTooManyWebhooks if the application
+// has maxWebhooks already.
 func (s *Service) createEndpoint(ctx context.Context, e Endpoint) error {
 	if _, err := s.Apps.Get(ctx, e.OwnerID, e.AppID); err != nil {
 		return err
 	}
-	existing, err := endpointsOf(ctx, s.Webhooks, e.OwnerID, e.AppID)
+	existing, err := listEndpoints(ctx, s.Webhooks, e.OwnerID, e.AppID)
 	if err != nil {
 		return err
 	}
@@ -120,7 +125,7 @@ func (s *Service) MyWebhooks(ctx context.Context, by auth.Actor, appID string) (
 	if err != nil {
 		return nil, err
 	}
-	return endpointsOf(ctx, s.Webhooks, by.UserID, a.ID)
+	return listEndpoints(ctx, s.Webhooks, by.UserID, a.ID)
 }
 
 // WebhookPath identifies an endpoint of an application.
@@ -146,12 +151,12 @@ func (s *Service) MyWebhook(ctx context.Context, by auth.Actor, p WebhookPath) (
 	return e, err
 }
 
-// WebhookChange is a change of an endpoint; fields that are nil do not change.
+// WebhookChange is a change of an endpoint. A nil field leaves its value unchanged.
 type WebhookChange struct {
 	URL    *string   `json:"url" validate:"omitempty,max=2048"`
 	Events *[]string `json:"events" validate:"omitempty,max=20,dive,max=100"`
-	// Status active sends events from now on, also to an endpoint that was disabled.
-	// With paused, pending deliveries fail and can be replayed.
+	// Status active enables the endpoint, also after the service has disabled it. Status
+	// paused fails the pending deliveries, which can be replayed later.
 	Status *string `json:"status" validate:"omitempty,oneof=active paused" sample:"paused"`
 }
 
@@ -163,15 +168,15 @@ func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 	return s.changeWebhook(ctx, by, p, func(_ context.Context, e *Endpoint, _ time.Time) error {
 		if in.URL != nil {
 			url := strings.TrimSpace(*in.URL)
-			if err := receiver(url, s.PrivateReceivers); err != nil {
+			if err := checkReceiver(url, s.PrivateReceivers); err != nil {
 				return err
 			}
-			if url != e.URL { // the failures were those of another server
+			if url != e.URL { // the recorded failures belong to the previous URL
 				e.URL, e.FailingSince, e.WarnedAt = url, nil, nil
 			}
 		}
 		if in.Events != nil {
-			types, err := eventTypes(*in.Events)
+			types, err := parseEventTypes(*in.Events)
 			if err != nil {
 				return err
 			}
@@ -186,8 +191,9 @@ func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 	})
 }
 
+// changeWebhook applies change to one of the caller's endpoints and stores the result.
 func (s *Service) changeWebhook(ctx context.Context, by auth.Actor, p WebhookPath, change func(ctx context.Context, e *Endpoint, now time.Time) error) (e Endpoint, err error) {
-	err = s.signedIn(ctx, by, func(ctx context.Context) error {
+	err = s.withSession(ctx, by, func(ctx context.Context) error {
 		if e, err = s.MyWebhook(ctx, by, p); err != nil {
 			return err
 		}
@@ -215,21 +221,21 @@ func (s *Service) DeleteWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 	})
 }
 
-// RotateWebhookSecret replaces the secret of an endpoint and returns the new one,
-// which is not stored in plain text. For a day the previous one signs as well. The
+// RotateWebhookSecret replaces the secret of an endpoint and returns the new secret, which
+// is stored encrypted. For a day, messages are signed with the previous secret as well. The
 // caller must be confirmed.
 func (s *Service) RotateWebhookSecret(ctx context.Context, by auth.Actor, p WebhookPath) (string, error) {
 	if err := s.requireConfirmed(by); err != nil {
 		return "", err
 	}
-	secret := newHookSecret()
+	secret := newWebhookSecret()
 	_, err := s.changeWebhook(ctx, by, p, func(ctx context.Context, e *Endpoint, now time.Time) error {
-		hidden, err := s.Vault.Encrypt(secret, e.ID)
+		encrypted, err := s.Vault.Encrypt(secret, e.ID)
 		if err != nil {
 			return err
 		}
 		until := now.Add(rotationOverlap)
-		e.PreviousSecret, e.PreviousUntil, e.Secret = e.Secret, &until, hidden
+		e.PreviousSecret, e.PreviousUntil, e.Secret = e.Secret, &until, encrypted
 		return s.Audit.Record(ctx, audit.By(by, audit.WebhookSecretRotated, e.ID))
 	})
 	return secret, err

@@ -177,7 +177,7 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 		p.respond = respondWith(500)
 		submit()
 		require.Len(t, p.sent, 1)
-		shown := func() integrations.Sent {
+		shown := func() integrations.DeliveryRequest {
 			d, err := p.MyDelivery(t.Context(), owner, hook, p.deliveries(t, owner, hook)[0].ID)
 			require.NoError(t, err)
 			return d

@@ -153,7 +153,7 @@ type consentSuite struct {
 	open IntegrationsOpener
 }
 
-func (su consentSuite) allowed(f *integrationsFixture, userIDs []string, appID string, r page.Request) page.Result[integrations.Allowed] {
+func (su consentSuite) allowed(f *integrationsFixture, userIDs []string, appID string, r page.Request) page.Result[integrations.AppConsent] {
 	f.t.Helper()
 	out, err := f.Consents.List(f.ctx(), userIDs, appID, r)
 	require.NoError(f.t, err)
@@ -169,7 +169,7 @@ func (su consentSuite) list(t *testing.T) {
 	f.consent(other, a.ID, integrations.JobsRead)
 	require.Equal(t, mine, su.allowed(f, []string{me}, a.ID, firstHundred).Items[0].Consent, "the later one")
 	first := su.allowed(f, []string{me}, "", page.Request{Number: 1, Size: 1})
-	require.Equal(t, []integrations.Allowed{{Consent: more, Name: b.Name, Description: b.Description}}, first.Items)
+	require.Equal(t, []integrations.AppConsent{{Consent: more, Name: b.Name, Description: b.Description}}, first.Items)
 	require.Equal(t, 2, first.Total)
 	rest := su.allowed(f, []string{me}, "", page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
 	require.Len(t, rest.Items, 1)

@@ -68,7 +68,7 @@ type appView struct {
 	App         integrations.App
 	Keys        []integrations.Key
 	Hooks       []integrations.Endpoint
-	Used        integrations.Used
+	Used        integrations.UsageReport
 	Chart       chart
 	Plans       []integrations.Plan
 	Secret, Key string

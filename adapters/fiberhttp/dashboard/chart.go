@@ -34,7 +34,7 @@ type bar struct {
 // LastDay returns the day of the last bar, of which there has to be one.
 func (c chart) LastDay() string { return c.Bars[len(c.Bars)-1].Day }
 
-func newChart(u integrations.Used) chart {
+func newChart(u integrations.UsageReport) chart {
 	c := chart{Width: chartWidth, Height: chartHeight, Limit: u.Plan.PerDay, LimitY: -1}
 	for _, d := range u.Days {
 		c.MaxRequests = max(c.MaxRequests, d.Requests)

@@ -17,7 +17,7 @@ const consentsPageSize = 50
 
 // consentView is the consent of the viewer to an application.
 type consentView struct {
-	integrations.Allowed
+	integrations.AppConsent
 	ScopeTexts []string
 }
 
@@ -38,7 +38,7 @@ func (f *Renderer) consents(ctx context.Context, c *fiber.Ctx, viewer *Viewer) e
 	if err != nil {
 		return err
 	}
-	v := consentsView{Consents: web.Each(consents.Items, func(a integrations.Allowed) consentView {
+	v := consentsView{Consents: web.Each(consents.Items, func(a integrations.AppConsent) consentView {
 		return consentView{a, web.Each(a.Scopes, f.scopeText)}
 	})}
 	if consents.NextCursor != "" {
