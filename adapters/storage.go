@@ -109,12 +109,14 @@ type ListingsStorage struct {
 	Changes func() uint64
 }
 
-// HiringStorage stores applications, interviews, messages and exports.
+// HiringStorage stores applications, interviews, messages, notes, ratings and exports.
 type HiringStorage struct {
 	Database
 	Applications hiring.Applications
 	Appointments hiring.Appointments
 	Messages     hiring.Messages
+	Notes        hiring.Notes
+	Ratings      hiring.Ratings
 	Documents    hiring.Documents
 	// Exports stores the state of exports. Without it they are refused with
 	// exports_unavailable.

@@ -68,7 +68,7 @@ func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listing
 	}
 	h := &hiring.Service{
 		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: s.Hiring.Audit, Exports: s.Hiring.Exports, Files: f, Sealer: ring},
-		Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Messages: s.Hiring.Messages,
+		Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Messages: s.Hiring.Messages, Notes: s.Hiring.Notes, Ratings: s.Hiring.Ratings,
 		Documents: s.Hiring.Documents, ApplicantDocuments: hiringDocuments{jobseeker.DocumentService{Documents: s.Jobseeker.Documents, Files: f}},
 		Listings: hiringListings{l}, Preferences: hiringPreferences{s.Jobseeker.Profiles}, PersonalData: s.Hiring.PersonalData, Limiter: counts,
 	}

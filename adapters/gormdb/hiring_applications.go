@@ -251,7 +251,7 @@ func (d applicantData) EraseByApplicant(ctx context.Context, applicantID string)
 		return wrap(cmp.Or(
 			withdrawn().Updates(texts).Error,
 			d.q(ctx).Model(&interviewRow{}).Where("?", of).Update("notes", "").Error,
-			d.q(ctx).Where("?", of).Delete(&applicantMessageRow{}).Error))
+			deleteFrom(d.q(ctx).Where("?", of), &applicantMessageRow{}, &applicationNoteRow{}, &applicationRatingRow{})))
 	})
 }
 

@@ -66,7 +66,16 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	for _, f := range []hiring.ApplicationFilter{{}, {Statuses: []hiring.Status{hiring.Accepted}, ListingIDs: []string{id}, AppliedFrom: now, AppliedUntil: now}} {
 		costs(1, 0, func() { _, _ = s.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: id}, f) })
 	}
-	costs(4, 0, func() { require.NoError(t, s.PersonalData.EraseByApplicant(ctx, id)) })
+	note, rating := hiring.Note{ID: uuid.NewString(), ApplicationID: ids[0], OrganizationID: id, AuthorID: id, WrittenAt: now}, hiring.Rating{ApplicationID: ids[0], OrganizationID: id, AuthorID: id, Stars: 3, RatedAt: now}
+	costs(0, 1, func() { require.NoError(t, s.Notes.Create(ctx, note)) })
+	for _, r := range pages {
+		costs(2, 0, func() { _, _ = s.Notes.List(ctx, id, ids[0], r) })
+	}
+	costs(1, 0, func() { require.NoError(t, s.Notes.Delete(ctx, id, ids[0], id, note.ID)) })
+	costs(0, 1, func() { require.NoError(t, s.Ratings.Upsert(ctx, rating)) })
+	costs(1, 0, func() { _, _ = s.Ratings.Summarize(ctx, id, ids) })
+	costs(1, 0, func() { require.NoError(t, s.Ratings.Delete(ctx, id, ids[0], id)) })
+	costs(6, 0, func() { require.NoError(t, s.PersonalData.EraseByApplicant(ctx, id)) })
 
 	interview := hiring.Appointment{ID: uuid.NewString(), ApplicationID: ids[0], OrganizationID: id, Status: hiring.Scheduled, Outcome: hiring.Undecided, ScheduledAt: now}
 	costs(1, 1, func() { require.NoError(t, s.Appointments.Upsert(ctx, interview)) })

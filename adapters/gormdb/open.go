@@ -56,7 +56,7 @@ func (db *DB) Storage() adapters.Storage {
 		},
 		Hiring: adapters.HiringStorage{
 			Database:     database,
-			Applications: applications{db}, Appointments: appointments{db}, Messages: applicantMessages{db}, Documents: applicationDocuments{db}, Exports: exports{db}, PersonalData: applicantData{db}, Counts: applications{db},
+			Applications: applications{db}, Appointments: appointments{db}, Messages: applicantMessages{db}, Notes: applicationNotes{db}, Ratings: applicationRatings{db}, Documents: applicationDocuments{db}, Exports: exports{db}, PersonalData: applicantData{db}, Counts: applications{db},
 		},
 		Jobseeker: adapters.JobseekerStorage{
 			Database: database,

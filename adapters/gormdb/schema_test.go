@@ -156,7 +156,7 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 			require.Equal(t, catalog(t, migrated(t, url())), catalog(t, db))
 			steps, err = s.Status(t.Context())
 			require.NoError(t, err)
-			later := []string{"database/0002_task_groups.sql", "identity/0002_moderators.sql", "identity/0003_standing.sql", "listings/0002_moderation.sql", "hiring/0002_documents.sql", "jobseeker/0002_no_leases.sql", "jobseeker/0003_subscribers.sql", "billing/0002_charge_actions.sql", "integrations/0002_no_leases.sql"}
+			later := []string{"database/0002_task_groups.sql", "identity/0002_moderators.sql", "identity/0003_standing.sql", "listings/0002_moderation.sql", "hiring/0002_documents.sql", "hiring/0003_notes.sql", "jobseeker/0002_no_leases.sql", "jobseeker/0003_subscribers.sql", "billing/0002_charge_actions.sql", "integrations/0002_no_leases.sql"}
 			require.Len(t, steps, 1+len(migrations.Modules())+len(later))
 			reverted := []string{}
 			for range later {

@@ -1,5 +1,5 @@
 // Package hiring owns applications, their statuses and timelines, interviews, messages
-// to applicants, and exports.
+// to applicants, notes and ratings of the employer, and exports.
 //
 //	(apply) ──▶ pending ──employer──▶ review, interview, accepted, rejected, withdrawn …
 //	                ▲                        │ (any status at any time)
@@ -12,7 +12,8 @@
 // listing once, even after withdrawing.
 //
 // When an applicant deletes their account, employers keep the application and its
-// outcome, without the name, the address, the documents, or texts by or to the applicant.
+// outcome, without the name, the address, the documents, texts by, to or about the applicant, or
+// ratings.
 //
 // Events out: application.submitted, application.status_changed (also when the
 // applicant withdraws), interview.changed, applicant.contacted, export.finished.

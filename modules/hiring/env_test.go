@@ -134,7 +134,7 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	shared := &hiring.Shared{Tx: store.Tx, Events: store.Events, Clock: b.clock, NewID: stores.NewID, Tasks: store.Tasks, People: b, Organizations: b, Mailer: b, PublicURL: "https://jobs.example.org"}
 	b.Service = &hiring.Service{
 		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: b.store.Identity.Audit, Exports: store.Exports, Files: newFileStore(t, b.folder), Sealer: b},
-		Applications: store.Applications, Appointments: store.Appointments, Messages: store.Messages, Documents: store.Documents, ApplicantDocuments: b, Listings: b, Preferences: b, PersonalData: store.PersonalData, Limiter: locallimit.New(b.clock),
+		Applications: store.Applications, Appointments: store.Appointments, Messages: store.Messages, Notes: store.Notes, Ratings: store.Ratings, Documents: store.Documents, ApplicantDocuments: b, Listings: b, Preferences: b, PersonalData: store.PersonalData, Limiter: locallimit.New(b.clock),
 	}
 	b.Tables = map[string]hiring.Table{"jobs": &b.table, "applications": b.Table()}
 	b.work = kit.NewWork(t, b.store, b.clock, []event.Subscription{

@@ -18,6 +18,7 @@ var (
 				WithFields(fault.Field{Name: "status", Message: "must be one of: pending, review, interview, accepted, rejected, withdrawn"})
 	ErrInterviewNotFound = fault.New(fault.NotFound, "interview_not_found", "Interview not found")
 	ErrDocumentNotFound  = fault.New(fault.NotFound, "document_not_found", "Document not found")
+	ErrNoteNotFound      = fault.New(fault.NotFound, "note_not_found", "Note not found")
 	ErrExportNotFound    = fault.New(fault.NotFound, "export_not_found", "Export not found")
 	ErrExportsUnderWay   = fault.New(fault.Conflict, "exports_under_way", "Too many exports are under way; wait for one to finish")
 	ErrWithdrawn         = fault.New(fault.Conflict, "application_withdrawn", "The applicant has withdrawn this application")
@@ -232,6 +233,35 @@ type Messages interface {
 	Get(ctx context.Context, organizationID, id string) (Message, error)
 }
 
+// Notes stores the notes of members about applications.
+type Notes interface {
+	// Create stores a note. The transaction has locked its application.
+	Create(ctx context.Context, n Note) error
+	// List returns the notes about an application to the organization, in descending order
+	// of id. The cursor is the id of the last item of the previous page.
+	List(ctx context.Context, organizationID, applicationID string, r page.Request) (page.Result[Note], error)
+	// Delete deletes a note of the author about an application to the organization, or
+	// returns ErrNoteNotFound.
+	Delete(ctx context.Context, organizationID, applicationID, authorID, id string) error
+}
+
+// Ratings stores the ratings of applications, at most one of each member for an
+// application.
+type Ratings interface {
+	// Upsert stores a rating in place of an earlier one of the author. The transaction has
+	// locked its application.
+	Upsert(ctx context.Context, r Rating) error
+	// Delete deletes the rating of the author for an application to the organization, if
+	// there is one.
+	Delete(ctx context.Context, organizationID, applicationID, authorID string) error
+	// List returns the newest n ratings of an application to the organization, in
+	// descending order of RatedAt.
+	List(ctx context.Context, organizationID, applicationID string, n int) ([]Rating, error)
+	// Summarize maps the ids of applications, at most 1,000, to the organization to the
+	// summaries of their ratings. Those without ratings are left out.
+	Summarize(ctx context.Context, organizationID string, applicationIDs []string) (map[string]RatingSummary, error)
+}
+
 // Exports stores the state of exports.
 type Exports interface {
 	// Create stores an export, or returns ErrExportsUnderWay if limit exports of the
@@ -266,7 +296,7 @@ type ExportFilter struct {
 type PersonalData interface {
 	// EraseByApplicant clears what the applicant has entered in the applications that
 	// they have withdrawn, clears the notes of the interviews of those applications,
-	// and deletes the messages about them.
+	// and deletes the messages, notes and ratings about them.
 	EraseByApplicant(ctx context.Context, applicantID string) error
 }
 

@@ -226,8 +226,8 @@ const erasedAtOnce = 20
 
 // OnAccountDeleted removes the personal data of an applicant. Employers keep the
 // applications and their outcomes. Applications without a decision are withdrawn and
-// their interviews cancelled. The applicant's texts, the notes about interviews, the
-// messages to the applicant, the documents and the export files that may mention the
+// their interviews cancelled. The applicant's texts, the notes about interviews and
+// applications, the ratings, the messages to the applicant, the documents and the export files that may mention the
 // applicant are deleted.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
 	err := tx.DoBatches(ctx, s.Tx, erasedAtOnce, func(ctx context.Context) (int, error) { return s.abandon(ctx, e.UserID) })

@@ -36,6 +36,8 @@ type Service struct {
 	Applications Applications
 	Appointments Appointments
 	Messages     Messages
+	Notes        Notes
+	Ratings      Ratings
 	Documents    Documents
 	// ApplicantDocuments are the originals of Documents.
 	ApplicantDocuments ApplicantDocuments

@@ -27,6 +27,8 @@ func Hiring(t *testing.T, open HiringOpener) {
 	t.Run("application statuses", func(t *testing.T) { ApplicationStatuses(t, open) })
 	t.Run("appointments", func(t *testing.T) { Appointments(t, open) })
 	t.Run("messages", func(t *testing.T) { Messages(t, open) })
+	t.Run("application notes", func(t *testing.T) { ApplicationNotes(t, open) })
+	t.Run("application ratings", func(t *testing.T) { ApplicationRatings(t, open) })
 	t.Run("application documents", func(t *testing.T) { ApplicationDocuments(t, open) })
 	t.Run("exports", func(t *testing.T) { Exports(t, open) })
 	t.Run("personal data", func(t *testing.T) { ApplicantPersonalData(t, open) })

@@ -220,6 +220,8 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 			require.NoError(t, s.Appointments.Upsert(ctx, hiring.Appointment{ID: newID(), ApplicationID: a.ID, OrganizationID: organization, ScheduledAt: now,
 				Location: "Ward 3", Interviewer: "Dr. Byrne", Notes: "Ann was late", Status: hiring.Scheduled, Outcome: hiring.Undecided, CreatedAt: now, ChangedAt: now}))
 			require.NoError(t, s.Messages.Create(ctx, hiring.Message{ID: a.ID, ApplicationID: a.ID, OrganizationID: organization, SenderID: newID(), Subject: "Dear Ann", Text: "Come", SentAt: now}))
+			require.NoError(t, s.Notes.Create(ctx, newNote(a, newID(), now)))
+			require.NoError(t, s.Ratings.Upsert(ctx, newRating(a, newID(), 4, now)))
 			return a
 		}
 		withdrawn, active := add(newID(), ann), add(newID(), ann)
@@ -241,6 +243,12 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 			require.Equal(t, "Ward 3", interviews.Items[0].Location)
 			_, err = s.Messages.Get(ctx, want.OrganizationID, want.ID)
 			require.Equal(t, want.ID == erased.ID, err != nil)
+			notes, err := s.Notes.List(ctx, want.OrganizationID, want.ID, page.After("", 10))
+			require.NoError(t, err)
+			require.Equal(t, want.ID == erased.ID, len(notes.Items) == 0)
+			ratings, err := s.Ratings.List(ctx, want.OrganizationID, want.ID, 10)
+			require.NoError(t, err)
+			require.Equal(t, want.ID == erased.ID, len(ratings) == 0)
 		}
 	})
 

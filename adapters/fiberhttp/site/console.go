@@ -74,6 +74,10 @@ var EmployerNotices = map[string]string{
 	"interview-set":    "The interview is scheduled. The applicant gets an invitation by e-mail.",
 	"interview-saved":  "The interview is changed.",
 	"interview-off":    "The interview is cancelled. The applicant is notified by e-mail.",
+	"note-written":     "The note is saved.",
+	"note-deleted":     "The note is deleted.",
+	"rated":            "Your rating is saved.",
+	"rating-removed":   "Your rating is removed.",
 	"invited":          "The invitation is on its way.",
 	"member-saved":     "The permissions are changed.",
 	"member-removed":   "The person is not in the team any more.",
@@ -104,7 +108,7 @@ func (s *Site) addConsole(app *fiber.App) {
 	get("/employer/applications/board", auth.ApplicationsView, s.board)
 	post("/employer/applications/board", auth.ApplicationsUpdate, s.moveApplications(s.showBoard))
 	get("/employer/applications/:id", auth.ApplicationsView, s.application)
-	post("/employer/applications/:id", auth.ApplicationsUpdate, s.changeApplication)
+	post("/employer/applications/:id", auth.ApplicationsView, s.changeApplication)
 	get("/employer/interviews", auth.ApplicationsView, s.interviews)
 	get("/employer/analytics", auth.ApplicationsView, s.analytics)
 	get("/employer/exports", auth.AnyPermission, s.exports)

@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
 )
@@ -18,20 +19,21 @@ import (
 var (
 	applicationsPage = pages.Parse(files, "html/console-applications.html", "html/console-parts.html")
 	boardPage        = pages.Parse(files, "html/console-board.html", "html/console-parts.html")
-	applicationPage  = pages.Parse(files, "html/console-application.html", "html/console-parts.html")
+	applicationPage  = pages.Parse(files, "html/console-application.html", "html/console-notes.html", "html/console-parts.html")
 )
 
 // applicationRow is an application in a list.
 type applicationRow struct {
 	hiring.View
-	Path  string
-	State badge
+	Path    string
+	State   badge
+	Average string // of the ratings, empty without any
 }
 
 func applicationRows(views []hiring.View) []applicationRow {
 	out := make([]applicationRow, len(views))
 	for i, v := range views {
-		out[i] = applicationRow{v, "/employer/applications/" + v.ID, applicationBadge(v.Status)}
+		out[i] = applicationRow{View: v, Path: "/employer/applications/" + v.ID, State: applicationBadge(v.Status)}
 	}
 	return out
 }
@@ -100,6 +102,9 @@ func (s *Site) showApplications(ctx context.Context, c *fiber.Ctx, viewer *pages
 		return err
 	}
 	v.Rows = applicationRows(applications.Items)
+	if err := s.addAverages(ctx, actor, v.Rows); err != nil {
+		return err
+	}
 	if applications.NextCursor != "" {
 		v.Next = withQuery("/employer/applications", "job", v.JobID, "status", v.Status, "after", applications.NextCursor)
 	}
@@ -131,6 +136,9 @@ func (s *Site) showBoard(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 			return err
 		}
 		v.Columns = append(v.Columns, column{stage, applicationRows(applications.Items)})
+	}
+	if err := s.addAverages(ctx, actor, list.Map(v.Columns, func(c column) []applicationRow { return c.Rows })...); err != nil {
+		return err
 	}
 	return s.renderer.Render(c, v.Problem.Status(), boardPage, viewer, v)
 }
@@ -166,6 +174,7 @@ func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Vi
 // applicationView is the page of an application.
 type applicationView struct {
 	hiring.Detail
+	discussion
 	State   badge
 	Answers []answer
 	Changes []change
@@ -212,6 +221,9 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	}
 	v := applicationView{Detail: d, State: applicationBadge(d.Status), IsOpen: d.WithdrawnAt == nil, MayUpdate: actor.May(auth.ApplicationsUpdate)}
 	if v.Answers, err = s.answersOf(ctx, actor, d); err != nil {
+		return err
+	}
+	if v.discussion, err = s.discussionOf(ctx, actor, d.ID, c.Query("notes"), sent); err != nil {
 		return err
 	}
 	for _, k := range d.Timeline {
@@ -370,7 +382,7 @@ func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 		formName, notice = contactForm, "message-sent"
 		_, err = s.services.Hiring.Contact(ctx, actor, id, hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")})
 	default:
-		err = fault.New(fault.Invalid, "no_action_selected", "Select what to do with the application")
+		formName, notice, err = s.discuss(ctx, actor, id, form)
 	}
 	if err == nil {
 		return redirect(c, "/employer/applications/"+id, notice)

@@ -1,0 +1,74 @@
+package gormdb
+
+import (
+	"context"
+
+	"gorm.io/gorm"
+
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/hiring"
+)
+
+// applicationNotes implements hiring.Notes.
+type applicationNotes struct{ *DB }
+
+type applicationNoteRow hiring.Note
+
+// Create implements hiring.Notes.
+func (d applicationNotes) Create(ctx context.Context, n hiring.Note) error {
+	return wrap(d.q(ctx).Create((*applicationNoteRow)(&n)).Error)
+}
+
+// List implements hiring.Notes.
+func (d applicationNotes) List(ctx context.Context, organizationID, applicationID string, r page.Request) (page.Result[hiring.Note], error) {
+	return pageOf(ctx, d.DB, r, query{where: func(q *gorm.DB) *gorm.DB {
+		return q.Where("application_id = ? AND organization_id = ?", applicationID, organizationID)
+	}}, func(r applicationNoteRow) hiring.Note { return hiring.Note(r) })
+}
+
+// Delete implements hiring.Notes.
+func (d applicationNotes) Delete(ctx context.Context, organizationID, applicationID, authorID, id string) error {
+	return one(d.q(ctx).Where("id = ? AND application_id = ? AND organization_id = ? AND author_id = ?", id, applicationID, organizationID, authorID).
+		Delete(&applicationNoteRow{}), hiring.ErrNoteNotFound)
+}
+
+// applicationRatings implements hiring.Ratings.
+type applicationRatings struct{ *DB }
+
+type applicationRatingRow hiring.Rating
+
+// Upsert implements hiring.Ratings.
+func (d applicationRatings) Upsert(ctx context.Context, r hiring.Rating) error {
+	return wrap(d.q(ctx).Clauses(replaceOn([]string{"application_id", "author_id"}, "stars", "rated_at")).Create((*applicationRatingRow)(&r)).Error)
+}
+
+// Delete implements hiring.Ratings.
+func (d applicationRatings) Delete(ctx context.Context, organizationID, applicationID, authorID string) error {
+	return wrap(d.q(ctx).Where("application_id = ? AND author_id = ? AND organization_id = ?", applicationID, authorID, organizationID).Delete(&applicationRatingRow{}).Error)
+}
+
+// List implements hiring.Ratings. The rows of one application are few, so that sorting
+// them needs no index.
+func (d applicationRatings) List(ctx context.Context, organizationID, applicationID string, n int) ([]hiring.Rating, error) {
+	return find(d.q(ctx).Where("application_id = ? AND organization_id = ?", applicationID, organizationID).Order("rated_at DESC, author_id").Limit(n),
+		func(r applicationRatingRow) hiring.Rating { return hiring.Rating(r) })
+}
+
+// Summarize implements hiring.Ratings.
+func (d applicationRatings) Summarize(ctx context.Context, organizationID string, applicationIDs []string) (map[string]hiring.RatingSummary, error) {
+	var rows []struct {
+		ApplicationID string
+		Count         int
+		Sum           int
+	}
+	err := d.unprepared(ctx).Model(&applicationRatingRow{}).Select("application_id, count(*) AS count, sum(stars) AS sum").
+		Where("organization_id = ?", organizationID).Where(d.dialect.In("application_id", applicationIDs)).Group("application_id").Scan(&rows).Error
+	if err != nil {
+		return nil, wrap(err)
+	}
+	out := make(map[string]hiring.RatingSummary, len(rows))
+	for _, r := range rows {
+		out[r.ApplicationID] = hiring.RatingSummary{Count: r.Count, Sum: r.Sum}
+	}
+	return out, nil
+}

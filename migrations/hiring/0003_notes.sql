@@ -1,0 +1,26 @@
+-- +goose Up
+
+-- Notes of members about applications.
+CREATE TABLE application_notes (
+    id              UUID        NOT NULL PRIMARY KEY,
+    application_id  UUID        NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
+    organization_id UUID        NOT NULL,
+    author_id       UUID        NOT NULL,
+    text            TEXT        NOT NULL,
+    written_at      TIMESTAMPTZ NOT NULL
+);
+CREATE INDEX application_notes_application ON application_notes (application_id, organization_id, id);
+
+-- Ratings of applications, at most one of each member for an application.
+CREATE TABLE application_ratings (
+    application_id  UUID        NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
+    organization_id UUID        NOT NULL,
+    author_id       UUID        NOT NULL,
+    stars           BIGINT      NOT NULL CHECK (stars BETWEEN 1 AND 5),
+    rated_at        TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (application_id, author_id)
+);
+
+-- +goose Down
+DROP TABLE application_ratings;
+DROP TABLE application_notes;

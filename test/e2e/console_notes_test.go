@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var noteID = regexp.MustCompile(`name="id" value="([0-9a-f-]{36})"`)
+
+func TestConsole_NotesAndRatings(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss, jo := w.employer(t), w.seeker(t)
+		id := jo.application(boss.listing(object{"title": "Porter"}), nil)
+		path := "/employer/applications/" + id
+		b, viewer := w.signedIn(t, boss), w.signedIn(t, boss.inviteMember("viewer"))
+		require.Contains(t, b.show(path).text, "There are no notes yet.")
+
+		require.Contains(t, b.redirected(path, url.Values{"action": {"write-note"}, "note": {"Strong\r\n<script>alert(1)</script> references"}}).text, "The note is saved.")
+		page := viewer.redirected(path, url.Values{"action": {"write-note"}, "note": {strings.Repeat("é", 1998) + "\r\nn"}})
+		require.Contains(t, page.text, "The note is saved.")
+		require.Contains(t, page.text, "Strong\n&lt;script&gt;")
+		require.Less(t, strings.Index(page.text, "éé"), strings.Index(page.text, "Strong"), "newest first")
+		require.Len(t, noteID.FindAllString(page.text, -1), 1, "one's own note can be deleted")
+		foreign := noteID.FindStringSubmatch(b.show(path).text)[1]
+		require.Equal(t, 404, viewer.open("POST", path, url.Values{"action": {"delete-note"}, "id": {foreign}}).status)
+		for _, note := range []string{" ", strings.Repeat("é", 2001)} {
+			refused := b.open("POST", path, url.Values{"action": {"write-note"}, "note": {note}})
+			require.Equal(t, 400, refused.status)
+			require.Contains(t, refused.text, `href="#note"`)
+			require.Contains(t, refused.text, note, "the input is kept")
+		}
+		require.Contains(t, b.redirected(path, url.Values{"action": {"delete-note"}, "id": {foreign}}).text, "The note is deleted.")
+		require.NotContains(t, viewer.show(path).text, "Strong")
+
+		for range 51 {
+			require.Equal(t, 303, b.open("POST", path, url.Values{"action": {"write-note"}, "note": {"Called again"}}).status)
+		}
+		first := b.show(path)
+		require.Equal(t, 50, strings.Count(first.text, "Called again"))
+		older := b.show(strings.TrimSuffix(first.links("Show older notes")[0], "#notes"))
+		require.Equal(t, 1, strings.Count(older.text, "Called again"))
+		require.Contains(t, older.text, "éé")
+		require.Empty(t, older.links("Show older notes"))
+		require.Equal(t, 400, b.open("GET", path+"?notes=nonsense", nil).status)
+
+		require.Contains(t, b.redirected(path, url.Values{"action": {"rate"}, "rating": {"5"}}).text, "5 of 5 (1 rating)")
+		require.Contains(t, viewer.redirected(path, url.Values{"action": {"rate"}, "rating": {"2"}}).text, "3.5 of 5 (2 ratings)")
+		require.Contains(t, b.redirected(path, url.Values{"action": {"rate"}, "rating": {"3"}}).text, `value="3" selected`)
+		for _, rating := range []string{"", "0", "6", "x"} {
+			require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"rate"}, "rating": {rating}}).status)
+		}
+		for _, at := range []string{"", "/board"} {
+			require.Contains(t, viewer.show("/employer/applications"+at).text, "2.5 of 5 (2 ratings)")
+		}
+
+		shown := fmt.Sprint(jo.get("/api/jobseekers/applications/" + id).ok(200).body)
+		jos := w.signedIn(t, jo)
+		shown += jos.show("/account/applications/"+id).text + jos.show("/account/applications").text
+		for _, kind := range []string{"applications", "profile"} {
+			shown += jos.open("GET", "/account/export/"+kind, nil).text
+		}
+		require.Contains(t, shown, "Porter")
+		for _, secret := range []string{"Called again", "2.5", "of 5"} {
+			require.NotContains(t, shown, secret)
+		}
+
+		require.Contains(t, viewer.redirected(path, url.Values{"action": {"remove-rating"}}).text, "3 of 5 (1 rating)")
+		jo.delete("/api/jobseekers/applications/" + id).ok(200)
+		require.Equal(t, 409, b.open("POST", path, url.Values{"action": {"write-note"}, "note": {"Sad"}}).status)
+		require.Equal(t, 409, b.open("POST", path, url.Values{"action": {"rate"}, "rating": {"5"}}).status)
+		require.NotContains(t, b.show(path).text, "Save note")
+	})
+}
+
+func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		boss, jo := w.employer(t), w.seeker(t)
+		path := "/employer/applications/" + jo.application(boss.listing(nil), nil)
+		b := w.signedIn(t, boss)
+		own := noteID.FindStringSubmatch(b.redirected(path, url.Values{"action": {"write-note"}, "note": {"Private"}}).text)[1]
+		b.redirected(path, url.Values{"action": {"rate"}, "rating": {"4"}})
+		withoutView := w.addMember(t, boss, object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}})
+		seeker, none, foreign := w.signedIn(t, jo), w.signedIn(t, withoutView), w.signedIn(t, w.employer(t))
+		crossSite, noToken := w.signedIn(t, boss), w.signedIn(t, boss)
+		crossSite.Site = "cross-site"
+		noToken.Site, noToken.From = "", ""
+		for _, values := range []url.Values{
+			{"action": {"write-note"}, "note": {"x"}}, {"action": {"delete-note"}, "id": {own}}, {"action": {"rate"}, "rating": {"1"}}, {"action": {"remove-rating"}},
+		} {
+			for name, x := range map[string]struct {
+				b    *browser
+				want int
+			}{"clinician": {seeker, 403}, "without permission": {none, 403}, "other organization": {foreign, 404}, "cross-site": {crossSite, 403}, "no CSRF token": {noToken, 403}, "guest": {w.browser(t), 303}} {
+				require.Equal(t, x.want, x.b.open("POST", path, values).status, fmt.Sprint(name, values))
+			}
+		}
+		page := b.show(path)
+		require.Contains(t, page.text, "Private")
+		require.Contains(t, page.text, "4 of 5 (1 rating)")
+	})
+}
