@@ -12,8 +12,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// SetDefaults replaces optional ports that are nil. Views, usage and activities are
-// then not stored and their numbers are zero, and exports are refused.
+// SetDefaults replaces optional ports that are nil. Without these ports, views, usage and
+// activities are not stored, their counts are zero, and exports are refused.
 func (s *Storage) SetDefaults() {
 	if s.Listings.Views == nil {
 		s.Listings.Views = noViews{}

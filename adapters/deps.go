@@ -40,7 +40,7 @@ type Deps struct {
 type PaymentSettings struct {
 	SecretKey      string
 	PublishableKey string
-	// WebhookSecrets verify the webhooks of the provider, two of them during a rotation.
+	// WebhookSecrets verify the webhooks of the provider. There are two during a rotation.
 	WebhookSecrets []string
 }
 
@@ -50,17 +50,18 @@ type DatabaseSettings struct {
 	// MaxConnections is the maximum number of connections of the process to a database
 	// server.
 	MaxConnections int
-	// TransactionPooler is set if the URL is that of a pooler that gives a connection
-	// to one transaction at a time: without prepared statements and session state.
+	// TransactionPooler is set if the URL leads to a connection pooler, such as PgBouncer,
+	// that assigns a connection for one transaction: prepared statements and session state
+	// cannot be used.
 	TransactionPooler bool
-	// DirectURL is the database behind the pooler, or empty.
+	// DirectURL is the URL of the database behind the pooler, empty without a pooler.
 	DirectURL string
 	// ReplicaURLs are read replicas of the database. An adapter without support for
 	// them returns an error. Only reads that tx.AllowStale permits may use them.
 	ReplicaURLs []string
-	// Migrations are those of added modules by name, if the database has to have their
-	// tables. An adapter for SQL databases includes them in its Schema, with names that begin
-	// with the module's and a slash.
+	// Migrations maps added modules to their migrations, if this database stores their
+	// tables. An adapter for SQL databases includes them in its Schema. Their names begin
+	// with the name of the module and a slash.
 	Migrations map[string]fs.FS
 }
 
@@ -77,8 +78,8 @@ type Pinger interface {
 }
 
 // Degrader is implemented by limiters that count in the process while their backend is
-// unavailable. Degraded reports that state; it does not block. Of other adapters it is
-// not used.
+// unavailable. Degraded reports that state; it does not block. It is called for limiters
+// only.
 type Degrader interface {
 	Degraded() bool
 }

@@ -25,7 +25,7 @@ type Services struct {
 	Limiter      limit.Limiter
 	// Idempotency executes requests with a client's key at most once.
 	Idempotency *idempotency.Runner
-	// ListingChanges is Changes of ListingsStorage.
+	// ListingChanges returns the number of writes of listings, see ListingsStorage.Changes.
 	ListingChanges func() uint64
 	// JWKS is the key set that verifies access tokens (RFC 7517).
 	JWKS func() []byte

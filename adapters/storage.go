@@ -46,24 +46,24 @@ type Database struct {
 	// Events and Outbox are the two sides of the transactional outbox.
 	Events event.Recorder
 	Outbox event.Outbox
-	// Tasks stores background work. The services of billing and listings add none:
-	// without it, the tasks of their events are stored with identity, whose database,
-	// and those of the other modules, have to provide it.
+	// Tasks stores background work. It is optional for databases that store only billing
+	// or listings, whose services add no tasks: the tasks for their events are stored in
+	// the database of identity.
 	Tasks task.Store `port:"optional"`
-	// Audit records entries of the audit log, which is stored with identity. In other
-	// databases it is nil, and events carry the entries to the log.
+	// Audit records entries of the audit log, which is stored in the database of identity.
+	// It is nil for other databases: their entries reach the log as events.
 	Audit audit.Recorder `port:"optional"`
 	// Retention deletes expired rows of the modules and of the ports above. Without
 	// it nothing expires.
 	Retention retention.Store `port:"optional"`
-	// Schema manages tables and indexes. A database without one needs none.
+	// Schema manages tables and indexes. It is nil for databases that need no migrations.
 	Schema Schema `port:"optional"`
-	// Embedded is set for a database in a file of this machine. A process that begins to
-	// serve applies the missing migrations.
+	// Embedded is set for a database in a local file. A process that starts to serve
+	// applies missing migrations to it.
 	Embedded bool `port:"optional"`
-	// Claim is called before a process serves. A database that only one process may serve
-	// is locked by it until Close or its end; for another process Claim returns an error.
-	// Operators' commands and workers do not call it.
+	// Claim is called before a process serves, but not by commands and workers. For a
+	// database that only one process may serve, Claim locks it until Close or the end of
+	// the process, and returns an error if another process has the lock.
 	Claim func(ctx context.Context) error `port:"optional"`
 	// Ping reports within its context whether the database can be used.
 	Ping func(ctx context.Context) error
@@ -105,7 +105,7 @@ type ListingsStorage struct {
 	// Views counts views. Without it all numbers are zero.
 	Views listings.Views `port:"optional"`
 	// Changes returns the number of transactions of this process that have changed
-	// listings. Answers that were cached at another number are outdated.
+	// listings. A cached response is outdated when the number has changed since.
 	Changes func() uint64
 }
 
@@ -131,7 +131,7 @@ type JobseekerStorage struct {
 	Database
 	Profiles      jobseeker.Profiles
 	Notifications jobseeker.Notifications
-	// Activities stores what jobseekers have done. Without it their lists are empty.
+	// Activities stores the activity log of jobseekers. Without it their lists are empty.
 	Activities    jobseeker.Activities `port:"optional"`
 	Bookmarks     jobseeker.Bookmarks
 	Onboardings   jobseeker.Onboardings
@@ -169,7 +169,7 @@ type IntegrationsStorage struct {
 // Schema manages the tables of a database.
 type Schema interface {
 	// Check returns nil if the schema has the version of this binary. Otherwise the error
-	// contains which of the two is older and what to do.
+	// states which of them is older, and the command that resolves this.
 	Check(ctx context.Context) error
 	// Up applies the missing migrations and returns their names. Several processes
 	// may call it at the same time.

@@ -21,21 +21,21 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 	const tag = "Applications"
 	return []web.Route{
 		{Method: http.MethodPost, Path: "/api/v1/applications", Scope: integrations.ApplicationsWrite, Status: 201, SetsLocation: true, Errors: []int{404, 409}, Tag: tag, Summary: "Apply for a job in the name of the user", Op: userOp(s,
-			func(ctx context.Context, c web.Call, by auth.Actor, in NewApplication) (One[Application], error) {
+			func(ctx context.Context, c web.Call, actor auth.Actor, in NewApplication) (One[Application], error) {
 				if candidate, ok := id.Canonical(in.CandidateID); in.CandidateID != "" && (!ok || candidate != c.Caller.UserID) {
 					return One[Application]{}, errAnotherCandidate
 				}
-				a, err := s.Hiring.Apply(ctx, by, hiring.ApplyInput{ListingID: in.JobID, CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers})
+				a, err := s.Hiring.Apply(ctx, actor, hiring.ApplyInput{ListingID: in.JobID, CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers})
 				return One[Application]{viewApplication(a)}, err
 			}).MapFaults(mapApplyFault)},
 		{Method: http.MethodGet, Path: "/api/v1/applications", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "List the applications that the user may see, newest first: those to the user's organization, or the user's own", Op: userOp(s,
-			func(ctx context.Context, c web.Call, by auth.Actor, in ApplicationsInput) (List[Application], error) {
-				r, err := s.Hiring.ListVisible(ctx, by, in.filter(), in.Request())
+			func(ctx context.Context, c web.Call, actor auth.Actor, in ApplicationsInput) (List[Application], error) {
+				r, err := s.Hiring.ListVisible(ctx, actor, in.filter(), in.Request())
 				return newList(web.Each(r.Items, viewApplication), r, in.Paging, publicURL, c.URL), err
 			}).MapFaults(renameFields(nil))},
 		{Method: http.MethodGet, Path: "/api/v1/applications/:id", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "Get an application that the user may see", Op: userOp(s,
-			func(ctx context.Context, _ web.Call, by auth.Actor, in ApplicationPath) (One[Application], error) {
-				a, err := s.Hiring.GetVisible(ctx, by, in.ID)
+			func(ctx context.Context, _ web.Call, actor auth.Actor, in ApplicationPath) (One[Application], error) {
+				a, err := s.Hiring.GetVisible(ctx, actor, in.ID)
 				return One[Application]{viewApplication(a)}, err
 			})},
 	}
@@ -43,13 +43,13 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 
 // userOp returns an operation that calls fn with the user for whom the app acts, with
 // current permissions.
-func userOp[I, O any](s adapters.Services, fn func(ctx context.Context, c web.Call, by auth.Actor, in I) (O, error)) web.Operation {
+func userOp[I, O any](s adapters.Services, fn func(ctx context.Context, c web.Call, actor auth.Actor, in I) (O, error)) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, in I) (out O, err error) {
-		by, err := s.Identity.ActorFor(ctx, c.Caller.UserID)
+		actor, err := s.Identity.ActorFor(ctx, c.Caller.UserID)
 		if err != nil {
 			return out, err
 		}
-		return fn(ctx, c, c.Caller.Limit(by), in)
+		return fn(ctx, c, c.Caller.Limit(actor), in)
 	})
 }
 

@@ -156,20 +156,20 @@ var limitHeaders = []web.Header{
 // X-RateLimit headers for the window with fewer remaining calls.
 func (a authenticator) setLimitHeaders(headers map[string]string, q limit.Quota, s limit.QuotaStatus) {
 	policy := fmt.Sprintf(`"%s";q=%d;w=60`, limit.MinuteWindow, q.PerMinute)
-	left := fmt.Sprintf(`"%s";r=%d;t=%d`, limit.MinuteWindow, s.Minute.Remaining, seconds(s.Minute.Reset))
-	tight, most := s.Minute, q.PerMinute
+	remaining := fmt.Sprintf(`"%s";r=%d;t=%d`, limit.MinuteWindow, s.Minute.Remaining, seconds(s.Minute.Reset))
+	tight, maxRequests := s.Minute, q.PerMinute
 	if q.PerDay > 0 {
 		policy += fmt.Sprintf(`,"%s";q=%d;w=86400`, limit.DayWindow, q.PerDay)
-		left += fmt.Sprintf(`,"%s";r=%d;t=%d`, limit.DayWindow, s.Day.Remaining, seconds(s.Day.Reset))
+		remaining += fmt.Sprintf(`,"%s";r=%d;t=%d`, limit.DayWindow, s.Day.Remaining, seconds(s.Day.Reset))
 		if s.Day.Remaining < tight.Remaining || s.Day.Remaining == tight.Remaining && s.Day.Reset > tight.Reset {
-			tight, most = s.Day, q.PerDay
+			tight, maxRequests = s.Day, q.PerDay
 		}
 	}
-	headers["RateLimit-Policy"], headers["RateLimit"] = policy, left
-	headers["X-RateLimit-Limit"] = strconv.Itoa(most)
+	headers["RateLimit-Policy"], headers["RateLimit"] = policy, remaining
+	headers["X-RateLimit-Limit"] = strconv.Itoa(maxRequests)
 	headers["X-RateLimit-Remaining"] = strconv.Itoa(tight.Remaining)
-	until := a.integrations.Clock.Now().Add(tight.Reset)
-	headers["X-RateLimit-Reset"] = strconv.FormatInt(int64(math.Ceil(float64(until.UnixMilli())/1000)), 10)
+	resetAfter := a.integrations.Clock.Now().Add(tight.Reset)
+	headers["X-RateLimit-Reset"] = strconv.FormatInt(int64(math.Ceil(float64(resetAfter.UnixMilli())/1000)), 10)
 }
 
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -27,14 +27,14 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 				if err != nil {
 					return JobList{}, err
 				}
-				by, err := s.Identity.OrganizationsOf(ctx, list.Distinct(r.Items, func(h listings.Hit) string { return h.Listing.OrganizationID }))
+				actor, err := s.Identity.OrganizationsOf(ctx, list.Distinct(r.Items, func(h listings.Hit) string { return h.Listing.OrganizationID }))
 				if err != nil {
 					return JobList{}, err
 				}
 				jobs := make([]Job, len(r.Items))
 				for i, h := range r.Items {
 					jobs[i].Match = h.Match
-					jobs[i].JobView = ViewJob(h.Listing, by[h.Listing.OrganizationID], publicURL)
+					jobs[i].JobView = ViewJob(h.Listing, actor[h.Listing.OrganizationID], publicURL)
 					if strings.TrimSpace(in.Location) != "" || h.Miles != nil {
 						jobs[i].DistanceMiles = Miles{asked: true}
 						if !h.Listing.Remote { // remote jobs have no distance
@@ -58,8 +58,8 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 				if err != nil {
 					return One[integrations.JobView]{}, err
 				}
-				by, err := s.Identity.OrganizationsOf(ctx, []string{l.OrganizationID})
-				return One[integrations.JobView]{ViewJob(l, by[l.OrganizationID], publicURL)}, err
+				actor, err := s.Identity.OrganizationsOf(ctx, []string{l.OrganizationID})
+				return One[integrations.JobView]{ViewJob(l, actor[l.OrganizationID], publicURL)}, err
 			})},
 	}
 }
@@ -165,10 +165,10 @@ func viewFacets(facets map[string][]listings.FacetValue) map[string][]listings.F
 // ViewJob returns the listing as the developer API and webhooks represent it. by is the
 // organization that posted it; if it has no id, the company has only the name in the
 // listing.
-func ViewJob(l listings.Listing, by identity.Organization, publicURL string) integrations.JobView {
+func ViewJob(l listings.Listing, actor identity.Organization, publicURL string) integrations.JobView {
 	v := integrations.JobView{
 		ID: l.ID, Title: l.Title, Description: l.Description,
-		Company: integrations.CompanyView{ID: l.OrganizationID, Name: l.Company, Website: known(by.Website), Logo: known(by.Logo)},
+		Company: integrations.CompanyView{ID: l.OrganizationID, Name: l.Company, Website: known(actor.Website), Logo: known(actor.Logo)},
 		Remote:  l.Remote, Specialty: known(l.Specialty), EmploymentType: known(l.EmploymentType), ContractType: known(l.ContractType), Salary: (*integrations.PayView)(l.Salary.InMajorUnits()),
 		Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...), Questions: web.Each(l.Questions, func(q listings.Question) integrations.QuestionView { return integrations.QuestionView(q) }),
 		Status: string(l.Status), ApplicationDeadline: l.Deadline, PostedAt: l.PostedAt, UpdatedAt: l.UpdatedAt, URL: publicURL + "/jobs/" + l.ID,

@@ -28,7 +28,7 @@ func (s *Server) authenticate(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 	defer cancel()
 	caller, headers, err := api.Authenticator.Authenticate(ctx, web.AuthRequest{
-		Authorization: texts(c.Request().Header.PeekAll(fiber.HeaderAuthorization)), APIKey: texts(c.Request().Header.PeekAll("X-API-Key")),
+		Authorization: copyTexts(c.Request().Header.PeekAll(fiber.HeaderAuthorization)), APIKey: copyTexts(c.Request().Header.PeekAll("X-API-Key")),
 		Address: web.LimitKey(s.clientIP(c)), Preflight: c.Method() == fiber.MethodOptions,
 	})
 	for name, value := range headers {
@@ -96,15 +96,15 @@ func (s *Server) rejectOtherMethods(api web.API) {
 			methods[path] = append(methods[path], methodsOf(r)...)
 		}
 	}
-	for path, own := range methods {
+	for path, handled := range methods {
 		if strings.Contains(path, ":") || !slices.ContainsFunc(routes, func(r web.Route) bool {
 			return r.Path != path && fiber.RoutePatternMatch(path, r.Path)
 		}) {
 			continue
 		}
-		allow := strings.Join(own, ", ")
+		allow := strings.Join(handled, ", ")
 		for _, m := range fiber.DefaultMethods {
-			if !slices.Contains(own, m) {
+			if !slices.Contains(handled, m) {
 				s.app.Add(m, path, func(c *fiber.Ctx) error {
 					c.Set(fiber.HeaderAllow, allow)
 					return fiber.ErrMethodNotAllowed

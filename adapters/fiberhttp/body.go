@@ -26,12 +26,12 @@ import (
 const (
 	// bodyTimeout is the time for a body of up to web.DefaultBody.
 	bodyTimeout = 15 * time.Second
-	// largeBodyTimeout is the time for a larger one.
+	// largeBodyTimeout is the time for a body over web.DefaultBody.
 	largeBodyTimeout = time.Minute
-	// firstBuffer is the capacity of a body's buffer before it grows.
-	firstBuffer = 4 << 10
-	// formBody is the largest body of a page's form.
-	formBody = 64 << 10
+	// initialBuffer is the capacity of a body's buffer before it grows.
+	initialBuffer = 4 << 10
+	// maxFormBody is the maximum size of a form without files.
+	maxFormBody = 64 << 10
 	// maxTrailer bounds the trailer section of a chunked body.
 	maxTrailer = 4 << 10
 )
@@ -40,13 +40,13 @@ const framingKey = "locum.framing"
 
 // framing describes how the body of a request is delimited, and the state of reading it.
 type framing struct {
-	length    int64 // of Content-Length
-	chunked   bool
-	expects   bool // Expect: 100-continue
-	share     share
-	reserved  int64
-	largeOf   string // the client, if the body counts as large
-	remaining bool   // bytes of the body are still in the connection
+	length      int64 // value of Content-Length
+	chunked     bool
+	expects     bool // the client waits for 100 Continue
+	share       share
+	reserved    int64
+	largeClient string // the client, if the body counts as large
+	remaining   bool   // bytes of the body are still in the connection
 }
 
 // parseFraming reads the framing from the header section as the client sent it.
@@ -88,7 +88,7 @@ func parseFraming(header []byte) (*framing, bool) {
 	return f, !f.chunked || !hasLength
 }
 
-// isToken reports whether a header name is one (RFC 9110 §5.6.2).
+// isToken reports whether a header name is a token (RFC 9110 §5.6.2).
 func isToken(name []byte) bool {
 	for _, c := range name {
 		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
@@ -152,7 +152,7 @@ func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 // endpoints of OAuth, whose handlers read forms.
 func (s *Server) readForm(c *fiber.Ctx) error {
 	if len(c.Request().Header.PeekAll(fiber.HeaderContentEncoding)) > 0 {
-		return c.Next() // without the body: the form parsers decode it without a limit
+		return c.Next() // leave the body unread: fasthttp would decompress it without a limit
 	}
 	matches := func(path string) bool { return fiber.RoutePatternMatch(c.Path(), path) }
 	f, ok := c.Locals(framingKey).(*framing)
@@ -161,7 +161,7 @@ func (s *Server) readForm(c *fiber.Ctx) error {
 	case slices.ContainsFunc(s.uploads, matches):
 		return s.readUpload(c)
 	case slices.ContainsFunc(s.forms, matches):
-		if err := s.readBody(c, s.clientIP(c), formBody); err != nil {
+		if err := s.readBody(c, s.clientIP(c), maxFormBody); err != nil {
 			return err
 		}
 	}
@@ -172,13 +172,13 @@ func (s *Server) readForm(c *fiber.Ctx) error {
 func (s *Server) readUpload(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 	defer cancel()
-	switch who, err := s.renderer.Viewer(ctx, c); {
+	switch viewer, err := s.renderer.Viewer(ctx, c); {
 	case fault.KindOf(err) == fault.Unauthenticated:
-		return c.Next() // without the body: the page redirects to the sign-in
+		return c.Next() // leave the body unread: the handler redirects to the sign-in page
 	case err != nil:
 		return err
 	default:
-		switch err := s.readBody(c, who.Actor().UserID, pages.MaxUploadBody); {
+		switch err := s.readBody(c, viewer.Actor().UserID, pages.MaxUploadBody); {
 		case errors.Is(err, web.ErrTooLarge):
 			pages.MarkUploadTooLarge(c)
 			return c.Next()
@@ -201,7 +201,7 @@ func (s *Server) receive(peer *conn, f *framing, limit int) ([]byte, error) {
 	var body []byte
 	for {
 		if len(body) == cap(body) {
-			grown := min(max(firstBuffer, 2*cap(body)), limit+1)
+			grown := min(max(initialBuffer, 2*cap(body)), limit+1)
 			if !f.chunked {
 				grown = min(grown, int(f.length))
 			}
@@ -277,15 +277,15 @@ func (s *Server) finishBody(c *fiber.Ctx) {
 type share int
 
 const (
-	usualShare share = iota // all but the reserve
-	smallShare              // all: the reserve keeps sign-ins possible
-	largeShare              // half, together with the other large bodies
+	usualShare share = iota // all memory except the reserve
+	smallShare              // all memory: sign-ins work even when larger bodies fill their share
+	largeShare              // all large bodies together may use half of the memory
 )
 
 // shareOf returns the share of a route whose bodies have at most limit bytes.
 func shareOf(limit int) share {
 	switch {
-	case limit <= formBody:
+	case limit <= maxFormBody:
 		return smallShare
 	case limit > web.DefaultBody:
 		return largeShare
@@ -294,11 +294,10 @@ func shareOf(limit int) share {
 }
 
 const (
-	// reservePart is the part of the memory that only small bodies may use: an
-	// eighth.
-	reservePart = 8
-	// maxLargeBodies bounds the bodies of over web.DefaultBody that a client
-	// sends at a time.
+	// reserveDivisor sets the reserve for small bodies: an eighth of the memory.
+	reserveDivisor = 8
+	// maxLargeBodies is the number of bodies over web.DefaultBody that a client may send
+	// at the same time.
 	maxLargeBodies = 2
 )
 
@@ -312,26 +311,27 @@ type bodyMemory struct {
 	largeReserved int64          // the part of reserved that is in the large share
 	large         map[string]int // large bodies by client
 
-	// isBurst is set when so much was reserved that it should go back to the
-	// operating system afterwards, isFreeing until it has been returned.
+	// isBurst is set when more than burstBytes were reserved. isFreeing is set from the end
+	// of the burst until the memory is returned to the operating system.
 	isBurst, isFreeing atomic.Bool
 }
 
-// The end of a burst of more than burstBytes returns memory to the operating
-// system after freeDelay, for which Go's own scavenger takes minutes. The delay
-// bounds the garbage collections that this costs.
+// After a burst of more than burstBytes, memory is returned to the operating system within
+// freeDelay. Go's scavenger would take minutes. Returning it forces a garbage collection;
+// the delay limits how often that happens.
 const (
 	burstBytes = 32 << 20
 	freeDelay  = 2 * time.Second
 )
 
-// reserve accounts for n more bytes of the request's buffer.
+// reserve accounts for n more bytes of the request's buffer. It reports false if the share of
+// the request is exhausted.
 func (m *bodyMemory) reserve(f *framing, n int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	limit := m.limit
 	if f.share != smallShare {
-		limit -= m.limit / reservePart
+		limit -= m.limit / reserveDivisor
 	}
 	total := m.reserved.Load() + int64(n)
 	if total > limit || f.share == largeShare && m.largeReserved+int64(n) > m.limit/2 {
@@ -356,29 +356,29 @@ func (m *bodyMemory) beginLarge(f *framing, client string) bool {
 		return false
 	}
 	m.large[client]++
-	f.largeOf = client
+	f.largeClient = client
 	return true
 }
 
 // release ends the accounting of the request.
 func (m *bodyMemory) release(f *framing) {
-	if f.reserved == 0 && f.largeOf == "" {
+	if f.reserved == 0 && f.largeClient == "" {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if f.largeOf != "" {
-		if m.large[f.largeOf]--; m.large[f.largeOf] == 0 {
-			delete(m.large, f.largeOf)
+	if f.largeClient != "" {
+		if m.large[f.largeClient]--; m.large[f.largeClient] == 0 {
+			delete(m.large, f.largeClient)
 		}
-		f.largeOf = ""
+		f.largeClient = ""
 	}
 	if f.share == largeShare {
 		m.largeReserved -= f.reserved
 	}
-	left := m.reserved.Add(-f.reserved)
+	remaining := m.reserved.Add(-f.reserved)
 	f.reserved = 0
-	if left < burstBytes/4 && m.isBurst.CompareAndSwap(true, false) && m.isFreeing.CompareAndSwap(false, true) {
+	if remaining < burstBytes/4 && m.isBurst.CompareAndSwap(true, false) && m.isFreeing.CompareAndSwap(false, true) {
 		time.AfterFunc(freeDelay, func() {
 			debug.FreeOSMemory()
 			m.isFreeing.Store(false)

@@ -136,7 +136,7 @@ func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 	for range 2 {
 		f.sendPart(t, ip, 1)
 	}
-	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 2*firstBuffer }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 2*initialBuffer }, 5*time.Second, time.Millisecond)
 	response, err := http.ReadResponse(f.sendPart(t, ip, 1), nil)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
@@ -185,7 +185,7 @@ func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
 	for range 100 {
 		f.dial(t, post("/test/echo/1", "Content-Length: 1048576\r\n", "x"))
 	}
-	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() >= 100*firstBuffer }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() >= 100*initialBuffer }, 10*time.Second, time.Millisecond)
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20<<20))
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// Public GET responses and pages are the same for all guests and are cached: for at most
-// cacheFor, and not after a write of this process.
+// Public GET responses and pages are the same for all guests. They are cached for cacheTTL, or
+// until this process writes a listing.
 const (
-	cacheFor   = time.Second
-	cacheBytes = 16 << 20
+	cacheTTL      = time.Second
+	maxCacheBytes = 16 << 20
 )
 
 type cachedAnswer struct {
@@ -23,7 +23,7 @@ type cachedAnswer struct {
 	headers [len(cachedHeaders)]string
 	// listing is the id of the listing that a page shows, empty for none.
 	listing string
-	changes uint64 // number of writes of listings before it
+	changes uint64 // number of writes of listings before the response was computed
 }
 
 // cachedHeaders are the headers that are cached with a body.
@@ -33,9 +33,9 @@ type answerCache = otter.Cache[string, cachedAnswer]
 
 func newAnswerCache() *answerCache {
 	return otter.Must(&otter.Options[string, cachedAnswer]{
-		MaximumWeight:    cacheBytes,
+		MaximumWeight:    maxCacheBytes,
 		Weigher:          func(url string, a cachedAnswer) uint32 { return uint32(len(url) + len(a.body) + 64) },
-		ExpiryCalculator: otter.ExpiryWriting[string, cachedAnswer](cacheFor),
+		ExpiryCalculator: otter.ExpiryWriting[string, cachedAnswer](cacheTTL),
 	})
 }
 
@@ -76,7 +76,7 @@ func (s *Server) answer(c *fiber.Ctx, run func() error) error {
 		return err
 	}
 	// changes was read before the database, so that a write in between invalidates the response.
-	if body := c.Response().Body(); c.Response().StatusCode() == fiber.StatusOK && len(body) < cacheBytes/64 {
+	if body := c.Response().Body(); c.Response().StatusCode() == fiber.StatusOK && len(body) < maxCacheBytes/64 {
 		a := cachedAnswer{body: append([]byte(nil), body...), changes: changes}
 		for i, name := range cachedHeaders {
 			a.headers[i] = c.GetRespHeader(name)

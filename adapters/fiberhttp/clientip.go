@@ -23,7 +23,7 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 		s.warnUnknownProxy(c, addr)
 		return addr.String()
 	}
-	// A proxy may append a header line of its own: all lines form one list.
+	// A proxy may append to the header or add a second header line. All lines form one list.
 	var hops []string
 	for _, line := range c.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
 		hops = append(hops, strings.Split(string(line), ",")...)
@@ -47,7 +47,7 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 func (s *Server) warnUnknownProxy(c *fiber.Ctx, peer netip.Addr) {
 	isPrivate := peer.IsPrivate() || peer.IsLoopback() || peer.IsLinkLocalUnicast()
 	if isPrivate && len(c.Request().Header.Peek(fiber.HeaderXForwardedFor)) > 0 && s.sawProxy.CompareAndSwap(false, true) {
-		s.o.Log.Warn("X-Forwarded-For from an untrusted proxy; add it to http.trusted_proxies, or all of its clients are limited as one address", "peer", peer.String())
+		s.options.Log.Warn("X-Forwarded-For from an untrusted proxy; add it to http.trusted_proxies, or all of its clients are limited as one address", "peer", peer.String())
 	}
 }
 
@@ -55,7 +55,7 @@ func (s *Server) warnUnknownProxy(c *fiber.Ctx, peer netip.Addr) {
 // address: a proxy that has sent requests, or one that must exist because the public
 // URL is https and this server speaks http.
 func (s *Server) hasUnknownProxy() bool {
-	return s.sawProxy.Load() || strings.HasPrefix(s.o.PublicURL, "https:") && len(s.o.TrustedProxies) == 0
+	return s.sawProxy.Load() || strings.HasPrefix(s.options.PublicURL, "https:") && len(s.options.TrustedProxies) == 0
 }
 
 // isLocal reports whether the request is from this machine and was not forwarded by a
@@ -79,5 +79,5 @@ func parseHop(s string) (netip.Addr, error) {
 }
 
 func (s *Server) isTrustedProxy(a netip.Addr) bool {
-	return slices.ContainsFunc(s.o.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
+	return slices.ContainsFunc(s.options.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }

@@ -12,7 +12,7 @@ import (
 // They send tokens and no cookies.
 func (s *Server) allowOrigins() fiber.Handler {
 	return cors.New(cors.Config{
-		AllowOrigins:  strings.Join(s.o.CORSOrigins, ","),
+		AllowOrigins:  strings.Join(s.options.CORSOrigins, ","),
 		AllowMethods:  "GET,HEAD,POST,PUT,PATCH,DELETE",
 		AllowHeaders:  "Authorization,Content-Type,Idempotency-Key,If-None-Match,X-API-Key,X-Request-ID",
 		ExposeHeaders: "Content-Disposition,ETag,Location,Retry-After,X-Request-Id,Idempotency-Replayed",

@@ -24,7 +24,7 @@ var docsPage = template.Must(template.ParseFS(docsFiles, "docs/page.html"))
 func (s *Server) addDocs() error {
 	for _, api := range s.apis {
 		// Building a document takes as long as the rest of a start.
-		document := sync.OnceValues(func() ([]byte, error) { return web.OpenAPI(api, s.o.PublicURL) })
+		document := sync.OnceValues(func() ([]byte, error) { return web.OpenAPI(api, s.options.PublicURL) })
 		s.app.Get("/openapi/"+api.Name+".json", func(c *fiber.Ctx) error {
 			content, err := document()
 			if err != nil {
@@ -35,29 +35,29 @@ func (s *Server) addDocs() error {
 		})
 	}
 	for i, api := range s.apis {
-		at := "/docs/" + api.Name
-		if i == len(s.apis)-1 { // the last: its pattern matches all other paths
-			at = "/docs"
+		docsPath := "/docs/" + api.Name
+		if i == len(s.apis)-1 { // registered last, because /docs/* matches the other pages too
+			docsPath = "/docs"
 		}
 		var page bytes.Buffer
-		if err := docsPage.Execute(&page, map[string]string{"Title": api.Title, "At": at, "Document": "/openapi/" + api.Name + ".json"}); err != nil {
+		if err := docsPage.Execute(&page, map[string]string{"Title": api.Title, "At": docsPath, "Document": "/openapi/" + api.Name + ".json"}); err != nil {
 			return err
 		}
-		s.app.Get(at, setDocsPolicy, func(c *fiber.Ctx) error {
+		s.app.Get(docsPath, setDocsPolicy, func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 			return c.Send(page.Bytes())
 		})
-		swagger := adaptor.HTTPHandler(v5emb.New("", "", at)) // only its files
-		s.app.Get(at+"/*", setDocsPolicy, func(c *fiber.Ctx) error {
+		swagger := adaptor.HTTPHandler(v5emb.New("", "", docsPath)) // only the library's assets are used
+		s.app.Get(docsPath+"/*", setDocsPolicy, func(c *fiber.Ctx) error {
 			if c.Params("*") == "" {
-				return c.Redirect(at) // instead of the page of the library
+				return c.Redirect(docsPath) // our page in place of the library's
 			}
 			file, err := docsFiles.ReadFile("docs/" + c.Params("*"))
 			if err != nil || c.Params("*") == "page.html" {
 				if err := swagger(c); err != nil || c.Response().StatusCode() != fiber.StatusNotFound {
 					return err
 				}
-				c.Response().ResetBody() // the error page of the library
+				c.Response().ResetBody() // discards the library's error page
 				return web.ErrNoRoute
 			}
 			c.Type(path.Ext(c.Path()), "utf-8")
@@ -67,8 +67,8 @@ func (s *Server) addDocs() error {
 	return nil
 }
 
-// setDocsPolicy restricts the pages to resources of this server. The opener policy is that
-// of the consent page, so that the window of the consent can call back its opener.
+// setDocsPolicy restricts the pages to resources of this server. The opener policy is the
+// same as on the consent page, so that the consent window can call back its opener.
 func setDocsPolicy(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -21,11 +21,11 @@ func (s *Server) handleError(c *fiber.Ctx, err error) error {
 		s.setSecurityHeaders(c)
 	}
 	if c.GetRespHeader(fiber.HeaderXRequestID) == "" {
-		c.Set(fiber.HeaderXRequestID, s.o.NewID())
+		c.Set(fiber.HeaderXRequestID, s.options.NewID())
 	}
 	f := faultOf(err)
 	s.reportFault(err, c.GetRespHeader(fiber.HeaderXRequestID), c.Method(), c.Path())
-	_ = s.authenticate(c) // requests that fasthttp rejects are not authenticated yet
+	_ = s.authenticate(c) // sets the API's headers on requests that fasthttp rejects
 	api := s.apiOf(c.Path())
 	answer := api.RenderError(f, c.Path(), c.GetRespHeader(fiber.HeaderXRequestID))
 	if answer.Status == fiber.StatusMethodNotAllowed && api.Authenticator != nil {
@@ -49,7 +49,7 @@ func (s *Server) handleError(c *fiber.Ctx, err error) error {
 	return nil
 }
 
-// faultByStatus are the faults of errors of Fiber.
+// faultByStatus maps the statuses of Fiber's errors to faults.
 var faultByStatus = map[int]*fault.Error{
 	fiber.StatusNotFound: web.ErrNoRoute, fiber.StatusMethodNotAllowed: web.ErrMethodNotAllowed, fiber.StatusRequestTimeout: web.ErrRequestTimeout,
 	fiber.StatusRequestEntityTooLarge: web.ErrTooLarge, fiber.StatusRequestHeaderFieldsTooLarge: web.ErrHeadersTooLarge,
@@ -69,33 +69,33 @@ func faultOf(err error) *fault.Error {
 
 // causeLog limits log lines to one per cause and second.
 type causeLog struct {
-	mu   sync.Mutex
-	last map[string]time.Time
+	mu          sync.Mutex
+	lastByCause map[string]time.Time
 }
 
-// allows reports whether the cause may be logged now. The set of causes is small and
-// fixed.
+// allows reports whether the cause may be logged now. lastByCause does not grow without
+// bound, because the set of causes is small and fixed.
 func (c *causeLog) allows(cause string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if last, logged := c.last[cause]; logged && now.Sub(last) < time.Second {
+	if last, logged := c.lastByCause[cause]; logged && now.Sub(last) < time.Second {
 		return false
 	}
-	c.last[cause] = now
+	c.lastByCause[cause] = now
 	return true
 }
 
-// reportFault logs the cause of a 500, and logs and counts that of a 503: responses do
-// not contain them.
+// reportFault logs the cause of a 500 or 503, which the response does not contain. It also
+// counts 503s by cause.
 func (s *Server) reportFault(err error, requestID, method, path string) {
 	switch f := faultOf(err); f.Kind {
 	case fault.Internal:
-		s.o.Log.Error("request failed", "request_id", requestID, "method", method, "path", path, "error", err)
+		s.options.Log.Error("request failed", "request_id", requestID, "method", method, "path", path, "error", err)
 	case fault.Unavailable:
 		cause := cmp.Or(f.Reason, "unknown")
 		s.metrics.unavailable.WithLabelValues(cause).Inc()
 		if s.causes.allows(cause, time.Now()) {
-			s.o.Log.Warn("service unavailable", "cause", cause, "error", f.Unwrap())
+			s.options.Log.Warn("service unavailable", "cause", cause, "error", f.Unwrap())
 		}
 	}
 }

@@ -60,11 +60,11 @@ func (s *Server) incoming(c *fiber.Ctx) web.Incoming {
 	in := web.Incoming{
 		Request: web.Request{
 			Path:   func(name string) string { return pathValue(c, name) },
-			Query:  func(name string) []string { return texts(c.Context().QueryArgs().PeekMulti(name)) },
+			Query:  func(name string) []string { return copyTexts(c.Context().QueryArgs().PeekMulti(name)) },
 			Header: func(name string) string { return c.Get(name) },
 			Cookie: func(name string) string { return c.Cookies(name) },
 		},
-		Headers: func(name string) []string { return texts(c.Request().Header.PeekAll(name)) },
+		Headers: func(name string) []string { return copyTexts(c.Request().Header.PeekAll(name)) },
 		Address: s.clientIP(c), URL: c.OriginalURL(), URLPath: c.Path(), RequestID: c.GetRespHeader(fiber.HeaderXRequestID),
 	}
 	in.Caller, _ = c.Locals(callerKey).(integrations.Caller)
@@ -81,7 +81,7 @@ func pathValue(c *fiber.Ctx, name string) string {
 	return value
 }
 
-// texts copies values of the request, whose memory the server reuses.
-func texts(raw [][]byte) []string {
+// copyTexts copies values of the request, whose memory the server reuses.
+func copyTexts(raw [][]byte) []string {
 	return web.Each(raw, func(v []byte) string { return string(v) })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// middlewareKey is the local that handleRequest sets.
+// middlewareKey is the Fiber local that marks a request as seen by handleRequest.
 const middlewareKey = "locum.framed"
 
 // setSecurityHeaders sets the security headers of every response.
@@ -17,7 +17,7 @@ func (s *Server) setSecurityHeaders(c *fiber.Ctx) {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
-	if strings.HasPrefix(s.o.PublicURL, "https:") {
+	if strings.HasPrefix(s.options.PublicURL, "https:") {
 		c.Set(fiber.HeaderStrictTransportSecurity, "max-age=31536000")
 	}
 }
@@ -28,7 +28,7 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 	start := time.Now()
 	requestID := c.Get(fiber.HeaderXRequestID)
 	if !isValidRequestID(requestID) {
-		requestID = s.o.NewID()
+		requestID = s.options.NewID()
 	}
 	c.Locals(middlewareKey, true)
 	c.Set(fiber.HeaderXRequestID, requestID)

@@ -77,17 +77,17 @@ func (testSessions) GetPrincipal(context.Context, identity.SessionKey) (identity
 
 func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 	t.Helper()
-	f := &testServer{log: &lockedWriter{w: &bytes.Buffer{}}, release: make(chan struct{}), entered: make(chan struct{}, 100)}
+	test := &testServer{log: &lockedWriter{w: &bytes.Buffer{}}, release: make(chan struct{}), entered: make(chan struct{}, 100)}
 	var mu sync.Mutex
-	kept := map[string]string{}
-	var answers atomic.Int64
+	textsByID := map[string]string{}
+	var requestCount atomic.Int64
 	echo := web.Op(func(_ context.Context, c web.Call, in echoInput) (web.Reply[echoView], error) {
 		mu.Lock()
 		defer mu.Unlock()
-		kept[in.ID] = in.ID
-		for k, v := range kept {
-			if k != v {
-				return web.Reply[echoView]{}, fmt.Errorf("%s became %s", k, v)
+		textsByID[in.ID] = in.ID
+		for id, text := range textsByID {
+			if id != text {
+				return web.Reply[echoView]{}, fmt.Errorf("%s became %s", id, text)
 			}
 		}
 		return web.OK(echoView{in.ID, in.Text, c.IP}, ""), nil
@@ -104,12 +104,12 @@ func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 		})},
 		{Method: "GET", Path: "/test/limited", Limit: web.PerQuarterHour(2), Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Message("ok"), nil })},
 		{Method: "GET", Path: "/test/count", Cached: true, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
-			return web.Message(fmt.Sprint(answers.Add(1))), nil
+			return web.Message(fmt.Sprint(requestCount.Add(1))), nil
 		})},
 		{Method: "GET", Path: "/test/table", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.CSV, error) {
-			f.tables.Add(1)
+			test.tables.Add(1)
 			rows := strings.Repeat("a,b\r\n", 100_000)
-			return web.CSV{Name: "t.csv", Size: int64(len(rows)), Body: table{strings.NewReader(rows), &f.tables}}, nil
+			return web.CSV{Name: "t.csv", Size: int64(len(rows)), Body: table{strings.NewReader(rows), &test.tables}}, nil
 		})},
 		{Method: "GET", Path: "/test/panic", Auth: web.Optional, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") })},
 		{Method: "GET", Path: "/test/broken", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
@@ -120,20 +120,20 @@ func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 			return web.Done{}, ctx.Err()
 		})},
 		{Method: "GET", Path: "/test/slow", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
-			f.entered <- struct{}{}
-			<-f.release
+			test.entered <- struct{}{}
+			<-test.release
 			return web.Message("done"), nil
 		})},
 	}}
 	server, err := New(adapters.Services{
 		Identity:       identity.New(identity.Deps{Clock: clock.System{}, AccessTokens: testTokens{}, Sessions: testSessions{}}),
 		Limiter:        locallimit.New(clock.System{}),
-		ListingChanges: f.changes.Load,
+		ListingChanges: test.changes.Load,
 		JWKS:           func() []byte { return []byte(`{"keys":[]}`) },
 		Health: func(context.Context) map[string]adapters.Health {
 			return map[string]adapters.Health{"database": {Err: errors.New("connection refused")}, "limiter": {Err: errors.New("no answer"), Degraded: true}}
 		},
-	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(f.log, nil)), APIs: []web.API{api, portal.API(adapters.Services{})}, Mounts: []Mount{mount(f)}})
+	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(test.log, nil)), APIs: []web.API{api, portal.API(adapters.Services{})}, Mounts: []Mount{mount(test)}})
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -143,8 +143,8 @@ func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 		defer cancel()
 		_ = server.Shutdown(ctx)
 	})
-	f.addr, f.server = l.Addr().String(), server
-	return f
+	test.addr, test.server = l.Addr().String(), server
+	return test
 }
 
 type lockedWriter struct {

@@ -27,7 +27,7 @@ import (
 type Mount struct {
 	// Prefix is the path, such as /mcp.
 	Prefix string
-	// Name is that of the transport, for `locum routes`.
+	// Name is the name of the transport, for `locum routes`.
 	Name    string
 	Handler http.Handler
 }
@@ -40,14 +40,14 @@ var mountPrefix = regexp.MustCompile(`^(/\.?[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
 
 // covers reports whether the mount serves the path.
 func (m Mount) covers(path string) bool {
-	rest, below := strings.CutPrefix(path, m.Prefix)
-	return below && (rest == "" || rest[0] == '/')
+	remainder, below := strings.CutPrefix(path, m.Prefix)
+	return below && (remainder == "" || remainder[0] == '/')
 }
 
-// checkMounts returns an error if a mount has a path that is already served.
+// checkMounts returns an error if a route or another mount serves the path of a mount.
 func (s *Server) checkMounts() error {
-	for i, m := range s.o.Mounts {
-		if err := s.checkMount(m, s.o.Mounts[:i]); err != nil {
+	for i, m := range s.options.Mounts {
+		if err := s.checkMount(m, s.options.Mounts[:i]); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 	}
@@ -120,7 +120,7 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 	}
 	r.Header.Del(fiber.HeaderHost)
 	r.Header.Set(fiber.HeaderXRequestID, c.GetRespHeader(fiber.HeaderXRequestID))
-	r.Header.Del(fiber.HeaderContentLength) // withoutBody has changed it
+	r.Header.Del(fiber.HeaderContentLength) // withoutBody replaced its value
 	if f, ok := c.Locals(framingKey).(*framing); ok && f.remaining {
 		r.ContentLength = f.length
 		if f.chunked {
@@ -134,7 +134,8 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 	return r.WithContext(ctx), nil
 }
 
-// mountBody reads the body from the connection on the first Read.
+// mountBody is a request body that is read from the connection on the first Read, so that
+// the handler can authenticate before.
 type mountBody struct {
 	read func() ([]byte, error)
 	body *bytes.Reader
@@ -162,7 +163,7 @@ func (b *mountBody) Close() error {
 	return nil
 }
 
-// mountResponse is a response that is sent when it is complete.
+// mountResponse buffers a response. It is sent when the handler returns.
 type mountResponse struct {
 	header http.Header
 	status int

@@ -47,7 +47,7 @@ func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 	s.metrics.seconds.WithLabelValues(knownMethod(c.Method()), route).Observe(took.Seconds())
 	level := slog.LevelInfo
 	switch {
-	case status >= 500 && route == "/readyz" && s.isDraining.Load(): // as intended
+	case status >= 500 && route == "/readyz" && s.isDraining.Load(): // expected during the shutdown
 	case status >= 500:
 		level = slog.LevelError
 	case quietRoutes[route]:
@@ -63,25 +63,25 @@ func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 			attrs = append(attrs, slog.String("organization", actor.OrganizationID))
 		}
 	}
-	s.o.Log.LogAttrs(c.UserContext(), level, "request", attrs...)
+	s.options.Log.LogAttrs(c.UserContext(), level, "request", attrs...)
 }
 
 // knownMethod returns the method as a label, "other" for unknown ones.
-func knownMethod(m string) string {
-	switch m {
+func knownMethod(method string) string {
+	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
-		return m
+		return method
 	}
 	return "other"
 }
 
-// probe is the latest readiness check. A check writes to the database, so that
-// clients share one per second.
+// probe is the latest readiness check. Its result is reused for a second, because a check
+// writes to the database.
 type probe struct {
-	mu     sync.Mutex
-	at     time.Time
-	status int
-	checks map[string]string
+	mu        sync.Mutex
+	checkedAt time.Time
+	status    int
+	checks    map[string]string
 }
 
 // ready handles GET /readyz: the state of each adapter by name.
@@ -89,11 +89,11 @@ func (s *Server) ready(c *fiber.Ctx) error {
 	p := &s.probe
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.at) >= time.Second {
+	if time.Since(p.checkedAt) >= time.Second {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		p.status, p.checks = s.check(ctx)
-		p.at = time.Now()
+		p.checkedAt = time.Now()
 	}
 	status, checks := p.status, maps.Clone(p.checks)
 	if s.hasUnknownProxy() {
@@ -120,7 +120,7 @@ func (s *Server) check(ctx context.Context) (status int, checks map[string]strin
 			checks[name] = "down"
 		}
 		if s.causes.allows("readiness: "+name, time.Now()) {
-			s.o.Log.Warn("readiness check failed", "adapter", name, "state", checks[name], "error", health.Err)
+			s.options.Log.Warn("readiness check failed", "adapter", name, "state", checks[name], "error", health.Err)
 		}
 	}
 	return status, checks

@@ -21,7 +21,7 @@ import (
 // guides.
 func (s *Server) addPages() error {
 	renderer, err := pages.New(s.services.Identity, s.services.Integrations, pages.Options{
-		PublicURL: s.o.PublicURL, ClientIP: s.clientIP, TakeLimit: s.takeOperationLimit, ScopeText: oauth.ScopeText, Brand: s.o.Brand, Site: s.o.Site, EmbedOrigins: s.o.EmbedOrigins,
+		PublicURL: s.options.PublicURL, ClientIP: s.clientIP, TakeLimit: s.takeOperationLimit, ScopeText: oauth.ScopeText, Brand: s.options.Brand, Site: s.options.Site, EmbedOrigins: s.options.EmbedOrigins,
 		Navs: site.Navs(), Notices: site.Notices(),
 	})
 	if err != nil {
@@ -31,28 +31,28 @@ func (s *Server) addPages() error {
 	renderer.Add(s.app)
 	s.addUnsubscribe(renderer)
 	s.addProblems(renderer)
-	if s.o.Site {
-		site.Add(s.app, s.services, renderer, s.o.PublicURL, s.servePage)
+	if s.options.Site {
+		site.Add(s.app, s.services, renderer, s.options.PublicURL, s.servePage)
 	} else {
 		s.app.Get("/", func(c *fiber.Ctx) error { return c.Redirect("/docs", fiber.StatusFound) })
-		site.AddJobs(s.app, s.services, renderer, s.o.PublicURL, s.servePage)
+		site.AddJobs(s.app, s.services, renderer, s.options.PublicURL, s.servePage)
 	}
-	oauth.New(s.services.Integrations, renderer, s.o.PublicURL, s.limitClientFailures, s.o.Log).Add(s.app)
-	dashboard.Add(s.app, s.services.Integrations, renderer, s.services.Idempotency, s.o.PublicURL)
-	return guides.Add(s.app, renderer, s.o.PublicURL)
+	oauth.New(s.services.Integrations, renderer, s.options.PublicURL, s.limitClientFailures, s.options.Log).Add(s.app)
+	dashboard.Add(s.app, s.services.Integrations, renderer, s.services.Idempotency, s.options.PublicURL)
+	return guides.Add(s.app, renderer, s.options.PublicURL)
 }
 
 // countView counts a view of the page of a listing.
-func (s *Server) countView(c *fiber.Ctx, who *pages.Viewer, listingID string) {
-	call := s.incoming(c).Call()
-	if who != nil {
-		call.Actor = who.Actor()
+func (s *Server) countView(c *fiber.Ctx, viewer *pages.Viewer, listingID string) {
+	request := s.incoming(c).Call()
+	if viewer != nil {
+		request.Actor = viewer.Actor()
 	}
-	s.services.Listings.Seen(call.Actor, call.IP, call.UserAgent, listingID)
+	s.services.Listings.Seen(request.Actor, request.IP, request.UserAgent, listingID)
 }
 
-// takeOperationLimit counts a call for the limit of the operation, METHOD /path, and the
-// request's address, so that pages have the limits of the operations that they use.
+// takeOperationLimit counts a request from the client's address towards the rate limit of an
+// API operation ("METHOD /path"), so that a page has the limits of the operations it uses.
 func (s *Server) takeOperationLimit(ctx context.Context, c *fiber.Ctx, operation string) error {
 	for _, api := range s.apis {
 		for _, r := range api.Routes {
@@ -68,10 +68,9 @@ func (s *Server) takeOperationLimit(ctx context.Context, c *fiber.Ctx, operation
 // clientFailures limits failed authentications of one OAuth client from one address.
 var clientFailures = limit.Rule{Name: "oauth.clients", Max: 60, Per: time.Minute}
 
-// limitClientFailures counts a failed authentication of the client from the
-// request's address. Over the limit it returns fault.ErrRateLimit, also for the right
-// secret, so that secrets cannot be guessed. Other clients at the address are not
-// affected.
+// limitClientFailures counts a failed authentication of an OAuth client from the request's
+// address. Over the limit it returns fault.ErrRateLimit even if the secret is correct, so
+// that secrets cannot be guessed. Other clients at the same address are not affected.
 func (s *Server) limitClientFailures(ctx context.Context, c *fiber.Ctx, client string, failed bool) error {
 	take := s.services.Limiter.Peek
 	if failed {

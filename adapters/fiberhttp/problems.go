@@ -10,18 +10,18 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// addProblems serves the pages that explain the codes of errors.
+// addProblems registers the pages that explain error codes.
 func (s *Server) addProblems(renderer *pages.Renderer) {
-	problems := map[string]web.Problem{}
+	problemsByCode := map[string]web.Problem{}
 	for _, api := range s.apis {
-		maps.Copy(problems, api.Problems)
+		maps.Copy(problemsByCode, api.Problems)
 	}
 	renderer.Public(s.app, "/problems/:code", func(_ context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 		code := c.Params("code")
-		known, ok := problems[code]
-		if !ok {
+		problem, exists := problemsByCode[code]
+		if !exists {
 			return fiber.ErrNotFound
 		}
-		return renderer.RenderMessage(c, fiber.StatusOK, pages.Message{Title: known.Title, Text: known.Text, Code: code})
+		return renderer.RenderMessage(c, fiber.StatusOK, pages.Message{Title: problem.Title, Text: problem.Text, Code: code})
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// writeTimeout is the time to write a response, or the next chunk of a streamed one.
+// writeTimeout is the time to write a response, or one chunk of a streamed response.
 const writeTimeout = 30 * time.Second
 
 // deadlineReader extends the write deadline for each chunk of a download: one deadline for the
@@ -30,8 +30,8 @@ func (p deadlineReader) Read(b []byte) (int, error) {
 	return p.ReadCloser.Read(b)
 }
 
-// chunkBytes is the size of the chunks of a download. With the 4 KiB of fasthttp, system
-// calls took half of the time of a long table.
+// chunkBytes is the size of the chunks of a download. With fasthttp's chunks of 4 KiB, half of
+// the time of a large export was spent in system calls.
 const chunkBytes = 64 << 10
 
 // SupportsBodyWriteTo implements fasthttp.BodyWriterTo.

@@ -27,8 +27,8 @@ import (
 type Options struct {
 	PublicURL      string
 	TrustedProxies []netip.Prefix
-	// CORSOrigins are the origins whose pages may call the APIs without an Authenticator. The
-	// others allow every origin.
+	// CORSOrigins are the origins whose pages may use the portal API. APIs with an
+	// Authenticator allow every origin.
 	CORSOrigins []string
 	// BodyMemory bounds the bytes of all request bodies in memory, zero for
 	// DefaultBodyMemory.
@@ -47,7 +47,7 @@ type Options struct {
 	// Site serves the site for clinicians and employers. Without it only pages of jobs and
 	// for developers are served.
 	Site bool
-	// Brand is the name and the look of the service on pages.
+	// Brand is the name and the appearance of the service on pages.
 	Brand pages.Brand
 	// EmbedOrigins are the origins whose pages may show the jobs of an employer in a frame.
 	EmbedOrigins []string
@@ -67,14 +67,14 @@ type Server struct {
 	services  adapters.Services
 	admission web.Admission
 	apis      []web.API
-	o         Options
+	options   Options
 	metrics   *metrics
 	cache     *answerCache
 	causes    causeLog
 	probe     probe
 	bodies    bodyMemory
 	forms     []string // the paths whose forms readForm reads
-	uploads   []string // those of forms with files
+	uploads   []string // the paths whose forms readUpload reads
 	renderer  *pages.Renderer
 	// isDraining is set while the process waits for clients to use other instances.
 	isDraining atomic.Bool
@@ -83,14 +83,14 @@ type Server struct {
 }
 
 // New returns a server that does not listen yet.
-func New(services adapters.Services, o Options) (*Server, error) {
-	s := &Server{services: services, apis: o.APIs, o: o, metrics: newMetrics(o.Metrics), cache: newAnswerCache()}
-	s.admission = web.Admission{Identity: services.Identity, Limiter: services.Limiter, Idempotency: services.Idempotency, Tracer: o.Trace}
-	s.causes.last = map[string]time.Time{}
-	s.bodies.limit, s.bodies.large = cmp.Or(o.BodyMemory, DefaultBodyMemory), map[string]int{}
+func New(services adapters.Services, options Options) (*Server, error) {
+	s := &Server{services: services, apis: options.APIs, options: options, metrics: newMetrics(options.Metrics), cache: newAnswerCache()}
+	s.admission = web.Admission{Identity: services.Identity, Limiter: services.Limiter, Idempotency: services.Idempotency, Tracer: options.Trace}
+	s.causes.lastByCause = map[string]time.Time{}
+	s.bodies.limit, s.bodies.large = cmp.Or(options.BodyMemory, DefaultBodyMemory), map[string]int{}
 	s.app = fiber.New(fiber.Config{
 		DisableStartupMessage: true,
-		Immutable:             true, // else Fiber reuses the memory of values that handlers keep
+		Immutable:             true, // otherwise Fiber reuses the memory of strings that handlers keep
 		StrictRouting:         true,
 		CaseSensitive:         true,
 		ReadTimeout:           headTimeout,
@@ -101,10 +101,10 @@ func New(services adapters.Services, o Options) (*Server, error) {
 		ErrorHandler:          s.handleError,
 	})
 	s.app.Use(s.handleRequest)
-	if len(o.CORSOrigins) > 0 {
+	if len(options.CORSOrigins) > 0 {
 		s.app.Use(s.allowOrigins())
 	}
-	for _, m := range s.o.Mounts {
+	for _, m := range s.options.Mounts {
 		s.app.Use(m.Prefix, s.mountHandler(m))
 	}
 	for _, api := range s.apis {
@@ -141,7 +141,7 @@ func New(services adapters.Services, o Options) (*Server, error) {
 
 // Serve accepts connections on the listener until Shutdown.
 func (s *Server) Serve(l net.Listener) error {
-	return s.app.Listener(newListener(l, s.isTrustedProxy, s.o.NewID))
+	return s.app.Listener(newListener(l, s.isTrustedProxy, s.options.NewID))
 }
 
 // Drain makes the server unready and closes connections after their next response,
@@ -164,8 +164,8 @@ func (s *Server) apiOf(path string) web.API {
 func (s *Server) addServerRoutes() error {
 	s.app.Get("/healthz", func(c *fiber.Ctx) error { return sendJSON(c, 200, map[string]string{"status": "ok"}) })
 	s.app.Get("/readyz", s.ready)
-	if !s.o.DisableMetrics {
-		metrics := adaptor.HTTPHandler(promhttp.HandlerFor(s.o.Metrics, promhttp.HandlerOpts{}))
+	if !s.options.DisableMetrics {
+		metrics := adaptor.HTTPHandler(promhttp.HandlerFor(s.options.Metrics, promhttp.HandlerOpts{}))
 		s.app.Get("/metrics", func(c *fiber.Ctx) error {
 			if !isLocal(c) {
 				return fiber.ErrNotFound

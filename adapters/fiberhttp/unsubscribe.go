@@ -12,52 +12,52 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The unsubscribe links in mails work without a session, cookies and scripts. GET only
-// shows a confirmation, because mail scanners follow links. POST is sent by the button of
-// the page or by one-click unsubscribe (RFC 8058).
+// The unsubscribe links in e-mails work without a session, cookies and scripts. GET only
+// shows a confirmation, because e-mail scanners open links. POST is sent by the button of
+// that page, or by an e-mail client with one-click unsubscribe (RFC 8058).
 
-// maxToken is the maximum length of a token.
-const maxToken = 2_048
+// maxUnsubscribeToken is the maximum length of the token in a link.
+const maxUnsubscribeToken = 2_048
 
-// subscription is a kind of mail that can be unsubscribed from.
+// subscription is a kind of e-mail that recipients can unsubscribe from.
 type subscription struct {
 	confirm, done pages.Message
-	end           func(ctx context.Context, token string) error
+	unsubscribe   func(ctx context.Context, token string) error
 }
 
-var invalidLink = pages.Message{Title: "This link does not work", Text: "It may have expired or be incomplete. Please use the link in the newest mail."}
+var invalidUnsubscribeLink = pages.Message{Title: "This link does not work", Text: "It may have expired or be incomplete. Please use the link in the newest e-mail."}
 
 func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 	kinds := map[string]subscription{
 		"token": {
-			confirm: pages.Message{Title: "End the mails about new jobs?", Text: "Your saved searches are kept, and you still get notifications of new matches on the site."},
-			done:    pages.Message{Title: "Done", Text: "You will not get any more mails about new jobs. To turn them on again, save a search with e-mail alerts."},
-			end:     func(ctx context.Context, token string) error { return s.services.Seekers.Unsubscribe(ctx, token) },
+			confirm:     pages.Message{Title: "End the mails about new jobs?", Text: "Your saved searches are kept, and you still get notifications of new matches on the site."},
+			done:        pages.Message{Title: "Done", Text: "You will not get any more mails about new jobs. To turn them on again, save a search with e-mail alerts."},
+			unsubscribe: func(ctx context.Context, token string) error { return s.services.Seekers.Unsubscribe(ctx, token) },
 		},
 		"alerts": {
-			confirm: pages.Message{Title: "End your job alerts?", Text: "You will not get any more e-mails about new jobs. Your alerts and your address are deleted."},
-			done:    pages.Message{Title: "Done", Text: "Your job alerts and your address are deleted."},
-			end:     func(ctx context.Context, token string) error { return s.services.Seekers.EndAlerts(ctx, token) },
+			confirm:     pages.Message{Title: "End your job alerts?", Text: "You will not get any more e-mails about new jobs. Your alerts and your address are deleted."},
+			done:        pages.Message{Title: "Done", Text: "Your job alerts and your address are deleted."},
+			unsubscribe: func(ctx context.Context, token string) error { return s.services.Seekers.EndAlerts(ctx, token) },
 		},
 		"invitations": {
-			confirm: pages.Message{Title: "End the invitations?", Text: "Organizations will no longer be able to send invitations to this address."},
-			done:    pages.Message{Title: "Done", Text: "You will not get any more invitations at this address."},
-			end:     func(ctx context.Context, token string) error { return s.services.Identity.OptOut(ctx, token) },
+			confirm:     pages.Message{Title: "End the invitations?", Text: "Organizations will no longer be able to send invitations to this address."},
+			done:        pages.Message{Title: "Done", Text: "You will not get any more invitations at this address."},
+			unsubscribe: func(ctx context.Context, token string) error { return s.services.Identity.OptOut(ctx, token) },
 		},
 	}
-	// requested returns the kind and the token of the link.
-	requested := func(c *fiber.Ctx) (kind, token string, ok bool) {
+	// parseLink returns the kind of subscription and the token in the query.
+	parseLink := func(c *fiber.Ctx) (kind, token string, ok bool) {
 		for kind := range kinds {
 			if token := c.Query(kind); token != "" {
-				return kind, token, len(token) <= maxToken
+				return kind, token, len(token) <= maxUnsubscribeToken
 			}
 		}
 		return "", "", false
 	}
 	renderer.Public(s.app, "/unsubscribe", func(_ context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
-		kind, token, ok := requested(c)
+		kind, token, ok := parseLink(c)
 		if !ok {
-			return renderer.RenderMessage(c, fiber.StatusBadRequest, invalidLink)
+			return renderer.RenderMessage(c, fiber.StatusBadRequest, invalidUnsubscribeLink)
 		}
 		view := kinds[kind].confirm
 		view.Button, view.Action = "End the mails", "/unsubscribe?"+kind+"="+url.QueryEscape(token)
@@ -66,13 +66,13 @@ func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 	s.app.Post("/unsubscribe", renderer.SetHeaders, func(c *fiber.Ctx) error {
 		ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 		defer cancel()
-		kind, token, ok := requested(c)
+		kind, token, ok := parseLink(c)
 		if !ok {
-			return renderer.RenderMessage(c, fiber.StatusBadRequest, invalidLink)
+			return renderer.RenderMessage(c, fiber.StatusBadRequest, invalidUnsubscribeLink)
 		}
-		switch err := kinds[kind].end(ctx, token); {
+		switch err := kinds[kind].unsubscribe(ctx, token); {
 		case errors.Is(err, fault.ErrUnauthorized):
-			return renderer.RenderMessage(c, fiber.StatusBadRequest, invalidLink)
+			return renderer.RenderMessage(c, fiber.StatusBadRequest, invalidUnsubscribeLink)
 		case err != nil:
 			return err
 		}

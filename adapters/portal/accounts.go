@@ -21,8 +21,8 @@ func accountRoutes(s *identity.Service) []web.Route {
 		{Method: http.MethodGet, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "Get the profile of the caller and of the caller's organization",
 			Op: getOwn(s.MyEmployerAccount, viewEmployerProfile)},
 		{Method: http.MethodPut, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: employer, Summary: "Change the caller's own profile and, as an admin, the organization's name, industry and size. A new email address" + confirmationNeeded, Op: confirmedOp(s,
-			func(ctx context.Context, by auth.Actor, in EmployerProfileInput) (web.Reply[employerProfileView], error) {
-				a, err := s.UpdateEmployer(ctx, by, identity.EmployerInput{Profile: in.Profile, CompanyName: in.CompanyName, Industry: in.Industry, CompanySize: in.CompanySize})
+			func(ctx context.Context, actor auth.Actor, in EmployerProfileInput) (web.Reply[employerProfileView], error) {
+				a, err := s.UpdateEmployer(ctx, actor, identity.EmployerInput{Profile: in.Profile, CompanyName: in.CompanyName, Industry: in.Industry, CompanySize: in.CompanySize})
 				return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
 			})},
 		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account. A jobseeker who joined an organization leaves it and keeps the account" + needsConfirmation,

@@ -19,7 +19,7 @@ func auditRoutes(s *identity.Service) []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/api/employers/audit", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Tag: "Team", Summary: "List the organization's audit log of the last year, newest first", Op: web.Op(
 			func(ctx context.Context, c web.Call, in AuditInput) (web.Reply[auditView], error) {
-				from, to, _ := in.times() // Problems has checked them
+				from, to, _ := in.parseRange() // Problems has checked them
 				r, err := s.OrganizationAudit(ctx, c.Actor, audit.Filter{Action: audit.Action(in.Action), Actor: in.Actor, From: from, To: to}, in.Request())
 				return web.OK(auditView{Entries: web.Each(r.Items, viewAuditEntry), Paged: paged(r, in.Paging)}, ""), err
 			})},
@@ -37,23 +37,23 @@ type AuditInput struct {
 
 // Problems returns the errors of all invalid filters.
 func (in AuditInput) Problems() []fault.Field {
-	_, _, found := in.times()
+	_, _, problems := in.parseRange()
 	if in.Action != "" && !slices.Contains(audit.Actions(), audit.Action(in.Action)) {
-		found = append(found, fault.Field{Name: "action", Message: "must be one of: " + strings.Join(texts(audit.Actions()), ", ")})
+		problems = append(problems, fault.Field{Name: "action", Message: "must be one of: " + strings.Join(valueNames(audit.Actions()), ", ")})
 	}
-	return found
+	return problems
 }
 
-func (in AuditInput) times() (from, to time.Time, found []fault.Field) {
+func (in AuditInput) parseRange() (from, to time.Time, entries []fault.Field) {
 	parse := func(name, text string) time.Time {
 		at, err := listings.ParseMoment(text, name == "to")
 		if err != nil && text != "" {
-			found = append(found, fault.Field{Name: name, Message: err.Error()})
+			entries = append(entries, fault.Field{Name: name, Message: err.Error()})
 		}
 		return at
 	}
 	from, to = parse("from", in.From), parse("to", in.To)
-	return from, to, found
+	return from, to, entries
 }
 
 type auditActor struct {

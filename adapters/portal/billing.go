@@ -52,7 +52,7 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 				action, err := setUp(ctx, s, apps, c, in)
 				return web.OK(setupIntentView{actionView(action)}, ""), err
 			})},
-		{Method: http.MethodPost, Path: "/api/payments/webhooks", Body: maxNotice, Timeout: paymentTimeout, Errors: []int{404}, Tag: tag, Summary: "Receive a webhook of the payment provider, which signs it. Repeated and reordered webhooks change nothing. 404 if the provider of this server sends none, or no secret is configured", Op: web.Op(
+		{Method: http.MethodPost, Path: "/api/payments/webhooks", Body: maxProviderWebhook, Timeout: paymentTimeout, Errors: []int{404}, Tag: tag, Summary: "Receive a webhook of the payment provider, which signs it. Repeated and reordered webhooks change nothing. 404 if the provider of this server sends none, or no secret is configured", Op: web.Op(
 			func(ctx context.Context, _ web.Call, in NoticeInput) (web.Done, error) {
 				return web.Message("Webhook received"), s.ReceiveNotice(ctx, in.Header, in.Raw)
 			})},
@@ -62,8 +62,8 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 // paymentTimeout leaves time to store the result of a call of the payment provider.
 const paymentTimeout = 9500 * time.Millisecond
 
-// maxNotice is the largest body of a webhook, in bytes.
-const maxNotice = 256 << 10
+// maxProviderWebhook is the largest body of a webhook, in bytes.
+const maxProviderWebhook = 256 << 10
 
 // NoticeInput is a webhook request of the payment provider.
 type NoticeInput struct {
@@ -133,7 +133,7 @@ type BillingIntentInput struct {
 	// for with the method on file.
 	PaymentMethodID string `json:"paymentMethodId" validate:"max=255"`
 
-	cardless
+	rejectCardNumbers
 }
 
 // Problems returns the errors of the fields of the intent.
@@ -144,16 +144,16 @@ func (in *BillingIntentInput) Problems() []fault.Field {
 	case "update-payment-method":
 		return in.problemsWith(in.PaymentMethodID)
 	}
-	return in.cardless.Problems()
+	return in.rejectCardNumbers.Problems()
 }
 
-// cardless rejects bodies with card numbers.
-type cardless struct {
+// rejectCardNumbers rejects bodies with card numbers.
+type rejectCardNumbers struct {
 	Raw []byte `json:"-" body:"raw"`
 }
 
 // Problems rejects card numbers in any field, before the body is processed.
-func (in *cardless) Problems() []fault.Field {
+func (in *rejectCardNumbers) Problems() []fault.Field {
 	if !billing.HoldsCardNumber(in.Raw) {
 		return nil
 	}
@@ -161,12 +161,12 @@ func (in *cardless) Problems() []fault.Field {
 }
 
 // problemsWith also checks the id of the payment method.
-func (in *cardless) problemsWith(methodID string) []fault.Field {
-	found := in.Problems()
-	if methodID != "" && len(found) == 0 {
-		found = fault.FieldsOf(billing.CheckMethodID(methodID))
+func (in *rejectCardNumbers) problemsWith(methodID string) []fault.Field {
+	problems := in.Problems()
+	if methodID != "" && len(problems) == 0 {
+		problems = fault.FieldsOf(billing.CheckMethodID(methodID))
 	}
-	return found
+	return problems
 }
 
 type billingView struct {

@@ -25,8 +25,8 @@ func optional[T comparable](v T) *T {
 	return &v
 }
 
-// renamed returns the fields with other names for those in names.
-func renamed(fields []fault.Field, names map[string]string) []fault.Field {
+// renameFields returns the fields with other names for those in names.
+func renameFields(fields []fault.Field, names map[string]string) []fault.Field {
 	return web.Each(fields, func(f fault.Field) fault.Field {
 		return fault.Field{Name: cmp.Or(names[f.Name], f.Name), Message: f.Message}
 	})
@@ -40,8 +40,8 @@ func routesFor(audience web.Audience, tag string, routes []web.Route) []web.Rout
 	return routes
 }
 
-// answer returns an operation that responds with a view of the result of do.
-func answer[I, T, V any](do func(ctx context.Context, by auth.Actor, in I) (T, error), view func(T) V, message string) web.Operation {
+// answerWith returns an operation that responds with a view of the result of do.
+func answerWith[I, T, V any](do func(ctx context.Context, actor auth.Actor, in I) (T, error), view func(T) V, message string) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, in I) (web.Reply[V], error) {
 		value, err := do(ctx, c.Actor, in)
 		return web.OK(view(value), message), err
@@ -49,22 +49,22 @@ func answer[I, T, V any](do func(ctx context.Context, by auth.Actor, in I) (T, e
 }
 
 // byID returns do for the resource of an IDPath.
-func byID[T any](do func(ctx context.Context, by auth.Actor, id string) (T, error)) func(ctx context.Context, by auth.Actor, in IDPath) (T, error) {
-	return func(ctx context.Context, by auth.Actor, in IDPath) (T, error) { return do(ctx, by, in.ID) }
+func byID[T any](do func(ctx context.Context, actor auth.Actor, id string) (T, error)) func(ctx context.Context, actor auth.Actor, in IDPath) (T, error) {
+	return func(ctx context.Context, actor auth.Actor, in IDPath) (T, error) { return do(ctx, actor, in.ID) }
 }
 
 // getOwn returns an operation that responds with a view of what belongs to the caller.
-func getOwn[T, V any](get func(ctx context.Context, by auth.Actor) (T, error), view func(T) V) web.Operation {
-	return answer(func(ctx context.Context, by auth.Actor, _ web.Nothing) (T, error) { return get(ctx, by) }, view, "")
+func getOwn[T, V any](get func(ctx context.Context, actor auth.Actor) (T, error), view func(T) V) web.Operation {
+	return answerWith(func(ctx context.Context, actor auth.Actor, _ web.Nothing) (T, error) { return get(ctx, actor) }, view, "")
 }
 
 // getByID returns an operation that responds with a view of the resource of an IDPath.
-func getByID[T, V any](get func(ctx context.Context, by auth.Actor, id string) (T, error), view func(T) V) web.Operation {
-	return answer(byID(get), view, "")
+func getByID[T, V any](get func(ctx context.Context, actor auth.Actor, id string) (T, error), view func(T) V) web.Operation {
+	return answerWith(byID(get), view, "")
 }
 
 // list returns an operation that responds with a view of one page of a list without filters.
-func list[T, V any](get func(ctx context.Context, by auth.Actor, r page.Request) (T, error), view func(T, web.Paging) V) web.Operation {
+func list[T, V any](get func(ctx context.Context, actor auth.Actor, r page.Request) (T, error), view func(T, web.Paging) V) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, in PageInput) (web.Reply[V], error) {
 		result, err := get(ctx, c.Actor, in.Request())
 		return web.OK(view(result, in.Paging), ""), err
@@ -73,7 +73,7 @@ func list[T, V any](get func(ctx context.Context, by auth.Actor, r page.Request)
 
 // changeOwn returns an operation that calls change for the caller and responds with the
 // message.
-func changeOwn(change func(ctx context.Context, by auth.Actor) error, message string) web.Operation {
+func changeOwn(change func(ctx context.Context, actor auth.Actor) error, message string) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, _ web.Nothing) (web.Done, error) {
 		return web.Message(message), change(ctx, c.Actor)
 	})
@@ -81,7 +81,7 @@ func changeOwn(change func(ctx context.Context, by auth.Actor) error, message st
 
 // changeByID returns an operation that calls change for the resource of an IDPath and
 // responds with the message.
-func changeByID(change func(ctx context.Context, by auth.Actor, id string) error, message string) web.Operation {
+func changeByID(change func(ctx context.Context, actor auth.Actor, id string) error, message string) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, in IDPath) (web.Done, error) {
 		return web.Message(message), change(ctx, c.Actor, in.ID)
 	})
@@ -107,13 +107,13 @@ func (in Confirmation) confirm(ctx context.Context, s *identity.Service, c web.C
 // confirmedOp returns an operation that calls fn for the confirmed caller.
 func confirmedOp[I interface {
 	confirm(ctx context.Context, s *identity.Service, c web.Call) (auth.Actor, error)
-}, O any](s *identity.Service, fn func(ctx context.Context, by auth.Actor, in I) (O, error)) web.Operation {
+}, O any](s *identity.Service, fn func(ctx context.Context, actor auth.Actor, in I) (O, error)) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, in I) (out O, err error) {
-		by, err := in.confirm(ctx, s, c)
+		actor, err := in.confirm(ctx, s, c)
 		if err != nil {
 			return out, err
 		}
-		return fn(ctx, by, in)
+		return fn(ctx, actor, in)
 	})
 }
 

@@ -17,8 +17,8 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	const tag = "Developers"
 	return []web.Route{
 		{Method: http.MethodPost, Path: "/api/developers/apps", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Create an app on the free plan. Its secret is shown only once" + needsConfirmation, Op: confirmedOp(i,
-			func(ctx context.Context, by auth.Actor, in NewAppInput) (web.Reply[newAppView], error) {
-				a, secret, err := s.CreateApp(ctx, by, in.AppInput)
+			func(ctx context.Context, actor auth.Actor, in NewAppInput) (web.Reply[newAppView], error) {
+				a, secret, err := s.CreateApp(ctx, actor, in.AppInput)
 				return web.OK(newAppView{viewApp(a), optional(secret)}, "Application created successfully"), err
 			})},
 		{Method: http.MethodGet, Path: "/api/developers/apps", Auth: web.Required, Tag: tag, Summary: "List the caller's apps, newest first",
@@ -35,13 +35,13 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 		{Method: http.MethodDelete, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Delete an app. Its keys, consents and webhooks end at once",
 			Op: changeByID(s.DeleteApp, "Application deleted successfully")},
 		{Method: http.MethodPost, Path: "/api/developers/apps/:id/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Replace the secret of an app. The new secret is shown only once; the previous one ends at once" + needsConfirmation, Op: confirmedOp(i,
-			func(ctx context.Context, by auth.Actor, in NewSecretInput) (web.Reply[secretView], error) {
-				secret, err := s.RotateSecret(ctx, by, in.ID)
+			func(ctx context.Context, actor auth.Actor, in NewSecretInput) (web.Reply[secretView], error) {
+				secret, err := s.RotateSecret(ctx, actor, in.ID)
 				return web.OK(secretView{secret}, "The old secret has ended"), err
 			})},
 		{Method: http.MethodPost, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Create an API key, which is shown only once" + needsConfirmation, Op: confirmedOp(i,
-			func(ctx context.Context, by auth.Actor, in NewKeyInput) (web.Reply[newKeyView], error) {
-				k, secret, err := s.CreateKey(ctx, by, in.ID, in.KeyInput)
+			func(ctx context.Context, actor auth.Actor, in NewKeyInput) (web.Reply[newKeyView], error) {
+				k, secret, err := s.CreateKey(ctx, actor, in.ID, in.KeyInput)
 				return web.OK(newKeyView{viewKey(k), secret}, "API key created successfully"), err
 			})},
 		{Method: http.MethodGet, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Tag: tag, Summary: "List the API keys of an app, at most 20, newest first",
@@ -66,7 +66,7 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 
 // renamePlanField renames the field of a fault about a plan to that of this API.
 func renamePlanField(f *fault.Error) *fault.Error {
-	return f.WithFields(renamed(f.Fields, map[string]string{"planId": "plan"})...)
+	return f.WithFields(renameFields(f.Fields, map[string]string{"planId": "plan"})...)
 }
 
 // KeyPath identifies a key of an application.
@@ -112,7 +112,7 @@ type PlanInput struct {
 	Plan            string `json:"plan" validate:"required,oneof=free professional enterprise" sample:"professional"`
 	PaymentMethodID string `json:"paymentMethodId" validate:"max=255" sample:"pm_card_visa"`
 
-	cardless
+	rejectCardNumbers
 }
 
 // Problems reports an invalid payment method together with the other errors.

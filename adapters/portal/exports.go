@@ -33,7 +33,7 @@ func exportRoutes(s *hiring.Service) []web.Route {
 				return web.CSV(d), err
 			}).MapFaults(renameParameters)},
 		{Method: http.MethodPost, Path: "/api/employers/exports", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Status: 202, Errors: []int{409}, Tag: tag, Summary: "Export the organization's jobs or applications to a file in the background",
-			Op: answer(s.StartExport, func(e hiring.Export) exportView { return viewExport(hiring.ExportView{Export: e}) }, "Export started")},
+			Op: answerWith(s.StartExport, func(e hiring.Export) exportView { return viewExport(hiring.ExportView{Export: e}) }, "Export started")},
 		{Method: http.MethodGet, Path: "/api/employers/exports/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "Get the progress of an export and, once it is completed, a link to its file",
 			Op: getByID(s.MyExport, viewExport)},
 		{Method: http.MethodGet, Path: "/api/employers/exports/:id/file", Errors: []int{401, 403}, Tag: tag, Summary: "Download the file of an export by its link, while the user for whom the link was made may read it", Op: web.Op(

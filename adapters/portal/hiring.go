@@ -239,7 +239,7 @@ type receivedRow struct {
 
 func viewReceivedRow(a hiring.View) receivedRow {
 	return receivedRow{ID: a.ID, JobID: a.ListingID, JobTitle: a.JobTitle, ApplicantName: a.Applicant.Name, ApplicantEmail: a.Applicant.Email,
-		Status: a.Status, AppliedAt: a.AppliedAt, Interview: ofApplication(a.Interview)}
+		Status: a.Status, AppliedAt: a.AppliedAt, Interview: viewAppointment(a.Interview)}
 }
 
 type receivedView struct {
@@ -282,12 +282,12 @@ type failedDecision struct {
 	Error     string `json:"error"`
 }
 
-// longestEcho is the maximum size in bytes of a rejected item in the response, which may
+// maxEchoBytes is the maximum size in bytes of a rejected item in the response, which may
 // be stored for a day.
-const longestEcho = 1_000
+const maxEchoBytes = 1_000
 
 func viewRefusal(f hiring.Refusal, sent json.RawMessage) failedDecision {
-	if len(sent) > longestEcho {
+	if len(sent) > maxEchoBytes {
 		return failedDecision{AppUpdate: f.Decision, Error: f.Error}
 	}
 	return failedDecision{AppUpdate: sent, Error: f.Error}
@@ -302,7 +302,7 @@ func analyticsRoutes(s *hiring.Service) []web.Route {
 				return jobAnalyticsView{JobID: a.JobID, Title: a.Title, Views: a.Views, Applications: viewCounts(a.Applications), ConversionRate: a.ConversionRate()}
 			})},
 		{Method: http.MethodGet, Path: "/api/employers/applications/stats", Permission: auth.ApplicationsView, Summary: "Count the applications by status",
-			Op: answer(s.Stats, func(c hiring.Counts) statsView {
+			Op: answerWith(s.Stats, func(c hiring.Counts) statsView {
 				return statsView{Total: c.Total(), ByStatus: viewStatuses(c)}
 			}, "")},
 	})

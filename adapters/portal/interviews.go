@@ -75,8 +75,8 @@ func viewInterview(a hiring.Appointment) interviewView {
 	return interviewView{ScheduledAt: a.ScheduledAt, Location: a.Location, Interviewer: a.Interviewer, Notes: a.Notes, Status: a.Status, Outcome: a.Outcome}
 }
 
-// ofApplication returns the view of an appointment, nil for nil.
-func ofApplication(a *hiring.Appointment) *interviewView {
+// viewAppointment returns the view of an appointment, nil for nil.
+func viewAppointment(a *hiring.Appointment) *interviewView {
 	if a == nil {
 		return nil
 	}

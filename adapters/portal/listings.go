@@ -57,30 +57,30 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route {
 	return routesFor(web.Employer, "Public job listings", []web.Route{
 		{Method: http.MethodPut, Path: "/api/listings/batch", Permission: auth.JobsUpdate, Summary: "Merge into the metadata of up to 100 listings (RFC 7396)", Op: keyedOp(keys,
-			func(ctx context.Context, by auth.Actor, in MetaBatchInput) (web.Reply[[]metaResult], error) {
-				return patchMetaBatch(ctx, s, by, in.Body)
+			func(ctx context.Context, actor auth.Actor, in MetaBatchInput) (web.Reply[[]metaResult], error) {
+				return patchMetaBatch(ctx, s, actor, in.Body)
 			})},
 		{Method: http.MethodPatch, Path: "/api/listings/:id", Permission: auth.JobsUpdate, Errors: []int{404}, Summary: "Merge into a listing's metadata (RFC 7396)", Op: keyedOp(keys,
-			func(ctx context.Context, by auth.Actor, in MetaInput) (web.Reply[metaView], error) {
+			func(ctx context.Context, actor auth.Actor, in MetaInput) (web.Reply[metaView], error) {
 				patch, err := json.Marshal(in.Meta)
 				if err != nil {
 					return web.Reply[metaView]{}, err
 				}
-				l, err := s.PatchMeta(ctx, by, in.ID, patch)
+				l, err := s.PatchMeta(ctx, actor, in.ID, patch)
 				return web.OK(metaView{UUID: l.ID, Meta: metaOf(l)}, "Listing updated successfully"), err
 			})},
 		{Method: http.MethodPost, Path: "/api/listings/:id/restore", Permission: auth.JobsUpdate, Errors: []int{404}, Summary: "Restore a deleted listing", Op: keyedOp(keys,
-			func(ctx context.Context, by auth.Actor, in KeyedListingPath) (web.Done, error) {
-				return web.Message("Listing restored successfully"), s.Restore(ctx, by, in.ID)
+			func(ctx context.Context, actor auth.Actor, in KeyedListingPath) (web.Done, error) {
+				return web.Message("Listing restored successfully"), s.Restore(ctx, actor, in.ID)
 			})},
 		{Method: http.MethodPost, Path: "/api/listings/:id/archive", Permission: auth.JobsUpdate, Errors: []int{404}, Summary: "Delete a listing; it can be restored", Op: keyedOp(keys,
-			func(ctx context.Context, by auth.Actor, in KeyedListingPath) (web.Done, error) {
-				return web.Message("Listing archived successfully"), s.Archive(ctx, by, in.ID)
+			func(ctx context.Context, actor auth.Actor, in KeyedListingPath) (web.Done, error) {
+				return web.Message("Listing archived successfully"), s.Archive(ctx, actor, in.ID)
 			})},
 	})
 }
 
-func patchMetaBatch(ctx context.Context, s *listings.Service, by auth.Actor, body []byte) (web.Reply[[]metaResult], error) {
+func patchMetaBatch(ctx context.Context, s *listings.Service, actor auth.Actor, body []byte) (web.Reply[[]metaResult], error) {
 	var raw []json.RawMessage
 	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) || json.Unmarshal(body, &raw) != nil {
 		return web.Reply[[]metaResult]{}, errNotAList
@@ -98,7 +98,7 @@ func patchMetaBatch(ctx context.Context, s *listings.Service, by auth.Actor, bod
 		}
 		out[i] = metaResult{UUID: in.UUID, Index: i}
 	}
-	results, err := s.PatchMetaBatch(ctx, by, items)
+	results, err := s.PatchMetaBatch(ctx, actor, items)
 	if err != nil {
 		return web.Reply[[]metaResult]{}, err
 	}
@@ -124,7 +124,7 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				return web.OK(jobsView{web.Each(r.Items, viewJobSummary), paged(r, in.Paging)}, ""), err
 			})},
 		{Method: http.MethodPost, Path: "/api/employers/jobs", Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Status: 201, Summary: "Post a listing",
-			Op: answer(s.Create, viewJobID, "Job listing created successfully")},
+			Op: answerWith(s.Create, viewJobID, "Job listing created successfully")},
 		{Method: http.MethodPost, Path: "/api/employers/jobs/batch", Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Summary: "Post up to 100 listings; each succeeds or fails on its own",
 			Op: jobsBatch(func(raw json.RawMessage) (item listings.BatchItem[listings.CreateInput]) {
 				item.Input, item.Err = web.Item[listings.CreateInput](raw)
@@ -151,7 +151,7 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 				return web.OK(jobID{strings.ToLower(in.ID)}, "Job listing archived successfully"), s.Delete(ctx, c.Actor, in.ID)
 			})},
 		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/duplicate", Permission: auth.JobsCreate, Errors: []int{404}, Summary: "Post a copy of a listing",
-			Op: answer(byID(s.Duplicate), viewJobTitle, "Job listing duplicated successfully")},
+			Op: answerWith(byID(s.Duplicate), viewJobTitle, "Job listing duplicated successfully")},
 		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/renew", Permission: auth.JobsUpdate, Errors: []int{404}, Summary: "Extend a listing's active period by some days", Op: web.Op(
 			func(ctx context.Context, c web.Call, in RenewInput) (web.Reply[renewedView], error) {
 				days := 30
@@ -167,7 +167,7 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 // jobsBatch returns the operation that applies do to the items of a batch. An item that
 // fails does not fail the others.
 func jobsBatch[I, V any](decode func(raw json.RawMessage) listings.BatchItem[I],
-	do func(ctx context.Context, by auth.Actor, items []listings.BatchItem[I]) ([]listings.BatchResult, error),
+	do func(ctx context.Context, actor auth.Actor, items []listings.BatchItem[I]) ([]listings.BatchResult, error),
 	view func(done []listings.Listing, failed []failedJob) web.Reply[V],
 ) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, in JobsBatchInput) (out web.Reply[V], err error) {

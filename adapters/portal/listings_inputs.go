@@ -123,7 +123,7 @@ func mapFilterFault(f *fault.Error) *fault.Error {
 	if !slices.ContainsFunc(f.Fields, isFilter) {
 		return f
 	}
-	return listings.ErrFilters.WithFields(renamed(f.Fields, map[string]string{"query": "search", "salaryMin": "salary_min", "salaryMax": "salary_max"})...)
+	return listings.ErrFilters.WithFields(renameFields(f.Fields, map[string]string{"query": "search", "salaryMin": "salary_min", "salaryMax": "salary_max"})...)
 }
 
 // SearchListingsInput is a search by body.
@@ -211,7 +211,7 @@ type APIKey struct {
 
 // check returns an error for an invalid key, and for one whose user is not currently in
 // the caller's organization.
-func (k APIKey) check(ctx context.Context, s adapters.Services, by auth.Actor) error {
+func (k APIKey) check(ctx context.Context, s adapters.Services, actor auth.Actor) error {
 	if k.Key == "" {
 		return nil
 	}
@@ -223,7 +223,7 @@ func (k APIKey) check(ctx context.Context, s adapters.Services, by auth.Actor) e
 	if err != nil {
 		return err
 	}
-	if owner.OrganizationID != by.OrganizationID {
+	if owner.OrganizationID != actor.OrganizationID {
 		return fault.ErrUnauthorized
 	}
 	return nil
@@ -231,8 +231,8 @@ func (k APIKey) check(ctx context.Context, s adapters.Services, by auth.Actor) e
 
 // keyedOp returns an operation that calls fn for the caller unless the key is invalid.
 func keyedOp[I interface {
-	check(ctx context.Context, s adapters.Services, by auth.Actor) error
-}, O any](keys adapters.Services, fn func(ctx context.Context, by auth.Actor, in I) (O, error)) web.Operation {
+	check(ctx context.Context, s adapters.Services, actor auth.Actor) error
+}, O any](keys adapters.Services, fn func(ctx context.Context, actor auth.Actor, in I) (O, error)) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, in I) (out O, err error) {
 		if err := in.check(ctx, keys, c.Actor); err != nil {
 			return out, err

@@ -31,8 +31,8 @@ const moderation = "Moderation"
 // moderationRoutes returns the routes for moderators.
 func moderationRoutes(s *listings.Service) []web.Route {
 	decide := func(do func(context.Context, auth.Actor, string, listings.DecisionInput) (listings.Listing, error), message string) web.Operation {
-		return answer(func(ctx context.Context, by auth.Actor, in DecisionInput) (listings.Listing, error) {
-			return do(ctx, by, in.ID, in.DecisionInput)
+		return answerWith(func(ctx context.Context, actor auth.Actor, in DecisionInput) (listings.Listing, error) {
+			return do(ctx, actor, in.ID, in.DecisionInput)
 		}, viewModeratedJob, message)
 	}
 	return routesFor(web.Moderator, moderation, []web.Route{
@@ -136,18 +136,18 @@ func viewCaseDetail(c listings.CaseDetail) caseDetailView {
 	})}
 }
 
-// standingRoutes returns the routes with which moderators handle organizations and accounts.
-func standingRoutes(s *identity.Service) []web.Route {
+// organizationModerationRoutes returns the routes with which moderators handle organizations and accounts.
+func organizationModerationRoutes(s *identity.Service) []web.Route {
 	return routesFor(web.Moderator, moderation, []web.Route{
 		{Method: http.MethodGet, Path: "/api/admin/organizations/:id", Errors: []int{404}, Summary: "Get an organization with its standing and its members",
 			Op: getByID(s.OrganizationFor, viewModeratedOrganization)},
-		{Method: http.MethodPost, Path: "/api/admin/organizations/:id/standing", Errors: []int{404}, Summary: "Verify, release, suspend or restore an organization, and notify its admins", Op: answer(
-			func(ctx context.Context, by auth.Actor, in OrganizationActionInput) (identity.ModeratedOrganization, error) {
-				o, err := s.Moderate(ctx, by, in.ID, in.OrganizationActionInput)
+		{Method: http.MethodPost, Path: "/api/admin/organizations/:id/standing", Errors: []int{404}, Summary: "Verify, release, suspend or restore an organization, and notify its admins", Op: answerWith(
+			func(ctx context.Context, actor auth.Actor, in OrganizationActionInput) (identity.ModeratedOrganization, error) {
+				o, err := s.Moderate(ctx, actor, in.ID, in.OrganizationActionInput)
 				if err != nil {
 					return identity.ModeratedOrganization{}, err
 				}
-				return s.OrganizationFor(ctx, by, o.ID)
+				return s.OrganizationFor(ctx, actor, o.ID)
 			}, viewModeratedOrganization, "Organization changed")},
 		{Method: http.MethodPost, Path: "/api/admin/accounts/:id/standing", Errors: []int{404, 409}, Summary: "Suspend an account, which ends its sessions and access by programs, or restore it, and notify its owner", Op: web.Op(
 			func(ctx context.Context, c web.Call, in AccountActionInput) (web.Done, error) {

@@ -104,21 +104,21 @@ func (h guestHeaders) Headers() map[string]string {
 	return map[string]string{"Set-Cookie": h.cookie}
 }
 
-// guestCookieFor is the lifetime of the cookie in seconds.
-const guestCookieFor = "7776000"
+// guestCookieMaxAge is the lifetime of the cookie in seconds.
+const guestCookieMaxAge = "7776000"
 
 // guestCookieHeaders returns the cookie with the secret keep: it is deleted after an account has
 // taken over the data of the guest, and renewed for 90 days if it was used.
-func guestCookieHeaders(s *jobseeker.Service, had, keep string, used bool) guestHeaders {
+func guestCookieHeaders(s *jobseeker.Service, hadCookie, keep string, wasUsed bool) guestHeaders {
 	attributes := "; Path=/api; HttpOnly; SameSite=Lax"
 	if strings.HasPrefix(s.PublicURL, "https:") {
 		attributes += "; Secure"
 	}
 	switch {
-	case keep == "" && had != "":
+	case keep == "" && hadCookie != "":
 		return guestHeaders{"locum_guest=; Max-Age=0" + attributes}
-	case keep != "" && used:
-		return guestHeaders{"locum_guest=" + keep + "; Max-Age=" + guestCookieFor + attributes}
+	case keep != "" && wasUsed:
+		return guestHeaders{"locum_guest=" + keep + "; Max-Age=" + guestCookieMaxAge + attributes}
 	}
 	return guestHeaders{}
 }

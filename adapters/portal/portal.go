@@ -46,7 +46,7 @@ func API(s adapters.Services) web.API {
 			listingRoutes(s),
 			reportRoutes(s.Listings),
 			moderationRoutes(s.Listings),
-			standingRoutes(s.Identity),
+			organizationModerationRoutes(s.Identity),
 			hiringRoutes(s.Hiring),
 			interviewRoutes(s.Hiring),
 			seekerRoutes(s.Seekers),
@@ -64,7 +64,7 @@ func API(s adapters.Services) web.API {
 		),
 		Fault:     Fault,
 		FaultBody: Failure{},
-		Values:    values,
+		Values:    valuesByType,
 	}
 }
 
@@ -86,9 +86,9 @@ var statusByCode = map[string]int{
 	"already_bookmarked": 400,
 }
 
-// codes are the faults whose code is part of the body, since the client must know what to
+// codesInBody are the faults whose code is part of the body, since the client must know what to
 // send in addition.
-var codes = map[string]bool{
+var codesInBody = map[string]bool{
 	"reauthentication_required":     true,
 	"second_factor_required":        true,
 	"second_factor_invalid":         true,
@@ -101,7 +101,7 @@ func Fault(f *fault.Error) (int, any) {
 		f = errIntentRequired
 	}
 	body := Failure{Error: f.Message, Errors: f.Fields}
-	if codes[f.Code] {
+	if codesInBody[f.Code] {
 		body.Code = f.Code
 	}
 	if len(f.Fields) > 0 {
@@ -110,29 +110,29 @@ func Fault(f *fault.Error) (int, any) {
 	return cmp.Or(statusByCode[f.Code], web.StatusOf(f)), body
 }
 
-// values are the possible values of types, the most common first.
-var values = map[reflect.Type][]string{
-	reflect.TypeFor[hiring.Status]():              texts(hiring.Statuses),
-	reflect.TypeFor[shownStatus]():                unique(slices.Concat(texts(hiring.Statuses), texts(hiring.TrackerStatuses))),
-	reflect.TypeFor[hiring.ActorKind]():           texts([]hiring.ActorKind{hiring.ByApplicant, hiring.ByEmployer}),
-	reflect.TypeFor[hiring.InterviewStatus]():     texts(hiring.InterviewStatuses),
-	reflect.TypeFor[hiring.Outcome]():             texts([]hiring.Outcome{hiring.Undecided, hiring.Pass, hiring.Fail}),
-	reflect.TypeFor[hiring.ExportState]():         texts([]hiring.ExportState{hiring.ExportDone, hiring.ExportQueued, hiring.ExportRunning, hiring.ExportFailed}),
-	reflect.TypeFor[listings.Status]():            texts([]listings.Status{listings.Active, listings.Inactive, listings.Closed, listings.Draft, listings.Archived}),
-	reflect.TypeFor[listings.CaseState]():         texts([]listings.CaseState{listings.CaseOpen, listings.CaseKept, listings.CaseTakenDown}),
-	reflect.TypeFor[listings.ReportReason]():      texts(listings.ReportReasons()),
-	reflect.TypeFor[jobseeker.DocumentType]():     texts([]jobseeker.DocumentType{jobseeker.CV, jobseeker.CoverLetter, jobseeker.Certification, jobseeker.OtherDocument}),
-	reflect.TypeFor[jobseeker.NotificationType](): texts([]jobseeker.NotificationType{jobseeker.AboutApplication, jobseeker.AboutInterview, jobseeker.AboutMessage, jobseeker.AboutJobs, jobseeker.AboutDeadline, jobseeker.AboutBilling}),
-	reflect.TypeFor[billing.Status]():             texts([]billing.Status{billing.Active, billing.PastDue}),
-	reflect.TypeFor[billing.ActionType]():         texts([]billing.ActionType{billing.ConfirmPayment, billing.CollectMethod}),
-	reflect.TypeFor[billing.ChargeStatus]():       texts([]billing.ChargeStatus{billing.Paid, billing.Pending, billing.Declined}),
-	reflect.TypeFor[audit.Action]():               texts(audit.Actions()),
-	reflect.TypeFor[identity.OrgRole]():           texts([]identity.OrgRole{identity.Recruiter, identity.Admin, identity.Viewer}),
-	reflect.TypeFor[integrations.Scope]():         texts(integrations.Scopes()),
-	reflect.TypeFor[identity.MemberStatus]():      texts([]identity.MemberStatus{identity.MemberActive, identity.MemberInvited}),
+// valuesByType are the possible values of types, the most common first.
+var valuesByType = map[reflect.Type][]string{
+	reflect.TypeFor[hiring.Status]():              valueNames(hiring.Statuses),
+	reflect.TypeFor[shownStatus]():                unique(slices.Concat(valueNames(hiring.Statuses), valueNames(hiring.TrackerStatuses))),
+	reflect.TypeFor[hiring.ActorKind]():           valueNames([]hiring.ActorKind{hiring.ByApplicant, hiring.ByEmployer}),
+	reflect.TypeFor[hiring.InterviewStatus]():     valueNames(hiring.InterviewStatuses),
+	reflect.TypeFor[hiring.Outcome]():             valueNames([]hiring.Outcome{hiring.Undecided, hiring.Pass, hiring.Fail}),
+	reflect.TypeFor[hiring.ExportState]():         valueNames([]hiring.ExportState{hiring.ExportDone, hiring.ExportQueued, hiring.ExportRunning, hiring.ExportFailed}),
+	reflect.TypeFor[listings.Status]():            valueNames([]listings.Status{listings.Active, listings.Inactive, listings.Closed, listings.Draft, listings.Archived}),
+	reflect.TypeFor[listings.CaseState]():         valueNames([]listings.CaseState{listings.CaseOpen, listings.CaseKept, listings.CaseTakenDown}),
+	reflect.TypeFor[listings.ReportReason]():      valueNames(listings.ReportReasons()),
+	reflect.TypeFor[jobseeker.DocumentType]():     valueNames([]jobseeker.DocumentType{jobseeker.CV, jobseeker.CoverLetter, jobseeker.Certification, jobseeker.OtherDocument}),
+	reflect.TypeFor[jobseeker.NotificationType](): valueNames([]jobseeker.NotificationType{jobseeker.AboutApplication, jobseeker.AboutInterview, jobseeker.AboutMessage, jobseeker.AboutJobs, jobseeker.AboutDeadline, jobseeker.AboutBilling}),
+	reflect.TypeFor[billing.Status]():             valueNames([]billing.Status{billing.Active, billing.PastDue}),
+	reflect.TypeFor[billing.ActionType]():         valueNames([]billing.ActionType{billing.ConfirmPayment, billing.CollectMethod}),
+	reflect.TypeFor[billing.ChargeStatus]():       valueNames([]billing.ChargeStatus{billing.Paid, billing.Pending, billing.Declined}),
+	reflect.TypeFor[audit.Action]():               valueNames(audit.Actions()),
+	reflect.TypeFor[identity.OrgRole]():           valueNames([]identity.OrgRole{identity.Recruiter, identity.Admin, identity.Viewer}),
+	reflect.TypeFor[integrations.Scope]():         valueNames(integrations.Scopes()),
+	reflect.TypeFor[identity.MemberStatus]():      valueNames([]identity.MemberStatus{identity.MemberActive, identity.MemberInvited}),
 }
 
-func texts[T ~string](all []T) []string {
+func valueNames[T ~string](all []T) []string {
 	return web.Each(all, func(v T) string { return string(v) })
 }
 

@@ -71,7 +71,7 @@ func mapSeekerSearchFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 		return f
 	}
-	return fault.ErrInvalid.WithFields(renamed(f.Fields, map[string]string{"query": "q", "contractType": "type"})...)
+	return fault.ErrInvalid.WithFields(renameFields(f.Fields, map[string]string{"query": "q", "contractType": "type"})...)
 }
 
 // foundJob is a listing in the result of a search.

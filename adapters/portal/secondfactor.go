@@ -16,8 +16,8 @@ func secondFactorRoutes(s *identity.Service) []web.Route {
 		{Method: http.MethodGet, Path: path, Auth: web.Required, Tag: tag, Summary: "Get the status of the caller's second factor",
 			Op: getOwn(s.MySecondFactor, viewSecondFactor)},
 		{Method: http.MethodPost, Path: path, Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Enroll an authenticator app (TOTP) as second factor, which a first code enables" + needsConfirmation, Op: confirmedOp(s,
-			func(ctx context.Context, by auth.Actor, _ Confirmation) (web.Reply[enrollmentView], error) {
-				e, err := s.EnrollSecondFactor(ctx, by)
+			func(ctx context.Context, actor auth.Actor, _ Confirmation) (web.Reply[enrollmentView], error) {
+				e, err := s.EnrollSecondFactor(ctx, actor)
 				return web.OK(enrollmentView(e), "Confirm with a code of your authenticator app"), err
 			})},
 		{Method: http.MethodPost, Path: path + "/confirm", Auth: web.Required, Errors: []int{409}, Tag: tag, Summary: "Enable the second factor with a first code. The response shows the recovery codes, only once; all other sessions end",

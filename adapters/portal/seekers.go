@@ -153,7 +153,7 @@ type activitiesView struct {
 func bookmarkRoutes(s *jobseeker.Service) []web.Route {
 	return routesFor(web.Seeker, "Saved jobs", []web.Route{
 		{Method: http.MethodPost, Path: "/api/jobseekers/saved", Status: 201, Errors: []int{404}, Summary: "Save a listing",
-			Op: answer(s.SaveJob, viewSavedJob, "Job saved successfully")},
+			Op: answerWith(s.SaveJob, viewSavedJob, "Job saved successfully")},
 		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks", Summary: "List the caller's saved listings, latest first",
 			Op: list(s.MyBookmarks, func(r page.Result[jobseeker.SavedJob], p web.Paging) bookmarksView {
 				v := bookmarksView{SeekerPaged: seekerPaged(r, p)}
@@ -161,7 +161,7 @@ func bookmarkRoutes(s *jobseeker.Service) []web.Route {
 				return v
 			})},
 		{Method: http.MethodPost, Path: "/api/jobseekers/bookmarks", Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Summary: "Save a listing",
-			Op: answer(s.Bookmark, viewSavedJob, "Bookmark added successfully")},
+			Op: answerWith(s.Bookmark, viewSavedJob, "Bookmark added successfully")},
 		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks/:id", Summary: "Get one of the caller's saved listings",
 			Op: getByID(s.MyBookmark, func(j jobseeker.SavedJob) bookmarkView {
 				return bookmarkView{Bookmark: viewSavedJob(j)}
@@ -171,7 +171,7 @@ func bookmarkRoutes(s *jobseeker.Service) []web.Route {
 				return web.Message("Bookmark updated successfully"), s.Note(ctx, c.Actor, in.ID, in.NoteInput)
 			})},
 		{Method: http.MethodDelete, Path: "/api/jobseekers/bookmarks/:id", Summary: "Remove a saved listing",
-			Op: answer(byID(s.RemoveBookmark), func(id string) removedBookmarkView {
+			Op: answerWith(byID(s.RemoveBookmark), func(id string) removedBookmarkView {
 				return removedBookmarkView{ID: id, Type: jobBookmark}
 			}, "Bookmark removed successfully")},
 	})
@@ -225,8 +225,8 @@ func profileRoutes(i *identity.Service, s *jobseeker.Service) []web.Route {
 		{Method: http.MethodGet, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Get the caller's profile",
 			Op: getOwn(s.MyProfile, viewProfile)},
 		{Method: http.MethodPut, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{403, 409, 429}, Tag: tag, Summary: "Change the profile; absent members stay unchanged. A new email address" + confirmationNeeded, Op: confirmedOp(i,
-			func(ctx context.Context, by auth.Actor, in ProfileIntentInput) (web.Reply[changedProfileView], error) {
-				a, err := s.UpdateProfile(ctx, by, *in.Profile)
+			func(ctx context.Context, actor auth.Actor, in ProfileIntentInput) (web.Reply[changedProfileView], error) {
+				a, err := s.UpdateProfile(ctx, actor, *in.Profile)
 				return web.OK(changedProfileView{Intent: in.Intent, Profile: viewProfile(a)}, "Profile updated successfully"), err
 			})},
 	}

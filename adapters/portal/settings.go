@@ -34,13 +34,13 @@ func settingsRoutes(i *identity.Service, k *jobseeker.Service) []web.Route {
 				if err := in.check(c.Actor); err != nil {
 					return web.Reply[changedSettingsView]{}, err
 				}
-				by, err := in.confirm(ctx, i, c)
+				actor, err := in.confirm(ctx, i, c)
 				switch {
 				case err != nil:
-				case in.asEmployer(by):
-					_, err = i.UpdateEmployer(ctx, by, in.employer())
+				case in.asEmployer(actor):
+					_, err = i.UpdateEmployer(ctx, actor, in.employer())
 				default:
-					err = in.seeker(ctx, k, by)
+					err = in.seeker(ctx, k, actor)
 				}
 				return web.OK(changedSettingsView{in.Intent}, "Settings updated successfully"), err
 			})},

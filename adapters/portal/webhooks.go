@@ -25,8 +25,8 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	)
 	return []web.Route{
 		{Method: http.MethodPost, Path: list, Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Create a webhook. Its signing secret is shown only once" + needsConfirmation, Op: confirmedOp(i,
-			func(ctx context.Context, by auth.Actor, in NewWebhookInput) (web.Reply[newWebhookView], error) {
-				e, secret, err := s.CreateWebhook(ctx, by, in.ID, in.WebhookInput)
+			func(ctx context.Context, actor auth.Actor, in NewWebhookInput) (web.Reply[newWebhookView], error) {
+				e, secret, err := s.CreateWebhook(ctx, actor, in.ID, in.WebhookInput)
 				return web.OK(newWebhookView{viewWebhook(e), secret}, "Webhook created successfully"), err
 			})},
 		{Method: http.MethodGet, Path: list, Auth: web.Required, Tag: tag, Summary: "List the webhooks of an app, at most 20, newest first",
@@ -41,8 +41,8 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 		{Method: http.MethodDelete, Path: one, Auth: web.Required, Tag: tag, Summary: "Delete a webhook and its log; no further events are sent",
 			Op: perform(s.DeleteWebhook, "Webhook deleted successfully")},
 		{Method: http.MethodPost, Path: one + "/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 429}, Tag: tag, Summary: "Replace the signing secret of a webhook. The new secret is shown only once; for 24 hours deliveries are signed with both secrets" + needsConfirmation, Op: confirmedOp(i,
-			func(ctx context.Context, by auth.Actor, in NewWebhookSecretInput) (web.Reply[webhookSecretView], error) {
-				secret, err := s.RotateWebhookSecret(ctx, by, in.WebhookPath)
+			func(ctx context.Context, actor auth.Actor, in NewWebhookSecretInput) (web.Reply[webhookSecretView], error) {
+				secret, err := s.RotateWebhookSecret(ctx, actor, in.WebhookPath)
 				return web.OK(webhookSecretView{secret}, "Both secrets sign for 24 hours"), err
 			})},
 		{Method: http.MethodPost, Path: one + "/test", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send a test event, whose data has the member test" + sends, Op: web.Op(

@@ -34,19 +34,19 @@ type Admission struct {
 
 // Incoming is a request for a route, as a transport has received it.
 type Incoming struct {
-	// Request is what binding reads; its Body is set by Execute.
+	// Request is the input of the binding. Execute sets its Body.
 	Request
 	// Headers returns the values of a header, in the order of their lines.
 	Headers func(name string) []string
-	// Address is that of the client, behind trusted proxies.
+	// Address is the address of the client, behind trusted proxies.
 	Address string
 	// URL is the path with the query, as requested. URLPath is the path alone.
 	URL, URLPath string
 	RequestID    string
 	// Caller is the result of the API's Authenticator.
 	Caller integrations.Caller
-	// ReadBody reads the body, of at most limit bytes. The client is a user's id or,
-	// without one, an address. Nil means that there is none.
+	// ReadBody reads the body, of at most limit bytes. client is the id of the user, or the
+	// address of a guest. ReadBody is nil for requests without a body.
 	ReadBody func(client string, limit int) ([]byte, error)
 }
 
@@ -61,8 +61,8 @@ type Answer struct {
 	Status  int
 	Headers map[string]string
 	Body    []byte
-	// Stream is the body in place of Body, of Size bytes or, if Size is -1, of unknown
-	// length. The transport closes it.
+	// Stream replaces Body if it is not nil. It has Size bytes, or an unknown length if Size
+	// is -1. The transport closes it.
 	Stream io.ReadCloser
 	Size   int64
 }
@@ -78,7 +78,7 @@ const MaxStale = time.Second
 // validates the input, and executes the operation at most once for each
 // Idempotency-Key. API.RenderError turns an error into a response, to which the
 // headers that are returned with the error are added. A panic is returned as an error.
-func (a Admission) Execute(ctx context.Context, s API, r Route, in Incoming) (call Call, answer Answer, err error) {
+func (a Admission) Execute(ctx context.Context, api API, r Route, in Incoming) (call Call, answer Answer, err error) {
 	timeout := cmp.Or(r.Timeout, DefaultTimeout)
 	admission, cancelAdmission := context.WithTimeout(ctx, timeout)
 	defer cancelAdmission()
@@ -120,7 +120,7 @@ func (a Admission) Execute(ctx context.Context, s API, r Route, in Incoming) (ca
 	if in.Header("Content-Encoding") != "" {
 		return call, answer, fault.InvalidField("Content-Encoding", "is not supported; send the body as it is")
 	}
-	answer, err = a.withIdempotency(ctx, s, r, call, in, func(ctx context.Context) (Answer, error) { return run(ctx, r, call, in.Request) })
+	answer, err = a.withIdempotency(ctx, api, r, call, in, func(ctx context.Context) (Answer, error) { return runOperation(ctx, r, call, in.Request) })
 	if err == nil {
 		setLocation(r, in.URLPath, &answer)
 	}
@@ -175,8 +175,8 @@ func (r Route) Authorize(actor auth.Actor) error {
 	return nil
 }
 
-// run executes the operation.
-func run(ctx context.Context, r Route, call Call, in Request) (Answer, error) {
+// runOperation executes the operation.
+func runOperation(ctx context.Context, r Route, call Call, in Request) (Answer, error) {
 	if r.Method == http.MethodGet {
 		in.Body = nil
 	}
@@ -211,7 +211,7 @@ func run(ctx context.Context, r Route, call Call, in Request) (Answer, error) {
 	return answer, err
 }
 
-// setLocation sets the Location of the resource that was created.
+// setLocation sets the header Location to the path of the created resource.
 func setLocation(r Route, path string, answer *Answer) {
 	var created struct {
 		Data struct {
@@ -230,7 +230,7 @@ func LimitKey(address string) string {
 	if err != nil || a.Is4() {
 		return address
 	}
-	p, _ := a.Prefix(64) // an IPv6 address has one
+	p, _ := a.Prefix(64) // cannot fail for an IPv6 address
 	return p.String()
 }
 

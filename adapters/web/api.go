@@ -43,12 +43,12 @@ type API struct {
 	Headers []Header
 	// Webhooks are the webhooks that clients of the API can receive.
 	Webhooks []Webhook
-	// Title and Description are those of the documentation. Version is that of the
-	// API (https://semver.org), independent of the program's.
+	// Title and Description are shown in the documentation. Version is the version of the
+	// API (https://semver.org), which is independent of the version of the program.
 	Title, Description, Version string
-	// Problems are the pages that explain error codes, by code.
+	// Problems maps error codes to the pages that explain them.
 	Problems map[string]Problem
-	// Values are the possible values of types, for the documentation.
+	// Values maps types to their possible values, for the documentation.
 	Values map[reflect.Type][]string
 }
 
@@ -59,7 +59,7 @@ type Problem struct{ Title, Text string }
 func (s API) Covers(path string) bool {
 	for _, prefix := range append([]string{s.Prefix}, s.Aliases...) {
 		prefix = strings.TrimSuffix(prefix, "/")
-		if rest, below := strings.CutPrefix(path, prefix); below && (rest == "" || rest[0] == '/') {
+		if remainder, below := strings.CutPrefix(path, prefix); below && (remainder == "" || remainder[0] == '/') {
 			return true
 		}
 	}
@@ -69,8 +69,8 @@ func (s API) Covers(path string) bool {
 // CanonicalPath returns the path with an alias replaced by Prefix.
 func (s API) CanonicalPath(path string) string {
 	for _, prefix := range s.Aliases {
-		if rest, below := strings.CutPrefix(path, prefix); below {
-			return s.Prefix + rest
+		if remainder, below := strings.CutPrefix(path, prefix); below {
+			return s.Prefix + remainder
 		}
 	}
 	return path
@@ -103,9 +103,9 @@ type Authenticator interface {
 
 // AuthRequest is the part of a request that an Authenticator reads.
 type AuthRequest struct {
-	Authorization []string // the values of the header
-	APIKey        []string // of X-API-Key
-	Address       string   // of the client, see LimitKey
+	Authorization []string // values of the header Authorization
+	APIKey        []string // values of the header X-API-Key
+	Address       string   // address of the client, see LimitKey
 	// Preflight is true for a CORS preflight request (OPTIONS), which has no
 	// credentials.
 	Preflight bool
@@ -118,8 +118,8 @@ type ErrorBody interface {
 	MediaType() string
 }
 
-// RenderError returns the response to the failed request with the path and the id. A header
-// WWW-Authenticate of the Authenticator or the route takes precedence over its own.
+// RenderError returns the response for an error of the request with the path and id. Callers
+// must not replace a header WWW-Authenticate that is already set by the one it returns.
 func (s API) RenderError(err error, path, requestID string) Answer {
 	f := FaultOf(err)
 	status, body := s.Fault(f)
@@ -173,7 +173,7 @@ func ReportFault(ctx context.Context, err error) {
 }
 
 // PanicError returns the value of a recovered panic as an error with the stack.
-func PanicError(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }
+func PanicError(recovered any) error { return fmt.Errorf("panic: %v\n%s", recovered, debug.Stack()) }
 
 // ErrScope is the error for callers without the scope of a route.
 var ErrScope = auth.ErrScope
@@ -188,7 +188,7 @@ var (
 	ErrMalformed        = fault.New(fault.Invalid, "malformed_request", "Bad Request - Invalid parameters")
 )
 
-// The statuses of faults. That of a code takes precedence.
+// The statuses of faults. statusByCode takes precedence over statusByKind.
 var (
 	statusByCode = map[string]int{
 		ErrMethodNotAllowed.Code: 405, ErrTooLarge.Code: 413, ErrHeadersTooLarge.Code: 431, ErrRequestTimeout.Code: 408,
@@ -203,7 +203,8 @@ var (
 // StatusOf returns the default status of a fault.
 func StatusOf(f *fault.Error) int { return cmp.Or(statusByCode[f.Code], statusByKind[f.Kind], 500) }
 
-// Each returns the results of fn for the items. It is empty and not nil without items.
+// Each returns the results of fn for the items. The result is never nil, so that it is
+// encoded as [] rather than null.
 func Each[T, V any](items []T, fn func(T) V) []V {
 	out := make([]V, len(items))
 	for i, item := range items {

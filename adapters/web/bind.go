@@ -57,20 +57,20 @@ func ValidatePage(r page.Request) []fault.Field {
 	return []fault.Field{{Name: "page", Message: fmt.Sprintf("reaches beyond %d items; follow nextCursor with the cursor parameter instead", page.MaxExact)}}
 }
 
-// plan describes how requests are bound to a type. It is computed once.
+// plan describes how requests are bound to a struct type. It is computed once per type.
 type plan struct {
 	typ    reflect.Type
 	fields []field // in documented order
 	byJSON map[string]int
 	form   bool   // the body is a form and not JSON
-	file   *field // the file of a form, tag file:"NAME", which may be sent in place of JSON
+	file   *field // tag file:"NAME": the file of a multipart form, which may replace the JSON body
 	raw    []int  // index of the field with the raw body, tag body:"raw"
 	header []int  // index of the field that reads any header, tag headers:"all"
 	paging []int
 }
 
 type field struct {
-	name    string // as clients write it
+	name    string // name in requests
 	source  string // path, query, header, cookie, formData, json
 	index   []int
 	typ     reflect.Type
@@ -129,30 +129,30 @@ func (p *plan) add(t reflect.Type, prefix []int) {
 	}
 }
 
-// problems collects the errors of a request with their positions.
+// problems collects the invalid fields of a request.
 type problems struct {
-	fields []fault.Field
-	seen   map[string]int // path → position in the body
-	wrong  map[string]bool
+	fields         []fault.Field
+	positionByPath map[string]int // path → position in the body
+	unreadable     map[string]bool
 }
 
-// The limits of the work for an invalid body of a mebibyte. The items of a longer
-// list are not read.
+// These limits bound the work for an invalid body of 1 MiB. Lists with more than maxItems are
+// rejected without reading their items.
 const (
 	maxProblems = 1_000
 	maxItems    = 10_000
 )
 
 func (p *problems) add(path, message string) {
-	if !p.wrong[path] && len(p.fields) < maxProblems {
-		p.wrong[path] = true
+	if !p.unreadable[path] && len(p.fields) < maxProblems {
+		p.unreadable[path] = true
 		p.fields = append(p.fields, fault.Field{Name: path, Message: message})
 	}
 }
 
-// addViolations adds the violations of rules by the input. It ignores those of parts that
-// could not be read: if salary is not an object, "salary.min is required" is not
-// reported.
+// addViolations validates the input and adds the violations of its rules. It skips fields
+// inside a value of the wrong type: if salary is not an object, "salary.min is required" is
+// not reported.
 func (p *problems) addViolations(v reflect.Value) {
 	for _, f := range valid.Problems(v.Addr().Interface()) {
 		if !p.hasWrongParent(f.Name) {
@@ -163,21 +163,21 @@ func (p *problems) addViolations(v reflect.Value) {
 
 func (p *problems) hasWrongParent(path string) bool {
 	for i := strings.LastIndexByte(path, '.'); i > 0; i = strings.LastIndexByte(path[:i], '.') {
-		if p.wrong[path[:i]] {
+		if p.unreadable[path[:i]] {
 			return true
 		}
 	}
 	return false
 }
 
-// fault returns the problems as a fault: first those of fields that were sent, in the
-// order of the body, then missing fields in the documented order.
+// fault returns the problems as a fault. Fields that were sent come first, in the order of the
+// body, and missing fields follow in the documented order.
 func (p *problems) fault() error {
 	if len(p.fields) == 0 {
 		return nil
 	}
 	rank := func(f fault.Field) int {
-		if n, ok := p.seen[f.Name]; ok {
+		if n, ok := p.positionByPath[f.Name]; ok {
 			return n
 		}
 		return math.MaxInt
@@ -186,7 +186,9 @@ func (p *problems) fault() error {
 	return fault.ErrInvalid.WithFields(p.fields...)
 }
 
-func newProblems() *problems { return &problems{seen: map[string]int{}, wrong: map[string]bool{}} }
+func newProblems() *problems {
+	return &problems{positionByPath: map[string]int{}, unreadable: map[string]bool{}}
+}
 
 func (p *plan) bind(r *Request, v reflect.Value) error {
 	bad := newProblems()
@@ -215,8 +217,8 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 			bindQuery(f, r.Query(f.name), v.FieldByIndex(f.index), bad)
 		}
 	}
-	// The body is parsed even if no field reads it, so that a malformed one is an error
-	// for every operation.
+	// The body is parsed even if no field reads it, so that every operation rejects malformed
+	// JSON.
 	var body document
 	switch {
 	case p.form:
@@ -271,7 +273,7 @@ func (p *plan) bindMultipart(r *Request, v reflect.Value, bad *problems) error {
 	return nil
 }
 
-// Item binds an item of a batch like a body.
+// Item parses and validates an item of a batch in the same way as a body.
 func Item[T any](raw json.RawMessage) (T, error) {
 	var item T
 	v := reflect.ValueOf(&item).Elem()
@@ -287,12 +289,12 @@ func Item[T any](raw json.RawMessage) (T, error) {
 	return item, bad.fault()
 }
 
-func bindQuery(f field, sent []string, v reflect.Value, bad *problems) {
-	if len(sent) > 0 {
-		bad.seen[f.name] = len(bad.seen)
+func bindQuery(f field, values []string, v reflect.Value, bad *problems) {
+	if len(values) > 0 {
+		bad.positionByPath[f.name] = len(bad.positionByPath)
 	}
 	if v.Kind() == reflect.Slice {
-		for _, s := range sent {
+		for _, s := range values {
 			for _, part := range strings.Split(s, ",") {
 				if part = strings.TrimSpace(part); part != "" {
 					v.Set(reflect.Append(v, reflect.ValueOf(part)))
@@ -301,13 +303,13 @@ func bindQuery(f field, sent []string, v reflect.Value, bad *problems) {
 		}
 		return
 	}
-	if len(sent) > 1 {
+	if len(values) > 1 {
 		bad.add(f.name, "must be sent only once")
 		return
 	}
 	text := f.initial
-	if len(sent) == 1 {
-		text = sent[0]
+	if len(values) == 1 {
+		text = values[0]
 		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 			bad.add(f.name, "must be valid UTF-8 without NUL")
 			return

@@ -52,9 +52,9 @@ func description(p jsonschema.InterceptPropParams) string {
 	return descriptions()[name]
 }
 
-// owners returns the owner names under which the table can have the field: its type,
-// the embedded type that declares it, for an unnamed type the member that contains it,
-// and "query" for query parameters.
+// owners returns the names before the dot under which descriptions.txt can have the field:
+// its type, the embedded type that declares it, the member that contains it if its type has
+// no name, and "query" for query parameters.
 func owners(p jsonschema.InterceptPropParams) []string {
 	t := p.ParentSchema.ReflectType
 	for t.Kind() == reflect.Pointer {
@@ -100,13 +100,13 @@ func numberRange(s *jsonschema.Schema, tag reflect.StructTag) string {
 	clamp, _ := strconv.ParseFloat(tag.Get("clamp"), 64)
 	switch {
 	case clamp > 0 && s.Minimum != nil:
-		return fmt.Sprintf(", %s to %s (a larger number is read as %[2]s)", number(*s.Minimum), number(clamp))
+		return fmt.Sprintf(", %s to %s (a larger number is read as %[2]s)", formatNumber(*s.Minimum), formatNumber(clamp))
 	case s.ExclusiveMinimum != nil && s.Maximum != nil:
-		return ", more than " + number(*s.ExclusiveMinimum) + " and at most " + number(*s.Maximum)
+		return ", more than " + formatNumber(*s.ExclusiveMinimum) + " and at most " + formatNumber(*s.Maximum)
 	case s.Minimum != nil && s.Maximum != nil:
-		return ", " + number(*s.Minimum) + " to " + number(*s.Maximum)
+		return ", " + formatNumber(*s.Minimum) + " to " + formatNumber(*s.Maximum)
 	case s.Minimum != nil:
-		return ", " + number(*s.Minimum) + " or more"
+		return ", " + formatNumber(*s.Minimum) + " or more"
 	}
 	return ""
 }
@@ -115,11 +115,11 @@ func numberRange(s *jsonschema.Schema, tag reflect.StructTag) string {
 func sizeRange(s *jsonschema.Schema) string {
 	switch {
 	case s.MinLength > 0 && s.MaxLength != nil:
-		return fmt.Sprintf("%d to %s characters", s.MinLength, number(float64(*s.MaxLength)))
+		return fmt.Sprintf("%d to %s characters", s.MinLength, formatNumber(float64(*s.MaxLength)))
 	case s.MaxLength != nil:
-		return "At most " + number(float64(*s.MaxLength)) + " characters"
+		return "At most " + formatNumber(float64(*s.MaxLength)) + " characters"
 	case s.MaxItems != nil:
-		return "At most " + number(float64(*s.MaxItems)) + " items"
+		return "At most " + formatNumber(float64(*s.MaxItems)) + " items"
 	}
 	return ""
 }
@@ -131,8 +131,8 @@ func defaultValue(s *jsonschema.Schema) string {
 	return fmt.Sprintf("Default %v", *s.Default)
 }
 
-// number writes a number with commas between thousands.
-func number(n float64) string {
+// formatNumber writes a number with commas between thousands.
+func formatNumber(n float64) string {
 	out := strconv.FormatFloat(n, 'f', -1, 64)
 	whole, _, _ := strings.Cut(out, ".")
 	for i := len(whole) - 3; i > 0; i -= 3 {
@@ -147,9 +147,9 @@ var descriptionLines string
 // descriptions returns the texts of descriptions.txt by name.
 var descriptions = sync.OnceValue(func() map[string]string {
 	lines := strings.NewReplacer(
-		"{page.MaxExact}", number(page.MaxExact), "{hiring.MaxBatch}", number(hiring.MaxBatch), "{listings.MaxBatch}", number(listings.MaxBatch),
+		"{page.MaxExact}", formatNumber(page.MaxExact), "{hiring.MaxBatch}", formatNumber(hiring.MaxBatch), "{listings.MaxBatch}", formatNumber(listings.MaxBatch),
 		"{listings.DefaultCurrency}", listings.DefaultCurrency, "{listings.DefaultPeriod}", listings.DefaultPeriod,
-		"{listings.DefaultRadius}", number(listings.DefaultRadius),
+		"{listings.DefaultRadius}", formatNumber(listings.DefaultRadius),
 	).Replace(descriptionLines)
 	return readTable(lines, ": ")
 })

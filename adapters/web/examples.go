@@ -22,8 +22,8 @@ import (
 	"github.com/locumhq/locum/core/idempotency"
 )
 
-// Examples are generated from the types: the value of a field follows from its name and
-// its rules, or is that of its tag sample:"…", which is JSON or a text.
+// Examples are generated from the types. The value of a field is its tag sample:"…", which is
+// JSON or a text, or follows from its name and its rules.
 
 //go:embed samples.txt
 var sampleLines string
@@ -36,17 +36,17 @@ const (
 	sampleDeadline = "2026-12-18T17:00:00Z"
 )
 
-// sampleID returns the id of the resource with the name: the same in all examples, and
-// different from those of other resources.
+// sampleID returns an id for a kind of resource. It is the same in all examples and differs
+// from the ids of other kinds.
 func sampleID(noun string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(strings.ToLower(noun)))
 	return fmt.Sprintf("01935d3c-9c1e-7c1a-8f6e-2b7a%08x", h.Sum32())
 }
 
-// noun returns the resource that the member or parameter identifies, and false if it is
+// identifiedResource returns the resource that the member or parameter identifies, and false if it is
 // not an id. "id" identifies its owner.
-func noun(name, owner string) (string, bool) {
+func identifiedResource(name, owner string) (string, bool) {
 	switch {
 	case name == "id", name == "uuid":
 		return owner, true
@@ -56,8 +56,8 @@ func noun(name, owner string) (string, bool) {
 	return "", false
 }
 
-// owner returns the resource of a path parameter: job for /jobs/:id.
-func owner(path, name string) string {
+// pathResource returns the resource of a path parameter: job for /jobs/:id.
+func pathResource(path, name string) string {
 	before, _, _ := strings.Cut(path, "/:"+name)
 	return strings.TrimSuffix(before[strings.LastIndexByte(before, '/')+1:], "s")
 }
@@ -65,14 +65,14 @@ func owner(path, name string) string {
 // sampler generates the examples of an API.
 type sampler struct {
 	API
-	// of is the resource that has the members.
-	of string
-	// texts are the values of members, by name.
+	// resource is the kind of resource that the sampled members belong to.
+	resource string
+	// texts maps names of members to values that replace the generated ones.
 	texts map[string]string
 }
 
-// pendingExample returns the example of a Pending for the status: only one that is
-// accepted has data.action.
+// pendingExample adapts the example of a Pending to the status. Only with status 202 it has
+// data.action.
 func pendingExample(sample json.RawMessage, status int) json.RawMessage {
 	var reply Reply[map[string]json.RawMessage]
 	if status == http.StatusAccepted || json.Unmarshal(sample, &reply) != nil {
@@ -111,7 +111,7 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 		if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) || t.Implements(reflect.TypeFor[json.Marshaler]()) {
 			return quoted(s.text(name, tag))
 		}
-		s.of = strings.TrimSuffix(strings.TrimSuffix(t.Name(), "View"), "Input")
+		s.resource = strings.TrimSuffix(strings.TrimSuffix(t.Name(), "View"), "Input")
 		return s.object(t)
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 {
@@ -143,7 +143,7 @@ func (s sampler) text(name string, tag reflect.StructTag) string {
 	if text, ok := s.texts[name]; ok {
 		return text
 	}
-	if resource, ok := noun(name, s.of); ok && samples()[name] == "" {
+	if resource, ok := identifiedResource(name, s.resource); ok && samples()[name] == "" {
 		return sampleID(resource)
 	}
 	return sampleText(name, tag)
@@ -230,7 +230,7 @@ func (s sampler) addExamples(op *openapi31.Operation, r Route) {
 	}
 	for i, p := range op.Parameters {
 		if p.Parameter != nil && p.Parameter.In == openapi31.ParameterInPath {
-			resource, _ := noun(p.Parameter.Name, owner(r.Path, p.Parameter.Name))
+			resource, _ := identifiedResource(p.Parameter.Name, pathResource(r.Path, p.Parameter.Name))
 			op.Parameters[i].Parameter.WithExample(sampleID(resource))
 			describePath(op.Parameters[i].Parameter, r.Path)
 		}
@@ -249,15 +249,15 @@ func (s sampler) addExamples(op *openapi31.Operation, r Route) {
 				example(response.Response.Content, media, quoted("(the bytes of the file)"))
 			}
 		case r.Op.Out.Implements(reflect.TypeFor[pending]()) && (status == r.status() || status == http.StatusAccepted):
-			example(response.Response.Content, "application/json", pendingExample(s.sample(r.Op.answer(), "", ""), status))
+			example(response.Response.Content, "application/json", pendingExample(s.sample(r.Op.responseType(), "", ""), status))
 		case status == r.status():
-			example(response.Response.Content, "application/json", s.sample(r.Op.answer(), "", ""))
+			example(response.Response.Content, "application/json", s.sample(r.Op.responseType(), "", ""))
 			example(response.Response.Content, "text/csv", quoted("id,title\r\n"+sampleID("listing")+",\"Registered Nurse, ICU\"\r\n"))
 		default:
 			_, body := s.Fault(s.fault(r, status))
 			if placed, ok := body.(ErrorBody); ok {
 				body = placed.ForRequest(pathParam.ReplaceAllStringFunc(r.Path, func(param string) string {
-					resource, _ := noun(param[1:], owner(r.Path, param[1:]))
+					resource, _ := identifiedResource(param[1:], pathResource(r.Path, param[1:]))
 					return sampleID(resource)
 				}), sampleID("request"))
 			}

@@ -20,8 +20,8 @@ type FormData struct {
 	Files  map[string]FormFile
 }
 
-// FormFile is a file of a form. Browsers send one without a name and content for a field in
-// which none was selected, which is not in FormData.
+// FormFile is a file of a form. If no file was selected for a field, browsers send a file
+// without a name and content; ParseForm ignores it.
 type FormFile struct {
 	Name    string
 	Content []byte

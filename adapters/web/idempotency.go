@@ -28,14 +28,14 @@ func (a Admission) withIdempotency(ctx context.Context, s API, r Route, call Cal
 	if err != nil {
 		return Answer{}, err
 	}
-	// The body may hold a password, of which a plain hash could be guessed.
+	// The body may contain a password, which could be guessed from a hash without a key.
 	fingerprint := hmac.New(sha256.New, []byte(key))
 	fingerprint.Write([]byte(s.CanonicalPath(in.URL) + "\n"))
 	fingerprint.Write(in.Body)
 	request := idempotency.Request{OwnerID: owner, Operation: r.Method + " " + r.Path, Key: key, Fingerprint: hex.EncodeToString(fingerprint.Sum(nil))}
 	refusal := func(err error) (idempotency.Answer, bool) {
 		refused := s.RenderError(err, in.URLPath, in.RequestID)
-		return idempotency.Answer{Status: refused.Status, Body: refused.Body}, isStorable(refused.Status)
+		return idempotency.Answer{Status: refused.Status, Body: refused.Body}, isStorableStatus(refused.Status)
 	}
 	var answer Answer
 	operation := idempotency.Operation{Refusal: refusal, Remote: r.Remote || r.RemoteIf != nil && r.RemoteIf(in.Body), Run: func(ctx context.Context) (idempotency.Answer, error) {
@@ -65,9 +65,9 @@ func ownerOf(c Call) string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// isStorable reports whether a response is stored for its key: a response that may
-// differ at the next attempt is not.
-func isStorable(status int) bool {
+// isStorableStatus reports whether a response with the status is stored for its key.
+// Responses that a retry may change, such as 429 and 503, are not.
+func isStorableStatus(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
 		return false
@@ -75,10 +75,10 @@ func isStorable(status int) bool {
 	return status < 500
 }
 
-// parseIdempotencyKey reads the quoted form of the draft (a string of RFC 8941)
-// and the bare one that most clients send.
-func parseIdempotencyKey(sent string) (string, error) {
-	key := sent
+// parseIdempotencyKey parses the header Idempotency-Key: a quoted string, as the IETF draft
+// requires (RFC 8941), or the text without quotes that most clients send.
+func parseIdempotencyKey(header string) (string, error) {
+	key := header
 	if len(key) > 1 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
 		key = key[1 : len(key)-1]
 	}

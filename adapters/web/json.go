@@ -22,7 +22,7 @@ func (p *plan) decode(d document, n int, v reflect.Value, prefix string, bad *pr
 		}
 		f := p.fields[i]
 		path := prefix + f.name
-		bad.seen[path] = len(bad.seen)
+		bad.positionByPath[path] = len(bad.positionByPath)
 		decodeValue(d, c, v.FieldByIndex(f.index), path, bad)
 	})
 	return true
@@ -37,7 +37,7 @@ func decodeValue(d document, n int, v reflect.Value, path string, bad *problems)
 		return
 	}
 	if d[n].kind == 'n' {
-		return // null is the same as not sent
+		return // null has the meaning of a missing field
 	}
 	switch {
 	case t.Kind() == reflect.Pointer:
@@ -87,7 +87,7 @@ func decodeItems(d document, n int, v reflect.Value, path string, bad *problems)
 			return
 		}
 		at := path + "." + strconv.Itoa(i)
-		bad.seen[at] = len(bad.seen)
+		bad.positionByPath[at] = len(bad.positionByPath)
 		if d[c].kind == 'n' {
 			bad.add(at, "must not be null")
 			return
@@ -143,5 +143,5 @@ func (o *OneOrMany) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// JSONTypes returns what it can be, for the documentation.
+// JSONTypes returns the JSON types that it accepts, for the documentation.
 func (OneOrMany) JSONTypes() []string { return []string{"string", "array", "null"} }

@@ -39,9 +39,9 @@ func OpenAPI(s API, publicURL string) ([]byte, error) {
 			return nil, fmt.Errorf("%s %s: %w", route.Method, route.Path, err)
 		}
 	}
-	for _, hook := range s.Webhooks {
-		if err := describeWebhook(r, s, hook); err != nil {
-			return nil, fmt.Errorf("%s: %w", hook.Name, err)
+	for _, webhook := range s.Webhooks {
+		if err := describeWebhook(r, s, webhook); err != nil {
+			return nil, fmt.Errorf("%s: %w", webhook.Name, err)
 		}
 	}
 	return json.MarshalIndent(r.Spec, "", "  ")
@@ -87,11 +87,11 @@ func describe(r *openapi31.Reflector, s API, route Route) error {
 			oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType(kind))
 		}
 	default:
-		oc.AddRespStructure(reflect.New(route.Op.answer()).Interface(), openapi.WithHTTPStatus(route.status()))
+		oc.AddRespStructure(reflect.New(route.Op.responseType()).Interface(), openapi.WithHTTPStatus(route.status()))
 		if route.Op.Out.Implements(reflect.TypeFor[pending]()) {
-			oc.AddRespStructure(reflect.New(route.Op.answer()).Interface(), openapi.WithHTTPStatus(http.StatusAccepted))
+			oc.AddRespStructure(reflect.New(route.Op.responseType()).Interface(), openapi.WithHTTPStatus(http.StatusAccepted))
 		}
-		if route.Op.answer() != route.Op.Out {
+		if route.Op.responseType() != route.Op.Out {
 			oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType("text/csv"))
 		}
 	}
@@ -124,7 +124,7 @@ func describe(r *openapi31.Reflector, s API, route Route) error {
 			same.Description, same.Content, same.Headers = http.StatusText(status), maps.Clone(first.Content), maps.Clone(first.Headers)
 			op.Responses.WithMapOfResponseOrReferenceValuesItem(strconv.Itoa(status), openapi31.ResponseOrReference{Response: &same})
 		}
-		if planOf(route.Op.In).form { // in either encoding of browsers
+		if planOf(route.Op.In).form { // browsers use either of two encodings
 			content := op.RequestBody.RequestBody.Content
 			content["multipart/form-data"] = content["application/x-www-form-urlencoded"]
 		}
@@ -164,8 +164,8 @@ func requestBody(r *openapi31.Reflector, in reflect.Type) (*openapi31.RequestBod
 	return body, nil
 }
 
-// answer returns the type of the JSON response.
-func (o Operation) answer() reflect.Type {
+// responseType returns the type of the JSON response.
+func (o Operation) responseType() reflect.Type {
 	if o.Out.Implements(reflect.TypeFor[multiFormat]()) {
 		return reflect.TypeOf(reflect.Zero(o.Out).Interface().(multiFormat).Answer())
 	}
@@ -187,7 +187,7 @@ func (r Route) failures() []int {
 	if r.TakesBody() {
 		out = append(out, http.StatusRequestEntityTooLarge)
 	}
-	if r.Body > DefaultBody { // at most two at a time for each user
+	if r.Body > DefaultBody { // each user may send two large bodies at a time, then gets 429
 		out = append(out, http.StatusTooManyRequests)
 	}
 	if strings.Contains(r.Path, "/:") {
@@ -236,7 +236,7 @@ func apiKeyNote(scope integrations.Scope) string {
 	return ", which API keys have"
 }
 
-// addSecuritySchemes describes the credentials of applications.
+// addSecuritySchemes describes the ways in which clients authenticate.
 func addSecuritySchemes(spec *openapi31.Spec, publicURL string) {
 	spec.SetAPIKeySecurity("apiKey", "X-API-Key", openapi.InHeader, "A key of an application, for reading in the name of its owner.")
 	spec.ComponentsEns().WithSecuritySchemesItem("oauth", openapi31.SecuritySchemeOrReference{SecurityScheme: (&openapi31.SecurityScheme{
@@ -251,7 +251,7 @@ func addSecuritySchemes(spec *openapi31.Spec, publicURL string) {
 // operationID names an operation after its method and path:
 // GET /api/listings/:id is getListingsId.
 func operationID(r Route) string {
-	return strings.ToLower(r.Method) + camel(strings.TrimPrefix(r.Path, "/api/"))
+	return strings.ToLower(r.Method) + upperCamelCase(strings.TrimPrefix(r.Path, "/api/"))
 }
 
 // definitionNoise matches the parts of a Go type name that schema names omit: package
@@ -274,7 +274,7 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 		p.ParentSchema.Required = append(p.ParentSchema.Required, p.Name)
 	}
 	if p.Field.Type.Kind() == reflect.Pointer && p.PropertySchema.Ref != nil {
-		// A reference does not allow null, as which a nil pointer is encoded.
+		// A nil pointer is encoded as null, which a plain reference does not allow.
 		ref := p.PropertySchema.Ref
 		p.PropertySchema.Ref = nil
 		p.PropertySchema.AnyOf = []jsonschema.SchemaOrBool{(&jsonschema.Schema{Ref: ref}).ToSchemaOrBool(), jsonschema.Null.ToSchemaOrBool()}
@@ -294,7 +294,7 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 	}
 	for _, rule := range rules {
 		if rule.Name == "dive" {
-			break // what follows is about the items
+			break // the rules after dive apply to the items
 		}
 		n, _ := strconv.ParseFloat(rule.Param, 64)
 		switch rule.Name {

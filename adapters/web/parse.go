@@ -19,14 +19,14 @@ const (
 	maxTokens = 50_000
 )
 
-// node is one value of a parsed document. Its members or items follow it in the
-// document, up to the node numbered end.
+// node is one value of a parsed document. The nodes after it, up to the index end, are its
+// members or items.
 type node struct {
 	kind  byte   // the first byte of the value
 	raw   []byte // the value as it was sent
-	name  string // of a member of an object
-	index int    // of an item of an array
-	end   int
+	name  string // name of the member, in an object
+	index int    // index of the item, in an array
+	end   int    // index after the last node inside this one
 }
 
 // document is a parsed JSON value, in the order of the text. The first node is the root.
@@ -46,7 +46,7 @@ func (d document) children(n int, fn func(n int)) {
 func parseJSON(body []byte) (document, error) {
 	p := parser{body: body}
 	p.skipSpace()
-	if p.at == len(body) {
+	if p.pos == len(body) {
 		return nil, nil
 	}
 	if !utf8.Valid(body) {
@@ -55,16 +55,16 @@ func parseJSON(body []byte) (document, error) {
 	if err := p.value("", 0); err != nil {
 		return nil, err
 	}
-	if p.skipSpace(); p.at < len(body) {
+	if p.skipSpace(); p.pos < len(body) {
 		return nil, fault.InvalidField("body", "must be one JSON value")
 	}
-	return p.out, nil
+	return p.nodes, nil
 }
 
 type parser struct {
 	body    []byte
-	at      int
-	out     document
+	pos     int
+	nodes   document
 	tokens  int
 	parents []int
 }
@@ -72,10 +72,10 @@ type parser struct {
 var errMalformed = fault.InvalidField("body", "must be well-formed JSON")
 
 func (p *parser) skipSpace() {
-	for p.at < len(p.body) {
-		switch p.body[p.at] {
+	for p.pos < len(p.body) {
+		switch p.body[p.pos] {
 		case ' ', '\t', '\r', '\n':
-			p.at++
+			p.pos++
 		default:
 			return
 		}
@@ -84,8 +84,8 @@ func (p *parser) skipSpace() {
 
 // peek skips white space and returns the next byte, 0 at the end.
 func (p *parser) peek() byte {
-	if p.skipSpace(); p.at < len(p.body) {
-		return p.body[p.at]
+	if p.skipSpace(); p.pos < len(p.body) {
+		return p.body[p.pos]
 	}
 	return 0
 }
@@ -102,15 +102,15 @@ func (p *parser) value(name string, index int) (err error) {
 	if err := p.count(); err != nil {
 		return err
 	}
-	kind, start, n := p.peek(), p.at, len(p.out)
-	p.out = append(p.out, node{kind: kind, name: name, index: index})
+	kind, start, n := p.peek(), p.pos, len(p.nodes)
+	p.nodes = append(p.nodes, node{kind: kind, name: name, index: index})
 	switch kind {
 	case '{', '[':
 		if len(p.parents) == maxDepth {
 			return fault.InvalidField("body", fmt.Sprintf("must not be nested deeper than %d levels", maxDepth))
 		}
 		p.parents = append(p.parents, n)
-		if p.at++; kind == '{' {
+		if p.pos++; kind == '{' {
 			err = p.object()
 		} else {
 			err = p.array()
@@ -127,7 +127,7 @@ func (p *parser) value(name string, index int) (err error) {
 	default:
 		err = p.number(n)
 	}
-	p.out[n].raw, p.out[n].end = p.body[start:p.at:p.at], len(p.out)
+	p.nodes[n].raw, p.nodes[n].end = p.body[start:p.pos:p.pos], len(p.nodes)
 	return err
 }
 
@@ -162,7 +162,7 @@ func (p *parser) object() error {
 		if p.peek() != ':' {
 			return errMalformed
 		}
-		p.at++
+		p.pos++
 		if err := p.value(name, 0); err != nil {
 			return err
 		}
@@ -172,11 +172,11 @@ func (p *parser) object() error {
 		if c != ',' {
 			return errMalformed
 		}
-		if p.at++; p.peek() != '"' {
+		if p.pos++; p.peek() != '"' {
 			return errMalformed
 		}
 	}
-	p.at++
+	p.pos++
 	return p.count()
 }
 
@@ -195,28 +195,28 @@ func (p *parser) array() error {
 		if c != ',' {
 			return errMalformed
 		}
-		p.at++
+		p.pos++
 	}
-	p.at++
+	p.pos++
 	return p.count()
 }
 
 func (p *parser) literal(text string) error {
-	if !bytes.HasPrefix(p.body[p.at:], []byte(text)) {
+	if !bytes.HasPrefix(p.body[p.pos:], []byte(text)) {
 		return errMalformed
 	}
-	p.at += len(text)
+	p.pos += len(text)
 	return nil
 }
 
 // text reads a string and returns it in quotes.
 func (p *parser) text() ([]byte, error) {
-	start := p.at
-	for p.at++; p.at < len(p.body); p.at++ {
-		switch c := p.body[p.at]; {
+	start := p.pos
+	for p.pos++; p.pos < len(p.body); p.pos++ {
+		switch c := p.body[p.pos]; {
 		case c == '"':
-			p.at++
-			return p.body[start:p.at], nil
+			p.pos++
+			return p.body[start:p.pos], nil
 		case c < ' ':
 			return nil, errMalformed
 		case c == '\\':
@@ -228,29 +228,28 @@ func (p *parser) text() ([]byte, error) {
 	return nil, errMalformed
 }
 
-// escape reads an escape sequence, a pair of surrogates as one, up to its last
-// byte.
+// escape reads an escape sequence up to its last byte. A surrogate pair is one sequence.
 func (p *parser) escape() error {
-	if p.at++; p.at == len(p.body) {
+	if p.pos++; p.pos == len(p.body) {
 		return errMalformed
 	}
-	if p.body[p.at] != 'u' {
-		if !strings.ContainsRune(`"\/bfnrt`, rune(p.body[p.at])) {
+	if p.body[p.pos] != 'u' {
+		if !strings.ContainsRune(`"\/bfnrt`, rune(p.body[p.pos])) {
 			return errMalformed
 		}
 		return nil
 	}
-	unit, ok := p.hex(p.at + 1)
+	unit, ok := p.hex(p.pos + 1)
 	if !ok {
 		return errMalformed
 	}
-	p.at += 4
+	p.pos += 4
 	switch {
 	case unit == 0:
 		return fault.InvalidField("body", "must not contain NUL characters")
 	case unit >= 0xd800 && unit < 0xdc00:
-		if low, ok := p.hex(p.at + 3); ok && p.body[p.at+1] == '\\' && p.body[p.at+2] == 'u' && low >= 0xdc00 && low < 0xe000 {
-			p.at += 6
+		if low, ok := p.hex(p.pos + 3); ok && p.body[p.pos+1] == '\\' && p.body[p.pos+2] == 'u' && low >= 0xdc00 && low < 0xe000 {
+			p.pos += 6
 			return nil
 		}
 		fallthrough
@@ -280,17 +279,17 @@ func (p *parser) hex(i int) (n int, ok bool) {
 }
 
 func (p *parser) number(n int) error {
-	start := p.at
+	start := p.pos
 	digits := func() bool {
-		from := p.at
-		for p.at < len(p.body) && p.body[p.at] >= '0' && p.body[p.at] <= '9' {
-			p.at++
+		from := p.pos
+		for p.pos < len(p.body) && p.body[p.pos] >= '0' && p.body[p.pos] <= '9' {
+			p.pos++
 		}
-		return p.at > from
+		return p.pos > from
 	}
 	next := func(of string) bool {
-		if p.at < len(p.body) && strings.IndexByte(of, p.body[p.at]) >= 0 {
-			p.at++
+		if p.pos < len(p.body) && strings.IndexByte(of, p.body[p.pos]) >= 0 {
+			p.pos++
 			return true
 		}
 		return false
@@ -309,8 +308,8 @@ func (p *parser) number(n int) error {
 			return errMalformed
 		}
 	}
-	if exponent || p.at-start > 300 { // else it cannot overflow
-		if _, err := strconv.ParseFloat(string(p.body[start:p.at]), 64); err != nil {
+	if exponent || p.pos-start > 300 { // shorter numbers without an exponent cannot overflow
+		if _, err := strconv.ParseFloat(string(p.body[start:p.pos]), 64); err != nil {
 			return fault.InvalidField(p.path(n), "must be a number of at most 64 bits")
 		}
 	}
@@ -320,11 +319,11 @@ func (p *parser) number(n int) error {
 // path returns the path of the current node, such as questions.0.text.
 func (p *parser) path(n int) string {
 	var steps []string
-	for _, at := range append(p.parents, n)[min(1, len(p.parents)):] {
-		if p.out[at].name != "" {
-			steps = append(steps, p.out[at].name)
+	for _, start := range append(p.parents, n)[min(1, len(p.parents)):] {
+		if p.nodes[start].name != "" {
+			steps = append(steps, p.nodes[start].name)
 		} else {
-			steps = append(steps, strconv.Itoa(p.out[at].index))
+			steps = append(steps, strconv.Itoa(p.nodes[start].index))
 		}
 	}
 	if len(p.parents) == 0 {

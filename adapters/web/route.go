@@ -20,7 +20,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Auth is whether a route authenticates its caller.
+// Auth states whether a route authenticates its caller.
 type Auth int
 
 // The kinds of authentication.
@@ -40,7 +40,7 @@ const (
 	Anyone       Audience = iota
 	Seeker                // a jobseeker's account
 	Employer              // a member of an organization
-	EmployerSide          // the same, and an employer's account whose organization is closed
+	EmployerSide          // Employer, and employers whose organization is closed
 	Moderator             // a moderator of the service
 )
 
@@ -61,12 +61,12 @@ type Route struct {
 	// SetsLocation is set for operations that create a resource below the same path: the
 	// header Location of the response is the path with the id in its data.
 	SetsLocation bool
-	// Remote is set for operations that call other systems, or hash a password,
-	// between their transactions. Their responses cannot be stored in the transaction
-	// of their effect, since it would hold its locks during the call.
+	// Remote is set for operations that call other systems, or hash a password, between
+	// their transactions. For other operations the response to an Idempotency-Key is stored
+	// in the transaction of the operation; here that would hold locks during the slow call.
 	Remote bool
-	// RemoteIf reports whether an operation is Remote for this body. It is nil for
-	// operations for which Remote decides.
+	// RemoteIf reports whether an operation is Remote for a given body. If it is nil,
+	// Remote applies to all bodies.
 	RemoteIf func(body []byte) bool
 	// Body is the maximum size of the body in bytes. Zero is SmallBody for searches
 	// and below /api/auth/, else DefaultBody.
@@ -218,14 +218,14 @@ func OK[T any](data T, message string) Reply[T] {
 	return Reply[T]{Success: true, Message: message, Data: data}
 }
 
-// Pending is a Reply whose effect may follow later.
+// Pending is a Reply to a request whose effect may follow later, such as a payment.
 type Pending[T any] struct {
 	Reply[T]
 	// Accepted is true if the effect follows later. The status is then 202.
 	Accepted bool `json:"-"`
 }
 
-// StatusCode returns the status of the answer, or 0 for that of the route.
+// StatusCode returns the status of the response, or 0 for the default of the route.
 func (p Pending[T]) StatusCode() int {
 	if p.Accepted {
 		return http.StatusAccepted
@@ -269,7 +269,7 @@ func (t MultiFormat[T]) Answer() any {
 	return t.Reply
 }
 
-// multiFormat is a Tabular of any type.
+// multiFormat is a MultiFormat of any type.
 type multiFormat interface{ Answer() any }
 
 // File is a user's file to download. Its content is not trusted: it is served so
@@ -288,7 +288,7 @@ func (f File) Disposition() string {
 	for _, r := range f.Name {
 		switch {
 		case r < ' ' || r == 0x7f || unicode.Is(unicode.Cf, r):
-			continue // invisible, and a direction mark can reverse an extension
+			continue // invisible characters: a direction mark could disguise the file extension
 		case r > '~' || strings.ContainsRune(`"\%/`, r):
 			plain.WriteByte('_')
 		default:

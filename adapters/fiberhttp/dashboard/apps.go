@@ -12,9 +12,9 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-const appsShown = 50
+const appsPageSize = 50
 
-// appsView is the list of applications, with the input of the form below it.
+// appsView is the list of applications, with the form for another one.
 type appsView struct {
 	Apps    []integrations.App
 	Next    string
@@ -26,25 +26,25 @@ func (d *dashboard) apps(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	return d.showApps(ctx, c, viewer, integrations.AppInput{}, nil)
 }
 
-func (d *dashboard) showApps(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, given integrations.AppInput, problem *pages.Problem) error {
-	found, err := d.module.MyApps(ctx, viewer.Actor(), pages.PageRequest(c, appsShown))
+func (d *dashboard) showApps(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, input integrations.AppInput, problem *pages.Problem) error {
+	found, err := d.integrations.MyApps(ctx, viewer.Actor(), pages.PageRequest(c, appsPageSize))
 	if err != nil {
 		return err
 	}
-	v := appsView{Apps: found.Items, Given: given, Problem: problem}
+	v := appsView{Apps: found.Items, Given: input, Problem: problem}
 	if found.NextCursor != "" {
 		v.Next = "/developers?cursor=" + found.NextCursor
 	}
 	return d.renderer.Render(c, problem.Status(), appsPage, viewer, v)
 }
 
-func (d *dashboard) create(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	in := integrations.AppInput{Name: c.FormValue("name"), Description: c.FormValue("description"), RedirectURIs: lines(c.FormValue("redirectUris")), Public: c.FormValue("public") != ""}
+func (d *dashboard) createApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	in := integrations.AppInput{Name: c.FormValue("name"), Description: c.FormValue("description"), RedirectURIs: nonEmptyLines(c.FormValue("redirectUris")), Public: c.FormValue("public") != ""}
 	var a integrations.App
 	var secret string
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err == nil {
-		a, secret, err = d.module.CreateApp(ctx, actor, in)
+		a, secret, err = d.integrations.CreateApp(ctx, actor, in)
 	}
 	if problem := pages.FormProblem(err, "new"); problem != nil {
 		return d.showApps(ctx, c, viewer, in, problem)
@@ -63,7 +63,8 @@ const (
 	webhooksForm = "webhooks"
 )
 
-// appView is an application, with secrets that are shown once.
+// appView is the page of an application. After a form has created a key or a secret, the page
+// shows it once.
 type appView struct {
 	App         integrations.App
 	Keys        []integrations.Key
@@ -84,21 +85,21 @@ type appView struct {
 
 func (v appView) URIs() string { return strings.Join(v.Given.RedirectURIs, "\n") }
 
-func (d *dashboard) show(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+func (d *dashboard) appDetails(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	return d.showApp(ctx, c, viewer, c.Params("id"), appView{Notice: notices[c.Query("notice")]})
 }
 
 func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, appID string, v appView) (err error) {
-	if v.App, err = d.module.MyApp(ctx, viewer.Actor(), appID); err != nil {
+	if v.App, err = d.integrations.MyApp(ctx, viewer.Actor(), appID); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
-	if v.Keys, err = d.module.MyKeys(ctx, viewer.Actor(), appID); err != nil {
+	if v.Keys, err = d.integrations.MyKeys(ctx, viewer.Actor(), appID); err != nil {
 		return err
 	}
-	if v.Hooks, err = d.module.MyWebhooks(ctx, viewer.Actor(), appID); err != nil {
+	if v.Hooks, err = d.integrations.MyWebhooks(ctx, viewer.Actor(), appID); err != nil {
 		return err
 	}
-	if v.Used, err = d.module.UsageOf(ctx, viewer.Actor(), appID, integrations.UsageInput{}); err != nil {
+	if v.Used, err = d.integrations.UsageOf(ctx, viewer.Actor(), appID, integrations.UsageInput{}); err != nil {
 		return err
 	}
 	if v.Problem.ForForm(settingsForm) == nil {
@@ -109,13 +110,13 @@ func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	return d.renderer.Render(c, v.Problem.Status(), appPage, viewer, v)
 }
 
-func (d *dashboard) change(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	in := integrations.AppInput{Name: c.FormValue("name"), Description: c.FormValue("description"), RedirectURIs: lines(c.FormValue("redirectUris"))}
-	_, err := d.module.ChangeApp(ctx, viewer.Actor(), c.Params("id"), integrations.AppChange{Name: &in.Name, Description: &in.Description, RedirectURIs: &in.RedirectURIs})
+func (d *dashboard) changeApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	in := integrations.AppInput{Name: c.FormValue("name"), Description: c.FormValue("description"), RedirectURIs: nonEmptyLines(c.FormValue("redirectUris"))}
+	_, err := d.integrations.ChangeApp(ctx, viewer.Actor(), c.Params("id"), integrations.AppChange{Name: &in.Name, Description: &in.Description, RedirectURIs: &in.RedirectURIs})
 	return d.finishAppForm(ctx, c, viewer, err, settingsForm, appView{Given: in})
 }
 
-// finishAppForm redirects to the application, or shows the problem at its form.
+// finishAppForm redirects to the application, or renders it with the problem of the form.
 func (d *dashboard) finishAppForm(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, err error, form string, v appView) error {
 	if err == nil {
 		return c.Redirect("/developers/apps/"+c.Params("id"), fiber.StatusSeeOther)
@@ -126,11 +127,11 @@ func (d *dashboard) finishAppForm(ctx context.Context, c *fiber.Ctx, viewer *pag
 	return d.showApp(ctx, c, viewer, c.Params("id"), v)
 }
 
-func (d *dashboard) rotate(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+func (d *dashboard) rotateAppSecret(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	var secret string
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err == nil {
-		secret, err = d.module.RotateSecret(ctx, actor, c.Params("id"))
+		secret, err = d.integrations.RotateSecret(ctx, actor, c.Params("id"))
 	}
 	if err != nil {
 		return d.finishAppForm(ctx, c, viewer, err, settingsForm, appView{})
@@ -143,7 +144,7 @@ func (d *dashboard) createKey(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	var key string
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err == nil {
-		_, key, err = d.module.CreateKey(ctx, actor, c.Params("id"), integrations.KeyInput{Name: c.FormValue("name")})
+		_, key, err = d.integrations.CreateKey(ctx, actor, c.Params("id"), integrations.KeyInput{Name: c.FormValue("name")})
 	}
 	if err != nil {
 		return d.finishAppForm(ctx, c, viewer, err, keysForm, appView{})
@@ -153,7 +154,7 @@ func (d *dashboard) createKey(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 }
 
 func (d *dashboard) deleteKey(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	err := d.module.DeleteKey(ctx, viewer.Actor(), c.Params("id"), c.Params("keyId"))
+	err := d.integrations.DeleteKey(ctx, viewer.Actor(), c.Params("id"), c.Params("keyId"))
 	if errors.Is(err, integrations.ErrKeyNotFound) {
 		err = nil // already deleted
 	}
@@ -161,7 +162,7 @@ func (d *dashboard) deleteKey(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 }
 
 func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	_, err := d.module.ChoosePlan(ctx, viewer.Actor(), c.Params("id"), c.FormValue("plan"), c.FormValue("paymentMethodId"))
+	_, err := d.integrations.ChoosePlan(ctx, viewer.Actor(), c.Params("id"), c.FormValue("plan"), c.FormValue("paymentMethodId"))
 	var required *billing.ActionRequiredError
 	if errors.As(err, &required) {
 		return d.showApp(ctx, c, viewer, c.Params("id"), appView{Notice: billing.ErrActionRequired.Message + ". Your plan changes once you have.", ConfirmURL: required.RedirectURL})
@@ -169,8 +170,8 @@ func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	return d.finishAppForm(ctx, c, viewer, err, planForm, appView{})
 }
 
-func (d *dashboard) remove(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	if err := d.module.DeleteApp(ctx, viewer.Actor(), c.Params("id")); err != nil {
+func (d *dashboard) deleteApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	if err := d.integrations.DeleteApp(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
 	return c.Redirect("/developers", fiber.StatusSeeOther)

@@ -31,7 +31,7 @@ type bar struct {
 	ErrorsY, ErrorsHeight int
 }
 
-// LastDay returns the day of the last bar, of which there has to be one.
+// LastDay returns the day of the last bar. The chart must have a bar.
 func (c chart) LastDay() string { return c.Bars[len(c.Bars)-1].Day }
 
 func newChart(u integrations.UsageReport) chart {
@@ -40,7 +40,7 @@ func newChart(u integrations.UsageReport) chart {
 		c.MaxRequests = max(c.MaxRequests, d.Requests)
 		c.Requests, c.Errors = c.Requests+d.Requests, c.Errors+d.Errors
 	}
-	// A scale up to the limit would make lower bars invisible.
+	// The scale reaches the limit only if that leaves the bars visible.
 	if c.Limit > 0 && c.MaxRequests*2 >= c.Limit {
 		c.MaxRequests = max(c.MaxRequests, c.Limit)
 		c.LimitY = chartHeight - c.height(c.Limit)

@@ -28,49 +28,49 @@ var (
 
 // dashboard serves the pages.
 type dashboard struct {
-	module    *integrations.Service
-	renderer  *pages.Renderer
-	requests  *idempotency.Runner
-	publicURL string
+	integrations *integrations.Service
+	renderer     *pages.Renderer
+	idempotency  *idempotency.Runner
+	publicURL    string
 }
 
 // Add serves the dashboard.
 func Add(app *fiber.App, module *integrations.Service, renderer *pages.Renderer, requests *idempotency.Runner, publicURL string) {
 	d := &dashboard{module, renderer, requests, publicURL}
-	const one = "/developers/apps/:id"
+	const appPath = "/developers/apps/:id"
 	renderer.Get(app, "/developers", d.apps)
-	renderer.Post(app, "/developers/apps", d.submitOnce(d.create))
-	renderer.Get(app, one, d.show)
-	renderer.Post(app, one, d.change)
-	renderer.Post(app, one+"/secret", d.submitOnce(d.rotate))
-	renderer.Post(app, one+"/keys", d.submitOnce(d.createKey))
-	renderer.Post(app, one+"/keys/:keyId/delete", d.deleteKey)
-	renderer.Post(app, one+"/plan", d.choosePlan)
-	renderer.Post(app, one+"/delete", d.remove)
-	renderer.Post(app, one+"/webhooks", d.submitOnce(d.createWebhook))
-	const hook = one + "/webhooks/:webhookId"
-	renderer.Get(app, hook, d.showWebhook)
-	renderer.Post(app, hook, d.changeWebhook)
-	renderer.Post(app, hook+"/status", d.setWebhookStatus)
-	renderer.Post(app, hook+"/secret", d.submitOnce(d.rotateWebhookSecret))
-	renderer.Post(app, hook+"/test", d.sendTestEvent)
-	renderer.Post(app, hook+"/replay", d.replayFailed)
-	renderer.Get(app, hook+"/deliveries/:deliveryId", d.showDelivery)
-	renderer.Post(app, hook+"/deliveries/:deliveryId/replay", d.replayDelivery)
-	renderer.Post(app, hook+"/delete", d.deleteWebhook)
-	// A response to a form may be a page at the address of the form. GET redirects from there
-	// to the page with the form.
-	for at, to := range map[string]string{"/developers/apps": "", one + "/secret": "/apps/:id", one + "/keys": "/apps/:id", one + "/plan": "/apps/:id", one + "/webhooks": "/apps/:id",
-		hook + "/status": "/apps/:id/webhooks/:webhookId", hook + "/secret": "/apps/:id/webhooks/:webhookId", hook + "/test": "/apps/:id/webhooks/:webhookId", hook + "/replay": "/apps/:id/webhooks/:webhookId",
-		hook + "/deliveries/:deliveryId/replay": "/apps/:id/webhooks/:webhookId/deliveries/:deliveryId"} {
-		app.Get(at, renderer.Guard, func(c *fiber.Ctx) error {
-			return c.Redirect("/developers"+strings.NewReplacer(":id", c.Params("id"), ":webhookId", c.Params("webhookId"), ":deliveryId", c.Params("deliveryId")).Replace(to), fiber.StatusSeeOther)
+	renderer.Post(app, "/developers/apps", d.submitOnce(d.createApp))
+	renderer.Get(app, appPath, d.appDetails)
+	renderer.Post(app, appPath, d.changeApp)
+	renderer.Post(app, appPath+"/secret", d.submitOnce(d.rotateAppSecret))
+	renderer.Post(app, appPath+"/keys", d.submitOnce(d.createKey))
+	renderer.Post(app, appPath+"/keys/:keyId/delete", d.deleteKey)
+	renderer.Post(app, appPath+"/plan", d.choosePlan)
+	renderer.Post(app, appPath+"/delete", d.deleteApp)
+	renderer.Post(app, appPath+"/webhooks", d.submitOnce(d.createWebhook))
+	const webhookPath = appPath + "/webhooks/:webhookId"
+	renderer.Get(app, webhookPath, d.showWebhook)
+	renderer.Post(app, webhookPath, d.changeWebhook)
+	renderer.Post(app, webhookPath+"/status", d.setWebhookStatus)
+	renderer.Post(app, webhookPath+"/secret", d.submitOnce(d.rotateWebhookSecret))
+	renderer.Post(app, webhookPath+"/test", d.sendTestEvent)
+	renderer.Post(app, webhookPath+"/replay", d.replayFailed)
+	renderer.Get(app, webhookPath+"/deliveries/:deliveryId", d.showDelivery)
+	renderer.Post(app, webhookPath+"/deliveries/:deliveryId/replay", d.replayDelivery)
+	renderer.Post(app, webhookPath+"/delete", d.deleteWebhook)
+	// A form with a problem is answered with a page at the path of the form, which accepts only
+	// POST. When the user reloads it with GET, it redirects to the page that has the form.
+	for path, target := range map[string]string{"/developers/apps": "", appPath + "/secret": "/apps/:id", appPath + "/keys": "/apps/:id", appPath + "/plan": "/apps/:id", appPath + "/webhooks": "/apps/:id",
+		webhookPath + "/status": "/apps/:id/webhooks/:webhookId", webhookPath + "/secret": "/apps/:id/webhooks/:webhookId", webhookPath + "/test": "/apps/:id/webhooks/:webhookId", webhookPath + "/replay": "/apps/:id/webhooks/:webhookId",
+		webhookPath + "/deliveries/:deliveryId/replay": "/apps/:id/webhooks/:webhookId/deliveries/:deliveryId"} {
+		app.Get(path, renderer.Guard, func(c *fiber.Ctx) error {
+			return c.Redirect("/developers"+strings.NewReplacer(":id", c.Params("id"), ":webhookId", c.Params("webhookId"), ":deliveryId", c.Params("deliveryId")).Replace(target), fiber.StatusSeeOther)
 		})
 	}
 }
 
-// renderNotFound renders a 404 if the error is fault.NotFound, also for resources of other
-// users. It returns other errors.
+// renderNotFound renders the page for 404 if err is a fault.NotFound, which is also the error
+// for resources of other users. It returns all other errors.
 func (d *dashboard) renderNotFound(c *fiber.Ctx, viewer *pages.Viewer, err error) error {
 	if fault.KindOf(err) != fault.NotFound {
 		return err
@@ -78,8 +78,8 @@ func (d *dashboard) renderNotFound(c *fiber.Ctx, viewer *pages.Viewer, err error
 	return d.renderer.Render(c, fiber.StatusNotFound, notFoundPage, viewer, nil)
 }
 
-// lines returns the trimmed lines of a text field that are not empty.
-func lines(text string) []string {
+// nonEmptyLines returns the trimmed lines of a text field that are not empty.
+func nonEmptyLines(text string) []string {
 	out := []string{}
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -89,7 +89,7 @@ func lines(text string) []string {
 	return out
 }
 
-// values returns all values of a form field.
-func values(c *fiber.Ctx, name string) []string {
+// formValues returns all values of a form field.
+func formValues(c *fiber.Ctx, name string) []string {
 	return web.Each(c.Request().PostArgs().PeekMulti(name), func(v []byte) string { return string(v) })
 }

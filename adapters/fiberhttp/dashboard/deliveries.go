@@ -15,7 +15,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// loggedDelivery is a delivery in the log of its webhook. The details of an Open one are
+// loggedDelivery is a delivery in the log of its webhook. If Open is set, its details are
 // expanded.
 type loggedDelivery struct {
 	integrations.Delivery
@@ -64,7 +64,7 @@ func (t attemptView) Outcome() string {
 // sendTestEvent sends an event of the chosen type to the webhook and waits for its result.
 func (d *dashboard) sendTestEvent(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := integrations.TestInput{Type: c.FormValue("type")}
-	delivery, err := d.module.TestWebhook(ctx, viewer.Actor(), webhookPath(c), in)
+	delivery, err := d.integrations.TestWebhook(ctx, viewer.Actor(), webhookPath(c), in)
 	if err == nil {
 		err = d.waitForAttempt(ctx, viewer, webhookPath(c), delivery)
 	}
@@ -90,13 +90,13 @@ func (d *dashboard) showDelivery(ctx context.Context, c *fiber.Ctx, viewer *page
 // renderDelivery reads the delivery and renders its page.
 func (d *dashboard) renderDelivery(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v deliveryView) (err error) {
 	p := webhookPath(c)
-	if v.App, err = d.module.MyApp(ctx, viewer.Actor(), p.AppID); err != nil {
+	if v.App, err = d.integrations.MyApp(ctx, viewer.Actor(), p.AppID); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
-	if v.Hook, err = d.module.MyWebhook(ctx, viewer.Actor(), p); err != nil {
+	if v.Hook, err = d.integrations.MyWebhook(ctx, viewer.Actor(), p); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
-	sent, err := d.module.MyDelivery(ctx, viewer.Actor(), p, c.Params("deliveryId"))
+	sent, err := d.integrations.MyDelivery(ctx, viewer.Actor(), p, c.Params("deliveryId"))
 	if err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
@@ -105,8 +105,8 @@ func (d *dashboard) renderDelivery(ctx context.Context, c *fiber.Ctx, viewer *pa
 	return d.renderer.Render(c, v.Problem.Status(), deliveryPage, viewer, v)
 }
 
-// waitForAttempt waits for the attempt after those of the delivery. It returns nil after
-// maxWait, too: the page then shows the delivery as pending.
+// waitForAttempt waits up to maxWait until the delivery has a new attempt. If there is none, it
+// returns nil, and the page shows the delivery as pending.
 func (d *dashboard) waitForAttempt(ctx context.Context, viewer *pages.Viewer, p integrations.WebhookPath, before integrations.Delivery) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
@@ -116,7 +116,7 @@ func (d *dashboard) waitForAttempt(ctx context.Context, viewer *pages.Viewer, p 
 			return nil
 		case <-time.After(pollInterval):
 		}
-		found, err := d.module.MyDelivery(ctx, viewer.Actor(), p, before.ID)
+		found, err := d.integrations.MyDelivery(ctx, viewer.Actor(), p, before.ID)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -126,11 +126,11 @@ func (d *dashboard) waitForAttempt(ctx context.Context, viewer *pages.Viewer, p 
 	}
 }
 
-// replayDelivery sends the delivery again and redirects to the page with the button: that of
-// the delivery, or the log.
+// replayDelivery sends the delivery again. It redirects to the page with the button, which is
+// either the page of the delivery or the log.
 func (d *dashboard) replayDelivery(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	p := webhookPath(c)
-	delivery, err := d.module.ReplayDelivery(ctx, viewer.Actor(), p, c.Params("deliveryId"))
+	delivery, err := d.integrations.ReplayDelivery(ctx, viewer.Actor(), p, c.Params("deliveryId"))
 	if err == nil {
 		err = d.waitForAttempt(ctx, viewer, p, delivery)
 	}
@@ -146,7 +146,7 @@ func (d *dashboard) replayDelivery(ctx context.Context, c *fiber.Ctx, viewer *pa
 	return d.finishWebhookForm(ctx, c, viewer, err, "notice=replayed&open="+delivery.ID+"#log", webhookView{Problem: pages.FormProblem(err, logForm)})
 }
 
-// replayFailed sends the failed deliveries since a time again.
+// replayFailed sends all deliveries again that have failed since a time.
 func (d *dashboard) replayFailed(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	given := c.FormValue("since")
 	since, err := time.Parse(sinceLayout, given)
@@ -157,9 +157,9 @@ func (d *dashboard) replayFailed(ctx context.Context, c *fiber.Ctx, viewer *page
 	}
 	n := 0
 	if err == nil {
-		n, err = d.module.ReplayFailed(ctx, viewer.Actor(), webhookPath(c), since)
-	} else if _, findErr := d.module.MyWebhook(ctx, viewer.Actor(), webhookPath(c)); findErr != nil {
-		err = findErr // the webhook of another user takes precedence over a wrong date
+		n, err = d.integrations.ReplayFailed(ctx, viewer.Actor(), webhookPath(c), since)
+	} else if _, findErr := d.integrations.MyWebhook(ctx, viewer.Actor(), webhookPath(c)); findErr != nil {
+		err = findErr // "not found" for another user's webhook takes precedence over an invalid date
 	}
 	result := "notice=all#log"
 	if n == 0 {

@@ -13,15 +13,16 @@ import (
 	"github.com/locumhq/locum/core/idempotency"
 )
 
-// submitOnce handles a form once for each value of its field once. A repeated form, for
-// example by reloading the response, redirects to the resource that was created, and
-// secrets are not shown again. A form without the field is not checked.
+// submitOnce makes a form idempotent: its hidden field "once" contains a random key. If the
+// same form is sent again, for example because the user reloads the response, it redirects to
+// the resource that was created, and secrets are not shown again. A form without the field is
+// handled each time.
 func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (err error) {
 		if c.FormValue("once") == "" {
 			return handle(ctx, c, viewer)
 		}
-		// A form with other values is another request.
+		// The key includes all values: the same form with changed values is a new request.
 		sum := sha256.Sum256(append([]byte(c.Path()+"\n"), c.Request().Body()...))
 		r := idempotency.Request{OwnerID: viewer.User.ID, Operation: "form", Key: hex.EncodeToString(sum[:])}
 		operation := idempotency.Operation{
@@ -29,19 +30,19 @@ func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 				if err := handle(ctx, c, viewer); err != nil {
 					return idempotency.Answer{}, err
 				}
-				at := c.GetRespHeader(fiber.HeaderContentLocation)
-				if at == "" {
+				location := c.GetRespHeader(fiber.HeaderContentLocation)
+				if location == "" {
 					return idempotency.Answer{}, errNothingCreated
 				}
-				return idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte(at)}, nil
+				return idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte(location)}, nil
 			},
-			// A form may hold a password, and its hash takes too long for a transaction.
+			// The form may contain a password. Hashing it takes too long for a transaction.
 			Remote: true, Fallback: idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte("/developers")},
 			Refusal: func(error) (a idempotency.Answer, keep bool) { return a, false },
 		}
-		stored, err := d.requests.Do(ctx, r, operation)
-		for end := time.Now().Add(maxWait); errors.Is(err, idempotency.ErrInProgress) && time.Now().Before(end); stored, err = d.requests.Do(ctx, r, operation) {
-			time.Sleep(pollInterval) // the first request is still running
+		stored, err := d.idempotency.Do(ctx, r, operation)
+		for deadline := time.Now().Add(maxWait); errors.Is(err, idempotency.ErrInProgress) && time.Now().Before(deadline); stored, err = d.idempotency.Do(ctx, r, operation) {
+			time.Sleep(pollInterval) // the first submission is still being handled
 		}
 		switch {
 		case errors.Is(err, errNothingCreated):
@@ -53,9 +54,10 @@ func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 	}
 }
 
-// errNothingCreated is the result of a form with a problem: nothing is stored, and it can be
-// sent again.
+// errNothingCreated makes submitOnce store no result for a form with a problem, so that the
+// user can correct it and send it again.
 var errNothingCreated = errors.New("the form created nothing")
 
-// setContentLocation sets Content-Location to the address of the created resource.
-func setContentLocation(c *fiber.Ctx, at string) { c.Set(fiber.HeaderContentLocation, at) }
+// setContentLocation sets the header Content-Location to the path of the created resource, to
+// which submitOnce redirects repeated submissions.
+func setContentLocation(c *fiber.Ctx, path string) { c.Set(fiber.HeaderContentLocation, path) }

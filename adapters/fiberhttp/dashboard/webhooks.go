@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// eventTexts describes when an event of the type is sent.
+// eventTexts maps each event type to a description of when it is sent.
 var eventTexts = map[string]string{
 	"job.created":                "a job becomes public",
 	"job.updated":                "a public job changes, or becomes public again",
@@ -52,7 +52,7 @@ const (
 )
 
 const (
-	deliveriesShown = 20
+	deliveriesPageSize = 20
 	// Receivers mostly respond at once: after a test or a replay, the page waits for up to
 	// maxWait to show the response.
 	maxWait      = 2 * time.Second
@@ -61,18 +61,19 @@ const (
 	sinceLayout = "2006-01-02T15:04"
 )
 
-// webhookView is an endpoint with a page of its log, and its secret after its creation.
+// webhookView is the page of a webhook endpoint with its log. After the endpoint is created, or
+// its secret is rotated, the page shows the secret once.
 type webhookView struct {
 	App            integrations.App
 	Hook           integrations.Endpoint
 	Form           webhookForm
 	Path           string
 	Log            []loggedDelivery
-	Status         string // of the deliveries shown, empty for all
+	Status         string // filter of the log, empty for all deliveries
 	Newer, Older   string
 	Secret, Notice string
 	Since          string
-	Type           string // of the test event
+	Type           string // type of the last test event
 	Problem        *pages.Problem
 }
 
@@ -83,7 +84,7 @@ func webhookPath(c *fiber.Ctx) integrations.WebhookPath {
 	return integrations.WebhookPath{AppID: c.Params("id"), ID: c.Params("webhookId")}
 }
 
-// notices are the messages after redirects of forms, by the parameter notice.
+// notices maps the query parameter notice, with which forms redirect, to messages.
 var notices = map[string]string{
 	"again": "This was done before, and the secret was shown then. If you did not keep it, make a new one.",
 	"saved": "Saved.", "paused": "Paused. Events that happen while it is paused are never sent.", "resumed": "Active. New events are sent from now on.", "sent": "The test event was sent. The log shows the response.",
@@ -96,10 +97,10 @@ func (d *dashboard) showWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages
 
 // renderWebhook reads the webhook with a page of its log and renders its page.
 func (d *dashboard) renderWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, p integrations.WebhookPath, v webhookView) (err error) {
-	if v.App, err = d.module.MyApp(ctx, viewer.Actor(), p.AppID); err != nil {
+	if v.App, err = d.integrations.MyApp(ctx, viewer.Actor(), p.AppID); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
-	if v.Hook, err = d.module.MyWebhook(ctx, viewer.Actor(), p); err != nil {
+	if v.Hook, err = d.integrations.MyWebhook(ctx, viewer.Actor(), p); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
 	v.Path = "/developers/apps/" + v.App.ID + "/webhooks/" + v.Hook.ID
@@ -110,11 +111,11 @@ func (d *dashboard) renderWebhook(ctx context.Context, c *fiber.Ctx, viewer *pag
 	if v.Since == "" {
 		v.Since = time.Now().UTC().Add(-24 * time.Hour).Format(sinceLayout)
 	}
-	r := pages.PageRequest(c, deliveriesShown)
+	r := pages.PageRequest(c, deliveriesPageSize)
 	if status := c.Query("status"); slices.Contains(v.Filters(), status) {
 		v.Status = status
 	}
-	found, err := d.module.MyDeliveries(ctx, viewer.Actor(), p, integrations.DeliveryStatus(v.Status), r)
+	found, err := d.integrations.MyDeliveries(ctx, viewer.Actor(), p, integrations.DeliveryStatus(v.Status), r)
 	if err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
@@ -131,7 +132,8 @@ func (d *dashboard) renderWebhook(ctx context.Context, c *fiber.Ctx, viewer *pag
 	return d.renderer.Render(c, v.Problem.Status(), webhookPage, viewer, v)
 }
 
-// finishWebhookForm redirects to the webhook with the parameters, or shows the problem at its form.
+// finishWebhookForm redirects to the webhook with the query parameters, or renders it with the
+// problem of the form.
 func (d *dashboard) finishWebhookForm(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, err error, params string, v webhookView) error {
 	p := webhookPath(c)
 	if err == nil {
@@ -144,12 +146,12 @@ func (d *dashboard) finishWebhookForm(ctx context.Context, c *fiber.Ctx, viewer 
 }
 
 func (d *dashboard) createWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	in := integrations.WebhookInput{URL: c.FormValue("url"), Events: values(c, "events")}
+	in := integrations.WebhookInput{URL: c.FormValue("url"), Events: formValues(c, "events")}
 	var e integrations.Endpoint
 	var secret string
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err == nil {
-		e, secret, err = d.module.CreateWebhook(ctx, actor, c.Params("id"), in)
+		e, secret, err = d.integrations.CreateWebhook(ctx, actor, c.Params("id"), in)
 	}
 	if err != nil {
 		return d.finishAppForm(ctx, c, viewer, err, webhooksForm, appView{Hook: webhookForm{URL: in.URL, Events: in.Events}})
@@ -159,8 +161,8 @@ func (d *dashboard) createWebhook(ctx context.Context, c *fiber.Ctx, viewer *pag
 }
 
 func (d *dashboard) changeWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	url, events := c.FormValue("url"), values(c, "events")
-	_, err := d.module.ChangeWebhook(ctx, viewer.Actor(), webhookPath(c), integrations.WebhookChange{URL: &url, Events: &events})
+	url, events := c.FormValue("url"), formValues(c, "events")
+	_, err := d.integrations.ChangeWebhook(ctx, viewer.Actor(), webhookPath(c), integrations.WebhookChange{URL: &url, Events: &events})
 	return d.finishWebhookForm(ctx, c, viewer, err, "notice=saved", webhookView{Form: webhookForm{URL: url, Events: events}, Problem: pages.FormProblem(err, settingsForm)})
 }
 
@@ -169,7 +171,7 @@ func (d *dashboard) setWebhookStatus(ctx context.Context, c *fiber.Ctx, viewer *
 	if status == string(integrations.EndpointPaused) {
 		result = "notice=paused"
 	}
-	_, err := d.module.ChangeWebhook(ctx, viewer.Actor(), webhookPath(c), integrations.WebhookChange{Status: &status})
+	_, err := d.integrations.ChangeWebhook(ctx, viewer.Actor(), webhookPath(c), integrations.WebhookChange{Status: &status})
 	return d.finishWebhookForm(ctx, c, viewer, err, result, webhookView{Problem: pages.FormProblem(err, statusForm)})
 }
 
@@ -177,7 +179,7 @@ func (d *dashboard) rotateWebhookSecret(ctx context.Context, c *fiber.Ctx, viewe
 	var secret string
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err == nil {
-		secret, err = d.module.RotateWebhookSecret(ctx, actor, webhookPath(c))
+		secret, err = d.integrations.RotateWebhookSecret(ctx, actor, webhookPath(c))
 	}
 	if err != nil {
 		return d.finishWebhookForm(ctx, c, viewer, err, "", webhookView{Problem: pages.FormProblem(err, secretForm)})
@@ -188,8 +190,8 @@ func (d *dashboard) rotateWebhookSecret(ctx context.Context, c *fiber.Ctx, viewe
 }
 
 func (d *dashboard) deleteWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	// A webhook that is already deleted is a success.
-	if err := d.module.DeleteWebhook(ctx, viewer.Actor(), webhookPath(c)); err != nil && !errors.Is(err, integrations.ErrWebhookNotFound) {
+	// Deleting a webhook that is already deleted succeeds.
+	if err := d.integrations.DeleteWebhook(ctx, viewer.Actor(), webhookPath(c)); err != nil && !errors.Is(err, integrations.ErrWebhookNotFound) {
 		return d.renderNotFound(c, viewer, err)
 	}
 	return c.Redirect("/developers/apps/"+c.Params("id")+"#webhooks", fiber.StatusSeeOther)

@@ -31,10 +31,10 @@ type guide struct {
 	All         []guide
 }
 
-// example is the address of the service in the sources; it is replaced by the public URL.
-const example = "http://localhost:8080"
+// sourceURL is the URL of the service in the Markdown files. Pages show the public URL instead.
+const sourceURL = "http://localhost:8080"
 
-// Add serves the guides below /docs/guides.
+// Add registers the guides below /docs/guides.
 func Add(app *fiber.App, renderer *pages.Renderer, publicURL string) error {
 	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM))
 	var all []guide
@@ -43,7 +43,7 @@ func Add(app *fiber.App, renderer *pages.Renderer, publicURL string) error {
 		if err != nil {
 			return err
 		}
-		source = bytes.ReplaceAll(source, []byte(example), []byte(publicURL))
+		source = bytes.ReplaceAll(source, []byte(sourceURL), []byte(publicURL))
 		var body bytes.Buffer
 		if err := markdown.Convert(source, &body); err != nil {
 			return err

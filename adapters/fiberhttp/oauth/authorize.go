@@ -41,14 +41,14 @@ func ScopeText(s integrations.Scope) string {
 type consentView struct {
 	Client, Owner, Description string
 	Scopes                     []string
-	Destination                string // the host, or the scheme, of the redirect
+	Destination                string // host of the redirect URI, or its scheme for native applications
 	Action                     string
 }
 
 type refusalView struct{ Why string }
 
-// authorize handles GET and POST /oauth/authorize. The request is in the query, also when
-// the form of the page posts the user's decision.
+// authorize handles GET and POST /oauth/authorize. GET shows the consent page, whose form posts
+// the user's decision. The parameters of the request are in the query for both.
 func (s *Server) authorize(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 	defer cancel()
@@ -57,13 +57,13 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 	if err != nil {
 		return s.reject(c, integrations.AuthorizationRequest{}, err)
 	}
-	r, invalid := s.module.ParseAuthorization(ctx, params)
+	r, invalid := s.integrations.ParseAuthorization(ctx, params)
 	if invalid != nil && r.Redirect == nil {
 		return s.reject(c, r, invalid)
 	}
-	// Users sign in before they are redirected to a client, also with an error: otherwise
-	// links to this host could lead to any client (RFC 9700 §4.11.2).
-	who, err := s.renderer.Viewer(ctx, c)
+	// Users must sign in before any redirect to a client, including redirects with an error.
+	// Otherwise a link to this host could lead to any client's site (RFC 9700 §4.11.2).
+	viewer, err := s.renderer.Viewer(ctx, c)
 	if fault.KindOf(err) == fault.Unauthenticated {
 		return c.Redirect("/developers/sign-in?next="+url.QueryEscape("/oauth/authorize?"+query), fiber.StatusSeeOther)
 	} else if err != nil {
@@ -79,13 +79,13 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 		if c.FormValue("decision") != "allow" {
 			return s.reject(c, r, integrations.ErrAccessDenied)
 		}
-		code, err := s.module.Approve(ctx, who.Actor(), r)
+		code, err := s.integrations.Approve(ctx, viewer.Actor(), r)
 		return s.redirectWithCode(c, r, code, err)
 	}
-	if code, err := s.module.ApproveAgain(ctx, who.Actor(), r); !errors.Is(err, integrations.ErrConsentNotFound) {
+	if code, err := s.integrations.ApproveAgain(ctx, viewer.Actor(), r); !errors.Is(err, integrations.ErrConsentNotFound) {
 		return s.redirectWithCode(c, r, code, err)
 	}
-	owner, err := s.module.Owner(ctx, r.App)
+	owner, err := s.integrations.Owner(ctx, r.App)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 		v.Scopes = append(v.Scopes, ScopeText(scope))
 	}
 	s.renderer.FormAction(c, origin(r.Redirect))
-	return s.renderer.Render(c, fiber.StatusOK, consentPage, who, v)
+	return s.renderer.Render(c, fiber.StatusOK, consentPage, viewer, v)
 }
 
 func (s *Server) redirectWithCode(c *fiber.Ctx, r integrations.AuthorizationRequest, code string, err error) error {
@@ -104,8 +104,8 @@ func (s *Server) redirectWithCode(c *fiber.Ctx, r integrations.AuthorizationRequ
 	return s.redirect(c, r, url.Values{"code": {code}})
 }
 
-// reject returns the error to the client if its redirect URI is valid, else shows it to
-// the user.
+// reject redirects to the client with the error if its redirect URI is valid. Otherwise it
+// shows the error to the user.
 func (s *Server) reject(c *fiber.Ctx, r integrations.AuthorizationRequest, err error) error {
 	f := fault.Of(err)
 	switch {
@@ -139,8 +139,8 @@ func destination(u *url.URL) string {
 
 var plainHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
 
-// origin returns the redirect as a source of a Content-Security-Policy, empty if it has
-// no such form.
+// origin returns the redirect URI as a source expression of a Content-Security-Policy, empty if
+// that cannot express it.
 func origin(u *url.URL) string {
 	switch {
 	case u.Host == "":

@@ -32,7 +32,7 @@ const (
 
 // Server is the authorization server.
 type Server struct {
-	module        *integrations.Service
+	integrations  *integrations.Service
 	renderer      *pages.Renderer
 	issuer        string
 	limitFailures FailureLimiter
@@ -45,10 +45,10 @@ type FailureLimiter func(ctx context.Context, c *fiber.Ctx, client string, faile
 
 // New returns the server. The issuer is the public URL of the service.
 func New(module *integrations.Service, renderer *pages.Renderer, issuer string, guess FailureLimiter, log *slog.Logger) *Server {
-	return &Server{module: module, renderer: renderer, issuer: issuer, limitFailures: guess, log: log}
+	return &Server{integrations: module, renderer: renderer, issuer: issuer, limitFailures: guess, log: log}
 }
 
-// Add serves the endpoints.
+// Add registers the endpoints.
 func (s *Server) Add(app *fiber.App) {
 	app.Get("/.well-known/oauth-authorization-server", allowAnyOrigin, s.metadata)
 	for path, handle := range map[string]formHandler{
@@ -61,8 +61,8 @@ func (s *Server) Add(app *fiber.App) {
 	app.Post("/oauth/authorize", s.renderer.Guard, s.authorize).Name(pages.Session)
 }
 
-// allowAnyOrigin allows cross-origin calls of browser applications. These endpoints ignore
-// cookies.
+// allowAnyOrigin allows cross-origin requests from browser applications. That is safe because
+// these endpoints ignore cookies.
 func allowAnyOrigin(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderAccessControlAllowOrigin, "*")
 	if c.Method() == fiber.MethodOptions {
@@ -95,7 +95,7 @@ func (s *Server) metadata(c *fiber.Ctx) error {
 	})
 }
 
-const maxForm = 64 << 10
+const maxFormBody = 64 << 10
 
 // formHandler handles the form of an authenticated client.
 type formHandler func(ctx context.Context, c *fiber.Ctx, client integrations.App, form url.Values) error
@@ -126,7 +126,7 @@ func parseForm(c *fiber.Ctx) (url.Values, error) {
 		return nil, integrations.InvalidRequest("The body has to be application/x-www-form-urlencoded.")
 	}
 	body := c.Request().Body() // not c.Body(), which decodes any Content-Encoding without a limit
-	if len(body) > maxForm || len(c.Request().Header.PeekAll(fiber.HeaderContentEncoding)) > 0 {
+	if len(body) > maxFormBody || len(c.Request().Header.PeekAll(fiber.HeaderContentEncoding)) > 0 {
 		return nil, integrations.InvalidRequest("The body is too large or encoded.")
 	}
 	return parseParams(string(body))
@@ -146,8 +146,8 @@ func parseParams(text string) (url.Values, error) {
 	return values, nil
 }
 
-// require returns the parameter, or an error if it is missing.
-func require(form url.Values, name string) (string, error) {
+// requireParam returns the parameter, or an error if it is missing.
+func requireParam(form url.Values, name string) (string, error) {
 	if form.Get(name) == "" {
 		return "", integrations.InvalidRequest(name + " is missing.")
 	}
@@ -178,8 +178,8 @@ func credentials(header string, form url.Values) (clientID, secret string, err e
 	return clientID, secret, err
 }
 
-// authenticate returns the client. Only failures are counted, since all users of a client
-// may share an address.
+// authenticate returns the client. Only failures count towards the limit, because all users of
+// a client may share its address.
 func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values) (integrations.App, error) {
 	headers := c.Request().Header.PeekAll(fiber.HeaderAuthorization)
 	if len(headers) > 1 {
@@ -189,10 +189,10 @@ func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values
 	if err != nil {
 		return integrations.App{}, err
 	}
-	client, err := s.module.AuthenticateClient(ctx, clientID, secret)
+	client, err := s.integrations.AuthenticateClient(ctx, clientID, secret)
 	failed := errors.Is(err, integrations.ErrInvalidClient)
 	if failed || err == nil && !client.Public {
-		limited, _ := id.Canonical(clientID) // one spelling of each id; all other texts together
+		limited, _ := id.Canonical(clientID) // the same key for each spelling of an id; empty for invalid ids
 		if over := s.limitFailures(ctx, c, limited, failed); over != nil {
 			return integrations.App{}, over
 		}
@@ -202,7 +202,7 @@ func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values
 
 // token handles POST /oauth/token.
 func (s *Server) token(ctx context.Context, c *fiber.Ctx, client integrations.App, form url.Values) error {
-	grant, err := require(form, "grant_type")
+	grant, err := requireParam(form, "grant_type")
 	if err != nil {
 		return err
 	}
@@ -210,13 +210,13 @@ func (s *Server) token(ctx context.Context, c *fiber.Ctx, client integrations.Ap
 	switch grant {
 	case grantCode:
 		var code string
-		if code, err = require(form, "code"); err == nil {
-			issued, err = s.module.ExchangeCode(ctx, client, code, form.Get("redirect_uri"), form.Get("code_verifier"))
+		if code, err = requireParam(form, "code"); err == nil {
+			issued, err = s.integrations.ExchangeCode(ctx, client, code, form.Get("redirect_uri"), form.Get("code_verifier"))
 		}
 	case grantRefresh:
 		var token string
-		if token, err = require(form, "refresh_token"); err == nil {
-			issued, err = s.module.Refresh(ctx, client, token, form.Get("scope"))
+		if token, err = requireParam(form, "refresh_token"); err == nil {
+			issued, err = s.integrations.Refresh(ctx, client, token, form.Get("scope"))
 		}
 	default:
 		err = fault.New(fault.Invalid, "unsupported_grant_type", "The grant_type has to be authorization_code or refresh_token.")
@@ -240,30 +240,30 @@ func scopeText(scopes []integrations.Scope) string {
 	return strings.Join(names, " ")
 }
 
-// revoke handles POST /oauth/revoke (RFC 7009). For an unknown token, or one of another
-// client, the response is the same and nothing is revoked.
+// revoke handles POST /oauth/revoke (RFC 7009). For unknown tokens and tokens of other clients
+// the response is also 200, but nothing is revoked.
 func (s *Server) revoke(ctx context.Context, c *fiber.Ctx, client integrations.App, form url.Values) error {
-	token, err := require(form, "token")
+	token, err := requireParam(form, "token")
 	if err != nil {
 		return err
 	}
-	if err := s.module.Revoke(ctx, client, token); err != nil {
+	if err := s.integrations.Revoke(ctx, client, token); err != nil {
 		return err
 	}
 	return c.SendStatus(fiber.StatusOK)
 }
 
-// introspect handles POST /oauth/introspect (RFC 7662) for confidential clients and their
-// own tokens.
+// introspect handles POST /oauth/introspect (RFC 7662). Only confidential clients may call it,
+// for their own tokens.
 func (s *Server) introspect(ctx context.Context, c *fiber.Ctx, client integrations.App, form url.Values) error {
 	if client.Public {
 		return integrations.ErrInvalidClient
 	}
-	token, err := require(form, "token")
+	token, err := requireParam(form, "token")
 	if err != nil {
 		return err
 	}
-	t, active, err := s.module.Introspect(ctx, client, token)
+	t, active, err := s.integrations.Introspect(ctx, client, token)
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (s *Server) renderError(c *fiber.Ctx, err error) error {
 	status, code := fiber.StatusBadRequest, f.Code
 	switch f.Kind {
 	case fault.Invalid:
-	case fault.Unauthenticated: // RFC 9110 §15.5.2, for every authentication method
+	case fault.Unauthenticated: // RFC 9110 §15.5.2 requires WWW-Authenticate
 		status = fiber.StatusUnauthorized
 		c.Set(fiber.HeaderWWWAuthenticate, `Basic realm="locum"`)
 	case fault.TooMany, fault.Unavailable: // the standard has no better code for either
