@@ -29,16 +29,16 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Module adds operations, pages, background work and tables to the program. Each of its
-// functions is called once, after the storage is opened; `locum routes` and `locum
-// openapi` call Routes and Pages with empty ModuleDeps. All fields but Name are optional.
+// Module adds operations, pages, background work and tables to the program. All fields but
+// Name are optional. Each function is called once, after the storage is opened. `locum routes`
+// and `locum openapi` also call Routes and Pages, with empty ModuleDeps.
 type Module struct {
 	// Name consists of letters, digits and underscores, such as pins. Names of
 	// subscriptions and kinds of tasks begin with the name and a dot.
 	Name string
 	// Routes returns operations of the portal, with paths below /api, or of the developer
 	// interface, below /api/v1. The server and the documentation treat them like those of
-	// locum.
+	// the program itself.
 	Routes func(d ModuleDeps) []web.Route
 	// Pages returns handlers for paths of their own.
 	Pages func(d ModuleDeps) []Page
@@ -48,11 +48,11 @@ type Module struct {
 	Subscriptions func(d ModuleDeps) []event.Subscription
 	// Tasks returns the handlers of tasks that the module adds.
 	Tasks func(d ModuleDeps) []task.Handler
-	// Periodic returns work that one of all processes executes once per period.
+	// Periodic returns work that is executed once per period, by one of all processes.
 	Periodic func(d ModuleDeps) []task.Periodic
 	// Migrations contains files NNNN_name.sql for goose, with the types of Postgres, and
-	// NNNN_name.DIALECT.sql for dialects that need another one. They are applied to the
-	// database of the module identity after its own, and `locum migrate` manages them.
+	// NNNN_name.DIALECT.sql for dialects that need a different file. They are applied to the
+	// database of the module identity, after its migrations. `locum migrate` manages them.
 	Migrations fs.FS
 }
 
@@ -72,7 +72,7 @@ type ModuleDeps struct {
 	NewID  id.Source
 	Log    *slog.Logger
 	Tracer trace.Tracer
-	// Metrics and PublicURL are those of adapters.Deps.
+	// Metrics and PublicURL are described in adapters.Deps.
 	Metrics   metrics.Registry
 	PublicURL string
 }
@@ -94,16 +94,16 @@ func WithModule(m Module) Option {
 			r.refusef("a module cannot have the name %s, which locum uses", m.Name)
 		case slices.ContainsFunc(r.modules, func(other Module) bool { return other.Name == m.Name }):
 			r.refusef("there are two modules with the name %s", m.Name)
-		case m.Migrations != nil && !areMigrations(m.Migrations):
+		case m.Migrations != nil && !hasOnlyMigrations(m.Migrations):
 			r.refusef("module %s: want migrations with names NNNN_name.sql or NNNN_name.DIALECT.sql at the root of its files", m.Name)
 		}
 		r.modules = append(r.modules, m)
 	}
 }
 
-// areMigrations reports whether there are SQL files at the root, all with names of
-// migrations.
-func areMigrations(files fs.FS) bool {
+// hasOnlyMigrations reports whether there is an SQL file at the root, and all SQL files have
+// names of migrations.
+func hasOnlyMigrations(files fs.FS) bool {
 	names, err := fs.Glob(files, "*.sql")
 	return err == nil && len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !migrationName.MatchString(name) })
 }
@@ -113,8 +113,8 @@ var migrationName = regexp.MustCompile(`^[0-9]+_[A-Za-z0-9_-]+(\.[a-z]+)?\.sql$`
 // moduleName matches a name that can be part of the name of a table.
 var moduleName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 
-// reservedNames are the names of folders of migrations, and the first parts of names of
-// subscriptions and kinds of tasks, beside those of the modules.
+// reservedNames are names that an added module must not have, in addition to the names of the
+// built-in modules: folders of migrations, and prefixes of subscriptions and kinds of tasks.
 var reservedNames = []string{"audit", "database", "legacy", "storage"}
 
 // migrations returns the migrations of the added modules by name.
@@ -130,7 +130,7 @@ func (r *registry) migrations() map[string]fs.FS {
 
 // checkMigrations returns an error if the database was opened by an adapter that does not
 // apply the migrations of the added modules.
-func (r *registry) checkMigrations(ctx context.Context, c *config.Config, db *database) error {
+func (r *registry) checkMigrations(ctx context.Context, cfg *config.Config, db *database) error {
 	added := r.migrations()
 	if len(added) == 0 {
 		return nil
@@ -144,13 +144,13 @@ func (r *registry) checkMigrations(ctx context.Context, c *config.Config, db *da
 	}
 	for name := range added {
 		if !slices.ContainsFunc(steps, func(s adapters.SchemaStep) bool { return strings.HasPrefix(s.Name, name+"/") }) {
-			return c.Err(db.setting, fmt.Sprintf("the storage adapter does not apply the migrations of the module %s; want one that does, such as sqlite: or postgres:", name))
+			return cfg.Err(db.setting, fmt.Sprintf("the storage adapter does not apply the migrations of the module %s; want one that does, such as sqlite: or postgres:", name))
 		}
 	}
 	return nil
 }
 
-// addedModule is the result of the functions of a Module.
+// addedModule holds the results of the functions of a Module.
 type addedModule struct {
 	name          string
 	routes        []web.Route
@@ -160,13 +160,13 @@ type addedModule struct {
 	periodic      []task.Periodic
 }
 
-// addedModules are the modules in the order of their options.
+// addedModules are the added modules in the order of their options.
 type addedModules []addedModule
 
-func newAddedModules(r *registry, s adapters.Services, st *storage, d adapters.Deps, m mail.Mailer, f files.Store) (addedModules, error) {
+func newAddedModules(r *registry, s adapters.Services, store *storage, deps adapters.Deps, mailer mail.Mailer, fileStore files.Store) (addedModules, error) {
 	return r.addedModules(ModuleDeps{
-		Services: s, Tx: st.Identity.Tx, Events: st.Identity.Events, Tasks: st.Identity.Tasks, Audit: st.Identity.Audit, Mailer: m, Files: f,
-		Clock: d.Clock, NewID: d.NewID, Log: d.Log, Tracer: d.Tracer, Metrics: d.Metrics, PublicURL: d.PublicURL,
+		Services: s, Tx: store.Identity.Tx, Events: store.Identity.Events, Tasks: store.Identity.Tasks, Audit: store.Identity.Audit, Mailer: mailer, Files: fileStore,
+		Clock: deps.Clock, NewID: deps.NewID, Log: deps.Log, Tracer: deps.Tracer, Metrics: deps.Metrics, PublicURL: deps.PublicURL,
 	})
 }
 
@@ -174,7 +174,7 @@ func newAddedModules(r *registry, s adapters.Services, st *storage, d adapters.D
 func (r *registry) addedModules(d ModuleDeps) (all addedModules, err error) {
 	for _, m := range r.modules {
 		a := describeModule(m, d)
-		a.subscriptions, a.tasks, a.periodic = partsOf(m.Subscriptions, d), partsOf(m.Tasks, d), partsOf(m.Periodic, d)
+		a.subscriptions, a.tasks, a.periodic = callIfSet(m.Subscriptions, d), callIfSet(m.Tasks, d), callIfSet(m.Periodic, d)
 		if err := a.check(); err != nil {
 			return nil, fmt.Errorf("module %s: %w", m.Name, err)
 		}
@@ -183,7 +183,8 @@ func (r *registry) addedModules(d ModuleDeps) (all addedModules, err error) {
 	return all, nil
 }
 
-// check returns an error for background work that would never be executed.
+// check returns an error if a name of the module's background work is invalid, or the work would
+// never be executed.
 func (m addedModule) check() error {
 	for _, s := range m.subscriptions {
 		if err := m.checkWork(s.Name, s.Queue, s.React != nil); err != nil {
@@ -223,7 +224,7 @@ func (m addedModule) checkWork(name string, q task.QueueName, hasFunction bool) 
 	return nil
 }
 
-// describeModules returns the modules with their routes and pages alone.
+// describeModules returns the modules with only their routes and pages, for the documentation.
 func (r *registry) describeModules() (all addedModules) {
 	for _, m := range r.modules {
 		all = append(all, describeModule(m, ModuleDeps{}))
@@ -232,11 +233,11 @@ func (r *registry) describeModules() (all addedModules) {
 }
 
 func describeModule(m Module, d ModuleDeps) addedModule {
-	return addedModule{name: m.Name, routes: partsOf(m.Routes, d), pages: partsOf(m.Pages, d)}
+	return addedModule{name: m.Name, routes: callIfSet(m.Routes, d), pages: callIfSet(m.Pages, d)}
 }
 
-// partsOf returns what a function of a module returns, or nothing if it is nil.
-func partsOf[Part any](fn func(ModuleDeps) []Part, d ModuleDeps) []Part {
+// callIfSet returns the result of an optional function of a module, nil if it is not set.
+func callIfSet[Part any](fn func(ModuleDeps) []Part, d ModuleDeps) []Part {
 	if fn == nil {
 		return nil
 	}
@@ -279,8 +280,8 @@ func addRoute(apis []web.API, r web.Route) error {
 	return nil
 }
 
-// addedPath matches a path of literal segments and parameters. The first segment below
-// /api is literal, so that the path belongs to one API.
+// addedPath matches paths of literal segments and parameters. The first segment below /api must
+// be literal, so that the path belongs to one API.
 var addedPath = regexp.MustCompile(`^/api/[A-Za-z0-9][A-Za-z0-9_-]*(/:?[A-Za-z0-9][A-Za-z0-9_-]*)*$`)
 
 // checkAddedRoute returns an error for a route that the API would not serve, or would

@@ -111,12 +111,14 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 
 func TestModule_StorageIgnoresMigrations_StartFails(t *testing.T) {
 	t.Parallel()
-	ignoring := WithStorage("ignoring", func(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
-		d.Database.Migrations = nil
-		return gormdb.Open(ctx, strings.Replace(url, "ignoring", "sqlite", 1), d)
+	ignoring := WithStorage("ignoring", func(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
+		deps.Database.Migrations = nil
+		return gormdb.Open(ctx, strings.Replace(url, "ignoring", "sqlite", 1), deps)
 	})
-	c := testConfig(t, func(c *config.Config) { c.Database.URL = strings.Replace(c.Database.URL, "sqlite", "ignoring", 1) })
-	_, err := startApp(t, c, role{name: "serve", serves: true}, ignoring, WithModule(Module{Name: "notes", Migrations: noteMigrations}))
+	cfg := testConfig(t, func(cfg *config.Config) {
+		cfg.Database.URL = strings.Replace(cfg.Database.URL, "sqlite", "ignoring", 1)
+	})
+	_, err := startApp(t, cfg, role{name: "serve", serves: true}, ignoring, WithModule(Module{Name: "notes", Migrations: noteMigrations}))
 	require.ErrorContains(t, err, "database.url")
 	require.ErrorContains(t, err, "does not apply the migrations of the module notes")
 }
@@ -164,20 +166,20 @@ func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 			t.Parallel()
 			var done atomic.Int64
 			module := notesModule(&done)
-			c := testConfig(t, func(c *config.Config) {
+			cfg := testConfig(t, func(cfg *config.Config) {
 				if url := database(t); url != "" {
-					c.Database.URL = url
+					cfg.Database.URL = url
 				}
 			})
-			r := newRegistry([]Option{WithModule(module)})
-			s, err := openStorage(t.Context(), c, r, newDeps(c, newLogger(io.Discard, "error")))
+			registry := newRegistry([]Option{WithModule(module)})
+			store, err := openStorage(t.Context(), cfg, registry, newDeps(cfg, newLogger(io.Discard, "error")))
 			require.NoError(t, err)
-			applied, err := s.Identity.Schema.Up(t.Context())
+			applied, err := store.Identity.Schema.Up(t.Context())
 			require.NoError(t, err)
 			require.Contains(t, applied, "notes/0001_notes.sql")
-			require.NoError(t, s.close())
+			require.NoError(t, store.close())
 
-			a, err := startApp(t, c, role{name: "serve", serves: true}, WithModule(module))
+			a, err := startApp(t, cfg, role{name: "serve", serves: true}, WithModule(module))
 			require.NoError(t, err)
 			url := "http://" + a.addr.String()
 			response, err := http.Post(url+"/api/notes", "application/json", strings.NewReader("{}"))

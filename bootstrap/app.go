@@ -32,18 +32,19 @@ var version = "dev"
 // role is the role of a process.
 type role struct {
 	name   string
-	serves bool // serves HTTP; a process that does not executes the tasks of a shared queue
-	// isCommand is true for a command that uses services once, beside the processes.
+	serves bool // serves HTTP; other processes (workers) execute the tasks of a shared queue
+	// isCommand is set for a command that uses the services once and ends.
 	isCommand bool
-	// clock and newID are those of the services, nil for those of the system.
+	// clock and newID replace the system's clock and ids, unless they are nil.
 	clock clock.Clock
 	newID id.Source
 }
 
-// startTimeout bounds a start, which waits for a database that is starting.
+// startTimeout bounds the start of a process, including the wait for a database that is still
+// starting.
 const startTimeout = time.Minute
 
-// stopTimeout bounds a shutdown, which waits for requests and tasks in progress.
+// stopTimeout bounds the shutdown, including the wait for requests and tasks in progress.
 const stopTimeout = 20 * time.Second
 
 // app is a running process.
@@ -53,29 +54,29 @@ type app struct {
 	addr    net.Addr
 	server  *fiberhttp.Server // nil in a process that does not serve
 	storage *storage
-	works   bool // whether it executes tasks
-	// transports are served beside the server.
+	works   bool // the process executes tasks
+	// transports are the transports that the process serves in addition to HTTP.
 	transports []transport
 }
 
-// newApp wires a process.
-func newApp(ctx context.Context, c *config.Config, s *registry, r role, log *slog.Logger) *app {
-	return wire(ctx, c, s, r, log, fx.Invoke(assignWork, registerMetrics, warnUnreachable, runWork, resolveSearches, runServer, serveMetrics, endWork))
+// newApp assembles a process for the role.
+func newApp(ctx context.Context, cfg *config.Config, s *registry, r role, log *slog.Logger) *app {
+	return wire(ctx, cfg, s, r, log, fx.Invoke(assignWork, registerMetrics, warnUnreachable, runWork, resolveSearches, runServer, serveMetrics, endWork))
 }
 
-// wire wires what use needs: fx calls the constructors of its dependencies alone. The
-// list is flat: the parameters of a constructor are its dependencies.
-func wire(ctx context.Context, c *config.Config, s *registry, r role, log *slog.Logger, use fx.Option) *app {
+// wire assembles the dependencies of use. fx calls only the constructors that are needed, in
+// the order that follows from their parameters, so the order of this list has no meaning.
+func wire(ctx context.Context, cfg *config.Config, s *registry, r role, log *slog.Logger, use fx.Option) *app {
 	a := &app{}
 	a.fx = fx.New(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StartTimeout(startTimeout),
 		fx.StopTimeout(stopTimeout+5*time.Second),
-		fx.Supply(c, s, r, log, a, starting{ctx}),
+		fx.Supply(cfg, s, r, log, a, startContext{ctx}),
 		fx.Provide(
 			prometheus.NewRegistry,
 			provideDeps,
-			func(c *config.Config, s *registry, d adapters.Deps) opening { return opening{c, s, d} },
+			func(cfg *config.Config, s *registry, deps adapters.Deps) opening { return opening{cfg, s, deps} },
 			provideStorage,
 			portsOfStorage,
 			provide(openLimiter),
@@ -108,7 +109,7 @@ func wire(ctx context.Context, c *config.Config, s *registry, r role, log *slog.
 	return a
 }
 
-// Start opens all adapters and starts the process. Its error is fit for operators.
+// Start opens all adapters and starts the process. Its error is a message for operators.
 func (a *app) Start(ctx context.Context) error {
 	if err := a.fx.Err(); err != nil {
 		return dig.RootCause(err)
@@ -119,8 +120,8 @@ func (a *app) Start(ctx context.Context) error {
 // Stop completes the work in progress and closes all adapters.
 func (a *app) Stop(ctx context.Context) error { return a.fx.Stop(ctx) }
 
-// drain makes the server unready; the server and the transports respond for the
-// configured time.
+// drain makes the process unready, so that load balancers use other instances, and continues to
+// serve for the configured time.
 func (a *app) drain(d time.Duration) {
 	if a.server != nil {
 		a.server.Drain()
@@ -133,41 +134,41 @@ func (a *app) drain(d time.Duration) {
 	}
 }
 
-// starting is the context of a start, in which adapters are opened.
-type starting struct {
+// startContext is the context in which adapters are opened. It ends with the start.
+type startContext struct {
 	context.Context //nolint:containedctx // constructors of fx take no context
 }
 
 // provideDeps opens the tracer and returns the dependencies of the other adapters.
-func provideDeps(lc fx.Lifecycle, ctx starting, c *config.Config, s *registry, r role, numbers *prometheus.Registry, log *slog.Logger) (adapters.Deps, error) {
-	d := newDeps(c, log)
-	d.Metrics = adapterMetrics{numbers, log}
+func provideDeps(lc fx.Lifecycle, ctx startContext, cfg *config.Config, s *registry, r role, numbers *prometheus.Registry, log *slog.Logger) (adapters.Deps, error) {
+	deps := newDeps(cfg, log)
+	deps.Metrics = adapterMetrics{numbers, log}
 	if r.clock != nil {
-		d.Clock, d.NewID = r.clock, r.newID
+		deps.Clock, deps.NewID = r.clock, r.newID
 	}
-	t, err := openTracer(ctx, opening{c, s, d})
+	tracer, err := openTracer(ctx, opening{cfg, s, deps})
 	if err != nil {
-		return d, err
+		return deps, err
 	}
-	closeAtStop(lc, t)
-	d.Tracer = t
-	return d, nil
+	closeAtStop(lc, tracer)
+	deps.Tracer = tracer
+	return deps, nil
 }
 
-func provideStorage(lc fx.Lifecycle, ctx starting, c *config.Config, r role, s *registry, d adapters.Deps) (*storage, error) {
-	d.Clock, d.NewID = clock.System{}, newID
-	opened, err := openStorage(ctx, c, s, d)
+func provideStorage(lc fx.Lifecycle, ctx startContext, cfg *config.Config, r role, s *registry, deps adapters.Deps) (*storage, error) {
+	deps.Clock, deps.NewID = clock.System{}, newID
+	opened, err := openStorage(ctx, cfg, s, deps)
 	if err != nil {
 		return nil, err
 	}
 	lc.Append(fx.StopHook(opened.close))
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
 		if r.isCommand {
-			return opened.check(ctx, c)
+			return opened.check(ctx, cfg)
 		}
-		opened.logModules(d.Log)
+		opened.logModules(deps.Log)
 		if r.serves {
-			if err := opened.each(c, func(db *database) error {
+			if err := opened.each(cfg, func(db *database) error {
 				if db.Claim == nil {
 					return nil
 				}
@@ -176,44 +177,44 @@ func provideStorage(lc fx.Lifecycle, ctx starting, c *config.Config, r role, s *
 				return err
 			}
 		}
-		if err := fitSchemas(ctx, c, opened, d.Log); err != nil {
+		if err := prepareSchemas(ctx, cfg, opened, deps.Log); err != nil {
 			return err
 		}
-		return s.checkMigrations(ctx, c, opened.databases[0])
+		return s.checkMigrations(ctx, cfg, opened.databases[0])
 	}))
 	return opened, nil
 }
 
-func portsOfStorage(s *storage) adapters.Storage { return s.Storage }
+func portsOfStorage(store *storage) adapters.Storage { return store.Storage }
 
 // provide returns a constructor that opens the adapter of a port.
 func provide[Port any](openPort func(context.Context, opening) (Port, error)) any {
-	return func(lc fx.Lifecycle, ctx starting, o opening) (Port, error) {
+	return func(lc fx.Lifecycle, ctx startContext, o opening) (Port, error) {
 		p, err := openPort(ctx, o)
 		closeAtStop(lc, p)
 		return p, err
 	}
 }
 
-func provideMailer(lc fx.Lifecycle, ctx starting, r role, o opening) (mail.Mailer, error) {
+func provideMailer(lc fx.Lifecycle, ctx startContext, r role, o opening) (mail.Mailer, error) {
 	if r.isCommand {
 		return lazyMailer(func() (mail.Mailer, error) { return openMailer(ctx, o) }), nil
 	}
-	m, err := openMailer(ctx, o)
-	closeAtStop(lc, m)
-	return tracedMailer{m, o.deps.Tracer}, err
+	mailer, err := openMailer(ctx, o)
+	closeAtStop(lc, mailer)
+	return tracedMailer{mailer, o.deps.Tracer}, err
 }
 
-// lazyMailer opens the mailer of a command, which mostly sends nothing, for a message.
+// lazyMailer opens the mailer for the first message, because most commands send none.
 type lazyMailer func() (mail.Mailer, error)
 
 // Send implements mail.Mailer.
 func (open lazyMailer) Send(ctx context.Context, message mail.Message) error {
-	m, err := open()
+	mailer, err := open()
 	if err != nil {
 		return err
 	}
-	return m.Send(ctx, message)
+	return mailer.Send(ctx, message)
 }
 
 // tracedMailer records a span for each message.
@@ -232,7 +233,7 @@ func (m tracedMailer) Send(ctx context.Context, message mail.Message) (err error
 // Ping calls the mailer's Ping if it has one.
 func (m tracedMailer) Ping(ctx context.Context) error { return pingOf(m.Mailer)(ctx) }
 
-func provideTracer(d adapters.Deps) trace.Tracer { return d.Tracer }
+func provideTracer(deps adapters.Deps) trace.Tracer { return deps.Tracer }
 
 func closeAtStop(lc fx.Lifecycle, adapter any) {
 	if closer, ok := adapter.(io.Closer); ok {
@@ -240,48 +241,48 @@ func closeAtStop(lc fx.Lifecycle, adapter any) {
 	}
 }
 
-func runServer(lc fx.Lifecycle, ctx starting, a *app, r role, c *config.Config, registered *registry, services adapters.Services, added addedModules, d adapters.Deps, numbers *prometheus.Registry, t trace.Tracer, log *slog.Logger) error {
+func runServer(lc fx.Lifecycle, ctx startContext, a *app, r role, cfg *config.Config, registered *registry, services adapters.Services, added addedModules, deps adapters.Deps, numbers *prometheus.Registry, tracer trace.Tracer, log *slog.Logger) error {
 	if !r.serves {
 		return nil
 	}
-	proxies, err := c.HTTP.Proxies()
+	proxies, err := cfg.HTTP.Proxies()
 	if err != nil {
-		return c.Err("http.trusted_proxies", err.Error())
+		return cfg.Err("http.trusted_proxies", err.Error())
 	}
-	if strings.HasPrefix(c.HTTP.PublicURL, "https:") && len(proxies) == 0 {
+	if strings.HasPrefix(cfg.HTTP.PublicURL, "https:") && len(proxies) == 0 {
 		log.Warn("http.public_url is https and http.trusted_proxies is empty; all clients behind the proxy count as one address")
 	}
-	if a.transports, err = openTransports(ctx, c, registered, services, d); err != nil {
+	if a.transports, err = openTransports(ctx, cfg, registered, services, deps); err != nil {
 		return err
 	}
-	tables := apis(services, c.HTTP.PublicURL)
+	tables := routeTables(services, cfg.HTTP.PublicURL)
 	if err := added.addRoutes(tables); err != nil {
 		return err
 	}
-	brand, err := brandOf(c.Site)
+	brand, err := brandOf(cfg.Site)
 	if err != nil {
 		return err
 	}
 	server, err := fiberhttp.New(services, fiberhttp.Options{
-		PublicURL: c.HTTP.PublicURL, TrustedProxies: proxies, CORSOrigins: c.HTTP.CORSOrigins, NewID: newID, Log: log,
-		BodyMemory: int64(c.Limits.BodyMemory) << 20, DisableMetrics: c.HTTP.MetricsAddr != "", Metrics: numbers, Trace: t,
-		APIs: tables, Mounts: slices.Concat(mountsOf(a.transports), added.mounts()), Site: c.Site.Enabled, Brand: brand, EmbedOrigins: c.Site.EmbedOrigins,
+		PublicURL: cfg.HTTP.PublicURL, TrustedProxies: proxies, CORSOrigins: cfg.HTTP.CORSOrigins, NewID: newID, Log: log,
+		BodyMemory: int64(cfg.Limits.BodyMemory) << 20, DisableMetrics: cfg.HTTP.MetricsAddr != "", Metrics: numbers, Trace: tracer,
+		APIs: tables, Mounts: slices.Concat(transportMounts(a.transports), added.mounts()), Site: cfg.Site.Enabled, Brand: brand, EmbedOrigins: cfg.Site.EmbedOrigins,
 	})
 	if err != nil {
 		return err
 	}
 	a.server = server
-	background(lc, func(ctx context.Context) {
+	runInBackground(lc, func(ctx context.Context) {
 		services.Listings.CountViews(ctx, func(err error) { log.Warn("failed to flush view counters; will retry", "error", err) })
 	})
-	background(lc, func(ctx context.Context) {
+	runInBackground(lc, func(ctx context.Context) {
 		services.Integrations.CountCalls(ctx, func(err error) { log.Warn("failed to flush call counters; will retry", "error", err) })
 	})
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
-			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.HTTP.Addr)
+			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.HTTP.Addr)
 			if err != nil {
-				return c.Err("http.addr", err.Error())
+				return cfg.Err("http.addr", err.Error())
 			}
 			if err := startTransports(ctx, a.transports); err != nil {
 				return errors.Join(err, l.Close())

@@ -22,26 +22,26 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-func testConfig(t *testing.T, change func(c *config.Config)) *config.Config {
+func testConfig(t *testing.T, change func(cfg *config.Config)) *config.Config {
 	t.Helper()
 	dir := t.TempDir()
-	c := config.Default()
-	c.HTTP.Addr = "127.0.0.1:0"
-	c.Database.URL = "sqlite:" + filepath.Join(dir, "locum.db")
-	c.Search.URL = "embedded:"
-	c.Mail.URL = "file:" + filepath.Join(dir, "mail")
-	c.Auth.Keys = []string{filepath.Join(dir, "keys")}
+	cfg := config.Default()
+	cfg.HTTP.Addr = "127.0.0.1:0"
+	cfg.Database.URL = "sqlite:" + filepath.Join(dir, "locum.db")
+	cfg.Search.URL = "embedded:"
+	cfg.Mail.URL = "file:" + filepath.Join(dir, "mail")
+	cfg.Auth.Keys = []string{filepath.Join(dir, "keys")}
 	if change != nil {
-		change(&c)
+		change(&cfg)
 	}
-	return &c
+	return &cfg
 }
 
-func startApp(t *testing.T, c *config.Config, r role, options ...Option) (*app, error) {
+func startApp(t *testing.T, cfg *config.Config, r role, options ...Option) (*app, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	a := newApp(ctx, c, newRegistry(options), r, newLogger(&bytes.Buffer{}, "error"))
+	a := newApp(ctx, cfg, newRegistry(options), r, newLogger(&bytes.Buffer{}, "error"))
 	err := a.Start(ctx)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -51,33 +51,33 @@ func startApp(t *testing.T, c *config.Config, r role, options ...Option) (*app, 
 	return a, err
 }
 
-func migrate(t *testing.T, c *config.Config) {
+func migrate(t *testing.T, cfg *config.Config) {
 	t.Helper()
-	s, err := openStorage(t.Context(), c, newRegistry(nil), newDeps(c, newLogger(&bytes.Buffer{}, "error")))
+	store, err := openStorage(t.Context(), cfg, newRegistry(nil), newDeps(cfg, newLogger(&bytes.Buffer{}, "error")))
 	require.NoError(t, err)
-	_, err = s.Identity.Schema.Up(t.Context())
+	_, err = store.Identity.Schema.Up(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, s.close())
+	require.NoError(t, store.close())
 }
 
 func TestApp_EveryRoleAndAdapter_Starts(t *testing.T) {
 	t.Parallel()
 	serve, worker := role{name: "serve", serves: true}, role{name: "worker"}
-	for name, set := range map[string]func(t *testing.T, c *config.Config){
+	for name, set := range map[string]func(t *testing.T, cfg *config.Config){
 		"sqlite, memory":   func(*testing.T, *config.Config) {},
-		"postgres, memory": func(t *testing.T, c *config.Config) { c.Database.URL = kit.PostgresURL(t) },
-		"sqlite, redis":    func(t *testing.T, c *config.Config) { c.Limiter.URL = kit.RedisURL(t) },
-		"postgres, redis": func(t *testing.T, c *config.Config) {
-			c.Database.URL, c.Limiter.URL, c.Queue.URL = kit.PostgresURL(t), kit.RedisURL(t), kit.RedisURL(t)
+		"postgres, memory": func(t *testing.T, cfg *config.Config) { cfg.Database.URL = kit.PostgresURL(t) },
+		"sqlite, redis":    func(t *testing.T, cfg *config.Config) { cfg.Limiter.URL = kit.RedisURL(t) },
+		"postgres, redis": func(t *testing.T, cfg *config.Config) {
+			cfg.Database.URL, cfg.Limiter.URL, cfg.Queue.URL = kit.PostgresURL(t), kit.RedisURL(t), kit.RedisURL(t)
 		},
 	} {
 		for _, r := range []role{serve, worker} {
 			t.Run(name+": "+r.name, func(t *testing.T) {
 				t.Parallel()
-				c := testConfig(t, func(c *config.Config) { set(t, c) })
-				migrate(t, c)
-				a, err := startApp(t, c, r)
-				embedded := strings.HasPrefix(c.Queue.URL, "embedded:")
+				cfg := testConfig(t, func(cfg *config.Config) { set(t, cfg) })
+				migrate(t, cfg)
+				a, err := startApp(t, cfg, r)
+				embedded := strings.HasPrefix(cfg.Queue.URL, "embedded:")
 				if embedded && !r.serves {
 					require.ErrorContains(t, err, "queue.url")
 					return
@@ -103,24 +103,24 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = taken.Close() })
 	for name, c := range map[string]struct {
-		change func(c *config.Config)
+		change func(cfg *config.Config)
 		says   []string
 	}{
-		"an unknown database":      {func(c *config.Config) { c.Database.URL = "oracle://x" }, []string{"database.url (from default)", `"oracle:"`, "sqlite:"}},
-		"an unknown limiter":       {func(c *config.Config) { c.Limiter.URL = "paper:" }, []string{"limiter.url", "memory:", "redis:"}},
-		"an unknown queue":         {func(c *config.Config) { c.Queue.URL = "rabbit:" }, []string{"queue.url", "embedded:", "redis:"}},
-		"an unknown mailer":        {func(c *config.Config) { c.Mail.URL = "pigeon:" }, []string{"mail.url", "file:"}},
-		"an unknown file store":    {func(c *config.Config) { c.Files.URL = "tape:" }, []string{"files.url", "file:"}},
-		"an unknown way to pay":    {func(c *config.Config) { c.Payments.URL = "cash:" }, []string{"payments.url (from default)", "sandbox:"}},
-		"a folder that is a file":  {func(c *config.Config) { c.Files.URL = "file:/dev/null" }, []string{"files.url"}},
-		"credentials in a URL":     {func(c *config.Config) { c.Files.URL = "s3://key:secret@bucket" }, []string{"files.url", "AWS_ACCESS_KEY_ID"}},
-		"a mail server without":    {func(c *config.Config) { c.Mail.URL = "smtp://" }, []string{"mail.url", "smtp://USER:PASSWORD@HOST:PORT"}},
-		"a sender that is none":    {func(c *config.Config) { c.Mail.From = "nobody" }, []string{"mail.from", "want an address"}},
-		"a key file that is not":   {func(c *config.Config) { c.Auth.Keys = []string{"/nonexistent/a.pem"} }, []string{"auth.keys"}},
-		"an address that is taken": {func(c *config.Config) { c.HTTP.Addr = taken.Addr().String() }, []string{"http.addr", "in use"}},
-		"a Redis that is no URL":   {func(c *config.Config) { c.Limiter.URL = "redis://%zz" }, []string{"limiter.url"}},
-		"an incomplete store":      {func(c *config.Config) { c.Database.URL = "half:" }, []string{"database.url", "does not provide identity.Tx"}},
-		"a store that will not":    {func(c *config.Config) { c.Database.URL = "broken:" }, []string{"database.url", "no disk"}},
+		"an unknown database":      {func(cfg *config.Config) { cfg.Database.URL = "oracle://x" }, []string{"database.url (from default)", `"oracle:"`, "sqlite:"}},
+		"an unknown limiter":       {func(cfg *config.Config) { cfg.Limiter.URL = "paper:" }, []string{"limiter.url", "memory:", "redis:"}},
+		"an unknown queue":         {func(cfg *config.Config) { cfg.Queue.URL = "rabbit:" }, []string{"queue.url", "embedded:", "redis:"}},
+		"an unknown mailer":        {func(cfg *config.Config) { cfg.Mail.URL = "pigeon:" }, []string{"mail.url", "file:"}},
+		"an unknown file store":    {func(cfg *config.Config) { cfg.Files.URL = "tape:" }, []string{"files.url", "file:"}},
+		"an unknown way to pay":    {func(cfg *config.Config) { cfg.Payments.URL = "cash:" }, []string{"payments.url (from default)", "sandbox:"}},
+		"a folder that is a file":  {func(cfg *config.Config) { cfg.Files.URL = "file:/dev/null" }, []string{"files.url"}},
+		"credentials in a URL":     {func(cfg *config.Config) { cfg.Files.URL = "s3://key:secret@bucket" }, []string{"files.url", "AWS_ACCESS_KEY_ID"}},
+		"a mail server without":    {func(cfg *config.Config) { cfg.Mail.URL = "smtp://" }, []string{"mail.url", "smtp://USER:PASSWORD@HOST:PORT"}},
+		"a sender that is none":    {func(cfg *config.Config) { cfg.Mail.From = "nobody" }, []string{"mail.from", "want an address"}},
+		"a key file that is not":   {func(cfg *config.Config) { cfg.Auth.Keys = []string{"/nonexistent/a.pem"} }, []string{"auth.keys"}},
+		"an address that is taken": {func(cfg *config.Config) { cfg.HTTP.Addr = taken.Addr().String() }, []string{"http.addr", "in use"}},
+		"a Redis that is no URL":   {func(cfg *config.Config) { cfg.Limiter.URL = "redis://%zz" }, []string{"limiter.url"}},
+		"an incomplete store":      {func(cfg *config.Config) { cfg.Database.URL = "half:" }, []string{"database.url", "does not provide identity.Tx"}},
+		"a store that will not":    {func(cfg *config.Config) { cfg.Database.URL = "broken:" }, []string{"database.url", "no disk"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -172,8 +172,8 @@ func TestSubscriptions_EveryEvent_HasSubscriber(t *testing.T) {
 func TestRoutes_Command_PrintsTable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	c := testConfig(t, nil)
-	require.NoError(t, newRegistry(nil).printRoutes(t.Context(), &out, c, newDeps(c, newLogger(t.Output(), "error"))))
+	cfg := testConfig(t, nil)
+	require.NoError(t, newRegistry(nil).printRoutes(t.Context(), &out, cfg, newDeps(cfg, newLogger(t.Output(), "error"))))
 	require.Regexp(t, `POST\s+/api/auth/register-employer\s+none\s+anyone\s+-\s+5/15m\s+16 KiB`, out.String())
 	for path, auth := range map[string]string{
 		"GET /healthz": "none", "GET /readyz": "none", "GET /metrics": "none", "GET /docs": "none", "GET /docs/guides/:name": "none", "GET /openapi/portal.json": "none",
@@ -196,9 +196,9 @@ func TestRoutes_Command_PrintsTable(t *testing.T) {
 func TestWorker_MetricsAddr_ServesMetrics(t *testing.T) {
 	t.Parallel()
 	addr := kit.Address(t)
-	c := testConfig(t, func(c *config.Config) { c.HTTP.MetricsAddr, c.Queue.URL = addr, kit.RedisURL(t) })
-	migrate(t, c)
-	_, err := startApp(t, c, role{name: "worker"})
+	cfg := testConfig(t, func(cfg *config.Config) { cfg.HTTP.MetricsAddr, cfg.Queue.URL = addr, kit.RedisURL(t) })
+	migrate(t, cfg)
+	_, err := startApp(t, cfg, role{name: "worker"})
 	require.NoError(t, err)
 	for path, says := range map[string]string{"/metrics": "locum_limiter_degraded 0", "/debug/pprof/": "goroutine"} {
 		response, err := http.Get("http://" + addr + path)

@@ -22,10 +22,10 @@ import (
 // servicesOf returns the services of a running process.
 func servicesOf(t *testing.T) adapters.Services {
 	t.Helper()
-	c := testConfig(t, nil)
-	migrate(t, c)
+	cfg := testConfig(t, nil)
+	migrate(t, cfg)
 	var services adapters.Services
-	_, err := startApp(t, c, role{name: "serve", serves: true}, WithTransport("direct", func(_ context.Context, s adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
+	_, err := startApp(t, cfg, role{name: "serve", serves: true}, WithTransport("direct", func(_ context.Context, s adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
 		services = s
 		return &testTransport{name: "direct", calls: new(calls)}, nil
 	}))
@@ -124,7 +124,7 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 	services := servicesOf(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for _, api := range apis(services, "http://localhost") {
+	for _, api := range routeTables(services, "http://localhost") {
 		bodies := exampleBodies(t, api)
 		for _, r := range api.Routes {
 			if r.Auth != web.Required {
@@ -172,7 +172,7 @@ func TestServices_CalledDirectlyForApps_CheckScopes(t *testing.T) {
 	require.NoError(t, err)
 	scopes := []auth.Scope{auth.ScopeJobsRead, auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
 	checked := 0
-	for _, api := range apis(services, "http://localhost") {
+	for _, api := range routeTables(services, "http://localhost") {
 		bodies := exampleBodies(t, api)
 		for _, r := range api.Routes {
 			if r.Scope == "" {

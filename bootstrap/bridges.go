@@ -33,16 +33,16 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// The bridges implement the ports of a module with the service of another module. They
-// translate and do nothing else.
+// The types in this file implement the ports of one module with the service of another. They
+// only convert between the types of the modules.
 
-func newListings(c *config.Config, s adapters.Storage, d adapters.Deps, i *identity.Service, e *listings.Engine) (*listings.Service, error) {
+func newListings(cfg *config.Config, s adapters.Storage, d adapters.Deps, identitySvc *identity.Service, engine *listings.Engine) (*listings.Service, error) {
 	deps := listings.Deps{
-		Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Listings.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Engine: e, NewBatch: newBatch, Public: s.Listings.Public, Cases: s.Listings.Cases, Retention: s.Listings.Retention, Views: s.Listings.Views, Applications: s.Hiring.Counts,
-		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{i}, Seekers: listingsSeekers{s.Jobseeker.Profiles},
-		SearchTimeout: c.Limits.SearchTimeout, SearchCPU: time.Duration(c.Limits.SearchCPU * float64(time.Second)),
+		Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Listings.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Engine: engine, NewBatch: newBatch, Public: s.Listings.Public, Cases: s.Listings.Cases, Retention: s.Listings.Retention, Views: s.Listings.Views, Applications: s.Hiring.Counts,
+		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{identitySvc}, Seekers: listingsSeekers{s.Jobseeker.Profiles},
+		SearchTimeout: cfg.Limits.SearchTimeout, SearchCPU: time.Duration(cfg.Limits.SearchCPU * float64(time.Second)),
 	}
-	return listings.New(deps), complete("listings", deps)
+	return listings.New(deps), checkDeps("listings", deps)
 }
 
 // listingsOrganizations implements listings.Organizations.
@@ -52,8 +52,8 @@ func (b listingsOrganizations) CompanyName(ctx context.Context, organizationID s
 	return b.OrganizationName(ctx, organizationID)
 }
 
-// listingsSeekers implements listings.Seekers. It reads the profiles from their
-// repository, because the service of their module depends on listings.
+// listingsSeekers implements listings.Seekers. It reads profiles from the repository: the
+// service of module jobseeker depends on module listings.
 type listingsSeekers struct{ jobseeker.Profiles }
 
 func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (string, error) {
@@ -61,23 +61,23 @@ func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (strin
 	return p.Home(), err
 }
 
-func newHiring(c *config.Config, s adapters.Storage, d adapters.Deps, l *listings.Service, i *identity.Service, m mail.Mailer, counts limit.Limiter, ring keyRing, f files.Store) (*hiring.Service, error) {
+func newHiring(cfg *config.Config, s adapters.Storage, deps adapters.Deps, listingsSvc *listings.Service, identitySvc *identity.Service, mailer mail.Mailer, counts limit.Limiter, ring keyRing, fileStore files.Store) (*hiring.Service, error) {
 	shared := &hiring.Shared{
-		Tx: s.Hiring.Tx, Events: s.Hiring.Events, Clock: d.Clock, NewID: d.NewID, Tasks: s.Hiring.Tasks,
-		People: people[hiring.Person]{i}, Organizations: hiringOrganizations{i}, Mailer: m, PublicURL: c.HTTP.PublicURL,
+		Tx: s.Hiring.Tx, Events: s.Hiring.Events, Clock: deps.Clock, NewID: deps.NewID, Tasks: s.Hiring.Tasks,
+		People: userReader[hiring.Person]{identitySvc}, Organizations: hiringOrganizations{identitySvc}, Mailer: mailer, PublicURL: cfg.HTTP.PublicURL,
 	}
-	h := &hiring.Service{
-		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: s.Hiring.Audit, Exports: s.Hiring.Exports, Files: f, Sealer: ring},
+	hiringSvc := &hiring.Service{
+		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: s.Hiring.Audit, Exports: s.Hiring.Exports, Files: fileStore, Sealer: ring},
 		Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Messages: s.Hiring.Messages, Notes: s.Hiring.Notes, Ratings: s.Hiring.Ratings,
-		Documents: s.Hiring.Documents, ApplicantDocuments: hiringDocuments{jobseeker.DocumentService{Documents: s.Jobseeker.Documents, Files: f}},
-		Listings: hiringListings{l}, Preferences: hiringPreferences{s.Jobseeker.Profiles}, PersonalData: s.Hiring.PersonalData, Limiter: counts,
+		Documents: s.Hiring.Documents, ApplicantDocuments: hiringDocuments{jobseeker.DocumentService{Documents: s.Jobseeker.Documents, Files: fileStore}},
+		Listings: hiringListings{listingsSvc}, Preferences: hiringPreferences{s.Jobseeker.Profiles}, PersonalData: s.Hiring.PersonalData, Limiter: counts,
 	}
-	h.Tables = map[string]hiring.Table{"jobs": l.Table(), "applications": h.Table()}
-	return h, complete("hiring", *h)
+	hiringSvc.Tables = map[string]hiring.Table{"jobs": listingsSvc.Table(), "applications": hiringSvc.Table()}
+	return hiringSvc, checkDeps("hiring", *hiringSvc)
 }
 
-// hiringPreferences implements hiring.Preferences. It reads the stored profiles, because
-// the service of module jobseeker depends on that of module hiring.
+// hiringPreferences implements hiring.Preferences. It reads profiles from the repository: the
+// service of module jobseeker depends on module hiring.
 type hiringPreferences struct{ jobseeker.Profiles }
 
 func (b hiringPreferences) WantsMail(ctx context.Context, userID string) (bool, error) {
@@ -93,8 +93,8 @@ func (b hiringPreferences) Introduction(ctx context.Context, userID string) (*hi
 	return &hiring.Introduction{Bio: p.Bio, Location: p.Location, Specialty: p.Specialty, CurrentRole: p.CurrentRole, Experience: p.Experience}, nil
 }
 
-// hiringDocuments implements hiring.ApplicantDocuments. Its service can only read, because
-// that of module jobseeker depends on that of module hiring.
+// hiringDocuments implements hiring.ApplicantDocuments. It uses the read-only DocumentService:
+// the full service of module jobseeker depends on module hiring.
 type hiringDocuments struct{ jobseeker.DocumentService }
 
 func (b hiringDocuments) Read(ctx context.Context, userID, documentID string) (hiring.ApplicantDocument, error) {
@@ -130,8 +130,8 @@ func (b hiringListings) ForApply(ctx context.Context, id string) (hiring.Posting
 }
 
 func (b hiringListings) Briefs(ctx context.Context, ids []string) (map[string]hiring.Brief, error) {
-	found, err := b.Service.Briefs(ctx, ids)
-	return list.ToMap(found, func(l listings.Brief) (string, hiring.Brief) {
+	listingsByID, err := b.Service.Briefs(ctx, ids)
+	return list.ToMap(listingsByID, func(l listings.Brief) (string, hiring.Brief) {
 		return l.ID, hiring.Brief{Title: l.Title, Company: l.Company}
 	}), err
 }
@@ -150,37 +150,37 @@ func (b hiringListings) CountByStatus(ctx context.Context, organizationID string
 	return out, err
 }
 
-// people implements the ports of modules that read the names and addresses of users.
-type people[P ~struct{ Name, Email string }] struct{ *identity.Service }
+// userReader implements the ports with which modules read names and e-mail addresses of users.
+type userReader[P ~struct{ Name, Email string }] struct{ *identity.Service }
 
-func (b people[P]) ByIDs(ctx context.Context, ids []string) (map[string]P, error) {
-	found, err := b.People(ctx, ids)
-	out := make(map[string]P, len(found))
-	for id, p := range found {
+func (b userReader[P]) ByIDs(ctx context.Context, ids []string) (map[string]P, error) {
+	usersByID, err := b.People(ctx, ids)
+	out := make(map[string]P, len(usersByID))
+	for id, p := range usersByID {
 		out[id] = P{p.Name, p.Email}
 	}
 	return out, err
 }
 
-func newSeekers(c *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, m mail.Mailer, f files.Store, ring keyRing, l *listings.Service, i *identity.Service, h *hiring.Service) (*jobseeker.Service, error) {
-	store, applied := s.Jobseeker, seekersApplied{h}
+func newSeekers(cfg *config.Config, s adapters.Storage, deps adapters.Deps, counts limit.Limiter, mailer mail.Mailer, fileStore files.Store, ring keyRing, listingsSvc *listings.Service, identitySvc *identity.Service, hiringSvc *hiring.Service) (*jobseeker.Service, error) {
+	store, applied := s.Jobseeker, seekersApplied{hiringSvc}
 	shared := &jobseeker.Shared{
-		Tx: store.Tx, Clock: d.Clock, NewID: d.NewID, Tasks: store.Tasks, Profiles: store.Profiles, Notifications: store.Notifications, Activities: store.Activities,
-		Listings: seekersListings{l},
+		Tx: store.Tx, Clock: deps.Clock, NewID: deps.NewID, Tasks: store.Tasks, Profiles: store.Profiles, Notifications: store.Notifications, Activities: store.Activities,
+		Listings: seekersListings{listingsSvc},
 	}
-	documents := &jobseeker.DocumentService{Shared: shared, Documents: store.Documents, DocumentFiles: store.DocumentFiles, FileTypes: filetypes.Documents{}, Files: f}
+	documents := &jobseeker.DocumentService{Shared: shared, Documents: store.Documents, DocumentFiles: store.DocumentFiles, FileTypes: filetypes.Documents{}, Files: fileStore}
 	bookmarks := &jobseeker.BookmarkService{Shared: shared, Bookmarks: store.Bookmarks}
-	profiles := &jobseeker.ProfileService{Shared: shared, Accounts: i, People: people[jobseeker.Person]{i}}
+	profiles := &jobseeker.ProfileService{Shared: shared, Accounts: identitySvc, People: userReader[jobseeker.Person]{identitySvc}}
 	service := jobseeker.Service{
 		Shared: shared, NotificationService: &jobseeker.NotificationService{Shared: shared}, DocumentService: documents, BookmarkService: bookmarks, ProfileService: profiles,
 		SearchService: &jobseeker.SearchService{Shared: shared, Account: profiles, Searches: store.Searches, AlertQueue: store.AlertQueue, Matches: store.Matches,
-			Subscribers: store.Subscribers, Mailboxes: mailboxes.Keys{}, Limiter: counts, Mailer: m, Sealer: ring, PublicURL: c.HTTP.PublicURL},
+			Subscribers: store.Subscribers, Mailboxes: mailboxes.Keys{}, Limiter: counts, Mailer: mailer, Sealer: ring, PublicURL: cfg.HTTP.PublicURL},
 		OnboardingService: &jobseeker.OnboardingService{Shared: shared, Onboardings: store.Onboardings, Documents: documents, Searches: store.Searches, Applied: applied},
 		DashboardService: &jobseeker.DashboardService{Shared: shared, Documents: documents, Saved: bookmarks, Searches: store.Searches, Applied: applied, Dismissals: store.Dismissals,
-			Plans: seekersPlans{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}}},
+			Plans: seekersPlans{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: deps.Clock}}},
 		Retention: store.Retention, PersonalData: store.PersonalData,
 	}
-	return &service, complete("jobseeker", service)
+	return &service, checkDeps("jobseeker", service)
 }
 
 // seekersListings implements jobseeker.Listings.
@@ -188,12 +188,12 @@ type seekersListings struct{ *listings.Service }
 
 func (b seekersListings) Public(ctx context.Context, ids []string) ([]jobseeker.Posting, error) {
 	ls, err := b.PublicMany(ctx, ids)
-	return postings(ls), err
+	return newPostings(ls), err
 }
 
 func (b seekersListings) Briefs(ctx context.Context, ids []string) (map[string]jobseeker.Brief, error) {
-	found, err := b.Service.Briefs(ctx, ids)
-	return list.ToMap(found, func(l listings.Brief) (string, jobseeker.Brief) {
+	listingsByID, err := b.Service.Briefs(ctx, ids)
+	return list.ToMap(listingsByID, func(l listings.Brief) (string, jobseeker.Brief) {
 		return l.ID, jobseeker.Brief{Title: l.Title, Company: l.Company, Location: l.Location, Public: l.Public}
 	}), err
 }
@@ -260,7 +260,7 @@ func (b seekersListings) Gather(ctx context.Context, ids []string) (jobseeker.Ga
 	return seekersGathered{g}, err
 }
 
-func postings(ls []listings.Listing) []jobseeker.Posting {
+func newPostings(ls []listings.Listing) []jobseeker.Posting {
 	return list.Map(ls, func(l listings.Listing) jobseeker.Posting {
 		p := jobseeker.Posting{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, PostedAt: l.CreatedAt}
 		if l.PostedAt != nil {
@@ -273,18 +273,18 @@ func postings(ls []listings.Listing) []jobseeker.Posting {
 // seekersGathered implements jobseeker.Gathered.
 type seekersGathered struct{ *listings.Gathered }
 
-func (b seekersGathered) Postings() []jobseeker.Posting { return postings(b.Listings()) }
+func (b seekersGathered) Postings() []jobseeker.Posting { return newPostings(b.Listings()) }
 
 func (b seekersGathered) Matching(ctx context.Context, t jobseeker.Terms) ([]int, error) {
 	return b.Gathered.Matching(ctx, listings.FindKey{Text: t.Query, Location: t.Location, ContractType: t.ContractType})
 }
 
-func newBilling(c *config.Config, s adapters.Storage, d adapters.Deps, m mail.Mailer, p billing.Payments, i *identity.Service) (*billing.Service, error) {
+func newBilling(cfg *config.Config, s adapters.Storage, d adapters.Deps, mailer mail.Mailer, payments billing.Payments, identitySvc *identity.Service) (*billing.Service, error) {
 	deps := billing.Deps{
 		Tx: s.Billing.Tx, Events: s.Billing.Events, Audit: s.Billing.Audit, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Billing.Subscriptions, Charges: s.Billing.Charges,
-		Payments: p, People: billingPeople{i, s.Integrations.Apps}, Mailer: m, Plans: billingPlans(), PublicURL: c.HTTP.PublicURL,
+		Payments: payments, People: billingPeople{identitySvc, s.Integrations.Apps}, Mailer: mailer, Plans: billingPlans(), PublicURL: cfg.HTTP.PublicURL,
 	}
-	return billing.New(deps), complete("billing", deps)
+	return billing.New(deps), checkDeps("billing", deps)
 }
 
 // billingPlans are the plans of users and applications.
@@ -294,8 +294,8 @@ func billingPlans() []billing.Plan {
 	})...)
 }
 
-// billingPeople implements billing.People. It reads the applications from their
-// repository, because the service of their module depends on payments.
+// billingPeople implements billing.People. It reads applications from the repository: the
+// service of module integrations depends on module billing.
 type billingPeople struct {
 	*identity.Service
 	apps integrations.Apps
@@ -331,16 +331,16 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 	return out, err
 }
 
-func newIntegrations(c *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, i *identity.Service, b *billing.Service, m mail.Mailer, ring keyRing) (*integrations.Service, error) {
+func newIntegrations(cfg *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, identitySvc *identity.Service, billingSvc *billing.Service, mailer mail.Mailer, ring keyRing) (*integrations.Service, error) {
 	deps := integrations.Deps{
 		Tx: s.Integrations.Tx, Events: s.Integrations.Events, Audit: s.Integrations.Audit, Clock: d.Clock, NewID: d.NewID, Tasks: s.Integrations.Tasks, Retention: s.Integrations.Retention,
 		Apps: s.Integrations.Apps, Keys: s.Integrations.Keys, Usage: s.Integrations.Usage, Grants: s.Integrations.Grants, Consents: s.Integrations.Consents,
 		Webhooks: s.Integrations.Webhooks, Deliveries: s.Integrations.Deliveries,
-		Accounts: integrationsAccounts{i}, SeparateIdentity: !isSame(s.Integrations.Tx, s.Identity.Tx), Payments: integrationsPayments{b}, Limiter: counts,
-		Sender: webhookout.New(webhookout.Options{Private: c.Webhooks.AllowPrivateNetworks}), PrivateReceivers: c.Webhooks.AllowPrivateNetworks,
-		Vault: ring, Postings: integrationsPostings{s.Identity.Organizations, c.HTTP.PublicURL}, Mailer: m, PublicURL: c.HTTP.PublicURL,
+		Accounts: integrationsAccounts{identitySvc}, SeparateIdentity: !isSame(s.Integrations.Tx, s.Identity.Tx), Payments: integrationsPayments{billingSvc}, Limiter: counts,
+		Sender: webhookout.New(webhookout.Options{Private: cfg.Webhooks.AllowPrivateNetworks}), PrivateReceivers: cfg.Webhooks.AllowPrivateNetworks,
+		Vault: ring, Postings: integrationsPostings{s.Identity.Organizations, cfg.HTTP.PublicURL}, Mailer: mailer, PublicURL: cfg.HTTP.PublicURL,
 	}
-	return integrations.New(deps), complete("integrations", deps)
+	return integrations.New(deps), checkDeps("integrations", deps)
 }
 
 // isSame reports whether two modules are stored in one database. Runners that cannot be
@@ -406,7 +406,7 @@ func (b integrationsAccounts) OwnerName(ctx context.Context, userID string) (str
 
 // ListByIDs implements integrations.Accounts.
 func (b integrationsAccounts) ListByIDs(ctx context.Context, ids []string) (map[string]integrations.Person, error) {
-	return people[integrations.Person](b).ByIDs(ctx, ids)
+	return userReader[integrations.Person](b).ByIDs(ctx, ids)
 }
 
 // integrationsPostings implements integrations.Postings.
@@ -417,7 +417,7 @@ type integrationsPostings struct {
 
 func (b integrationsPostings) View(ctx context.Context, snapshot json.RawMessage) (v integrations.JobView, err error) {
 	var l listings.Listing
-	if err := json.Unmarshal(snapshot, &l); err != nil { //nolint:musttag // as listings encodes it
+	if err := json.Unmarshal(snapshot, &l); err != nil { //nolint:musttag // encoded by module listings in the same way
 		return v, err
 	}
 	var by identity.Organization

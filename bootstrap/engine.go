@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// searchableWithin is the time for which a start waits for the search index. A large
-	// one that is rebuilt is completed while the server is not ready.
-	searchableWithin = 3 * time.Second
-	// vocabularyInterval is the interval at which the file of search.vocabulary is read.
+	// searchStartTimeout is how long a start waits for the search index. If building a large
+	// index takes longer, the server starts, and is unready until the index is complete.
+	searchStartTimeout = 3 * time.Second
+	// vocabularyInterval is how often the file of the setting search.vocabulary is read.
 	vocabularyInterval = 2 * time.Second
-	// resolveInterval is the interval at which saved searches that wait for an index are
-	// resolved.
+	// resolveInterval is how often saved searches are resolved that were stored while no
+	// search index was available.
 	resolveInterval = 10 * time.Second
 )
 
-// newEngine provides the search engine, which runs in processes that serve.
+// newEngine returns the search engine. It has an index only in processes that serve.
 func newEngine(lc fx.Lifecycle, o opening, r role, storage adapters.Storage) (*listings.Engine, error) {
 	file := vocabularyFile(o.config.Search.Vocabulary)
 	v, text, err := file.load()
@@ -42,18 +42,18 @@ func newEngine(lc fx.Lifecycle, o opening, r role, storage adapters.Storage) (*l
 		Open: func(ctx context.Context, empty bool) (search.Index, error) { return openSearch(ctx, o, empty) },
 		Feed: storage.Listings.Feed, Notifications: storage.Listings.Outbox.Notifications, Changes: storage.Listings.Changes, Places: gazetteer.New(), Log: o.deps.Log,
 	}, v)
-	background(lc, func(ctx context.Context) { file.watch(ctx, text, engine, o.deps) })
+	runInBackground(lc, func(ctx context.Context) { file.watch(ctx, text, engine, o.deps) })
 	if !r.serves { // saved searches need only the vocabulary
 		return engine, nil
 	}
 	lc.Append(fx.StartHook(engine.Open))
-	background(lc, engine.Run)
+	runInBackground(lc, engine.Run)
 	lc.Append(fx.StartHook(func(ctx context.Context) { waitForSearch(ctx, engine) }))
 	return engine, nil
 }
 
-// background runs fn from the start of a process until it stops.
-func background(lc fx.Lifecycle, fn func(ctx context.Context)) {
+// runInBackground runs fn in a goroutine from the start of the process until it stops.
+func runInBackground(lc fx.Lifecycle, fn func(ctx context.Context)) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	lc.Append(fx.StartStopHook(func() { running.Go(func() { fn(ctx) }) }, func() {
@@ -63,32 +63,32 @@ func background(lc fx.Lifecycle, fn func(ctx context.Context)) {
 }
 
 func waitForSearch(ctx context.Context, engine *listings.Engine) {
-	ctx, cancel := context.WithTimeout(ctx, searchableWithin)
+	ctx, cancel := context.WithTimeout(ctx, searchStartTimeout)
 	defer cancel()
-	every(ctx, 5*time.Millisecond, func() {
+	runEvery(ctx, 5*time.Millisecond, func() {
 		if engine.Ping(ctx) == nil {
 			cancel()
 		}
 	})
 }
 
-// resolveSearches resolves the saved searches that wait for a search index, in the
-// processes that have one.
-func resolveSearches(lc fx.Lifecycle, r role, k *jobseeker.Service, d adapters.Deps) {
+// resolveSearches periodically resolves saved searches that were stored while no search index
+// was available. It runs in processes that have an index.
+func resolveSearches(lc fx.Lifecycle, r role, seekersSvc *jobseeker.Service, deps adapters.Deps) {
 	if !r.serves {
 		return
 	}
-	background(lc, func(ctx context.Context) {
-		every(ctx, resolveInterval, func() {
-			if err := k.ResolveSearches(ctx); err != nil && ctx.Err() == nil {
-				d.Log.Warn("saved searches could not be resolved; will retry", "error", err)
+	runInBackground(lc, func(ctx context.Context) {
+		runEvery(ctx, resolveInterval, func() {
+			if err := seekersSvc.ResolveSearches(ctx); err != nil && ctx.Err() == nil {
+				deps.Log.Warn("saved searches could not be resolved; will retry", "error", err)
 			}
 		})
 	})
 }
 
-// every calls fn at once, and again after each interval until ctx is done.
-func every(ctx context.Context, interval time.Duration, fn func()) {
+// runEvery calls fn at once, and again after each interval until ctx is done.
+func runEvery(ctx context.Context, interval time.Duration, fn func()) {
 	for ctx.Err() == nil {
 		fn()
 		select {
@@ -125,28 +125,29 @@ func (f vocabularyFile) load() (v *search.Vocabulary, text []byte, err error) {
 
 // watch loads the vocabulary again when the file has changed. A file with errors is
 // ignored.
-func (f vocabularyFile) watch(ctx context.Context, text []byte, engine *listings.Engine, d adapters.Deps) {
+func (f vocabularyFile) watch(ctx context.Context, text []byte, engine *listings.Engine, deps adapters.Deps) {
 	if f == "" {
 		return
 	}
-	every(ctx, vocabularyInterval, func() {
+	runEvery(ctx, vocabularyInterval, func() {
 		now, err := f.read()
 		if err != nil || bytes.Equal(now, text) {
-			return // a file that is being replaced may not exist for an instant
+			return // the file may be missing while it is replaced; the next run reads it
 		}
 		text = now
 		v, err := f.parse(text)
 		if err != nil {
-			d.Log.Error("vocabulary file is not valid; the previous one stays in use", "file", string(f), "error", err)
+			deps.Log.Error("vocabulary file is not valid; the previous one stays in use", "file", string(f), "error", err)
 			return
 		}
 		engine.SetVocabulary(v)
 	})
 }
 
-// embeddedSearch opens the index of embedded:FOLDER, or one in memory.
-func embeddedSearch(_ context.Context, url string, empty bool, d adapters.Deps) (search.Index, error) {
-	o := searchindex.Options{Folder: strings.TrimPrefix(url, "embedded:"), Normalize: search.Normalize, Analyzer: search.Analyzer, Log: d.Log}
+// embeddedSearch opens the search index for a URL embedded:FOLDER. Without a folder the index
+// is in memory.
+func embeddedSearch(_ context.Context, url string, empty bool, deps adapters.Deps) (search.Index, error) {
+	o := searchindex.Options{Folder: strings.TrimPrefix(url, "embedded:"), Normalize: search.Normalize, Analyzer: search.Analyzer, Log: deps.Log}
 	open := searchindex.OpenNewest
 	if empty {
 		open = searchindex.OpenNext

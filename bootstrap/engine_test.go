@@ -29,12 +29,12 @@ type indexedServer struct {
 
 func newIndexedServer(t *testing.T) *indexedServer {
 	dir := t.TempDir()
-	c := testConfig(t, func(c *config.Config) {
-		c.Database.URL, c.Search.URL = "sqlite:"+filepath.Join(dir, "locum.db"), "embedded:"+filepath.Join(dir, "search")
-		c.Search.Vocabulary = filepath.Join(dir, "vocabulary.txt")
+	cfg := testConfig(t, func(cfg *config.Config) {
+		cfg.Database.URL, cfg.Search.URL = "sqlite:"+filepath.Join(dir, "locum.db"), "embedded:"+filepath.Join(dir, "search")
+		cfg.Search.Vocabulary = filepath.Join(dir, "vocabulary.txt")
 	})
-	require.NoError(t, os.WriteFile(c.Search.Vocabulary, nil, 0o600))
-	s := &indexedServer{config: c}
+	require.NoError(t, os.WriteFile(cfg.Search.Vocabulary, nil, 0o600))
+	s := &indexedServer{config: cfg}
 	s.start(t)
 	return s
 }
@@ -172,8 +172,8 @@ func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
 func TestEngine_UsedFolder_RefusedAtTheStart(t *testing.T) {
 	t.Parallel()
 	s := newIndexedServer(t)
-	c := testConfig(t, func(c *config.Config) { c.Search.URL = s.config.Search.URL })
-	_, err := startApp(t, c, role{name: "serve", serves: true})
+	cfg := testConfig(t, func(cfg *config.Config) { cfg.Search.URL = s.config.Search.URL })
+	_, err := startApp(t, cfg, role{name: "serve", serves: true})
 	require.ErrorContains(t, err, "search.url (from default): search index is used by another process")
 }
 

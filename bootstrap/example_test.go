@@ -42,8 +42,8 @@ func ExampleWithModuleStorage() {
 }
 
 // openLedger stores subscriptions in a ledger, and the charges of billing in Postgres.
-func openLedger(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
-	s, err := gormdb.Open(ctx, "postgres"+strings.TrimPrefix(url, "ledger"), d)
+func openLedger(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
+	s, err := gormdb.Open(ctx, "postgres"+strings.TrimPrefix(url, "ledger"), deps)
 	if err != nil {
 		return s, err
 	}
@@ -70,9 +70,9 @@ func ExampleWithTransport() {
 }
 
 // openGateway serves the developer interface over a protocol of another team.
-func openGateway(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error) {
-	admission := web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: d.Tracer}
-	return &gateway{developer.API(s, d.PublicURL), admission}, nil
+func openGateway(_ context.Context, s adapters.Services, deps adapters.Deps) (adapters.Transport, error) {
+	admission := web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: deps.Tracer}
+	return &gateway{developer.API(s, deps.PublicURL), admission}, nil
 }
 
 // end transport

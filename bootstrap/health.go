@@ -17,27 +17,27 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// healthChecks are the checks of adapters by the names that the configuration has for
-// them.
+// healthChecks maps the names of adapters in the configuration, such as "limiter", to their
+// checks.
 type healthChecks map[string]func(context.Context) error
 
-func newHealthChecks(s *storage, d adapters.Deps, l limit.Limiter, q task.Queue, m mail.Mailer, f files.Store, p billing.Payments, e *listings.Engine) healthChecks {
+func newHealthChecks(store *storage, deps adapters.Deps, limiter limit.Limiter, queue task.Queue, mailer mail.Mailer, fileStore files.Store, payments billing.Payments, engine *listings.Engine) healthChecks {
 	all := healthChecks{
-		"database": s.ping, "queue": pingOf(q), "limiter": limiterPing(l),
-		"mail": pingOf(m), "files": pingOf(f), "payments": pingOf(p),
-		"search": e.Ping, "clock": newClockCheck(d.Clock).Ping,
-		"events": func(ctx context.Context) error { return checkLag(ctx, s, d.Clock.Now()) },
+		"database": store.ping, "queue": pingOf(queue), "limiter": limiterPing(limiter),
+		"mail": pingOf(mailer), "files": pingOf(fileStore), "payments": pingOf(payments),
+		"search": engine.Ping, "clock": newClockCheck(deps.Clock).Ping,
+		"events": func(ctx context.Context) error { return checkLag(ctx, store, deps.Clock.Now()) },
 	}
-	if s.hasReplicas() {
-		all["replicas"] = s.checkReplicas
+	if store.hasReplicas() {
+		all["replicas"] = store.checkReplicas
 	}
 	return all
 }
 
-// run runs all checks and those of transports concurrently, within the context. Only the
-// storage and the search index are required: a limiter without its server counts in the
-// process, tasks and mails wait in the database until they are processed, and without
-// files or payments the rest of the service works.
+// run executes all checks, and those of transports, concurrently within the context. Only the
+// storage and the search index are required. Otherwise the service is degraded: a limiter
+// counts in the process, tasks and e-mails are kept in the database until they can be
+// processed, and files or payments are unavailable while the rest of the service works.
 func (all healthChecks) run(ctx context.Context, transports []transport) map[string]adapters.Health {
 	type answer struct {
 		name string
@@ -52,21 +52,21 @@ func (all healthChecks) run(ctx context.Context, transports []transport) map[str
 	answers := make(chan answer, len(asked))
 	states := map[string]adapters.Health{}
 	for name, ask := range asked {
-		states[name] = stateOf(name, context.DeadlineExceeded)
+		states[name] = healthOf(name, context.DeadlineExceeded)
 		go func() { answers <- answer{name, ask(ctx)} }()
 	}
 	for range asked {
 		select {
 		case a := <-answers:
-			states[a.name] = stateOf(a.name, a.err)
-		case <-ctx.Done(): // which an adapter may ignore
+			states[a.name] = healthOf(a.name, a.err)
+		case <-ctx.Done(): // an adapter may ignore the context of its check
 			return states
 		}
 	}
 	return states
 }
 
-func stateOf(name string, err error) adapters.Health {
+func healthOf(name string, err error) adapters.Health {
 	if name == "database" || name == "search" {
 		return adapters.Health{Err: err}
 	}
@@ -78,15 +78,16 @@ type clockCheck struct {
 	clock clock.Clock
 
 	mu        sync.Mutex
-	from      time.Time // the clock at the reference
+	from      time.Time // time of the clock at the reference
 	reference time.Time // with Go's monotonic reading
-	wrongFrom time.Time // when the difference was detected, zero without one
+	wrongFrom time.Time // when a difference was detected, zero if there is none
 }
 
 const (
-	// maxDrift is the least difference of the clock that is reported.
+	// maxDrift is the largest difference that is not reported.
 	maxDrift = time.Minute
-	// clockAccepted is the time after which a clock that was set is accepted.
+	// clockAccepted is how long a clock that was set is reported. After that the new time is
+	// taken as correct.
 	clockAccepted = time.Hour
 )
 
@@ -113,11 +114,11 @@ func (c *clockCheck) Ping(context.Context) error {
 	return fmt.Errorf("the clock was set by %s", drift.Round(time.Second))
 }
 
-// maxLag is the age of the oldest unsent event from which on the service is degraded.
+// maxLag is the age of the oldest unsent event above which the service counts as degraded.
 const maxLag = time.Minute
 
-func checkLag(ctx context.Context, s *storage, now time.Time) error {
-	n, oldest, err := s.lag(ctx)
+func checkLag(ctx context.Context, store *storage, now time.Time) error {
+	n, oldest, err := store.lag(ctx)
 	if lag := now.Sub(oldest); err == nil && n > 0 && lag > maxLag {
 		err = fmt.Errorf("%d events wait, the oldest for %s", n, lag.Round(time.Second))
 	}
@@ -132,18 +133,18 @@ func pingOf(adapter any) func(context.Context) error {
 	return func(context.Context) error { return nil }
 }
 
-// limiterPing also reports failed calls. Before the first call there are none.
-func limiterPing(l limit.Limiter) func(context.Context) error {
+// limiterPing returns the Ping of the limiter. It also fails while the limiter is degraded.
+func limiterPing(limiter limit.Limiter) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if degraded(l) {
+		if degraded(limiter) {
 			return context.DeadlineExceeded
 		}
-		return pingOf(l)(ctx)
+		return pingOf(limiter)(ctx)
 	}
 }
 
-// degraded reports a limiter that counts without its server.
-func degraded(l limit.Limiter) bool {
-	d, ok := l.(adapters.Degrader)
+// degraded reports whether the limiter counts in the process because its server is unavailable.
+func degraded(limiter limit.Limiter) bool {
+	d, ok := limiter.(adapters.Degrader)
 	return ok && d.Degraded()
 }

@@ -18,11 +18,11 @@ func newLogger(w io.Writer, level string) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l, ReplaceAttr: redact}))
 }
 
-// placeholder matches the password in an example of a URL, which is no secret.
+// placeholder is the password of example URLs in error messages. It is not redacted.
 const placeholder = "://USER:PASSWORD@"
 
-// withoutSecrets returns the text with secrets replaced.
-func withoutSecrets(s string) string {
+// redactSecrets returns the text with secrets replaced.
+func redactSecrets(s string) string {
 	return secretShapes.ReplaceAllStringFunc(s, func(secret string) string {
 		if secret == placeholder {
 			return secret
@@ -34,9 +34,9 @@ func withoutSecrets(s string) string {
 func redact(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case string:
-		a.Value = slog.StringValue(withoutSecrets(v))
+		a.Value = slog.StringValue(redactSecrets(v))
 	case error:
-		a.Value = slog.StringValue(withoutSecrets(v.Error()))
+		a.Value = slog.StringValue(redactSecrets(v.Error()))
 	}
 	return a
 }

@@ -42,8 +42,8 @@ func Main(options ...Option) {
 	}
 }
 
-// Run executes the command line of args until ctx ends, for tests that start the program
-// in their process. The log is written to stderr.
+// Run executes the program with the arguments until ctx ends. Tests use it to run the program
+// in their own process. The log is written to stderr.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer, options ...Option) error {
 	c := command(newRegistry(options))
 	c.SetArgs(args)
@@ -54,11 +54,11 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, options .
 
 // oneLine returns an error as one line for an operator.
 func oneLine(err error) string {
-	return withoutSecrets(strings.ReplaceAll(err.Error(), "\n", "; "))
+	return redactSecrets(strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
-// groupOf returns a command that requires one of its subcommands.
-func groupOf(use, short string) *cobra.Command {
+// newGroup returns a command that requires one of its subcommands.
+func newGroup(use, short string) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
 		var names []string
 		for _, c := range cmd.Commands() {
@@ -93,8 +93,8 @@ func command(s *registry) *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&o.file, "config", "", "configuration file (default: LOCUM_CONFIG, else locum.yaml if it is there)")
 	root.AddCommand(
-		&cobra.Command{Use: "serve", Short: "Serve HTTP; with an embedded queue, also execute background tasks", Args: cobra.NoArgs, RunE: o.run(role{name: "serve", serves: true})},
-		&cobra.Command{Use: "worker", Short: "Execute background tasks only; any number of workers may run", Args: cobra.NoArgs, RunE: o.run(role{name: "worker"})},
+		&cobra.Command{Use: "serve", Short: "Serve HTTP; with an embedded queue, also execute background tasks", Args: cobra.NoArgs, RunE: o.processCommand(role{name: "serve", serves: true})},
+		&cobra.Command{Use: "worker", Short: "Execute background tasks only; any number of workers may run", Args: cobra.NoArgs, RunE: o.processCommand(role{name: "worker"})},
 		o.migrate(),
 		o.tasks(),
 		o.developers(),
@@ -107,36 +107,36 @@ func command(s *registry) *cobra.Command {
 		&cobra.Command{Use: "config", Short: "Show the effective configuration and the source of each value", Args: cobra.NoArgs, RunE: o.showConfig},
 		o.openapi(),
 		o.seed(),
-		&cobra.Command{Use: "routes", Short: "Show every route with its policy", Args: cobra.NoArgs, RunE: o.withConfig(func(cmd *cobra.Command, _ []string, c *config.Config) error {
-			return o.registry.printRoutes(cmd.Context(), cmd.OutOrStdout(), c, newDeps(c, newLogger(cmd.ErrOrStderr(), c.Log.Level)))
+		&cobra.Command{Use: "routes", Short: "Show every route with its policy", Args: cobra.NoArgs, RunE: o.withConfig(func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
+			return o.registry.printRoutes(cmd.Context(), cmd.OutOrStdout(), cfg, newDeps(cfg, newLogger(cmd.ErrOrStderr(), cfg.Log.Level)))
 		})},
 	)
 	return root
 }
 
 // withConfig returns a function of a command that uses the configuration.
-func (o *operator) withConfig(run func(cmd *cobra.Command, args []string, c *config.Config) error) func(*cobra.Command, []string) error {
+func (o *operator) withConfig(run func(cmd *cobra.Command, args []string, cfg *config.Config) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		c, err := o.load()
+		cfg, err := o.load()
 		if err != nil {
 			return err
 		}
-		return run(cmd, args, c)
+		return run(cmd, args, cfg)
 	}
 }
 
-// run returns a command that starts a process in its role and waits for the signal to
-// stop.
-func (o *operator) run(r role) func(*cobra.Command, []string) error {
-	return o.withConfig(func(cmd *cobra.Command, _ []string, c *config.Config) error { return o.runProcess(cmd, c, r) })
+// processCommand returns the function of a command that starts a process in the role and waits
+// for the signal to stop.
+func (o *operator) processCommand(r role) func(*cobra.Command, []string) error {
+	return o.withConfig(func(cmd *cobra.Command, _ []string, cfg *config.Config) error { return o.runProcess(cmd, cfg, r) })
 }
 
-func (o *operator) runProcess(cmd *cobra.Command, c *config.Config, r role) error {
-	log := newLogger(cmd.ErrOrStderr(), c.Log.Level)
+func (o *operator) runProcess(cmd *cobra.Command, cfg *config.Config, r role) error {
+	log := newLogger(cmd.ErrOrStderr(), cfg.Log.Level)
 	limitMemory(log, memlimit.FromCgroup)
 	start, cancel := context.WithTimeout(cmd.Context(), startTimeout)
 	defer cancel()
-	a := newApp(start, c, o.registry, r, log)
+	a := newApp(start, cfg, o.registry, r, log)
 	if err := a.Start(start); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
@@ -146,35 +146,35 @@ func (o *operator) runProcess(cmd *cobra.Command, c *config.Config, r role) erro
 		if a.works {
 			waitIdle(cmd.Context(), a.storage)
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %s (listening on %s)\n", c.HTTP.PublicURL, a.addr)
-		if c.Site.Enabled {
-			fmt.Fprintf(cmd.OutOrStdout(), "  find a job:            %[1]s/\n  post a job:            %[1]s/employer\n", c.HTTP.PublicURL)
+		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %s (listening on %s)\n", cfg.HTTP.PublicURL, a.addr)
+		if cfg.Site.Enabled {
+			fmt.Fprintf(cmd.OutOrStdout(), "  find a job:            %[1]s/\n  post a job:            %[1]s/employer\n", cfg.HTTP.PublicURL)
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "  read and try the API:  %[1]s/docs\n  build on it:           %[1]s/developers\n  call it:               curl '%[1]s/api/listings?search=nurse+near+leeds'\n", c.HTTP.PublicURL)
-		if folder, ok := strings.CutPrefix(c.Mail.URL, "file:"); ok {
+		fmt.Fprintf(cmd.OutOrStdout(), "  read and try the API:  %[1]s/docs\n  build on it:           %[1]s/developers\n  call it:               curl '%[1]s/api/listings?search=nurse+near+leeds'\n", cfg.HTTP.PublicURL)
+		if folder, ok := strings.CutPrefix(cfg.Mail.URL, "file:"); ok {
 			fmt.Fprintf(cmd.OutOrStdout(), "  read its mail:         %s\n", folder)
 		}
-		for _, account := range demoSignIns(cmd.Context(), c, a.storage.Storage) {
+		for _, account := range demoSignIns(cmd.Context(), cfg, a.storage.Storage) {
 			fmt.Fprintf(cmd.OutOrStdout(), "  sign in to the demo:   %s\n", account)
 		}
 	} else {
 		fmt.Fprintln(cmd.OutOrStdout(), "locum works in the background")
 	}
 	<-cmd.Context().Done()
-	log.Info("stopping", "drain", c.HTTP.Drain.String(), "within", stopTimeout.String())
-	a.drain(c.HTTP.Drain)
+	log.Info("stopping", "drain", cfg.HTTP.Drain.String(), "within", stopTimeout.String())
+	a.drain(cfg.HTTP.Drain)
 	stop, cancelStop := context.WithTimeout(context.Background(), stopTimeout+5*time.Second)
 	defer cancelStop()
 	return a.Stop(stop)
 }
 
-// memoryRatio is the part of the control group's memory limit that Go's runtime
-// may use; the rest is for what it does not manage, SQLite among it.
+// memoryRatio is the part of the control group's memory limit that the Go runtime may use. The
+// rest is for memory that it does not manage, such as SQLite's.
 const memoryRatio = 0.9
 
-// limitMemory sets GOMEMLIMIT from the memory limit of the control group, unless
-// the environment sets it: the garbage collector then runs more often before the
-// kernel kills the process.
+// limitMemory sets GOMEMLIMIT from the memory limit of the control group, unless the environment
+// sets it. Near the limit the garbage collector then runs more often, instead of the kernel
+// killing the process.
 func limitMemory(log *slog.Logger, limit memlimit.Provider) {
 	_, err := memlimit.SetGoMemLimitWithOpts(memlimit.WithRatio(memoryRatio), memlimit.WithProvider(limit))
 	if err != nil && !errors.Is(err, memlimit.ErrNoLimit) {
@@ -182,27 +182,27 @@ func limitMemory(log *slog.Logger, limit memlimit.Provider) {
 	}
 }
 
-// loadExisting returns the configuration of an existing storage.
+// loadExisting loads the configuration, and returns an error if its storage does not exist.
 func (o *operator) loadExisting() (*config.Config, error) {
-	c, err := o.load()
+	cfg, err := o.load()
 	if err != nil {
 		return nil, err
 	}
-	path, ok := strings.CutPrefix(c.Database.URL, "sqlite:")
+	path, ok := strings.CutPrefix(cfg.Database.URL, "sqlite:")
 	if !ok {
-		return c, nil
+		return cfg, nil
 	}
-	// A SQLite file is created by opening it.
+	// Opening a missing SQLite file would create it.
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if absolute, err := filepath.Abs(path); err == nil {
 			path = absolute
 		}
-		return nil, c.Err("database.url", "there is no database at "+path+"; run this in the folder of `locum serve`, or with its settings")
+		return nil, cfg.Err("database.url", "there is no database at "+path+"; run this in the folder of `locum serve`, or with its settings")
 	}
-	return c, nil
+	return cfg, nil
 }
 
-// withStorage runs an operator's command on an existing storage.
+// withStorage runs an operator's command on a storage that exists.
 func (o *operator) withStorage(cmd *cobra.Command, run storageCommand) error {
 	if _, err := o.loadExisting(); err != nil {
 		return err
@@ -210,17 +210,17 @@ func (o *operator) withStorage(cmd *cobra.Command, run storageCommand) error {
 	return o.withNewStorage(cmd, run)
 }
 
-// withServices runs an operator's command with services of an existing storage, which
-// are wired as in `locum serve`, but for the clock of the role. It sets targets, pointers
-// to services and to what they depend on.
+// withServices runs an operator's command with the services of an existing storage. They are
+// assembled as in `locum serve`, with the clock of the role. It sets the targets, which are
+// pointers to services or to their dependencies.
 func (o *operator) withServices(cmd *cobra.Command, r role, run func(ctx context.Context) error, targets ...any) (err error) {
 	r.isCommand = true
-	c, err := o.loadExisting()
+	cfg, err := o.loadExisting()
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
-	a := wire(ctx, c, o.registry, r, newLogger(cmd.ErrOrStderr(), "error"), fx.Populate(targets...))
+	a := wire(ctx, cfg, o.registry, r, newLogger(cmd.ErrOrStderr(), "error"), fx.Populate(targets...))
 	if err := a.Start(ctx); err != nil {
 		return err
 	}
@@ -229,29 +229,29 @@ func (o *operator) withServices(cmd *cobra.Command, r role, run func(ctx context
 }
 
 // storageCommand is the function of a command that uses the storage.
-type storageCommand func(ctx context.Context, c *config.Config, s *storage) error
+type storageCommand func(ctx context.Context, cfg *config.Config, store *storage) error
 
 // withNewStorage is withStorage for commands that may create the storage.
 func (o *operator) withNewStorage(cmd *cobra.Command, run storageCommand) (err error) {
-	c, err := o.load()
+	cfg, err := o.load()
 	if err != nil {
 		return err
 	}
-	s, err := openStorage(cmd.Context(), c, o.registry, newDeps(c, newLogger(cmd.ErrOrStderr(), c.Log.Level)))
+	store, err := openStorage(cmd.Context(), cfg, o.registry, newDeps(cfg, newLogger(cmd.ErrOrStderr(), cfg.Log.Level)))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	return run(cmd.Context(), c, s)
+	defer func() { err = errors.Join(err, store.close()) }()
+	return run(cmd.Context(), cfg, store)
 }
 
 func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {
-	c, err := o.load()
-	if c == nil {
+	cfg, err := o.load()
+	if cfg == nil {
 		return err
 	}
 	t := newTable(cmd.OutOrStdout(), "KEY", "VALUE", "SOURCE")
-	for _, s := range c.Settings() {
+	for _, s := range cfg.Settings() {
 		t.add(s.Key, s.Value, s.Source)
 	}
 	return errors.Join(err, t.Flush())
@@ -270,9 +270,9 @@ func (t table) add(columns ...any) {
 	fmt.Fprintf(t, strings.TrimSuffix(strings.Repeat("%v\t", len(columns)), "\t")+"\n", columns...)
 }
 
-// apis returns the route tables. Services are not needed to describe them. The portal
-// is the last because it serves all paths below no other prefix.
-func apis(s adapters.Services, publicURL string) []web.API {
+// routeTables returns the APIs. Services may be empty if the APIs are only described. The portal
+// is last, because it serves all paths that no other API covers.
+func routeTables(s adapters.Services, publicURL string) []web.API {
 	return []web.API{developer.API(s, publicURL), portal.API(s)}
 }
 
@@ -282,20 +282,20 @@ func (r *registry) describe(publicURL string) ([]web.API, []fiberhttp.Mount, err
 	if r.err != nil {
 		return nil, nil, r.err
 	}
-	tables, added := apis(adapters.Services{}, publicURL), r.describeModules()
+	tables, added := routeTables(adapters.Services{}, publicURL), r.describeModules()
 	return tables, added.mounts(), added.addRoutes(tables)
 }
 
 func (o *operator) openapi() *cobra.Command {
-	group := groupOf("openapi", "Print an interface's OpenAPI 3.1 document")
-	for i, s := range apis(adapters.Services{}, "") {
+	group := newGroup("openapi", "Print an interface's OpenAPI 3.1 document")
+	for i, s := range routeTables(adapters.Services{}, "") {
 		short, _, _ := strings.Cut(s.Description, "\n")
-		group.AddCommand(&cobra.Command{Use: s.Name, Short: short, Args: cobra.NoArgs, RunE: o.withConfig(func(cmd *cobra.Command, _ []string, c *config.Config) error {
-			tables, _, err := o.registry.describe(c.HTTP.PublicURL)
+		group.AddCommand(&cobra.Command{Use: s.Name, Short: short, Args: cobra.NoArgs, RunE: o.withConfig(func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
+			tables, _, err := o.registry.describe(cfg.HTTP.PublicURL)
 			if err != nil {
 				return err
 			}
-			document, err := web.OpenAPI(tables[i], c.HTTP.PublicURL)
+			document, err := web.OpenAPI(tables[i], cfg.HTTP.PublicURL)
 			if err != nil {
 				return err
 			}
@@ -306,8 +306,8 @@ func (o *operator) openapi() *cobra.Command {
 	return group
 }
 
-func (r *registry) printRoutes(ctx context.Context, out io.Writer, c *config.Config, d adapters.Deps) error {
-	transports, err := openTransports(ctx, c, r, adapters.Services{}, d)
+func (r *registry) printRoutes(ctx context.Context, out io.Writer, cfg *config.Config, deps adapters.Deps) error {
+	transports, err := openTransports(ctx, cfg, r, adapters.Services{}, deps)
 	if err != nil {
 		return err
 	}
@@ -315,7 +315,7 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, c *config.Con
 	if err != nil {
 		return err
 	}
-	mounts := slices.Concat(mountsOf(transports), pages)
+	mounts := slices.Concat(transportMounts(transports), pages)
 	t := newTable(out, "METHOD", "PATH", "AUTH", "WHO", "PERMISSION", "LIMIT", "BODY")
 	for _, s := range tables {
 		for _, r := range s.Routes {
@@ -331,7 +331,7 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, c *config.Con
 				access, permission, limit = "key or token", string(r.Scope), "by plan"
 			}
 			for _, path := range s.Paths(r) {
-				t.add(r.Method, path, access, r.Audience, dash(permission), limit, body)
+				t.add(r.Method, path, access, r.Audience, dashIfEmpty(permission), limit, body)
 			}
 		}
 	}
@@ -348,7 +348,7 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, c *config.Con
 	return t.Flush()
 }
 
-func dash(s string) string {
+func dashIfEmpty(s string) string {
 	if s == "" {
 		return "-"
 	}

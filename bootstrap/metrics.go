@@ -24,15 +24,15 @@ import (
 )
 
 // registerMetrics registers the metrics of the process.
-func registerMetrics(numbers *prometheus.Registry, c *config.Config, l limit.Limiter, s *storage, d adapters.Deps, n *taskMetrics) {
+func registerMetrics(numbers *prometheus.Registry, cfg *config.Config, limiter limit.Limiter, store *storage, deps adapters.Deps, metrics *taskMetrics) {
 	numbers.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "locum_limiter_degraded", Help: "1 while limits are counted in this process because their store is away."}, func() float64 {
-			if degraded(l) {
+			if degraded(limiter) {
 				return 1
 			}
 			return 0
 		}),
-		n.attempts, n.seconds, &backlog{storage: s, deps: d}, newDiskSpace(c, s.databases))
+		metrics.attempts, metrics.seconds, &backlog{storage: store, deps: deps}, newDiskSpace(cfg, store.databases))
 }
 
 // adapterMetrics registers the metrics of adapters.
@@ -63,17 +63,17 @@ type diskSpace map[string]string
 
 var diskFree = prometheus.NewDesc("locum_disk_free_bytes", "Free space of the file system that a setting names.", []string{"setting"}, nil)
 
-func newDiskSpace(c *config.Config, databases []*database) diskSpace {
+func newDiskSpace(cfg *config.Config, databases []*database) diskSpace {
 	out := diskSpace{}
 	for _, db := range databases {
 		if path, ok := strings.CutPrefix(db.url, "sqlite:"); ok {
 			out[db.setting] = filepath.Dir(path)
 		}
 	}
-	if path, ok := strings.CutPrefix(c.Search.URL, "embedded:"); ok && path != "" {
+	if path, ok := strings.CutPrefix(cfg.Search.URL, "embedded:"); ok && path != "" {
 		out["search.url"] = path
 	}
-	for setting, url := range map[string]string{"files.url": c.Files.URL, "mail.url": c.Mail.URL} {
+	for setting, url := range map[string]string{"files.url": cfg.Files.URL, "mail.url": cfg.Mail.URL} {
 		if path, ok := strings.CutPrefix(url, "file:"); ok {
 			out[setting] = path
 		}
@@ -93,7 +93,7 @@ func (d diskSpace) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// taskMetrics counts the attempts that the runner reports.
+// taskMetrics counts the attempts of tasks, which the task runner reports.
 type taskMetrics struct {
 	attempts *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -106,23 +106,23 @@ func newTaskMetrics() *taskMetrics {
 	}
 }
 
-func (n *taskMetrics) report(r task.Report) {
-	n.attempts.WithLabelValues(r.Kind, string(r.State)).Inc()
-	n.seconds.WithLabelValues(string(r.Queue)).Observe(r.Duration.Seconds())
+func (m *taskMetrics) report(r task.Report) {
+	m.attempts.WithLabelValues(r.Kind, string(r.State)).Inc()
+	m.seconds.WithLabelValues(string(r.Queue)).Observe(r.Duration.Seconds())
 }
 
-// backlog collects the number of waiting tasks. It reads the storage at most every few
-// seconds, however often metrics are collected.
+// backlog collects the numbers of unsent events and waiting tasks. It reads them at most once
+// per backlogTTL, even if metrics are collected more often.
 type backlog struct {
 	storage *storage
 	deps    adapters.Deps
 
-	mu    sync.Mutex
-	asked time.Time
-	last  []prometheus.Metric
+	mu      sync.Mutex
+	readAt  time.Time
+	metrics []prometheus.Metric
 }
 
-const backlogFor = 5 * time.Second
+const backlogTTL = 5 * time.Second
 
 var (
 	outboxUnsent = prometheus.NewDesc("locum_outbox_unsent", "Events that no relay has passed on yet, up to 100000.", nil, nil)
@@ -138,20 +138,20 @@ func (b *backlog) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. While the storage is unavailable it collects
-// nothing, and the other metrics are served.
+// Collect implements prometheus.Collector. It collects nothing while the storage is unavailable,
+// so that the other metrics are still served.
 func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if now := time.Now(); now.Sub(b.asked) > backlogFor {
-		b.asked, b.last = now, b.ask()
+	if now := time.Now(); now.Sub(b.readAt) > backlogTTL {
+		b.readAt, b.metrics = now, b.read()
 	}
-	for _, m := range b.last {
+	for _, m := range b.metrics {
 		out <- m
 	}
 }
 
-func (b *backlog) ask() []prometheus.Metric {
+func (b *backlog) read() []prometheus.Metric {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	var out []prometheus.Metric
@@ -181,21 +181,21 @@ func (b *backlog) ask() []prometheus.Metric {
 }
 
 // serveMetrics serves the metrics on MetricsAddr, if it is set.
-func serveMetrics(lc fx.Lifecycle, c *config.Config, numbers *prometheus.Registry, log *slog.Logger) {
-	if c.HTTP.MetricsAddr == "" {
+func serveMetrics(lc fx.Lifecycle, cfg *config.Config, numbers *prometheus.Registry, log *slog.Logger) {
+	if cfg.HTTP.MetricsAddr == "" {
 		return
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(numbers, promhttp.HandlerOpts{}))
-	// Clients that may read the metrics may also read profiles.
+	// Profiles are served to the same clients as metrics.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
-			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.HTTP.MetricsAddr)
+			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.HTTP.MetricsAddr)
 			if err != nil {
-				return c.Err("http.metrics_addr", err.Error())
+				return cfg.Err("http.metrics_addr", err.Error())
 			}
 			go func() {
 				if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

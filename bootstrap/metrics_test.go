@@ -12,6 +12,6 @@ import (
 func TestDiskSpace_ModuleDatabase_IsIncluded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	c := testConfig(t, func(c *config.Config) { c.Database.BillingURL = "sqlite:" + filepath.Join(dir, "billing.db") })
-	require.Equal(t, dir, newDiskSpace(c, databasesOf(c, newRegistry(nil)))["database.billing_url"])
+	cfg := testConfig(t, func(cfg *config.Config) { cfg.Database.BillingURL = "sqlite:" + filepath.Join(dir, "billing.db") })
+	require.Equal(t, dir, newDiskSpace(cfg, databasesOf(cfg, newRegistry(nil)))["database.billing_url"])
 }

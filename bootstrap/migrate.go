@@ -14,7 +14,7 @@ import (
 
 // migrate returns the commands for the schemas of the databases.
 func (o *operator) migrate() *cobra.Command {
-	group := groupOf("migrate", "Manage the database's schema")
+	group := newGroup("migrate", "Manage the database's schema")
 	group.AddCommand(
 		&cobra.Command{Use: "up", Short: "Apply the missing migrations", Args: cobra.NoArgs, RunE: o.migrateUp},
 		o.migrateDown(),
@@ -23,10 +23,10 @@ func (o *operator) migrate() *cobra.Command {
 	return group
 }
 
-// schemas calls fn with the schema of every database that has one, and with the
-// prefix of its output.
-func (s *storage) schemas(c *config.Config, fn func(prefix string, schema adapters.Schema) error) error {
-	return s.each(c, func(db *database) error {
+// schemas calls fn for every database that has a schema. prefix names the database in the output
+// if there are several.
+func (s *storage) schemas(cfg *config.Config, fn func(prefix string, schema adapters.Schema) error) error {
+	return s.each(cfg, func(db *database) error {
 		if db.Schema == nil {
 			return nil
 		}
@@ -39,9 +39,9 @@ func (s *storage) schemas(c *config.Config, fn func(prefix string, schema adapte
 }
 
 func (o *operator) migrateUp(cmd *cobra.Command, _ []string) error {
-	return o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
+	return o.withNewStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
 		applied := 0
-		err := s.schemas(c, func(prefix string, schema adapters.Schema) error {
+		err := store.schemas(cfg, func(prefix string, schema adapters.Schema) error {
 			names, err := schema.Up(ctx)
 			for _, name := range names {
 				fmt.Fprintf(cmd.OutOrStdout(), "%sapplied %s\n", prefix, name)
@@ -61,12 +61,12 @@ func (o *operator) migrateDown() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "down", Short: "Revert the newest migration, with the data that it holds", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
-				// Without a table of users there is no data to lose.
-				if exist, err := s.Identity.Users.Exists(ctx); err == nil && exist && !yes {
+			return o.withNewStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
+				// If the query fails, the table of users does not exist and there is no data to lose.
+				if exist, err := store.Identity.Users.Exists(ctx); err == nil && exist && !yes {
 					return errors.New("the database holds data, and the migration may delete some; --yes reverts it")
 				}
-				prefix, newest, err := s.newestSchema(ctx, c)
+				prefix, newest, err := store.newestSchema(ctx, cfg)
 				if err != nil {
 					return err
 				}
@@ -83,9 +83,9 @@ func (o *operator) migrateDown() *cobra.Command {
 }
 
 // newestSchema returns the schema with the newest migration.
-func (s *storage) newestSchema(ctx context.Context, c *config.Config) (prefix string, newest adapters.Schema, err error) {
+func (s *storage) newestSchema(ctx context.Context, cfg *config.Config) (prefix string, newest adapters.Schema, err error) {
 	var last time.Time
-	err = s.schemas(c, func(p string, schema adapters.Schema) error {
+	err = s.schemas(cfg, func(p string, schema adapters.Schema) error {
 		steps, err := schema.Status(ctx)
 		for _, step := range steps {
 			if step.Applied && !step.AppliedAt.Before(last) {
@@ -101,8 +101,8 @@ func (s *storage) newestSchema(ctx context.Context, c *config.Config) (prefix st
 }
 
 func (o *operator) migrateStatus(cmd *cobra.Command, _ []string) error {
-	return o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
-		return s.schemas(c, func(prefix string, schema adapters.Schema) error {
+	return o.withNewStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
+		return store.schemas(cfg, func(prefix string, schema adapters.Schema) error {
 			steps, err := schema.Status(ctx)
 			for _, step := range steps {
 				state := "pending"

@@ -33,17 +33,16 @@ func newID() string {
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-// complete returns an error with the names of the ports of a module that are missing.
-// Without Retention nothing expires.
-func complete(module string, deps any) error {
-	if missing := missingIn(module+".", reflect.ValueOf(deps)); len(missing) > 0 {
+// checkDeps returns an error with the names of the ports of a module that are missing.
+func checkDeps(module string, deps any) error {
+	if missing := missingFields(module+".", reflect.ValueOf(deps)); len(missing) > 0 {
 		return fmt.Errorf("missing dependencies: %s", strings.Join(missing, ", "))
 	}
 	return nil
 }
 
-// missingIn returns the names of the exported fields that are nil, also of embedded structs.
-func missingIn(prefix string, deps reflect.Value) (missing []string) {
+// missingFields returns the names of the exported fields that are nil, also of embedded structs.
+func missingFields(prefix string, deps reflect.Value) (missing []string) {
 	for field, v := range deps.Fields() {
 		switch v.Kind() {
 		case reflect.Interface, reflect.Func, reflect.Map, reflect.Pointer:
@@ -52,7 +51,7 @@ func missingIn(prefix string, deps reflect.Value) (missing []string) {
 			case v.IsNil() && field.Name != "Retention":
 				missing = append(missing, prefix+field.Name)
 			case field.Anonymous && v.Kind() == reflect.Pointer:
-				missing = append(missing, missingIn(prefix+field.Name+".", v.Elem())...)
+				missing = append(missing, missingFields(prefix+field.Name+".", v.Elem())...)
 			}
 		}
 	}
@@ -69,54 +68,54 @@ type keyRing interface {
 
 // newKeyRing reads the signing keys. A process creates a key in an empty folder; a key
 // file must exist. A command runs without keys until it uses them.
-func newKeyRing(c *config.Config, r role, d adapters.Deps) (keyRing, error) {
-	for _, path := range c.Auth.Keys {
+func newKeyRing(cfg *config.Config, r role, deps adapters.Deps) (keyRing, error) {
+	for _, path := range cfg.Auth.Keys {
 		if filepath.Ext(path) == ".pem" || r.isCommand {
 			continue
 		}
 		if err := jwttokens.Generate(path); err != nil {
-			return nil, c.Err("auth.keys", err.Error())
+			return nil, cfg.Err("auth.keys", err.Error())
 		}
 	}
-	ring, err := jwttokens.Open(c.Auth.Keys, c.HTTP.PublicURL, d.Clock)
+	ring, err := jwttokens.Open(cfg.Auth.Keys, cfg.HTTP.PublicURL, deps.Clock)
 	switch {
 	case err == nil:
 		return ring, nil
 	case r.isCommand:
-		return noKeys{fmt.Errorf("%w (the keys are those of `locum serve`: start that first, and this in the same folder)", c.Err("auth.keys", err.Error()))}, nil
+		return unavailableKeys{fmt.Errorf("%w (the keys are those of `locum serve`: start that first, and this in the same folder)", cfg.Err("auth.keys", err.Error()))}, nil
 	}
-	return nil, c.Err("auth.keys", err.Error())
+	return nil, cfg.Err("auth.keys", err.Error())
 }
 
-// noKeys is the key ring of a command that cannot read the keys.
-type noKeys struct{ err error }
+// unavailableKeys is the key ring of a command that cannot read the keys. Each use fails with the
+// reason.
+type unavailableKeys struct{ err error }
 
-func (k noKeys) Issue(identity.AccessClaims) (string, error)          { return "", k.err }
-func (k noKeys) Verify(string) (c identity.AccessClaims, err error)   { return c, k.err }
-func (k noKeys) Seal(auth.Purpose, string, time.Time) (string, error) { return "", k.err }
-func (k noKeys) Unseal(auth.Purpose, string) (string, error)          { return "", k.err }
-func (k noKeys) Encrypt(string, string) (string, error)               { return "", k.err }
-func (k noKeys) Decrypt(string, string) (string, error)               { return "", k.err }
-func (k noKeys) JWKS() []byte                                         { return nil }
+func (k unavailableKeys) Issue(identity.AccessClaims) (string, error)          { return "", k.err }
+func (k unavailableKeys) Verify(string) (c identity.AccessClaims, err error)   { return c, k.err }
+func (k unavailableKeys) Seal(auth.Purpose, string, time.Time) (string, error) { return "", k.err }
+func (k unavailableKeys) Unseal(auth.Purpose, string) (string, error)          { return "", k.err }
+func (k unavailableKeys) Encrypt(string, string) (string, error)               { return "", k.err }
+func (k unavailableKeys) Decrypt(string, string) (string, error)               { return "", k.err }
+func (k unavailableKeys) JWKS() []byte                                         { return nil }
 
-func newIdentity(c *config.Config, s adapters.Storage, d adapters.Deps, ring keyRing, l limit.Limiter, m mail.Mailer) (*identity.Service, error) {
+func newIdentity(cfg *config.Config, s adapters.Storage, d adapters.Deps, ring keyRing, limiter limit.Limiter, mailer mail.Mailer) (*identity.Service, error) {
 	deps := identity.Deps{
 		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, AuditLog: s.Identity.AuditLog, Clock: d.Clock, NewID: d.NewID,
 		Users: s.Identity.Users, Organizations: s.Identity.Organizations, VerifiedNames: s.Identity.VerifiedNames, Members: s.Identity.Members, Sessions: s.Identity.Sessions, MailTokens: s.Identity.MailTokens,
 		EmailChanges: s.Identity.EmailChanges, EmployerSettings: s.Identity.EmployerSettings, OptOuts: s.Identity.OptOuts, PersonalData: s.Identity.PersonalData,
 		Retention: s.Identity.Retention, Tasks: s.Identity.Tasks,
-		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, SecondFactors: s.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: ring, Limiter: l, Mailer: m,
+		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, SecondFactors: s.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: ring, Limiter: limiter, Mailer: mailer,
 		Subscriptions:        identitySubscriptions{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}},
 		Mailboxes:            mailboxes.Keys{},
 		Programs:             identityPrograms{integrations.Programs{Tx: s.Integrations.Tx, Apps: s.Integrations.Apps, Keys: s.Integrations.Keys, Webhooks: s.Integrations.Webhooks, Consents: s.Integrations.Consents}},
-		HoldNewOrganizations: c.Moderation.NewOrganizations == config.HoldNew,
-		PublicURL:            c.HTTP.PublicURL,
+		HoldNewOrganizations: cfg.Moderation.NewOrganizations == config.HoldNew,
+		PublicURL:            cfg.HTTP.PublicURL,
 	}
-	return identity.New(deps), complete("identity", deps)
+	return identity.New(deps), checkDeps("identity", deps)
 }
 
-// identitySubscriptions implements identity.Subscriptions. It needs nothing of identity
-// itself.
+// identitySubscriptions implements identity.Subscriptions with the stored subscriptions.
 type identitySubscriptions struct{ billing.Reader }
 
 func (b identitySubscriptions) Status(ctx context.Context, userID string) (string, error) {
@@ -128,32 +127,32 @@ func (b identitySubscriptions) Status(ctx context.Context, userID string) (strin
 type identityPrograms struct{ integrations.Programs }
 
 func (b identityPrograms) List(ctx context.Context, userID string) ([]identity.Program, error) {
-	found, err := b.Programs.List(ctx, userID)
-	return programsOf(found), err
+	programs, err := b.Programs.List(ctx, userID)
+	return identityProgramsOf(programs), err
 }
 
 func (b identityPrograms) SignOut(ctx context.Context, userID string, now time.Time) ([]identity.Program, error) {
 	ended, err := b.Programs.SignOut(ctx, userID, now)
-	return programsOf(ended), err
+	return identityProgramsOf(ended), err
 }
 
-func programsOf(found []integrations.Program) []identity.Program {
-	return list.Map(found, func(p integrations.Program) identity.Program {
+func identityProgramsOf(programs []integrations.Program) []identity.Program {
+	return list.Map(programs, func(p integrations.Program) identity.Program {
 		return identity.Program{Kind: string(p.Kind), Name: p.Name}
 	})
 }
 
-func newServices(a *app, s *storage, l limit.Limiter, ring keyRing, checks healthChecks, i *identity.Service, j *listings.Service, h *hiring.Service, k *jobseeker.Service, b *billing.Service, in *integrations.Service) adapters.Services {
+func newServices(a *app, store *storage, limiter limit.Limiter, ring keyRing, checks healthChecks, identitySvc *identity.Service, listingsSvc *listings.Service, hiringSvc *hiring.Service, seekersSvc *jobseeker.Service, billingSvc *billing.Service, integrationsSvc *integrations.Service) adapters.Services {
 	return adapters.Services{
-		Identity:       i,
-		Listings:       j,
-		Hiring:         h,
-		Seekers:        k,
-		Billing:        b,
-		Integrations:   in,
-		Limiter:        l,
-		Idempotency:    s.requests,
-		ListingChanges: s.Listings.Changes,
+		Identity:       identitySvc,
+		Listings:       listingsSvc,
+		Hiring:         hiringSvc,
+		Seekers:        seekersSvc,
+		Billing:        billingSvc,
+		Integrations:   integrationsSvc,
+		Limiter:        limiter,
+		Idempotency:    store.requests,
+		ListingChanges: store.Listings.Changes,
 		JWKS:           ring.JWKS,
 		Health:         func(ctx context.Context) map[string]adapters.Health { return checks.run(ctx, a.transports) },
 	}

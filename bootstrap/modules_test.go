@@ -11,10 +11,10 @@ import (
 
 func TestComplete_MissingPorts_AreNamed(t *testing.T) {
 	t.Parallel()
-	err := complete("billing", billing.Deps{PublicURL: "https://locum.example"})
+	err := checkDeps("billing", billing.Deps{PublicURL: "https://locum.example"})
 	require.ErrorContains(t, err, "billing.Payments")
 	require.ErrorContains(t, err, "billing.Charges")
-	err = complete("hiring", hiring.Service{Shared: &hiring.Shared{}, ExportService: &hiring.ExportService{}})
+	err = checkDeps("hiring", hiring.Service{Shared: &hiring.Shared{}, ExportService: &hiring.ExportService{}})
 	require.ErrorContains(t, err, "hiring.Shared.Mailer")
 	require.ErrorContains(t, err, "hiring.ExportService.Files")
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// onAccounts runs a command on the accounts of a storage.
-func (o *operator) onAccounts(cmd *cobra.Command, run func(ctx context.Context, i *identity.Service) error) error {
-	var i *identity.Service
-	return o.withServices(cmd, role{}, func(ctx context.Context) error { return userMessage(run(ctx, i)) }, &i)
+// onAccounts runs a command with the service for accounts of an existing storage.
+func (o *operator) onAccounts(cmd *cobra.Command, run func(ctx context.Context, identitySvc *identity.Service) error) error {
+	var identitySvc *identity.Service
+	return o.withServices(cmd, role{}, func(ctx context.Context) error { return userMessage(run(ctx, identitySvc)) }, &identitySvc)
 }
 
-// userMessage returns an error of a module as a text for users.
+// userMessage converts an error of a module to a message for the operator.
 func userMessage(err error) error {
 	if errors.Is(err, identity.ErrUserNotFound) {
 		return errors.New("there is no account with this e-mail address")
@@ -37,12 +37,12 @@ func userMessage(err error) error {
 
 // users returns the operator's commands for accounts.
 func (o *operator) users() *cobra.Command {
-	group := groupOf("users", "Look at accounts, lock them and sign them out")
+	group := newGroup("users", "Look at accounts, lock them and sign them out")
 	group.AddCommand(&cobra.Command{
 		Use: "show EMAIL", Short: "Show an account with its organization and sessions", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.onAccounts(cmd, func(ctx context.Context, i *identity.Service) error {
-				a, err := i.AccountByEmail(ctx, args[0])
+			return o.onAccounts(cmd, func(ctx context.Context, identitySvc *identity.Service) error {
+				a, err := identitySvc.AccountByEmail(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -62,7 +62,7 @@ func (o *operator) users() *cobra.Command {
 // accountChange is an operator's command that changes an account.
 type accountChange struct {
 	use, short, done string
-	do               func(*identity.Service, context.Context, string) error
+	change           func(*identity.Service, context.Context, string) error
 }
 
 // changeAccounts returns the commands of the changes.
@@ -71,8 +71,8 @@ func (o *operator) changeAccounts(changes []accountChange) []*cobra.Command {
 		return &cobra.Command{
 			Use: change.use + " EMAIL", Short: change.short, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return o.onAccounts(cmd, func(ctx context.Context, i *identity.Service) error {
-					err := change.do(i, ctx, args[0])
+				return o.onAccounts(cmd, func(ctx context.Context, identitySvc *identity.Service) error {
+					err := change.change(identitySvc, ctx, args[0])
 					if err == nil {
 						fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", args[0], change.done)
 					}
@@ -85,7 +85,7 @@ func (o *operator) changeAccounts(changes []accountChange) []*cobra.Command {
 
 // admin returns the operator's commands for moderators.
 func (o *operator) admin() *cobra.Command {
-	group := groupOf("admin", "Choose the moderators of the service")
+	group := newGroup("admin", "Choose the moderators of the service")
 	group.AddCommand(o.changeAccounts([]accountChange{
 		{"grant", "Make an account one of a moderator, who handles reports, jobs and organizations", "is a moderator", (*identity.Service).GrantModerator},
 		{"revoke", "Undo grant", "is not a moderator any more", (*identity.Service).RevokeModerator},
@@ -121,7 +121,7 @@ func showAccount(cmd *cobra.Command, a identity.AccountStatus) error {
 
 // listings returns the operator's commands for listings.
 func (o *operator) listings() *cobra.Command {
-	group := groupOf("listings", "Hide listings from the public, and show them again")
+	group := newGroup("listings", "Hide listings from the public, and show them again")
 	for _, change := range []struct {
 		use, short, done string
 		do               func(*listings.Service, context.Context, string) (listings.Listing, error)
@@ -153,7 +153,7 @@ func (o *operator) listings() *cobra.Command {
 
 // audit returns the operator's commands for the audit log.
 func (o *operator) audit() *cobra.Command {
-	group := groupOf("audit", "Read the audit log")
+	group := newGroup("audit", "Read the audit log")
 	var user, organization, since string
 	var limit int
 	command := &cobra.Command{Use: "list", Short: "List the newest entries", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
@@ -171,32 +171,32 @@ func (o *operator) audit() *cobra.Command {
 			}
 			f.From = at
 		}
-		return o.onAccounts(cmd, func(ctx context.Context, i *identity.Service) error {
+		return o.onAccounts(cmd, func(ctx context.Context, identitySvc *identity.Service) error {
 			if user != "" {
-				a, err := i.AccountByEmail(ctx, user)
+				a, err := identitySvc.AccountByEmail(ctx, user)
 				if err != nil {
 					return err
 				}
 				f.About = a.ID
 			}
-			found, err := i.AuditLog.List(ctx, f, page.After("", limit))
+			entries, err := identitySvc.AuditLog.List(ctx, f, page.After("", limit))
 			if err != nil {
 				return err
 			}
 			var ids []string
-			for _, e := range found.Items {
+			for _, e := range entries.Items {
 				if id.Valid(e.Actor) {
 					ids = append(ids, e.Actor)
 				}
 			}
-			people, err := i.People(ctx, ids)
+			people, err := identitySvc.People(ctx, ids)
 			if err != nil {
 				return err
 			}
 			t := newTable(cmd.OutOrStdout(), "TIME", "ACTION", "ACTOR", "ORGANIZATION", "NETWORK", "OBJECT", "DETAIL")
-			for _, e := range found.Items {
+			for _, e := range entries.Items {
 				actor := cmp.Or(people[e.Actor].Email, e.Actor)
-				t.add(e.At.UTC().Format(time.RFC3339), e.Action, dash(actor), dash(e.OrganizationID), dash(e.Network), dash(e.Object), dash(e.Detail))
+				t.add(e.At.UTC().Format(time.RFC3339), e.Action, dashIfEmpty(actor), dashIfEmpty(e.OrganizationID), dashIfEmpty(e.Network), dashIfEmpty(e.Object), dashIfEmpty(e.Detail))
 			}
 			return t.Flush()
 		})
@@ -211,7 +211,7 @@ func (o *operator) audit() *cobra.Command {
 
 // developers returns the operator's commands for third-party applications.
 func (o *operator) developers() *cobra.Command {
-	group := groupOf("developers", "Manage the applications of developers")
+	group := newGroup("developers", "Manage the applications of developers")
 	group.AddCommand(&cobra.Command{
 		Use: "plan APP_ID PLAN", Short: "Set the plan of an application (free, professional, enterprise) without a payment", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

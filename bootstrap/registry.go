@@ -37,37 +37,37 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// Openers open an adapter for a URL of their scheme. The context is that of the start,
-// which ends at a signal or a timeout; it bounds the opening and not the adapter. The
-// error should contain what to write instead; the setting and the source of its value are
-// added to it.
+// An opener opens an adapter for a URL with its scheme. The context ends when the start is
+// complete, at a signal or at a timeout: it bounds the opening, not the life of the adapter.
+// An error for an invalid URL should state what is expected; the name of the setting, and where
+// its value was read, are added.
 type (
 	// StorageOpener opens the storage of the modules in d.Modules. It may leave the
 	// structs of other modules empty.
-	StorageOpener func(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, error)
+	StorageOpener func(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error)
 	// LimiterOpener opens a Limiter.
-	LimiterOpener func(ctx context.Context, url string, d adapters.Deps) (limit.Limiter, error)
+	LimiterOpener func(ctx context.Context, url string, deps adapters.Deps) (limit.Limiter, error)
 	// QueueOpener opens a Queue.
-	QueueOpener func(ctx context.Context, url string, d adapters.Deps) (task.Queue, error)
+	QueueOpener func(ctx context.Context, url string, deps adapters.Deps) (task.Queue, error)
 	// MailerOpener opens a Mailer that sends from the given address.
-	MailerOpener func(ctx context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error)
+	MailerOpener func(ctx context.Context, url string, from mail.Address, deps adapters.Deps) (mail.Mailer, error)
 	// FilesOpener opens a store of files.
-	FilesOpener func(ctx context.Context, url string, d adapters.Deps) (files.Store, error)
+	FilesOpener func(ctx context.Context, url string, deps adapters.Deps) (files.Store, error)
 	// PaymentsOpener opens a payment provider.
-	PaymentsOpener func(ctx context.Context, url string, d adapters.Deps) (billing.Payments, error)
-	// SearchOpener opens a search index. If empty is set it opens a new one, which
-	// takes the place of the present one as soon as it has a position.
-	SearchOpener func(ctx context.Context, url string, empty bool, d adapters.Deps) (search.Index, error)
+	PaymentsOpener func(ctx context.Context, url string, deps adapters.Deps) (billing.Payments, error)
+	// SearchOpener opens a search index. If empty is set, it opens a new index, which
+	// replaces the existing one as soon as a position is stored in it.
+	SearchOpener func(ctx context.Context, url string, empty bool, deps adapters.Deps) (search.Index, error)
 	// TracerOpener opens a Tracer.
-	TracerOpener func(ctx context.Context, url string, d adapters.Deps) (trace.Tracer, error)
+	TracerOpener func(ctx context.Context, url string, deps adapters.Deps) (trace.Tracer, error)
 	// TransportOpener opens a Transport. Its errors are reported with its name.
-	TransportOpener func(ctx context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error)
+	TransportOpener func(ctx context.Context, s adapters.Services, deps adapters.Deps) (adapters.Transport, error)
 )
 
 // Option registers an adapter.
 type Option func(*registry)
 
-// registry are the openers by scheme.
+// registry holds the openers of each port by scheme, and the added modules.
 type registry struct {
 	storage       map[string]StorageOpener
 	moduleStorage map[string]map[string]StorageOpener // by module and scheme
@@ -82,7 +82,7 @@ type registry struct {
 	modules       []Module
 
 	overriding bool
-	// err contains the refused registrations, which the first opening reports.
+	// err contains the invalid registrations. The first opening reports them.
 	err error
 }
 
@@ -157,8 +157,8 @@ func WithTransport(name string, open TransportOpener) Option {
 // transportName matches a scheme without plus signs and dots.
 var transportName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
-// Override allows the options to replace adapters that are registered for the
-// same scheme or name, the built-in ones among them. Without it that is an error.
+// Override allows the options to replace adapters, including built-in ones, that are registered
+// for the same scheme or name. Without Override that is an error.
 func Override(options ...Option) Option {
 	return func(r *registry) {
 		before := r.overriding
@@ -210,55 +210,55 @@ func builtIn() []Option {
 		WithStorage("postgres", gormdb.Open),
 		WithStorage("postgresql", gormdb.Open),
 		WithStorage("mysql", gormdb.Open),
-		WithLimiter("memory", func(_ context.Context, _ string, d adapters.Deps) (limit.Limiter, error) {
-			return locallimit.New(d.Clock), nil
+		WithLimiter("memory", func(_ context.Context, _ string, deps adapters.Deps) (limit.Limiter, error) {
+			return locallimit.New(deps.Clock), nil
 		}),
 		WithQueue("embedded", func(_ context.Context, _ string, _ adapters.Deps) (task.Queue, error) {
 			return localtasks.New(), nil
 		}),
-		WithMailer("file", func(_ context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error) {
-			return gomail.NewFiles(strings.TrimPrefix(url, "file:"), from, d.Clock, d.Log)
+		WithMailer("file", func(_ context.Context, url string, from mail.Address, deps adapters.Deps) (mail.Mailer, error) {
+			return gomail.NewFiles(strings.TrimPrefix(url, "file:"), from, deps.Clock, deps.Log)
 		}),
 		WithFiles("file", func(_ context.Context, url string, _ adapters.Deps) (files.Store, error) {
 			return filestore.Open(strings.TrimPrefix(url, "file:"))
 		}),
 		WithFiles("s3", func(_ context.Context, url string, _ adapters.Deps) (files.Store, error) { return s3store.Open(url) }),
-		WithPayments("sandbox", func(_ context.Context, _ string, d adapters.Deps) (billing.Payments, error) {
-			return sandboxpay.New(d.Clock), nil
+		WithPayments("sandbox", func(_ context.Context, _ string, deps adapters.Deps) (billing.Payments, error) {
+			return sandboxpay.New(deps.Clock), nil
 		}),
-		WithPayments("stripe", func(_ context.Context, url string, d adapters.Deps) (billing.Payments, error) {
+		WithPayments("stripe", func(_ context.Context, url string, deps adapters.Deps) (billing.Payments, error) {
 			return stripepay.Open(url, stripepay.Options{
-				SecretKey: d.Payments.SecretKey, PublishableKey: d.Payments.PublishableKey, WebhookSecrets: d.Payments.WebhookSecrets,
-				ReturnURL: d.PublicURL, Clock: d.Clock,
+				SecretKey: deps.Payments.SecretKey, PublishableKey: deps.Payments.PublishableKey, WebhookSecrets: deps.Payments.WebhookSecrets,
+				ReturnURL: deps.PublicURL, Clock: deps.Clock,
 			})
 		}),
 		WithSearch("embedded", embeddedSearch),
 		WithTracer("off", func(context.Context, string, adapters.Deps) (trace.Tracer, error) { return trace.Off{}, nil }),
-		WithTracer("otlp+http", overOTLP),
-		WithTracer("otlp+https", overOTLP),
-		WithMailer("smtp", overSMTP),
-		WithMailer("smtps", overSMTP),
+		WithTracer("otlp+http", openOTLP),
+		WithTracer("otlp+https", openOTLP),
+		WithMailer("smtp", openSMTP),
+		WithMailer("smtps", openSMTP),
 		WithTransport(mcpTransport, openMCP),
 	}
 	for _, scheme := range redisSchemes {
-		options = append(options, WithLimiter(scheme, func(_ context.Context, url string, d adapters.Deps) (limit.Limiter, error) {
-			return redislimit.Open(url, locallimit.New(d.Clock), d.Log)
-		}), WithQueue(scheme, func(_ context.Context, url string, d adapters.Deps) (task.Queue, error) {
-			return asynqtasks.Open(url, d.Log)
+		options = append(options, WithLimiter(scheme, func(_ context.Context, url string, deps adapters.Deps) (limit.Limiter, error) {
+			return redislimit.Open(url, locallimit.New(deps.Clock), deps.Log)
+		}), WithQueue(scheme, func(_ context.Context, url string, deps adapters.Deps) (task.Queue, error) {
+			return asynqtasks.Open(url, deps.Log)
 		}))
 	}
 	return options
 }
 
-func overSMTP(_ context.Context, url string, from mail.Address, d adapters.Deps) (mail.Mailer, error) {
-	return gomail.NewSMTP(url, from, d.Clock)
+func openSMTP(_ context.Context, url string, fromAddress mail.Address, deps adapters.Deps) (mail.Mailer, error) {
+	return gomail.NewSMTP(url, fromAddress, deps.Clock)
 }
 
-func overOTLP(_ context.Context, url string, d adapters.Deps) (trace.Tracer, error) {
-	return oteltrace.Open(url, d.Log)
+func openOTLP(_ context.Context, url string, deps adapters.Deps) (trace.Tracer, error) {
+	return oteltrace.Open(url, deps.Log)
 }
 
-// opening is what an adapter is opened with.
+// opening holds the parameters with which adapters are opened.
 type opening struct {
 	config   *config.Config
 	registry *registry
@@ -270,7 +270,7 @@ func open[Opener ~func(context.Context, string, adapters.Deps) (Port, error), Po
 	return openWith(ctx, o, key, url, openers, func(open Opener) (Port, error) { return open(ctx, url, o.deps) })
 }
 
-// openWith is open for openers with other parameters: run calls them.
+// openWith is open for openers with additional parameters, which run passes.
 func openWith[Opener, Port any](ctx context.Context, o opening, key, url string, openers map[string]Opener, run func(Opener) (Port, error)) (port Port, err error) {
 	if o.registry.err != nil {
 		return port, o.registry.err
@@ -280,7 +280,7 @@ func openWith[Opener, Port any](ctx context.Context, o opening, key, url string,
 	if !ok {
 		return port, o.config.Err(key, fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", strings.Join(slices.Sorted(maps.Keys(openers)), ":, ")+":"))
 	}
-	port, err = within(ctx, "the adapter was not opened", func() (Port, error) { return run(opener) })
+	port, err = runUntilDone(ctx, "the adapter was not opened", func() (Port, error) { return run(opener) })
 	switch {
 	case err != nil:
 		return port, o.config.Err(key, err.Error())
@@ -301,9 +301,9 @@ func isNil[Port any](port *Port) bool {
 	return v.Kind() == reflect.Interface && (v.IsNil() || v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil())
 }
 
-// within returns the result of run, or the message and the error of ctx if that ends
-// first: an adapter that ignores its context must not prevent the end of the process.
-func within[T any](ctx context.Context, failure string, run func() (T, error)) (T, error) {
+// runUntilDone returns the result of run. If ctx ends first, it returns the error of ctx with the
+// message failure, so that an adapter that ignores its context cannot block the process.
+func runUntilDone[T any](ctx context.Context, failure string, run func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -331,12 +331,12 @@ func openQueue(ctx context.Context, o opening) (task.Queue, error) {
 }
 
 func openMailer(ctx context.Context, o opening) (mail.Mailer, error) {
-	from, err := netmail.ParseAddress(o.config.Mail.From)
+	fromAddress, err := netmail.ParseAddress(o.config.Mail.From)
 	if err != nil {
 		return nil, o.config.Err("mail.from", "want an address like locum <no-reply@example.org>")
 	}
 	return openWith(ctx, o, "mail.url", o.config.Mail.URL, o.registry.mailer, func(open MailerOpener) (mail.Mailer, error) {
-		return open(ctx, o.config.Mail.URL, mail.Address{Name: from.Name, Email: from.Address}, o.deps)
+		return open(ctx, o.config.Mail.URL, mail.Address{Name: fromAddress.Name, Email: fromAddress.Address}, o.deps)
 	})
 }
 
@@ -365,9 +365,9 @@ func openTracer(ctx context.Context, o opening) (trace.Tracer, error) {
 var redisSchemes = []string{"redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel"}
 
 // newDeps returns the dependencies of adapters, without a tracer and metrics.
-func newDeps(c *config.Config, log *slog.Logger) adapters.Deps {
+func newDeps(cfg *config.Config, log *slog.Logger) adapters.Deps {
 	return adapters.Deps{
 		Clock: clock.System{}, NewID: newID, Log: log, Tracer: trace.Off{}, Metrics: metrics.Discard{},
-		PublicURL: c.HTTP.PublicURL, DataFolder: c.DataFolder, Database: adapters.DatabaseSettings{MaxConnections: c.Database.MaxConnections},
+		PublicURL: cfg.HTTP.PublicURL, DataFolder: cfg.DataFolder, Database: adapters.DatabaseSettings{MaxConnections: cfg.Database.MaxConnections},
 	}
 }

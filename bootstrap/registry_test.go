@@ -31,26 +31,26 @@ func openLocalLimiter(context.Context, string, adapters.Deps) (limit.Limiter, er
 func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change  func(c *config.Config)
+		change  func(cfg *config.Config)
 		options []Option
 		want    string
 	}{
 		"nil adapter": {
-			func(c *config.Config) { c.Limiter.URL = "none:" },
+			func(cfg *config.Config) { cfg.Limiter.URL = "none:" },
 			[]Option{WithLimiter("none", func(context.Context, string, adapters.Deps) (limit.Limiter, error) { return nil, nil })},
 			`limiter.url (from default): the adapter for "none:" returned nil`,
 		},
 		"nil pointer": {
-			func(c *config.Config) { c.Limiter.URL = "none:" },
+			func(cfg *config.Config) { cfg.Limiter.URL = "none:" },
 			[]Option{WithLimiter("none", func(context.Context, string, adapters.Deps) (limit.Limiter, error) {
 				return (*locallimit.Limiter)(nil), nil
 			})},
 			`limiter.url (from default): the adapter for "none:" returned nil`,
 		},
 		"storage without Close": {
-			func(c *config.Config) { c.Database.URL = "open" + c.Database.URL },
-			[]Option{WithStorage("opensqlite", func(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
-				s, err := gormdb.Open(ctx, url[len("open"):], d)
+			func(cfg *config.Config) { cfg.Database.URL = "open" + cfg.Database.URL },
+			[]Option{WithStorage("opensqlite", func(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
+				s, err := gormdb.Open(ctx, url[len("open"):], deps)
 				for _, database := range []*adapters.Database{&s.Identity.Database, &s.Listings.Database, &s.Hiring.Database, &s.Jobseeker.Database, &s.Billing.Database, &s.Integrations.Database} {
 					database.Close = nil
 				}
@@ -59,28 +59,28 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 			`database.url (from default): the storage adapter for "opensqlite:" does not provide identity.Close, listings.Close, hiring.Close, jobseeker.Close, billing.Close, integrations.Close`,
 		},
 		"module storage without the module": {
-			func(c *config.Config) { c.Database.BillingURL = "ledger:x" },
+			func(cfg *config.Config) { cfg.Database.BillingURL = "ledger:x" },
 			[]Option{WithModuleStorage("billing", "ledger", func(context.Context, string, adapters.Deps) (adapters.Storage, error) { return adapters.Storage{}, nil })},
 			`database.billing_url (from default): the storage adapter for "ledger:" does not provide billing.Tx`,
 		},
 		"storage without tasks of a module that adds them": {
-			func(c *config.Config) { c.Database.HiringURL = "ledger:" },
-			[]Option{WithModuleStorage("hiring", "ledger", func(ctx context.Context, _ string, d adapters.Deps) (adapters.Storage, error) {
-				s, err := gormdb.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "hiring.db"), d)
+			func(cfg *config.Config) { cfg.Database.HiringURL = "ledger:" },
+			[]Option{WithModuleStorage("hiring", "ledger", func(ctx context.Context, _ string, deps adapters.Deps) (adapters.Storage, error) {
+				s, err := gormdb.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "hiring.db"), deps)
 				s.Hiring.Tasks = nil
 				return s, err
 			})},
 			`database.hiring_url (from default): the storage adapter for "ledger:" does not provide hiring.Tasks`,
 		},
 		"same database by two URLs": {
-			func(c *config.Config) {
-				c.Database.URL, c.Database.BillingURL = "postgres://a@127.0.0.1:1/locum", "postgres://b@127.0.0.1:1/locum?sslmode=disable"
+			func(cfg *config.Config) {
+				cfg.Database.URL, cfg.Database.BillingURL = "postgres://a@127.0.0.1:1/locum", "postgres://b@127.0.0.1:1/locum?sslmode=disable"
 			},
 			nil,
 			"database.billing_url (from default): it is the database of database.url; use the same URL, or another database",
 		},
 		"storage of another module": {
-			func(c *config.Config) { c.Database.HiringURL = "ledger:x" },
+			func(cfg *config.Config) { cfg.Database.HiringURL = "ledger:x" },
 			[]Option{WithModuleStorage("billing", "ledger", gormdb.Open)},
 			`database.hiring_url (from default): no adapter for "ledger:"`,
 		},
@@ -101,13 +101,13 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 func TestOverride_BuiltInScheme_IsReplaced(t *testing.T) {
 	t.Parallel()
 	opened := false
-	_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, Override(WithLimiter("memory", func(ctx context.Context, url string, d adapters.Deps) (limit.Limiter, error) {
+	_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, Override(WithLimiter("memory", func(ctx context.Context, url string, deps adapters.Deps) (limit.Limiter, error) {
 		opened = true
 		require.Equal(t, "memory:", url)
-		require.NotNil(t, d.Tracer)
-		d.Metrics.Gauge("acme_limits", "Limits.", func() float64 { return 1 })
-		require.Equal(t, "http://localhost:8080", d.PublicURL)
-		return openLocalLimiter(ctx, url, d)
+		require.NotNil(t, deps.Tracer)
+		deps.Metrics.Gauge("acme_limits", "Limits.", func() float64 { return 1 })
+		require.Equal(t, "http://localhost:8080", deps.PublicURL)
+		return openLocalLimiter(ctx, url, deps)
 	})))
 	require.NoError(t, err)
 	require.True(t, opened)
@@ -115,17 +115,17 @@ func TestOverride_BuiltInScheme_IsReplaced(t *testing.T) {
 
 func TestOpen_OpenerIgnoresItsContext_StartEnds(t *testing.T) {
 	t.Parallel()
-	c := testConfig(t, func(c *config.Config) { c.Limiter.URL = "stuck:" })
+	cfg := testConfig(t, func(cfg *config.Config) { cfg.Limiter.URL = "stuck:" })
 	released := make(chan struct{})
 	t.Cleanup(func() { close(released) })
 	ctx, cancel := context.WithCancel(t.Context())
 	begun := make(chan struct{})
 	go func() { <-begun; cancel() }()
-	a := newApp(ctx, c, newRegistry([]Option{WithLimiter("stuck", func(context.Context, string, adapters.Deps) (limit.Limiter, error) {
+	a := newApp(ctx, cfg, newRegistry([]Option{WithLimiter("stuck", func(context.Context, string, adapters.Deps) (limit.Limiter, error) {
 		close(begun)
 		<-released
 		return nil, nil
-	})}), role{name: "serve", serves: true}, newDeps(c, newLogger(t.Output(), "error")).Log)
+	})}), role{name: "serve", serves: true}, newDeps(cfg, newLogger(t.Output(), "error")).Log)
 	require.ErrorContains(t, a.Start(ctx), "limiter.url (from default): the adapter was not opened: context canceled")
 	stop, cancelStop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancelStop()
@@ -135,9 +135,9 @@ func TestOpen_OpenerIgnoresItsContext_StartEnds(t *testing.T) {
 func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
 	t.Parallel()
 	var storage adapters.Storage
-	_, err := startApp(t, testConfig(t, func(c *config.Config) { c.Database.URL = "small" + c.Database.URL }), role{name: "serve", serves: true},
-		WithStorage("smallsqlite", func(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
-			s, err := gormdb.Open(ctx, url[len("small"):], d)
+	_, err := startApp(t, testConfig(t, func(cfg *config.Config) { cfg.Database.URL = "small" + cfg.Database.URL }), role{name: "serve", serves: true},
+		WithStorage("smallsqlite", func(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
+			s, err := gormdb.Open(ctx, url[len("small"):], deps)
 			s.Listings.Views, s.Hiring.Exports, s.Jobseeker.Activities, s.Integrations.Usage = nil, nil, nil, nil
 			storage = s
 			return s, err
@@ -162,9 +162,9 @@ func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
 
 func TestModuleStorage_WithoutTasks_EventsAreRelayed(t *testing.T) {
 	t.Parallel()
-	c := testConfig(t, func(c *config.Config) { c.Database.BillingURL = "ledger:" })
-	a, err := startApp(t, c, role{name: "serve", serves: true}, WithModuleStorage("billing", "ledger", func(ctx context.Context, _ string, d adapters.Deps) (adapters.Storage, error) {
-		s, err := gormdb.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "billing.db"), d)
+	cfg := testConfig(t, func(cfg *config.Config) { cfg.Database.BillingURL = "ledger:" })
+	a, err := startApp(t, cfg, role{name: "serve", serves: true}, WithModuleStorage("billing", "ledger", func(ctx context.Context, _ string, deps adapters.Deps) (adapters.Storage, error) {
+		s, err := gormdb.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "billing.db"), deps)
 		s.Billing.Tasks = nil
 		return s, err
 	}))

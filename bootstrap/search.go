@@ -17,16 +17,16 @@ import (
 // search returns the commands for the search index, the vocabulary and the interpretation
 // of queries.
 func (o *operator) search() *cobra.Command {
-	group := groupOf("search", "Rebuild the search index, check the vocabulary and what it makes of a query")
+	group := newGroup("search", "Rebuild the search index, check the vocabulary and what it makes of a query")
 	group.AddCommand(
 		&cobra.Command{
 			Use: "rebuild", Short: "Make every server rebuild its search index; the current one stays in use until then", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return o.withStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
-					if err := s.check(ctx, c); err != nil {
+				return o.withStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
+					if err := store.check(ctx, cfg); err != nil {
 						return err
 					}
-					if err := s.Listings.Feed.Reset(ctx); err != nil {
+					if err := store.Listings.Feed.Reset(ctx); err != nil {
 						return faultMessage(err)
 					}
 					fmt.Fprintln(cmd.OutOrStdout(), "Running servers build a new search index now, others when they start.")
@@ -37,10 +37,10 @@ func (o *operator) search() *cobra.Command {
 		&cobra.Command{
 			Use: "explain QUERY", Short: "Show how a query is interpreted: slots, values and corrections", Args: cobra.MinimumNArgs(1),
 			Example: "  locum search explain 'band 5 icu nurse nights near Leeds'",
-			RunE: o.withConfig(func(cmd *cobra.Command, args []string, c *config.Config) error {
-				v, _, err := vocabularyFile(c.Search.Vocabulary).load()
+			RunE: o.withConfig(func(cmd *cobra.Command, args []string, cfg *config.Config) error {
+				v, _, err := vocabularyFile(cfg.Search.Vocabulary).load()
 				if err != nil {
-					return c.Err("search.vocabulary", err.Error())
+					return cfg.Err("search.vocabulary", err.Error())
 				}
 				return explain(cmd, v, strings.Join(args, " "))
 			}),
@@ -58,16 +58,16 @@ func (o *operator) search() *cobra.Command {
 	return group
 }
 
-// noAdverts is the lexicon of an empty index.
-type noAdverts struct{}
+// emptyLexicon is the lexicon of an empty search index.
+type emptyLexicon struct{}
 
-func (noAdverts) Frequency(string) int { return 0 }
+func (emptyLexicon) Frequency(string) int { return 0 }
 
-func (noAdverts) Words(string) iter.Seq2[string, int] { return func(func(string, int) bool) {} }
+func (emptyLexicon) Words(string) iter.Seq2[string, int] { return func(func(string, int) bool) {} }
 
 // explain prints how a query is interpreted.
 func explain(cmd *cobra.Command, v *search.Vocabulary, query string) error {
-	p := search.Parser{Vocabulary: v, Places: gazetteer.New(), Words: search.NewSpelling(v, noAdverts{})}
+	p := search.Parser{Vocabulary: v, Places: gazetteer.New(), Words: search.NewSpelling(v, emptyLexicon{})}
 	u := p.Parse(query)
 	if u.Empty {
 		return errors.New("the query has no words")

@@ -28,20 +28,20 @@ func runCommand(t *testing.T, configuration string, args ...string) (string, err
 
 func TestSearchRebuild_EndsThePositionsOfIndexes(t *testing.T) {
 	t.Parallel()
-	c := testConfig(t, nil)
-	configuration := "database:\n  url: " + c.Database.URL + "\n"
+	cfg := testConfig(t, nil)
+	configuration := "database:\n  url: " + cfg.Database.URL + "\n"
 	_, err := runCommand(t, configuration, "search", "rebuild")
 	require.ErrorContains(t, err, "database.url", "without a schema")
-	migrate(t, c)
-	s, err := openStorage(t.Context(), c, newRegistry(nil), newDeps(c, newLogger(&bytes.Buffer{}, "error")))
+	migrate(t, cfg)
+	store, err := openStorage(t.Context(), cfg, newRegistry(nil), newDeps(cfg, newLogger(&bytes.Buffer{}, "error")))
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Identity.Close()) })
-	position, err := s.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
+	t.Cleanup(func() { require.NoError(t, store.Identity.Close()) })
+	position, err := store.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
 	require.NoError(t, err)
 	out, err := runCommand(t, configuration, "search", "rebuild")
 	require.NoError(t, err)
 	require.Equal(t, "Running servers build a new search index now, others when they start.\n", out)
-	_, err = s.Listings.Feed.ListSince(t.Context(), position, 10)
+	_, err = store.Listings.Feed.ListSince(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 }
 

@@ -24,7 +24,7 @@ import (
 // seed fills an empty storage with organizations, users and n listings. The data is the
 // same every time, relative to the present day. It returns the accounts to sign in with.
 // The services have the clock.
-func seed(ctx context.Context, s adapters.Storage, h *hiring.Service, clock *pastClock, n int, done func(int)) ([]demoAccount, error) {
+func seed(ctx context.Context, s adapters.Storage, hiringSvc *hiring.Service, clock *pastClock, n int, done func(int)) ([]demoAccount, error) {
 	accounts, hashes := slices.Clone(demoAccounts), map[string]string{}
 	hasher := argonhash.New()
 	for i := range accounts {
@@ -36,27 +36,27 @@ func seed(ctx context.Context, s adapters.Storage, h *hiring.Service, clock *pas
 		}
 		hashes[a.Email] = hash
 	}
-	w := newWorld(time.Now().UTC().Truncate(24*time.Hour), n)
-	if err := s.Listings.Loader.Load(ctx, w.listings(n), done); err != nil {
+	seeder := newSeeder(time.Now().UTC().Truncate(24*time.Hour), n)
+	if err := s.Listings.Loader.Load(ctx, seeder.listings(n), done); err != nil {
 		return nil, err
 	}
 	return accounts, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := w.people(ctx, s, n, hashes); err != nil {
+		if err := seeder.createPeople(ctx, s, n, hashes); err != nil {
 			return err
 		}
-		return w.applications(ctx, h, clock)
+		return seeder.createApplications(ctx, hiringSvc, clock)
 	})
 }
 
-// world creates all data from one random number generator with a fixed seed, so that it
+// seeder creates all data from one random number generator with a fixed seed, so that it
 // is the same every time.
-type world struct {
+type seeder struct {
 	*corpus
-	now    time.Time
-	chance *rand.Rand
-	places map[town]*listings.Place
-	orgs   []employer
-	turns  []int // of orgs; one of weight 2 is in it twice
+	now     time.Time
+	rng     *rand.Rand
+	places  map[town]*listings.Place
+	orgs    []employer
+	orgDraw []int // of orgs; one of weight 2 is in it twice
 	// Who applies, to which listings of the first organization, and who decides.
 	seekers         []string
 	open            []listings.Listing
@@ -72,30 +72,30 @@ type employer struct {
 	boilerplate   string
 }
 
-func newWorld(now time.Time, n int) *world {
-	w := &world{corpus: loadCorpus(), now: now, chance: rand.New(rand.NewPCG(2026, 1120)), places: map[town]*listings.Place{}} //nolint:gosec // a fixed seed, so that the data is the same every time
+func newSeeder(now time.Time, n int) *seeder {
+	seeder := &seeder{corpus: loadCorpus(), now: now, rng: rand.New(rand.NewPCG(2026, 1120)), places: map[town]*listings.Place{}} //nolint:gosec // a fixed seed, so that the data is the same every time
 	homes := map[string]int{}
-	for i := range min(max(n/40, len(w.Employers)), 600) {
-		w.addEmployer(i, homes)
+	for i := range min(max(n/40, len(seeder.Employers)), 600) {
+		seeder.addEmployer(i, homes)
 	}
-	g := gazetteer.New()
-	for _, m := range w.Markets {
+	gaz := gazetteer.New()
+	for _, m := range seeder.Markets {
 		for _, t := range m.Towns {
-			if p, ok := g.Resolve("Hospital, " + m.address(t)); ok { // as locations are written
-				w.places[t] = &p
+			if p, ok := gaz.Resolve("Hospital, " + m.formatAddress(t)); ok { // as locations are written
+				seeder.places[t] = &p
 			}
 		}
 	}
-	return w
+	return seeder
 }
 
 // addEmployer adds employer i. homes counts the employers of each country, so that
 // their towns differ.
-func (w *world) addEmployer(i int, homes map[string]int) {
-	kind, founded := w.Employers[i%len(w.Employers)], w.now.AddDate(-1, 0, 0)
-	m := w.Markets[kind.Country]
+func (sd *seeder) addEmployer(i int, homes map[string]int) {
+	kind, founded := sd.Employers[i%len(sd.Employers)], sd.now.AddDate(-1, 0, 0)
+	m := sd.Markets[kind.Country]
 	o := employer{market: m, setting: kind.Setting}
-	for k := range 1 + w.chance.IntN(4) {
+	for k := range 1 + sd.rng.IntN(4) {
 		o.towns = append(o.towns, m.Towns[(homes[m.code]+k)%len(m.Towns)])
 	}
 	homes[m.code]++
@@ -106,15 +106,15 @@ func (w *world) addEmployer(i int, homes map[string]int) {
 		o.towns = []town{m.town("Leeds"), m.town("Bradford"), m.town("Wakefield")}
 	}
 	home := o.towns[0].Name
-	fill := strings.NewReplacer("{name}", w.Names[(i+i/len(w.Names)*7)%len(w.Names)], "{town}", home)
+	fill := strings.NewReplacer("{name}", sd.Names[(i+i/len(sd.Names)*7)%len(sd.Names)], "{town}", home)
 	o.site = fill.Replace(kind.Site)
-	o.boilerplate = strings.Join(w.some(m.Boilerplate, 2, 2), " ")
-	o.Organization, _ = identity.NewOrganization(demoID(founded, "org", i), "", "", w.orgName(fill.Replace(kind.Name), home), "Healthcare", w.pick(w.Sizes), founded)
+	o.boilerplate = strings.Join(sd.pickSome(m.Boilerplate, 2, 2), " ")
+	o.Organization, _ = identity.NewOrganization(demoID(founded, "org", i), "", "", sd.uniqueOrgName(fill.Replace(kind.Name), home), "Healthcare", sd.pick(sd.Sizes), founded)
 	o.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", o.Name, home)
-	o.Website = "https://" + slug(o.Name) + ".example"
-	w.orgs = append(w.orgs, o)
+	o.Website = "https://" + slugify(o.Name) + ".example"
+	sd.orgs = append(sd.orgs, o)
 	for range kind.Weight {
-		w.turns = append(w.turns, i)
+		sd.orgDraw = append(sd.orgDraw, i)
 	}
 }
 
@@ -123,8 +123,8 @@ func (m *market) town(name string) town {
 	return m.Towns[slices.IndexFunc(m.Towns, func(t town) bool { return t.Name == name })]
 }
 
-// address returns a town with its postcode: Leeds LS1 3EX; Boston, MA 02108.
-func (m *market) address(t town) string {
+// formatAddress returns a town with its postcode: Leeds LS1 3EX; Boston, MA 02108.
+func (m *market) formatAddress(t town) string {
 	if m.code == "US" {
 		return t.Name + ", " + t.Code
 	}
@@ -142,47 +142,47 @@ func demoID(at time.Time, kind string, n int) string {
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
-func (w *world) pick(of []string) string { return of[w.chance.IntN(len(of))] }
+func (sd *seeder) pick(items []string) string { return items[sd.rng.IntN(len(items))] }
 
-// some returns some of the items, in their order.
-func (w *world) some(of []string, least, most int) []string {
-	n := min(least+w.chance.IntN(most-least+1), len(of))
+// pickSome returns some of the items, in their order.
+func (sd *seeder) pickSome(items []string, minCount, maxCount int) []string {
+	n := min(minCount+sd.rng.IntN(maxCount-minCount+1), len(items))
 	var out []string
-	for i, s := range of {
-		if left := len(of) - i; w.chance.IntN(left) < n-len(out) {
+	for i, s := range items {
+		if remaining := len(items) - i; sd.rng.IntN(remaining) < n-len(out) {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-// orgName makes a name unique.
-func (w *world) orgName(name, town string) string {
+// uniqueOrgName makes a name unique.
+func (sd *seeder) uniqueOrgName(name, town string) string {
 	for _, suffix := range []string{"", " " + town, " North", " South", " East", " West", " Group"} {
-		if !slices.ContainsFunc(w.orgs, func(o employer) bool { return o.Name == name+suffix }) {
+		if !slices.ContainsFunc(sd.orgs, func(o employer) bool { return o.Name == name+suffix }) {
 			return name + suffix
 		}
 	}
 	return name + " Partnership"
 }
 
-func slug(name string) string {
+func slugify(name string) string {
 	return strings.Trim(strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }), "-"), "-")
 }
 
-// span is the period in which the listings were posted.
-func span(n int) time.Duration {
+// postingPeriod is the period in which the listings were posted.
+func postingPeriod(n int) time.Duration {
 	return time.Duration(min(max(n/100, 45), 364)) * 24 * time.Hour
 }
 
 // listings returns n listings in the order of posting.
-func (w *world) listings(n int) iter.Seq[listings.Listing] {
+func (sd *seeder) listings(n int) iter.Seq[listings.Listing] {
 	return func(yield func(listings.Listing) bool) {
-		step := span(n) / time.Duration(n)
-		at := w.now.Add(-span(n))
+		step := postingPeriod(n) / time.Duration(n)
+		at := sd.now.Add(-postingPeriod(n))
 		for i := range n {
-			l := w.listing(i, at)
-			w.remember(l)
+			l := sd.listing(i, at)
+			sd.remember(l)
 			if !yield(l) {
 				return
 			}
@@ -191,45 +191,45 @@ func (w *world) listings(n int) iter.Seq[listings.Listing] {
 	}
 }
 
-func (w *world) listing(i int, at time.Time) listings.Listing {
-	o, p := w.vacancy(i)
-	return w.advert(i, at.Truncate(time.Microsecond), o, p)
+func (sd *seeder) listing(i int, postedAt time.Time) listings.Listing {
+	o, p := sd.pickVacancy(i)
+	return sd.newListing(i, postedAt.Truncate(time.Microsecond), o, p)
 }
 
-// advert returns a listing of an employer for a post.
-func (w *world) advert(i int, at time.Time, o *employer, p *post) listings.Listing {
-	f := o.Families[p.Family]
-	t := o.towns[w.chance.IntN(len(o.towns))]
+// newListing returns a listing of an employer for a post.
+func (sd *seeder) newListing(i int, postedAt time.Time, org *employer, p *post) listings.Listing {
+	f := org.Families[p.Family]
+	t := org.towns[sd.rng.IntN(len(org.towns))]
 	l := listings.Listing{
-		ID: demoID(at, "listing", i), OrganizationID: o.ID, Version: 1, Company: o.Name, Place: w.places[t],
-		Status: listings.Active, Open: true, PostedAt: &at, CreatedAt: at, UpdatedAt: at,
+		ID: demoID(postedAt, "listing", i), OrganizationID: org.ID, Version: 1, Company: org.Name, Place: sd.places[t],
+		Status: listings.Active, Open: true, PostedAt: &postedAt, CreatedAt: postedAt, UpdatedAt: postedAt,
 	}
-	l.Location, l.Remote = o.site+", "+o.address(t), p.IsRemote
+	l.Location, l.Remote = org.site+", "+org.formatAddress(t), p.IsRemote
 	field := f.Label
 	if p.Specialties != "" {
-		l.Specialty = w.pick(o.Specialties[p.Specialties])
+		l.Specialty = sd.pick(org.Specialties[p.Specialties])
 		l.Department, field = l.Specialty, l.Specialty
 	}
-	s := o.Shifts[p.Shifts][w.chance.IntN(len(o.Shifts[p.Shifts]))]
-	w.contract(&l, o, p, f)
+	s := org.Shifts[p.Shifts][sd.rng.IntN(len(org.Shifts[p.Shifts]))]
+	sd.setContract(&l, org, p, f)
 	if s.Label == "Part Time" && l.EmploymentType == "full-time" {
 		l.EmploymentType = "part-time"
 	}
-	title := w.pick(p.Titles)
-	l.Title = w.title(strings.ReplaceAll(title, "{specialty}", l.Specialty), &l, o, p, s)
-	l.Salary = w.pay(o.market, p, l.ContractType)
-	fill := strings.NewReplacer("{org}", o.Name, "{town}", t.Name, "{specialty}", field, "{a role}", withArticle(strings.TrimSuffix(title, " in {specialty}")), "{state}", region(l.Place))
-	register := fill.Replace(f.Registers[o.code])
-	for _, r := range w.some(f.Requirements, 2, 3) {
+	title := sd.pick(p.Titles)
+	l.Title = sd.composeTitle(strings.ReplaceAll(title, "{specialty}", l.Specialty), &l, org, p, s)
+	l.Salary = sd.choosePay(org.market, p, l.ContractType)
+	fill := strings.NewReplacer("{org}", org.Name, "{town}", t.Name, "{specialty}", field, "{a role}", withArticle(strings.TrimSuffix(title, " in {specialty}")), "{state}", region(l.Place))
+	register := fill.Replace(f.Registers[org.code])
+	for _, r := range sd.pickSome(f.Requirements, 2, 3) {
 		l.Requirements = append(l.Requirements, fill.Replace(r))
 	}
 	l.Requirements = append(l.Requirements, strings.ToUpper(register[:1])+register[1:])
-	l.Benefits = w.some(o.Benefits, 3, 5)
-	for k, q := range w.some(w.Questions, 0, 3) {
-		l.Questions = append(l.Questions, listings.Question{ID: demoID(at, "question", i*10+k), Text: q, Required: k == 0})
+	l.Benefits = sd.pickSome(org.Benefits, 3, 5)
+	for k, q := range sd.pickSome(sd.Questions, 0, 3) {
+		l.Questions = append(l.Questions, listings.Question{ID: demoID(postedAt, "question", i*10+k), Text: q, Required: k == 0})
 	}
-	l.Description = fill.Replace(w.description(o, p, f, s))
-	switch w.chance.IntN(40) {
+	l.Description = fill.Replace(sd.composeDescription(org, p, f, s))
+	switch sd.rng.IntN(40) {
 	case 0:
 		l.Status, l.Open = listings.Closed, false
 	case 1:
@@ -237,57 +237,57 @@ func (w *world) advert(i int, at time.Time, o *employer, p *post) listings.Listi
 	case 2:
 		l.Status, l.Open, l.PostedAt = listings.Draft, false, nil
 	}
-	if w.chance.IntN(10) < 6 {
-		until := w.now.AddDate(0, 0, 3+w.chance.IntN(60)).Add(24*time.Hour - time.Second)
-		l.Deadline = &until
+	if sd.rng.IntN(10) < 6 {
+		deadline := sd.now.AddDate(0, 0, 3+sd.rng.IntN(60)).Add(24*time.Hour - time.Second)
+		l.Deadline = &deadline
 	}
 	return l
 }
 
-// vacancy chooses an employer and a post. The first vacancies go through the
+// pickVacancy chooses an employer and a post. The first vacancies go through the
 // occupations, so that a small board has each of them.
-func (w *world) vacancy(i int) (*employer, *post) {
+func (sd *seeder) pickVacancy(i int) (*employer, *post) {
 	choose := func() (*employer, []*post) {
-		o := &w.orgs[w.turns[w.chance.IntN(len(w.turns))]]
-		return o, o.posts[o.setting]
+		org := &sd.orgs[sd.orgDraw[sd.rng.IntN(len(sd.orgDraw))]]
+		return org, org.posts[org.setting]
 	}
-	for tries := 0; i < len(w.Occupations) && tries < 1000; tries++ {
-		o, posts := choose()
-		at := slices.IndexFunc(posts, func(p *post) bool { return p.occupation == w.Occupations[i] })
+	for tries := 0; i < len(sd.Occupations) && tries < 1000; tries++ {
+		org, posts := choose()
+		at := slices.IndexFunc(posts, func(p *post) bool { return p.occupation == sd.Occupations[i] })
 		if at >= 0 {
-			return o, posts[at]
+			return org, posts[at]
 		}
 	}
-	o, posts := choose()
-	return o, posts[w.chance.IntN(len(posts))]
+	org, posts := choose()
+	return org, posts[sd.rng.IntN(len(posts))]
 }
 
-// contract chooses the contract and its hours.
-func (w *world) contract(l *listings.Listing, o *employer, p *post, f *family) {
-	l.ContractType = w.pick([]string{"permanent", "permanent", "permanent", "permanent", "temporary", "temporary", "contract"})
+// setContract chooses the contract and its hours.
+func (sd *seeder) setContract(l *listings.Listing, org *employer, p *post, f *family) {
+	l.ContractType = sd.pick([]string{"permanent", "permanent", "permanent", "permanent", "temporary", "temporary", "contract"})
 	if p.IsFixedTerm && l.ContractType == "permanent" || f.Cover == "permanent" && l.ContractType == "temporary" {
 		l.ContractType = "contract"
 	}
-	l.EmploymentType = w.pick([]string{"full-time", "full-time", "full-time", "part-time", "flexible"})
+	l.EmploymentType = sd.pick([]string{"full-time", "full-time", "full-time", "part-time", "flexible"})
 	switch {
 	case l.ContractType != "temporary":
-	case o.code == "US":
+	case org.code == "US":
 		l.EmploymentType = "per-diem"
 	case f.Cover == "bank":
 		l.EmploymentType = "bank"
 	}
 }
 
-// title adds to a title the specialty, band, contract and shift.
-func (w *world) title(t string, l *listings.Listing, o *employer, p *post, s shift) string {
+// composeTitle adds to a title the specialty, band, contract and shift.
+func (sd *seeder) composeTitle(t string, l *listings.Listing, org *employer, p *post, s shift) string {
 	separator := " – "
-	if o.code == "US" {
+	if org.code == "US" {
 		separator = ", "
 	}
-	if l.Specialty != "" && !strings.Contains(t, l.Specialty) && w.chance.IntN(4) > 0 {
+	if l.Specialty != "" && !strings.Contains(t, l.Specialty) && sd.rng.IntN(4) > 0 {
 		t += separator + l.Specialty
 	}
-	if strings.HasPrefix(p.Grade, "Band") && w.chance.IntN(2) == 0 {
+	if strings.HasPrefix(p.Grade, "Band") && sd.rng.IntN(2) == 0 {
 		t += ", " + p.Grade
 	}
 	switch {
@@ -297,10 +297,10 @@ func (w *world) title(t string, l *listings.Listing, o *employer, p *post, s shi
 		t += separator + "Per Diem"
 	case l.ContractType == "temporary":
 		t = "Locum " + t
-	case o.code == "US" && l.ContractType == "contract" && p.Family == "nurse":
+	case org.code == "US" && l.ContractType == "contract" && p.Family == "nurse":
 		t = "Travel " + t
 	}
-	if w.chance.IntN(6) == 0 {
+	if sd.rng.IntN(6) == 0 {
 		t += " (" + s.Label + ")"
 	}
 	return t
@@ -312,14 +312,14 @@ const (
 	hoursInAmerica = 2080
 )
 
-// pay is hourly for cover, and in the United States for most posts that are not a
+// choosePay is hourly for cover, and in the United States for most posts that are not a
 // doctor's; it is yearly for the others.
-func (w *world) pay(m *market, p *post, contract string) *listings.Salary {
+func (sd *seeder) choosePay(m *market, p *post, contract string) *listings.Salary {
 	s := listings.Salary{Currency: m.Currency, Period: "year"}
 	hourly, hours := contract == "temporary", float64(hoursInEurope)
 	if m.code == "US" {
 		hours = hoursInAmerica
-		hourly = hourly || p.High < 150_000 && (contract == "contract" || w.chance.IntN(2) == 0)
+		hourly = hourly || p.High < 150_000 && (contract == "contract" || sd.rng.IntN(2) == 0)
 	}
 	minor := func(x float64) *int64 { n := int64(x) * 100; return &n }
 	if hourly {
@@ -330,10 +330,10 @@ func (w *world) pay(m *market, p *post, contract string) *listings.Salary {
 	return &s
 }
 
-func (w *world) description(o *employer, p *post, f *family, s shift) string {
+func (sd *seeder) composeDescription(org *employer, p *post, f *family, s shift) string {
 	var b strings.Builder
-	b.WriteString(w.pick(o.Openings) + "\n\nWhat you will do:\n")
-	for _, d := range w.some(f.Duties, 3, 4) {
+	b.WriteString(sd.pick(org.Openings) + "\n\nWhat you will do:\n")
+	for _, d := range sd.pickSome(f.Duties, 3, 4) {
 		b.WriteString("- " + d + ".\n")
 	}
 	b.WriteString("\n" + s.Sentence)
@@ -343,7 +343,7 @@ func (w *world) description(o *employer, p *post, f *family, s shift) string {
 	case p.Grade != "":
 		b.WriteString(" The post is paid on the " + p.Grade + " scale.")
 	}
-	b.WriteString(" You will need " + f.Registers[o.code] + ".\n\n" + o.boilerplate + " " + w.pick(o.Closings))
+	b.WriteString(" You will need " + f.Registers[org.code] + ".\n\n" + org.boilerplate + " " + sd.pick(org.Closings))
 	return b.String()
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// openSince is the least age of the listings to which demo accounts apply.
-const openSince = 15 * 24 * time.Hour
+// minListingAge is the least age of the listings to which demo accounts apply.
+const minListingAge = 15 * 24 * time.Hour
 
 // candidacy is an application of the demo data.
 type candidacy struct {
@@ -36,50 +36,50 @@ var candidacies = []candidacy{
 	{0, 4, 2, "Your flexible hours would let me finish my master’s degree while I work. References are ready.", nil},
 }
 
-// interviewed is the application with a future interview.
-const interviewed = 4
+// interviewIndex is the application with a future interview.
+const interviewIndex = 4
 
 // pastClock is a clock that can be set, and the source of ids of its times.
 type pastClock struct {
-	at   time.Time
-	made int
+	now     time.Time
+	idCount int
 }
 
 // Now implements clock.Clock.
-func (p *pastClock) Now() time.Time { return p.at }
+func (p *pastClock) Now() time.Time { return p.now }
 
 func (p *pastClock) newID() string {
-	p.made++
-	return demoID(p.at, "hiring", p.made)
+	p.idCount++
+	return demoID(p.now, "hiring", p.idCount)
 }
 
-// applications creates applications to the first organization and the decisions of its
+// createApplications creates applications to the first organization and the decisions of its
 // recruiter. A board with too few listings gets none. The transaction may run twice.
-func (w *world) applications(ctx context.Context, h *hiring.Service, clock *pastClock) error {
-	clock.made = 0
-	recruiter := auth.Actor{UserID: w.recruiter, Role: auth.EmployerTeam, OrganizationID: w.orgs[0].ID, Permissions: recruits()}
+func (sd *seeder) createApplications(ctx context.Context, hiringSvc *hiring.Service, clock *pastClock) error {
+	clock.idCount = 0
+	recruiter := auth.Actor{UserID: sd.recruiter, Role: auth.EmployerTeam, OrganizationID: sd.orgs[0].ID, Permissions: recruits()}
 	for i, a := range candidacies {
-		if a.listing >= len(w.open) {
+		if a.listing >= len(sd.open) {
 			continue
 		}
-		clock.at = w.now.AddDate(0, 0, -a.daysAgo).Add(time.Duration(9+i) * time.Hour)
-		in := hiring.ApplyInput{ListingID: w.open[a.listing].ID, CoverLetter: a.letter}
-		for _, q := range w.open[a.listing].Questions {
-			in.Answers = append(in.Answers, hiring.Answer{QuestionID: q.ID, Answer: w.Answers[q.Text]})
+		clock.now = sd.now.AddDate(0, 0, -a.daysAgo).Add(time.Duration(9+i) * time.Hour)
+		in := hiring.ApplyInput{ListingID: sd.open[a.listing].ID, CoverLetter: a.letter}
+		for _, q := range sd.open[a.listing].Questions {
+			in.Answers = append(in.Answers, hiring.Answer{QuestionID: q.ID, Answer: sd.Answers[q.Text]})
 		}
-		applied, err := h.Apply(ctx, auth.Actor{UserID: w.seekers[a.seeker], Role: auth.Jobseeker, Seeker: true}, in)
+		applied, err := hiringSvc.Apply(ctx, auth.Actor{UserID: sd.seekers[a.seeker], Role: auth.Jobseeker, Seeker: true}, in)
 		if err != nil {
 			return fmt.Errorf("application %d: %w", i, err)
 		}
 		for _, status := range a.statuses {
-			clock.at = clock.at.Add(26 * time.Hour)
-			if err := h.Decide(ctx, recruiter, hiring.Decision{ID: applied.ID, Status: string(status)}); err != nil {
+			clock.now = clock.now.Add(26 * time.Hour)
+			if err := hiringSvc.Decide(ctx, recruiter, hiring.Decision{ID: applied.ID, Status: string(status)}); err != nil {
 				return fmt.Errorf("application %d: %w", i, err)
 			}
 		}
-		if i == interviewed {
-			at, where, who := w.now.AddDate(0, 0, 6).Add(10*time.Hour).Format(time.RFC3339), "Education Centre, room 2", w.lead
-			if _, err := h.Schedule(ctx, recruiter, applied.ID, hiring.AppointmentInput{ScheduledAt: &at, Location: &where, Interviewer: &who}); err != nil {
+		if i == interviewIndex {
+			at, where, who := sd.now.AddDate(0, 0, 6).Add(10*time.Hour).Format(time.RFC3339), "Education Centre, room 2", sd.lead
+			if _, err := hiringSvc.Schedule(ctx, recruiter, applied.ID, hiring.AppointmentInput{ScheduledAt: &at, Location: &where, Interviewer: &who}); err != nil {
 				return fmt.Errorf("interview: %w", err)
 			}
 		}
@@ -95,11 +95,11 @@ func recruits() []auth.Permission {
 
 // remember stores the open listings of the first organization that are old enough for
 // applications, the latest ones.
-func (w *world) remember(l listings.Listing) {
-	if l.OrganizationID != w.orgs[0].ID || !l.Open || l.PostedAt.After(w.now.Add(-openSince)) {
+func (sd *seeder) remember(l listings.Listing) {
+	if l.OrganizationID != sd.orgs[0].ID || !l.Open || l.PostedAt.After(sd.now.Add(-minListingAge)) {
 		return
 	}
-	if w.open = append(w.open, l); len(w.open) > 5 {
-		w.open = w.open[1:]
+	if sd.open = append(sd.open, l); len(sd.open) > 5 {
+		sd.open = sd.open[1:]
 	}
 }

@@ -58,8 +58,8 @@ func (o *operator) seed() *cobra.Command {
 			if n < 1 || n > maxSeed {
 				return fmt.Errorf("--listings wants a number from 1 to %d", maxSeed)
 			}
-			if err := o.withNewStorage(cmd, func(ctx context.Context, c *config.Config, s *storage) error {
-				return fitSchemas(ctx, c, s, newLogger(cmd.ErrOrStderr(), c.Log.Level))
+			if err := o.withNewStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
+				return prepareSchemas(ctx, cfg, store, newLogger(cmd.ErrOrStderr(), cfg.Log.Level))
 			}); err != nil {
 				return err
 			}
@@ -78,27 +78,27 @@ func (o *operator) seed() *cobra.Command {
 
 // addDemo adds demo data with services whose clock is set to the times of the data.
 func (o *operator) addDemo(cmd *cobra.Command, n int, optional, public bool) error {
-	var c *config.Config
+	var cfg *config.Config
 	var s adapters.Storage
-	var h *hiring.Service
+	var hiringSvc *hiring.Service
 	clock := &pastClock{}
 	return o.withServices(cmd, role{clock: clock, newID: clock.newID}, func(ctx context.Context) error {
-		err := mayHoldDemo(ctx, c, s, public)
+		err := mayHoldDemo(ctx, cfg, s, public)
 		if err == nil {
-			return showProgress(cmd, n, func(done func(int)) ([]demoAccount, error) { return seed(ctx, s, h, clock, n, done) })
+			return showProgress(cmd, n, func(done func(int)) ([]demoAccount, error) { return seed(ctx, s, hiringSvc, clock, n, done) })
 		}
 		if optional {
 			fmt.Fprintf(cmd.OutOrStdout(), "no demo data is added: %s\n", oneLine(err))
 			return nil
 		}
 		return err
-	}, &c, &s, &h)
+	}, &cfg, &s, &hiringSvc)
 }
 
 // mayHoldDemo returns an error if the storage must not get demo data.
-func mayHoldDemo(ctx context.Context, c *config.Config, s adapters.Storage, public bool) error {
-	if !public && !isLoopbackURL(c.HTTP.PublicURL) {
-		return c.Err("http.public_url", "demo data is for this machine; --public adds it all the same")
+func mayHoldDemo(ctx context.Context, cfg *config.Config, s adapters.Storage, public bool) error {
+	if !public && !isLoopbackURL(cfg.HTTP.PublicURL) {
+		return cfg.Err("http.public_url", "demo data is for this machine; --public adds it all the same")
 	}
 	exist, err := s.Identity.Users.Exists(ctx)
 	if err == nil && exist {
@@ -118,7 +118,7 @@ func isLoopbackURL(address string) bool {
 
 // showProgress seeds n listings with a progress bar, prints the accounts and writes them
 // to a file.
-func showProgress(cmd *cobra.Command, n int, seed func(done func(int)) ([]demoAccount, error)) error {
+func showProgress(cmd *cobra.Command, n int, seed func(isDone func(int)) ([]demoAccount, error)) error {
 	out, progress := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	visible := false
 	if f, ok := progress.(*os.File); ok {
@@ -147,8 +147,8 @@ func showProgress(cmd *cobra.Command, n int, seed func(done func(int)) ([]demoAc
 
 // demoSignIns returns the lines of the demo accounts in the file, none if the storage has
 // no demo data or they cannot sign in.
-func demoSignIns(ctx context.Context, c *config.Config, s adapters.Storage) []string {
-	if _, err := s.Identity.Users.GetByEmail(ctx, demoAccounts[0].Email); err != nil || strings.HasPrefix(c.HTTP.PublicURL, "https:") {
+func demoSignIns(ctx context.Context, cfg *config.Config, s adapters.Storage) []string {
+	if _, err := s.Identity.Users.GetByEmail(ctx, demoAccounts[0].Email); err != nil || strings.HasPrefix(cfg.HTTP.PublicURL, "https:") {
 		return nil
 	}
 	kept, err := os.ReadFile(demoFile)

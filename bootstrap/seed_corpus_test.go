@@ -21,10 +21,10 @@ func TestDemoListings_FollowTheRules(t *testing.T) {
 	vocabulary, err := search.Load()
 	require.NoError(t, err)
 	g := gazetteer.New()
-	w := newWorld(time.Now().UTC(), 5_000)
+	seeder := newSeeder(time.Now().UTC(), 5_000)
 	for i := range 5_000 {
-		o, p := w.vacancy(i)
-		l := w.advert(i, w.now, o, p)
+		o, p := seeder.pickVacancy(i)
+		l := seeder.newListing(i, seeder.now, o, p)
 		text := l.Title + "\n" + l.Location + "\n" + l.Description
 		wordCount := len(strings.Fields(l.Description))
 		require.True(t, wordCount >= 60 && wordCount <= 150, "%d words: %s", wordCount, text)
@@ -80,9 +80,9 @@ func checkContract(t *testing.T, l listings.Listing, o *employer, p *post) {
 func TestDemoListings_EveryRoleAndCountryInTheDefaultNumber(t *testing.T) {
 	t.Parallel()
 	const defaultNumber = 200
-	w := newWorld(time.Now().UTC(), defaultNumber)
+	seeder := newSeeder(time.Now().UTC(), defaultNumber)
 	titles, countries, concepts := map[string]bool{}, map[string]int{}, map[string]bool{}
-	for _, m := range w.Markets {
+	for _, m := range seeder.Markets {
 		for _, posts := range m.posts {
 			for _, p := range posts {
 				for _, title := range p.Titles {
@@ -93,14 +93,14 @@ func TestDemoListings_EveryRoleAndCountryInTheDefaultNumber(t *testing.T) {
 	}
 	require.Greater(t, len(titles), 150)
 	for i := range defaultNumber {
-		o, p := w.vacancy(i)
+		o, p := seeder.pickVacancy(i)
 		countries[o.code]++
 		concepts[p.Concept] = true
 	}
-	for _, r := range w.Occupations {
+	for _, r := range seeder.Occupations {
 		require.Contains(t, concepts, r.Concept)
 	}
-	for code := range w.Markets {
+	for code := range seeder.Markets {
 		require.Greater(t, countries[code], 30, code)
 	}
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// people stores organizations with their admins and the jobseekers. An account
+// createPeople stores organizations with their admins and the jobseekers. An account
 // without a hash cannot sign in.
-func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes map[string]string) error {
+func (sd *seeder) createPeople(ctx context.Context, s adapters.Storage, n int, hashes map[string]string) error {
 	account := func(email string, kind identity.Kind, registered bool, i int) (identity.User, error) {
-		at := w.now.AddDate(-1, 0, 0)
-		u := identity.NewUser(demoID(at, "user "+email, i), email, w.person(), kind, hashes[email], at)
+		at := sd.now.AddDate(-1, 0, 0)
+		u := identity.NewUser(demoID(at, "user "+email, i), email, sd.pickPersonName(), kind, hashes[email], at)
 		u.Verify(at)
 		u.Registered = registered
 		return u, s.Identity.Users.Create(ctx, &u)
 	}
-	for i, o := range w.orgs {
+	for i, o := range sd.orgs {
 		email := demoEmail("admin", i)
 		if i == 0 {
 			email = demoAccounts[0].Email
@@ -29,7 +29,7 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes ma
 			return err
 		}
 		if i == 0 {
-			w.lead = admin.Name
+			sd.lead = admin.Name
 		}
 		_, founder := identity.NewOrganization(o.ID, demoID(o.CreatedAt, "membership", i), admin.ID, o.Name, o.Industry, o.Size, o.CreatedAt)
 		if err := s.Identity.Organizations.Upsert(ctx, &o.Organization); err != nil {
@@ -47,7 +47,7 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes ma
 				return err
 			}
 			if i == 0 && role == identity.Recruiter {
-				w.recruiter = u.ID
+				sd.recruiter = u.ID
 			}
 			m := identity.NewInvitation(demoID(o.CreatedAt.Add(time.Hour), "member", i*10+k), o.ID, u.ID, u.Name, u.Email, role, o.CreatedAt)
 			m.Accept(o.CreatedAt)
@@ -61,7 +61,7 @@ func (w *world) people(ctx context.Context, s adapters.Storage, n int, hashes ma
 		if err != nil {
 			return err
 		}
-		w.seekers = append(w.seekers, u.ID)
+		sd.seekers = append(sd.seekers, u.ID)
 	}
 	return nil
 }
@@ -74,4 +74,6 @@ func demoEmail(role string, i int) string {
 	return fmt.Sprintf("%s%d@%s", role, i, identity.DemoDomain)
 }
 
-func (w *world) person() string { return w.pick(w.FirstNames) + " " + w.pick(w.LastNames) }
+func (sd *seeder) pickPersonName() string {
+	return sd.pick(sd.FirstNames) + " " + sd.pick(sd.LastNames)
+}

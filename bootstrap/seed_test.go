@@ -24,28 +24,28 @@ import (
 )
 
 // wired starts the services of a command and sets the targets.
-func wired(t *testing.T, c *config.Config, r role, targets ...any) {
+func wired(t *testing.T, cfg *config.Config, r role, targets ...any) {
 	t.Helper()
 	r.isCommand = true
-	a := wire(t.Context(), c, newRegistry(nil), r, slog.New(slog.DiscardHandler), fx.Populate(targets...))
+	a := wire(t.Context(), cfg, newRegistry(nil), r, slog.New(slog.DiscardHandler), fx.Populate(targets...))
 	require.NoError(t, a.Start(t.Context()))
 	t.Cleanup(func() { require.NoError(t, a.Stop(context.Background())) })
 }
 
 func openSeeded(t *testing.T, n int) (*config.Config, adapters.Storage) {
 	t.Helper()
-	c := testConfig(t, nil)
-	migrate(t, c)
+	cfg := testConfig(t, nil)
+	migrate(t, cfg)
 	var s adapters.Storage
-	var h *hiring.Service
+	var hiringSvc *hiring.Service
 	clock := &pastClock{}
-	wired(t, c, role{clock: clock, newID: clock.newID}, &s, &h)
+	wired(t, cfg, role{clock: clock, newID: clock.newID}, &s, &hiringSvc)
 	var told atomic.Int64
-	accounts, err := seed(t.Context(), s, h, clock, n, func(n int) { told.Add(int64(n)) })
+	accounts, err := seed(t.Context(), s, hiringSvc, clock, n, func(n int) { told.Add(int64(n)) })
 	require.NoError(t, err)
 	require.Len(t, accounts, len(demoAccounts))
 	require.EqualValues(t, n, told.Load())
-	return c, s
+	return cfg, s
 }
 
 type noAccounts struct{}
@@ -108,10 +108,10 @@ func TestSeed_Listings_AreInOrderOfPosting(t *testing.T) {
 
 func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 	t.Parallel()
-	c, s := openSeeded(t, 200)
+	cfg, s := openSeeded(t, 200)
 	var desk *hiring.Service
-	wired(t, c, role{}, &desk)
-	ctx, d := t.Context(), newDeps(c, slog.New(slog.DiscardHandler))
+	wired(t, cfg, role{}, &desk)
+	ctx, deps := t.Context(), newDeps(cfg, slog.New(slog.DiscardHandler))
 	who := func(account int) auth.Actor {
 		u, err := s.Identity.Users.GetByEmail(ctx, demoAccounts[account].Email)
 		require.NoError(t, err)
@@ -128,14 +128,14 @@ func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 	standing := map[hiring.Status]int{}
 	for _, a := range mine.Items {
 		standing[a.Status]++
-		require.True(t, a.ChangedAt.Before(d.Clock.Now()))
+		require.True(t, a.ChangedAt.Before(deps.Clock.Now()))
 	}
 	require.Equal(t, map[hiring.Status]int{hiring.Pending: 1, hiring.Review: 1, hiring.Interview: 1, hiring.Accepted: 1, hiring.Rejected: 1}, standing)
 	ahead, err := desk.Interviews(ctx, who(1), "", page.Request{Number: 1, Size: 50})
 	require.NoError(t, err)
 	require.Len(t, ahead.Items, 1)
 	require.Equal(t, who(3).UserID, ahead.Items[0].ApplicantID)
-	require.True(t, ahead.Items[0].Interview.ScheduledAt.After(d.Clock.Now()))
+	require.True(t, ahead.Items[0].Interview.ScheduledAt.After(deps.Clock.Now()))
 }
 
 func TestSeed_FewListings_NoApplications(t *testing.T) {

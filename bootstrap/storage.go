@@ -48,43 +48,43 @@ func databaseOf(ports reflect.Value) *adapters.Database {
 	return ports.FieldByName("Database").Addr().Interface().(*adapters.Database)
 }
 
-// addsTasks reports whether the service of the module adds tasks in its transactions.
-func addsTasks(module string) bool { return module != "billing" && module != "listings" }
+// storesTasks reports whether the service of the module adds tasks in its transactions.
+func storesTasks(module string) bool { return module != "billing" && module != "listings" }
 
 // openStorage opens every database that the settings name, each once.
-func openStorage(ctx context.Context, c *config.Config, r *registry, d adapters.Deps) (*storage, error) {
-	s := &storage{}
-	databases := databasesOf(c, r)
-	if err := checkDistinct(c, databases); err != nil {
+func openStorage(ctx context.Context, cfg *config.Config, r *registry, deps adapters.Deps) (*storage, error) {
+	store := &storage{}
+	databases := databasesOf(cfg, r)
+	if err := checkDistinct(cfg, databases); err != nil {
 		return nil, err
 	}
 	for _, db := range databases {
-		if err := s.open(ctx, c, r, db, d); err != nil {
-			return nil, errors.Join(err, s.close())
+		if err := store.open(ctx, cfg, r, db, deps); err != nil {
+			return nil, errors.Join(err, store.close())
 		}
 	}
-	s.requests = idempotency.NewRunner(s.Identity.Tx, s.Identity.Idempotency, len(databases) > 1, d.Log)
+	store.requests = idempotency.NewRunner(store.Identity.Tx, store.Identity.Idempotency, len(databases) > 1, deps.Log)
 	for _, db := range databases {
-		db.Tx = s.requests.Transactions(db.Tx)
+		db.Tx = store.requests.Transactions(db.Tx)
 		if db.Audit == nil {
-			db.Audit = audit.Deferred(db.Tx, db.Events, d.Clock, d.NewID)
+			db.Audit = audit.Deferred(db.Tx, db.Events, deps.Clock, deps.NewID)
 		}
 		for _, m := range db.modules {
-			ports := databaseOf(portsOf(&s.Storage, m))
+			ports := databaseOf(portsOf(&store.Storage, m))
 			ports.Tx, ports.Audit = db.Tx, db.Audit
 		}
 	}
-	return s, nil
+	return store, nil
 }
 
 // databasesOf groups the modules by the database that stores them. Modules that
 // are stored by adapters of their own do not share a database.
-func databasesOf(c *config.Config, r *registry) []*database {
+func databasesOf(cfg *config.Config, r *registry) []*database {
 	var all []*database
 	shared := map[string]*database{}
 	for _, module := range migrations.Modules() {
-		setting, address := "database.url", c.Database.URL
-		if own := c.Database.ModuleURLs()[module]; own != "" {
+		setting, address := "database.url", cfg.Database.URL
+		if own := cfg.Database.ModuleURLs()[module]; own != "" {
 			setting, address = "database."+module+"_url", own
 		}
 		_, alone := r.moduleStorage[module][schemeOf(address)]
@@ -102,7 +102,7 @@ func databasesOf(c *config.Config, r *registry) []*database {
 
 // checkDistinct returns an error if two settings name the same database by different
 // URLs: its events and tasks would be processed twice.
-func checkDistinct(c *config.Config, databases []*database) error {
+func checkDistinct(cfg *config.Config, databases []*database) error {
 	settings := map[string]string{}
 	for _, db := range databases {
 		name, _, _ := strings.Cut(db.url, "?")
@@ -110,7 +110,7 @@ func checkDistinct(c *config.Config, databases []*database) error {
 			name = u.Scheme + "://" + u.Host + u.Path
 		}
 		if first := settings[name]; first != "" {
-			return c.Err(db.setting, fmt.Sprintf("it is the database of %s; use the same URL, or another database", first))
+			return cfg.Err(db.setting, fmt.Sprintf("it is the database of %s; use the same URL, or another database", first))
 		}
 		settings[name] = db.setting
 	}
@@ -118,20 +118,20 @@ func checkDistinct(c *config.Config, databases []*database) error {
 }
 
 // open opens a database and takes the structs of its modules.
-func (s *storage) open(ctx context.Context, c *config.Config, r *registry, db *database, d adapters.Deps) error {
-	d.Modules = db.modules
-	if db.url == c.Database.URL {
-		d.Database.TransactionPooler, d.Database.DirectURL = c.Database.Pooler == "transaction", c.Database.DirectURL
-		d.Database.ReplicaURLs = c.Database.ReplicaURLs
+func (s *storage) open(ctx context.Context, cfg *config.Config, r *registry, db *database, deps adapters.Deps) error {
+	deps.Modules = db.modules
+	if db.url == cfg.Database.URL {
+		deps.Database.TransactionPooler, deps.Database.DirectURL = cfg.Database.Pooler == "transaction", cfg.Database.DirectURL
+		deps.Database.ReplicaURLs = cfg.Database.ReplicaURLs
 	}
 	if slices.Contains(db.modules, "identity") {
-		d.Database.Migrations = r.migrations()
+		deps.Database.Migrations = r.migrations()
 	}
 	openers, scheme := r.storage, schemeOf(db.url)
-	if own := r.moduleStorage[db.modules[0]]; own[scheme] != nil {
-		openers = own
+	if handled := r.moduleStorage[db.modules[0]]; handled[scheme] != nil {
+		openers = handled
 	}
-	opened, err := open(ctx, opening{c, r, d}, db.setting, db.url, openers)
+	opened, err := open(ctx, opening{cfg, r, deps}, db.setting, db.url, openers)
 	if err != nil {
 		return err
 	}
@@ -146,13 +146,13 @@ func (s *storage) open(ctx context.Context, c *config.Config, r *registry, db *d
 		if m == "identity" && db.Audit == nil {
 			missing = append(missing, "identity.Audit")
 		}
-		if addsTasks(m) && db.Tasks == nil {
+		if storesTasks(m) && db.Tasks == nil {
 			missing = append(missing, m+".Tasks")
 		}
 		portsOf(&s.Storage, m).Set(ports)
 	}
 	if len(missing) > 0 {
-		err := c.Err(db.setting, fmt.Sprintf("the storage adapter for %q does not provide %s", scheme+":", strings.Join(missing, ", ")))
+		err := cfg.Err(db.setting, fmt.Sprintf("the storage adapter for %q does not provide %s", scheme+":", strings.Join(missing, ", ")))
 		if db.Close != nil {
 			err = errors.Join(err, db.Close())
 		}
@@ -182,18 +182,18 @@ func (s *storage) tasks() task.Store {
 }
 
 // each calls fn with every database, and adds its setting to the error.
-func (s *storage) each(c *config.Config, fn func(*database) error) error {
+func (s *storage) each(cfg *config.Config, fn func(*database) error) error {
 	for _, db := range s.databases {
 		if err := fn(db); err != nil {
-			return c.Err(db.setting, err.Error())
+			return cfg.Err(db.setting, err.Error())
 		}
 	}
 	return nil
 }
 
 // check returns an error if the schema of a database is not that of this version.
-func (s *storage) check(ctx context.Context, c *config.Config) error {
-	return s.schemas(c, func(_ string, schema adapters.Schema) error { return schema.Check(ctx) })
+func (s *storage) check(ctx context.Context, cfg *config.Config) error {
+	return s.schemas(cfg, func(_ string, schema adapters.Schema) error { return schema.Check(ctx) })
 }
 
 // ping returns the errors of the databases that cannot be used.

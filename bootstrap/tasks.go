@@ -18,7 +18,7 @@ import (
 
 // tasks returns the operator's commands for background tasks.
 func (o *operator) tasks() *cobra.Command {
-	group := groupOf("tasks", "Look at background work, and decide what becomes of dead tasks")
+	group := newGroup("tasks", "Look at background work, and decide what becomes of dead tasks")
 
 	var f task.Filter
 	var state string
@@ -30,8 +30,8 @@ func (o *operator) tasks() *cobra.Command {
 		if f.Limit < 1 || f.Limit > 10_000 {
 			return fmt.Errorf("--limit: want a number from 1 to 10000")
 		}
-		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s *storage) error {
-			records, err := s.tasks().List(ctx, f)
+		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, store *storage) error {
+			records, err := store.tasks().List(ctx, f)
 			if err != nil {
 				return err
 			}
@@ -41,7 +41,7 @@ func (o *operator) tasks() *cobra.Command {
 				if !r.EndedAt.IsZero() {
 					when = r.EndedAt
 				}
-				t.add(r.ID, r.Kind, r.State, r.Attempt, when.Format(time.RFC3339), r.Key, dash(oneLine(errors.New(r.Err))))
+				t.add(r.ID, r.Kind, r.State, r.Attempt, when.Format(time.RFC3339), r.Key, dashIfEmpty(oneLine(errors.New(r.Err))))
 			}
 			return t.Flush()
 		})
@@ -70,11 +70,11 @@ func (o *operator) changeTasks(use, short, done string, change func(s task.Store
 		if i := slices.IndexFunc(ids, func(s string) bool { return !id.Valid(s) }); i >= 0 {
 			return fmt.Errorf("%s is not the id of a task; `locum tasks list` shows them", ids[i])
 		}
-		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, s *storage) error {
+		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, store *storage) error {
 			total, begun := 0, time.Now().UTC() // tasks that die later have not been reviewed by the operator
 			for {
 				if all {
-					dead, err := s.tasks().List(ctx, task.Filter{State: task.Dead, Kind: kind, Before: begun, Limit: maxTasksAtOnce})
+					dead, err := store.tasks().List(ctx, task.Filter{State: task.Dead, Kind: kind, Before: begun, Limit: maxTasksAtOnce})
 					if err != nil {
 						return err
 					}
@@ -82,7 +82,7 @@ func (o *operator) changeTasks(use, short, done string, change func(s task.Store
 				}
 				n := 0
 				for batch := range slices.Chunk(ids, maxTasksAtOnce) {
-					changed, err := change(s.tasks(), ctx, list.Map(batch, strings.ToLower))
+					changed, err := change(store.tasks(), ctx, list.Map(batch, strings.ToLower))
 					if err != nil {
 						return err
 					}

@@ -23,16 +23,16 @@ type transport struct {
 }
 
 // openTransports opens the registered transports in the order of their names.
-func openTransports(ctx context.Context, c *config.Config, r *registry, s adapters.Services, d adapters.Deps) ([]transport, error) {
+func openTransports(ctx context.Context, cfg *config.Config, r *registry, s adapters.Services, deps adapters.Deps) ([]transport, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
 	var all []transport
 	for _, name := range slices.Sorted(maps.Keys(r.transport)) {
-		if name == mcpTransport && !c.MCP.Enabled {
+		if name == mcpTransport && !cfg.MCP.Enabled {
 			continue
 		}
-		opened, err := within(ctx, "it was not opened", func() (adapters.Transport, error) { return r.transport[name](ctx, s, d) })
+		opened, err := runUntilDone(ctx, "it was not opened", func() (adapters.Transport, error) { return r.transport[name](ctx, s, deps) })
 		if err == nil && isNil(&opened) {
 			err = errors.New("its opener returned nil")
 		}
@@ -44,8 +44,8 @@ func openTransports(ctx context.Context, c *config.Config, r *registry, s adapte
 	return all, nil
 }
 
-// mountsOf returns the handlers that the transports serve below paths of the HTTP server.
-func mountsOf(all []transport) (mounts []fiberhttp.Mount) {
+// transportMounts returns the handlers that the transports serve below paths of the HTTP server.
+func transportMounts(all []transport) (mounts []fiberhttp.Mount) {
 	for _, t := range all {
 		if h, ok := t.Transport.(adapters.HTTPTransport); ok {
 			for _, prefix := range h.Prefixes() {
@@ -59,7 +59,7 @@ func mountsOf(all []transport) (mounts []fiberhttp.Mount) {
 // startTransports starts the transports. If one fails, those before it are shut down.
 func startTransports(ctx context.Context, all []transport) error {
 	for i, t := range all {
-		if _, err := within(ctx, "it was not started", func() (any, error) { return nil, t.Start(ctx) }); err != nil {
+		if _, err := runUntilDone(ctx, "it was not started", func() (any, error) { return nil, t.Start(ctx) }); err != nil {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 			defer cancel()
 			return errors.Join(fmt.Errorf("transport %s: %w", t.name, err), shutdownTransports(ctx, all[:i]))
@@ -74,7 +74,7 @@ func shutdownTransports(ctx context.Context, all []transport) error {
 	var ending sync.WaitGroup
 	for i, t := range all {
 		ending.Go(func() {
-			if _, err := within(ctx, "it did not shut down", func() (any, error) { return nil, t.Shutdown(ctx) }); err != nil {
+			if _, err := runUntilDone(ctx, "it did not shut down", func() (any, error) { return nil, t.Shutdown(ctx) }); err != nil {
 				errs[i] = fmt.Errorf("transport %s: %w", t.name, err)
 			}
 		})
@@ -87,12 +87,12 @@ func shutdownTransports(ctx context.Context, all []transport) error {
 // disables.
 const mcpTransport = "mcp"
 
-func openMCP(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error) {
+func openMCP(_ context.Context, s adapters.Services, deps adapters.Deps) (adapters.Transport, error) {
 	o := mcp.Options{
-		API:       developer.API(s, d.PublicURL),
-		Admission: web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: d.Tracer},
+		API:       developer.API(s, deps.PublicURL),
+		Admission: web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: deps.Tracer},
 		Hiring:    s.Hiring,
-		PublicURL: d.PublicURL,
+		PublicURL: deps.PublicURL,
 	}
 	if s.Integrations != nil { // no services are needed to list routes
 		o.Vault = s.Integrations.Vault

@@ -113,9 +113,9 @@ func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 	mounted := &mountedTransport{testTransport: testTransport{name: "b", calls: &all}, path: "/b", err: errors.New("away")}
 	var services adapters.Services
 	a, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, withTransport("b", mounted),
-		WithTransport("a", func(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error) {
+		WithTransport("a", func(_ context.Context, s adapters.Services, deps adapters.Deps) (adapters.Transport, error) {
 			services = s
-			require.NotNil(t, d.Tracer)
+			require.NotNil(t, deps.Tracer)
 			return &testTransport{name: "a", calls: &all}, nil
 		}))
 	require.NoError(t, err)
@@ -144,9 +144,9 @@ func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 
 func TestTransports_Worker_OpensNone(t *testing.T) {
 	t.Parallel()
-	c := testConfig(t, func(c *config.Config) { c.Queue.URL = kit.RedisURL(t) })
-	migrate(t, c)
-	_, err := startApp(t, c, role{name: "worker"}, WithTransport("a", func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) {
+	cfg := testConfig(t, func(cfg *config.Config) { cfg.Queue.URL = kit.RedisURL(t) })
+	migrate(t, cfg)
+	_, err := startApp(t, cfg, role{name: "worker"}, WithTransport("a", func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) {
 		return nil, errors.New("opened")
 	}))
 	require.NoError(t, err)
@@ -176,12 +176,12 @@ func TestTransports_ContextIgnored_ProcessEnds(t *testing.T) {
 	err := startTransports(ctx, []transport{{"stuck", &testTransport{calls: &calls{}, start: stuck}}})
 	require.ErrorContains(t, err, "transport stuck: it was not started: context canceled")
 
-	c := testConfig(t, nil)
+	cfg := testConfig(t, nil)
 	opening, cancelOpening := context.WithCancel(t.Context())
 	go func() { <-begun; cancelOpening() }()
-	_, err = openTransports(opening, c, newRegistry([]Option{WithTransport("stuck", func(ctx context.Context, _ adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
+	_, err = openTransports(opening, cfg, newRegistry([]Option{WithTransport("stuck", func(ctx context.Context, _ adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
 		return nil, stuck(ctx)
-	})}), adapters.Services{}, newDeps(c, newLogger(&bytes.Buffer{}, "error")))
+	})}), adapters.Services{}, newDeps(cfg, newLogger(&bytes.Buffer{}, "error")))
 	require.ErrorContains(t, err, "transport stuck: it was not opened: context canceled")
 
 	ended, end := context.WithCancel(t.Context())
@@ -193,18 +193,18 @@ func TestTransports_ContextIgnored_ProcessEnds(t *testing.T) {
 
 func TestTransports_Routes_AreListed(t *testing.T) {
 	t.Parallel()
-	c := testConfig(t, nil)
-	list := func(change func(c *config.Config), options ...Option) string {
+	cfg := testConfig(t, nil)
+	list := func(change func(cfg *config.Config), options ...Option) string {
 		if change != nil {
-			change(c)
+			change(cfg)
 		}
 		var out bytes.Buffer
-		require.NoError(t, newRegistry(options).printRoutes(t.Context(), &out, c, newDeps(c, newLogger(t.Output(), "error"))))
+		require.NoError(t, newRegistry(options).printRoutes(t.Context(), &out, cfg, newDeps(cfg, newLogger(t.Output(), "error"))))
 		return out.String()
 	}
 	listed := list(nil, withTransport("b", &mountedTransport{path: "/b"}))
 	require.Regexp(t, `(?m)^any\s+/b\s+transport b\s+anyone\s+-\s+-\s+1024 KiB$`, listed)
 	require.Regexp(t, `(?m)^any\s+/mcp\s+transport mcp\s`, listed)
 	require.Regexp(t, `(?m)^any\s+/\.well-known/oauth-protected-resource/mcp\s+transport mcp\s`, listed)
-	require.NotContains(t, list(func(c *config.Config) { c.MCP.Enabled = false }), "/mcp")
+	require.NotContains(t, list(func(cfg *config.Config) { cfg.MCP.Enabled = false }), "/mcp")
 }

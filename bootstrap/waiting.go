@@ -16,28 +16,28 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// reserve is the part of the start timeout that is reserved for reporting which database
+// reportTime is the part of the start timeout that is reserved for reporting which database
 // is unavailable.
-const reserve = 3 * time.Second
+const reportTime = 3 * time.Second
 
-// fitSchemas applies the missing migrations of embedded databases and returns an
+// prepareSchemas applies the missing migrations of embedded databases and returns an
 // error for every other database whose schema is not the one of this version.
-func fitSchemas(ctx context.Context, c *config.Config, s *storage, log *slog.Logger) error {
-	for _, db := range s.databases {
+func prepareSchemas(ctx context.Context, cfg *config.Config, store *storage, log *slog.Logger) error {
+	for _, db := range store.databases {
 		if db.Schema == nil {
 			continue
 		}
-		if err := fitSchema(ctx, c, db, log); err != nil {
+		if err := prepareSchema(ctx, cfg, db, log); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func fitSchema(ctx context.Context, c *config.Config, db *database, log *slog.Logger) error {
+func prepareSchema(ctx context.Context, cfg *config.Config, db *database, log *slog.Logger) error {
 	if db.Embedded {
 		if _, err := db.Schema.Up(ctx); err != nil {
-			return c.Err(db.setting, err.Error())
+			return cfg.Err(db.setting, err.Error())
 		}
 	}
 	// Wait for a database that is unavailable, for example after a reboot of all servers.
@@ -46,7 +46,7 @@ func fitSchema(ctx context.Context, c *config.Config, db *database, log *slog.Lo
 		end = deadline
 	}
 	// A start whose earlier steps took long still waits for half of the remaining time.
-	end = end.Add(-min(reserve, time.Until(end)/2))
+	end = end.Add(-min(reportTime, time.Until(end)/2))
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	host := cmp.Or(config.Hosts(db.url), "the database")
@@ -60,9 +60,9 @@ func fitSchema(ctx context.Context, c *config.Config, db *database, log *slog.Lo
 		case err == nil:
 			return nil
 		case fault.KindOf(err) != fault.Unavailable:
-			return c.Err(db.setting, err.Error())
+			return cfg.Err(db.setting, err.Error())
 		case unavailable == nil:
-			log.Warn("database is unavailable; waiting", "key", db.setting, "host", host, "until", end.UTC().Format(time.RFC3339), "error", reason(err))
+			log.Warn("database is unavailable; waiting", "key", db.setting, "host", host, "until", end.UTC().Format(time.RFC3339), "error", driverError(err))
 		}
 		if unavailable == nil || ctx.Err() == nil { // not an error that is caused by the deadline
 			unavailable = err
@@ -70,14 +70,14 @@ func fitSchema(ctx context.Context, c *config.Config, db *database, log *slog.Lo
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return c.Err(db.setting, fmt.Sprintf("no answer from %s within %s: %s", host, time.Since(begun).Round(time.Second), reason(unavailable)))
+			return cfg.Err(db.setting, fmt.Sprintf("no answer from %s within %s: %s", host, time.Since(begun).Round(time.Second), driverError(unavailable)))
 		}
 	}
 }
 
-// reason returns the error of the driver in one line. The fault itself is a message for
+// driverError returns the error of the driver in one line. The fault itself is a message for
 // clients and has no details.
-func reason(err error) string {
+func driverError(err error) string {
 	if f := fault.Of(err); f.Unwrap() != nil {
 		err = f.Unwrap()
 	}
@@ -89,7 +89,7 @@ const pingTimeout = 2 * time.Second
 
 // warnUnreachable logs the optional adapters that are unreachable at the start. The start
 // does not wait for them.
-func warnUnreachable(lc fx.Lifecycle, c *config.Config, l limit.Limiter, q task.Queue, log *slog.Logger) {
+func warnUnreachable(lc fx.Lifecycle, cfg *config.Config, limiter limit.Limiter, queue task.Queue, log *slog.Logger) {
 	check := func(key, url, fallback string, adapter any) {
 		ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
 		defer cancel()
@@ -98,8 +98,8 @@ func warnUnreachable(lc fx.Lifecycle, c *config.Config, l limit.Limiter, q task.
 		}
 	}
 	lc.Append(fx.Hook{OnStart: func(context.Context) error {
-		go check("limiter.url", c.Limiter.URL, "limits are counted in this process only", l)
-		go check("queue.url", c.Queue.URL, "tasks wait in the database", q)
+		go check("limiter.url", cfg.Limiter.URL, "limits are counted in this process only", limiter)
+		go check("queue.url", cfg.Queue.URL, "tasks wait in the database", queue)
 		return nil
 	}})
 }

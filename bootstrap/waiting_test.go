@@ -14,11 +14,11 @@ import (
 
 func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 	t.Parallel()
-	c := testConfig(t, func(c *config.Config) { c.Database.URL = "postgres://locum:hunter2@127.0.0.1:1/locum" })
+	cfg := testConfig(t, func(cfg *config.Config) { cfg.Database.URL = "postgres://locum:hunter2@127.0.0.1:1/locum" })
 	log := &kit.Log{}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	a := newApp(ctx, c, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
+	a := newApp(ctx, cfg, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
 	err := a.Start(ctx)
 	require.Regexp(t, `^database\.url \(from default\): no answer from 127\.0\.0\.1:1 within \d+s: failed to [^\n\t;]*refused$`, oneLine(err))
 	require.NotContains(t, err.Error(), "hunter2")
@@ -31,13 +31,13 @@ func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 
 func TestStart_WithoutRedis_SucceedsAndWarns(t *testing.T) {
 	t.Parallel()
-	c := testConfig(t, func(c *config.Config) {
-		c.Limiter.URL, c.Queue.URL = "redis://locum:hunter2@127.0.0.1:1", "redis://locum:hunter2@127.0.0.1:2"
+	cfg := testConfig(t, func(cfg *config.Config) {
+		cfg.Limiter.URL, cfg.Queue.URL = "redis://locum:hunter2@127.0.0.1:1", "redis://locum:hunter2@127.0.0.1:2"
 	})
 	log := &kit.Log{}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	a := newApp(ctx, c, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
+	a := newApp(ctx, cfg, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
 	require.NoError(t, a.Start(ctx))
 	t.Cleanup(func() {
 		stop, cancelStop := context.WithTimeout(context.Background(), 30*time.Second)

@@ -19,7 +19,7 @@ import (
 // webhooks returns the commands for developers of receivers, which use the database of a
 // running server.
 func (o *operator) webhooks() *cobra.Command {
-	group := groupOf("webhooks", "Try webhooks with a program on this machine")
+	group := newGroup("webhooks", "Try webhooks with a program on this machine")
 
 	var appID string
 	var in integrations.ListenInput
@@ -71,23 +71,23 @@ func (o *operator) webhooks() *cobra.Command {
 // withWebhooks runs a command on an application of the storage, with a sender that may
 // send to the addresses that the command allows.
 func (o *operator) withWebhooks(cmd *cobra.Command, appID string, run func(ctx context.Context, s *integrations.Service, a integrations.App) error) error {
-	var in *integrations.Service
+	var integrationsSvc *integrations.Service
 	return o.withServices(cmd, role{}, func(ctx context.Context) error {
-		in.Sender = webhookout.New(webhookout.Options{Private: true})
-		where := "its id is on its page at " + in.PublicURL + "/developers"
-		a, err := in.FindApp(ctx, appID)
+		integrationsSvc.Sender = webhookout.New(webhookout.Options{Private: true})
+		where := "its id is on its page at " + integrationsSvc.PublicURL + "/developers"
+		a, err := integrationsSvc.FindApp(ctx, appID)
 		switch {
 		case errors.Is(err, integrations.ErrSeveralApps):
 			return fmt.Errorf("there are several applications: choose one with --app; %s", where)
 		case errors.Is(err, integrations.ErrAppNotFound) && appID == "":
-			return fmt.Errorf("there is no application yet: make one at %s/developers", in.PublicURL)
+			return fmt.Errorf("there is no application yet: make one at %s/developers", integrationsSvc.PublicURL)
 		case errors.Is(err, integrations.ErrAppNotFound):
 			return fmt.Errorf("--app: there is no application %s; %s", appID, where)
 		case err != nil:
 			return err
 		}
-		return run(ctx, in, a)
-	}, &in)
+		return run(ctx, integrationsSvc, a)
+	}, &integrationsSvc)
 }
 
 // faultMessage returns a fault as a message for the user of a command.
@@ -103,8 +103,8 @@ func faultMessage(err error) error {
 	return errors.New(f.Message)
 }
 
-// endsWithin bounds the shutdown of a listener.
-const endsWithin = 5 * time.Second
+// listenerStopTimeout bounds the shutdown of a listener.
+const listenerStopTimeout = 5 * time.Second
 
 func listenFor(ctx context.Context, cmd *cobra.Command, s *integrations.Service, a integrations.App, in integrations.ListenInput) (err error) {
 	e, secret, err := s.Listen(ctx, a, in)
@@ -112,7 +112,7 @@ func listenFor(ctx context.Context, cmd *cobra.Command, s *integrations.Service,
 		return faultMessage(err)
 	}
 	defer func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endsWithin)
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenerStopTimeout)
 		defer cancel()
 		err = errors.Join(err, s.EndListening(end, e))
 	}()

@@ -22,22 +22,22 @@ import (
 
 // newRunner returns the runner of all tasks: event handlers, and the background and
 // periodic work of the modules.
-func newRunner(c *config.Config, s *storage, q task.Queue, d adapters.Deps, table []event.Subscription, h handlers, p periods, n *taskMetrics, t trace.Tracer) (*task.Runner, error) {
+func newRunner(cfg *config.Config, store *storage, queue task.Queue, deps adapters.Deps, table []event.Subscription, h handlers, p periods, metrics *taskMetrics, tracer trace.Tracer) (*task.Runner, error) {
 	return task.NewRunner(task.Deps{
-		Store: s.tasks(), Queue: q, Clock: d.Clock, Log: d.Log,
-		Handlers: slices.Concat(event.Handlers(table), h), Periodic: append(p, deleteExpired(c, s, d)),
-		Report: n.report, Trace: t,
+		Store: store.tasks(), Queue: queue, Clock: deps.Clock, Log: deps.Log,
+		Handlers: slices.Concat(event.Handlers(table), h), Periodic: append(p, deleteExpired(cfg, store, deps)),
+		Report: metrics.report, Trace: tracer,
 	})
 }
 
 // newRelay returns the relay of the outboxes of all databases. The tasks of an
 // event are stored in the database of the event, or with identity if it stores none.
-func newRelay(s *storage, r *task.Runner, table []event.Subscription, log *slog.Logger) *event.Relay {
-	sources := make([]event.Source, len(s.databases))
-	for i, db := range s.databases {
+func newRelay(store *storage, r *task.Runner, table []event.Subscription, log *slog.Logger) *event.Relay {
+	sources := make([]event.Source, len(store.databases))
+	for i, db := range store.databases {
 		sources[i] = event.Source{Tx: db.Tx, Outbox: db.Outbox, Tasks: db.Tasks}
 		if db.Tasks == nil {
-			sources[i].Tasks = s.Identity.Tasks
+			sources[i].Tasks = store.Identity.Tasks
 		}
 	}
 	return event.NewRelay(event.RelayDeps{Sources: sources, Runner: r, Table: table, Log: log})
@@ -55,17 +55,17 @@ const (
 )
 
 // deleteExpired deletes expired rows in every database that stores them.
-func deleteExpired(c *config.Config, s *storage, d adapters.Deps) task.Periodic {
+func deleteExpired(cfg *config.Config, store *storage, deps adapters.Deps) task.Periodic {
 	keep := map[retention.Kind]time.Duration{
-		event.Sent: c.Retention.Events, task.DoneTasks: c.Retention.Tasks, task.DeadTasks: c.Retention.Tasks + keepDeadTasks,
+		event.Sent: cfg.Retention.Events, task.DoneTasks: cfg.Retention.Tasks, task.DeadTasks: cfg.Retention.Tasks + keepDeadTasks,
 		idempotency.Keys: 0, audit.Entries: audit.Keep, listings.FeedChanges: keepFeedChanges, listings.Visits: listings.KeepVisits,
 	}
 	return task.Periodic{Kind: "storage.forget", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Do: func(ctx context.Context) error {
 		var failed []error
 		for kind, age := range keep {
-			for _, db := range s.databases {
+			for _, db := range store.databases {
 				if db.Retention != nil && db.stores(kind) {
-					failed = append(failed, deleteAllBefore(ctx, db.Retention, kind, d.Clock.Now().Add(-age)))
+					failed = append(failed, deleteAllBefore(ctx, db.Retention, kind, deps.Clock.Now().Add(-age)))
 				}
 			}
 		}
@@ -110,12 +110,12 @@ const (
 )
 
 // waitIdle waits, for idleTimeout at most, until no event is unsent and no task is due.
-func waitIdle(ctx context.Context, s *storage) {
+func waitIdle(ctx context.Context, store *storage) {
 	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()
-	every(ctx, idlePoll, func() {
-		unsent, _, err := s.lag(ctx)
-		open, wrong := s.tasks().Backlog(ctx)
+	runEvery(ctx, idlePoll, func() {
+		unsent, _, err := store.lag(ctx)
+		open, wrong := store.tasks().Backlog(ctx)
 		now := time.Now()
 		due := slices.ContainsFunc(open, func(b task.Backlog) bool { return b.State == task.Running || !b.Oldest.After(now) })
 		if err != nil || wrong != nil || unsent == 0 && !due {
@@ -126,29 +126,29 @@ func waitIdle(ctx context.Context, s *storage) {
 
 // assignWork determines whether the process executes tasks. It is the first in the
 // list, so that a worker that has nothing to execute opens no database.
-func assignWork(a *app, c *config.Config, r role, q task.Queue) error {
-	if !r.serves && q.Embedded() {
-		return c.Err("queue.url", "`locum serve` executes the tasks of this embedded queue; `locum worker` needs redis://… or another queue that processes share")
+func assignWork(a *app, cfg *config.Config, r role, queue task.Queue) error {
+	if !r.serves && queue.Embedded() {
+		return cfg.Err("queue.url", "`locum serve` executes the tasks of this embedded queue; `locum worker` needs redis://… or another queue that processes share")
 	}
-	a.works = !r.serves || q.Embedded()
+	a.works = !r.serves || queue.Embedded()
 	return nil
 }
 
 // runWork starts the relay and the runner.
-func runWork(lc fx.Lifecycle, a *app, w *work, s *storage, relay *event.Relay, runner *task.Runner, log *slog.Logger) {
-	a.storage = s
+func runWork(lc fx.Lifecycle, a *app, w *work, store *storage, relay *event.Relay, runner *task.Runner, log *slog.Logger) {
+	a.storage = store
 	if !a.works {
 		return
 	}
 	run := func(fn func(ctx context.Context)) {
-		background(lc, func(ctx context.Context) {
+		runInBackground(lc, func(ctx context.Context) {
 			defer context.AfterFunc(ctx, w.end)()
 			fn(w.ctx)
 		})
 	}
 	run(relay.Run)
 	run(func(ctx context.Context) {
-		every(ctx, queueRetryDelay, func() {
+		runEvery(ctx, queueRetryDelay, func() {
 			if err := runner.Work(ctx); err != nil {
 				log.Error("queue failed; will retry", "error", err)
 			}

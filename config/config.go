@@ -38,7 +38,7 @@ type Config struct {
 	Site       Site       `mapstructure:"site"`
 	Moderation Moderation `mapstructure:"moderation"`
 	Webhooks   Webhooks   `mapstructure:"webhooks"`
-	// Retention is the time for which rows of finished work are stored.
+	// Retention is how long rows of finished work are stored.
 	Retention Retention `mapstructure:"retention"`
 	Tracing   Tracing   `mapstructure:"tracing"`
 	Log       Log       `mapstructure:"log"`
@@ -57,10 +57,11 @@ type HTTP struct {
 	// CORSOrigins are the origins whose pages may call the portal API, such as
 	// https://jobs.example.org.
 	CORSOrigins []string `mapstructure:"cors_origins"`
-	// MetricsAddr is a separate address for /metrics, empty for the server's.
+	// MetricsAddr is a separate address for /metrics. If it is empty, the HTTP server serves
+	// them.
 	MetricsAddr string `mapstructure:"metrics_addr"`
-	// Drain is the time for which the server responds after it became unready and before
-	// it closes its address.
+	// Drain is how long the server continues to respond during a shutdown, after it became
+	// unready. Load balancers stop sending requests in this time.
 	Drain time.Duration `mapstructure:"drain"`
 }
 
@@ -68,8 +69,8 @@ type HTTP struct {
 type Database struct {
 	// URL is sqlite:PATH, postgres://… or mysql://… for MariaDB.
 	URL string `mapstructure:"url"`
-	// The URLs of modules that are stored in separate databases. A module without one is
-	// stored in URL.
+	// The URLs of modules that are stored in separate databases. If the URL of a module is
+	// empty, the module is stored in the database of URL.
 	IdentityURL     string `mapstructure:"identity_url"`
 	ListingsURL     string `mapstructure:"listings_url"`
 	HiringURL       string `mapstructure:"hiring_url"`
@@ -79,11 +80,11 @@ type Database struct {
 	// MaxConnections is the maximum number of connections of a process to each database,
 	// with its replicas.
 	MaxConnections int `mapstructure:"max_connections"`
-	// Pooler is "transaction" if URL is that of a pooler such as PgBouncer in
-	// transaction mode, and otherwise empty.
+	// Pooler is "transaction" if URL leads to a pooler, such as PgBouncer, in transaction
+	// mode. Otherwise it is empty.
 	Pooler string `mapstructure:"pooler"`
-	// DirectURL is the database behind the pooler, for migrations and notifications.
-	// Without it processes poll for changes of other processes each second.
+	// DirectURL is the URL of the database behind the pooler, for migrations and
+	// notifications. Without it, processes poll every second for changes of other processes.
 	DirectURL string `mapstructure:"direct_url"`
 	// ReplicaURLs are read replicas of URL, for reads that may be a second old.
 	ReplicaURLs []string `mapstructure:"replica_urls"`
@@ -91,8 +92,8 @@ type Database struct {
 
 // Search configures the search engine.
 type Search struct {
-	// URL is embedded:FOLDER for an index in the serving process, or embedded: for
-	// one in memory, which is built at each start.
+	// URL is embedded:FOLDER for an index in files of the serving process, or embedded: for
+	// an index in memory, which is built at each start.
 	URL string `mapstructure:"url"`
 	// Vocabulary is a file that extends or overrides the built-in vocabulary.
 	Vocabulary string `mapstructure:"vocabulary"`
@@ -113,18 +114,18 @@ type Limiter struct {
 
 // Limits bound the resources that clients can use.
 type Limits struct {
-	// BodyMemory is the maximum memory of the bodies of all requests, in MiB. A request
-	// beyond it is refused with 503.
+	// BodyMemory is the maximum memory for the bodies of all current requests, in MiB. When
+	// it is used up, requests are rejected with 503.
 	BodyMemory int `mapstructure:"body_memory"`
 	// SearchCPU is the number of seconds that the searches of one network (/24 or /64)
-	// may take in 10 s, 0 for no limit. A search beyond it is refused with 429.
+	// may take in 10 s, 0 for no limit. Further searches are rejected with 429.
 	SearchCPU float64 `mapstructure:"search_cpu"`
 	// SearchTimeout is the time limit for a search, including the wait for other
 	// searches.
 	SearchTimeout time.Duration `mapstructure:"search_timeout"`
 }
 
-// Mail configures how messages are sent.
+// Mail configures how e-mails are sent.
 type Mail struct {
 	// URL is file:DIRECTORY, or smtp:// or smtps:// with user, password and host.
 	URL  string `mapstructure:"url"`
@@ -146,15 +147,15 @@ type Payments struct {
 	StripeKey string `mapstructure:"stripe_key"`
 	// PublishableKey is the public key of the account, for the client library (pk_…).
 	PublishableKey string `mapstructure:"publishable_key"`
-	// WebhookSecrets verify the webhooks of the provider, two of them during a rotation
-	// (whsec_…). Without one webhooks are refused, and results are read periodically.
+	// WebhookSecrets verify the webhooks of the provider (whsec_…). There are two during a
+	// rotation. Without a secret, webhooks are rejected and results are polled.
 	WebhookSecrets []string `mapstructure:"webhook_secrets"`
 }
 
 // Auth configures authentication.
 type Auth struct {
-	// Keys are the files of the keys that sign access tokens, or folders of them. A key
-	// is created in a folder without keys on the first start.
+	// Keys are files, or folders of files, with the keys that sign access tokens. On the
+	// first start a key is created in a folder without keys.
 	Keys []string `mapstructure:"keys"`
 }
 
@@ -169,7 +170,7 @@ type Webhooks struct {
 	AllowPrivateNetworks bool `mapstructure:"allow_private_networks"`
 }
 
-// Retention is the time for which rows of finished work are stored.
+// Retention is how long rows of finished work are stored.
 type Retention struct {
 	// Events applies to relayed events.
 	Events time.Duration `mapstructure:"events"`
@@ -187,8 +188,8 @@ type Log struct {
 	Level string `mapstructure:"level"`
 }
 
-// Default returns the configuration of the embedded service: one process, one file, no
-// other servers.
+// Default returns the configuration for one process that stores everything in one SQLite file
+// and needs no other servers.
 func Default() Config {
 	return Config{
 		HTTP:       HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}, CORSOrigins: []string{}, Drain: 5 * time.Second},
@@ -221,7 +222,7 @@ func Load(path string) (*Config, error) {
 	v.SetEnvPrefix("LOCUM")
 	v.AutomaticEnv()
 	c := Default()
-	// Viper reads an environment variable only for keys that it knows.
+	// Viper reads environment variables only for keys with a default or a value in the file.
 	for _, l := range leaves(reflect.ValueOf(c), "") {
 		v.SetDefault(l.key, l.value.Interface())
 	}
@@ -266,52 +267,52 @@ func readFile(v *viper.Viper, path string) (string, error) {
 	}
 	if err != nil {
 		// The parser quotes invalid values.
-		text := quoted.ReplaceAllString(strings.ReplaceAll(err.Error(), "\n", " "), "a value")
+		text := quotedValue.ReplaceAllString(strings.ReplaceAll(err.Error(), "\n", " "), "a value")
 		return "", fmt.Errorf("%s: cannot be read as a configuration: %s", path, text)
 	}
 	return path, nil
 }
 
-// quoted matches a value in an error of the parser.
-var quoted = regexp.MustCompile("`[^`]*`")
+// quotedValue matches a value in an error of the parser.
+var quotedValue = regexp.MustCompile("`[^`]*`")
 
 // rejectUnknownVariables returns an error for a misspelled LOCUM_ variable, which would
 // otherwise be ignored.
 func rejectUnknownVariables(c *Config) error {
-	known := map[string]bool{"LOCUM_CONFIG": true}
+	knownNames := map[string]bool{"LOCUM_CONFIG": true}
 	for _, l := range leaves(reflect.ValueOf(*c), "") {
-		known[envName(l.key)] = true
+		knownNames[envName(l.key)] = true
 	}
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, envPrefix) && !strings.HasPrefix(name, "LOCUM_TEST_") && !known[name] {
+		if strings.HasPrefix(name, envPrefix) && !strings.HasPrefix(name, "LOCUM_TEST_") && !knownNames[name] {
 			return fmt.Errorf("%s: no such setting; `locum config` lists them", name)
 		}
 	}
 	return nil
 }
 
-// ofWrongType matches the decoder's errors for values of another type.
-var ofWrongType = regexp.MustCompile(`'([a-z0-9_.]+)' (?:cannot parse value as '|expected type '|time: unknown |time: missing |time: invalid )([a-z0-9]+)`)
+// wrongTypeError matches the decoder's errors for values of another type.
+var wrongTypeError = regexp.MustCompile(`'([a-z0-9_.]+)' (?:cannot parse value as '|expected type '|time: unknown |time: missing |time: invalid )([a-z0-9]+)`)
 
 // userMessage returns a decoder's error in one line, with the key and the expected value.
-func (c *Config) userMessage(err error, where string) error {
+func (c *Config) userMessage(err error, source string) error {
 	text := err.Error()
 	if _, keys, ok := strings.Cut(text, "invalid keys: "); ok {
 		keys, _, _ = strings.Cut(keys, "\n")
-		return fmt.Errorf("%s: unknown key %s; `locum config` lists the keys there are", where, keys)
+		return fmt.Errorf("%s: unknown key %s; `locum config` lists the keys there are", source, keys)
 	}
-	if found := ofWrongType.FindStringSubmatch(text); found != nil {
-		want := map[string]string{"bool": "want true or false", "int": "want a whole number", "int64": "want a whole number", "string": "want a text", "float64": "want a number", "duration": "want a duration such as 5s", "unit": "want a duration with its unit, such as 5s"}
-		return c.Err(found[1], cmp.Or(want[found[2]], "want a "+found[2]))
+	if match := wrongTypeError.FindStringSubmatch(text); match != nil {
+		expected := map[string]string{"bool": "want true or false", "int": "want a whole number", "int64": "want a whole number", "string": "want a text", "float64": "want a number", "duration": "want a duration such as 5s", "unit": "want a duration with its unit, such as 5s"}
+		return c.Err(match[1], cmp.Or(expected[match[2]], "want a "+match[2]))
 	}
-	return fmt.Errorf("%s: %s", where, strings.ReplaceAll(strings.TrimSpace(text), "\n", " "))
+	return fmt.Errorf("%s: %s", source, strings.ReplaceAll(strings.TrimSpace(text), "\n", " "))
 }
 
-// Err returns the error of an invalid value, with its key, its source, and what to write
-// instead.
-func (c *Config) Err(key, want string) error {
-	return fmt.Errorf("%s (from %s): %s", key, c.Source(key), want)
+// Err returns the error for an invalid value. It contains the key, the source of the value and
+// the expected value.
+func (c *Config) Err(key, expected string) error {
+	return fmt.Errorf("%s (from %s): %s", key, c.Source(key), expected)
 }
 
 // Source returns the source of a key's value: default, a file's path or an environment
@@ -410,15 +411,15 @@ func (c *Config) checkAddress(key, value string) error {
 	return nil
 }
 
-// minConnections returns the least value of MaxConnections.
+// minConnections returns the smallest valid value of MaxConnections.
 func (d Database) minConnections() int {
 	if n := len(d.ReplicaURLs); n > 0 {
-		// For the primary, for the measurement of lag, for each replica and for DirectURL.
-		least := 3 + 1 + 2*n
+		// Three for the primary, one that measures the lag of replicas, and two for each replica.
+		minimum := 3 + 1 + 2*n
 		if d.DirectURL != "" {
-			least += 2
+			minimum += 2
 		}
-		return least
+		return minimum
 	}
 	return 3
 }

@@ -18,19 +18,19 @@ type Setting struct {
 func (c *Config) Settings() []Setting {
 	var out []Setting
 	for _, l := range leaves(reflect.ValueOf(*c), "") {
-		out = append(out, Setting{Key: l.key, Value: shown(l), Source: c.Source(l.key)})
+		out = append(out, Setting{Key: l.key, Value: displayValue(l), Source: c.Source(l.key)})
 	}
 	return out
 }
 
-// shown returns a value without its secrets.
-func shown(l leaf) string {
+// displayValue formats a value with its secrets masked.
+func displayValue(l leaf) string {
 	list, isList := l.value.Interface().([]string)
 	switch {
 	case strings.HasSuffix(l.key, "_secrets") && len(list) > 0:
-		return masked
+		return mask
 	case strings.HasSuffix(l.key, "_urls") && isList:
-		list = addresses(list)
+		list = joinAddresses(list)
 		for i := range list {
 			list[i] = maskURL(list[i])
 		}
@@ -43,19 +43,19 @@ func shown(l leaf) string {
 	case value == "":
 		return ""
 	case strings.HasSuffix(l.key, "_key"):
-		return masked
+		return mask
 	case strings.HasSuffix(l.key, "url"):
 		return maskURL(value)
 	}
 	return value
 }
 
-// masked replaces a secret.
-const masked = "***"
+// mask replaces a secret.
+const mask = "***"
 
-// addresses joins the parts of a URL that contains a comma: between two hosts, or in a
+// joinAddresses joins the parts of a URL that contains a comma: between two hosts, or in a
 // password.
-func addresses(list []string) []string {
+func joinAddresses(list []string) []string {
 	var out []string
 	for _, part := range list {
 		if len(out) > 0 && !strings.Contains(part, "://") {
@@ -71,30 +71,29 @@ func addresses(list []string) []string {
 // cannot be parsed is masked as a whole, because operators read this output when a URL is
 // wrong.
 func maskURL(s string) string {
-	scheme, rest, ok := strings.Cut(s, ":")
+	scheme, remainder, ok := strings.Cut(s, ":")
 	if !ok || strings.ContainsAny(scheme, " =/@") {
-		return masked
+		return mask
 	}
-	path, query, _ := strings.Cut(rest, "?")
+	path, query, _ := strings.Cut(remainder, "?")
 	switch {
-	case rest == "":
+	case remainder == "":
 		return s
-	case !strings.HasPrefix(rest, "//"):
+	case !strings.HasPrefix(remainder, "//"):
 		if scheme != "file" && scheme != "sqlite" {
-			return scheme + ":" + masked
+			return scheme + ":" + mask
 		}
 	default:
 		if _, err := url.Parse(s); err != nil {
-			return scheme + ":" + masked
+			return scheme + ":" + mask
 		}
-		// The last @ counts: a password with /, ? or # would otherwise be taken for
-		// another part.
-		if at := strings.LastIndex(rest, "@"); at >= 0 {
-			user, _, hasPassword := strings.Cut(rest[2:at], ":")
+		// The user information ends at the last @, because a password may contain /, ? or #.
+		if position := strings.LastIndex(remainder, "@"); position >= 0 {
+			user, _, hasPassword := strings.Cut(remainder[2:position], ":")
 			if hasPassword {
-				user += ":" + masked
+				user += ":" + mask
 			}
-			path, query, _ = strings.Cut("//"+user+rest[at:], "?")
+			path, query, _ = strings.Cut("//"+user+remainder[position:], "?")
 		}
 	}
 	if query == "" {
@@ -104,13 +103,13 @@ func maskURL(s string) string {
 	for i, pair := range pairs {
 		name, _, _ := strings.Cut(pair, "=")
 		if isSecret(name) {
-			pairs[i] = name + "=" + masked
+			pairs[i] = name + "=" + mask
 		}
 	}
 	return scheme + ":" + path + "?" + strings.Join(pairs, "&")
 }
 
-// isSecret reports whether a parameter of the name contains a secret.
+// isSecret reports whether a query parameter with the name contains a secret.
 func isSecret(name string) bool {
 	if plain, err := url.QueryUnescape(name); err == nil {
 		name = plain
@@ -124,15 +123,15 @@ func isSecret(name string) bool {
 	return false
 }
 
-// servers are the schemes whose URLs contain servers: HOST:PORT, or several separated by
+// serverSchemes are the schemes whose URLs contain servers: HOST:PORT, or several separated by
 // commas.
-var servers = []string{"postgres", "postgresql", "redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel", "smtp", "smtps"}
+var serverSchemes = []string{"postgres", "postgresql", "redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel", "smtp", "smtps"}
 
 // Hosts returns the servers of a URL, HOST:PORT as written, without secrets. It is empty
 // for a URL without servers.
 func Hosts(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok || !slices.Contains(servers, scheme) {
+	if !ok || !slices.Contains(serverSchemes, scheme) {
 		return ""
 	}
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
@@ -141,8 +140,8 @@ func Hosts(address string) string {
 	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
-// checkPorts returns an error for invalid ports of a URL. The error does not quote the
-// URL: what looks like a port may be a part of a password.
+// checkPorts returns an error message for invalid ports of a URL. The message does not quote the
+// URL, because a text that looks like a port may be part of a password.
 func checkPorts(address string) string {
 	for _, host := range strings.Split(Hosts(address), ",") {
 		colon := strings.LastIndexByte(host, ':')

@@ -1,10 +1,10 @@
 package config
 
-// Moderation configures what happens before a moderator decides.
+// Moderation configures how jobs are treated before a moderator decides about them.
 type Moderation struct {
-	// NewOrganizations is publish for jobs of new organizations that are public at once,
-	// marked as not verified, or hold for jobs that wait until a moderator decides about
-	// the organization.
+	// NewOrganizations is "publish" or "hold". With publish, the jobs of a new organization
+	// are public at once, marked as not verified. With hold, they are not public until a
+	// moderator decides about the organization.
 	NewOrganizations string `mapstructure:"new_organizations"`
 }
 

@@ -15,10 +15,9 @@ import (
 
 // Site configures the web site for clinicians and employers.
 type Site struct {
-	// Enabled enables it. Without it only the pages of jobs and those for developers are
-	// served.
+	// Enabled enables the site. Otherwise only pages of jobs and for developers are served.
 	Enabled bool `mapstructure:"enabled"`
-	// Name is the name of the service on pages and in mails.
+	// Name is the name of the service on pages and in e-mails.
 	Name string `mapstructure:"name"`
 	// Logo is an image file that is shown in place of the name: PNG, JPEG, WebP or SVG.
 	Logo string `mapstructure:"logo"`
@@ -26,7 +25,7 @@ type Site struct {
 	Colour string `mapstructure:"colour"`
 	// Contact is an e-mail address for questions.
 	Contact string `mapstructure:"contact"`
-	// Links are further links at the end of each page, each TEXT=ADDRESS.
+	// Links are added to the footer of each page. Each has the form TEXT=ADDRESS.
 	Links []string `mapstructure:"links"`
 	// EmbedOrigins are the origins whose pages may show the jobs of an employer in a frame,
 	// such as https://www.example.org, or * for all.
@@ -39,8 +38,8 @@ type SiteLink struct{ Text, Address string }
 const (
 	maxSiteName = 60
 	maxLogo     = 256 << 10
-	// minContrast is that of normal text in WCAG 2.2 (1.4.3), as colours are those of links
-	// and of the background of white text.
+	// minContrast is the contrast that WCAG 2.2 (1.4.3) requires for normal text. The
+	// colour is used for links and behind white text.
 	minContrast = 4.5
 )
 

@@ -24,7 +24,7 @@ type params struct {
 	threads        uint8
 }
 
-var current = params{memory: 19456, passes: 2, threads: 1}
+var currentParams = params{memory: 19456, passes: 2, threads: 1}
 
 const (
 	saltBytes = 16
@@ -32,8 +32,8 @@ const (
 	// MaxPassword is the maximum length of a password in bytes.
 	MaxPassword = 1024
 
-	// More concurrent hashes than processors are slower in total and take 19 MiB each; a
-	// longer queue would not be processed within maxWait.
+	// maxWaiting bounds the callers that wait for a processor. A longer queue would not be
+	// processed within maxWait.
 	maxWaiting = 64
 	maxWait    = 5 * time.Second
 )
@@ -58,22 +58,22 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	}
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt) // never fails
-	tag, err := h.derive(ctx, password, salt, current, tagBytes)
+	tag, err := h.derive(ctx, password, salt, currentParams, tagBytes)
 	if err != nil {
 		return "", err
 	}
 	b64 := base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version,
-		current.memory, current.passes, current.threads, b64.EncodeToString(salt), b64.EncodeToString(tag)), nil
+		currentParams.memory, currentParams.passes, currentParams.threads, b64.EncodeToString(salt), b64.EncodeToString(tag)), nil
 }
 
 // Verify implements identity.PasswordHasher.
 func (h *Hasher) Verify(ctx context.Context, verifier, password string) (ok, stale bool, err error) {
 	if len(password) > MaxPassword {
-		return false, false, nil // no account has such a password, so the time reveals nothing
+		return false, false, nil // at once: no account can have such a password, so the time reveals nothing
 	}
 	if verifier == "" {
-		_, err := h.derive(ctx, password, make([]byte, saltBytes), current, tagBytes)
+		_, err := h.derive(ctx, password, make([]byte, saltBytes), currentParams, tagBytes)
 		return false, false, err
 	}
 	p, salt, want, err := parse(verifier)
@@ -85,10 +85,11 @@ func (h *Hasher) Verify(ctx context.Context, verifier, password string) (ok, sta
 		return false, false, err
 	}
 	ok = subtle.ConstantTimeCompare(got, want) == 1
-	return ok, ok && (p != current || len(want) != tagBytes || len(salt) != saltBytes), nil
+	return ok, ok && (p != currentParams || len(want) != tagBytes || len(salt) != saltBytes), nil
 }
 
-// derive waits for a slot and computes the hash.
+// derive waits for a free processor and computes the hash. More concurrent hashes than
+// processors would be slower in total and take 19 MiB each.
 func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p params, n uint32) ([]byte, error) {
 	if err := h.acquire(ctx); err != nil {
 		return nil, fault.ErrUnavailable.WithReason("password hasher: busy").WithRetryAfter(maxWait).WithCause(err)

@@ -20,8 +20,8 @@ import (
 const (
 	// timeout bounds a call to Redis.
 	timeout = 2 * time.Second
-	// concurrency is the number of references that are sent to Redis concurrently: Asynq takes them
-	// one by one.
+	// concurrency is the number of references that are sent to Redis at the same time, because
+	// Asynq has no batch operation.
 	concurrency = 16
 )
 
@@ -51,7 +51,7 @@ func Open(rawURL string, log *slog.Logger) (*Queue, error) {
 func (q *Queue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	// The first error ends ctx: the others would fail as well, later.
+	// The first error cancels the other requests, which would probably fail, too.
 	sending, ctx := errgroup.WithContext(ctx)
 	sending.SetLimit(concurrency)
 	for _, t := range refs {
@@ -73,9 +73,8 @@ func (q *Queue) enqueue(ctx context.Context, t task.Reference) error {
 	return nil
 }
 
-// Work implements task.Queue. Each queue has an Asynq server of its own: weights
-// in one server would share its workers out only while some are free, and one
-// slow queue would hold them all.
+// Work implements task.Queue. Each queue has its own Asynq server with its own workers. With
+// one server for all queues, a slow queue could occupy all workers, even with weights.
 func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Reference)) error {
 	var servers []*asynq.Server
 	defer func() {

@@ -20,19 +20,19 @@ import (
 
 // Store implements files.Store.
 type Store struct {
-	root  *os.Root
-	mu    sync.Mutex
-	swept time.Time
+	root    *os.Root
+	mu      sync.Mutex
+	sweptAt time.Time
 }
 
-// parts is the folder of incomplete files. No key has a path in it.
-const parts = ".parts"
+// partsFolder is the folder of incomplete files. No key can lead into it.
+const partsFolder = ".parts"
 
-// A part that was not written to for that long belongs to a process that was killed. Such
-// parts are deleted regularly, because they contain data of users.
+// A part that has not been written to for partMaxAge belongs to a process that was killed. Such
+// parts are deleted every sweepInterval, because they contain users' data.
 const (
-	abandoned  = 24 * time.Hour
-	sweepEvery = time.Hour
+	partMaxAge    = 24 * time.Hour
+	sweepInterval = time.Hour
 )
 
 // Open opens the folder, which it creates if it does not exist. No file outside of it can
@@ -49,27 +49,27 @@ func Open(dir string) (*Store, error) {
 	return &Store{root: root}, nil
 }
 
-// Put implements files.Store. The file is written to the folder of parts and renamed when it
-// is synced to the disk.
+// Put implements files.Store. The file is written to partsFolder, synced to the disk, and then
+// renamed.
 func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) error) (err error) {
 	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
 		return err
 	}
 	dir := path.Dir(key)
-	if err := errors.Join(s.root.MkdirAll(dir, 0o700), s.root.MkdirAll(parts, 0o700)); err != nil {
+	if err := errors.Join(s.root.MkdirAll(dir, 0o700), s.root.MkdirAll(partsFolder, 0o700)); err != nil {
 		return err
 	}
-	if err := s.sweep(); err != nil {
+	if err := s.deleteAbandonedParts(); err != nil {
 		return err
 	}
-	part := path.Join(parts, rand.Text())
+	part := path.Join(partsFolder, rand.Text())
 	f, err := s.root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, ignoring(s.root.Remove(part), fs.ErrNotExist))
+			err = errors.Join(err, ignoreError(s.root.Remove(part), fs.ErrNotExist))
 		}
 	}()
 	buffer := bufio.NewWriterSize(f, 64<<10)
@@ -82,31 +82,31 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 	if err := s.root.Rename(part, key); err != nil {
 		return err
 	}
-	// A file survives a crash when its folder is synced, and a folder when its parent is.
+	// For the file to survive a crash, its folder and all parent folders must be synced.
 	for ; ; dir = path.Dir(dir) {
-		if err := s.sync(dir); err != nil || dir == "." {
+		if err := s.syncFolder(dir); err != nil || dir == "." {
 			return err
 		}
 	}
 }
 
-// sync syncs a folder to the disk, on file systems that support it.
-func (s *Store) sync(dir string) error {
+// syncFolder syncs a folder to the disk, on file systems that support it.
+func (s *Store) syncFolder(dir string) error {
 	d, err := s.root.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(ignoring(ignoring(d.Sync(), errors.ErrUnsupported), syscall.EINVAL), d.Close())
+	return errors.Join(ignoreError(ignoreError(d.Sync(), errors.ErrUnsupported), syscall.EINVAL), d.Close())
 }
 
-// sweep deletes the parts of processes that were killed.
-func (s *Store) sweep() error {
+// deleteAbandonedParts deletes the parts of processes that were killed.
+func (s *Store) deleteAbandonedParts() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.swept) < sweepEvery {
+	if time.Since(s.sweptAt) < sweepInterval {
 		return nil
 	}
-	d, err := s.root.Open(parts)
+	d, err := s.root.Open(partsFolder)
 	if err != nil {
 		return err
 	}
@@ -116,14 +116,14 @@ func (s *Store) sweep() error {
 	}
 	for _, part := range left {
 		info, err := part.Info()
-		if err == nil && time.Since(info.ModTime()) > abandoned {
-			err = s.root.Remove(path.Join(parts, part.Name()))
+		if err == nil && time.Since(info.ModTime()) > partMaxAge {
+			err = s.root.Remove(path.Join(partsFolder, part.Name()))
 		}
-		if err = ignoring(err, fs.ErrNotExist); err != nil {
+		if err = ignoreError(err, fs.ErrNotExist); err != nil {
 			return err
 		}
 	}
-	s.swept = time.Now()
+	s.sweptAt = time.Now()
 	return nil
 }
 
@@ -151,22 +151,22 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
 		return err
 	}
-	return ignoring(s.root.Remove(key), fs.ErrNotExist)
+	return ignoreError(s.root.Remove(key), fs.ErrNotExist)
 }
 
 // Ping returns an error unless a file can be written.
 func (s *Store) Ping(context.Context) error {
-	if err := s.root.MkdirAll(parts, 0o700); err != nil {
+	if err := s.root.MkdirAll(partsFolder, 0o700); err != nil {
 		return err
 	}
-	const name = parts + "/probe"
-	return errors.Join(s.root.WriteFile(name, []byte("probe"), 0o600), ignoring(s.root.Remove(name), fs.ErrNotExist))
+	const name = partsFolder + "/probe"
+	return errors.Join(s.root.WriteFile(name, []byte("probe"), 0o600), ignoreError(s.root.Remove(name), fs.ErrNotExist))
 }
 
 // Close implements io.Closer.
 func (s *Store) Close() error { return s.root.Close() }
 
-func ignoring(err, harmless error) error {
+func ignoreError(err, harmless error) error {
 	if errors.Is(err, harmless) {
 		return nil
 	}

@@ -54,7 +54,7 @@ func TestOpen_TemporaryFilesOfDeadWriters_Removed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, age := range map[string]time.Duration{"old": 25 * time.Hour, "new": time.Hour} {
-		path := filepath.Join(dir, parts, name)
+		path := filepath.Join(dir, partsFolder, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, []byte("half"), 0o600))
 		at := time.Now().Add(-age)
@@ -62,7 +62,7 @@ func TestOpen_TemporaryFilesOfDeadWriters_Removed(t *testing.T) {
 	}
 	s := open(t, dir)
 	require.NoError(t, s.Put(t.Context(), "a/one", func(io.Writer) error { return nil }))
-	left, err := os.ReadDir(filepath.Join(dir, parts))
+	left, err := os.ReadDir(filepath.Join(dir, partsFolder))
 	require.NoError(t, err)
 	require.Len(t, left, 1)
 	require.Equal(t, "new", left[0].Name())

@@ -28,7 +28,7 @@ func (w writer) calendar(i mail.Invite) (method, text string) {
 		event.SetLocation(location)
 	}
 	if i.Description != "" {
-		lines := strings.Split(crlf(i.Description), "\r\n")
+		lines := strings.Split(toCRLF(i.Description), "\r\n")
 		for n, line := range lines {
 			lines[n] = oneLine(line)
 		}
@@ -38,33 +38,33 @@ func (w writer) calendar(i mail.Invite) (method, text string) {
 	if organizer.Email == "" {
 		organizer.Email = w.from.Address
 	}
-	event.SetOrganizer("mailto:"+mailbox(organizer.Email), named(organizer.Name)...)
-	event.AddAttendee("mailto:"+mailbox(i.Attendee.Email), append(named(i.Attendee.Name),
+	event.SetOrganizer("mailto:"+mailboxURI(organizer.Email), commonName(organizer.Name)...)
+	event.AddAttendee("mailto:"+mailboxURI(i.Attendee.Email), append(commonName(i.Attendee.Name),
 		ics.ParticipationRoleReqParticipant, ics.ParticipationStatusNeedsAction, ics.WithRSVP(!i.Cancelled))...)
 	return string(kind), cal.Serialize(ics.WithNewLine("\r\n"))
 }
 
-// mailbox returns the address in the form of the message's recipient, so that calendar
+// mailboxURI returns the address in the form of the message's recipient, so that calendar
 // programs recognize it.
-func mailbox(email string) string {
+func mailboxURI(email string) string {
 	if a, err := address(mail.Address{Email: email}); err == nil {
 		return a.Address
 	}
 	return oneLine(email)
 }
 
-func named(name string) []ics.PropertyParameter {
-	if name = parameter(name); name == "" {
+func commonName(name string) []ics.PropertyParameter {
+	if name = parameterText(name); name == "" {
 		return nil
 	}
 	return []ics.PropertyParameter{ics.WithCN(name)}
 }
 
-// parameter returns text that is valid in a parameter for every calendar program: RFC
+// parameterText returns text that is valid in a parameter for every calendar program: RFC
 // 5545 §3.2 has no escape for a quotation mark, and the library escapes the others with
 // backslashes, which it does not define either.
-func parameter(s string) string {
-	return strings.Join(strings.Fields(inParameters.Replace(oneLine(s))), " ")
+func parameterText(s string) string {
+	return strings.Join(strings.Fields(parameterReplacer.Replace(oneLine(s))), " ")
 }
 
-var inParameters = strings.NewReplacer(`"`, "’", "'", "’", ",", " ", ";", " ", ":", " ", `\`, " ")
+var parameterReplacer = strings.NewReplacer(`"`, "’", "'", "’", ",", " ", ";", " ", ":", " ", `\`, " ")

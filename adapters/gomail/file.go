@@ -22,8 +22,8 @@ type Files struct {
 	log *slog.Logger
 }
 
-// NewFiles returns a mailer that writes messages from the given address into dir, which
-// it creates.
+// NewFiles returns a mailer that writes each e-mail from the address into a file in dir. It
+// creates dir.
 func NewFiles(dir string, from mail.Address, c clock.Clock, log *slog.Logger) (*Files, error) {
 	w, err := newWriter(from, c)
 	if err != nil {
@@ -32,7 +32,7 @@ func NewFiles(dir string, from mail.Address, c clock.Clock, log *slog.Logger) (*
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	// Mails contain links that sign users in.
+	// E-mails contain secret links, so only the user of the process may read them.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -59,14 +59,14 @@ func (f *Files) Send(ctx context.Context, message mail.Message) error {
 		return fmt.Errorf("mail %s: %w: %w", message.ID, mail.ErrRefused, err)
 	}
 	path := filepath.Join(f.dir, f.clock.Now().Format("20060102T150405.000000Z")+"-"+plainID(message.ID)+"-"+rand.Text()[:6]+".eml")
-	if err := store(path, msg); err != nil {
+	if err := writeFile(path, msg); err != nil {
 		return fmt.Errorf("mail %s: %w", message.ID, err)
 	}
 	f.log.InfoContext(ctx, "mail written", "path", path)
 	return nil
 }
 
-func store(path string, msg *gomail.Msg) error {
+func writeFile(path string, msg *gomail.Msg) error {
 	part, err := os.CreateTemp(filepath.Dir(path), ".part-") // mode 0600
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package gomail sends e-mail with go-mail: to a mail server, or into files that a mail
-// program opens, for installations without a mail server.
+// Package gomail sends e-mail with go-mail: to a mail server or, for installations without a
+// mail server, into files that e-mail programs can open.
 package gomail
 
 import (
@@ -35,12 +35,12 @@ func newWriter(from mail.Address, c clock.Clock) (writer, error) {
 	return writer{from: sender, host: host, clock: c}, nil
 }
 
-// write creates the message. If plain is set its parts are not encoded where that is
-// permitted, so that links in a file are unchanged.
+// write creates the message. If plain is set, its parts are not encoded where RFC 5322 permits
+// that, so that links in a file can be copied.
 func (w writer) write(m mail.Message, plain bool) (*gomail.Msg, error) {
-	text, html := crlf(m.Text), crlf(m.HTML)
+	text, html := toCRLF(m.Text), toCRLF(m.HTML)
 	encoding := gomail.EncodingQP
-	if plain && fits(text) && fits(html) {
+	if plain && isValidUnencoded(text) && isValidUnencoded(html) {
 		encoding = gomail.NoEncoding
 	}
 	msg := gomail.NewMsg(gomail.WithEncoding(encoding), gomail.WithNoDefaultUserAgent())
@@ -89,7 +89,7 @@ func address(a mail.Address) (*netmail.Address, error) {
 		return nil, errors.New("not a plain e-mail address") // the log must not contain addresses
 	}
 	parsed.Name = oneLine(a.Name)
-	// Every server supports the ASCII form of a domain (RFC 5891), few the Unicode form.
+	// All servers support the ASCII form of a domain (RFC 5891), but few the Unicode form.
 	local, domain, _ := strings.Cut(parsed.Address, "@")
 	if ascii, err := idna.Lookup.ToASCII(domain); err == nil {
 		parsed.Address = local + "@" + ascii
@@ -107,24 +107,24 @@ func oneLine(s string) string {
 	}, s))
 }
 
-var safe = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+var safeID = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 // plainID returns the id if it is valid in a file name and to the left of the @ of a
 // Message-ID, and otherwise a hash of it.
 func plainID(id string) string {
-	if len(id) <= 100 && safe.MatchString(id) {
+	if len(id) <= 100 && safeID.MatchString(id) {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:16])
 }
 
-func crlf(text string) string {
+func toCRLF(text string) string {
 	return strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n").Replace(text)
 }
 
-// fits reports whether the text may be sent without encoding (RFC 5322 §2.1.1).
-func fits(text string) bool {
+// isValidUnencoded reports whether the text may be sent without encoding (RFC 5322 §2.1.1).
+func isValidUnencoded(text string) bool {
 	for line := range strings.SplitSeq(text, "\r\n") {
 		if len(line) > 998 || strings.ContainsRune(line, 0) {
 			return false

@@ -46,9 +46,9 @@ type SMTP struct {
 	session *gomail.Client
 	idle    chan connection
 
-	pinging sync.Mutex
-	pinged  time.Time
-	pingErr error
+	pingMu   sync.Mutex
+	pingedAt time.Time
+	pingErr  error
 }
 
 // server is the address of a server with its connection settings.
@@ -60,7 +60,7 @@ type server struct {
 
 type connection struct {
 	*smtp.Client
-	since time.Time
+	idleSince time.Time
 }
 
 // NewSMTP returns a mailer for a server. It does not connect.
@@ -76,7 +76,7 @@ func NewSMTP(rawURL string, from mail.Address, c clock.Clock) (*SMTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := parse(rawURL)
+	at, err := parseURL(rawURL)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func NewSMTP(rawURL string, from mail.Address, c clock.Clock) (*SMTP, error) {
 	return s, err
 }
 
-func parse(rawURL string) (server, error) {
+func parseURL(rawURL string) (server, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
 		// The error of the parser would contain the password.
@@ -100,11 +100,11 @@ func parse(rawURL string) (server, error) {
 	}
 	host := u.Hostname()
 	loopback := host == "localhost" || net.ParseIP(host).IsLoopback()
-	settings, err := trust(host, loopback, query.Get("ca"))
+	settings, err := tlsConfig(host, loopback, query.Get("ca"))
 	if err != nil {
 		return server{}, err
 	}
-	at := server{host: host, options: []gomail.Option{gomail.WithTLSConfig(settings)}}
+	srv := server{host: host, options: []gomail.Option{gomail.WithTLSConfig(settings)}}
 	port, policy := 587, "always"
 	if loopback {
 		policy = "optional"
@@ -115,7 +115,7 @@ func parse(rawURL string) (server, error) {
 	case u.Scheme == "smtps":
 		// Optional is required for the library to detect the encryption of the
 		// connection.
-		port, policy, at.implicit = 465, "optional", settings
+		port, policy, srv.implicit = 465, "optional", settings
 	case policies[policy] == nil:
 		return server{}, errors.New("starttls: want always, optional or never")
 	}
@@ -124,16 +124,16 @@ func parse(rawURL string) (server, error) {
 			return server{}, errors.New("the port is not a number from 1 to 65535")
 		}
 	}
-	at.options = append(at.options, policies[policy], gomail.WithPort(port))
+	srv.options = append(srv.options, policies[policy], gomail.WithPort(port))
 	if user := u.User.Username(); user != "" {
 		password, _ := u.User.Password()
 		method := gomail.SMTPAuthAutoDiscover // sends no password without TLS
 		if loopback {
 			method = gomail.SMTPAuthPlainNoEnc
 		}
-		at.options = append(at.options, gomail.WithSMTPAuth(method), gomail.WithUsername(user), gomail.WithPassword(password))
+		srv.options = append(srv.options, gomail.WithSMTPAuth(method), gomail.WithUsername(user), gomail.WithPassword(password))
 	}
-	return at, nil
+	return srv, nil
 }
 
 var policies = map[string]gomail.Option{
@@ -142,8 +142,8 @@ var policies = map[string]gomail.Option{
 	"never":    gomail.WithTLSPolicy(gomail.NoTLS),
 }
 
-// trust returns which certificates are accepted.
-func trust(host string, loopback bool, file string) (*tls.Config, error) {
+// tlsConfig returns which certificates are accepted.
+func tlsConfig(host string, loopback bool, file string) (*tls.Config, error) {
 	settings := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
 	if file == "" {
 		settings.InsecureSkipVerify = loopback // packets to a loopback address cannot be intercepted
@@ -166,15 +166,15 @@ func (s *SMTP) Send(ctx context.Context, message mail.Message) error {
 	if err != nil {
 		return fmt.Errorf("mail %s: %w: %w", message.ID, mail.ErrRefused, err)
 	}
-	if err := s.deliver(ctx, msg); err != nil {
+	if err := s.send(ctx, msg); err != nil {
 		return fmt.Errorf("mail %s: %w", message.ID, redactError(err))
 	}
 	return nil
 }
 
-// deliver sends over an idle connection, or over a new one if there is none or the server
+// send sends over an idle connection, or over a new one if there is none or the server
 // has closed it.
-func (s *SMTP) deliver(ctx context.Context, msg *gomail.Msg) error {
+func (s *SMTP) send(ctx context.Context, msg *gomail.Msg) error {
 	for {
 		c, fresh, err := s.connect(ctx)
 		if err != nil {
@@ -183,21 +183,21 @@ func (s *SMTP) deliver(ctx context.Context, msg *gomail.Msg) error {
 		err = s.sendOver(ctx, c, msg)
 		switch {
 		case err == nil, msg.IsDelivered(): // errors after the message was accepted are ignored
-			s.keep(c, err == nil)
+			s.release(c, err == nil)
 			return nil
 		case !fresh && isClosedByServer(err) && ctx.Err() == nil:
-			c.end()
-			s.drain(connection.end) // the server has probably closed the others too
+			c.close()
+			s.closeIdle(connection.close) // the server has probably closed the others too
 			continue
 		}
-		c.end()
+		c.close()
 		return err
 	}
 }
 
 // sendOver sends the message over the connection until ctx ends.
 func (s *SMTP) sendOver(ctx context.Context, c connection, msg *gomail.Msg) error {
-	defer context.AfterFunc(ctx, c.end)()
+	defer context.AfterFunc(ctx, c.close)()
 	// The library checks the connection before it sets the deadline for the transfer.
 	if err := c.UpdateDeadline(probeTimeout); err != nil {
 		return err
@@ -212,11 +212,11 @@ func (s *SMTP) sendOver(ctx context.Context, c connection, msg *gomail.Msg) erro
 // Ping returns an error unless the server accepts the credentials and responds. It
 // contacts the server once per second at most.
 func (s *SMTP) Ping(ctx context.Context) error {
-	s.pinging.Lock()
-	defer s.pinging.Unlock()
-	if time.Since(s.pinged) >= pingInterval {
+	s.pingMu.Lock()
+	defer s.pingMu.Unlock()
+	if time.Since(s.pingedAt) >= pingInterval {
 		s.pingErr = s.ping(ctx)
-		s.pinged = time.Now()
+		s.pingedAt = time.Now()
 	}
 	return s.pingErr
 }
@@ -227,28 +227,28 @@ func (s *SMTP) ping(ctx context.Context) error {
 		if err != nil {
 			return redactError(err)
 		}
-		hangUp := context.AfterFunc(ctx, c.end)
+		hangUp := context.AfterFunc(ctx, c.close)
 		if err = c.UpdateDeadline(probeTimeout); err == nil {
 			err = c.Noop()
 		}
 		hangUp()
-		s.keep(c, err == nil)
+		s.release(c, err == nil)
 		if err == nil || fresh || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-// end closes the connection. The client's Close would wait for the response that it is
-// waiting for.
-func (c connection) end() { _ = c.Text.Close() }
+// close closes the connection at once. The Close of the client would wait for a response that
+// the server may never send.
+func (c connection) close() { _ = c.Text.Close() }
 
 // quit ends the session with QUIT.
 func (c connection) quit() {
 	if c.UpdateDeadline(probeTimeout) == nil && c.Quit() == nil {
 		return
 	}
-	c.end()
+	c.close()
 }
 
 // connect returns an idle connection or opens one.
@@ -256,7 +256,7 @@ func (s *SMTP) connect(ctx context.Context) (c connection, fresh bool, err error
 	for {
 		select {
 		case c = <-s.idle:
-			if time.Since(c.since) < maxIdleTime {
+			if time.Since(c.idleSince) < maxIdleTime {
 				return c, false, nil
 			}
 			go c.quit()
@@ -268,8 +268,8 @@ func (s *SMTP) connect(ctx context.Context) (c connection, fresh bool, err error
 	}
 }
 
-// dial opens a connection that is ready for a message. The library applies ctx and its
-// time limit to single steps only, and does not close a connection that failed.
+// dial opens a connection and signs in. The library applies ctx and its time limit only to
+// single steps, and does not close a connection that failed, so dial does both.
 func (at server) dial(ctx context.Context) (client *smtp.Client, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -304,8 +304,8 @@ func (at server) dial(ctx context.Context) (client *smtp.Client, err error) {
 	return client, nil
 }
 
-func (s *SMTP) keep(c connection, healthy bool) {
-	c.since = time.Now()
+func (s *SMTP) release(c connection, healthy bool) {
+	c.idleSince = time.Now()
 	if healthy {
 		select {
 		case s.idle <- c:
@@ -313,29 +313,30 @@ func (s *SMTP) keep(c connection, healthy bool) {
 		default:
 		}
 	}
-	c.end()
+	c.close()
 }
 
 // Close closes the idle connections.
 func (s *SMTP) Close() error {
 	var all sync.WaitGroup
-	s.drain(func(c connection) { all.Go(c.quit) })
+	s.closeIdle(func(c connection) { all.Go(c.quit) })
 	all.Wait()
 	return nil
 }
 
-func (s *SMTP) drain(each func(connection)) {
+func (s *SMTP) closeIdle(closeConn func(connection)) {
 	for {
 		select {
 		case c := <-s.idle:
-			each(c)
+			closeConn(c)
 		default:
 			return
 		}
 	}
 }
 
-// isClosedByServer reports whether the server has ended the session before the message.
+// isClosedByServer reports whether the server had closed the connection before the message was
+// sent.
 func isClosedByServer(err error) bool {
 	failed, ok := errors.AsType[*gomail.SendError](err)
 	return ok &&
@@ -354,9 +355,9 @@ func redactError(err error) error {
 	return text
 }
 
-// isPermanent reports an error that a retry will return again (RFC 5321 §4.2.1) and that
-// concerns this message: errors before the recipient, or of authentication, are
-// configuration errors, after which the mail is retried.
+// isPermanent reports whether the server rejects this message for good (RFC 5321 §4.2.1). Errors
+// of authentication, or before the recipient is sent, are caused by the configuration: they are
+// not permanent, and the e-mail is retried.
 func isPermanent(err error) bool {
 	failed, ok := errors.AsType[*gomail.SendError](err)
 	if !ok || failed.ErrorCode() < 500 || failed.ErrorCode() == 530 {

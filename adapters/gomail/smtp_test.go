@@ -103,18 +103,18 @@ func TestSMTP_Ping_IsCached(t *testing.T) {
 	server := kit.NewSMTP(t)
 	m := newSender(t, server.URL())
 	// Independent of the speed of the machine.
-	just, later := func() { m.pinged = time.Now().Add(time.Hour) }, func() { m.pinged = time.Time{} }
+	just, later := func() { m.pingedAt = time.Now().Add(time.Hour) }, func() { m.pingedAt = time.Time{} }
 	require.NoError(t, m.Ping(t.Context()))
 	require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
 	require.Equal(t, 1, server.Sessions(), "a health check keeps the connection for the next message")
 	server.Stop()
-	require.Less(t, time.Since(m.pinged), time.Minute)
+	require.Less(t, time.Since(m.pingedAt), time.Minute)
 	just()
 	require.NoError(t, m.Ping(t.Context()), "the result of the last check is reused")
 	later()
 	require.Error(t, m.Ping(t.Context()))
 	server.Start()
-	require.Less(t, time.Since(m.pinged), time.Minute)
+	require.Less(t, time.Since(m.pingedAt), time.Minute)
 	just()
 	require.Error(t, m.Ping(t.Context()), "the failure of the last check is reused")
 	later()
@@ -260,31 +260,31 @@ func TestSMTP_ContextEnds_Returns(t *testing.T) {
 
 // scriptedServer is a mail server that sends the lines, each after a line of the client,
 // and then only reads. The returned channel is closed when the client disconnects.
-func scriptedServer(t *testing.T, lines ...string) (url string, left chan struct{}) {
+func scriptedServer(t *testing.T, lines ...string) (url string, disconnected chan struct{}) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
-	left = make(chan struct{})
+	disconnected = make(chan struct{})
 	go func() {
-		defer close(left)
+		defer close(disconnected)
 		conn, err := listener.Accept()
 		if err != nil {
 			return
 		}
 		defer func() { _ = conn.Close() }()
-		words := bufio.NewReader(conn)
+		commands := bufio.NewReader(conn)
 		for _, line := range lines {
 			if _, err := io.WriteString(conn, line+"\r\n"); err != nil {
 				return
 			}
-			if _, err := words.ReadString('\n'); err != nil {
+			if _, err := commands.ReadString('\n'); err != nil {
 				return
 			}
 		}
-		_, _ = io.Copy(io.Discard, words)
+		_, _ = io.Copy(io.Discard, commands)
 	}()
-	return "smtp://" + listener.Addr().String(), left
+	return "smtp://" + listener.Addr().String(), disconnected
 }
 
 func TestSMTP_ServiceUnavailable_IsTemporary(t *testing.T) {
@@ -297,20 +297,20 @@ func TestSMTP_ServiceUnavailable_IsTemporary(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url, left := scriptedServer(t, lines...)
+			url, disconnected := scriptedServer(t, lines...)
 			err := newSender(t, url).Send(t.Context(), testMessage("a@example.org"))
 			require.Error(t, err)
 			require.NotErrorIs(t, err, mail.ErrRefused)
-			<-left
+			<-disconnected
 		})
 	}
 }
 
 func TestSMTP_BrokenConnection_IsClosed(t *testing.T) {
 	t.Parallel()
-	url, left := scriptedServer(t, "220 hello", "250 no encryption here")
+	url, disconnected := scriptedServer(t, "220 hello", "250 no encryption here")
 	require.ErrorContains(t, newSender(t, url+"?starttls=always").Send(t.Context(), testMessage("a@example.org")), "STARTTLS")
-	<-left
+	<-disconnected
 }
 
 func TestSMTP_ImplicitTLS(t *testing.T) {
@@ -333,13 +333,13 @@ func TestSMTP_NoTLS_SendsNoPassword(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"optional", "never"} {
 		m := newSender(t, "smtp://mailer:secret@relay.example.org?starttls="+policy)
-		url, left := scriptedServer(t, "220 hello", "250-relay\r\n250 AUTH PLAIN LOGIN")
+		url, disconnected := scriptedServer(t, "220 hello", "250-relay\r\n250 AUTH PLAIN LOGIN")
 		m.server.options = append(m.server.options, gomail.WithPort(portOf(t, url)))
 		m.server.host = "127.0.0.1"
 		err := m.Send(t.Context(), testMessage("a@example.org"))
 		require.Error(t, err)
 		require.NotErrorIs(t, err, mail.ErrRefused)
-		<-left
+		<-disconnected
 	}
 }
 

@@ -25,12 +25,12 @@ const (
 	audience  = "locum-portal"
 	tokenType = "at+jwt"
 	leeway    = 30 * time.Second // tolerated difference between the clocks of two machines
-	// maxToken is far above the size of the service's tokens.
+	// maxToken is the maximum size of a token. The service's own tokens are much smaller.
 	maxToken = 4096
 )
 
-// maxVerified is how many verified tokens are kept, of about 200 bytes each. Verifying a
-// signature takes longer than the rest of a small request.
+// maxVerified is the number of verified tokens that are cached, at about 200 bytes each.
+// Verifying a signature takes longer than the rest of a small request.
 const maxVerified = 20_000
 
 type tokenHash [sha256.Size]byte
@@ -47,7 +47,7 @@ type Tokens struct {
 }
 
 // Open reads the keys from PEM files (PKCS #8, Ed25519) and from directories of such
-// files (*.pem). The first key signs; in a directory that is the one with the last name.
+// files (*.pem). The first key signs; in a directory, the file with the last name is the first.
 // All keys verify. To rotate keys, add a new one in front. The old one can be removed
 // when its last token has expired and no webhook secret is encrypted with it.
 //

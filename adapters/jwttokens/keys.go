@@ -26,8 +26,8 @@ type key struct {
 // that adding 0002.pem rotates them.
 const firstKey = "0001.pem"
 
-// Generate creates the directory (mode 0700) and a key in it (mode 0600), unless it
-// contains one. Concurrent processes get the same key.
+// Generate creates the directory (mode 0700) and a key in it (mode 0600), unless the directory
+// contains a key. Concurrent processes create only one key.
 func Generate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -73,7 +73,7 @@ func load(paths []string) ([]key, error) {
 			if files, err = filepath.Glob(filepath.Join(path, "*.pem")); err != nil {
 				return nil, err
 			}
-			slices.Reverse(files) // which are sorted
+			slices.Reverse(files) // newest first; Glob sorts by name
 		}
 		for _, file := range files {
 			k, err := readKey(file)

@@ -15,8 +15,8 @@ import (
 
 const (
 	shards = 64
-	// maxKeys bounds the memory for invented keys: about 100 MB with the usual ten
-	// timestamps each. A key beyond it evicts another one, whose count starts again.
+	// maxKeys bounds the memory that clients can occupy with invented keys: about 100 MB at
+	// ten timestamps per key. Above it, a new key evicts another key, whose count restarts.
 	maxKeys = 500_000
 )
 
@@ -30,15 +30,15 @@ type Limiter struct {
 type hash [16]byte
 
 type shard struct {
-	mu    sync.Mutex
-	logs  map[hash]entry
-	days  map[hash]day
-	until int // calls until the next sweep
+	mu              sync.Mutex
+	logs            map[hash]entry
+	days            map[hash]day
+	callsUntilSweep int // calls until the next sweep
 }
 
 type entry struct {
 	timestamps []int64 // µs, ascending
-	ends       int64   // when the last of them expires
+	expiresAt  int64   // when the newest timestamp expires
 }
 
 // New returns a limiter that uses the clock.
@@ -104,7 +104,7 @@ func (s *shard) log(h hash, now, per int64) entry {
 	expired := 0
 	for i, m := range e.timestamps {
 		if m > now {
-			// The clock was set back. The timestamp counts as one of now.
+			// The clock was set back: a timestamp in the future counts as the present time.
 			e.timestamps[i] = now
 		} else if m <= now-per {
 			expired = i + 1
@@ -114,28 +114,28 @@ func (s *shard) log(h hash, now, per int64) entry {
 	return e
 }
 
-// record adds a timestamp to a log, whose length is bounded.
-func (s *shard) record(h hash, e entry, now, per int64, most int) entry {
+// record adds a timestamp to a log of at most maxLength timestamps.
+func (s *shard) record(h hash, e entry, now, per int64, maxLength int) entry {
 	if len(s.logs) >= maxKeys/shards && len(e.timestamps) == 0 {
 		evict(s.logs)
 	}
 	if n := len(e.timestamps); n == cap(e.timestamps) {
 		// A log starts small, because most keys are used once.
-		e.timestamps = append(make([]int64, 0, min(most, max(2, 2*n))), e.timestamps...)
+		e.timestamps = append(make([]int64, 0, min(maxLength, max(2, 2*n))), e.timestamps...)
 	}
-	e.timestamps, e.ends = append(e.timestamps, now), now+per
+	e.timestamps, e.expiresAt = append(e.timestamps, now), now+per
 	s.logs[h] = e
 	return e
 }
 
-// sweep deletes expired logs once per as many calls as there are keys, so that the cost
-// per call does not depend on their number.
+// sweep deletes expired logs. It runs once per n calls, where n is the number of keys, so that
+// the average cost of a call does not depend on that number.
 func (s *shard) sweep(now int64) {
-	if s.until--; s.until > 0 {
+	if s.callsUntilSweep--; s.callsUntilSweep > 0 {
 		return
 	}
 	for h, e := range s.logs {
-		if e.ends <= now {
+		if e.expiresAt <= now {
 			delete(s.logs, h)
 		}
 	}
@@ -144,7 +144,7 @@ func (s *shard) sweep(now int64) {
 			delete(s.days, h)
 		}
 	}
-	s.until = max(1024, len(s.logs)+len(s.days))
+	s.callsUntilSweep = max(1024, len(s.logs)+len(s.days))
 }
 
 func evict[V any](m map[hash]V) {
@@ -154,11 +154,11 @@ func evict[V any](m map[hash]V) {
 	}
 }
 
-// day is the number of calls of a day. Days are stored apart from the logs, so that
-// invented keys of quotas without a daily limit do not evict them.
+// day counts the requests of a day. Days are stored separately from the logs, so that invented
+// keys of quotas without a daily limit cannot evict them.
 type day struct {
-	number int64 // since 1970
-	spent  int
+	number   int64 // since 1970
+	requests int
 }
 
 const (
@@ -193,10 +193,10 @@ func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaS
 	}
 	e = s.record(h, e, now, perMinute, quota.PerMinute)
 	if quota.PerDay > 0 {
-		if len(s.days) >= maxKeys/shards && d.spent == 0 {
+		if len(s.days) >= maxKeys/shards && d.requests == 0 {
 			evict(s.days)
 		}
-		d.spent++
+		d.requests++
 		s.days[h] = d
 	}
 	after := quotaStatus(quota, e, d, now)
@@ -207,17 +207,16 @@ func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaS
 func quotaStatus(quota limit.Quota, e entry, d day, now int64) (s limit.QuotaStatus) {
 	n := len(e.timestamps)
 	s.Minute = limit.Window{Limit: max(0, quota.PerMinute), Remaining: max(0, quota.PerMinute-n)}
-	// Remaining increases when the oldest timestamp expires, or, if there are more than
-	// PerMinute, the oldest of those that fill the quota.
-	if first := max(0, n-quota.PerMinute); first < n {
-		s.Minute.Reset = time.Duration(e.timestamps[first]+perMinute-now) * time.Microsecond
+	// Remaining increases when the oldest of the newest PerMinute timestamps expires.
+	if oldest := max(0, n-quota.PerMinute); oldest < n {
+		s.Minute.Reset = time.Duration(e.timestamps[oldest]+perMinute-now) * time.Microsecond
 	}
 	if quota.PerMinute < 1 {
 		s.Minute.Reset = time.Minute
 	}
 	if quota.PerDay > 0 {
-		s.Day = limit.Window{Limit: quota.PerDay, Remaining: max(0, quota.PerDay-d.spent)}
-		if d.spent > 0 {
+		s.Day = limit.Window{Limit: quota.PerDay, Remaining: max(0, quota.PerDay-d.requests)}
+		if d.requests > 0 {
 			s.Day.Reset = time.Duration((d.number+1)*perDay-now) * time.Microsecond
 		}
 	}

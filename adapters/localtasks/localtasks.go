@@ -9,29 +9,29 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// maxWaiting is the maximum number of references of a queue in memory. Those beyond it
-// are dropped; the store repeats them.
+// maxWaiting is the maximum number of references in each queue. Further references are dropped;
+// the task store enqueues them again later.
 const maxWaiting = 50_000
 
 // Queue implements task.Queue. Its references are lost when the process ends, which the
 // port permits.
 type Queue struct {
-	lines map[task.QueueName]*line
+	queues map[task.QueueName]*referenceQueue
 }
 
-// line contains the references of one queue in their order, each task once.
-type line struct {
+// referenceQueue contains the references of one queue in order, each task at most once.
+type referenceQueue struct {
 	mu      sync.Mutex
 	waiting []task.Reference
-	held    map[string]bool
-	signals chan struct{} // signals a waiting worker; has room for one value
+	queuedIDs    map[string]bool
+	signals chan struct{} // wakes a waiting worker; has a buffer of one
 }
 
 // New returns an empty queue.
 func New() *Queue {
-	q := &Queue{lines: map[task.QueueName]*line{}}
+	q := &Queue{queues: map[task.QueueName]*referenceQueue{}}
 	for queue := range task.Workers {
-		q.lines[queue] = &line{held: map[string]bool{}, signals: make(chan struct{}, 1)}
+		q.queues[queue] = &referenceQueue{queuedIDs: map[string]bool{}, signals: make(chan struct{}, 1)}
 	}
 	return q
 }
@@ -41,7 +41,7 @@ var errFull = errors.New("the queue is full; further tasks stay in the store")
 // Enqueue implements task.Queue. It never waits.
 func (q *Queue) Enqueue(_ context.Context, refs ...task.Reference) (err error) {
 	for _, t := range refs {
-		if l := q.lines[t.Queue]; l != nil && !l.put(t) {
+		if l := q.queues[t.Queue]; l != nil && !l.push(t) {
 			err = errFull
 		}
 	}
@@ -51,47 +51,47 @@ func (q *Queue) Enqueue(_ context.Context, refs ...task.Reference) (err error) {
 // Embedded implements task.Queue.
 func (q *Queue) Embedded() bool { return true }
 
-// put adds the reference. It returns false if the queue is full.
-func (l *line) put(t task.Reference) bool {
-	defer l.signal()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.held[t.ID] {
+// push adds the reference. It returns false if the queue is full.
+func (q *referenceQueue) push(t task.Reference) bool {
+	defer q.signal()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.queuedIDs[t.ID] {
 		return true
 	}
-	if len(l.waiting) >= maxWaiting {
+	if len(q.waiting) >= maxWaiting {
 		return false
 	}
-	l.waiting, l.held[t.ID] = append(l.waiting, t), true
+	q.waiting, q.queuedIDs[t.ID] = append(q.waiting, t), true
 	return true
 }
 
-func (l *line) signal() {
+func (q *referenceQueue) signal() {
 	select {
-	case l.signals <- struct{}{}:
+	case q.signals <- struct{}{}:
 	default:
 	}
 }
 
-// take waits for a reference until ctx ends.
-func (l *line) take(ctx context.Context) (task.Reference, bool) {
+// pop waits for a reference until ctx ends.
+func (q *referenceQueue) pop(ctx context.Context) (task.Reference, bool) {
 	for ctx.Err() == nil {
-		l.mu.Lock()
-		if len(l.waiting) > 0 {
-			t := l.waiting[0]
-			l.waiting = l.waiting[1:]
-			delete(l.held, t.ID)
-			more := len(l.waiting) > 0
-			l.mu.Unlock()
+		q.mu.Lock()
+		if len(q.waiting) > 0 {
+			t := q.waiting[0]
+			q.waiting = q.waiting[1:]
+			delete(q.queuedIDs, t.ID)
+			more := len(q.waiting) > 0
+			q.mu.Unlock()
 			if more {
-				l.signal() // for the next worker
+				q.signal() // for the next worker
 			}
 			return t, true
 		}
-		l.mu.Unlock()
+		q.mu.Unlock()
 		select {
 		case <-ctx.Done():
-		case <-l.signals:
+		case <-q.signals:
 		}
 	}
 	return task.Reference{}, false
@@ -104,7 +104,7 @@ func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Referenc
 		for range workers {
 			running.Go(func() {
 				for {
-					t, ok := q.lines[queue].take(ctx)
+					t, ok := q.queues[queue].pop(ctx)
 					if !ok {
 						return
 					}

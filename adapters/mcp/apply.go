@@ -19,8 +19,8 @@ import (
 
 const confirmationCode = "confirmation_code"
 
-// posting is the part of a job that the summary shows.
-type posting struct {
+// publicJob contains the fields of a job that the summary shows.
+type publicJob struct {
 	ID      string `json:"id"`
 	Title   string `json:"title"`
 	Company struct {
@@ -36,7 +36,8 @@ type question struct {
 	Required bool   `json:"required"`
 }
 
-// summary is the answer to a call without a code.
+// summary is the result of a call without a confirmation code. The assistant shows it to the
+// user before it calls the tool again with the code.
 type summary struct {
 	Status           string          `json:"status"`
 	Message          string          `json:"message"`
@@ -50,9 +51,10 @@ type summary struct {
 var errCode = fault.New(fault.Invalid, "confirmation_code_invalid",
 	"confirmation_code is not that of these arguments: they, the job or the user have changed. Nothing was sent. Call apply without confirmation_code, and show the new summary to the user")
 
-// apply returns a summary and a code, or with the code executes the operation.
-func (s *Server) apply(ctx context.Context, c call) (web.Answer, error) {
-	code := strings.Join(texts(c.arguments[confirmationCode]), "")
+// apply returns a summary and a confirmation code for a call without a code. With a valid code it
+// sends the application.
+func (s *Server) apply(ctx context.Context, c toolCall) (web.Answer, error) {
+	code := strings.Join(parameterValues(c.arguments[confirmationCode]), "")
 	delete(c.arguments, confirmationCode)
 	content, err := json.Marshal(c.arguments)
 	if err != nil {
@@ -61,15 +63,15 @@ func (s *Server) apply(ctx context.Context, c call) (web.Answer, error) {
 	if !c.caller.May(c.route.Scope) {
 		return web.Answer{}, web.ErrScope
 	}
-	job, err := s.posting(ctx, c)
+	job, err := s.fetchJob(ctx, c)
 	if code == "" {
 		if err != nil {
 			return web.Answer{}, err
 		}
 		return s.summarize(ctx, c, job, content)
 	}
-	// A job that has closed since is an error of the operation, or the stored answer of
-	// an earlier call.
+	// The job may have closed since the summary. The operation then returns an error, or the
+	// stored response of an earlier call with the same key.
 	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return web.Answer{}, err
 	}
@@ -80,20 +82,21 @@ func (s *Server) apply(ctx context.Context, c call) (web.Answer, error) {
 	return s.execute(ctx, c.exchange, c.route, nil, content, "mcp-"+hex.EncodeToString(key[:]))
 }
 
-// summarize checks the application as far as it can be checked before it is sent.
-func (s *Server) summarize(ctx context.Context, c call, job posting, content []byte) (web.Answer, error) {
+// summarize validates the application as far as possible before it is sent, and returns the
+// summary.
+func (s *Server) summarize(ctx context.Context, c toolCall, job publicJob, content []byte) (web.Answer, error) {
 	if err := c.route.Op.Check(&web.Request{Body: content}); err != nil {
 		return web.Answer{}, err
 	}
-	actor, err := s.o.Admission.Identity.ActorFor(ctx, c.caller.UserID)
+	actor, err := s.options.Admission.Identity.ActorFor(ctx, c.caller.UserID)
 	if err != nil {
 		return web.Answer{}, err
 	}
 	if !actor.Seeker {
 		return web.Answer{}, fault.ErrForbidden
 	}
-	// The operation returns this error with the same scope.
-	applied, err := s.o.Hiring.AppliedAmong(ctx, actor.UserID, []string{job.ID})
+	// The operation would return the same error for this scope, so it reveals nothing new.
+	applied, err := s.options.Hiring.AppliedAmong(ctx, actor.UserID, []string{job.ID})
 	if err != nil {
 		return web.Answer{}, err
 	}
@@ -103,7 +106,7 @@ func (s *Server) summarize(ctx context.Context, c call, job posting, content []b
 	if err := checkAnswers(job.Questions, c.arguments["answers"]); err != nil {
 		return web.Answer{}, err
 	}
-	code, err := s.o.Vault.Encrypt(digest(content)+digest(job.confirmedContent()), c.owner())
+	code, err := s.options.Vault.Encrypt(contentDigest(content)+contentDigest(job.confirmedContent()), c.codeOwner())
 	if err != nil {
 		return web.Answer{}, err
 	}
@@ -117,42 +120,44 @@ func (s *Server) summarize(ctx context.Context, c call, job posting, content []b
 
 // isConfirmed reports whether the code was issued to the caller for the content, and for the
 // content of the job unless it is no longer public.
-func (s *Server) isConfirmed(c call, code string, content []byte, job posting) bool {
-	agreed, err := s.o.Vault.Decrypt(code, c.owner())
+func (s *Server) isConfirmed(c toolCall, code string, content []byte, job publicJob) bool {
+	agreed, err := s.options.Vault.Decrypt(code, c.codeOwner())
 	if err != nil {
 		return false
 	}
-	return agreed == digest(content)+digest(job.confirmedContent()) || job.ID == "" && strings.HasPrefix(agreed, digest(content))
+	return agreed == contentDigest(content)+contentDigest(job.confirmedContent()) || job.ID == "" && strings.HasPrefix(agreed, contentDigest(content))
 }
 
-// owner returns the owner of a code: the user and the application that acts for them.
-func (c call) owner() string { return "mcp " + c.caller.App.ID + " " + c.caller.UserID }
+// codeOwner returns the owner of a confirmation code: the user and the application together.
+func (c toolCall) codeOwner() string { return "mcp " + c.caller.App.ID + " " + c.caller.UserID }
 
-// confirmedContent returns the part of the summary that depends on the job.
-func (p posting) confirmedContent() []byte { return []byte(p.Title + "\x00" + p.Company.Name) }
+// confirmedContent returns the fields of the job that the user has confirmed with the code.
+func (p publicJob) confirmedContent() []byte { return []byte(p.Title + "\x00" + p.Company.Name) }
 
-func digest(content []byte) string {
+func contentDigest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:16])
 }
 
-// posting returns the job of a call. It is public, so that the scope to apply suffices.
-func (s *Server) posting(ctx context.Context, c call) (posting, error) {
+// fetchJob returns the job that the call applies for. Jobs are public, so that the scope for
+// applications suffices.
+func (s *Server) fetchJob(ctx context.Context, c toolCall) (publicJob, error) {
 	route := s.routes[getJob]
 	x := &exchange{address: c.address, requestID: c.requestID, header: c.header, caller: c.caller}
 	x.caller.Scopes = []integrations.Scope{route.Scope}
-	answer, err := s.execute(ctx, x, route, url.Values{"job_id": texts(c.arguments["job_id"])}, nil, "")
+	answer, err := s.execute(ctx, x, route, url.Values{"job_id": parameterValues(c.arguments["job_id"])}, nil, "")
 	if err != nil {
-		return posting{}, err
+		return publicJob{}, err
 	}
 	var job struct {
-		Data posting `json:"data"`
+		Data publicJob `json:"data"`
 	}
 	err = json.Unmarshal(answer.Body, &job)
 	return job.Data, err
 }
 
-// checkAnswers checks that the answers are to the questions and that none is missing.
+// checkAnswers returns an error for an answer to an unknown question, and for a required question
+// without an answer.
 func checkAnswers(questions []question, raw json.RawMessage) error {
 	var answers []hiring.Answer
 	if len(raw) > 0 {

@@ -30,7 +30,7 @@ func TestNew_OperationIsMissing_NamesTheTool(t *testing.T) {
 func TestTexts_Arguments_AreParameters(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string][]string{`"a"`: {"a"}, `5`: {"5"}, `1.5`: {"1.5"}, `true`: {"true"}, `["a","b"]`: {"a", "b"}, `[]`: nil, `{}`: {"{}"}, `[["a"]]`: {`["a"]`}} {
-		require.Equal(t, want, texts(json.RawMessage(raw)), raw)
+		require.Equal(t, want, parameterValues(json.RawMessage(raw)), raw)
 	}
 }
 

@@ -11,16 +11,16 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// schema is the JSON Schema of the arguments of a tool.
-type schema struct {
+// inputSchema is the JSON Schema for the arguments of a tool.
+type inputSchema struct {
 	Type                 string         `json:"type"`
 	Properties           map[string]any `json:"properties"`
 	Required             []string       `json:"required,omitempty"`
 	AdditionalProperties bool           `json:"additionalProperties"`
 }
 
-// document is the part of an OpenAPI document that describes tools.
-type document struct {
+// openAPIDocument is the part of an OpenAPI document that describes tools.
+type openAPIDocument struct {
 	Paths map[string]map[string]struct {
 		Parameters []struct {
 			Name     string         `json:"name"`
@@ -42,7 +42,7 @@ type content struct {
 	} `json:"content"`
 }
 
-func readDocument(s web.API, publicURL string) (d document, err error) {
+func readDocument(s web.API, publicURL string) (d openAPIDocument, err error) {
 	raw, err := web.OpenAPI(s, publicURL)
 	if err != nil {
 		return d, err
@@ -53,9 +53,9 @@ func readDocument(s web.API, publicURL string) (d document, err error) {
 var pathParameter = regexp.MustCompile(`:(\w+)`)
 
 // input returns the schema of the parameters and the body of an operation.
-func (d document) input(r web.Route, omit []string) *schema {
+func (d openAPIDocument) input(r web.Route, omit []string) *inputSchema {
 	operation := d.Paths[pathParameter.ReplaceAllString(r.Path, "{$1}")][strings.ToLower(r.Method)]
-	in := &schema{Type: "object", Properties: map[string]any{}}
+	in := &inputSchema{Type: "object", Properties: map[string]any{}}
 	for _, p := range operation.Parameters {
 		if p.In != "path" && p.In != "query" || slices.Contains(omit, p.Name) {
 			continue
@@ -79,16 +79,17 @@ func (d document) input(r web.Route, omit []string) *schema {
 	return in
 }
 
-// output returns the schema of the success of an operation.
-func (d document) output(r web.Route) any {
+// output returns the schema of a successful response of an operation.
+func (d openAPIDocument) output(r web.Route) any {
 	operation := d.Paths[pathParameter.ReplaceAllString(r.Path, "{$1}")][strings.ToLower(r.Method)]
 	return d.resolve(operation.Responses[strconv.Itoa(max(r.Status, 200))].Content["application/json"].Schema)
 }
 
 const componentPrefix = "#/components/schemas/"
 
-// resolve replaces references by what they refer to, with the other members beside them.
-func (d document) resolve(v any) any {
+// resolve replaces each reference by the schema that it refers to, merged with the members
+// beside the reference.
+func (d openAPIDocument) resolve(v any) any {
 	switch v := v.(type) {
 	case []any:
 		return web.Each(v, d.resolve)

@@ -47,7 +47,7 @@ type Options struct {
 
 // Server is an adapters.HTTPTransport.
 type Server struct {
-	o        Options
+	options  Options
 	routes   map[string]web.Route
 	protocol http.Handler
 	metadata http.Handler
@@ -55,7 +55,7 @@ type Server struct {
 
 // New returns the server. It fails if the API has no route for a tool.
 func New(o Options) (*Server, error) {
-	s := &Server{o: o, routes: map[string]web.Route{}}
+	s := &Server{options: o, routes: map[string]web.Route{}}
 	for _, r := range o.API.Routes {
 		s.routes[r.Method+" "+r.Path] = r
 	}
@@ -74,13 +74,13 @@ func New(o Options) (*Server, error) {
 		DisableLocalhostProtection: true,
 	})
 	s.metadata = auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
-		Resource: o.PublicURL + Path, AuthorizationServers: []string{o.PublicURL}, ScopesSupported: scopes(),
+		Resource: o.PublicURL + Path, AuthorizationServers: []string{o.PublicURL}, ScopesSupported: supportedScopes(),
 		BearerMethodsSupported: []string{"header"}, ResourceName: "locum MCP server", ResourceDocumentation: o.PublicURL + "/docs/guides/mcp",
 	})
 	return s, nil
 }
 
-func scopes() []string {
+func supportedScopes() []string {
 	return web.Each(integrations.Scopes(), func(s integrations.Scope) string { return string(s) })
 }
 
@@ -99,7 +99,7 @@ type exchange struct {
 	requestID string
 	header    http.Header
 	caller    integrations.Caller
-	// status is that of the operation that a tool has executed.
+	// status is the HTTP status of the operation that a tool has executed.
 	status atomic.Int64
 }
 
@@ -126,7 +126,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	x, err := s.authenticate(w, r)
 	out := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 	if x.caller.App.ID != "" {
-		defer func() { s.o.API.Authenticator.Done(x.caller, max(out.status, int(x.status.Load()))) }()
+		defer func() { s.options.API.Authenticator.Done(x.caller, max(out.status, int(x.status.Load()))) }()
 	}
 	if err != nil {
 		s.writeFault(out, r, err)
@@ -152,23 +152,23 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 // DNS rebinding. Clients other than browsers send no Origin.
 func (s *Server) checkOrigin(r *http.Request) error {
 	for _, origin := range r.Header.Values("Origin") {
-		if !strings.EqualFold(origin, s.o.PublicURL) {
-			return fault.New(fault.Forbidden, fault.ErrForbidden.Code, "Requests of pages of other sites are not allowed; Origin must be "+s.o.PublicURL+" or missing")
+		if !strings.EqualFold(origin, s.options.PublicURL) {
+			return fault.New(fault.Forbidden, fault.ErrForbidden.Code, "Requests of pages of other sites are not allowed; Origin must be "+s.options.PublicURL+" or missing")
 		}
 	}
 	return nil
 }
 
-// authenticate authenticates and limits the client as the developer API does.
+// authenticate authenticates and limits the client in the same way as the developer API.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*exchange, error) {
-	x := &exchange{address: addressOf(r), requestID: r.Header.Get("X-Request-Id"), header: r.Header}
+	x := &exchange{address: clientAddress(r), requestID: r.Header.Get("X-Request-Id"), header: r.Header}
 	ctx, cancel := context.WithTimeout(r.Context(), web.DefaultTimeout)
 	defer cancel()
-	caller, headers, err := s.o.API.Authenticator.Authenticate(ctx, web.AuthRequest{
+	caller, headers, err := s.options.API.Authenticator.Authenticate(ctx, web.AuthRequest{
 		Authorization: r.Header.Values("Authorization"), APIKey: r.Header.Values("X-API-Key"), Address: web.LimitKey(x.address),
 	})
 	for name, value := range headers {
-		if !strings.HasPrefix(name, "Access-Control-") { // pages of other sites cannot call
+		if !strings.HasPrefix(name, "Access-Control-") { // other origins may not use MCP
 			w.Header().Set(name, value)
 		}
 	}
@@ -182,14 +182,14 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*exchange
 // challenge returns the challenge with the address of the metadata (RFC 9728 §5.1),
 // from which clients learn where to get a token.
 func (s *Server) challenge(original string) string {
-	challenge := `Bearer resource_metadata="` + s.o.PublicURL + MetadataPath + `", scope="` + strings.Join(scopes(), " ") + `"`
+	challenge := `Bearer resource_metadata="` + s.options.PublicURL + MetadataPath + `", scope="` + strings.Join(supportedScopes(), " ") + `"`
 	if strings.Contains(original, `error="invalid_token"`) {
 		challenge += `, error="invalid_token"`
 	}
 	return challenge
 }
 
-func addressOf(r *http.Request) string {
+func clientAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
@@ -199,14 +199,14 @@ func addressOf(r *http.Request) string {
 
 func (s *Server) writeFault(w http.ResponseWriter, r *http.Request, err error) {
 	web.ReportFault(r.Context(), err)
-	answer := s.o.API.RenderError(err, r.URL.Path, r.Header.Get("X-Request-Id"))
+	answer := s.options.API.RenderError(err, r.URL.Path, r.Header.Get("X-Request-Id"))
 	for name, value := range answer.Headers {
-		if name != "WWW-Authenticate" || w.Header().Get(name) == "" { // that of the Authenticator has more details
+		if name != "WWW-Authenticate" || w.Header().Get(name) == "" { // keeps the Authenticator's, which has more details
 			w.Header().Set(name, value)
 		}
 	}
 	w.WriteHeader(answer.Status)
-	_, _ = w.Write(answer.Body) // the client has disconnected
+	_, _ = w.Write(answer.Body) // fails only if the client has disconnected
 }
 
 // rejectMessage rejects messages that the library would accept: batches, which later
@@ -238,7 +238,7 @@ func writeError(w http.ResponseWriter, status int, id json.RawMessage, code int,
 	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id, code, message)
 }
 
-// statusWriter keeps the status of a response.
+// statusWriter records the status of a response.
 type statusWriter struct {
 	http.ResponseWriter
 	status int

@@ -57,7 +57,7 @@ var tools = []tool{
 
 // addTools adds the tools with the schemas of the OpenAPI document of the API.
 func (s *Server) addTools(server *mcp.Server) error {
-	document, err := readDocument(s.o.API, s.o.PublicURL)
+	document, err := readDocument(s.options.API, s.options.PublicURL)
 	if err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ func (s *Server) addTools(server *mcp.Server) error {
 	return nil
 }
 
-// call is a call of a tool with its arguments.
-type call struct {
+// toolCall is a call of a tool by a client, with its arguments.
+type toolCall struct {
 	*exchange
 	route     web.Route
 	arguments map[string]json.RawMessage
@@ -93,13 +93,13 @@ type call struct {
 
 // handler reads the arguments of a call and handles it. Problems of the call are results
 // for the model to read, and not errors of the protocol.
-func (s *Server) handler(route web.Route, input *schema, handle func(ctx context.Context, c call) (web.Answer, error)) mcp.ToolHandler {
+func (s *Server) handler(route web.Route, input *inputSchema, handle func(ctx context.Context, c toolCall) (web.Answer, error)) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		x, ok := ctx.Value(exchangeKey{}).(*exchange)
 		if !ok {
 			return nil, errors.New("mcp: the call of a tool has no request")
 		}
-		c := call{exchange: x, route: route}
+		c := toolCall{exchange: x, route: route}
 		var answer web.Answer
 		var err error
 		if c.arguments, err = readArguments(r.Params.Arguments, input); err == nil {
@@ -107,13 +107,13 @@ func (s *Server) handler(route web.Route, input *schema, handle func(ctx context
 		}
 		if err != nil {
 			web.ReportFault(ctx, err)
-			answer = s.o.API.RenderError(err, Path, x.requestID)
+			answer = s.options.API.RenderError(err, Path, x.requestID)
 		}
 		x.status.Store(int64(answer.Status))
 		if answer.Status >= http.StatusBadRequest {
-			return failure(answer, route), nil
+			return failureResult(answer, route), nil
 		}
-		return success(answer.Body), nil
+		return successResult(answer.Body), nil
 	}
 }
 
@@ -129,7 +129,7 @@ func recoverPanic(fn func() (web.Answer, error)) (answer web.Answer, err error) 
 }
 
 // readArguments parses the arguments. A null argument counts as missing.
-func readArguments(raw json.RawMessage, input *schema) (map[string]json.RawMessage, error) {
+func readArguments(raw json.RawMessage, input *inputSchema) (map[string]json.RawMessage, error) {
 	arguments := map[string]json.RawMessage{}
 	if len(raw) > 0 && json.Unmarshal(raw, &arguments) != nil {
 		return nil, fault.InvalidField("arguments", "must be a JSON object")
@@ -153,29 +153,29 @@ func readArguments(raw json.RawMessage, input *schema) (map[string]json.RawMessa
 }
 
 // read executes an operation whose arguments are parameters of its path and query.
-func (s *Server) read(ctx context.Context, c call) (web.Answer, error) {
+func (s *Server) read(ctx context.Context, c toolCall) (web.Answer, error) {
 	values := url.Values{}
 	for name, raw := range c.arguments {
-		values[name] = texts(raw)
+		values[name] = parameterValues(raw)
 	}
 	return s.execute(ctx, c.exchange, c.route, values, nil, "")
 }
 
-// texts returns an argument as the values of a parameter: one, or those of a list.
-func texts(raw json.RawMessage) []string {
+// parameterValues converts an argument to the values of a query parameter: several for a list.
+func parameterValues(raw json.RawMessage) []string {
 	var items []json.RawMessage
 	if json.Unmarshal(raw, &items) != nil {
-		return []string{text(raw)}
+		return []string{argumentText(raw)}
 	}
 	var all []string
 	for _, item := range items {
-		all = append(all, text(item))
+		all = append(all, argumentText(item))
 	}
 	return all
 }
 
-// text returns a string, or any other value as JSON.
-func text(raw json.RawMessage) string {
+// argumentText returns a string, or any other value as JSON.
+func argumentText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s
@@ -215,23 +215,23 @@ func (s *Server) execute(ctx context.Context, x *exchange, r web.Route, values u
 			return body, nil
 		},
 	}
-	_, answer, err := s.o.Admission.Execute(ctx, s.o.API, r, in)
+	_, answer, err := s.options.Admission.Execute(ctx, s.options.API, r, in)
 	return answer, err
 }
 
-// success returns a result as JSON, both structured and as text.
-func success(body []byte) *mcp.CallToolResult {
+// successResult returns a result as JSON, both structured and as text.
+func successResult(body []byte) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(body)}}, StructuredContent: json.RawMessage(body)}
 }
 
-// failure returns a problem (RFC 9457) as text for a model.
-func failure(answer web.Answer, r web.Route) *mcp.CallToolResult {
+// failureResult returns a problem (RFC 9457) as text for a model.
+func failureResult(answer web.Answer, r web.Route) *mcp.CallToolResult {
 	var problem struct {
 		Detail string        `json:"detail"`
 		Code   string        `json:"code"`
 		Errors []fault.Field `json:"errors"`
 	}
-	_ = json.Unmarshal(answer.Body, &problem) // without a detail there is the status
+	_ = json.Unmarshal(answer.Body, &problem) // if this fails, the result contains only the status
 	text := fmt.Sprintf("%s (%d %s)", problem.Detail, answer.Status, problem.Code)
 	for _, field := range problem.Errors {
 		text += "\n- " + field.Name + " " + field.Message

@@ -30,10 +30,10 @@ type Tracer struct {
 // The limits of a slow collector: spans beyond the queue are dropped, and no request
 // waits for a response.
 const (
-	queued     = 4096
-	sendEvery  = time.Second
-	sendWithin = 5 * time.Second
-	endWithin  = 3 * time.Second
+	maxQueuedSpans  = 4096
+	sendInterval    = time.Second
+	sendTimeout     = 5 * time.Second
+	shutdownTimeout = 3 * time.Second
 )
 
 // Open returns a tracer for a collector. It does not connect.
@@ -41,24 +41,24 @@ const (
 //	otlp+http://host[:port][/path]   the defaults are port 4318 and /v1/traces
 //	otlp+https://…
 func Open(rawURL string, log *slog.Logger) (*Tracer, error) {
-	endpoint, err := collector(rawURL)
+	endpoint, err := collectorEndpoint(rawURL)
 	if err != nil {
 		return nil, err
 	}
-	exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(endpoint), otlptracehttp.WithTimeout(sendWithin))
+	exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(endpoint), otlptracehttp.WithTimeout(sendTimeout))
 	if err != nil {
 		return nil, err
 	}
 	// The library reports errors through a global function.
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Debug("traces could not be sent", "error", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Debug("failed to send traces", "error", err) }))
 	provider := sdk.NewTracerProvider(
-		sdk.WithBatcher(exporter, sdk.WithMaxQueueSize(queued), sdk.WithBatchTimeout(sendEvery)),
+		sdk.WithBatcher(exporter, sdk.WithMaxQueueSize(maxQueuedSpans), sdk.WithBatchTimeout(sendInterval)),
 		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", "locum"))),
 	)
 	return &Tracer{provider: provider, tracer: provider.Tracer("github.com/locumhq/locum")}, nil
 }
 
-func collector(rawURL string) (string, error) {
+func collectorEndpoint(rawURL string) (string, error) {
 	u, err := url.Parse(strings.TrimPrefix(rawURL, "otlp+"))
 	if err != nil || u.Hostname() == "" {
 		return "", errors.New("want otlp+http://HOST:PORT or otlp+https://HOST:PORT")
@@ -72,24 +72,24 @@ func collector(rawURL string) (string, error) {
 	return u.String(), nil
 }
 
-// wire encodes and decodes a parent in the W3C format.
-var wire propagation.TraceContext
+// traceContext encodes and decodes a parent in the W3C format.
+var traceContext propagation.TraceContext
 
-const header = "traceparent"
+const traceparentHeader = "traceparent"
 
 // Start implements trace.Tracer.
 func (t *Tracer) Start(ctx context.Context, name, parent string) (context.Context, func(error)) {
 	kind := otrace.SpanKindInternal
 	if parent != "" && !otrace.SpanContextFromContext(ctx).IsValid() {
-		ctx = wire.Extract(ctx, propagation.MapCarrier{header: parent})
+		ctx = traceContext.Extract(ctx, propagation.MapCarrier{traceparentHeader: parent})
 		kind = otrace.SpanKindConsumer
 	}
 	ctx, span := t.tracer.Start(ctx, name, otrace.WithSpanKind(kind)) //nolint:spancheck // the caller ends it
 	carrier := propagation.MapCarrier{}
-	wire.Inject(ctx, carrier)
-	return trace.WithParent(ctx, carrier[header]), func(err error) { //nolint:spancheck // as above
+	traceContext.Inject(ctx, carrier)
+	return trace.WithParent(ctx, carrier[traceparentHeader]), func(err error) { //nolint:spancheck // as above
 		if err != nil {
-			// The text of the error may contain input of a client; it is in the log.
+			// The span gets no error text, which may contain a client's input. The log has it.
 			span.SetStatus(codes.Error, "")
 		}
 		span.End()
@@ -98,8 +98,8 @@ func (t *Tracer) Start(ctx context.Context, name, parent string) (context.Contex
 
 // Close sends the remaining spans, if the collector responds within the timeout.
 func (t *Tracer) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	_ = t.provider.Shutdown(ctx) // an unavailable collector is no error of the shutdown
+	_ = t.provider.Shutdown(ctx) // the shutdown succeeds even if the collector is unavailable
 	return nil
 }

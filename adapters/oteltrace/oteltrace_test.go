@@ -60,7 +60,7 @@ func TestTracer_URL_IsParsed(t *testing.T) {
 		"otlp+http://collector":               "http://collector:4318/v1/traces",
 		"otlp+https://collector:443/x/traces": "https://collector:443/x/traces",
 	} {
-		got, err := collector(in)
+		got, err := collectorEndpoint(in)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}

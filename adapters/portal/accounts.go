@@ -69,17 +69,17 @@ type EmployerProfileInput struct {
 // EmployerSettingsInput is the input of all intents.
 type EmployerSettingsInput struct {
 	Intent string `json:"intent" validate:"required,oneof=update-profile update-notifications"`
-	// Of update-profile.
+	// Fields of the intent update-profile.
 	CompanyName *string `json:"companyName" validate:"omitempty,notblank,max=200"`
 	Industry    *string `json:"industry" validate:"omitempty,max=200"`
-	// Of update-notifications.
+	// Fields of the intent update-notifications.
 	EmailAlerts *bool `json:"emailAlerts"`
 }
 
 type employerProfileView struct {
 	ID    string `json:"id"`
 	Email string `json:"email"`
-	// PendingEmail is an address that is not confirmed yet.
+	// PendingEmail is a new address that the user has not confirmed yet.
 	PendingEmail string `json:"pendingEmail,omitempty"`
 	Profile      struct {
 		Name     string `json:"name"`

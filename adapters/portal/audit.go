@@ -69,7 +69,7 @@ type auditEntryView struct {
 	At     time.Time    `json:"at"`
 	Action audit.Action `json:"action" sample:"api_key.created"`
 	Actor  auditActor   `json:"actor"`
-	// Network is the /24 or /64 that the request came from, not the host.
+	// Network is the /24 (IPv4) or /64 (IPv6) of the client's address.
 	Network string `json:"network" sample:"198.51.100.0/24"`
 	// Object is the id of the affected resource.
 	Object string `json:"object"`

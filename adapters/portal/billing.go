@@ -59,7 +59,7 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 	}
 }
 
-// paymentTimeout leaves time to store the result of a call of the payment provider.
+// paymentTimeout leaves time to store the result of a request to the payment provider.
 const paymentTimeout = 9500 * time.Millisecond
 
 // maxProviderWebhook is the largest body of a webhook, in bytes.
@@ -91,7 +91,8 @@ func setUp(ctx context.Context, s *billing.Service, apps *integrations.Service, 
 	return billing.Action{Type: billing.CollectMethod, ClientSecret: setup.ClientSecret, PublishableKey: setup.PublishableKey, RedirectURL: setup.RedirectURL}, err
 }
 
-// actionOf returns the action that the payer has to take according to err, or err.
+// actionOf returns the action that the payer has to take, such as 3-D Secure, if err requires
+// one. It returns err itself otherwise.
 func actionOf(err error) (*actionView, error) {
 	required, isAction := errors.AsType[*billing.ActionRequiredError](err)
 	if !isAction {
@@ -115,7 +116,7 @@ type actionView struct {
 	// ClientSecret and PublishableKey are for the provider's client library.
 	ClientSecret   string `json:"clientSecret,omitempty"`
 	PublishableKey string `json:"publishableKey,omitempty"`
-	// RedirectURL is a page on which the payer can act in place of that.
+	// RedirectURL is a page of the provider on which the payer can act without the library.
 	RedirectURL string `json:"redirectUrl,omitempty"`
 }
 
@@ -126,11 +127,11 @@ type setupIntentView struct {
 // BillingIntentInput is the input of all intents.
 type BillingIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=create-subscription upgrade-plan update-payment-method cancel-subscription"`
-	// Of create-subscription and upgrade-plan.
+	// Field of the intents create-subscription and upgrade-plan.
 	PlanID string `json:"planId" validate:"max=64"`
-	// Of create-subscription, upgrade-plan and update-payment-method: the id that
-	// the payment provider issued, never a card number. Without it, a plan is paid
-	// for with the method on file.
+	// Field of the intents create-subscription, upgrade-plan and update-payment-method: the
+	// id that the payment provider issued, never a card number. Without it, a plan is paid
+	// for with the stored payment method.
 	PaymentMethodID string `json:"paymentMethodId" validate:"max=255"`
 
 	rejectCardNumbers
@@ -160,7 +161,8 @@ func (in *rejectCardNumbers) Problems() []fault.Field {
 	return []fault.Field{{Name: "body", Message: "must not hold what looks like a card number; send the id of a payment method, pm_…"}}
 }
 
-// problemsWith also checks the id of the payment method.
+// problemsWith returns the problems of the body, and adds one for an invalid id of the payment
+// method.
 func (in *rejectCardNumbers) problemsWith(methodID string) []fault.Field {
 	problems := in.Problems()
 	if methodID != "" && len(problems) == 0 {

@@ -25,14 +25,14 @@ func optional[T comparable](v T) *T {
 	return &v
 }
 
-// renameFields returns the fields with other names for those in names.
+// renameFields returns the fields, renamed according to names (old name to new name).
 func renameFields(fields []fault.Field, names map[string]string) []fault.Field {
 	return web.Each(fields, func(f fault.Field) fault.Field {
 		return fault.Field{Name: cmp.Or(names[f.Name], f.Name), Message: f.Message}
 	})
 }
 
-// routesFor sets what the routes for signed-in users of an audience have in common.
+// routesFor sets the authentication and audience of routes for signed-in users.
 func routesFor(audience web.Audience, tag string, routes []web.Route) []web.Route {
 	for i := range routes {
 		routes[i].Auth, routes[i].Audience, routes[i].Tag = web.Required, audience, tag
@@ -48,12 +48,12 @@ func answerWith[I, T, V any](do func(ctx context.Context, actor auth.Actor, in I
 	})
 }
 
-// byID returns do for the resource of an IDPath.
+// byID adapts a function of a resource's id to an operation with an IDPath.
 func byID[T any](do func(ctx context.Context, actor auth.Actor, id string) (T, error)) func(ctx context.Context, actor auth.Actor, in IDPath) (T, error) {
 	return func(ctx context.Context, actor auth.Actor, in IDPath) (T, error) { return do(ctx, actor, in.ID) }
 }
 
-// getOwn returns an operation that responds with a view of what belongs to the caller.
+// getOwn returns an operation that responds with a view of a resource of the caller.
 func getOwn[T, V any](get func(ctx context.Context, actor auth.Actor) (T, error), view func(T) V) web.Operation {
 	return answerWith(func(ctx context.Context, actor auth.Actor, _ web.Nothing) (T, error) { return get(ctx, actor) }, view, "")
 }
@@ -148,7 +148,7 @@ type Next struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
-// Beyond complements a pagination for long lists.
+// Beyond is added to the pagination of lists that can be longer than page.MaxExact.
 type Beyond struct {
 	TotalIsEstimate bool `json:"totalIsEstimate,omitempty"`
 	Next

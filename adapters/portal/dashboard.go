@@ -39,11 +39,11 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 // DashboardIntentInput is the input of all intents.
 type DashboardIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=generate-personalized-content track-dashboard-action"`
-	// Of generate-personalized-content; the defaults are those of the profile.
+	// Fields of the intent generate-personalized-content. They default to the profile.
 	Specialty   string          `json:"specialty" validate:"max=200"`
 	CareerGoals jobseeker.Goals `json:"careerGoals"`
 	Experience  jobseeker.Words `json:"experience" validate:"max=200"`
-	// Of track-dashboard-action; both are optional. dismiss-recommendation removes the
+	// Fields of the intent track-dashboard-action. Both are optional. dismiss-recommendation removes the
 	// listing from the recommendations and needs its listingId; other actions are only
 	// logged.
 	Action    string `json:"action" validate:"max=64"`

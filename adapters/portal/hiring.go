@@ -130,8 +130,8 @@ type TrackInput struct {
 	hiring.TrackInput
 }
 
-// DecideInput sets a status. The module has its own errors for a missing and an unknown
-// one.
+// DecideInput sets a status. It has no rules, because the module has its own errors for a
+// missing and an unknown status.
 type DecideInput struct {
 	IDPath
 	Status string `json:"status" sample:"review"`
@@ -145,7 +145,7 @@ func mapStatusFault(f *fault.Error) *fault.Error {
 	return f
 }
 
-// DecisionsInput sets several statuses. The module has its own error for too many.
+// DecisionsInput sets the statuses of several applications. The module rejects too many.
 type DecisionsInput struct {
 	Applications []json.RawMessage `json:"applications" validate:"required" sample:"[{\"id\":\"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01\",\"status\":\"review\"}]"`
 }
@@ -194,7 +194,7 @@ type trackedView struct {
 type changeView struct {
 	Actor   hiring.ActorKind `json:"actor"`
 	ActorID string           `json:"actorId"`
-	// From is null for the submission.
+	// From is null for the first entry, the submission.
 	From *hiring.Status `json:"from"`
 	To   hiring.Status  `json:"to"`
 	At   time.Time      `json:"at"`
@@ -233,7 +233,7 @@ type receivedRow struct {
 	ApplicantEmail string        `json:"applicantEmail"`
 	Status         hiring.Status `json:"status"`
 	AppliedAt      time.Time     `json:"appliedAt"`
-	// Interview is null without one.
+	// Interview is null if none was scheduled.
 	Interview *interviewView `json:"interview"`
 }
 
@@ -282,8 +282,8 @@ type failedDecision struct {
 	Error     string `json:"error"`
 }
 
-// maxEchoBytes is the maximum size in bytes of a rejected item in the response, which may
-// be stored for a day.
+// maxEchoBytes is the maximum size of a rejected item that the response repeats. Responses may
+// be stored for a day (Idempotency-Key), so they must stay small.
 const maxEchoBytes = 1_000
 
 func viewRefusal(f hiring.Refusal, sent json.RawMessage) failedDecision {
@@ -308,7 +308,7 @@ func analyticsRoutes(s *hiring.Service) []web.Route {
 	})
 }
 
-// statusCounts are applications by status.
+// statusCounts counts applications by status.
 type statusCounts struct {
 	Pending   int `json:"pending"`
 	Review    int `json:"review"`

@@ -1,9 +1,9 @@
 // Package redislimit implements a limiter that several processes share, with an exact
 // sliding log in Redis and one script call for each decision.
 //
-// An unavailable Redis neither permits nor refuses all calls. A call waits for it for 200
-// ms at most, and is then decided by the limiter of the process. After five failures in a
-// row Redis is not called for five seconds; then one call tries it.
+// While Redis is unavailable, a limiter in the process decides, so that requests are neither all
+// permitted nor all refused. Each decision waits for Redis for at most 200 ms. After five
+// failures in a row, Redis is not used for five seconds; then one decision tries it again.
 package redislimit
 
 import (
@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	bound       = 200 * time.Millisecond
+	callTimeout = 200 * time.Millisecond
 	maxFailures = 5
 	cooldown    = 5 * time.Second
 	logInterval = time.Minute // between two log lines about the same outage
@@ -33,12 +33,12 @@ const (
 
 // Limiter implements limit.Limiter.
 type Limiter struct {
-	client   goredis.UniversalClient
-	fallback limit.Limiter
-	log      *slog.Logger
-	clock    clock.Clock // nil for that of Redis, which all processes share
-	bound    time.Duration
-	prefix   string // of keys
+	client      goredis.UniversalClient
+	fallback    limit.Limiter
+	log         *slog.Logger
+	clock       clock.Clock // nil for that of Redis, which all processes share
+	callTimeout time.Duration
+	prefix      string // of keys
 
 	mu       sync.Mutex
 	failures int
@@ -54,7 +54,7 @@ type Option func(*Limiter)
 func WithClock(c clock.Clock) Option { return func(l *Limiter) { l.clock = c } }
 
 // WithBound sets the time limit for a call to Redis.
-func WithBound(d time.Duration) Option { return func(l *Limiter) { l.bound = d } }
+func WithBound(d time.Duration) Option { return func(l *Limiter) { l.callTimeout = d } }
 
 // withPrefix sets the prefix of keys.
 func withPrefix(prefix string) Option { return func(l *Limiter) { l.prefix = prefix } }
@@ -62,7 +62,7 @@ func withPrefix(prefix string) Option { return func(l *Limiter) { l.prefix = pre
 // New returns a limiter that uses client and closes it. fallback decides while Redis is
 // unavailable.
 func New(client goredis.UniversalClient, fallback limit.Limiter, log *slog.Logger, options ...Option) *Limiter {
-	l := &Limiter{client: client, fallback: fallback, log: log, bound: bound, prefix: "locum"}
+	l := &Limiter{client: client, fallback: fallback, log: log, callTimeout: callTimeout, prefix: "locum"}
 	for _, o := range options {
 		o(l)
 	}
@@ -75,20 +75,20 @@ func (l *Limiter) Close() error { return l.client.Close() }
 // Ping reports whether Redis responds.
 func (l *Limiter) Ping(ctx context.Context) error { return l.client.Ping(ctx).Err() }
 
-// Degraded reports whether calls were decided without Redis in the last seconds. It is
-// false without calls; Ping reports the state then.
+// Degraded reports whether decisions were made without Redis in the last seconds. It is false if
+// there were no decisions; then only Ping reports the state of Redis.
 func (l *Limiter) Degraded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failures > 0 && time.Now().Before(l.retryAt)
 }
 
-// current is the beginning of both scripts: KEYS[1] is a list of timestamps in µs, oldest
+// currentTimeScript is the beginning of both scripts: KEYS[1] is a list of timestamps in µs, oldest
 // first, of which those younger than per are kept. present is the present in µs or an
 // empty string.
 //
 // Lua's number formatting keeps 14 digits; a timestamp has 16.
-const current = `
+const currentTimeScript = `
 local now = tonumber(present)
 if not now then
 	local t = redis.call('TIME')
@@ -115,9 +115,9 @@ end
 
 // ARGV: Max, Per in µs, whether to record, and the present in µs or an empty string. The
 // script returns {1, remaining} or {0, µs until the next is allowed}.
-var script = goredis.NewScript(`
+var takeScript = goredis.NewScript(`
 local max, per, present = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[4]
-` + current + `
+` + currentTimeScript + `
 if n >= max then
 	return {0, tonumber(redis.call('LINDEX', KEYS[1], n - max)) + per - now}
 end
@@ -147,7 +147,7 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 	if rule.Max < 1 {
 		return limit.Decision{RetryAfter: rule.Per}, nil
 	}
-	answer, err := l.run(ctx, script, 2, []string{l.redisKey(rule, key)}, rule.Max, rule.Per.Microseconds(), record)
+	answer, err := l.run(ctx, takeScript, 2, []string{l.redisKey(rule, key)}, rule.Max, rule.Per.Microseconds(), record)
 	switch {
 	case err == nil && answer[0] == 1:
 		return limit.Decision{Allowed: true, Remaining: int(answer[1])}, nil
@@ -164,40 +164,41 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 
 // run executes a script, which returns n numbers. The last argument of a script is the time
 // in µs, or an empty string for that of Redis.
-func (l *Limiter) run(ctx context.Context, script *goredis.Script, n int, keys []string, args ...any) (answer []int64, err error) {
+func (l *Limiter) run(ctx context.Context, script *goredis.Script, n int, keys []string, args ...any) (result []int64, err error) {
 	var present any = ""
 	if l.clock != nil {
 		present = l.clock.Now().UnixMicro()
 	}
 	err = l.withCircuit(ctx, func(ctx context.Context) (err error) {
-		answer, err = script.Run(ctx, l.client, keys, append(args, present)...).Int64Slice()
-		if err == nil && len(answer) != n {
-			err = fmt.Errorf("unexpected response of redis: %v", answer)
+		result, err = script.Run(ctx, l.client, keys, append(args, present)...).Int64Slice()
+		if err == nil && len(result) != n {
+			err = fmt.Errorf("unexpected response of redis: %v", result)
 		}
 		return err
 	})
-	return answer, err
+	return result, err
 }
 
-// redisKey is hash-tagged, so that a cluster keeps a log on one node.
+// redisKey returns a key with a hash tag, so that a cluster stores both keys of a quota on the
+// same node.
 func (l *Limiter) redisKey(rule limit.Rule, key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return l.prefix + ":limit:{" + rule.Name + ":" + hex.EncodeToString(sum[:16]) + "}"
 }
 
-// errOpen is the error of a call that was not made because the circuit is open.
-var errOpen = errors.New("redis is not called after repeated failures")
+// errCircuitOpen is returned instead of calling Redis while the circuit is open.
+var errCircuitOpen = errors.New("redis is not called after repeated failures")
 
 // withCircuit makes one call with a time limit unless the circuit is open.
 func (l *Limiter) withCircuit(ctx context.Context, call func(context.Context) error) error {
 	if !l.allowsCall() {
-		return errOpen
+		return errCircuitOpen
 	}
-	bounded, cancel := context.WithTimeout(ctx, l.bound)
+	bounded, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
 	err := call(bounded)
 	if err != nil && ctx.Err() != nil {
-		return err // the caller cancelled; Redis may be fine
+		return err // cancelled by the caller, so it is no failure of Redis
 	}
 	l.recordResult(err)
 	return err
@@ -244,8 +245,8 @@ func Open(rawURL string, fallback limit.Limiter, log *slog.Logger, options ...Op
 	if err != nil {
 		return nil, err
 	}
-	// A call has 200 ms and a fallback: no retries, and no extra round trips when a
-	// connection begins.
+	// A decision has 200 ms and a fallback, so there are no retries, and no extra round trips
+	// for a new connection.
 	o.MaxRetries, o.DialerRetries, o.DisableIdentity = -1, 1, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return New(o.Connect(), fallback, log, append([]Option{withPrefix(o.Prefix)}, options...)...), nil
@@ -257,7 +258,7 @@ func Open(rawURL string, fallback limit.Limiter, log *slog.Logger, options ...Op
 // calls and the µs until it decreases.
 var quotaScript = goredis.NewScript(`
 local most, mostADay, per, aDay, present = tonumber(ARGV[1]), tonumber(ARGV[2]), 60000000, 86400000000, ARGV[4]
-` + current + `
+` + currentTimeScript + `
 local today, spent = string.format('%.0f', math.floor(now / aDay)), 0
 if mostADay > 0 then
 	local day = redis.call('HMGET', KEYS[2], 'day', 'spent')
@@ -306,16 +307,16 @@ func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spen
 	return l.fallback.Spend(ctx, quota, key)
 }
 
-func quotaStatus(quota limit.Quota, answer []int64) (s limit.QuotaStatus) {
-	n, spent := int(answer[1]), int(answer[3])
-	s.Minute = limit.Window{Limit: quota.PerMinute, Remaining: max(0, quota.PerMinute-n), Reset: time.Duration(answer[2]) * time.Microsecond}
+func quotaStatus(quota limit.Quota, result []int64) (s limit.QuotaStatus) {
+	n, spent := int(result[1]), int(result[3])
+	s.Minute = limit.Window{Limit: quota.PerMinute, Remaining: max(0, quota.PerMinute-n), Reset: time.Duration(result[2]) * time.Microsecond}
 	if quota.PerMinute == 0 {
 		s.Minute.Reset = time.Minute
 	}
 	if quota.PerDay > 0 {
-		s.Day = limit.Window{Limit: quota.PerDay, Remaining: max(0, quota.PerDay-spent), Reset: time.Duration(answer[4]) * time.Microsecond}
+		s.Day = limit.Window{Limit: quota.PerDay, Remaining: max(0, quota.PerDay-spent), Reset: time.Duration(result[4]) * time.Microsecond}
 	}
-	if answer[0] == 1 {
+	if result[0] == 1 {
 		s.Allowed = true
 		return s
 	}

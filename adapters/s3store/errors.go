@@ -14,9 +14,9 @@ import (
 	"github.com/locumhq/locum/core/files"
 )
 
-// advice explains how to correct the errors that S3 returns for a wrong configuration, by
+// adviceByCode explains how to correct the errors that S3 returns for a wrong configuration, by
 // code.
-var advice = map[string]struct{ reason, text string }{
+var adviceByCode = map[string]struct{ reason, text string }{
 	minio.NoSuchBucket:             {"files: no such bucket", "create the bucket, or correct files.url"},
 	minio.AccessDenied:             {"files: access denied", "give the credentials access to the bucket; without AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY those of the machine are used"},
 	"Forbidden":                    {"files: access denied", "give the credentials access to the bucket"},
@@ -30,9 +30,10 @@ var advice = map[string]struct{ reason, text string }{
 	"PermanentRedirect":            {"files: wrong region", "correct region= or endpoint= in files.url"},
 }
 
-// explain returns files.ErrNotFound, or an Unavailable fault with the cause: all other
-// errors of S3 end when the server or the configuration is corrected.
-func explain(err error) error {
+// explainError returns files.ErrNotFound for a missing object. All other errors become an
+// Unavailable fault with the cause, because retries succeed once the server or the
+// configuration is corrected.
+func explainError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -40,10 +41,10 @@ func explain(err error) error {
 	if response.Code == minio.NoSuchKey {
 		return files.ErrNotFound
 	}
-	if a, ok := advice[response.Code]; ok {
+	if a, ok := adviceByCode[response.Code]; ok {
 		return fault.ErrUnavailable.WithReason(a.reason).WithCause(fmt.Errorf("%w (%s): %s", err, response.Code, a.text))
 	}
-	if unreachable(err, response) {
+	if isUnreachable(err, response) {
 		return fault.ErrUnavailable.WithReason("files: server unreachable").WithCause(err)
 	}
 	if response.StatusCode >= http.StatusBadRequest { // servers have codes of their own
@@ -52,8 +53,8 @@ func explain(err error) error {
 	return err
 }
 
-// unreachable reports an error of the network or a temporary error of the server.
-func unreachable(err error, response minio.ErrorResponse) bool {
+// isUnreachable reports an error of the network or a temporary error of the server.
+func isUnreachable(err error, response minio.ErrorResponse) bool {
 	var network net.Error
 	var call *url.Error
 	return errors.As(err, &network) || errors.As(err, &call) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||

@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	// tries is how often a call is tried, with pauses of at most 200 ms, 400 ms, 800 ms and 1 s.
-	tries = 5
+	// maxAttempts is the number of attempts of a request, with pauses of at most 200 ms,
+	// 400 ms, 800 ms and 1 s.
+	maxAttempts = 5
 	// dialTimeout bounds a connection attempt, and answerTimeout the wait for an answer.
 	dialTimeout, answerTimeout = 3 * time.Second, 20 * time.Second
 	// credentialsTimeout bounds a call for credentials of the machine.
@@ -58,11 +59,11 @@ func open(rawURL string, access *credentials.Credentials) (*Store, error) {
 	transport.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	transport.TLSHandshakeTimeout, transport.ResponseHeaderTimeout = dialTimeout, answerTimeout
 	transport.MaxIdleConnsPerHost = 16
-	// The size of a file is that of the object as it is stored.
+	// With compression, the sizes of responses would differ from those of the stored objects.
 	transport.DisableCompression = true
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.ca}
 	client, err := minio.New(a.host, &minio.Options{
-		Creds: access, Secure: a.secure, Region: a.region, BucketLookup: a.lookup, Transport: transport, MaxRetries: tries,
+		Creds: access, Secure: a.secure, Region: a.region, BucketLookup: a.lookup, Transport: transport, MaxRetries: maxAttempts,
 	})
 	if err != nil {
 		return nil, err
@@ -79,8 +80,8 @@ type address struct {
 	ca             *x509.CertPool
 }
 
-// buckets are the names of buckets, which are also names of hosts.
-var buckets = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+// bucketName matches names of buckets that are also valid host names.
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 func parse(rawURL string) (a address, err error) {
 	u, err := url.Parse(rawURL)
@@ -89,7 +90,7 @@ func parse(rawURL string) (a address, err error) {
 		return a, errors.New("want s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION")
 	case u.User != nil:
 		return a, errors.New("want no credentials in the URL; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
-	case !buckets.MatchString(u.Host):
+	case !bucketName.MatchString(u.Host):
 		return a, errors.New("want s3://BUCKET, the name of a bucket: 3 to 63 lower-case letters, digits, hyphens and dots")
 	}
 	a.bucket = u.Host

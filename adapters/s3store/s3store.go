@@ -1,11 +1,10 @@
 // Package s3store stores files in a bucket of Amazon S3 or of a compatible server.
 //
-// A file is written in parts of 8 MiB, of which one is in memory, and replaces the
-// object of its key when it is complete. A failed upload is aborted; that of a process
-// which was killed remains as an incomplete multipart upload, which costs storage and
-// contains data of users. Give the bucket a lifecycle rule that aborts incomplete
-// multipart uploads after a day, and no versioning: the store deletes the current
-// version only.
+// A file is uploaded in parts of 8 MiB, of which one is in memory at a time. When the upload is
+// complete, it replaces the object of its key. A failed upload is aborted, but if the process is
+// killed, an incomplete multipart upload remains, which costs storage and contains users' data.
+// Give the bucket a lifecycle rule that aborts incomplete multipart uploads after a day, and do
+// not enable versioning: the store deletes only the current version.
 //
 // The credentials need the permissions s3:GetObject, s3:PutObject, s3:DeleteObject,
 // s3:AbortMultipartUpload and s3:ListBucket. Without s3:ListBucket, S3 answers the
@@ -50,11 +49,11 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 	u := &upload{ctx: ctx, store: s, key: s.prefix + key}
 	completed := false
 	defer func() {
-		if !completed { // also after a panic of write
+		if !completed { // including after a panic of write
 			err = errors.Join(err, u.abort())
 		}
 	}()
-	// An error of a call is also returned if write ignores it.
+	// u.err is returned even if write ignores the error of its Write.
 	if err := write(u); err != nil || u.err != nil {
 		return errors.Join(err, u.err)
 	}
@@ -73,7 +72,7 @@ type upload struct {
 	part  bytes.Buffer
 	id    string // empty before the first part was sent
 	sent  []minio.CompletePart
-	err   error // of the first call that failed
+	err   error // error of the first request that failed
 }
 
 // Write implements io.Writer.
@@ -94,18 +93,18 @@ func (u *upload) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// sendPart sends the part in memory, of which the first creates the upload.
+// sendPart sends the part in memory. The first part creates the upload.
 func (u *upload) sendPart() error {
 	s := u.store
 	if u.id == "" {
-		if err := s.call(u.ctx, callTimeout, func(ctx context.Context) (err error) {
+		if err := s.callWithTimeout(u.ctx, callTimeout, func(ctx context.Context) (err error) {
 			u.id, err = s.client.NewMultipartUpload(ctx, s.bucket, u.key, minio.PutObjectOptions{})
 			return err
 		}); err != nil {
 			return err
 		}
 	}
-	return s.call(u.ctx, callTimeout, func(ctx context.Context) error {
+	return s.callWithTimeout(u.ctx, callTimeout, func(ctx context.Context) error {
 		number := len(u.sent) + 1
 		part, err := s.client.PutObjectPart(ctx, s.bucket, u.key, u.id, number, bytes.NewReader(u.part.Bytes()), int64(u.part.Len()), minio.PutObjectPartOptions{})
 		if err != nil {
@@ -121,7 +120,7 @@ func (u *upload) sendPart() error {
 func (u *upload) complete() error {
 	s := u.store
 	if u.id == "" {
-		return s.call(u.ctx, callTimeout, func(ctx context.Context) error {
+		return s.callWithTimeout(u.ctx, callTimeout, func(ctx context.Context) error {
 			_, err := s.client.Client.PutObject(ctx, s.bucket, u.key, bytes.NewReader(u.part.Bytes()), int64(u.part.Len()), minio.PutObjectOptions{PartSize: partSize})
 			return err
 		})
@@ -129,18 +128,18 @@ func (u *upload) complete() error {
 	if err := u.sendPart(); err != nil {
 		return err
 	}
-	return s.call(u.ctx, completeTimeout, func(ctx context.Context) error {
+	return s.callWithTimeout(u.ctx, completeTimeout, func(ctx context.Context) error {
 		_, err := s.client.CompleteMultipartUpload(ctx, s.bucket, u.key, u.id, u.sent, minio.PutObjectOptions{})
 		return err
 	})
 }
 
-// abort deletes the parts that were sent, even if the caller has given up.
+// abort deletes the parts that were sent, even if the caller's context has ended.
 func (u *upload) abort() error {
 	if u.id == "" {
 		return nil
 	}
-	return u.store.call(context.WithoutCancel(u.ctx), callTimeout, func(ctx context.Context) error {
+	return u.store.callWithTimeout(context.WithoutCancel(u.ctx), callTimeout, func(ctx context.Context) error {
 		err := u.store.client.AbortMultipartUpload(ctx, u.store.bucket, u.key, u.id)
 		if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
 			return nil
@@ -154,7 +153,7 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info
 	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
 		return nil, files.Info{}, err
 	}
-	// The caller may read after ctx is done.
+	// The body may be read after ctx is done.
 	reading, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f := &file{cancel: cancel, timeout: time.AfterFunc(callTimeout, cancel)}
 	stop := context.AfterFunc(ctx, cancel)
@@ -168,7 +167,7 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info
 		if ctx.Err() != nil {
 			return nil, files.Info{}, ctx.Err()
 		}
-		return nil, files.Info{}, explain(err)
+		return nil, files.Info{}, explainError(err)
 	}
 	f.timeout.Stop()
 	f.body = body
@@ -188,7 +187,7 @@ func (f *file) Read(p []byte) (int, error) {
 	defer f.timeout.Stop()
 	n, err := f.body.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = explain(err)
+		err = explainError(err)
 	}
 	return n, err
 }
@@ -205,10 +204,10 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
 		return err
 	}
-	err := s.call(ctx, callTimeout, func(ctx context.Context) error {
+	err := s.callWithTimeout(ctx, callTimeout, func(ctx context.Context) error {
 		return s.client.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{})
 	})
-	if errors.Is(err, files.ErrNotFound) { // which some servers answer
+	if errors.Is(err, files.ErrNotFound) { // some servers return this for a missing object
 		return nil
 	}
 	return err
@@ -216,7 +215,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 
 // Ping reports whether the bucket exists and the credentials give access to it.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.call(ctx, callTimeout, func(ctx context.Context) error {
+	return s.callWithTimeout(ctx, callTimeout, func(ctx context.Context) error {
 		exists, err := s.client.BucketExists(ctx, s.bucket)
 		if err == nil && !exists {
 			err = minio.ErrorResponse{Code: minio.NoSuchBucket, BucketName: s.bucket}
@@ -225,14 +224,14 @@ func (s *Store) Ping(ctx context.Context) error {
 	})
 }
 
-// call makes a call that is bounded by a timeout and explains its error. The error of
-// a caller that has given up is that of its context.
-func (s *Store) call(ctx context.Context, timeout time.Duration, do func(context.Context) error) error {
+// callWithTimeout executes a request with a timeout and explains its error. If the caller's
+// context has ended, it returns the error of the context.
+func (s *Store) callWithTimeout(ctx context.Context, timeout time.Duration, do func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := do(bounded)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return explain(err)
+	return explainError(err)
 }

@@ -1,6 +1,6 @@
-// Package sandboxpay is a payment provider for tests and demos that moves no money. The
-// result of a payment depends on its request and the time only: it is the same in every
-// process and after every crash, and nothing is stored.
+// Package sandboxpay is a payment provider for tests and demos. It moves no money and stores
+// nothing: the result of a payment depends only on the request and the time, so that every
+// process returns the same result.
 package sandboxpay
 
 import (
@@ -37,8 +37,8 @@ type Payments struct{ clock clock.Clock }
 // New returns the sandbox.
 func New(c clock.Clock) Payments { return Payments{c} }
 
-// known are the methods that look like certain cards.
-var known = map[string]struct{ brand, last4 string }{
+// cardsByMethod maps ids of payment methods to the cards that they imitate.
+var cardsByMethod = map[string]struct{ brand, last4 string }{
 	"pm_card_visa":       {"visa", "4242"},
 	"pm_card_mastercard": {"mastercard", "4444"},
 	"pm_card_amex":       {"amex", "8431"},
@@ -55,7 +55,7 @@ func (p Payments) Attach(ctx context.Context, _ billing.Owner, methodID string) 
 		return billing.Method{}, billing.ErrUnknownMethod
 	}
 	m := billing.Method{ID: methodID, Brand: "sandbox", Last4: "0000", ExpiryMonth: 12, ExpiryYear: p.clock.Now().Year() + 3}
-	if looks, ok := known[methodID]; ok {
+	if looks, ok := cardsByMethod[methodID]; ok {
 		m.Brand, m.Last4 = looks.brand, looks.last4
 	}
 	return m, nil

@@ -36,36 +36,36 @@ func (p *Payments) Charge(ctx context.Context, b billing.Bill) (receipt string, 
 }
 
 func (p *Payments) charge(ctx context.Context, b billing.Bill) (string, error) {
-	intent, customer, err := p.find(ctx, b)
+	intent, customer, err := p.findIntent(ctx, b)
 	switch {
 	case err != nil:
 		return "", err
 	case intent != nil && p.needsPayer(intent) && !b.Unattended && !b.Abandon:
-		return p.confirm(ctx, b, intent)
+		return p.confirmIntent(ctx, b, intent)
 	case intent != nil:
 		return p.outcome(ctx, b, intent)
 	case customer == "" && p.Clock.Now().Sub(b.CreatedAt) < settleTime:
-		return "", unavailable("search a payment", errors.New("the payment method is not attached, and an earlier payment may not be shown yet"))
+		return "", unavailableFault("search a payment", errors.New("the payment method is not attached, and an earlier payment may not be shown yet"))
 	case customer == "", b.Abandon:
 		return "", billing.ErrDeclined
 	}
-	return p.begin(ctx, b, customer)
+	return p.createIntent(ctx, b, customer)
 }
 
-// find returns the payment intent of the bill, nil if there is none, and the customer of
-// the payment method, empty if it is not attached. The list of a customer's intents is
-// current. The search is for owners without a stored customer.
-func (p *Payments) find(ctx context.Context, b billing.Bill) (*stripe.PaymentIntent, string, error) {
+// findIntent returns the payment intent of the bill, nil if there is none, and the customer of
+// the payment method, empty if the method is not attached. It lists the customer's intents,
+// which is up to date. Without a stored customer it uses Stripe's search, which lags behind.
+func (p *Payments) findIntent(ctx context.Context, b billing.Bill) (*stripe.PaymentIntent, string, error) {
 	m, err := p.api.V1PaymentMethods.Retrieve(ctx, b.MethodID, nil)
 	switch {
 	case err != nil && !isMissing(err):
-		return nil, "", unavailable("read a payment method", err)
+		return nil, "", unavailableFault("read a payment method", err)
 	case err != nil || m.Customer == nil:
 		search := &stripe.PaymentIntentSearchParams{}
 		search.Query = fmt.Sprintf("metadata['%s']:'%s'", chargeName, b.Key)
 		for intent, err := range p.api.V1PaymentIntents.Search(ctx, search).All(ctx) {
 			if err != nil {
-				return nil, "", unavailable("search a payment", err)
+				return nil, "", unavailableFault("search a payment", err)
 			}
 			return intent, "", nil
 		}
@@ -75,7 +75,7 @@ func (p *Payments) find(ctx context.Context, b billing.Bill) (*stripe.PaymentInt
 	list.Limit = stripe.Int64(100)
 	for intent, err := range p.api.V1PaymentIntents.List(ctx, list).All(ctx) {
 		if err != nil {
-			return nil, "", unavailable("list payments", err)
+			return nil, "", unavailableFault("list payments", err)
 		}
 		if intent.Metadata[chargeName] == b.Key {
 			return intent, m.Customer.ID, nil
@@ -84,11 +84,11 @@ func (p *Payments) find(ctx context.Context, b billing.Bill) (*stripe.PaymentInt
 	return nil, m.Customer.ID, nil
 }
 
-// begin creates and confirms a payment intent.
-func (p *Payments) begin(ctx context.Context, b billing.Bill, customer string) (string, error) {
+// createIntent creates and confirms a payment intent.
+func (p *Payments) createIntent(ctx context.Context, b billing.Bill, customer string) (string, error) {
 	params := &stripe.PaymentIntentCreateParams{
 		Amount: &b.Amount.Minor, Currency: stripe.String(strings.ToLower(b.Amount.Currency)), Customer: &customer,
-		PaymentMethod: &b.MethodID, PaymentMethodTypes: cards(), Confirm: stripe.Bool(true), Description: &b.Description,
+		PaymentMethod: &b.MethodID, PaymentMethodTypes: cardTypes(), Confirm: stripe.Bool(true), Description: &b.Description,
 		Metadata: map[string]string{chargeName: b.Key, ownerName: ownerText(b.Owner)},
 	}
 	if b.Unattended {
@@ -99,23 +99,24 @@ func (p *Payments) begin(ctx context.Context, b billing.Bill, customer string) (
 	}
 	params.SetIdempotencyKey(b.Key)
 	intent, err := p.api.V1PaymentIntents.Create(ctx, params)
-	return p.answer(ctx, b, "create a payment", intent, err)
+	return p.handleResponse(ctx, b, "create a payment", intent, err)
 }
 
-// confirm confirms an intent that failed without the payer, who is present now.
-func (p *Payments) confirm(ctx context.Context, b billing.Bill, intent *stripe.PaymentIntent) (string, error) {
+// confirmIntent confirms an intent that failed because the payer was absent. Now the payer is
+// present.
+func (p *Payments) confirmIntent(ctx context.Context, b billing.Bill, intent *stripe.PaymentIntent) (string, error) {
 	confirmed, err := p.api.V1PaymentIntents.Confirm(ctx, intent.ID, &stripe.PaymentIntentConfirmParams{PaymentMethod: &b.MethodID, ReturnURL: &p.ReturnURL})
-	return p.answer(ctx, b, "confirm a payment", confirmed, err)
+	return p.handleResponse(ctx, b, "confirm a payment", confirmed, err)
 }
 
-// answer returns the outcome of a request that changes an intent. An error of the card
-// carries the intent.
-func (p *Payments) answer(ctx context.Context, b billing.Bill, action string, intent *stripe.PaymentIntent, err error) (string, error) {
+// handleResponse returns the outcome of a request that changes an intent. A card error from
+// Stripe contains the intent.
+func (p *Payments) handleResponse(ctx context.Context, b billing.Bill, action string, intent *stripe.PaymentIntent, err error) (string, error) {
 	switch {
 	case err == nil:
 		return p.outcome(ctx, b, intent)
 	case !isDeclined(err):
-		return "", unavailable(action, err)
+		return "", unavailableFault(action, err)
 	}
 	if intent = stripeError(err).PaymentIntent; intent == nil {
 		return "", billing.ErrDeclined
@@ -146,21 +147,21 @@ func (p *Payments) outcome(ctx context.Context, b billing.Bill, intent *stripe.P
 	case waits && !b.Abandon:
 		return "", &billing.ActionRequiredError{Action: p.action(intent)}
 	case !waits && intent.LastPaymentError == nil && !b.Abandon && p.Clock.Now().Sub(b.CreatedAt) < settleTime:
-		return "", billing.ErrUnderWay // the request that creates it has not ended
+		return "", billing.ErrUnderWay // the request that creates the intent has not ended
 	}
-	return p.cancel(ctx, intent)
+	return p.cancelIntent(ctx, intent)
 }
 
-// cancel cancels an intent, unless it has a result in the meantime.
-func (p *Payments) cancel(ctx context.Context, intent *stripe.PaymentIntent) (string, error) {
+// cancelIntent cancels an intent, unless it has a result in the meantime.
+func (p *Payments) cancelIntent(ctx context.Context, intent *stripe.PaymentIntent) (string, error) {
 	if _, err := p.api.V1PaymentIntents.Cancel(ctx, intent.ID, nil); err == nil {
 		return "", billing.ErrDeclined
 	} else if e := stripeError(err); e == nil || e.Code != stripe.ErrorCodePaymentIntentUnexpectedState {
-		return "", unavailable("cancel a payment", err)
+		return "", unavailableFault("cancel a payment", err)
 	}
 	present, err := p.api.V1PaymentIntents.Retrieve(ctx, intent.ID, nil)
 	if err != nil {
-		return "", unavailable("read a payment", err)
+		return "", unavailableFault("read a payment", err)
 	}
 	switch present.Status {
 	case stripe.PaymentIntentStatusSucceeded:
@@ -171,7 +172,7 @@ func (p *Payments) cancel(ctx context.Context, intent *stripe.PaymentIntent) (st
 	return "", billing.ErrUnderWay
 }
 
-// action returns what the payer needs to confirm the intent.
+// action returns the data with which the payer's client confirms the intent.
 func (p *Payments) action(intent *stripe.PaymentIntent) billing.Action {
 	a := billing.Action{Type: billing.ConfirmPayment, ClientSecret: intent.ClientSecret, PublishableKey: p.PublishableKey}
 	if next := intent.NextAction; next != nil && next.RedirectToURL != nil {

@@ -105,24 +105,24 @@ func apiBase(address string) (string, error) {
 	return base, nil
 }
 
-// pingEvery is how long the result of Ping is reused, so that health checks do not use
+// pingTTL is how long the result of Ping is reused, so that health checks do not use
 // up the rate limit of the account.
-const pingEvery = 15 * time.Second
+const pingTTL = 15 * time.Second
 
 // Ping implements adapters.Pinger.
 func (p *Payments) Ping(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.Clock.Now()
-	if !p.pingedAt.IsZero() && now.Sub(p.pingedAt) < pingEvery {
+	if !p.pingedAt.IsZero() && now.Sub(p.pingedAt) < pingTTL {
 		return p.pingErr
 	}
 	_, err := p.api.V1Balance.Retrieve(ctx, nil)
 	if e := stripeError(err); e != nil && e.HTTPStatusCode == http.StatusForbidden {
-		err = nil // a restricted key may not read the balance
+		err = nil // the key works, although a restricted key may not read the balance
 	}
 	if err != nil {
-		err = unavailable("read the balance", err)
+		err = unavailableFault("read the balance", err)
 	}
 	p.pingedAt, p.pingErr = now, err
 	return err
@@ -137,7 +137,7 @@ func (p *Payments) customers(ctx context.Context, o billing.Owner) (ids []string
 	search.Query = fmt.Sprintf("metadata['%s']:'%s'", ownerName, ownerText(o))
 	for c, err := range p.api.V1Customers.Search(ctx, search).All(ctx) {
 		if err != nil {
-			return nil, unavailable("search a customer", err)
+			return nil, unavailableFault("search a customer", err)
 		}
 		ids = append(ids, c.ID)
 	}
@@ -157,7 +157,7 @@ func (p *Payments) customer(ctx context.Context, o billing.Owner) (string, error
 	params.SetIdempotencyKey("locum-customer-" + ownerText(o))
 	c, err := p.api.V1Customers.Create(ctx, params)
 	if err != nil {
-		return "", unavailable("create a customer", err)
+		return "", unavailableFault("create a customer", err)
 	}
 	return c.ID, nil
 }
@@ -170,7 +170,7 @@ func (p *Payments) Attach(ctx context.Context, o billing.Owner, methodID string)
 	case isMissing(err):
 		return billing.Method{}, billing.ErrUnknownMethod
 	case err != nil:
-		return billing.Method{}, unavailable("read a payment method", err)
+		return billing.Method{}, unavailableFault("read a payment method", err)
 	case m.Card == nil:
 		return billing.Method{}, fault.InvalidField("paymentMethodId", "must be a card")
 	}
@@ -179,7 +179,7 @@ func (p *Payments) Attach(ctx context.Context, o billing.Owner, methodID string)
 	case err != nil:
 		return billing.Method{}, err
 	case m.Customer != nil && m.Customer.ID == customer:
-		return method(m), nil
+		return newMethod(m), nil
 	case m.Customer != nil:
 		return billing.Method{}, billing.ErrUnknownMethod
 	}
@@ -190,12 +190,12 @@ func (p *Payments) Attach(ctx context.Context, o billing.Owner, methodID string)
 	case isMissing(err), isInvalid(err): // also one that was detached before
 		return billing.Method{}, billing.ErrUnknownMethod
 	case err != nil:
-		return billing.Method{}, unavailable("attach a payment method", err)
+		return billing.Method{}, unavailableFault("attach a payment method", err)
 	}
-	return method(m), nil
+	return newMethod(m), nil
 }
 
-func method(m *stripe.PaymentMethod) billing.Method {
+func newMethod(m *stripe.PaymentMethod) billing.Method {
 	return billing.Method{ID: m.ID, Brand: string(m.Card.Brand), Last4: m.Card.Last4, ExpiryMonth: int(m.Card.ExpMonth), ExpiryYear: int(m.Card.ExpYear)}
 }
 
@@ -206,15 +206,15 @@ func (p *Payments) SetUp(ctx context.Context, o billing.Owner) (billing.Action, 
 		return billing.Action{}, err
 	}
 	intent, err := p.api.V1SetupIntents.Create(ctx, &stripe.SetupIntentCreateParams{
-		Customer: &customer, PaymentMethodTypes: cards(), Usage: stripe.String(string(stripe.SetupIntentUsageOffSession)),
+		Customer: &customer, PaymentMethodTypes: cardTypes(), Usage: stripe.String(string(stripe.SetupIntentUsageOffSession)),
 	})
 	if err != nil {
-		return billing.Action{}, unavailable("create a setup intent", err)
+		return billing.Action{}, unavailableFault("create a setup intent", err)
 	}
 	return billing.Action{Type: billing.CollectMethod, ClientSecret: intent.ClientSecret, PublishableKey: p.PublishableKey}, nil
 }
 
-func cards() []*string { return []*string{stripe.String(string(stripe.PaymentMethodTypeCard))} }
+func cardTypes() []*string { return []*string{stripe.String(string(stripe.PaymentMethodTypeCard))} }
 
 // Forget implements billing.Payments. Stripe keeps payments without their customer. A
 // customer that the search does not show yet is found by creating it.
@@ -230,7 +230,7 @@ func (p *Payments) Forget(ctx context.Context, o billing.Owner) error {
 	}
 	for _, id := range ids {
 		if _, err := p.api.V1Customers.Delete(ctx, id, nil); err != nil && !isMissing(err) {
-			return unavailable("delete a customer", err)
+			return unavailableFault("delete a customer", err)
 		}
 	}
 	return nil
@@ -247,7 +247,7 @@ func isMissing(err error) bool {
 	return e != nil && (e.Code == stripe.ErrorCodeResourceMissing || e.HTTPStatusCode == http.StatusNotFound)
 }
 
-// isInvalid reports a request that Stripe refuses as it is.
+// isInvalid reports whether Stripe rejected the request as invalid.
 func isInvalid(err error) bool {
 	e := stripeError(err)
 	return e != nil && e.Type == stripe.ErrorTypeInvalidRequest && e.HTTPStatusCode == http.StatusBadRequest
@@ -258,9 +258,9 @@ func isDeclined(err error) bool {
 	return e != nil && e.Type == stripe.ErrorTypeCard
 }
 
-// unavailable returns the fault of a request whose outcome is unknown. Errors of
+// unavailableFault returns the fault of a request whose outcome is unknown. Errors of
 // Stripe hold the objects of the request with their secrets, which are left out.
-func unavailable(action string, err error) error {
+func unavailableFault(action string, err error) error {
 	cause := fmt.Errorf("stripe: %s: %w", action, err)
 	if e := stripeError(err); e != nil && (e.Code == stripe.ErrorCodeIdempotencyKeyInUse || e.Code == stripe.ErrorCodeLockTimeout) {
 		cause = fmt.Errorf("stripe: %s: %w", action, errBusy)

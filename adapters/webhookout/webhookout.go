@@ -1,5 +1,5 @@
-// Package webhookout sends webhooks to addresses that clients choose, and therefore to
-// the public internet only.
+// Package webhookout sends webhooks to URLs that clients choose. It refuses addresses that are
+// not on the public internet, so that clients cannot reach internal services.
 package webhookout
 
 import (
@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	connectWithin = 5 * time.Second
-	maxBody       = 16 << 10 // of a response body
-	keepMost      = 1 << 10
-	headersMost   = 16 << 10
+	connectTimeout     = 5 * time.Second
+	maxBody            = 16 << 10 // of a response body
+	maxStoredBody      = 1 << 10
+	maxResponseHeaders = 16 << 10
 )
 
 // Sender implements integrations.Sender.
 type Sender struct {
-	client *http.Client
-	within time.Duration
+	client  *http.Client
+	timeout time.Duration
 }
 
 // Options are the settings of a Sender.
@@ -44,14 +44,14 @@ type Options struct {
 // New returns a sender. It uses no proxy, follows no redirects, and checks the resolved
 // address when it connects.
 func New(o Options) *Sender {
-	dialer := &net.Dialer{Timeout: connectWithin, KeepAlive: 30 * time.Second}
+	dialer := &net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}
 	if !o.Private {
-		dialer.Control = guard()
+		dialer.Control = publicAddressesOnly()
 	}
-	return &Sender{within: integrations.AnswerWithin, client: &http.Client{
+	return &Sender{timeout: integrations.AnswerWithin, client: &http.Client{
 		Transport: &http.Transport{
 			Proxy: nil, DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
-			TLSHandshakeTimeout: connectWithin, ResponseHeaderTimeout: integrations.AnswerWithin, MaxResponseHeaderBytes: headersMost,
+			TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: integrations.AnswerWithin, MaxResponseHeaderBytes: maxResponseHeaders,
 			MaxIdleConns: 1_000, MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute, DisableCompression: true,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -61,9 +61,10 @@ func New(o Options) *Sender {
 // errPort is the error of a connection to a port that web servers do not use.
 var errPort = errors.New("prohibited port")
 
-// guard refuses connections to addresses that are not public. Two lists have to permit an
-// address: the library's and that of the registration of webhooks.
-func guard() func(network, address string, c syscall.RawConn) error {
+// publicAddressesOnly returns a dialer control that refuses connections to addresses that are
+// not public. Both the list of the library and the list that the registration of webhooks uses
+// must permit an address.
+func publicAddressesOnly() func(network, address string, c syscall.RawConn) error {
 	public := ssrf.New(ssrf.WithAnyPort())
 	return func(network, address string, c syscall.RawConn) error {
 		host, port, err := net.SplitHostPort(address)
@@ -84,31 +85,31 @@ func guard() func(network, address string, c syscall.RawConn) error {
 func (s *Sender) Post(ctx context.Context, p integrations.Post) (a integrations.Answer) {
 	begun := time.Now()
 	defer func() { a.Took = time.Since(begun) }()
-	ctx, cancel := context.WithTimeout(ctx, s.within)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, strings.NewReader(p.Body))
 	if err != nil {
 		return integrations.Answer{Error: "bad_address"}
 	}
 	if strings.HasSuffix(strings.ToLower(strings.TrimSuffix(request.URL.Hostname(), ".")), ".invalid") {
-		return integrations.Answer{Error: "dns"} // never resolved (RFC 6761 §6.4)
+		return integrations.Answer{Error: "dns"} // .invalid never resolves (RFC 6761 §6.4)
 	}
 	for name, value := range p.Headers {
 		request.Header.Set(name, value)
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return integrations.Answer{Error: classify(err)}
+		return integrations.Answer{Error: errorClass(err)}
 	}
 	defer func() { _ = response.Body.Close() }()
 	// The body is read so that the connection can be reused. Only the status counts.
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxBody))
-	a = integrations.Answer{Status: response.StatusCode, Body: string(text[:min(len(text), keepMost)]), RetryAfter: retryAfter(response.Header.Get("Retry-After"), begun)}
+	a = integrations.Answer{Status: response.StatusCode, Body: string(text[:min(len(text), maxStoredBody)]), RetryAfter: retryAfter(response.Header.Get("Retry-After"), begun)}
 	return a
 }
 
-// retryAfter parses the header (RFC 9110 §10.2.3): seconds or a date. It returns 0 for
-// anything else.
+// retryAfter parses the header Retry-After (RFC 9110 §10.2.3): seconds or a date. It returns 0
+// for other texts.
 func retryAfter(text string, now time.Time) time.Duration {
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
 		return time.Duration(min(n, 1<<30)) * time.Second
@@ -119,9 +120,9 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return 0
 }
 
-// classify returns the class of an error. The error itself may contain internal
+// errorClass returns the class of an error. The error itself may contain internal
 // addresses.
-func classify(err error) string {
+func errorClass(err error) string {
 	var unresolved *net.DNSError
 	var record tls.RecordHeaderError
 	var certificate *tls.CertificateVerificationError

@@ -17,7 +17,7 @@ import (
 
 func TestDial_NotPublic_IsRefused(t *testing.T) {
 	t.Parallel()
-	check := guard()
+	check := publicAddressesOnly()
 	network := func(address string) string {
 		if strings.Contains(address, ":") {
 			return "tcp6"
@@ -75,7 +75,7 @@ func TestSend_LoopbackByAnyName_IsRefused(t *testing.T) {
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	require.NoError(t, err)
 	s := New(Options{})
-	s.within = 2 * time.Second
+	s.timeout = 2 * time.Second
 	for _, host := range []string{"127.0.0.1", "localhost", "localhost.", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0.0.0.0", "[::]", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "[64:ff9b::7f00:1]"} {
 		a := s.Post(t.Context(), integrations.Post{URL: "http://" + host + ":" + port, Body: "{}"})
 		require.NotEmpty(t, a.Error, host)
@@ -140,10 +140,10 @@ func TestSend_Errors_AreClassified(t *testing.T) {
 	}))
 	t.Cleanup(cut.Close)
 	s := New(Options{Private: true})
-	s.within = 300 * time.Millisecond
+	s.timeout = 300 * time.Millisecond
 	post := func(s *Sender, url string) string { return s.Post(t.Context(), integrations.Post{URL: url}).Error }
 	require.Equal(t, "timeout", post(s, slow.URL))
-	s.within = 20 * time.Second // the test does not wait for it
+	s.timeout = 20 * time.Second // the test does not wait for it
 	require.Equal(t, "connection", post(s, cut.URL))
 	require.Equal(t, "bad_address", post(s, "http://[x"))
 	require.Equal(t, "tls", post(s, secure.URL), "a certificate of an unknown authority")
