@@ -21,10 +21,10 @@ type Queue struct {
 
 // referenceQueue contains the references of one queue in order, each task at most once.
 type referenceQueue struct {
-	mu      sync.Mutex
-	waiting []task.Reference
-	queuedIDs    map[string]bool
-	signals chan struct{} // wakes a waiting worker; has a buffer of one
+	mu        sync.Mutex
+	waiting   []task.Reference
+	queuedIDs map[string]bool
+	signals   chan struct{} // wakes a waiting worker; has a buffer of one
 }
 
 // New returns an empty queue.
