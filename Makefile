@@ -98,8 +98,14 @@ chaos: ## Kill everything that locum runs on, for minutes, and count what is lef
 # The tests that run on MariaDB, some of them on other databases, too, and on an S3 server.
 HEAVY = MySQL|Mixed|TestFeed|TestLoad|TestDatabases|TestDatabaseUnavailable|S3|EveryDatabase|AddAnEndpoint|TestHostileInput|TestLongLists|TestListingStates
 
+.PHONY: screenshots
+screenshots: ## Write pictures of every page to bin/screenshots: light and dark, desktop and 320 px (about 5 minutes)
+	@mkdir -p bin/screenshots
+	@LOCUM_TEST_HEAVY=1 LOCUM_TEST_SCREENSHOTS=$(CURDIR)/bin/screenshots go run ./test/kit/with-services -- go test -count=1 -run TestBrowser ./test/heavy
+	@echo "wrote $$(ls bin/screenshots | wc -l) pictures to bin/screenshots"
+
 .PHONY: check-heavy
-check-heavy: ## What needs a large database, MariaDB, an S3 server, npm or Chromium (LOCUM_TEST_SCREENSHOTS=DIR for pictures)
+check-heavy: ## What needs a large database, MariaDB, an S3 server, npm or Chromium
 	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -p 1 -count=1 -timeout 60m ./test/heavy/... ./test/relevance
 	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -p 2 -count=1 -timeout 30m -run '$(HEAVY)' ./adapters/gormdb ./adapters/s3store ./bootstrap ./test/e2e
 	@cd test/outsider && go test -count=1 -timeout 20m ./...

@@ -26,6 +26,7 @@ func TestBrowser_Account(t *testing.T) {
 
 func visitAccount(t *testing.T, p *browser, email string) {
 	t.Helper()
+	p.sources = map[string]string{}
 	cv := filepath.Join(t.TempDir(), "cv.pdf")
 	require.NoError(t, os.WriteFile(cv, []byte("%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\n"), 0o600))
 	p.open("/register?as=jobseeker")
@@ -82,4 +83,5 @@ func visitAccount(t *testing.T, p *browser, email string) {
 	p.press("Withdraw for good")
 	require.Contains(t, p.text(), "Your application is withdrawn")
 	p.requireNoErrors("400")
+	p.validateSources()
 }

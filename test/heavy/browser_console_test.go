@@ -76,6 +76,7 @@ func signInEmployer(s *testServer, p *browser) {
 
 func useConsole(t *testing.T, s *testServer, p *browser) {
 	t.Helper()
+	p.sources = map[string]string{}
 	p.open("/employer")
 	p.checkPage("employers")
 	signInEmployer(s, p)
@@ -99,6 +100,7 @@ func useConsole(t *testing.T, s *testServer, p *browser) {
 	p.checkPage("console-organization-refused")
 	inviteColleague(t, s, p)
 	p.requireNoErrors("400", "403", "404")
+	p.validateSources()
 }
 
 func postJob(t *testing.T, p *browser) {

@@ -12,6 +12,7 @@ import (
 func TestBrowser_Moderation(t *testing.T) {
 	s := demoSite(t)
 	p := newBrowser(t, s.url, axeCore(t))
+	p.sources = map[string]string{}
 	p.open("/jobs")
 	p.leads(chromedp.Click(`(//main//h3/a)[1]`))
 	p.leads(chromedp.Click(`//a[text()="Report this job"]`))
@@ -38,4 +39,5 @@ func TestBrowser_Moderation(t *testing.T) {
 	require.Contains(t, p.text(), "Suspended")
 	p.open("/moderation/decided")
 	p.checkPage("moderation-decided")
+	p.validateSources()
 }

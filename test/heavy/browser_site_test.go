@@ -1,14 +1,20 @@
 package heavy
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -18,11 +24,11 @@ import (
 )
 
 // demoSite returns a server with demo data.
-func demoSite(t *testing.T) *testServer {
+func demoSite(t *testing.T, settings ...string) *testServer {
 	t.Helper()
 	s := newTestServer(t)
 	at := kit.Address(t)
-	s.env = []string{"LOCUM_HTTP_ADDR=" + at, "LOCUM_HTTP_PUBLIC_URL=http://" + at}
+	s.env = append(settings, "LOCUM_HTTP_ADDR="+at, "LOCUM_HTTP_PUBLIC_URL=http://"+at)
 	s.run("seed", "--listings", "200")
 	s.serve()
 	return s
@@ -31,7 +37,8 @@ func demoSite(t *testing.T) *testServer {
 // TestBrowser_Site does what visitors do, in a real browser: with a check of every page, and
 // again without script.
 func TestBrowser_Site(t *testing.T) {
-	s := demoSite(t)
+	hospital := newHospitalSite(t)
+	s := demoSite(t, "LOCUM_SITE_EMBED_ORIGINS="+hospital.origin())
 	axe := axeCore(t)
 	t.Run("every page checked", func(t *testing.T) { visitSite(t, newBrowser(t, s.url, axe)) })
 	t.Run("without script", func(t *testing.T) {
@@ -41,6 +48,14 @@ func TestBrowser_Site(t *testing.T) {
 		visitSite(t, p)
 	})
 	t.Run("valid HTML", func(t *testing.T) { validatePages(t, s.url) })
+	t.Run("job alerts", func(t *testing.T) { receiveJobAlerts(t, s, newBrowser(t, s.url, axe), "alerts@example.org") })
+	t.Run("job alerts without script", func(t *testing.T) {
+		p := newBrowser(t, s.url, "")
+		_, err := chromedp.Call(p.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		require.NoError(t, err)
+		receiveJobAlerts(t, s, p, "alerts-without-script@example.org")
+	})
+	t.Run("jobs on another site", func(t *testing.T) { showOnOtherSite(t, s, hospital) })
 	t.Run("suggestions", func(t *testing.T) {
 		p := newBrowser(t, s.url, "")
 		p.open("/")
@@ -53,35 +68,163 @@ func TestBrowser_Site(t *testing.T) {
 	})
 }
 
-// validatePages checks the HTML of pages for guests with html-validate.
+// validatePages checks the HTML of pages for guests.
 func validatePages(t *testing.T, site string) {
 	t.Helper()
-	tools := installNPM(t, kit.Tool(t, "npm"), "browser")
-	require.NoError(t, os.WriteFile(filepath.Join(tools, ".htmlvalidate.json"), []byte(`{"root": true, "extends": ["html-validate:standard"], "rules": {"form-dup-name": "off", "long-title": "off"}}`), 0o600))
 	get := func(path string) string {
 		response, err := http.Get(site + path)
 		require.NoError(t, err)
 		defer func() { _ = response.Body.Close() }()
 		body, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
-		require.Less(t, len(body), 75<<10, path) // with the style sheet and the script less than 150 KB
 		return string(body)
 	}
 	job := regexp.MustCompile(`/jobs/[0-9a-f-]{36}/[a-z0-9-]+`).FindString(get("/jobs"))
 	employer := regexp.MustCompile(`/employers/[a-z0-9-]+`).FindString(get(job))
-	arguments := []string{}
-	for i, path := range []string{
-		"/", "/jobs", "/jobs?q=nurse&where=Leeds", "/jobs?q=nusre", "/jobs?contract=eternal", job, employer, "/jobs/nothing", "/sign-in", "/register", "/forgot-password",
-		"/verify-email?token=x", "/reset-password?token=x", "/unsubscribe?token=x", "/problems/not_found", "/docs/guides/quick-start",
+	sources := map[string]string{}
+	for _, path := range []string{
+		"/", "/jobs", "/jobs?q=nurse&where=Leeds", "/jobs?q=nusre", "/jobs?contract=eternal", job, employer, employer + "/embed", "/jobs/nothing", "/job-alerts", "/job-alerts/confirm?token=x", "/sign-in",
+		"/register", "/forgot-password", "/verify-email?token=x", "/reset-password?token=x", "/unsubscribe?token=x", "/problems/not_found", "/docs/guides/quick-start",
 	} {
-		file := filepath.Join(tools, fmt.Sprintf("page-%d.html", i))
-		require.NoError(t, os.WriteFile(file, []byte(get(path)), 0o600))
-		arguments = append(arguments, file)
+		sources[path] = get(path)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(tools, "node_modules", ".bin", "html-validate"), arguments...)
+	validateHTML(t, sources)
+}
+
+// validateHTML checks pages by their names with html-validate, and their size.
+func validateHTML(t *testing.T, sources map[string]string) {
+	t.Helper()
+	tools := installNPM(t, kit.Tool(t, "npm"), "browser")
+	require.NoError(t, os.WriteFile(filepath.Join(tools, ".htmlvalidate.json"), []byte(`{"root": true, "extends": ["html-validate:standard"], "rules": {"form-dup-name": "off", "long-title": "off"}}`), 0o600))
+	var files []string
+	for name, source := range sources {
+		require.Less(t, len(source), 75<<10, "%s: with the style sheet and the script less than 150 KB", name)
+		file := filepath.Join(tools, url.PathEscape(name)+".html")
+		require.NoError(t, os.WriteFile(file, []byte(source), 0o600))
+		files = append(files, file)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(tools, "node_modules", ".bin", "html-validate"), files...)
 	cmd.Dir = tools
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+}
+
+// receiveJobAlerts asks for job alerts without an account, confirms the address, gets an
+// e-mail about a new job, and ends the alerts.
+func receiveJobAlerts(t *testing.T, s *testServer, p *browser, address string) {
+	t.Helper()
+	p.sources = map[string]string{}
+	p.open("/jobs?q=perfusionist&where=Truro")
+	p.follow("Get new jobs for this search by e-mail")
+	p.checkPage("job-alert")
+	p.field("email", address)
+	p.press("Send me a link to confirm")
+	require.Contains(t, p.text(), "We have sent a link to "+address)
+	p.checkPage("job-alert-sent")
+	p.open(s.mailedLink(address, "/job-alerts/confirm?token="))
+	p.checkPage("job-alert-confirm")
+	p.press("Confirm job alert")
+	require.Contains(t, p.text(), "Your job alert is on")
+	p.checkPage("job-alert-on")
+	s.postDemoJob(map[string]any{"title": "Perfusionist", "location": "Truro", "description": "Days and nights."})
+	p.open(s.mailedLink(address, "/unsubscribe?alerts="))
+	p.checkPage("job-alert-end")
+	p.press("End the mails")
+	require.Contains(t, p.text(), "Your job alerts and your address are deleted.")
+	p.checkPage("job-alert-ended")
+	p.validateSources()
+	p.requireNoErrors()
+}
+
+// postDemoJob posts a job of the demo employer.
+func (s *testServer) postDemoJob(job map[string]any) {
+	s.t.Helper()
+	const email = "employer@locum.example"
+	var signedIn struct {
+		Data struct{ AccessToken string }
+	}
+	s.post("/api/auth/login", map[string]any{"email": email, "password": s.demoPassword(email)}, "", &signedIn)
+	s.post("/api/employers/jobs", job, signedIn.Data.AccessToken, nil)
+}
+
+// post sends a request to the API and decodes the response into out, unless that is nil.
+func (s *testServer) post(path string, body any, token string, out any) {
+	s.t.Helper()
+	raw, err := json.Marshal(body)
+	require.NoError(s.t, err)
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, bytes.NewReader(raw))
+	require.NoError(s.t, err)
+	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(s.t, err)
+	defer func() { _ = response.Body.Close() }()
+	require.Less(s.t, response.StatusCode, 300)
+	if out != nil {
+		require.NoError(s.t, json.NewDecoder(response.Body).Decode(out))
+	}
+}
+
+// mailedLink waits for an e-mail to the address with a link, and returns the path of the
+// link.
+func (s *testServer) mailedLink(address, prefix string) (path string) {
+	s.t.Helper()
+	link := regexp.MustCompile(regexp.QuoteMeta(prefix) + `[A-Za-z0-9._~%-]+`)
+	require.Eventually(s.t, func() bool {
+		files, _ := filepath.Glob(filepath.Join(s.dir, "data", "mail", "*.eml"))
+		for _, file := range files {
+			raw, _ := os.ReadFile(file)
+			message := strings.NewReplacer("=\r\n", "", "=\n", "", "=3D", "=").Replace(string(raw))
+			if strings.Contains(message, address) && path == "" {
+				path = link.FindString(message)
+			}
+		}
+		return path != ""
+	}, 30*time.Second, 50*time.Millisecond, "no e-mail to %s with %s", address, prefix)
+	return path
+}
+
+// hospitalSite is a site whose pages show the jobs of an employer with the widget.
+type hospitalSite struct {
+	*httptest.Server
+	// board is the address of the job board, and employer the last part of its page's path.
+	board, employer string
+}
+
+func newHospitalSite(t *testing.T) *hospitalSite {
+	t.Helper()
+	h := &hospitalSite{}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = fmt.Fprintf(w, `<!doctype html><title>Hospital</title><script src="%s/widget.js" data-employer="%s" async></script>`, h.board, h.employer)
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+// origin returns the site by the host localhost, which the tests allow to show jobs.
+func (h *hospitalSite) origin() string { return strings.Replace(h.URL, "127.0.0.1", "localhost", 1) }
+
+// showOnOtherSite shows the jobs of an employer on a page of a site that may do so, and of
+// one that may not.
+func showOnOtherSite(t *testing.T, s *testServer, hospital *hospitalSite) {
+	t.Helper()
+	p := newBrowser(t, s.url, "")
+	p.open("/jobs")
+	p.leads(chromedp.Click(`(//main//h3/a)[1]`))
+	p.leads(chromedp.Click(`//article//p[@class="lead"]/a`))
+	hospital.board, hospital.employer = s.url, strings.TrimPrefix(p.path(), "/employers/")
+	const isLoaded = `new Promise((resolve) => { const frame = document.querySelector("iframe"); frame.addEventListener("load", () => resolve(true)); frame.src = frame.src; })`
+	p.open(hospital.origin())
+	p.do(chromedp.WaitReady(chromedp.CSS(`iframe[title="Open jobs"]`)))
+	require.True(t, evaluate[bool](p, isLoaded))
+	p.requireNoErrors()
+	p.open(hospital.URL)
+	p.do(chromedp.WaitReady(chromedp.CSS(`iframe[title="Open jobs"]`)))
+	require.True(t, evaluate[bool](p, isLoaded))
+	require.Eventually(t, func() bool { return strings.Contains(strings.Join(p.complaints(), "\n"), "frame-ancestors") }, 20*time.Second, 50*time.Millisecond)
 }
 
 func visitSite(t *testing.T, p *browser) {

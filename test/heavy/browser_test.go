@@ -34,6 +34,8 @@ type browser struct {
 	ctx  context.Context //nolint:containedctx // it is the browser
 	axe  string          // what judges accessibility, empty for pages not to be looked at
 	seen map[string]bool
+	// sources are the pages that checkPage has loaded again, by name, nil to collect none.
+	sources map[string]string
 
 	mu       sync.Mutex
 	complain []string // messages of the browser's console
@@ -89,6 +91,13 @@ func (p *browser) requireNoErrors(mended ...string) {
 		require.True(p.t, expected, said)
 	}
 	p.complain = nil
+}
+
+// complaints returns what the browser has reported since the last check.
+func (p *browser) complaints() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.complain)
 }
 
 func (p *browser) do(steps ...chromedp.Action[chromedp.Void]) {
@@ -237,6 +246,19 @@ func (p *browser) checkPage(name string) {
 	}
 	p.scheme("")
 	p.do(chromedp.EmulateViewport(1280, 800))
+	if p.sources != nil && evaluate[int](p, `performance.getEntriesByType("navigation")[0].responseStatus`) == http.StatusOK {
+		p.sources[name] = evaluate[string](p, `fetch(location.href).then((response) => response.text())`)
+	}
+}
+
+// validateSources checks the HTML of the pages that checkPage has loaded.
+func (p *browser) validateSources() {
+	p.t.Helper()
+	if p.axe == "" {
+		return // without script, pages are not loaded again
+	}
+	require.NotEmpty(p.t, p.sources)
+	validateHTML(p.t, p.sources)
 }
 
 // checkDarkScheme checks the dark scheme of a page whose light scheme is not

@@ -7,7 +7,6 @@
   const frame = document.createElement("iframe");
   frame.src = new URL(`/employers/${encodeURIComponent(employer)}/embed`, script.src);
   frame.title = title || "Open jobs";
-  frame.loading = "lazy";
   frame.style.border = "0";
   frame.style.width = "100%";
   frame.style.height = `${Number(height) || 600}px`;
