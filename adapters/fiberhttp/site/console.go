@@ -109,6 +109,7 @@ func (s *Site) addConsole(app *fiber.App) {
 	post("/employer/applications/board", auth.ApplicationsUpdate, s.moveApplications(s.showBoard))
 	get("/employer/applications/:id", auth.ApplicationsView, s.application)
 	post("/employer/applications/:id", auth.ApplicationsView, s.changeApplication)
+	get("/employer/applications/:id/documents/:documentId", auth.ApplicationsView, s.applicationDocument)
 	get("/employer/interviews", auth.ApplicationsView, s.interviews)
 	get("/employer/analytics", auth.ApplicationsView, s.analytics)
 	get("/employer/exports", auth.AnyPermission, s.exports)

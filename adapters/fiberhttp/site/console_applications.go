@@ -177,6 +177,7 @@ type applicationView struct {
 	discussion
 	State   badge
 	Answers []answer
+	Files   []receivedFile
 	Changes []change
 	// IsOpen is set unless the applicant has withdrawn.
 	IsOpen    bool
@@ -226,6 +227,7 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	if v.discussion, err = s.discussionOf(ctx, actor, d.ID, c.Query("notes"), sent); err != nil {
 		return err
 	}
+	v.Files = list.Map(d.Documents, newReceivedFile)
 	for _, k := range d.Timeline {
 		v.Changes = append(v.Changes, change{k, employerChangeText(k)})
 	}

@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func dataURI(mediaType, content string) string {
+	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString([]byte(content))
+}
+
+func TestConsole_Documents_AreShownSafely(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, w *testServer) {
+		const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
+		const html, svg = "<!doctype html><script>alert(1)</script>", `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`
+		boss, jo := w.employer(t), w.seeker(t)
+		sent := []struct {
+			name, content, mediaType, bytes string
+			isShown                         bool
+		}{
+			{"Zoë's CV.pdf", dataURI("application/pdf", somePDF), "application/pdf", somePDF, true},
+			{"page.html", dataURI("application/pdf", somePDF+html), "application/pdf", somePDF + html, true},
+			{"photo.pdf", dataURI("image/png", png), "image/png", png, false},
+			{"page.pdf", html, "text/plain; charset=utf-8", html, true},
+			{"picture.svg", svg, "text/plain; charset=utf-8", svg, true},
+		}
+		var ids []string
+		for _, d := range sent {
+			ids = append(ids, jo.document(object{"title": "<b>" + d.name, "fileName": d.name, "content": d.content}))
+		}
+		path := "/employer/applications/" + jo.application(boss.listing(nil), object{"documentIds": ids})
+		b := w.signedIn(t, boss)
+		page := b.show(path)
+		for _, d := range sent {
+			file := b.receivedDocument(t, page, path, "<b>"+d.name)
+			shown, saved := b.open("GET", file+"?view=1", nil), b.open("GET", file, nil)
+			for _, got := range []pageView{shown, saved} {
+				require.Equal(t, 200, got.status, d.name)
+				require.Equal(t, d.bytes, got.text, d.name)
+				require.Equal(t, d.mediaType, got.header.Get("Content-Type"), d.name)
+				require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"))
+				require.Contains(t, got.header.Get("Content-Security-Policy"), "default-src 'none'")
+				require.NotContains(t, got.header.Get("Content-Security-Policy"), "script")
+				require.Equal(t, "DENY", got.header.Get("X-Frame-Options"))
+				require.Contains(t, got.header.Get("Cache-Control"), "no-store")
+			}
+			require.True(t, strings.HasPrefix(saved.header.Get("Content-Disposition"), "attachment; "), d.name)
+			require.Equal(t, d.isShown, strings.HasPrefix(shown.header.Get("Content-Disposition"), "inline; filename="), d.name)
+			require.Equal(t, d.isShown, strings.Contains(page.text, `href="`+file+`?view=1"`), d.name)
+			if d.isShown {
+				require.Equal(t, "private, no-store", shown.header.Get("Cache-Control"))
+				require.Contains(t, shown.header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
+				require.Equal(t, strings.HasPrefix(d.mediaType, "text/"), strings.Contains(shown.header.Get("Content-Security-Policy"), "sandbox"), d.name)
+			}
+		}
+
+		file := b.receivedDocument(t, page, path, "<b>"+sent[0].name)
+		none := w.addMember(t, boss, object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}})
+		viewer, seeker, foreign, without := w.signedIn(t, boss.inviteMember("viewer")), w.signedIn(t, jo), w.signedIn(t, w.employer(t)), w.signedIn(t, none)
+		for _, at := range []string{file, file + "?view=1"} {
+			require.Equal(t, 200, viewer.open("GET", at, nil).status)
+			require.Equal(t, 403, seeker.open("GET", at, nil).status)
+			require.Equal(t, 403, without.open("GET", at, nil).status)
+			require.Equal(t, 404, foreign.open("GET", at, nil).status)
+			require.Equal(t, "/sign-in?next="+url.QueryEscape(at), w.browser(t).open("GET", at, nil).header.Get("Location"))
+		}
+		for _, id := range []string{nowhere, "nonsense", ids[0]} {
+			require.Equal(t, 404, b.open("GET", path+"/documents/"+id+"?view=1", nil).status)
+		}
+		jo.delete("/api/jobseekers/applications/" + strings.TrimPrefix(path, "/employer/applications/")).ok(200)
+		require.Contains(t, b.show(path).text, "Documents are deleted when an applicant withdraws.")
+		require.Equal(t, 404, b.open("GET", file+"?view=1", nil).status)
+	})
+}
+
+// receivedDocument returns the path of the document with the title on the page of an
+// application.
+func (b *browser) receivedDocument(t testing.TB, page pageView, path, title string) string {
+	t.Helper()
+	link := regexp.MustCompile(`<li><a href="(` + path + `/documents/[0-9a-f-]{36})[^>]*>` + regexp.QuoteMeta(title) + `<`).FindStringSubmatch(page.visibleText())
+	require.NotNil(t, link, "%s: %s", title, page.visibleText())
+	return link[1]
+}
