@@ -28,14 +28,14 @@ func (r savedSearchRow) search() jobseeker.Search { return jobseeker.Search(r) }
 
 // ListByUser implements jobseeker.Searches.
 func (d savedSearches) ListByUser(ctx context.Context, userID string, n int) ([]jobseeker.Search, error) {
-	return find(d.q(ctx).Where("user_id = ?", userID).Order("id DESC").Limit(n), savedSearchRow.search)
+	return findRows(d.conn(ctx).Where("user_id = ?", userID).Order("id DESC").Limit(n), savedSearchRow.search)
 }
 
 // Replace implements jobseeker.Searches. It writes only what has changed.
 func (d savedSearches) Replace(ctx context.Context, userID string, searches []jobseeker.Search) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		var rows []savedSearchRow
-		if err := d.q(ctx).Select("id", "email_alerts").Where("user_id = ?", userID).Find(&rows).Error; err != nil {
+		if err := d.conn(ctx).Select("id", "email_alerts").Where("user_id = ?", userID).Find(&rows).Error; err != nil {
 			return wrap(err)
 		}
 		before := list.ToMap(rows, func(r savedSearchRow) (id string, emailAlerts bool) { return r.ID, r.EmailAlerts })
@@ -60,7 +60,7 @@ func (d savedSearches) Replace(ctx context.Context, userID string, searches []jo
 				return err
 			}
 		}
-		return create(d.unprepared(ctx), created)
+		return createRows(d.unprepared(ctx), created)
 	})
 }
 
@@ -69,26 +69,26 @@ func (d savedSearches) deleteSearches(ctx context.Context, userID string, ids []
 		return nil
 	}
 	return wrap(cmp.Or(
-		oneOf(d.q(ctx).Where("user_id = ?", userID), "id", ids).Delete(&savedSearchRow{}).Error,
-		oneOf(d.q(ctx), "search_id", ids).Delete(&searchMatchRow{}).Error))
+		whereIn(d.conn(ctx).Where("user_id = ?", userID), "id", ids).Delete(&savedSearchRow{}).Error,
+		whereIn(d.conn(ctx), "search_id", ids).Delete(&searchMatchRow{}).Error))
 }
 
 func (d savedSearches) updateAlerts(ctx context.Context, userID string, ids []string, alerts bool) error {
-	err := oneOf(d.q(ctx).Model(&savedSearchRow{}).Where("user_id = ?", userID), "id", ids).Update("email_alerts", alerts).Error
+	err := whereIn(d.conn(ctx).Model(&savedSearchRow{}).Where("user_id = ?", userID), "id", ids).Update("email_alerts", alerts).Error
 	if err != nil || alerts {
 		return wrap(err)
 	}
-	pending := oneOf(d.q(ctx).Model(&searchMatchRow{}).Where("user_id = ? AND email AND digest_id IS NULL", userID), "search_id", ids)
+	pending := whereIn(d.conn(ctx).Model(&searchMatchRow{}).Where("user_id = ? AND email AND digest_id IS NULL", userID), "search_id", ids)
 	return wrap(pending.Update("email", false).Error)
 }
 
 // List implements jobseeker.Searches.
 func (d savedSearches) List(ctx context.Context, f jobseeker.SearchFilter, n int) ([]jobseeker.Search, error) {
-	q := optional(d.q(ctx), "id > ?", f.AfterID)
+	q := whereIfSet(d.conn(ctx), "id > ?", f.AfterID)
 	if f.Unresolved {
 		q = q.Where("resolved_query = '' AND query <> ''")
 	}
-	return find(q.Order("id").Limit(n), savedSearchRow.search)
+	return findRows(q.Order("id").Limit(n), savedSearchRow.search)
 }
 
 // UpdateResolved implements jobseeker.Searches.
@@ -97,8 +97,8 @@ func (d savedSearches) UpdateResolved(ctx context.Context, resolved map[string]s
 		return nil
 	}
 	ids := slices.Sorted(maps.Keys(resolved))
-	query := caseOf("id", ids, func(i int) any { return resolved[ids[i]] })
-	return wrap(oneOf(d.unprepared(ctx).Model(&savedSearchRow{}), "id", ids).Update("resolved_query", query).Error)
+	query := caseExpr("id", ids, func(i int) any { return resolved[ids[i]] })
+	return wrap(whereIn(d.unprepared(ctx).Model(&savedSearchRow{}), "id", ids).Update("resolved_query", query).Error)
 }
 
 // subscribers implements jobseeker.Subscribers.
@@ -115,10 +115,10 @@ type alertSubscriberRow struct {
 func (d subscribers) GetOrCreate(ctx context.Context, s jobseeker.Subscriber) (stored jobseeker.Subscriber, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		row := alertSubscriberRow(s)
-		if err := createNew(d.q(ctx), &row, "mailbox").Error; err != nil {
+		if err := createIfAbsent(d.conn(ctx), &row, "mailbox").Error; err != nil {
 			return wrap(err)
 		}
-		row, err := take[alertSubscriberRow](d.q(ctx).Where("mailbox = ?", s.Mailbox), errStale)
+		row, err := takeRow[alertSubscriberRow](d.conn(ctx).Where("mailbox = ?", s.Mailbox), errStale)
 		stored = jobseeker.Subscriber(row)
 		return err
 	})
@@ -130,7 +130,7 @@ func (d subscribers) GetByIDs(ctx context.Context, ids []string) (map[string]job
 	found := map[string]jobseeker.Subscriber{}
 	for chunk := range slices.Chunk(ids, matchesAtOnce) {
 		var rows []alertSubscriberRow
-		if err := oneOf(d.q(ctx), "id", chunk).Find(&rows).Error; err != nil {
+		if err := whereIn(d.conn(ctx), "id", chunk).Find(&rows).Error; err != nil {
 			return nil, wrap(err)
 		}
 		for _, row := range rows {
@@ -143,7 +143,7 @@ func (d subscribers) GetByIDs(ctx context.Context, ids []string) (map[string]job
 // Delete implements jobseeker.Subscribers.
 func (d subscribers) Delete(ctx context.Context, id string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		deleted := d.q(ctx).Where("id = ?", id).Delete(&alertSubscriberRow{})
+		deleted := d.conn(ctx).Where("id = ?", id).Delete(&alertSubscriberRow{})
 		if deleted.Error != nil || deleted.RowsAffected == 0 {
 			return wrap(deleted.Error)
 		}
@@ -158,12 +158,12 @@ type alertListingRow struct{ ListingID string }
 
 // Add implements jobseeker.AlertQueue.
 func (d alertQueue) Add(ctx context.Context, listingID string) error {
-	return wrap(d.q(ctx).Clauses(onConflict([]string{"listing_id"})).Create(&alertListingRow{listingID}).Error)
+	return wrap(d.conn(ctx).Clauses(ignoreOnConflict([]string{"listing_id"})).Create(&alertListingRow{listingID}).Error)
 }
 
 // List implements jobseeker.AlertQueue.
 func (d alertQueue) List(ctx context.Context, n int) (ids []string, err error) {
-	err = d.q(ctx).Model(&alertListingRow{}).Order("listing_id").Limit(n).Pluck("listing_id", &ids).Error
+	err = d.conn(ctx).Model(&alertListingRow{}).Order("listing_id").Limit(n).Pluck("listing_id", &ids).Error
 	return ids, wrap(err)
 }
 
@@ -172,7 +172,7 @@ func (d alertQueue) Delete(ctx context.Context, listingIDs []string) error {
 	if len(listingIDs) == 0 {
 		return nil
 	}
-	return wrap(oneOf(d.q(ctx), "listing_id", listingIDs).Delete(&alertListingRow{}).Error)
+	return wrap(whereIn(d.conn(ctx), "listing_id", listingIDs).Delete(&alertListingRow{}).Error)
 }
 
 // matches implements jobseeker.Matches.
@@ -211,7 +211,7 @@ func (d matches) Create(ctx context.Context, ms []jobseeker.Match) (created []jo
 			return cmp.Or(cmp.Compare(a.SearchID, b.SearchID), cmp.Compare(a.ListingID, b.ListingID))
 		})
 		for chunk := range slices.Chunk(rows, matchesAtOnce) {
-			inserted, err := insertNew(d.unprepared(ctx), chunk, "search_id", "listing_id")
+			inserted, err := insertIfAbsent(d.unprepared(ctx), chunk, "search_id", "listing_id")
 			if err != nil {
 				return err
 			}
@@ -228,7 +228,7 @@ func (d matches) listOptedOut(ctx context.Context, ms []jobseeker.Match) (map[st
 	users := list.Distinct(ms, func(m jobseeker.Match) string { return m.UserID })
 	for chunk := range slices.Chunk(users, matchesAtOnce) {
 		var found []string
-		err := oneOf(d.q(ctx).Model(&profileRow{}).Where("NOT job_alerts"), "user_id", chunk).Pluck("user_id", &found).Error
+		err := whereIn(d.conn(ctx).Model(&profileRow{}).Where("NOT job_alerts"), "user_id", chunk).Pluck("user_id", &found).Error
 		if err != nil {
 			return nil, wrap(err)
 		}
@@ -249,7 +249,7 @@ func (d matches) markPending(ctx context.Context, ms []jobseeker.Match) error {
 	}
 	rows := slices.SortedFunc(maps.Values(users), func(a, b seekerRow) int { return cmp.Compare(a.UserID, b.UserID) })
 	for chunk := range slices.Chunk(rows, matchesAtOnce) {
-		update := replaceOn([]string{"user_id"}, "digest_waiting")
+		update := updateOnConflict([]string{"user_id"}, "digest_waiting")
 		if err := d.unprepared(ctx).Clauses(update).Create(&chunk).Error; err != nil {
 			return wrap(err)
 		}
@@ -266,13 +266,13 @@ func (d matches) AssignDigests(ctx context.Context, digestIDs []string, now, nex
 		if n = len(users); err != nil || n == 0 {
 			return wrap(err)
 		}
-		digest := caseOf("user_id", users, func(i int) any { return d.dialect.Typed(digestIDs[i], "uuid") })
+		digest := caseExpr("user_id", users, func(i int) any { return d.dialect.Typed(digestIDs[i], "uuid") })
 		pending := d.unprepared(ctx).Model(&searchMatchRow{}).Where("? AND email AND digest_id IS NULL", d.dialect.In("user_id", users))
 		if err := pending.Update("digest_id", digest).Error; err != nil {
 			return wrap(err)
 		}
 		var filled []string
-		err = d.q(ctx).Model(&searchMatchRow{}).Where("?", d.dialect.In("digest_id", digestIDs[:n])).Distinct().Pluck("digest_id", &filled).Error
+		err = d.conn(ctx).Model(&searchMatchRow{}).Where("?", d.dialect.In("digest_id", digestIDs[:n])).Distinct().Pluck("digest_id", &filled).Error
 		if err != nil {
 			return wrap(err)
 		}
@@ -285,15 +285,15 @@ func (d matches) AssignDigests(ctx context.Context, digestIDs []string, now, nex
 			}
 		}
 		return wrap(cmp.Or(
-			oneOf(d.q(ctx).Model(&seekerRow{}), "user_id", mailed).Updates(map[string]any{"digest_waiting": false, "digest_after": next}).Error,
-			oneOf(d.q(ctx).Model(&seekerRow{}), "user_id", others).Update("digest_waiting", false).Error))
+			whereIn(d.conn(ctx).Model(&seekerRow{}), "user_id", mailed).Updates(map[string]any{"digest_waiting": false, "digest_after": next}).Error,
+			whereIn(d.conn(ctx).Model(&seekerRow{}), "user_id", others).Update("digest_waiting", false).Error))
 	})
 	return digests, n, err
 }
 
 // ListByDigest implements jobseeker.Matches.
 func (d matches) ListByDigest(ctx context.Context, userID, digestID string, n int) ([]jobseeker.Match, error) {
-	return find(d.q(ctx).Table("search_matches AS m").Select("m.search_id, m.listing_id, m.user_id, m.matched_at, m.email, s.name AS search_name").
+	return findRows(d.conn(ctx).Table("search_matches AS m").Select("m.search_id, m.listing_id, m.user_id, m.matched_at, m.email, s.name AS search_name").
 		Joins("JOIN saved_searches AS s ON s.id = m.search_id").
 		Where("m.digest_id = ? AND m.user_id = ? AND s.email_alerts", digestID, userID).Order("m.listing_id DESC").Limit(n), searchMatchRow.match)
 }

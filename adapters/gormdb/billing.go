@@ -32,7 +32,7 @@ func ofOwner(q *gorm.DB, o billing.Owner) *gorm.DB {
 
 // Get implements billing.Subscriptions.
 func (d subscriptions) Get(ctx context.Context, o billing.Owner) (billing.Subscription, error) {
-	r, err := take[subscriptionRow](ofOwner(d.q(ctx), o), nil)
+	r, err := takeRow[subscriptionRow](ofOwner(d.conn(ctx), o), nil)
 	if err == nil && r.Owner != o {
 		return billing.NewSubscription(o), nil
 	}
@@ -42,10 +42,10 @@ func (d subscriptions) Get(ctx context.Context, o billing.Owner) (billing.Subscr
 // Lock implements billing.Subscriptions.
 func (d subscriptions) Lock(ctx context.Context, o billing.Owner) (billing.Subscription, error) {
 	r := subscriptionRow(billing.NewSubscription(o))
-	if err := d.q(ctx).Clauses(onConflict([]string{"owner_kind", "owner_id"})).Create(&r).Error; err != nil {
+	if err := d.conn(ctx).Clauses(ignoreOnConflict([]string{"owner_kind", "owner_id"})).Create(&r).Error; err != nil {
 		return billing.Subscription{}, wrap(err)
 	}
-	r, err := take[subscriptionRow](ofOwner(d.locked(ctx), o), errNotFound)
+	r, err := takeRow[subscriptionRow](ofOwner(d.locked(ctx), o), errNotFound)
 	return billing.Subscription(r), err
 }
 
@@ -53,22 +53,22 @@ func (d subscriptions) Lock(ctx context.Context, o billing.Owner) (billing.Subsc
 func (d subscriptions) Update(ctx context.Context, s billing.Subscription) error {
 	r := subscriptionRow(s)
 	r.Version++
-	return updateVersion(ofOwner(d.q(ctx).Model(&subscriptionRow{}), s.Owner).Where("version = ?", s.Version), &r, "owner_kind", "owner_id")
+	return updateVersion(ofOwner(d.conn(ctx).Model(&subscriptionRow{}), s.Owner).Where("version = ?", s.Version), &r, "owner_kind", "owner_id")
 }
 
 // ListDue implements billing.Subscriptions.
 func (d subscriptions) ListDue(ctx context.Context, now time.Time, n int) ([]billing.Owner, error) {
-	return find(d.q(ctx).Select("owner_kind", "owner_id").Where("next_at IS NOT NULL AND next_at <= ?", now).Order("next_at").Limit(n),
+	return findRows(d.conn(ctx).Select("owner_kind", "owner_id").Where("next_at IS NOT NULL AND next_at <= ?", now).Order("next_at").Limit(n),
 		func(r subscriptionRow) billing.Owner { return r.Owner })
 }
 
 // Erase implements billing.Subscriptions.
 func (d subscriptions) Erase(ctx context.Context, o, anonymous billing.Owner) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		if err := ofOwner(d.q(ctx), o).Delete(&subscriptionRow{}).Error; err != nil {
+		if err := ofOwner(d.conn(ctx), o).Delete(&subscriptionRow{}).Error; err != nil {
 			return wrap(err)
 		}
-		return wrap(ofOwner(d.q(ctx).Model(&chargeRow{}), o).Updates(map[string]any{
+		return wrap(ofOwner(d.conn(ctx).Model(&chargeRow{}), o).Updates(map[string]any{
 			"owner_kind": anonymous.Kind, "owner_id": anonymous.ID,
 			"method_id":    gorm.Expr("CASE WHEN status = 'pending' THEN method_id ELSE '' END"),
 			"method_brand": "", "method_last4": "", "method_expiry_month": 0, "method_expiry_year": 0,
@@ -113,12 +113,12 @@ func (r chargeRow) charge() billing.Charge {
 // Create implements billing.Charges.
 func (d charges) Create(ctx context.Context, c billing.Charge) error {
 	r := newChargeRow(c)
-	return wrap(d.q(ctx).Create(&r).Error)
+	return wrap(d.conn(ctx).Create(&r).Error)
 }
 
 // Update implements billing.Charges.
 func (d charges) Update(ctx context.Context, c billing.Charge) (bool, error) {
-	q := ofOwner(d.q(ctx), c.Owner).Where("id = ? AND status = 'pending'", c.ID)
+	q := ofOwner(d.conn(ctx), c.Owner).Where("id = ? AND status = 'pending'", c.ID)
 	if c.Status == billing.Pending {
 		q = q.Where("attempts = ?", c.Attempts-1).Select("attempts", "next_at", "action_at")
 	} else {
@@ -131,7 +131,7 @@ func (d charges) Update(ctx context.Context, c billing.Charge) (bool, error) {
 
 // List implements billing.Charges.
 func (d charges) List(ctx context.Context, f billing.ChargeFilter, n int) ([]billing.Charge, error) {
-	q, order := d.q(ctx), "id DESC"
+	q, order := d.conn(ctx), "id DESC"
 	if f.Owner == (billing.Owner{}) && f.DueBy.IsZero() {
 		return nil, nil
 	}
@@ -141,5 +141,5 @@ func (d charges) List(ctx context.Context, f billing.ChargeFilter, n int) ([]bil
 	if !f.DueBy.IsZero() {
 		q, order = q.Where("status = 'pending' AND next_at <= ?", f.DueBy), "next_at"
 	}
-	return find(equal(q, "status", f.Status).Order(order).Limit(n), chargeRow.charge)
+	return findRows(whereEqual(q, "status", f.Status).Order(order).Limit(n), chargeRow.charge)
 }

@@ -21,13 +21,13 @@ func TestQuery_ContextEnds_DatabaseStops(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
 			start := time.Now()
-			err := db.each(ctx, endless, nil, func(Rows) error { return nil })
+			err := db.streamRows(ctx, endless, nil, func(Rows) error { return nil })
 			require.Equal(t, fault.Unavailable, fault.KindOf(err), "%v", err)
 			require.Less(t, time.Since(start), 5*time.Second)
 			if db.dialect.Name() == "postgres" {
 				require.Eventually(t, func() bool {
 					var running int
-					require.NoError(t, db.q(t.Context()).Raw("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE 'WITH RECURSIVE n(i)%'").Scan(&running).Error)
+					require.NoError(t, db.conn(t.Context()).Raw("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE 'WITH RECURSIVE n(i)%'").Scan(&running).Error)
 					return running == 0
 				}, 10*time.Second, 20*time.Millisecond, "the server still runs the query")
 			}

@@ -1,31 +1,30 @@
-// Package gormdb stores the modules in relational databases through GORM. What the
-// databases do differently is in their Dialect.
+// Package gormdb stores the data of the modules in relational databases through GORM. The
+// differences between the databases are in their Dialect.
 //
-// DB.Storage returns the repositories. A file contains those of one part of a module and
-// begins with the name of the module; the other files are the mechanisms below.
+// DB.Storage returns the repositories of all modules. The name of a file with repositories
+// begins with the name of their module. The other files contain the mechanisms below.
 //
 // # Handles
 //
-// Repositories use GORM with handles that DB returns for one statement each. They belong
-// to the transaction in the context, if DB.Do has begun one there, and otherwise to the
-// database:
+// A repository gets a GORM handle from DB for each statement. The handle belongs to the
+// transaction in the context, if DB.Do has begun one there, and otherwise to the database:
 //
-//   - q is the handle of ordinary statements.
+//   - conn is the handle for ordinary statements.
 //   - locked and skipLocked are for reading rows that the transaction changes afterwards.
 //   - unprepared is for statements whose text depends on a filter or on the number of
-//     rows, which GORM must not keep.
+//     rows. GORM must not cache them as prepared statements.
 //   - inQueue is for the tables of events and tasks.
 //
-// Outside of a transaction, reads use DB.reader and writes DB.writer, which GORM chooses
-// by the statement, and reads that tx.AllowStale permits may use a replica. What GORM
-// cannot do uses the *sql.DB of the reader, DB.pool: streams (DB.each), batches of
-// inserts, bulk loads and notifications. Migrations and LISTEN use DB.direct, since they
-// need a session of the server.
+// Outside of a transaction, reads use DB.reader and writes use DB.writer. Reads that
+// tx.AllowStale permits may use a replica. Operations that GORM does not support use the
+// *sql.DB of the reader, DB.pool: streams (DB.streamRows), batches of inserts, bulk loads and
+// notifications. Migrations and LISTEN need a session of the server and use DB.direct.
 //
 // # Rows
 //
-// Each table has a type for its rows, which converts to the entity of the module; rows.go
-// says how. Statements that databases write differently are functions in statements.go.
+// Each table has a type for its rows, which is converted to the entity of the module; rows.go
+// describes how. statements.go contains functions for statements whose syntax differs between
+// databases.
 package gormdb
 
 import (
@@ -53,31 +52,32 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// DB is an open database: the tx.Runner, and what every repository is based on.
+// DB is an open database. It implements tx.Runner, and all repositories are based on it.
 type DB struct {
-	// reader, writer and pool are the connections to the primary. See the comment of
-	// the package. They are one pool, unless the database has one writer at a time.
+	// reader, writer and pool are the connections to the primary (see the comment of the
+	// package). They share one pool, unless the database allows only one writer at a time.
 	reader *gorm.DB
 	writer *gorm.DB
 	pool   *sql.DB
-	// direct is for migrations and notifications. It is nil behind a transaction
-	// pooler without a direct URL, and otherwise pool or a pool of its own.
+	// direct is for migrations and notifications. It is the same as pool, unless the
+	// connections go through a transaction pooler: then it is a separate pool, or nil
+	// without a direct URL.
 	direct   *sql.DB
 	replicas *replicas // nil without replicas
-	pools    []*sql.DB // those that Close closes
+	pools    []*sql.DB // the pools that Close closes
 
 	dialect Dialect
 	url     string
 	modules []string
-	// migrations are those of added modules.
+	// migrations are the migrations of modules that were added to the built-in ones.
 	migrations map[string]fs.FS
 	clock      clock.Clock
 	newID      id.Source
 	log        *slog.Logger
 	notifier   *notifier
-	// preparedInserts has a preparedInsert for each type of row.
+	// preparedInserts caches a preparedInsert for each type of row.
 	preparedInserts sync.Map
-	// release ends what Claim has begun.
+	// release releases the claim that Claim has made, nil without one.
 	release func() error
 	reading clockReading
 	// listingChanges counts the committed transactions that wrote listings.
@@ -86,8 +86,8 @@ type DB struct {
 	listingsChangedAt atomic.Pointer[time.Time]
 }
 
-// OpenDB opens a database without connecting to it: statements fail while it is
-// unavailable.
+// OpenDB opens a database. It does not connect to it: if the database is unavailable, OpenDB
+// succeeds and the statements fail.
 func OpenDB(d Dialect, url string, o adapters.Deps) (*DB, error) {
 	pools, err := d.Open(url, o.Database)
 	if err != nil {
@@ -126,15 +126,16 @@ func (db *DB) open(pools Pools, o adapters.Deps) (err error) {
 	return db.useReplicas()
 }
 
+// openGORM opens GORM on the pool.
 func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
 	for name, serializer := range serializers {
 		schema.RegisterSerializer(name, serializer)
 	}
 	g, err := gorm.Open(translator{db.dialect.Dialector(pool), db.dialect}, &gorm.Config{
 		NamingStrategy:         tableNames{},
-		QueryFields:            true, // SELECT * costs lists 2.6 times as much
+		QueryFields:            true, // lists take 2.6 times as long with SELECT *
 		PrepareStmt:            db.dialect.PreparesStatements(),
-		PrepareStmtMaxSize:     256, // a batch has a statement of its own for each number of items
+		PrepareStmtMaxSize:     256, // each number of items in a batch is another statement
 		SkipDefaultTransaction: true,
 		TranslateError:         true,
 		DisableAutomaticPing:   true,
@@ -155,11 +156,11 @@ func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
 	return g, errors.Join(err, db.stopAfterDeadlocks(g))
 }
 
-// stopAfterDeadlocks fails the statements of a transaction that the database has rolled
-// back. MariaDB would commit each of them on its own.
+// stopAfterDeadlocks lets all further statements of a transaction fail after the database has
+// rolled it back. Otherwise MariaDB would execute and commit each of them on its own.
 func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
 	before := func(q *gorm.DB) {
-		if t := db.current(q.Statement.Context); t != nil && t.err != nil {
+		if t := db.currentTx(q.Statement.Context); t != nil && t.err != nil {
 			_ = q.AddError(t.err)
 		}
 	}
@@ -167,7 +168,7 @@ func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
 		if q.Error == nil || !db.dialect.Retry(q.Error) {
 			return
 		}
-		if t := db.current(q.Statement.Context); t != nil {
+		if t := db.currentTx(q.Statement.Context); t != nil {
 			t.err = q.Error
 		}
 	}
@@ -182,14 +183,14 @@ func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
 		on.Raw().Before("*").Register(name, before), on.Raw().After("*").Register(name+"-after", after))
 }
 
-// separateWrites uses the writer's pool for writes outside of a transaction. They
-// are not prepared: a caller that waits for GORM to prepare a statement for another
-// caller fails when that one is cancelled.
+// separateWrites directs writes outside of a transaction to the writer's pool, where they are
+// not prepared. With prepared statements, the cancellation of one caller could make another
+// requireRow fail, because both wait for GORM to prepare the same statement.
 func (db *DB) separateWrites(pool *sql.DB) error {
 	toWriter := func(q *gorm.DB) { q.Statement.ConnPool = pool }
 	writesToWriter := func(q *gorm.DB) {
 		switch verb, _, _ := strings.Cut(q.Statement.SQL.String(), " "); verb {
-		case "INSERT", "UPDATE", "DELETE": // with RETURNING
+		case "INSERT", "UPDATE", "DELETE": // a write with RETURNING is a query for GORM
 			toWriter(q)
 		}
 	}
@@ -200,8 +201,8 @@ func (db *DB) separateWrites(pool *sql.DB) error {
 		on.Row().Before("*").Register(name, writesToWriter), on.Query().Before("*").Register(name, writesToWriter))
 }
 
-// stores reports whether the database stores the module.
-func (db *DB) stores(module string) bool {
+// storesModule reports whether the database stores the module.
+func (db *DB) storesModule(module string) bool {
 	return len(db.modules) == 0 || slices.Contains(db.modules, module)
 }
 
@@ -222,8 +223,8 @@ func (db *DB) closePools() (err error) {
 	return err
 }
 
-// Claim makes this process the one that serves the database, until Close, if one
-// process at a time may.
+// Claim reserves the database for this process until Close, if the dialect allows only one
+// process at a time to serve it.
 func (db *DB) Claim(ctx context.Context) (err error) {
 	if single, ok := db.dialect.(SingleProcess); ok {
 		db.release, err = single.Claim(ctx, db)
@@ -241,8 +242,8 @@ func (db *DB) Ping(ctx context.Context) error {
 	return db.pingError(db.writer.WithContext(ctx).Table("storage_probe").Where("1 = 1").Update("probed_at", db.clock.Now()).Error)
 }
 
-// pingError ignores the wait for the writer of SQLite, which a long write of this
-// process makes longer than a probe lasts.
+// pingError ignores the timeout of a probe of SQLite, which may only mean that a long write
+// of this process delays the probe.
 func (db *DB) pingError(err error) error {
 	if !db.dialect.Locks() && errors.Is(err, context.DeadlineExceeded) {
 		return nil
@@ -250,18 +251,19 @@ func (db *DB) pingError(err error) error {
 	return wrap(err)
 }
 
-// q returns a handle for one statement, in the transaction in ctx if there is one.
-func (db *DB) q(ctx context.Context) *gorm.DB {
-	if t := db.current(ctx); t != nil {
+// conn returns a handle for one statement, in the transaction in ctx if there is one.
+func (db *DB) conn(ctx context.Context) *gorm.DB {
+	if t := db.currentTx(ctx); t != nil {
 		return t.conn(ctx)
 	}
 	return db.reader.WithContext(ctx)
 }
 
-// unprepared is q for a statement that depends on a filter or on the number of rows.
-// GORM would keep a prepared one for each.
-func (db *DB) unprepared(ctx context.Context) *gorm.DB { return unprepared(db.q(ctx)) }
+// unprepared is like conn, for a statement that depends on a filter or on the number of rows.
+// GORM would cache a prepared statement for each variant.
+func (db *DB) unprepared(ctx context.Context) *gorm.DB { return unprepared(db.conn(ctx)) }
 
+// unprepared returns the handle without prepared statements.
 func unprepared(q *gorm.DB) *gorm.DB {
 	switch pool := q.Statement.ConnPool.(type) {
 	case *gorm.PreparedStmtDB:
@@ -272,20 +274,22 @@ func unprepared(q *gorm.DB) *gorm.DB {
 	return q
 }
 
-// locked is q for rows that the transaction changes afterwards: it locks them.
+// locked is like conn, and locks the rows that it reads, which the transaction changes
+// afterwards.
 func (db *DB) locked(ctx context.Context) *gorm.DB {
-	q := db.q(ctx)
-	if db.dialect.Locks() && db.current(ctx) != nil {
+	q := db.conn(ctx)
+	if db.dialect.Locks() && db.currentTx(ctx) != nil {
 		return q.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate})
 	}
 	return q
 }
 
-// skipLocked is locked without the rows that other transactions have locked.
+// skipLocked is like locked, but leaves out rows that other transactions have locked.
 func (db *DB) skipLocked(ctx context.Context) *gorm.DB {
-	return db.skipLockedRows(db.q(ctx))
+	return db.skipLockedRows(db.conn(ctx))
 }
 
+// skipLockedRows adds the lock of skipLocked to the query.
 func (db *DB) skipLockedRows(q *gorm.DB) *gorm.DB {
 	if db.dialect.Locks() {
 		return q.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked})
@@ -293,22 +297,22 @@ func (db *DB) skipLockedRows(q *gorm.DB) *gorm.DB {
 	return q
 }
 
-// withAdvisoryLock locks a name until the end of the transaction, for rows that do not
-// exist yet and cannot be locked.
+// withAdvisoryLock locks a name until the end of the transaction. It is for rows that cannot
+// be locked because they do not exist yet.
 func (db *DB) withAdvisoryLock(ctx context.Context, name string) error {
 	statement := db.dialect.AdvisoryLock()
-	if statement == "" || db.current(ctx) == nil {
+	if statement == "" || db.currentTx(ctx) == nil {
 		return nil
 	}
-	return wrap(db.q(ctx).Exec(statement, name).Error)
+	return wrap(db.conn(ctx).Exec(statement, name).Error)
 }
 
-// inQueue runs fn in a transaction with the QueueSettings and a handle for it.
+// inQueue calls fn with a handle in a transaction that has the QueueSettings of the dialect.
 func (db *DB) inQueue(ctx context.Context, fn func(q *gorm.DB) error) error {
-	outer := db.current(ctx) != nil
+	isNested := db.currentTx(ctx) != nil
 	return wrap(db.Do(ctx, func(ctx context.Context) error {
-		if tuned, ok := db.dialect.(QueueSettings); ok && !outer {
-			if err := db.q(ctx).Exec(tuned.QueueSettings()).Error; err != nil {
+		if tuned, ok := db.dialect.(QueueSettings); ok && !isNested {
+			if err := db.conn(ctx).Exec(tuned.QueueSettings()).Error; err != nil {
 				return err
 			}
 		}
@@ -316,7 +320,7 @@ func (db *DB) inQueue(ctx context.Context, fn func(q *gorm.DB) error) error {
 	}))
 }
 
-// Errors that a repository replaces by those of its module.
+// Errors that repositories replace by errors of their module.
 var (
 	errNotFound  = errors.New("no such row")
 	errDuplicate = errors.New("a row with this key exists")
@@ -324,11 +328,11 @@ var (
 	errStale = tx.ErrStale
 )
 
-// wrap replaces errors of GORM and of drivers: by errNotFound and errDuplicate, and by
-// fault.ErrUnavailable if the same call may succeed later.
+// wrap translates errors of GORM and of drivers: to errNotFound, to errDuplicate, or to
+// fault.ErrUnavailable if the same statement may succeed later.
 func wrap(err error) error {
 	switch {
-	case err == nil, is[*fault.Error](err):
+	case err == nil, isError[*fault.Error](err):
 		return err
 	case errors.Is(err, gorm.ErrRecordNotFound), errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("%w: %w", errNotFound, err)
@@ -338,16 +342,17 @@ func wrap(err error) error {
 	return wrapUnavailable(err)
 }
 
-// wrapUnavailable replaces an error that means that the database cannot be used.
+// wrapUnavailable translates an error to fault.ErrUnavailable if it means that the database
+// cannot be used at present.
 func wrapUnavailable(err error) error {
-	if reason := unavailable(err); reason != "" && !is[*fault.Error](err) {
+	if reason := unavailable(err); reason != "" && !isError[*fault.Error](err) {
 		return fault.ErrUnavailable.WithCause(err).WithReason(string(reason)).WithRetryAfter(time.Second)
 	}
 	return err
 }
 
-// is reports whether err is of the type, or wraps an error of it.
-func is[E error](err error) bool {
+// isError reports whether err is, or wraps, an error of the type E.
+func isError[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }

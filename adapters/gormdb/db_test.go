@@ -56,10 +56,10 @@ func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 			for range 10 {
 				errs <- db.Do(context.Background(), func(ctx context.Context) error {
 					var n int
-					if err := db.q(ctx).Raw("SELECT n FROM counter").Scan(&n).Error; err != nil {
+					if err := db.conn(ctx).Raw("SELECT n FROM counter").Scan(&n).Error; err != nil {
 						return err
 					}
-					return db.q(ctx).Exec("UPDATE counter SET n = ?", n+1).Error
+					return db.conn(ctx).Exec("UPDATE counter SET n = ?", n+1).Error
 				})
 			}
 		})
@@ -84,7 +84,7 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	var all sync.WaitGroup
 	count := func(ctx context.Context) error {
 		var n int
-		return wrap(db.q(ctx).Raw("SELECT count(*) FROM counter").Scan(&n).Error)
+		return wrap(db.conn(ctx).Raw("SELECT count(*) FROM counter").Scan(&n).Error)
 	}
 	all.Go(func() {
 		assert.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
@@ -100,11 +100,11 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	hurried, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, db.Do(hurried, count), fault.ErrUnavailable)
-	require.ErrorIs(t, wrap(db.q(hurried).Exec("INSERT INTO counter VALUES (1)").Error), fault.ErrUnavailable)
+	require.ErrorIs(t, wrap(db.conn(hurried).Exec("INSERT INTO counter VALUES (1)").Error), fault.ErrUnavailable)
 
 	for range 20 {
 		all.Go(func() { assert.NoError(t, db.Do(t.Context(), count)) })
-		all.Go(func() { assert.NoError(t, db.q(t.Context()).Exec("INSERT INTO counter VALUES (1)").Error) })
+		all.Go(func() { assert.NoError(t, db.conn(t.Context()).Exec("INSERT INTO counter VALUES (1)").Error) })
 	}
 	writer, err := db.writer.DB()
 	require.NoError(t, err)
@@ -129,13 +129,13 @@ func TestDo_ContextAfterItsEnd_Fails(t *testing.T) {
 	contexts := make(chan context.Context, 1)
 	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { contexts <- ctx; return nil }))
 	ended := <-contexts
-	require.ErrorIs(t, db.q(ended).Exec("SELECT 1").Error, sql.ErrTxDone)
+	require.ErrorIs(t, db.conn(ended).Exec("SELECT 1").Error, sql.ErrTxDone)
 	require.ErrorIs(t, outbox{db}.Record(ended, event.JobCreated{}), sql.ErrTxDone)
 	_, err := Conn(ended)
 	require.ErrorIs(t, err, sql.ErrTxDone)
 	_, err = Conn(t.Context())
 	require.ErrorIs(t, err, ErrNoTransaction)
-	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { return db.q(ctx).Exec("SELECT 1").Error }))
+	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { return db.conn(ctx).Exec("SELECT 1").Error }))
 }
 
 func TestDo_ErrorOfFunction_IsReturnedUnchanged(t *testing.T) {
@@ -167,7 +167,7 @@ func TestDo_StaleVersion_IsRetriedThenFails(t *testing.T) {
 	require.Equal(t, 3, tries)
 	tries = 0
 	require.Error(t, db.Do(t.Context(), func(context.Context) error { tries++; return errStale }))
-	require.Equal(t, maxTries, tries)
+	require.Equal(t, maxAttempts, tries)
 }
 
 func TestDo_ErrorOfFunction_RollsBackWritesAndEvents(t *testing.T) {
@@ -247,12 +247,12 @@ func requireUnavailable(t *testing.T, d Dialect, url string) {
 	ctx := t.Context()
 	var n int
 	for name, err := range map[string]error{
-		"builder":     wrap(db.q(ctx).Table("users").Count(new(int64)).Error),
-		"raw":         wrap(db.q(ctx).Raw("SELECT 1").Scan(&n).Error),
-		"exec":        wrap(db.q(ctx).Exec("SELECT 1").Error),
-		"transaction": db.Do(ctx, func(ctx context.Context) error { return db.q(ctx).Exec("SELECT 1").Error }),
+		"builder":     wrap(db.conn(ctx).Table("users").Count(new(int64)).Error),
+		"raw":         wrap(db.conn(ctx).Raw("SELECT 1").Scan(&n).Error),
+		"exec":        wrap(db.conn(ctx).Exec("SELECT 1").Error),
+		"transaction": db.Do(ctx, func(ctx context.Context) error { return db.conn(ctx).Exec("SELECT 1").Error }),
 		"inserts":     db.Do(ctx, func(ctx context.Context) error { return outbox{db}.Record(ctx, event.JobCreated{}) }),
-		"stream":      db.each(ctx, "SELECT 1", nil, func(Rows) error { return nil }),
+		"stream":      db.streamRows(ctx, "SELECT 1", nil, func(Rows) error { return nil }),
 		"ping":        db.Ping(ctx),
 		"schema":      schemas{db}.Check(ctx),
 		"queue":       tasks{db}.RecordOutcomes(ctx, task.Outcome{State: task.Done}),

@@ -55,7 +55,7 @@ func (d deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds [
 	slices.SortFunc(messages, func(a, b webhookMessageRow) int { return strings.Compare(a.EventID, b.EventID) })
 	return d.Do(ctx, func(ctx context.Context) error {
 		var active []string
-		err := oneOf(d.locked(ctx).Model(&webhookEndpointRow{}), "id", endpoints).Where("status = 'active'").Order("id").Pluck("id", &active).Error
+		err := whereIn(d.locked(ctx).Model(&webhookEndpointRow{}), "id", endpoints).Where("status = 'active'").Order("id").Pluck("id", &active).Error
 		if err != nil {
 			return wrap(err)
 		}
@@ -64,10 +64,10 @@ func (d deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds [
 		if len(keep) == 0 {
 			return nil
 		}
-		if err := d.unprepared(ctx).Clauses(onConflict([]string{"event_id"})).CreateInBatches(&messages, 200).Error; err != nil {
+		if err := d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"event_id"})).CreateInBatches(&messages, 200).Error; err != nil {
 			return wrap(err)
 		}
-		return wrap(d.unprepared(ctx).Clauses(onConflict([]string{"event_id", "endpoint_id"})).CreateInBatches(&keep, 200).Error)
+		return wrap(d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"event_id", "endpoint_id"})).CreateInBatches(&keep, 200).Error)
 	})
 }
 
@@ -78,25 +78,25 @@ func (d deliveries) ofEndpoint(q *gorm.DB, ownerID, endpointID string) *gorm.DB 
 
 // List implements integrations.Deliveries.
 func (d deliveries) List(ctx context.Context, ownerID, endpointID string, status integrations.DeliveryStatus, r page.Request) (page.Result[integrations.Delivery], error) {
-	return pageOf(ctx, d.DB, r, query{where: func(q *gorm.DB) *gorm.DB {
-		return equal(q.Where("endpoint_id = ? AND owner_id = ?", endpointID, ownerID), "status", status)
+	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
+		return whereEqual(q.Where("endpoint_id = ? AND owner_id = ?", endpointID, ownerID), "status", status)
 	}}, webhookDeliveryRow.delivery)
 }
 
 // ListMessages implements integrations.Deliveries.
 func (d deliveries) ListMessages(ctx context.Context, ownerID, endpointID string, f integrations.MessageFilter, n int) ([]integrations.Outgoing, error) {
-	q := d.ofEndpoint(d.q(ctx), ownerID, endpointID)
+	q := d.ofEndpoint(d.conn(ctx), ownerID, endpointID)
 	if f.ID != "" {
 		q = q.Where("id = ?", f.ID)
 	} else {
 		q = q.Where("status = 'pending'").Order("next_at, id")
 	}
-	found, err := find(optional(q, "next_at <= ?", f.DueBy).Limit(n), webhookDeliveryRow.delivery)
+	found, err := findRows(whereIfSet(q, "next_at <= ?", f.DueBy).Limit(n), webhookDeliveryRow.delivery)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	events := list.Map(found, func(d integrations.Delivery) string { return d.EventID })
-	messages, err := find(oneOf(d.q(ctx), "event_id", events), func(r webhookMessageRow) integrations.Message { return integrations.Message(r) })
+	messages, err := findRows(whereIn(d.conn(ctx), "event_id", events), func(r webhookMessageRow) integrations.Message { return integrations.Message(r) })
 	byID := list.ToMap(messages, func(m integrations.Message) (string, integrations.Message) { return m.EventID, m })
 	var out []integrations.Outgoing
 	for _, delivery := range found {
@@ -120,7 +120,7 @@ func (d deliveries) Replay(ctx context.Context, ownerID, endpointID string, f in
 		if err := q.Limit(n).Pluck("id", &ids).Error; err != nil {
 			return wrap(err)
 		}
-		res := oneOf(d.q(ctx).Model(&webhookDeliveryRow{}), "id", ids).
+		res := whereIn(d.conn(ctx).Model(&webhookDeliveryRow{}), "id", ids).
 			Updates(map[string]any{"status": integrations.Pending, "tries": 0, "next_at": at, "failed_at": nil})
 		replayed = len(ids)
 		return wrap(res.Error)
@@ -157,13 +157,13 @@ func (d deliveries) RecordResults(ctx context.Context, endpointID string, ds []i
 
 // DeleteByApplicant implements integrations.Deliveries.
 func (d deliveries) DeleteByApplicant(ctx context.Context, userID string) error {
-	return wrap(d.q(ctx).Where("applicant_id = ?", userID).Delete(&webhookMessageRow{}).Error)
+	return wrap(d.conn(ctx).Where("applicant_id = ?", userID).Delete(&webhookMessageRow{}).Error)
 }
 
 // NextDue implements integrations.Deliveries.
 func (d deliveries) NextDue(ctx context.Context, endpointID string) (*time.Time, error) {
 	var rows []webhookDeliveryRow
-	err := d.q(ctx).Select("next_at").Where("endpoint_id = ? AND status = 'pending'", endpointID).Order("next_at").Limit(1).Find(&rows).Error
+	err := d.conn(ctx).Select("next_at").Where("endpoint_id = ? AND status = 'pending'", endpointID).Order("next_at").Limit(1).Find(&rows).Error
 	if err != nil || len(rows) == 0 {
 		return nil, wrap(err)
 	}

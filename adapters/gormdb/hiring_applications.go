@@ -50,7 +50,7 @@ type applicationChangeRow struct {
 
 // Create implements hiring.Applications.
 func (d applications) Create(ctx context.Context, a hiring.Application) error {
-	return d.insert(ctx, insert{rows: (*applicationRow)(&a), key: []string{"listing_id", "applicant_id"}, duplicate: hiring.ErrAlreadyApplied})
+	return d.insert(ctx, insert{rows: (*applicationRow)(&a), key: []string{"listing_id", "applicant_id"}, errDuplicate: hiring.ErrAlreadyApplied})
 }
 
 // part is the part of the visible applications that one index returns in the order of
@@ -74,7 +74,7 @@ func parts(v hiring.Visibility, withdrawn hiring.WithdrawnFilter) (out []part) {
 			case hiring.OnlyWithdrawn:
 				q = q.Where("withdrawn_at IS NOT NULL")
 			}
-			return optional(q, "organization_id <> ?", v.OrganizationID)
+			return whereIfSet(q, "organization_id <> ?", v.OrganizationID)
 		}})
 	}
 	return out
@@ -84,19 +84,19 @@ func parts(v hiring.Visibility, withdrawn hiring.WithdrawnFilter) (out []part) {
 // Statements are not prepared, because they depend on the filter of a client.
 func (d applications) filtered(p part, f hiring.ApplicationFilter) selection {
 	return func(q *gorm.DB) *gorm.DB {
-		q = among(among(p.visible(unprepared(q)), "id", f.IDs), "listing_id", f.ListingIDs)
+		q = whereInIfSet(whereInIfSet(p.visible(unprepared(q)), "id", f.IDs), "listing_id", f.ListingIDs)
 		if len(f.Statuses) > 0 {
 			q = q.Where("status IN ?", f.Statuses)
 		}
-		q = equal(q, "applicant_id", f.ApplicantID)
-		return optional(optional(q, "applied_at >= ?", f.AppliedFrom), "applied_at < ?", f.AppliedUntil)
+		q = whereEqual(q, "applicant_id", f.ApplicantID)
+		return whereIfSet(whereIfSet(q, "applied_at >= ?", f.AppliedFrom), "applied_at < ?", f.AppliedUntil)
 	}
 }
 
 // Get implements hiring.Applications.
 func (d applications) Get(ctx context.Context, v hiring.Visibility, id string) (hiring.Application, error) {
 	for _, p := range parts(v, hiring.ExcludeWithdrawn) {
-		r, err := take[applicationRow](p.visible(d.locked(ctx)).Where("id = ?", id), nil)
+		r, err := takeRow[applicationRow](p.visible(d.locked(ctx)).Where("id = ?", id), nil)
 		if err != nil || r.ID != "" {
 			return r.application(), err
 		}
@@ -114,7 +114,7 @@ func (d applications) List(ctx context.Context, v hiring.Visibility, f hiring.Ap
 	case 0:
 		return page.Result[hiring.Application]{Items: []hiring.Application{}}, nil
 	case 1:
-		return pageOf(ctx, d.DB, r, query{columns: columns, where: d.filtered(parts[0], f), locked: true}, applicationRow.application)
+		return listPage(ctx, d.DB, r, listQuery{columns: columns, where: d.filtered(parts[0], f), locked: true}, applicationRow.application)
 	default:
 		return d.listParts(ctx, parts, f, columns, r)
 	}
@@ -129,9 +129,9 @@ func (d applications) listParts(ctx context.Context, parts []part, f hiring.Appl
 	}
 	var ids []string
 	for _, p := range parts {
-		rows := func() *gorm.DB { return d.filtered(p, f)(d.q(ctx).Model(&applicationRow{})) }
+		rows := func() *gorm.DB { return d.filtered(p, f)(d.conn(ctx).Model(&applicationRow{})) }
 		var found []string
-		if err := optional(rows(), "id < ?", r.Cursor).Order("id DESC").Limit(offset+r.Size+1).Pluck("id", &found).Error; err != nil {
+		if err := whereIfSet(rows(), "id < ?", r.Cursor).Order("id DESC").Limit(offset+r.Size+1).Pluck("id", &found).Error; err != nil {
 			return out, wrap(err)
 		}
 		ids = append(ids, found...)
@@ -157,11 +157,11 @@ func (d applications) listParts(ctx context.Context, parts []part, f hiring.Appl
 		out.Items = []hiring.Application{}
 		return out, nil
 	}
-	q := oneOf(d.q(ctx), "id", ids).Order("id DESC")
+	q := whereIn(d.conn(ctx), "id", ids).Order("id DESC")
 	if columns != nil {
 		q = q.Select(columns)
 	}
-	out.Items, err = find(q, applicationRow.application)
+	out.Items, err = findRows(q, applicationRow.application)
 	return out, err
 }
 
@@ -169,7 +169,7 @@ func (d applications) listParts(ctx context.Context, parts []part, f hiring.Appl
 func (d applications) CountByStatus(ctx context.Context, v hiring.Visibility, f hiring.ApplicationFilter) (map[hiring.Status]int, error) {
 	out := map[hiring.Status]int{}
 	for _, p := range parts(v, f.Withdrawn) {
-		counts, err := countedBy[hiring.Status](d.filtered(p, f)(d.q(ctx).Model(&applicationRow{})).Select(p.shown + " AS name, count(*) AS n").Group(p.shown))
+		counts, err := countedBy[hiring.Status](d.filtered(p, f)(d.conn(ctx).Model(&applicationRow{})).Select(p.shown + " AS name, count(*) AS n").Group(p.shown))
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +199,7 @@ func (d applications) UpdateStatuses(ctx context.Context, organizationID string,
 			continue
 		}
 		ids := list.Map(as, func(a hiring.Application) string { return a.ID })
-		res := d.q(ctx).Model(&applicationRow{}).Where("organization_id = ? AND id IN ? AND withdrawn_at IS NULL", organizationID, ids).
+		res := d.conn(ctx).Model(&applicationRow{}).Where("organization_id = ? AND id IN ? AND withdrawn_at IS NULL", organizationID, ids).
 			Updates(map[string]any{"status": status, "changed_at": as[0].ChangedAt, "tracker": ""})
 		if res.Error != nil {
 			return wrap(res.Error)
@@ -213,22 +213,22 @@ func (d applications) UpdateStatuses(ctx context.Context, organizationID string,
 
 // Update implements hiring.Applications.
 func (d applications) Update(ctx context.Context, applicantID string, a hiring.Application, changes ...hiring.Change) error {
-	res := d.q(ctx).Select("status", "changed_at", "tracker", "tracker_color", "withdrawn_at").
+	res := d.conn(ctx).Select("status", "changed_at", "tracker", "tracker_color", "withdrawn_at").
 		Where("id = ? AND applicant_id = ? AND withdrawn_at IS NULL", a.ID, applicantID).Updates((*applicationRow)(&a))
-	if err := one(res, errStale); err != nil {
+	if err := requireRow(res, errStale); err != nil {
 		return err
 	}
 	return d.createChanges(ctx, changes)
 }
 
 func (d applications) createChanges(ctx context.Context, changes []hiring.Change) error {
-	return create(d.q(ctx), list.Map(changes, func(c hiring.Change) applicationChangeRow { return applicationChangeRow(c) }))
+	return createRows(d.conn(ctx), list.Map(changes, func(c hiring.Change) applicationChangeRow { return applicationChangeRow(c) }))
 }
 
 // ListChanges implements hiring.Applications.
 func (d applications) ListChanges(ctx context.Context, organizationID, applicationID string, n int) ([]hiring.Change, error) {
-	owned := d.q(ctx).Model(&applicationRow{}).Select("id").Where("id = ? AND organization_id = ?", applicationID, organizationID)
-	changes, err := find(d.q(ctx).Where("application_id = (?)", owned).Order("id DESC").Limit(n), func(r applicationChangeRow) hiring.Change { return hiring.Change(r) })
+	owned := d.conn(ctx).Model(&applicationRow{}).Select("id").Where("id = ? AND organization_id = ?", applicationID, organizationID)
+	changes, err := findRows(d.conn(ctx).Where("application_id = (?)", owned).Order("id DESC").Limit(n), func(r applicationChangeRow) hiring.Change { return hiring.Change(r) })
 	slices.Reverse(changes)
 	return changes, err
 }
@@ -240,7 +240,7 @@ type applicantData struct{ *DB }
 func (d applicantData) EraseByApplicant(ctx context.Context, applicantID string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		withdrawn := func() *gorm.DB {
-			return d.q(ctx).Model(&applicationRow{}).Where("applicant_id = ? AND withdrawn_at IS NOT NULL", applicantID)
+			return d.conn(ctx).Model(&applicationRow{}).Where("applicant_id = ? AND withdrawn_at IS NOT NULL", applicantID)
 		}
 		var ids []string
 		if err := withdrawn().Pluck("id", &ids).Error; err != nil {
@@ -250,8 +250,8 @@ func (d applicantData) EraseByApplicant(ctx context.Context, applicantID string)
 		texts := map[string]any{"cover_letter": "", "resume_url": "", "answers": "[]", "tracker": "", "tracker_color": ""}
 		return wrap(cmp.Or(
 			withdrawn().Updates(texts).Error,
-			d.q(ctx).Model(&interviewRow{}).Where("?", of).Update("notes", "").Error,
-			deleteFrom(d.q(ctx).Where("?", of), &applicantMessageRow{}, &applicationNoteRow{}, &applicationRatingRow{})))
+			d.conn(ctx).Model(&interviewRow{}).Where("?", of).Update("notes", "").Error,
+			deleteFrom(d.conn(ctx).Where("?", of), &applicantMessageRow{}, &applicationNoteRow{}, &applicationRatingRow{})))
 	})
 }
 
@@ -263,19 +263,19 @@ type interviewRow hiring.Appointment
 // Upsert implements hiring.Appointments.
 func (d appointments) Upsert(ctx context.Context, a hiring.Appointment) error {
 	r := (*interviewRow)(&a)
-	res := d.q(ctx).Select("scheduled_at", "location", "interviewer", "notes", "status", "outcome", "sequence", "changed_at").
+	res := d.conn(ctx).Select("scheduled_at", "location", "interviewer", "notes", "status", "outcome", "sequence", "changed_at").
 		Where("id = ? AND organization_id = ?", a.ID, a.OrganizationID).Updates(r)
 	if res.Error != nil || res.RowsAffected > 0 {
 		return wrap(res.Error)
 	}
-	return wrap(d.q(ctx).Create(r).Error)
+	return wrap(d.conn(ctx).Create(r).Error)
 }
 
 // List implements hiring.Appointments.
 func (d appointments) List(ctx context.Context, organizationID string, f hiring.AppointmentFilter, r page.Request) (page.Result[hiring.Appointment], error) {
-	return pageOf(ctx, d.DB, r, query{locked: true, where: func(q *gorm.DB) *gorm.DB {
-		q = among(q.Where("organization_id = ?", organizationID), "application_id", f.ApplicationIDs)
-		return optional(equal(q, "status", f.Status), "scheduled_at > ?", f.ScheduledAfter)
+	return listPage(ctx, d.DB, r, listQuery{locked: true, where: func(q *gorm.DB) *gorm.DB {
+		q = whereInIfSet(q.Where("organization_id = ?", organizationID), "application_id", f.ApplicationIDs)
+		return whereIfSet(whereEqual(q, "status", f.Status), "scheduled_at > ?", f.ScheduledAfter)
 	}}, func(r interviewRow) hiring.Appointment { return hiring.Appointment(r) })
 }
 
@@ -289,12 +289,12 @@ func (applicantMessageRow) TableName() string { return "application_letters" }
 
 // Create implements hiring.Messages.
 func (d applicantMessages) Create(ctx context.Context, m hiring.Message) error {
-	return wrap(d.q(ctx).Create((*applicantMessageRow)(&m)).Error)
+	return wrap(d.conn(ctx).Create((*applicantMessageRow)(&m)).Error)
 }
 
 // Get implements hiring.Messages.
 func (d applicantMessages) Get(ctx context.Context, organizationID, id string) (hiring.Message, error) {
-	r, err := take[applicantMessageRow](d.q(ctx).Where("id = ? AND organization_id = ?", id, organizationID), hiring.ErrNotFound)
+	r, err := takeRow[applicantMessageRow](d.conn(ctx).Where("id = ? AND organization_id = ?", id, organizationID), hiring.ErrNotFound)
 	return hiring.Message(r), err
 }
 
@@ -319,30 +319,30 @@ func (r exportRow) export() hiring.Export { return hiring.Export(r) }
 // Create implements hiring.Exports.
 func (d exports) Create(ctx context.Context, e hiring.Export, limit int) error {
 	r := exportRow(e)
-	return createBelow(ctx, d.DB, &r, "exports of "+e.OrganizationID, limit, hiring.ErrExportsUnderWay, "organization_id = ? AND finished_at IS NULL", e.OrganizationID)
+	return createBelowLimit(ctx, d.DB, &r, "exports of "+e.OrganizationID, limit, hiring.ErrExportsUnderWay, "organization_id = ? AND finished_at IS NULL", e.OrganizationID)
 }
 
 // Get implements hiring.Exports.
 func (d exports) Get(ctx context.Context, organizationID, id string) (hiring.Export, error) {
-	r, err := take[exportRow](d.q(ctx).Where("id = ? AND organization_id = ?", id, organizationID), hiring.ErrExportNotFound)
+	r, err := takeRow[exportRow](d.conn(ctx).Where("id = ? AND organization_id = ?", id, organizationID), hiring.ErrExportNotFound)
 	return r.export(), err
 }
 
 // List implements hiring.Exports.
 func (d exports) List(ctx context.Context, f hiring.ExportFilter, n int) ([]hiring.Export, error) {
-	q := equal(among(d.locked(ctx), "organization_id", f.OrganizationIDs), "kind", f.Kind)
+	q := whereEqual(whereInIfSet(d.locked(ctx), "organization_id", f.OrganizationIDs), "kind", f.Kind)
 	if f.Unfinished {
 		q = q.Where("finished_at IS NULL")
 	}
 	if f.Begun {
 		q = q.Where("state <> ?", hiring.ExportQueued)
 	}
-	return find(optional(q, "created_at < ?", f.CreatedBefore).Limit(n), exportRow.export)
+	return findRows(whereIfSet(q, "created_at < ?", f.CreatedBefore).Limit(n), exportRow.export)
 }
 
 // Update implements hiring.Exports.
 func (d exports) Update(ctx context.Context, e hiring.Export) error {
-	return one(d.q(ctx).Select("state", "rows_done", "rows_total", "finished_at").
+	return requireRow(d.conn(ctx).Select("state", "rows_done", "rows_total", "finished_at").
 		Where("id = ? AND organization_id = ? AND state <> ?", e.ID, e.OrganizationID, hiring.ExportDone).Updates((*exportRow)(&e)), errStale)
 }
 
@@ -351,5 +351,5 @@ func (d exports) Delete(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return wrap(oneOf(d.q(ctx), "id", ids).Delete(&exportRow{}).Error)
+	return wrap(whereIn(d.conn(ctx), "id", ids).Delete(&exportRow{}).Error)
 }

@@ -28,12 +28,12 @@ var errDocumentsNotReserved = errors.New("the documents of the application are n
 
 // Reserve implements hiring.Documents.
 func (d applicationDocuments) Reserve(ctx context.Context, doc hiring.Document, until time.Time) error {
-	return wrap(d.q(ctx).Create(&applicationDocumentRow{doc, &until}).Error)
+	return wrap(d.conn(ctx).Create(&applicationDocumentRow{doc, &until}).Error)
 }
 
 // ofApplication selects the documents of an application of the applicant.
 func (d applicationDocuments) ofApplication(ctx context.Context, applicantID, applicationID string) *gorm.DB {
-	return d.q(ctx).Model(&applicationDocumentRow{}).Where("application_id = ? AND applicant_id = ?", applicationID, applicantID)
+	return d.conn(ctx).Model(&applicationDocumentRow{}).Where("application_id = ? AND applicant_id = ?", applicationID, applicantID)
 }
 
 // Attach implements hiring.Documents.
@@ -49,7 +49,7 @@ func (d applicationDocuments) Attach(ctx context.Context, applicantID, applicati
 
 // List implements hiring.Documents.
 func (d applicationDocuments) List(ctx context.Context, v hiring.Visibility, applicationID string) ([]hiring.Document, error) {
-	visible := d.q(ctx).Where("application_id = ? AND free_at IS NULL", applicationID)
+	visible := d.conn(ctx).Where("application_id = ? AND free_at IS NULL", applicationID)
 	switch {
 	case v.OrganizationID != "" && v.ApplicantID != "":
 		visible = visible.Where("(organization_id = ? OR applicant_id = ?)", v.OrganizationID, v.ApplicantID)
@@ -60,7 +60,7 @@ func (d applicationDocuments) List(ctx context.Context, v hiring.Visibility, app
 	default:
 		return []hiring.Document{}, nil
 	}
-	return find(visible.Order("id"), func(r applicationDocumentRow) hiring.Document { return r.Document })
+	return findRows(visible.Order("id"), func(r applicationDocumentRow) hiring.Document { return r.Document })
 }
 
 // Release implements hiring.Documents.
@@ -73,12 +73,12 @@ func (d applicationDocuments) Release(ctx context.Context, applicantID, applicat
 func (d applicationDocuments) Claim(ctx context.Context, n int, now, until time.Time) (claimed []hiring.Document, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		q := d.skipLocked(ctx).Select("id", "extension").Where("free_at IS NOT NULL AND free_at <= ?", now).Order("free_at, id").Limit(n)
-		claimed, err = find(q, func(r applicationDocumentRow) hiring.Document { return r.Document })
+		claimed, err = findRows(q, func(r applicationDocumentRow) hiring.Document { return r.Document })
 		if err != nil || len(claimed) == 0 {
 			return err
 		}
 		ids := list.Map(claimed, func(c hiring.Document) string { return c.ID })
-		return wrap(oneOf(d.q(ctx).Model(&applicationDocumentRow{}), "id", ids).Update("free_at", until).Error)
+		return wrap(whereIn(d.conn(ctx).Model(&applicationDocumentRow{}), "id", ids).Update("free_at", until).Error)
 	})
 	return claimed, err
 }
@@ -88,5 +88,5 @@ func (d applicationDocuments) Delete(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return wrap(oneOf(d.q(ctx).Where("free_at IS NOT NULL"), "id", ids).Delete(&applicationDocumentRow{}).Error)
+	return wrap(whereIn(d.conn(ctx).Where("free_at IS NOT NULL"), "id", ids).Delete(&applicationDocumentRow{}).Error)
 }

@@ -16,19 +16,19 @@ type applicationNoteRow hiring.Note
 
 // Create implements hiring.Notes.
 func (d applicationNotes) Create(ctx context.Context, n hiring.Note) error {
-	return wrap(d.q(ctx).Create((*applicationNoteRow)(&n)).Error)
+	return wrap(d.conn(ctx).Create((*applicationNoteRow)(&n)).Error)
 }
 
 // List implements hiring.Notes.
 func (d applicationNotes) List(ctx context.Context, organizationID, applicationID string, r page.Request) (page.Result[hiring.Note], error) {
-	return pageOf(ctx, d.DB, r, query{where: func(q *gorm.DB) *gorm.DB {
+	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
 		return q.Where("application_id = ? AND organization_id = ?", applicationID, organizationID)
 	}}, func(r applicationNoteRow) hiring.Note { return hiring.Note(r) })
 }
 
 // Delete implements hiring.Notes.
 func (d applicationNotes) Delete(ctx context.Context, organizationID, applicationID, authorID, id string) error {
-	return one(d.q(ctx).Where("id = ? AND application_id = ? AND organization_id = ? AND author_id = ?", id, applicationID, organizationID, authorID).
+	return requireRow(d.conn(ctx).Where("id = ? AND application_id = ? AND organization_id = ? AND author_id = ?", id, applicationID, organizationID, authorID).
 		Delete(&applicationNoteRow{}), hiring.ErrNoteNotFound)
 }
 
@@ -39,18 +39,18 @@ type applicationRatingRow hiring.Rating
 
 // Upsert implements hiring.Ratings.
 func (d applicationRatings) Upsert(ctx context.Context, r hiring.Rating) error {
-	return wrap(d.q(ctx).Clauses(replaceOn([]string{"application_id", "author_id"}, "stars", "rated_at")).Create((*applicationRatingRow)(&r)).Error)
+	return wrap(d.conn(ctx).Clauses(updateOnConflict([]string{"application_id", "author_id"}, "stars", "rated_at")).Create((*applicationRatingRow)(&r)).Error)
 }
 
 // Delete implements hiring.Ratings.
 func (d applicationRatings) Delete(ctx context.Context, organizationID, applicationID, authorID string) error {
-	return wrap(d.q(ctx).Where("application_id = ? AND author_id = ? AND organization_id = ?", applicationID, authorID, organizationID).Delete(&applicationRatingRow{}).Error)
+	return wrap(d.conn(ctx).Where("application_id = ? AND author_id = ? AND organization_id = ?", applicationID, authorID, organizationID).Delete(&applicationRatingRow{}).Error)
 }
 
 // List implements hiring.Ratings. The rows of one application are few, so that sorting
 // them needs no index.
 func (d applicationRatings) List(ctx context.Context, organizationID, applicationID string, n int) ([]hiring.Rating, error) {
-	return find(d.q(ctx).Where("application_id = ? AND organization_id = ?", applicationID, organizationID).Order("rated_at DESC, author_id").Limit(n),
+	return findRows(d.conn(ctx).Where("application_id = ? AND organization_id = ?", applicationID, organizationID).Order("rated_at DESC, author_id").Limit(n),
 		func(r applicationRatingRow) hiring.Rating { return hiring.Rating(r) })
 }
 

@@ -42,7 +42,7 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 		OwnerID: r.OwnerID, Operation: r.Operation, KeyHash: keyHash(r.Key), Fingerprint: r.Fingerprint,
 		ClaimedUntil: claim.Until, ExpiresAt: now.Add(idempotency.Keep),
 	}
-	res := createNew(d.q(ctx), &row, "owner_id", "operation", "key_hash")
+	res := createIfAbsent(d.conn(ctx), &row, "owner_id", "operation", "key_hash")
 	if res.Error == nil && res.RowsAffected == 0 {
 		// The request is claimed if it has expired, or if its caller lost the lease
 		// without an answer.
@@ -56,7 +56,7 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 		return claim, nil, nil
 	}
 	// A row that does not exist was deleted since the statement above.
-	kept, err := take[idempotencyKeyRow](d.of(ctx, r), idempotency.ErrInProgress)
+	kept, err := takeRow[idempotencyKeyRow](d.of(ctx, r), idempotency.ErrInProgress)
 	if err != nil {
 		return claim, nil, err
 	}
@@ -75,7 +75,7 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 }
 
 func (d idempotencyKeys) of(ctx context.Context, r idempotency.Request) *gorm.DB {
-	return d.q(ctx).Model(&idempotencyKeyRow{}).Where("owner_id = ? AND operation = ? AND key_hash = ?", r.OwnerID, r.Operation, keyHash(r.Key))
+	return d.conn(ctx).Model(&idempotencyKeyRow{}).Where("owner_id = ? AND operation = ? AND key_hash = ?", r.OwnerID, r.Operation, keyHash(r.Key))
 }
 
 func (d idempotencyKeys) claimed(ctx context.Context, c idempotency.Claim) *gorm.DB {
@@ -98,7 +98,7 @@ func (d idempotencyKeys) store(ctx context.Context, c idempotency.Claim, a idemp
 		return err
 	}
 	columns["status"], columns["answer"] = a.Status, sealed
-	return one(d.claimed(ctx, c).Updates(columns), idempotency.ErrInProgress)
+	return requireRow(d.claimed(ctx, c).Updates(columns), idempotency.ErrInProgress)
 }
 
 // Release implements idempotency.Store.

@@ -33,14 +33,14 @@ type emailUndoRow struct {
 // Get implements identity.EmailChanges.
 func (d emailChanges) Get(ctx context.Context, userID string) (identity.EmailHistory, error) {
 	h := identity.EmailHistory{UserID: userID}
-	requested, err := take[emailChangeRow](d.q(ctx).Where("user_id = ?", userID), nil)
+	requested, err := takeRow[emailChangeRow](d.conn(ctx).Where("user_id = ?", userID), nil)
 	if err != nil {
 		return h, err
 	}
 	if requested.UserID != "" {
 		h.Requested = &requested.EmailChange
 	}
-	undos, err := find(d.q(ctx).Where("user_id = ?", userID).Order("changed_at"), func(r emailUndoRow) identity.EmailUndo {
+	undos, err := findRows(d.conn(ctx).Where("user_id = ?", userID).Order("changed_at"), func(r emailUndoRow) identity.EmailUndo {
 		return identity.EmailUndo{Email: r.Email, Key: r.EmailKey, ChangedAt: r.ChangedAt, ExpiresAt: r.ExpiresAt}
 	})
 	h.Undos = append(h.Undos, undos...)
@@ -50,15 +50,15 @@ func (d emailChanges) Get(ctx context.Context, userID string) (identity.EmailHis
 // Upsert implements identity.EmailChanges.
 func (d emailChanges) Upsert(ctx context.Context, h identity.EmailHistory) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		if err := deleteFrom(d.q(ctx).Where("user_id = ?", h.UserID), emailChangeRow{}, emailUndoRow{}); err != nil {
+		if err := deleteFrom(d.conn(ctx).Where("user_id = ?", h.UserID), emailChangeRow{}, emailUndoRow{}); err != nil {
 			return err
 		}
 		if h.Requested != nil {
-			if err := d.q(ctx).Create(&emailChangeRow{h.UserID, *h.Requested}).Error; err != nil {
+			if err := d.conn(ctx).Create(&emailChangeRow{h.UserID, *h.Requested}).Error; err != nil {
 				return wrap(err)
 			}
 		}
-		return create(d.q(ctx), list.Map(h.Undos, func(u identity.EmailUndo) emailUndoRow {
+		return createRows(d.conn(ctx), list.Map(h.Undos, func(u identity.EmailUndo) emailUndoRow {
 			return emailUndoRow{UserID: h.UserID, ChangedAt: u.ChangedAt, Email: u.Email, EmailKey: u.Key, ExpiresAt: u.ExpiresAt}
 		}))
 	})
@@ -66,7 +66,7 @@ func (d emailChanges) Upsert(ctx context.Context, h identity.EmailHistory) error
 
 // IsReserved implements identity.EmailChanges.
 func (d emailChanges) IsReserved(ctx context.Context, emailKey, userID string, now time.Time) (bool, error) {
-	return exists(d.q(ctx).Model(&emailUndoRow{}).Where("email_key = ? AND user_id <> ? AND expires_at > ?", emailKey, userID, now))
+	return exists(d.conn(ctx).Model(&emailUndoRow{}).Where("email_key = ? AND user_id <> ? AND expires_at > ?", emailKey, userID, now))
 }
 
 // employerSettings implements identity.EmployerSettingsStore.
@@ -83,7 +83,7 @@ type employerSettingsRow struct {
 
 // Get implements identity.EmployerSettingsStore.
 func (d employerSettings) Get(ctx context.Context, userID string) (identity.EmployerSettings, error) {
-	r, err := take[employerSettingsRow](d.q(ctx).Where("user_id = ?", userID), nil)
+	r, err := takeRow[employerSettingsRow](d.conn(ctx).Where("user_id = ?", userID), nil)
 	if r.UserID == "" {
 		return identity.DefaultSettings(userID), err
 	}
@@ -95,9 +95,9 @@ func (d employerSettings) Upsert(ctx context.Context, s *identity.EmployerSettin
 	r := employerSettingsRow(*s)
 	r.Version++
 	if s.Version == 0 {
-		err = one(createNew(d.q(ctx), &r, "user_id"), errStale)
+		err = requireRow(createIfAbsent(d.conn(ctx), &r, "user_id"), errStale)
 	} else {
-		err = updateVersion(d.q(ctx).Model(&employerSettingsRow{}).Where("user_id = ? AND version = ?", s.UserID, s.Version), &r, "user_id")
+		err = updateVersion(d.conn(ctx).Model(&employerSettingsRow{}).Where("user_id = ? AND version = ?", s.UserID, s.Version), &r, "user_id")
 	}
 	if err == nil {
 		s.Version++
@@ -115,12 +115,12 @@ type invitationOptOutRow struct {
 
 // Create implements identity.OptOuts.
 func (d optOuts) Create(ctx context.Context, mailbox string, at time.Time) error {
-	return wrap(d.q(ctx).Clauses(onConflict([]string{"mailbox"})).Create(&invitationOptOutRow{mailbox, at}).Error)
+	return wrap(d.conn(ctx).Clauses(ignoreOnConflict([]string{"mailbox"})).Create(&invitationOptOutRow{mailbox, at}).Error)
 }
 
 // Exists implements identity.OptOuts.
 func (d optOuts) Exists(ctx context.Context, mailbox string) (bool, error) {
-	return exists(d.q(ctx).Model(&invitationOptOutRow{}).Where("mailbox = ?", mailbox))
+	return exists(d.conn(ctx).Model(&invitationOptOutRow{}).Where("mailbox = ?", mailbox))
 }
 
 // personalData implements identity.PersonalData.
@@ -130,18 +130,18 @@ type personalData struct{ *DB }
 // with their sessions.
 func (d personalData) DeleteByUser(ctx context.Context, userID string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		return deleteFrom(d.q(ctx).Where("user_id = ?", userID),
+		return deleteFrom(d.conn(ctx).Where("user_id = ?", userID),
 			membershipRow{}, sessionRow{}, mailTokenRow{}, emailChangeRow{}, emailUndoRow{}, employerSettingsRow{}, recoveryCodeRow{}, secondFactorRow{})
 	})
 }
 
 // identityExpiry deletes expired rows of the module.
 var identityExpiry = map[retention.Kind]expiry{
-	identity.SessionKind:      expireBy[sessionRow]("expires_at", "id"),
-	identity.RefreshTokenKind: expireBy[refreshTokenRow]("expires_at", "hash"),
-	identity.MailTokenKind:    expireBy[mailTokenRow]("expires_at", "hash"),
-	identity.EmailChangeKind:  expireBy[emailChangeRow]("requested_at", "user_id"),
-	identity.EmailUndoKind:    expireBy[emailUndoRow]("expires_at", "user_id", "changed_at"),
+	identity.SessionKind:      deleteExpiredBy[sessionRow]("expires_at", "id"),
+	identity.RefreshTokenKind: deleteExpiredBy[refreshTokenRow]("expires_at", "hash"),
+	identity.MailTokenKind:    deleteExpiredBy[mailTokenRow]("expires_at", "hash"),
+	identity.EmailChangeKind:  deleteExpiredBy[emailChangeRow]("requested_at", "user_id"),
+	identity.EmailUndoKind:    deleteExpiredBy[emailUndoRow]("expires_at", "user_id", "changed_at"),
 	identity.InvitationKind:   expireInvitations,
 }
 
@@ -157,7 +157,7 @@ func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (to
 		ids := list.Map(expired, func(m membershipRow) string { return m.ID })
 		users := list.Map(expired, func(m membershipRow) string { return m.UserID })
 		return cmp.Or(
-			wrap(db.q(ctx).Where("? AND ?", db.dialect.In("user_id", users), db.dialect.In("id", ids)).Delete(&membershipRow{}).Error),
+			wrap(db.conn(ctx).Where("? AND ?", db.dialect.In("user_id", users), db.dialect.In("id", ids)).Delete(&membershipRow{}).Error),
 			db.deleteUninvited(ctx, users))
 	})
 	return total, err
@@ -182,17 +182,17 @@ func (d auditLog) Record(ctx context.Context, e audit.Entry) error {
 	if e.ID == "" {
 		e.ID, e.At, e.Network = d.newID(), d.clock.Now(), audit.NetworkOf(ctx)
 	}
-	return wrap(d.q(ctx).Clauses(onConflict([]string{"id"})).Create((*auditEntryRow)(&e)).Error)
+	return wrap(d.conn(ctx).Clauses(ignoreOnConflict([]string{"id"})).Create((*auditEntryRow)(&e)).Error)
 }
 
 // List implements audit.Log.
 func (d auditLog) List(ctx context.Context, f audit.Filter, r page.Request) (page.Result[audit.Entry], error) {
-	return pageOf(ctx, d.DB, r, query{orderedBy: "id", where: func(q *gorm.DB) *gorm.DB {
-		q = equal(equal(q, "organization_id", f.OrganizationID), "actor", f.Actor)
+	return listPage(ctx, d.DB, r, listQuery{orderedBy: "id", where: func(q *gorm.DB) *gorm.DB {
+		q = whereEqual(whereEqual(q, "organization_id", f.OrganizationID), "actor", f.Actor)
 		if f.About != "" {
 			q = q.Where("(actor = ? OR object = ?)", f.About, f.About)
 		}
-		q = equal(q, "action", f.Action)
-		return optional(optional(q, "at >= ?", f.From), "at < ?", f.To)
+		q = whereEqual(q, "action", f.Action)
+		return whereIfSet(whereIfSet(q, "at >= ?", f.From), "at < ?", f.To)
 	}}, func(r auditEntryRow) audit.Entry { return audit.Entry(r) })
 }

@@ -58,7 +58,7 @@ const ofExistingUsers = "EXISTS (SELECT 1 FROM users WHERE users.id = membership
 
 // Get implements identity.Members.
 func (d members) Get(ctx context.Context, organizationID, userID string) (identity.Member, error) {
-	r, err := take[membershipRow](d.q(ctx).Where("organization_id = ? AND user_id = ?", organizationID, userID), identity.ErrNotInTeam)
+	r, err := takeRow[membershipRow](d.conn(ctx).Where("organization_id = ? AND user_id = ?", organizationID, userID), identity.ErrNotInTeam)
 	if err != nil {
 		return identity.Member{}, err
 	}
@@ -90,21 +90,21 @@ func (d members) members(ctx context.Context, rows []membershipRow) ([]identity.
 
 // GetByUser implements identity.Members.
 func (d members) GetByUser(ctx context.Context, userID string) (*identity.Membership, error) {
-	r, err := take[membershipRow](d.q(ctx).Where("user_id = ? AND status = 'active'", userID), nil)
+	r, err := takeRow[membershipRow](d.conn(ctx).Where("user_id = ? AND status = 'active'", userID), nil)
 	if err != nil || r.ID == "" {
 		return nil, err //nolint:nilnil // the contract of the port: most users have no membership
 	}
 	m := identity.Membership(r)
-	m.SecondFactorMissing, err = exists(d.q(ctx).Model(&organizationRow{}).Where("id = ? AND require_second_factor", m.OrganizationID).
-		Where("NOT EXISTS (?)", d.q(ctx).Model(&secondFactorRow{}).Select("1").Where("user_id = ? AND confirmed_at IS NOT NULL", userID)))
+	m.SecondFactorMissing, err = exists(d.conn(ctx).Model(&organizationRow{}).Where("id = ? AND require_second_factor", m.OrganizationID).
+		Where("NOT EXISTS (?)", d.conn(ctx).Model(&secondFactorRow{}).Select("1").Where("user_id = ? AND confirmed_at IS NOT NULL", userID)))
 	return &m, err
 }
 
 // List implements identity.Members.
 func (d members) List(ctx context.Context, organizationID string, f identity.MemberFilter, r page.Request) (page.Result[identity.Member], error) {
-	rows, out, err := listOf[membershipRow, identity.Member](ctx, d.DB, r, query{oldestFirst: true, where: func(q *gorm.DB) *gorm.DB {
-		q = among(q.Where("organization_id = ? AND "+ofExistingUsers, organizationID), "user_id", f.UserIDs)
-		return equal(equal(q, "role", f.Role), "status", f.Status)
+	rows, out, err := listRows[membershipRow, identity.Member](ctx, d.DB, r, listQuery{oldestFirst: true, where: func(q *gorm.DB) *gorm.DB {
+		q = whereInIfSet(q.Where("organization_id = ? AND "+ofExistingUsers, organizationID), "user_id", f.UserIDs)
+		return whereEqual(whereEqual(q, "role", f.Role), "status", f.Status)
 	}})
 	if err != nil {
 		return out, err
@@ -118,13 +118,13 @@ func (d members) Upsert(ctx context.Context, m *identity.Membership) (err error)
 	r := membershipRow(*m)
 	r.Version++
 	if m.Version == 0 {
-		res := createNew(d.q(ctx), &r, "organization_id", "user_id")
+		res := createIfAbsent(d.conn(ctx), &r, "organization_id", "user_id")
 		if errors.Is(res.Error, gorm.ErrForeignKeyViolated) {
 			return errStale // the invited user was deleted concurrently
 		}
-		err = one(res, errStale)
+		err = requireRow(res, errStale)
 	} else {
-		err = updateVersion(d.q(ctx).Model(&membershipRow{}).Where("organization_id = ? AND user_id = ? AND version = ?", m.OrganizationID, m.UserID, m.Version),
+		err = updateVersion(d.conn(ctx).Model(&membershipRow{}).Where("organization_id = ? AND user_id = ? AND version = ?", m.OrganizationID, m.UserID, m.Version),
 			&r, "organization_id", "user_id", "founder")
 	}
 	if err == nil {
@@ -136,7 +136,7 @@ func (d members) Upsert(ctx context.Context, m *identity.Membership) (err error)
 // Delete implements identity.Members.
 func (d members) Delete(ctx context.Context, organizationID string, userIDs []string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		invited := oneOf(d.q(ctx).Where("organization_id = ?", organizationID), "user_id", userIDs)
+		invited := whereIn(d.conn(ctx).Where("organization_id = ?", organizationID), "user_id", userIDs)
 		if err := deleteFrom(invited, membershipRow{}, mailTokenRow{}); err != nil {
 			return err
 		}
@@ -147,18 +147,18 @@ func (d members) Delete(ctx context.Context, organizationID string, userIDs []st
 // deleteUninvited deletes those of the users with the status invited who have no
 // invitation.
 func (db *DB) deleteUninvited(ctx context.Context, ids []string) error {
-	return wrap(db.q(ctx).Where("? AND status = 'invited'", db.dialect.In("id", ids)).
+	return wrap(db.conn(ctx).Where("? AND status = 'invited'", db.dialect.In("id", ids)).
 		Where("NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id)").Delete(&userRow{}).Error)
 }
 
 // MergeInvited implements identity.Members.
 func (d members) MergeInvited(ctx context.Context, invitedID, userID string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		invited, err := take[userRow](d.locked(ctx).Select("id", "status").Where("id = ?", invitedID), nil)
+		invited, err := takeRow[userRow](d.locked(ctx).Select("id", "status").Where("id = ?", invitedID), nil)
 		if err != nil || invited.Status != identity.UserInvited {
 			return err
 		}
-		memberships := func() *gorm.DB { return d.q(ctx).Model(&membershipRow{}) }
+		memberships := func() *gorm.DB { return d.conn(ctx).Model(&membershipRow{}) }
 		var own, moved, open []string
 		if err := memberships().Where("user_id = ?", userID).Pluck("organization_id", &own).Error; err != nil {
 			return wrap(err)
@@ -170,17 +170,17 @@ func (d members) MergeInvited(ctx context.Context, invitedID, userID string) err
 		if err := rest.Pluck("organization_id", &moved).Error; err != nil {
 			return wrap(err)
 		}
-		if err := oneOf(memberships().Where("user_id = ?", invitedID), "organization_id", moved).Update("user_id", userID).Error; err != nil {
+		if err := whereIn(memberships().Where("user_id = ?", invitedID), "organization_id", moved).Update("user_id", userID).Error; err != nil {
 			return wrap(err)
 		}
 		if err := memberships().Where("user_id = ? AND status = 'invited'", userID).Pluck("organization_id", &open).Error; err != nil {
 			return wrap(err)
 		}
-		tokens := oneOf(d.q(ctx).Model(&mailTokenRow{}).Where("user_id = ?", invitedID), "organization_id", open)
+		tokens := whereIn(d.conn(ctx).Model(&mailTokenRow{}).Where("user_id = ?", invitedID), "organization_id", open)
 		if err := tokens.Update("user_id", userID).Error; err != nil {
 			return wrap(err)
 		}
 		// The remaining invitations are deleted with the user.
-		return wrap(d.q(ctx).Where("id = ?", invitedID).Delete(&userRow{}).Error)
+		return wrap(d.conn(ctx).Where("id = ?", invitedID).Delete(&userRow{}).Error)
 	})
 }

@@ -17,10 +17,10 @@ type verifiedNameRow struct {
 // Replace implements identity.VerifiedNames.
 func (d verifiedNames) Replace(ctx context.Context, organizationID string, keys []string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		if err := deleteFrom(d.q(ctx).Where("organization_id = ?", organizationID), verifiedNameRow{}); err != nil {
+		if err := deleteFrom(d.conn(ctx).Where("organization_id = ?", organizationID), verifiedNameRow{}); err != nil {
 			return err
 		}
-		return create(d.unprepared(ctx), list.Map(keys, func(key string) verifiedNameRow { return verifiedNameRow{key, organizationID} }))
+		return createRows(d.unprepared(ctx), list.Map(keys, func(key string) verifiedNameRow { return verifiedNameRow{key, organizationID} }))
 	})
 }
 

@@ -44,11 +44,11 @@ type browserSessionRow struct {
 // Create implements identity.Sessions.
 func (d sessions) Create(ctx context.Context, s identity.Session, tokens ...identity.RefreshToken) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		if err := d.q(ctx).Create((*sessionRow)(&s)).Error; err != nil {
+		if err := d.conn(ctx).Create((*sessionRow)(&s)).Error; err != nil {
 			return wrap(err)
 		}
 		if s.CookieHash != "" {
-			if err := d.q(ctx).Create(&browserSessionRow{Hash: s.CookieHash, SessionID: s.ID}).Error; err != nil {
+			if err := d.conn(ctx).Create(&browserSessionRow{Hash: s.CookieHash, SessionID: s.ID}).Error; err != nil {
 				return wrap(err)
 			}
 		}
@@ -58,7 +58,7 @@ func (d sessions) Create(ctx context.Context, s identity.Session, tokens ...iden
 
 // upsertRefreshTokens stores new tokens of a session and UsedAt of existing ones.
 func (d sessions) upsertRefreshTokens(ctx context.Context, sessionID string, tokens []identity.RefreshToken) error {
-	return create(d.q(ctx).Clauses(replaceOn([]string{"hash"}, "used_at")), list.Map(tokens, func(t identity.RefreshToken) refreshTokenRow {
+	return createRows(d.conn(ctx).Clauses(updateOnConflict([]string{"hash"}, "used_at")), list.Map(tokens, func(t identity.RefreshToken) refreshTokenRow {
 		t.SessionID = sessionID
 		return refreshTokenRow(t)
 	}))
@@ -75,7 +75,7 @@ const principalColumns = `s.id, s.user_id, s.address, s.user_agent, s.created_at
 // GetPrincipal implements identity.Sessions. It runs for every signed-in request: a
 // constant statement that uses primary keys and the index of active memberships.
 func (d sessions) GetPrincipal(ctx context.Context, k identity.SessionKey) (p identity.Principal, err error) {
-	q := d.q(ctx).Table("sessions AS s").Select(principalColumns).
+	q := d.conn(ctx).Table("sessions AS s").Select(principalColumns).
 		Joins("JOIN users u ON u.id = s.user_id AND u.status = 'active' AND u.locked_at IS NULL").
 		Joins("LEFT JOIN memberships m ON m.user_id = s.user_id AND m.status = 'active'").
 		Joins("LEFT JOIN organizations o ON o.id = m.organization_id AND o.require_second_factor").
@@ -111,7 +111,7 @@ func (d sessions) GetPrincipal(ctx context.Context, k identity.SessionKey) (p id
 func (d sessions) List(ctx context.Context, userID string, now time.Time, r page.Request) (page.Result[identity.Session], error) {
 	const isBrowser = "EXISTS (SELECT 1 FROM browser_sessions b WHERE b.session_id = sessions.id)"
 	api, browser := identity.LiveCutoffs(now)
-	out, err := pageOf(ctx, d.DB, r, query{where: func(q *gorm.DB) *gorm.DB {
+	out, err := listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
 		return q.Where("user_id = ? AND ended_at IS NULL AND expires_at > ? AND (last_used_at > ? OR last_used_at > ? AND NOT "+isBrowser+")", userID, now, browser, api)
 	}}, func(r sessionRow) identity.Session { return identity.Session(r) })
 	if err != nil || len(out.Items) == 0 {
@@ -119,7 +119,7 @@ func (d sessions) List(ctx context.Context, userID string, now time.Time, r page
 	}
 	ids := list.Map(out.Items, func(s identity.Session) string { return s.ID })
 	var browsers []string
-	err = oneOf(d.q(ctx).Model(&browserSessionRow{}), "session_id", ids).Pluck("session_id", &browsers).Error
+	err = whereIn(d.conn(ctx).Model(&browserSessionRow{}), "session_id", ids).Pluck("session_id", &browsers).Error
 	for i, id := range ids {
 		out.Items[i].Browser = slices.Contains(browsers, id)
 	}
@@ -129,9 +129,9 @@ func (d sessions) List(ctx context.Context, userID string, now time.Time, r page
 // Update implements identity.Sessions.
 func (d sessions) Update(ctx context.Context, s identity.Session, tokens ...identity.RefreshToken) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		active := d.q(ctx).Where("id = ? AND user_id = ? AND ended_at IS NULL", s.ID, s.UserID)
+		active := d.conn(ctx).Where("id = ? AND user_id = ? AND ended_at IS NULL", s.ID, s.UserID)
 		res := active.Select("last_used_at", "ended_at").Updates((*sessionRow)(&s))
-		if err := one(res, identity.ErrSessionNotFound); err != nil {
+		if err := requireRow(res, identity.ErrSessionNotFound); err != nil {
 			return err
 		}
 		return d.upsertRefreshTokens(ctx, s.ID, tokens)
@@ -139,14 +139,14 @@ func (d sessions) Update(ctx context.Context, s identity.Session, tokens ...iden
 }
 
 // EndByUsers implements identity.Sessions.
-func (d sessions) EndByUsers(ctx context.Context, userIDs []string, except string, at time.Time) error {
-	q := oneOf(d.q(ctx).Model(&sessionRow{}).Where("ended_at IS NULL"), "user_id", userIDs)
-	return wrap(optional(q, "id <> ?", except).Update("ended_at", at).Error)
+func (d sessions) EndByUsers(ctx context.Context, userIDs []string, exceptID string, at time.Time) error {
+	q := whereIn(d.conn(ctx).Model(&sessionRow{}).Where("ended_at IS NULL"), "user_id", userIDs)
+	return wrap(whereIfSet(q, "id <> ?", exceptID).Update("ended_at", at).Error)
 }
 
 // GetRefreshToken implements identity.Sessions.
 func (d sessions) GetRefreshToken(ctx context.Context, hash string) (identity.RefreshToken, error) {
-	r, err := take[refreshTokenRow](d.q(ctx).Where("hash = ?", hash), identity.ErrSessionNotFound)
+	r, err := takeRow[refreshTokenRow](d.conn(ctx).Where("hash = ?", hash), identity.ErrSessionNotFound)
 	return identity.RefreshToken(r), err
 }
 
@@ -174,20 +174,20 @@ func (d mailTokens) Create(ctx context.Context, t identity.MailToken) error {
 		if _, err := users(d).GetForUpdate(ctx, t.UserID); err != nil {
 			return err
 		}
-		return wrap(d.q(ctx).Create((*mailTokenRow)(&t)).Error)
+		return wrap(d.conn(ctx).Create((*mailTokenRow)(&t)).Error)
 	})
 }
 
 // Get implements identity.MailTokens.
 func (d mailTokens) Get(ctx context.Context, hash string, p identity.Purpose) (identity.MailToken, error) {
-	r, err := take[mailTokenRow](d.q(ctx).Where("hash = ? AND purpose = ?", hash, p), identity.ErrTokenNotFound)
+	r, err := takeRow[mailTokenRow](d.conn(ctx).Where("hash = ? AND purpose = ?", hash, p), identity.ErrTokenNotFound)
 	return identity.MailToken(r), err
 }
 
 // MarkUsed implements identity.MailTokens.
 func (d mailTokens) MarkUsed(ctx context.Context, userID string, f identity.MailTokenFilter, at time.Time) (int, error) {
-	q := d.q(ctx).Model(&mailTokenRow{}).Where("user_id = ? AND used_at IS NULL", userID)
-	q = equal(equal(equal(q, "hash", f.Hash), "purpose", f.Purpose), "organization_id", f.OrganizationID)
+	q := d.conn(ctx).Model(&mailTokenRow{}).Where("user_id = ? AND used_at IS NULL", userID)
+	q = whereEqual(whereEqual(whereEqual(q, "hash", f.Hash), "purpose", f.Purpose), "organization_id", f.OrganizationID)
 	res := q.Update("used_at", at)
 	return int(res.RowsAffected), wrap(res.Error)
 }
@@ -211,7 +211,7 @@ type recoveryCodeRow struct {
 
 // Get implements identity.SecondFactors.
 func (d secondFactors) Get(ctx context.Context, userID string) (identity.SecondFactor, error) {
-	r, err := take[secondFactorRow](d.locked(ctx).Where("user_id = ?", userID), identity.ErrNoSecondFactor)
+	r, err := takeRow[secondFactorRow](d.locked(ctx).Where("user_id = ?", userID), identity.ErrNoSecondFactor)
 	if err != nil {
 		return identity.SecondFactor{}, err
 	}
@@ -220,15 +220,15 @@ func (d secondFactors) Get(ctx context.Context, userID string) (identity.SecondF
 }
 
 func (d secondFactors) recoveryCodes(ctx context.Context, userID string) (hashes []string, err error) {
-	err = d.q(ctx).Model(&recoveryCodeRow{}).Where("user_id = ?", userID).Order("hash").Pluck("hash", &hashes).Error
+	err = d.conn(ctx).Model(&recoveryCodeRow{}).Where("user_id = ?", userID).Order("hash").Pluck("hash", &hashes).Error
 	return hashes, wrap(err)
 }
 
 // Upsert implements identity.SecondFactors.
 func (d secondFactors) Upsert(ctx context.Context, f identity.SecondFactor) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		replace := replaceOn([]string{"user_id"}, "secret", "created_at", "confirmed_at", "last_step")
-		if err := d.q(ctx).Clauses(replace).Create((*secondFactorRow)(&f)).Error; err != nil {
+		replace := updateOnConflict([]string{"user_id"}, "secret", "created_at", "confirmed_at", "last_step")
+		if err := d.conn(ctx).Clauses(replace).Create((*secondFactorRow)(&f)).Error; err != nil {
 			return wrap(err)
 		}
 		stored, err := d.recoveryCodes(ctx, f.UserID)
@@ -236,11 +236,11 @@ func (d secondFactors) Upsert(ctx context.Context, f identity.SecondFactor) erro
 			return err
 		}
 		if used := without(stored, f.RecoveryCodes); len(used) > 0 {
-			if err := d.q(ctx).Where("user_id = ? AND hash IN ?", f.UserID, used).Delete(&recoveryCodeRow{}).Error; err != nil {
+			if err := d.conn(ctx).Where("user_id = ? AND hash IN ?", f.UserID, used).Delete(&recoveryCodeRow{}).Error; err != nil {
 				return wrap(err)
 			}
 		}
-		return create(d.q(ctx), list.Map(without(f.RecoveryCodes, stored), func(hash string) recoveryCodeRow { return recoveryCodeRow{f.UserID, hash} }))
+		return createRows(d.conn(ctx), list.Map(without(f.RecoveryCodes, stored), func(hash string) recoveryCodeRow { return recoveryCodeRow{f.UserID, hash} }))
 	})
 }
 
@@ -252,6 +252,6 @@ func without(values, others []string) []string {
 // Delete implements identity.SecondFactors.
 func (d secondFactors) Delete(ctx context.Context, userID string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		return deleteFrom(d.q(ctx).Where("user_id = ?", userID), recoveryCodeRow{}, secondFactorRow{})
+		return deleteFrom(d.conn(ctx).Where("user_id = ?", userID), recoveryCodeRow{}, secondFactorRow{})
 	})
 }

@@ -45,12 +45,12 @@ func (r userRow) user() identity.User {
 func (d users) Create(ctx context.Context, u *identity.User) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		r := newUserRow(*u)
-		res := createNew(d.q(ctx), &r, "email_key")
+		res := createIfAbsent(d.conn(ctx), &r, "email_key")
 		if res.Error != nil || res.RowsAffected == 1 {
 			return wrap(res.Error)
 		}
 		// A user who was deleted since the insert makes the transaction run again.
-		existing, err := take[userRow](d.locked(ctx).Select("id", "status", "version").Where("email_key = ?", r.Key), errStale)
+		existing, err := takeRow[userRow](d.locked(ctx).Select("id", "status", "version").Where("email_key = ?", r.Key), errStale)
 		if err != nil {
 			return err
 		}
@@ -59,32 +59,32 @@ func (d users) Create(ctx context.Context, u *identity.User) error {
 		}
 		r.ID, r.Version = existing.ID, existing.Version+1
 		u.ID, u.Version = r.ID, r.Version
-		return updateVersion(d.q(ctx).Model(&userRow{}).Where("id = ?", r.ID), &r, "id")
+		return updateVersion(d.conn(ctx).Model(&userRow{}).Where("id = ?", r.ID), &r, "id")
 	})
 }
 
 // GetForUpdate implements identity.Users.
 func (d users) GetForUpdate(ctx context.Context, id string) (identity.User, error) {
-	r, err := take[userRow](d.locked(ctx).Where("id = ? AND status <> 'deleted'", id), identity.ErrUserNotFound)
+	r, err := takeRow[userRow](d.locked(ctx).Where("id = ? AND status <> 'deleted'", id), identity.ErrUserNotFound)
 	return r.user(), err
 }
 
 // GetByEmail implements identity.Users.
 func (d users) GetByEmail(ctx context.Context, emailKey string) (identity.User, error) {
-	r, err := take[userRow](d.q(ctx).Where("email_key = ? AND status <> 'deleted'", emailKey), identity.ErrUserNotFound)
+	r, err := takeRow[userRow](d.conn(ctx).Where("email_key = ? AND status <> 'deleted'", emailKey), identity.ErrUserNotFound)
 	return r.user(), err
 }
 
 // GetByIDs implements identity.Users.
 func (d users) GetByIDs(ctx context.Context, ids []string) ([]identity.User, error) {
-	return find(oneOf(d.q(ctx).Where("status <> 'deleted'"), "id", ids), userRow.user)
+	return findRows(whereIn(d.conn(ctx).Where("status <> 'deleted'"), "id", ids), userRow.user)
 }
 
 // Update implements identity.Users.
 func (d users) Update(ctx context.Context, u *identity.User) error {
 	r := newUserRow(*u)
 	r.Version++
-	err := updateVersion(d.q(ctx).Model(&userRow{}).Where("id = ? AND version = ?", u.ID, u.Version), &r, "id", "created_at")
+	err := updateVersion(d.conn(ctx).Model(&userRow{}).Where("id = ? AND version = ?", u.ID, u.Version), &r, "id", "created_at")
 	if errors.Is(err, errDuplicate) {
 		return identity.ErrEmailTaken
 	}
@@ -96,13 +96,15 @@ func (d users) Update(ctx context.Context, u *identity.User) error {
 
 // RecordSignIn implements identity.Users.
 func (d users) RecordSignIn(ctx context.Context, id, oldVerifier, newVerifier string, at time.Time) (bool, error) {
-	res := d.q(ctx).Model(&userRow{}).Where("id = ? AND password_hash = ? AND status = 'active' AND locked_at IS NULL", id, oldVerifier).
+	res := d.conn(ctx).Model(&userRow{}).Where("id = ? AND password_hash = ? AND status = 'active' AND locked_at IS NULL", id, oldVerifier).
 		Updates(map[string]any{"last_login_at": at, "password_hash": newVerifier})
 	return res.RowsAffected == 1, wrap(res.Error)
 }
 
 // Exists implements identity.Users.
-func (d users) Exists(ctx context.Context) (bool, error) { return exists(d.q(ctx).Model(&userRow{})) }
+func (d users) Exists(ctx context.Context) (bool, error) {
+	return exists(d.conn(ctx).Model(&userRow{}))
+}
 
 // organizations implements identity.Organizations.
 type organizations struct{ *DB }
@@ -129,13 +131,13 @@ func (r organizationRow) organization() identity.Organization { return identity.
 
 // GetForUpdate implements identity.Organizations.
 func (d organizations) GetForUpdate(ctx context.Context, id string) (identity.Organization, error) {
-	r, err := take[organizationRow](d.locked(ctx).Where("id = ?", id), identity.ErrOrganizationNotFound)
+	r, err := takeRow[organizationRow](d.locked(ctx).Where("id = ?", id), identity.ErrOrganizationNotFound)
 	return r.organization(), err
 }
 
 // GetByIDs implements identity.Organizations.
 func (d organizations) GetByIDs(ctx context.Context, ids []string) ([]identity.Organization, error) {
-	return find(oneOf(d.q(ctx), "id", ids), organizationRow.organization)
+	return findRows(whereIn(d.conn(ctx), "id", ids), organizationRow.organization)
 }
 
 // Upsert implements identity.Organizations.
@@ -143,9 +145,9 @@ func (d organizations) Upsert(ctx context.Context, o *identity.Organization) (er
 	r := organizationRow(*o)
 	r.Version++
 	if o.Version == 0 {
-		err = wrap(d.q(ctx).Create(&r).Error)
+		err = wrap(d.conn(ctx).Create(&r).Error)
 	} else {
-		err = updateVersion(d.q(ctx).Model(&organizationRow{}).Where("id = ? AND version = ?", o.ID, o.Version), &r, "id", "created_at")
+		err = updateVersion(d.conn(ctx).Model(&organizationRow{}).Where("id = ? AND version = ?", o.ID, o.Version), &r, "id", "created_at")
 	}
 	if err == nil {
 		o.Version++

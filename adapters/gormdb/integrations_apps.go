@@ -42,12 +42,12 @@ func (r appRow) app() integrations.App {
 // Create implements integrations.Apps.
 func (d apps) Create(ctx context.Context, a integrations.App, limit int) error {
 	r := appRow(a)
-	return createBelow(ctx, d.DB, &r, "applications of "+a.OwnerID, limit, integrations.ErrTooManyApps, "owner_id = ?", a.OwnerID)
+	return createBelowLimit(ctx, d.DB, &r, "applications of "+a.OwnerID, limit, integrations.ErrTooManyApps, "owner_id = ?", a.OwnerID)
 }
 
 // Get implements integrations.Apps.
 func (d apps) Get(ctx context.Context, ownerID, id string) (integrations.App, error) {
-	r, err := take[appRow](ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id), integrations.ErrAppNotFound)
+	r, err := takeRow[appRow](ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id), integrations.ErrAppNotFound)
 	return r.app(), err
 }
 
@@ -67,8 +67,8 @@ func (d apps) List(ctx context.Context, f integrations.AppFilter, r page.Request
 	if f.OwnerID == "" {
 		return out, nil
 	}
-	return pageOf(ctx, d.DB, r, query{where: func(q *gorm.DB) *gorm.DB {
-		return among(ofAppOwner(q, f.OwnerID), "id", f.IDs)
+	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
+		return whereInIfSet(ofAppOwner(q, f.OwnerID), "id", f.IDs)
 	}}, appRow.app)
 }
 
@@ -76,17 +76,17 @@ func (d apps) List(ctx context.Context, f integrations.AppFilter, r page.Request
 func (d apps) Update(ctx context.Context, a integrations.App) error {
 	r := appRow(a)
 	r.Version++
-	q := d.q(ctx).Model(&appRow{}).Where("id = ? AND owner_id = ? AND version = ?", a.ID, a.OwnerID, a.Version)
+	q := d.conn(ctx).Model(&appRow{}).Where("id = ? AND owner_id = ? AND version = ?", a.ID, a.OwnerID, a.Version)
 	return updateVersion(q, &r, "id", "owner_id", "created_at")
 }
 
 // Delete implements integrations.Apps.
 func (d apps) Delete(ctx context.Context, ownerID, id string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		if err := one(ofAppOwner(d.q(ctx), ownerID).Where("id = ?", id).Delete(&appRow{}), integrations.ErrAppNotFound); err != nil {
+		if err := requireRow(ofAppOwner(d.conn(ctx), ownerID).Where("id = ?", id).Delete(&appRow{}), integrations.ErrAppNotFound); err != nil {
 			return err
 		}
-		return wrap(d.q(ctx).Where("app_id = ?", id).Delete(&usageRow{}).Error)
+		return wrap(d.conn(ctx).Where("app_id = ?", id).Delete(&usageRow{}).Error)
 	})
 }
 
@@ -99,10 +99,10 @@ func (r apiKeyRow) apiKey() integrations.Key { return integrations.Key(r) }
 
 // Create implements integrations.Keys.
 func (d keys) Create(ctx context.Context, ownerID string, k integrations.Key) error {
-	if _, err := take[appRow](ofAppOwner(d.q(ctx).Select("id"), ownerID).Where("id = ?", k.AppID), integrations.ErrAppNotFound); err != nil {
+	if _, err := takeRow[appRow](ofAppOwner(d.conn(ctx).Select("id"), ownerID).Where("id = ?", k.AppID), integrations.ErrAppNotFound); err != nil {
 		return err
 	}
-	return orAppDeleted(d.q(ctx).Create((*apiKeyRow)(&k)).Error)
+	return orAppDeleted(d.conn(ctx).Create((*apiKeyRow)(&k)).Error)
 }
 
 // GetByHash implements integrations.Keys.
@@ -111,14 +111,14 @@ func (d keys) GetByHash(ctx context.Context, hash string) (integrations.Key, int
 		App appRow    `gorm:"embedded;embeddedPrefix:app_of_"`
 		Key apiKeyRow `gorm:"embedded;embeddedPrefix:key_of_"`
 	}
-	r, err := take[keyWithApp](d.q(ctx).Table("api_keys AS k").Select(columnsAs[apiKeyRow](d.DB, "k", "key_of_")+", "+columnsAs[appRow](d.DB, "a", "app_of_")).
+	r, err := takeRow[keyWithApp](d.conn(ctx).Table("api_keys AS k").Select(columnsAs[apiKeyRow](d.DB, "k", "key_of_")+", "+columnsAs[appRow](d.DB, "a", "app_of_")).
 		Joins("JOIN apps AS a ON a.id = k.app_id").Where("k.hash = ?", hash), integrations.ErrKeyNotFound)
 	return r.Key.apiKey(), r.App.app(), err
 }
 
 // ofOwner restricts q to the keys of applications of the owner.
 func (d keys) ofOwner(ctx context.Context, q *gorm.DB, ownerID, appID string) *gorm.DB {
-	apps := ofAppOwner(d.q(ctx).Model(&appRow{}).Select("id"), ownerID)
+	apps := ofAppOwner(d.conn(ctx).Model(&appRow{}).Select("id"), ownerID)
 	if appID != "" {
 		apps, q = apps.Where("id = ?", appID), q.Where("app_id = ?", appID)
 	}
@@ -127,13 +127,13 @@ func (d keys) ofOwner(ctx context.Context, q *gorm.DB, ownerID, appID string) *g
 
 // List implements integrations.Keys.
 func (d keys) List(ctx context.Context, ownerID, appID string) ([]integrations.Key, error) {
-	return find(d.ofOwner(ctx, d.q(ctx), ownerID, appID).Order("id DESC"), apiKeyRow.apiKey)
+	return findRows(d.ofOwner(ctx, d.conn(ctx), ownerID, appID).Order("id DESC"), apiKeyRow.apiKey)
 }
 
 // Delete implements integrations.Keys.
 func (d keys) Delete(ctx context.Context, ownerID string, f integrations.KeyFilter) (int, error) {
-	q := equal(d.ofOwner(ctx, d.q(ctx), ownerID, f.AppID), "id", f.ID)
-	res := optional(q, "created_at < ?", f.CreatedBefore).Delete(&apiKeyRow{})
+	q := whereEqual(d.ofOwner(ctx, d.conn(ctx), ownerID, f.AppID), "id", f.ID)
+	res := whereIfSet(q, "created_at < ?", f.CreatedBefore).Delete(&apiKeyRow{})
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
@@ -152,7 +152,7 @@ func (d usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed m
 	slices.SortFunc(rows, func(a, b usageRow) int { return cmp.Or(cmp.Compare(a.AppID, b.AppID), cmp.Compare(a.Day, b.Day)) })
 	return d.Do(ctx, func(ctx context.Context) error {
 		if len(rows) > 0 {
-			add := d.addOn("app_usage", []string{"app_id", "day"}, "requests", "errors")
+			add := d.addOnConflict("app_usage", []string{"app_id", "day"}, "requests", "errors")
 			if err := d.unprepared(ctx).Clauses(add).CreateInBatches(&rows, 1000).Error; err != nil {
 				return wrap(err)
 			}
@@ -165,7 +165,7 @@ func (d usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed m
 func (d usage) updateLastUsed(ctx context.Context, at map[string]time.Time) error {
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(at)), 1000) {
 		var rows []apiKeyRow
-		if err := oneOf(d.locked(ctx), "id", ids).Order("id").Find(&rows).Error; err != nil {
+		if err := whereIn(d.locked(ctx), "id", ids).Order("id").Find(&rows).Error; err != nil {
 			return wrap(err)
 		}
 		rows = slices.DeleteFunc(rows, func(r apiKeyRow) bool { return r.LastUsedAt != nil && !r.LastUsedAt.Before(at[r.ID]) })
@@ -182,17 +182,17 @@ func (d usage) updateLastUsed(ctx context.Context, at map[string]time.Time) erro
 
 // List implements integrations.Usage.
 func (d usage) List(ctx context.Context, appID, from, to string) ([]integrations.DayUsage, error) {
-	return find(d.q(ctx).Where("app_id = ? AND day BETWEEN ? AND ?", appID, from, to).Order("day"),
+	return findRows(d.conn(ctx).Where("app_id = ? AND day BETWEEN ? AND ?", appID, from, to).Order("day"),
 		func(r usageRow) integrations.DayUsage { return integrations.DayUsage(r) })
 }
 
 // integrationsExpiry are the kinds of modules/integrations.
 var integrationsExpiry = map[retention.Kind]expiry{
 	integrations.UsageKind: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
-		return deleteLimited[usageRow](db.q(ctx).Where("day < ?", before.UTC().Format(time.DateOnly)), n, "day", "app_id", "day")
+		return deleteLimited[usageRow](db.conn(ctx).Where("day < ?", before.UTC().Format(time.DateOnly)), n, "day", "app_id", "day")
 	},
-	integrations.GrantsKind:    expireBy[oauthGrantRow]("expires_at", "id"),
-	integrations.TokensKind:    expireBy[oauthTokenRow]("expires_at", "hash"),
-	integrations.MessagesKind:  expireBy[webhookMessageRow]("created_at", "event_id"),
-	integrations.ListenersKind: expireBy[webhookEndpointRow]("listening_until", "id"),
+	integrations.GrantsKind:    deleteExpiredBy[oauthGrantRow]("expires_at", "id"),
+	integrations.TokensKind:    deleteExpiredBy[oauthTokenRow]("expires_at", "hash"),
+	integrations.MessagesKind:  deleteExpiredBy[webhookMessageRow]("created_at", "event_id"),
+	integrations.ListenersKind: deleteExpiredBy[webhookEndpointRow]("listening_until", "id"),
 }

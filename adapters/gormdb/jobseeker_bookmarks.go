@@ -24,35 +24,35 @@ func (r bookmarkRow) bookmark() jobseeker.Bookmark { return r.Bookmark }
 
 // Upsert implements jobseeker.Bookmarks.
 func (d bookmarks) Upsert(ctx context.Context, b jobseeker.Bookmark) error {
-	res := d.q(ctx).Model(&bookmarkRow{}).Where("id = ? AND user_id = ?", b.ID, b.UserID).Update("notes", b.Notes)
+	res := d.conn(ctx).Model(&bookmarkRow{}).Where("id = ? AND user_id = ?", b.ID, b.UserID).Update("notes", b.Notes)
 	if res.Error != nil || res.RowsAffected > 0 {
 		return wrap(res.Error)
 	}
-	return wrap(d.q(ctx).Create(&bookmarkRow{Bookmark: b}).Error)
+	return wrap(d.conn(ctx).Create(&bookmarkRow{Bookmark: b}).Error)
 }
 
 // List implements jobseeker.Bookmarks.
 func (d bookmarks) List(ctx context.Context, userID string, f jobseeker.BookmarkFilter, r page.Request) (page.Result[jobseeker.Bookmark], error) {
-	return pageOf(ctx, d.DB, r, query{where: func(q *gorm.DB) *gorm.DB {
-		return among(equal(q.Where("user_id = ?", userID), "id", f.ID), "listing_id", f.ListingIDs)
+	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
+		return whereInIfSet(whereEqual(q.Where("user_id = ?", userID), "id", f.ID), "listing_id", f.ListingIDs)
 	}}, bookmarkRow.bookmark)
 }
 
 // Delete implements jobseeker.Bookmarks.
 func (d bookmarks) Delete(ctx context.Context, userID, id string) error {
-	return one(d.q(ctx).Where("id = ? AND user_id = ?", id, userID).Delete(&bookmarkRow{}), jobseeker.ErrBookmarkNotFound)
+	return requireRow(d.conn(ctx).Where("id = ? AND user_id = ?", id, userID).Delete(&bookmarkRow{}), jobseeker.ErrBookmarkNotFound)
 }
 
 // ClaimReminders implements jobseeker.Bookmarks.
 func (d bookmarks) ClaimReminders(ctx context.Context, listingIDs []string, n int) (claimed []jobseeker.Bookmark, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		// A fixed order avoids deadlocks between two callers.
-		claimed, err = find(oneOf(d.locked(ctx).Where("NOT deadline_told"), "listing_id", listingIDs).Order("listing_id, id").Limit(n), bookmarkRow.bookmark)
+		claimed, err = findRows(whereIn(d.locked(ctx).Where("NOT deadline_told"), "listing_id", listingIDs).Order("listing_id, id").Limit(n), bookmarkRow.bookmark)
 		if err != nil || len(claimed) == 0 {
 			return err
 		}
 		ids := list.Map(claimed, func(b jobseeker.Bookmark) string { return b.ID })
-		return wrap(oneOf(d.q(ctx).Model(&bookmarkRow{}), "id", ids).Update("deadline_told", true).Error)
+		return wrap(whereIn(d.conn(ctx).Model(&bookmarkRow{}), "id", ids).Update("deadline_told", true).Error)
 	})
 	return claimed, err
 }
@@ -68,20 +68,20 @@ type dismissalRow struct {
 
 // Create implements jobseeker.Dismissals.
 func (d dismissals) Create(ctx context.Context, userID, listingID string, at time.Time, limit int) error {
-	err := d.q(ctx).Clauses(onConflict([]string{"user_id", "listing_id"})).Create(&dismissalRow{UserID: userID, ListingID: listingID, DismissedAt: at}).Error
+	err := d.conn(ctx).Clauses(ignoreOnConflict([]string{"user_id", "listing_id"})).Create(&dismissalRow{UserID: userID, ListingID: listingID, DismissedAt: at}).Error
 	if err != nil {
 		return wrap(err)
 	}
 	var excess []string
-	err = d.q(ctx).Model(&dismissalRow{}).Where("user_id = ?", userID).Order("dismissed_at DESC, listing_id DESC").Offset(limit).Limit(1_000).Pluck("listing_id", &excess).Error
+	err = d.conn(ctx).Model(&dismissalRow{}).Where("user_id = ?", userID).Order("dismissed_at DESC, listing_id DESC").Offset(limit).Limit(1_000).Pluck("listing_id", &excess).Error
 	if err != nil || len(excess) == 0 {
 		return wrap(err)
 	}
-	return wrap(oneOf(d.q(ctx).Where("user_id = ?", userID), "listing_id", excess).Delete(&dismissalRow{}).Error)
+	return wrap(whereIn(d.conn(ctx).Where("user_id = ?", userID), "listing_id", excess).Delete(&dismissalRow{}).Error)
 }
 
 // ListByListings implements jobseeker.Dismissals.
 func (d dismissals) ListByListings(ctx context.Context, userID string, listingIDs []string) (dismissed []string, err error) {
-	err = oneOf(d.q(ctx).Model(&dismissalRow{}).Where("user_id = ?", userID), "listing_id", listingIDs).Pluck("listing_id", &dismissed).Error
+	err = whereIn(d.conn(ctx).Model(&dismissalRow{}).Where("user_id = ?", userID), "listing_id", listingIDs).Pluck("listing_id", &dismissed).Error
 	return dismissed, wrap(err)
 }

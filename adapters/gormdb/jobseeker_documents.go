@@ -45,29 +45,29 @@ var errFileNotReserved = errors.New("the file of the document is not reserved")
 // Upsert implements jobseeker.Documents.
 func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		stored := func() *gorm.DB { return d.q(ctx).Where("id = ? AND user_id = ?", doc.ID, doc.UserID) }
-		before, err := take[documentRow](stored(), nil)
+		stored := func() *gorm.DB { return d.conn(ctx).Where("id = ? AND user_id = ?", doc.ID, doc.UserID) }
+		before, err := takeRow[documentRow](stored(), nil)
 		if err != nil {
 			return err
 		}
 		if doc.IsDefault {
-			others := d.q(ctx).Model(&documentRow{}).Where("user_id = ? AND type = ? AND is_default AND id <> ?", doc.UserID, doc.Type, doc.ID)
+			others := d.conn(ctx).Model(&documentRow{}).Where("user_id = ? AND type = ? AND is_default AND id <> ?", doc.UserID, doc.Type, doc.ID)
 			if err := others.UpdateColumn("is_default", false).Error; err != nil {
 				return wrap(err)
 			}
 		}
 		if before.File.ID != doc.File.ID {
-			reserved := d.q(ctx).Model(&documentFileRow{}).Where("id = ? AND user_id = ? AND free_at > ?", doc.File.ID, doc.UserID, doc.UpdatedAt)
-			if err := one(reserved.Update("free_at", nil), errFileNotReserved); err != nil {
+			reserved := d.conn(ctx).Model(&documentFileRow{}).Where("id = ? AND user_id = ? AND free_at > ?", doc.File.ID, doc.UserID, doc.UpdatedAt)
+			if err := requireRow(reserved.Update("free_at", nil), errFileNotReserved); err != nil {
 				return err
 			}
 		}
 		r := newDocumentRow(doc)
 		if before.ID == "" {
-			return wrap(d.q(ctx).Create(&r).Error)
+			return wrap(d.conn(ctx).Create(&r).Error)
 		}
 		if before.File.ID != doc.File.ID {
-			if err := releaseFile(d.q(ctx), before.File.ID, doc.UserID, doc.UpdatedAt); err != nil {
+			if err := releaseFile(d.conn(ctx), before.File.ID, doc.UserID, doc.UpdatedAt); err != nil {
 				return err
 			}
 		}
@@ -77,21 +77,21 @@ func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 
 // List implements jobseeker.Documents.
 func (d documents) List(ctx context.Context, userID string, f jobseeker.DocumentFilter, r page.Request) (page.Result[jobseeker.Document], error) {
-	return pageOf(ctx, d.DB, r, query{where: func(q *gorm.DB) *gorm.DB { return equal(q.Where("user_id = ?", userID), "id", f.ID) }}, documentRow.document)
+	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB { return whereEqual(q.Where("user_id = ?", userID), "id", f.ID) }}, documentRow.document)
 }
 
 // Delete implements jobseeker.Documents.
 func (d documents) Delete(ctx context.Context, userID, id string, now time.Time) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		stored := func() *gorm.DB { return d.q(ctx).Where("id = ? AND user_id = ?", id, userID) }
-		r, err := take[documentRow](stored(), jobseeker.ErrDocumentNotFound)
+		stored := func() *gorm.DB { return d.conn(ctx).Where("id = ? AND user_id = ?", id, userID) }
+		r, err := takeRow[documentRow](stored(), jobseeker.ErrDocumentNotFound)
 		if err != nil {
 			return err
 		}
-		if err := releaseFile(d.q(ctx), r.File.ID, userID, now); err != nil {
+		if err := releaseFile(d.conn(ctx), r.File.ID, userID, now); err != nil {
 			return err
 		}
-		return one(stored().Delete(&documentRow{}), jobseeker.ErrDocumentNotFound)
+		return requireRow(stored().Delete(&documentRow{}), jobseeker.ErrDocumentNotFound)
 	})
 }
 
@@ -112,23 +112,23 @@ func releaseFile(q *gorm.DB, id, userID string, at time.Time) error {
 
 // Reserve implements jobseeker.DocumentFiles.
 func (d documentFiles) Reserve(ctx context.Context, userID string, f jobseeker.DocumentFile, until time.Time) error {
-	res := createNew(d.q(ctx), &documentFileRow{f, userID, &until}, "id")
+	res := createIfAbsent(d.conn(ctx), &documentFileRow{f, userID, &until}, "id")
 	if res.Error != nil || res.RowsAffected > 0 {
 		return wrap(res.Error)
 	}
-	return wrap(d.q(ctx).Model(&documentFileRow{}).Where("id = ? AND user_id = ? AND free_at IS NOT NULL", f.ID, userID).Update("free_at", until).Error)
+	return wrap(d.conn(ctx).Model(&documentFileRow{}).Where("id = ? AND user_id = ? AND free_at IS NOT NULL", f.ID, userID).Update("free_at", until).Error)
 }
 
 // Claim implements jobseeker.DocumentFiles.
 func (d documentFiles) Claim(ctx context.Context, n int, now, until time.Time) (claimed []jobseeker.DocumentFile, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		q := d.skipLocked(ctx).Select("id", "extension").Where("free_at IS NOT NULL AND free_at <= ?", now).Order("free_at, id").Limit(n)
-		claimed, err = find(q, func(r documentFileRow) jobseeker.DocumentFile { return r.DocumentFile })
+		claimed, err = findRows(q, func(r documentFileRow) jobseeker.DocumentFile { return r.DocumentFile })
 		if err != nil || len(claimed) == 0 {
 			return err
 		}
 		ids := list.Map(claimed, func(f jobseeker.DocumentFile) string { return f.ID })
-		return wrap(oneOf(d.q(ctx).Model(&documentFileRow{}), "id", ids).Update("free_at", until).Error)
+		return wrap(whereIn(d.conn(ctx).Model(&documentFileRow{}), "id", ids).Update("free_at", until).Error)
 	})
 	return claimed, err
 }
@@ -138,5 +138,5 @@ func (d documentFiles) Delete(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return wrap(oneOf(d.q(ctx).Where("free_at IS NOT NULL"), "id", ids).Delete(&documentFileRow{}).Error)
+	return wrap(whereIn(d.conn(ctx).Where("free_at IS NOT NULL"), "id", ids).Delete(&documentFileRow{}).Error)
 }

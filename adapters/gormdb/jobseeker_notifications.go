@@ -15,11 +15,11 @@ import (
 
 // jobseekerExpiry are the kinds of module jobseeker.
 var jobseekerExpiry = map[retention.Kind]expiry{
-	jobseeker.NotificationKind: expireBy[notificationRow]("created_at", "id"),
-	jobseeker.ActivityKind:     expireBy[activityRow]("at", "user_id", "event_id"),
-	jobseeker.MatchKind:        expireBy[searchMatchRow]("matched_at", "search_id", "listing_id"),
+	jobseeker.NotificationKind: deleteExpiredBy[notificationRow]("created_at", "id"),
+	jobseeker.ActivityKind:     deleteExpiredBy[activityRow]("at", "user_id", "event_id"),
+	jobseeker.MatchKind:        deleteExpiredBy[searchMatchRow]("matched_at", "search_id", "listing_id"),
 	jobseeker.GuestOnboardingKind: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
-		guests := db.q(ctx).Where("visitor_kind = ? AND touched_at < ?", guestVisitor, before)
+		guests := db.conn(ctx).Where("visitor_kind = ? AND touched_at < ?", guestVisitor, before)
 		return deleteLimited[onboardingRow](guests, n, "touched_at", "visitor_kind", "visitor")
 	},
 }
@@ -31,16 +31,16 @@ type notificationRow jobseeker.Notification
 
 // Create implements jobseeker.Notifications.
 func (d notifications) Create(ctx context.Context, ns ...jobseeker.Notification) error {
-	q := d.q(ctx)
+	q := d.conn(ctx)
 	if len(ns) > 1 { // the statement depends on the number of rows
 		q = d.unprepared(ctx)
 	}
-	return create(q.Clauses(onConflict([]string{"cause", "user_id"})), list.Map(ns, func(n jobseeker.Notification) notificationRow { return notificationRow(n) }))
+	return createRows(q.Clauses(ignoreOnConflict([]string{"cause", "user_id"})), list.Map(ns, func(n jobseeker.Notification) notificationRow { return notificationRow(n) }))
 }
 
 // List implements jobseeker.Notifications.
 func (d notifications) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Notification], error) {
-	return pageOf(ctx, d.DB, r, query{where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ? AND deleted_at IS NULL", userID) }},
+	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ? AND deleted_at IS NULL", userID) }},
 		func(r notificationRow) jobseeker.Notification { return jobseeker.Notification(r) })
 }
 
@@ -53,12 +53,12 @@ func (d notifications) Update(ctx context.Context, userID, id string, u jobseeke
 	if u.DeletedAt != nil {
 		set["deleted_at"], set["message"] = *u.DeletedAt, ""
 	}
-	q := d.q(ctx).Model(&notificationRow{}).Where("id = ? AND user_id = ? AND deleted_at IS NULL", id, userID)
+	q := d.conn(ctx).Model(&notificationRow{}).Where("id = ? AND user_id = ? AND deleted_at IS NULL", id, userID)
 	if len(set) == 0 {
-		_, err := take[notificationRow](q.Select("id"), jobseeker.ErrNotificationNotFound)
+		_, err := takeRow[notificationRow](q.Select("id"), jobseeker.ErrNotificationNotFound)
 		return err
 	}
-	return one(q.Updates(set), jobseeker.ErrNotificationNotFound)
+	return requireRow(q.Updates(set), jobseeker.ErrNotificationNotFound)
 }
 
 // activities implements jobseeker.Activities.
@@ -69,21 +69,21 @@ type activityRow jobseeker.Activity
 // Create implements jobseeker.Activities.
 func (d activities) Create(ctx context.Context, a jobseeker.Activity) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		if err := d.q(ctx).Clauses(onConflict([]string{"user_id", "event_id"})).Create((*activityRow)(&a)).Error; err != nil {
+		if err := d.conn(ctx).Clauses(ignoreOnConflict([]string{"user_id", "event_id"})).Create((*activityRow)(&a)).Error; err != nil {
 			return wrap(err)
 		}
 		var excess []string
-		err := d.q(ctx).Model(&activityRow{}).Where("user_id = ?", a.UserID).Order("event_id DESC").Offset(jobseeker.MaxActivities).Limit(1).Pluck("event_id", &excess).Error
+		err := d.conn(ctx).Model(&activityRow{}).Where("user_id = ?", a.UserID).Order("event_id DESC").Offset(jobseeker.MaxActivities).Limit(1).Pluck("event_id", &excess).Error
 		if err != nil || len(excess) == 0 {
 			return wrap(err)
 		}
-		return wrap(d.q(ctx).Where("user_id = ? AND event_id <= ?", a.UserID, excess[0]).Delete(&activityRow{}).Error)
+		return wrap(d.conn(ctx).Where("user_id = ? AND event_id <= ?", a.UserID, excess[0]).Delete(&activityRow{}).Error)
 	})
 }
 
 // List implements jobseeker.Activities.
 func (d activities) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Activity], error) {
-	return pageOf(ctx, d.DB, r, query{orderedBy: "event_id", where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ?", userID) }},
+	return listPage(ctx, d.DB, r, listQuery{orderedBy: "event_id", where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ?", userID) }},
 		func(r activityRow) jobseeker.Activity { return jobseeker.Activity(r) })
 }
 
@@ -93,13 +93,13 @@ type seekerData struct{ *DB }
 // DeleteByUser implements jobseeker.PersonalData.
 func (d seekerData) DeleteByUser(ctx context.Context, userID string, now time.Time) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		byUser := func() *gorm.DB { return d.q(ctx).Where("user_id = ?", userID) }
+		byUser := func() *gorm.DB { return d.conn(ctx).Where("user_id = ?", userID) }
 		searches := byUser().Model(&savedSearchRow{}).Select("id")
 		return cmp.Or(
-			wrap(d.q(ctx).Where("search_id IN (?)", searches).Delete(&searchMatchRow{}).Error),
+			wrap(d.conn(ctx).Where("search_id IN (?)", searches).Delete(&searchMatchRow{}).Error),
 			wrap(byUser().Model(&documentFileRow{}).Update("free_at", now).Error),
 			wrap(byUser().Where("deleted_at IS NULL").Delete(&notificationRow{}).Error),
-			wrap(d.q(ctx).Where("visitor_kind = ? AND visitor = ?", userVisitor, userID).Delete(&onboardingRow{}).Error),
+			wrap(d.conn(ctx).Where("visitor_kind = ? AND visitor = ?", userVisitor, userID).Delete(&onboardingRow{}).Error),
 			deleteFrom(byUser(), savedSearchRow{}, bookmarkRow{}, dismissalRow{}, documentRow{}, activityRow{}, seekerRow{}))
 	})
 }

@@ -50,13 +50,13 @@ type seekerRow struct {
 // Get implements jobseeker.Profiles. A profile that is not stored cannot be locked, so
 // it stores one.
 func (d profiles) Get(ctx context.Context, userID string) (jobseeker.Profile, error) {
-	if d.current(ctx) != nil {
+	if d.currentTx(ctx) != nil {
 		empty := seekerRow{UserID: userID, EmploymentTypes: "[]", DigestAfter: d.clock.Now()}
-		if err := d.q(ctx).Clauses(onConflict([]string{"user_id"})).Create(&empty).Error; err != nil {
+		if err := d.conn(ctx).Clauses(ignoreOnConflict([]string{"user_id"})).Create(&empty).Error; err != nil {
 			return jobseeker.Profile{}, wrap(err)
 		}
 	}
-	r, err := take[profileRow](d.locked(ctx).Where("user_id = ?", userID), nil)
+	r, err := takeRow[profileRow](d.locked(ctx).Where("user_id = ?", userID), nil)
 	if err == nil && r.UserID == "" {
 		return jobseeker.NewProfile(userID), nil
 	}
@@ -72,7 +72,7 @@ func (d profiles) Update(ctx context.Context, p jobseeker.Profile) error {
 				return err
 			}
 		}
-		return updateVersion(d.q(ctx).Model(&profileRow{}).Where("user_id = ?", p.UserID), &r, "user_id")
+		return updateVersion(d.conn(ctx).Model(&profileRow{}).Where("user_id = ?", p.UserID), &r, "user_id")
 	})
 }
 
@@ -83,7 +83,7 @@ type numberRow struct {
 }
 
 func (d profiles) nextNumber(ctx context.Context) (int64, error) {
-	rows, err := updateReturning[numberRow](d.q(ctx).Where("name = ?", "seekers"), "name", map[string]any{"last": gorm.Expr("last + 1")}, "last")
+	rows, err := updateReturning[numberRow](d.conn(ctx).Where("name = ?", "seekers"), "name", map[string]any{"last": gorm.Expr("last + 1")}, "last")
 	if err != nil {
 		return 0, err
 	}
@@ -124,7 +124,7 @@ func visitorKey(v jobseeker.Visitor) (kind, visitor string) {
 // Get implements jobseeker.Onboardings.
 func (d onboardings) Get(ctx context.Context, v jobseeker.Visitor) (jobseeker.Onboarding, error) {
 	kind, visitor := visitorKey(v)
-	r, err := take[onboardingRow](d.locked(ctx).Where("visitor_kind = ? AND visitor = ?", kind, visitor), nil)
+	r, err := takeRow[onboardingRow](d.locked(ctx).Where("visitor_kind = ? AND visitor = ?", kind, visitor), nil)
 	return jobseeker.Onboarding{Visitor: v, Email: r.Email, Source: r.Source, Preferences: r.Preferences, Steps: r.Steps, TouchedAt: r.TouchedAt, Version: r.Version}, err
 }
 
@@ -132,16 +132,16 @@ func (d onboardings) Get(ctx context.Context, v jobseeker.Visitor) (jobseeker.On
 func (d onboardings) Upsert(ctx context.Context, o jobseeker.Onboarding) error {
 	kind, visitor := visitorKey(o.Visitor)
 	stored := func() *gorm.DB {
-		return d.q(ctx).Model(&onboardingRow{}).Where("visitor_kind = ? AND visitor = ? AND version = ?", kind, visitor, o.Version)
+		return d.conn(ctx).Model(&onboardingRow{}).Where("visitor_kind = ? AND visitor = ? AND version = ?", kind, visitor, o.Version)
 	}
 	r := onboardingRow{VisitorKind: kind, Visitor: visitor, Email: o.Email, Source: o.Source, Preferences: o.Preferences, Steps: o.Steps, TouchedAt: o.TouchedAt, Version: o.Version + 1}
 	switch {
 	case o.IsEmpty() && o.Version == 0:
 		return nil
 	case o.IsEmpty():
-		return one(stored().Delete(&onboardingRow{}), errStale)
+		return requireRow(stored().Delete(&onboardingRow{}), errStale)
 	case o.Version == 0:
-		return one(createNew(d.q(ctx), &r, "visitor_kind", "visitor"), errStale)
+		return requireRow(createIfAbsent(d.conn(ctx), &r, "visitor_kind", "visitor"), errStale)
 	}
 	return updateVersion(stored(), &r, "visitor_kind", "visitor")
 }

@@ -39,37 +39,37 @@ type listingCaseRow struct {
 
 // CreateReport implements listings.Cases.
 func (d cases) CreateReport(ctx context.Context, r listings.JobReport) error {
-	return wrap(d.q(ctx).Create((*listingReportRow)(&r)).Error)
+	return wrap(d.conn(ctx).Create((*listingReportRow)(&r)).Error)
 }
 
 // ListReports implements listings.Cases.
 func (d cases) ListReports(ctx context.Context, listingID string, n int) ([]listings.JobReport, error) {
-	return find(d.q(ctx).Where("listing_id = ?", listingID).Order("id DESC").Limit(n), func(r listingReportRow) listings.JobReport { return listings.JobReport(r) })
+	return findRows(d.conn(ctx).Where("listing_id = ?", listingID).Order("id DESC").Limit(n), func(r listingReportRow) listings.JobReport { return listings.JobReport(r) })
 }
 
 // EraseReporter implements listings.Cases.
 func (d cases) EraseReporter(ctx context.Context, userID string) error {
-	return wrap(d.q(ctx).Model(&listingReportRow{}).Where("reporter_id = ?", userID).Updates(map[string]any{"reporter_id": nil, "email": ""}).Error)
+	return wrap(d.conn(ctx).Model(&listingReportRow{}).Where("reporter_id = ?", userID).Updates(map[string]any{"reporter_id": nil, "email": ""}).Error)
 }
 
 // Get implements listings.Cases.
 func (d cases) Get(ctx context.Context, listingID string) (listings.Case, error) {
-	r, err := take[listingCaseRow](d.q(ctx).Where("listing_id = ?", listingID), nil)
+	r, err := takeRow[listingCaseRow](d.conn(ctx).Where("listing_id = ?", listingID), nil)
 	return listings.Case(r), err
 }
 
 // Upsert implements listings.Cases.
 func (d cases) Upsert(ctx context.Context, c listings.Case) error {
-	update := replaceOn([]string{"listing_id"}, "id", "state", "reports", "score", "held", "note", "decided_by", "decided_at", "opened_at")
+	update := updateOnConflict([]string{"listing_id"}, "id", "state", "reports", "score", "held", "note", "decided_by", "decided_at", "opened_at")
 	row := listingCaseRow(c)
 	row.DecidedAt = utc(row.DecidedAt)
-	return wrap(d.q(ctx).Clauses(update).Create(&row).Error)
+	return wrap(d.conn(ctx).Clauses(update).Create(&row).Error)
 }
 
 // List implements listings.Cases.
 func (d cases) List(ctx context.Context, f listings.CaseFilter, r page.Request) (page.Result[listings.Case], error) {
-	return pageOf(ctx, d.DB, r, query{orderedBy: "id", oldestFirst: true, where: func(q *gorm.DB) *gorm.DB {
-		q = equal(equal(q, "state", f.State), "organization_id", f.OrganizationID)
+	return listPage(ctx, d.DB, r, listQuery{orderedBy: "id", oldestFirst: true, where: func(q *gorm.DB) *gorm.DB {
+		q = whereEqual(whereEqual(q, "state", f.State), "organization_id", f.OrganizationID)
 		if f.Held {
 			q = q.Where("held")
 		}

@@ -74,10 +74,10 @@ func (db *DB) recordListings(ctx context.Context, ids []string) error {
 	now := db.clock.Now()
 	rows := list.Map(ids, func(id string) listingChangeRow { return listingChangeRow{ListingID: id, ChangedAt: now} })
 	if _, ok := db.dialect.(SnapshotReader); ok {
-		return wrap(db.unprepared(ctx).Clauses(onConflict(nil)).Omit("xid").Create(&rows).Error)
+		return wrap(db.unprepared(ctx).Clauses(ignoreOnConflict(nil)).Omit("xid").Create(&rows).Error)
 	}
 	return db.Do(ctx, func(ctx context.Context) error {
-		feed := db.q(ctx).Table("listing_feed").Where("1 = 1")
+		feed := db.conn(ctx).Table("listing_feed").Where("1 = 1")
 		if err := feed.Session(&gorm.Session{}).Update("last_xid", gorm.Expr("last_xid + ?", len(rows))).Error; err != nil {
 			return wrap(err)
 		}
@@ -106,7 +106,7 @@ func (d feed) setEpoch(q *gorm.DB) error {
 
 // beginEpoch replaces the epoch that is the same in all new databases.
 func (d feed) beginEpoch(ctx context.Context) error {
-	return wrap(d.q(ctx).Table("listing_feed").Where("epoch = ?", "00000000-0000-0000-0000-000000000000").Update("epoch", d.newID()).Error)
+	return wrap(d.conn(ctx).Table("listing_feed").Where("epoch = ?", "00000000-0000-0000-0000-000000000000").Update("epoch", d.newID()).Error)
 }
 
 // nextChange is the number of the next change that a transaction will commit.
@@ -175,7 +175,7 @@ func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (l
 	for last := (*fullListingRow)(nil); ; {
 		q := d.unprepared(ctx).Where(isTrue("open")).Order("posted_at DESC, id DESC").Limit(openAtOnce)
 		if last != nil {
-			q = q.Where(precedes("posted_at"), last.Short.PostedAt, last.Short.ID, last.Short.PostedAt)
+			q = q.Where(rowsAfter("posted_at"), last.Short.PostedAt, last.Short.ID, last.Short.PostedAt)
 		}
 		var rows []fullListingRow
 		if err := q.Find(&rows).Error; err != nil {
@@ -233,7 +233,7 @@ func (d feed) ListSince(ctx context.Context, position listings.FeedPosition, n i
 	batch := listings.FeedBatch{Position: next.encode(), More: more}
 	for chunk := range slices.Chunk(ids, openAtOnce) {
 		var rows []fullListingRow
-		if err := oneOf(d.unprepared(ctx), "id", chunk).Find(&rows).Error; err != nil {
+		if err := whereIn(d.unprepared(ctx), "id", chunk).Find(&rows).Error; err != nil {
 			return batch, wrap(err)
 		}
 		batch.Listings = append(batch.Listings, d.decodeListings(rows)...)
@@ -293,7 +293,7 @@ func (d feed) readChanges(ctx context.Context, from feedPosition, n int) (state 
 		FROM (SELECT %s AS store, %s AS snapshot, (SELECT purged_xid FROM listing_feed) AS purged) s
 		LEFT JOIN (SELECT xid, listing_id FROM (%s) r ORDER BY xid, listing_id LIMIT ?) c ON 1 = 1
 		ORDER BY c.xid`, d.storeID(), d.snapshots().Snapshot(), rows)
-	err = d.each(ctx, query, []any{from.Next, n}, func(rows Rows) error {
+	err = d.streamRows(ctx, query, []any{from.Next, n}, func(rows Rows) error {
 		var xid *int64
 		var listingID *string
 		err := rows.Scan(&state.Store, &state.Snapshot, &state.Purged, &xid, &listingID)
@@ -319,12 +319,12 @@ func (d feed) wholeTransactions(ctx context.Context, changes []listingChangeRow)
 
 // Reset implements listings.Feed.
 func (d feed) Reset(ctx context.Context) error {
-	return d.setEpoch(d.q(ctx))
+	return d.setEpoch(d.conn(ctx))
 }
 
 // listingsExpiry are the kinds of the listings module.
 var listingsExpiry = map[retention.Kind]expiry{
-	listings.ReportKind: expireBy[listingReportRow]("created_at", "id"),
+	listings.ReportKind: deleteExpiredBy[listingReportRow]("created_at", "id"),
 	listings.FeedChanges: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
 		return feed{db}.deleteChangesBefore(ctx, before, n)
 	},

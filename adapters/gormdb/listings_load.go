@@ -49,7 +49,7 @@ func (d listingRepository) DeleteByOrganizations(ctx context.Context, organizati
 		for n := removeBatch; n == removeBatch; removed += n {
 			err := d.Do(ctx, func(ctx context.Context) error {
 				var ids []string
-				if err := d.q(ctx).Table("listings").Where("organization_id = ?", organizationID).Limit(removeBatch).Pluck("id", &ids).Error; err != nil {
+				if err := d.conn(ctx).Table("listings").Where("organization_id = ?", organizationID).Limit(removeBatch).Pluck("id", &ids).Error; err != nil {
 					return wrap(err)
 				}
 				n = len(ids)
@@ -141,7 +141,7 @@ func (d listingRepository) ignoring(key ...string) (string, error) {
 	if err := s.Parse(&fullListingRow{}); err != nil {
 		return "", err
 	}
-	s.AddClause(onConflict(key))
+	s.AddClause(ignoreOnConflict(key))
 	s.Build("ON CONFLICT")
 	return s.SQL.String(), nil
 }

@@ -27,7 +27,7 @@ type listingRepository struct{ *DB }
 // Create implements listings.Repository.
 func (d listingRepository) Create(ctx context.Context, ls []listings.Listing) error {
 	rows := list.Map(ls, newListingRow)
-	if err := wrap(d.q(ctx).CreateInBatches(&rows, rowsAtOnce).Error); err != nil {
+	if err := wrap(d.conn(ctx).CreateInBatches(&rows, rowBatchSize).Error); err != nil {
 		return err
 	}
 	return d.recordListings(ctx, idsOf(ls))
@@ -78,13 +78,13 @@ const public = "open AND (application_deadline IS NULL OR application_deadline >
 
 // ListPublic implements listings.PublicRepository.
 func (d listingRepository) ListPublic(ctx context.Context, ids []string, now time.Time, texts bool) ([]listings.Listing, error) {
-	q := oneOf(d.q(ctx), "id", ids).Where(public, now)
+	q := whereIn(d.conn(ctx), "id", ids).Where(public, now)
 	if texts {
 		var rows []fullListingRow
 		err := q.Find(&rows).Error
 		return d.decodeListings(rows), wrap(err)
 	}
-	return find(q, listingRow.listing)
+	return findRows(q, listingRow.listing)
 }
 
 // ClaimExpired implements listings.Repository.
@@ -102,9 +102,9 @@ func (d listingRepository) ListBySelection(ctx context.Context, organizationID s
 	if s.Open {
 		q = q.Where("open")
 	}
-	q = optional(q, "company <> ?", s.NotCompany)
+	q = whereIfSet(q, "company <> ?", s.NotCompany)
 	if s.Before != nil {
-		q = q.Where(precedes("created_at"), s.Before.CreatedAt, s.Before.ID, s.Before.CreatedAt)
+		q = q.Where(rowsAfter("created_at"), s.Before.CreatedAt, s.Before.ID, s.Before.CreatedAt)
 	}
 	order := "created_at DESC, id DESC"
 	if s.IDs != nil || s.Open {
@@ -128,7 +128,7 @@ func (d listingRepository) List(ctx context.Context, organizationID string, stat
 			return out, err
 		}
 		// An index finds a comparison of rows at any depth, an OR it does not.
-		q = q.Where(precedes("created_at"), at.CreatedAt, at.ID, at.CreatedAt)
+		q = q.Where(rowsAfter("created_at"), at.CreatedAt, at.ID, at.CreatedAt)
 	} else {
 		q = q.Offset(r.Offset())
 	}
@@ -156,7 +156,7 @@ func (d listingRepository) Export(ctx context.Context, organizationID string, st
 		if err != nil {
 			return nil, "", err
 		}
-		where, args = where+" AND "+precedes("created_at"), append(args, at.CreatedAt, at.ID, at.CreatedAt)
+		where, args = where+" AND "+rowsAfter("created_at"), append(args, at.CreatedAt, at.ID, at.CreatedAt)
 	}
 	var (
 		e                listings.Exported
@@ -167,7 +167,7 @@ func (d listingRepository) Export(ctx context.Context, organizationID string, st
 	into := []any{&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
 		&posted, &deadline, &e.UpdatedAt, &last.CreatedAt, &e.Views}
 	out = make([]listings.Exported, 0, n)
-	err = d.eachOnReplica(ctx, `SELECT id, title, department, company, location, contract_type, status, salary_min, salary_max, salary_currency,
+	err = d.streamFromReplica(ctx, `SELECT id, title, department, company, location, contract_type, status, salary_min, salary_max, salary_currency,
 		posted_at, application_deadline, updated_at, created_at, COALESCE((SELECT views FROM listing_views WHERE listing_id = listings.id), 0)
 		FROM listings WHERE `+where+" ORDER BY created_at DESC, id DESC LIMIT ?", append(args, n), func() { out = out[:0] }, func(r Rows) error {
 		if err := r.Scan(into...); err != nil {
@@ -216,7 +216,7 @@ func countedBy[K ~string](q *gorm.DB) (map[K]int, error) {
 
 // own returns a query for the organization's listings, all or those with a status.
 func (d listingRepository) own(ctx context.Context, organizationID string, status listings.Status) *gorm.DB {
-	return equal(d.q(ctx).Model(&listingRow{}).Where("organization_id = ?", organizationID), "status", status)
+	return whereEqual(d.conn(ctx).Model(&listingRow{}).Where("organization_id = ?", organizationID), "status", status)
 }
 
 type briefRow struct {
@@ -234,7 +234,7 @@ func (briefRow) TableName() string { return "listings" }
 
 // findBriefs returns the listings that q selects, as they are at a time.
 func findBriefs(q *gorm.DB, now time.Time) ([]listings.Brief, error) {
-	return find(q, func(r briefRow) listings.Brief {
+	return findRows(q, func(r briefRow) listings.Brief {
 		r.Public = r.Public && (r.Deadline.IsZero() || r.Deadline.After(now))
 		return listings.Brief(r)
 	})
@@ -242,12 +242,12 @@ func findBriefs(q *gorm.DB, now time.Time) ([]listings.Brief, error) {
 
 // ListBriefs implements listings.PublicRepository.
 func (d listingRepository) ListBriefs(ctx context.Context, ids []string, now time.Time) ([]listings.Brief, error) {
-	return findBriefs(oneOf(d.q(ctx), "id", ids), now)
+	return findBriefs(whereIn(d.conn(ctx), "id", ids), now)
 }
 
 // ListClosing implements listings.PublicRepository.
 func (d listingRepository) ListClosing(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]listings.Brief, error) {
-	q := d.q(ctx).Where(isTrue("open")+" AND application_deadline IS NOT NULL AND application_deadline <= ?", until)
+	q := d.conn(ctx).Where(isTrue("open")+" AND application_deadline IS NOT NULL AND application_deadline <= ?", until)
 	if fromID == "" {
 		q = q.Where("application_deadline > ?", from)
 	} else {
@@ -258,7 +258,7 @@ func (d listingRepository) ListClosing(ctx context.Context, from time.Time, from
 
 // GetPosted implements listings.PublicRepository.
 func (d listingRepository) GetPosted(ctx context.Context, id string) (listings.Listing, error) {
-	found, err := findFull(d.q(ctx).Where("id = ? AND posted_at IS NOT NULL", id).Limit(1))
+	found, err := findFull(d.conn(ctx).Where("id = ? AND posted_at IS NOT NULL", id).Limit(1))
 	return list.First(found, err, listings.ErrNotFound)
 }
 
@@ -275,11 +275,11 @@ func (openRow) TableName() string { return "listings" }
 
 // ListOpen implements listings.PublicRepository.
 func (d listingRepository) ListOpen(ctx context.Context, after listings.OpenPosition, skip, n int) ([]listings.OpenListing, error) {
-	q := d.q(ctx).Where(isTrue("open"))
+	q := d.conn(ctx).Where(isTrue("open"))
 	if after.ID != "" {
 		q = q.Where("posted_at >= ? AND (posted_at > ? OR id > ?)", after.PostedAt, after.PostedAt, after.ID)
 	}
-	return find(q.Order("posted_at, id").Offset(skip).Limit(n), func(r openRow) listings.OpenListing {
+	return findRows(q.Order("posted_at, id").Offset(skip).Limit(n), func(r openRow) listings.OpenListing {
 		return listings.OpenListing{OpenPosition: listings.OpenPosition{PostedAt: r.PostedAt, ID: r.ID}, Title: r.Title, UpdatedAt: r.UpdatedAt}
 	})
 }

@@ -40,7 +40,7 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 		rows := list.Map(vs, func(v listings.Visit) listingVisitRow {
 			return listingVisitRow{v.Day, v.ListingID, v.Visitor, v.Network}
 		})
-		counted, err := insertNew(d.unprepared(ctx), rows, "day", "listing_id", "visitor")
+		counted, err := insertIfAbsent(d.unprepared(ctx), rows, "day", "listing_id", "visitor")
 		if err != nil || len(counted) == 0 {
 			return err
 		}
@@ -49,7 +49,7 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 			more[r.ListingID]++
 		}
 		sums := list.Map(slices.Sorted(maps.Keys(more)), func(id string) listingViewRow { return listingViewRow{id, more[id]} })
-		return wrap(d.unprepared(ctx).Clauses(d.addOn("listing_views", []string{"listing_id"}, "views")).Create(&sums).Error)
+		return wrap(d.unprepared(ctx).Clauses(d.addOnConflict("listing_views", []string{"listing_id"}, "views")).Create(&sums).Error)
 	})
 }
 
@@ -93,12 +93,12 @@ func (d views) withinNetworks(ctx context.Context, vs []listings.Visit) ([]listi
 }
 
 // GetOrCreateSalt implements listings.Views.
-func (d views) GetOrCreateSalt(ctx context.Context, day, fresh string) (salt string, err error) {
+func (d views) GetOrCreateSalt(ctx context.Context, day, newSalt string) (salt string, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		if err := d.q(ctx).Clauses(onConflict([]string{"day"})).Create(&listingVisitSaltRow{day, fresh}).Error; err != nil {
+		if err := d.conn(ctx).Clauses(ignoreOnConflict([]string{"day"})).Create(&listingVisitSaltRow{day, newSalt}).Error; err != nil {
 			return wrap(err)
 		}
-		r, err := take[listingVisitSaltRow](d.q(ctx).Where("day = ?", day), errNotFound)
+		r, err := takeRow[listingVisitSaltRow](d.conn(ctx).Where("day = ?", day), errNotFound)
 		salt = r.Salt
 		return err
 	})
@@ -114,8 +114,8 @@ func (d views) Get(ctx context.Context, organizationID string, listingIDs []stri
 
 // deleteVisitsBefore deletes the visitors and salts of the days before the day.
 func (d views) deleteVisitsBefore(ctx context.Context, day string, n int) (int, error) {
-	if err := d.q(ctx).Where("day < ?", day).Delete(&listingVisitSaltRow{}).Error; err != nil {
+	if err := d.conn(ctx).Where("day < ?", day).Delete(&listingVisitSaltRow{}).Error; err != nil {
 		return 0, wrap(err)
 	}
-	return deleteLimited[listingVisitRow](d.q(ctx).Where("day < ?", day), n, "day", "day", "listing_id", "visitor")
+	return deleteLimited[listingVisitRow](d.conn(ctx).Where("day < ?", day), n, "day", "day", "listing_id", "visitor")
 }

@@ -195,9 +195,9 @@ func (m migrator) divide(ctx context.Context) (names []string, err error) {
 	if err != nil || divided > 0 { // by another process
 		return names, err
 	}
-	record := func(table string, create bool, versions ...int64) error {
+	record := func(table string, createRows bool, versions ...int64) error {
 		store, err := database.NewStore(m.dialect.Migrations(), table)
-		if err == nil && create {
+		if err == nil && createRows {
 			err = store.CreateVersionTable(ctx, tx)
 		}
 		for _, version := range versions {
@@ -261,7 +261,7 @@ func (s schemas) Up(ctx context.Context) (names []string, err error) {
 			}
 			names = append(names, applied...)
 		}
-		if err == nil && s.stores("listings") {
+		if err == nil && s.storesModule("listings") {
 			err = feed(s).beginEpoch(ctx)
 		}
 		return err

@@ -48,9 +48,9 @@ func (MySQL) Open(address string, s adapters.DatabaseSettings) (Pools, error) {
 	return Pools{Primary: pool}, nil
 }
 
-// mysqlConnector turns off innodb_snapshot_isolation. MariaDB 11.6 and later turn it on,
-// so that a locking read fails if a row was committed after its snapshot. Earlier versions
-// may not have the variable.
+// mysqlConnector turns off innodb_snapshot_isolation, which is on by default in MariaDB 11.6
+// and later. With it, a locking read fails if a row was committed after the snapshot of the
+// transaction. Earlier versions may not have the variable.
 type mysqlConnector struct{ driver.Connector }
 
 // Connect implements driver.Connector.
@@ -69,25 +69,25 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 // errMySQLURL replaces errors of the driver, which may contain the password.
 var errMySQLURL = errors.New("want mysql://USER:PASSWORD@HOST:PORT/NAME with the options tls, ca, socket, max_statement_time, idle_transaction_timeout and innodb_lock_wait_timeout")
 
-// mysqlOptions are the options of a URL. Other options of the driver and variables of the
-// session could break what the repositories rely on.
+// mysqlOptions are the options that a URL may have. Other options of the driver, and other
+// session variables, could change behaviour that the repositories rely on.
 var mysqlOptions = []string{"tls", "max_statement_time", "idle_transaction_timeout", "innodb_lock_wait_timeout"}
 
-// mysqlVariables are the variables of a session.
+// mysqlVariables are the default values of session variables.
 var mysqlVariables = map[string]string{
 	"time_zone":            "'+00:00'",
 	"tx_isolation":         "'READ-COMMITTED'",
 	"sql_mode":             "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,SIMULTANEOUS_ASSIGNMENT'",
 	"collation_connection": "'utf8mb4_nopad_bin'",
-	// A statement whose client has disconnected runs until then.
+	// This ends statements of clients that have disconnected.
 	"max_statement_time":       "60",
 	"idle_transaction_timeout": "60",
 	"innodb_lock_wait_timeout": "10",
 }
 
-// mysqlConfig returns the settings of connections to the database at the URL. The
-// option socket is the path of a Unix socket, ca the file of the authorities that sign
-// the server's certificate, and tls an option of the driver.
+// mysqlConfig returns the configuration for connections to the database with the URL. The
+// option socket is the path of a Unix socket. The option ca is a file with the certificates
+// of the authorities that sign the server's certificate. The option tls is that of the driver.
 func mysqlConfig(address string) (*mysql.Config, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Path == "" || u.Path == "/" {
@@ -130,15 +130,16 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 			return nil, errors.New("the file of the option ca has no certificate")
 		}
 	}
-	// An update of a row that has the values already counts it.
+	// An update counts the rows that it matches, even if they already have the new values.
 	cfg.ClientFoundRows = true
 	cfg.ParseTime, cfg.Loc = true, time.UTC
-	// After a failover, connections to the old primary are closed.
+	// After a failover, this closes connections to the old primary.
 	cfg.RejectReadOnly = true
-	// Prepared statements take a round trip more, and each list of ids would be one.
+	// Prepared statements would take another round trip, and each length of a list of ids
+	// would be another statement.
 	cfg.InterpolateParams = true
 	cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 90*time.Second, 30*time.Second
-	cfg.Logger = &mysql.NopLogger{} // its errors are returned, too
+	cfg.Logger = &mysql.NopLogger{} // the driver also returns the errors that it logs
 	variables := maps.Clone(mysqlVariables)
 	maps.Copy(variables, cfg.Params)
 	cfg.Params = variables
@@ -153,7 +154,8 @@ func (MySQL) Dialector(pool *sql.DB) gorm.Dialector {
 // Migrations implements Dialect.
 func (MySQL) Migrations() goose.Dialect { return goose.DialectMySQL }
 
-// mysqlTypes are the types of the migrations in MariaDB. A text in a key has a length.
+// mysqlTypes maps the types of the migrations to those of MariaDB. Text in a key needs a
+// length, so that its migration needs a file for this dialect.
 var mysqlTypes = map[string]string{
 	"UUID":        "CHAR(36)",
 	"TIMESTAMPTZ": "DATETIME(6)",
@@ -175,7 +177,7 @@ func (MySQL) Migration(sql []byte) []byte {
 // MigrationLock implements Dialect.
 func (MySQL) MigrationLock() (lock.SessionLocker, error) { return mysqlLock{}, nil }
 
-// mysqlLock is a lock of the server with the name of the database.
+// mysqlLock is a named lock of the server, whose name contains the name of the database.
 type mysqlLock struct{}
 
 const mysqlLockName = "CONCAT('locum ', DATABASE())"
@@ -196,7 +198,7 @@ func (mysqlLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// Numbers of errors of MariaDB.
+// Error numbers of MariaDB.
 const (
 	mysqlRecordChanged   = 1020
 	mysqlUnknownVariable = 1193
@@ -209,7 +211,7 @@ func (MySQL) Retry(err error) bool {
 	return slices.Contains([]uint16{mysqlDeadlock, mysqlLockTimeout, mysqlRecordChanged}, mysqlNumber(err))
 }
 
-// mysqlNumber returns the number of an error of the server, 0 for other errors.
+// mysqlNumber returns the number of the server's error that err wraps, or 0.
 func mysqlNumber(err error) uint16 {
 	if my, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return my.Number
@@ -217,7 +219,8 @@ func mysqlNumber(err error) uint16 {
 	return 0
 }
 
-// mysqlReasons are the errors that mean that the database cannot be used.
+// mysqlReasons maps the numbers of errors that mean that the database cannot be used at present
+// to reasons.
 var mysqlReasons = map[uint16]Reason{
 	1021: DiskFull, 1114: DiskFull,
 	1026: IOError, 1030: IOError,
@@ -231,7 +234,7 @@ var mysqlReasons = map[uint16]Reason{
 
 // Unavailable implements Dialect.
 func (MySQL) Unavailable(err error) Reason {
-	if is[net.Error](err) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if isError[net.Error](err) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return NoConnection
 	}
 	return mysqlReasons[mysqlNumber(err)]
@@ -243,7 +246,8 @@ func (MySQL) In(column string, ids []string) clause.Expr { return gorm.Expr(colu
 // Excluded implements Dialect.
 func (MySQL) Excluded(column string) string { return "VALUES(`" + column + "`)" }
 
-// AdvisoryLock implements Dialect. A lock is a row, which the transaction keeps locked.
+// AdvisoryLock implements Dialect. A lock is a row in a table, which remains locked until the
+// end of the transaction.
 func (MySQL) AdvisoryLock() string {
 	return "INSERT INTO advisory_locks (id) VALUES (CRC32(?) % 4096) ON DUPLICATE KEY UPDATE id = id"
 }
@@ -251,8 +255,8 @@ func (MySQL) AdvisoryLock() string {
 // Returning implements Dialect.
 func (MySQL) Returning() bool { return false }
 
-// ListHint implements ListHinter. Without it, MariaDB walks the primary key until it has
-// found a page (0.8 ms instead of 0.2 at 8,000 rows).
+// ListHint implements ListHinter. Without the hint, MariaDB scans the primary key until it has
+// found enough rows for a page (0.8 ms instead of 0.2 ms at 8,000 rows).
 func (MySQL) ListHint() string { return "IGNORE INDEX FOR ORDER BY (PRIMARY)" }
 
 // DeleteLimit implements Dialect.

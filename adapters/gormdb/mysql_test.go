@@ -156,19 +156,19 @@ func TestMySQL_AfterDeadlock_NothingIsCommitted(t *testing.T) {
 				if tries++; tries > 1 {
 					return nil
 				}
-				if err := db.q(ctx).Exec("UPDATE rows_of_test SET n = n + 1 WHERE id = ?", 1+i).Error; err != nil {
+				if err := db.conn(ctx).Exec("UPDATE rows_of_test SET n = n + 1 WHERE id = ?", 1+i).Error; err != nil {
 					return err
 				}
 				first <- struct{}{}
 				<-both
-				q := db.q(ctx)
+				q := db.conn(ctx)
 				err := q.Exec("UPDATE rows_of_test SET n = n + 1 WHERE id = ?", 2-i).Error
 				if err == nil {
 					return nil
 				}
 				deadlocks.Add(1)
-				assert.Error(t, fresh(q).Exec("INSERT INTO rows_of_test VALUES (3, 0)").Error)
-				assert.Error(t, db.q(ctx).Exec("INSERT INTO rows_of_test VALUES (4, 0)").Error)
+				assert.Error(t, newStatement(q).Exec("INSERT INTO rows_of_test VALUES (3, 0)").Error)
+				assert.Error(t, db.conn(ctx).Exec("INSERT INTO rows_of_test VALUES (4, 0)").Error)
 				return nil // it was ignored
 			}))
 		})

@@ -50,11 +50,11 @@ func orAppDeleted(err error) error {
 func (d grants) Create(ctx context.Context, t integrations.Token, g *integrations.Grant) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		if g != nil {
-			if err := d.q(ctx).Create((*oauthGrantRow)(g)).Error; err != nil {
+			if err := d.conn(ctx).Create((*oauthGrantRow)(g)).Error; err != nil {
 				return orAppDeleted(err)
 			}
 		}
-		return orAppDeleted(d.q(ctx).Create((*oauthTokenRow)(&t)).Error)
+		return orAppDeleted(d.conn(ctx).Create((*oauthTokenRow)(&t)).Error)
 	})
 }
 
@@ -66,15 +66,15 @@ func (d grants) Get(ctx context.Context, kind integrations.TokenKind, hash strin
 		Grant oauthGrantRow `gorm:"embedded;embeddedPrefix:grant_of_"`
 		App   appRow        `gorm:"embedded;embeddedPrefix:app_of_"`
 	}
-	locks := d.current(ctx) != nil
+	locks := d.currentTx(ctx) != nil
 	columns := columnsAs[oauthTokenRow](d.DB, "t", "token_of_") + ", " + columnsAs[oauthGrantRow](d.DB, "g", "grant_of_")
 	q := d.locked(ctx).Table("oauth_grants AS g").Joins("JOIN oauth_tokens AS t ON t.grant_id = g.id")
 	if !locks {
 		q, columns = q.Joins("JOIN apps AS a ON a.id = g.app_id"), columns+", "+columnsAs[appRow](d.DB, "a", "app_of_")
 	}
-	r, err := take[issued](q.Select(columns).Where("t.hash = ? AND t.kind = ?", hash, kind), integrations.ErrTokenNotFound)
+	r, err := takeRow[issued](q.Select(columns).Where("t.hash = ? AND t.kind = ?", hash, kind), integrations.ErrTokenNotFound)
 	if err == nil && locks {
-		r.App, err = take[appRow](d.q(ctx).Where("id = ?", r.Grant.AppID), integrations.ErrTokenNotFound)
+		r.App, err = takeRow[appRow](d.conn(ctx).Where("id = ?", r.Grant.AppID), integrations.ErrTokenNotFound)
 	}
 	return integrations.IssuedToken{Token: integrations.Token(r.Token), Grant: integrations.Grant(r.Grant), App: r.App.app()}, err
 }
@@ -82,18 +82,18 @@ func (d grants) Get(ctx context.Context, kind integrations.TokenKind, hash strin
 // Use implements integrations.Grants.
 func (d grants) Use(ctx context.Context, grantID, hash string, at time.Time) (used bool, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		res := d.q(ctx).Model(&oauthTokenRow{}).Where("hash = ? AND grant_id = ? AND used_at IS NULL", hash, grantID).Update("used_at", at)
+		res := d.conn(ctx).Model(&oauthTokenRow{}).Where("hash = ? AND grant_id = ? AND used_at IS NULL", hash, grantID).Update("used_at", at)
 		if used = res.RowsAffected == 1; res.Error != nil || !used {
 			return wrap(res.Error)
 		}
-		return wrap(d.q(ctx).Model(&oauthTokenRow{}).Where("grant_id = ? AND kind = 'access' AND used_at IS NULL", grantID).Update("used_at", at).Error)
+		return wrap(d.conn(ctx).Model(&oauthTokenRow{}).Where("grant_id = ? AND kind = 'access' AND used_at IS NULL", grantID).Update("used_at", at).Error)
 	})
 	return used, err
 }
 
 // End implements integrations.Grants.
 func (d grants) End(ctx context.Context, grantID string, at time.Time) error {
-	return wrap(d.q(ctx).Model(&oauthGrantRow{}).Where("id = ? AND ended_at IS NULL", grantID).Update("ended_at", at).Error)
+	return wrap(d.conn(ctx).Model(&oauthGrantRow{}).Where("id = ? AND ended_at IS NULL", grantID).Update("ended_at", at).Error)
 }
 
 // consents implements integrations.Consents.
@@ -108,8 +108,8 @@ type oauthConsentRow struct {
 
 // Upsert implements integrations.Consents.
 func (d consents) Upsert(ctx context.Context, c integrations.Consent) error {
-	replace := replaceOn([]string{"user_id", "app_id"}, "scopes", "given_at")
-	return orAppDeleted(d.q(ctx).Clauses(replace).Create((*oauthConsentRow)(&c)).Error)
+	replace := updateOnConflict([]string{"user_id", "app_id"}, "scopes", "given_at")
+	return orAppDeleted(d.conn(ctx).Clauses(replace).Create((*oauthConsentRow)(&c)).Error)
 }
 
 // List implements integrations.Consents.
@@ -117,14 +117,14 @@ func (d consents) List(ctx context.Context, userIDs []string, appID string, r pa
 	if r.Cursor != "" && !id.Valid(r.Cursor) {
 		return out, errCursor
 	}
-	rows, out, err := listOf[oauthConsentRow, integrations.AppConsent](ctx, d.DB, r, query{orderedBy: "app_id", locked: true, where: func(q *gorm.DB) *gorm.DB {
-		return equal(oneOf(q, "user_id", userIDs), "app_id", appID)
+	rows, out, err := listRows[oauthConsentRow, integrations.AppConsent](ctx, d.DB, r, listQuery{orderedBy: "app_id", locked: true, where: func(q *gorm.DB) *gorm.DB {
+		return whereEqual(whereIn(q, "user_id", userIDs), "app_id", appID)
 	}})
 	if err != nil || len(rows) == 0 {
 		return out, err
 	}
 	ids := list.Distinct(rows, func(r oauthConsentRow) string { return r.AppID })
-	apps, err := find(oneOf(d.q(ctx).Select("id", "name", "description"), "id", ids), appRow.app)
+	apps, err := findRows(whereIn(d.conn(ctx).Select("id", "name", "description"), "id", ids), appRow.app)
 	named := list.ToMap(apps, func(a integrations.App) (string, integrations.App) { return a.ID, a })
 	out.Items = list.Map(rows, func(r oauthConsentRow) integrations.AppConsent {
 		a := named[r.AppID]
@@ -136,8 +136,8 @@ func (d consents) List(ctx context.Context, userIDs []string, appID string, r pa
 // Delete implements integrations.Consents.
 func (d consents) Delete(ctx context.Context, userID string, f integrations.ConsentFilter) (n int, err error) {
 	of := func(ctx context.Context, created string) *gorm.DB {
-		q := equal(d.q(ctx).Where("user_id = ?", userID), "app_id", f.AppID)
-		return optional(q, created+" < ?", f.Before)
+		q := whereEqual(d.conn(ctx).Where("user_id = ?", userID), "app_id", f.AppID)
+		return whereIfSet(q, created+" < ?", f.Before)
 	}
 	err = d.Do(ctx, func(ctx context.Context) error {
 		res := of(ctx, "given_at").Delete(&oauthConsentRow{})

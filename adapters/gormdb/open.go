@@ -8,10 +8,11 @@ import (
 	"github.com/locumhq/locum/adapters"
 )
 
-// dialects are the built-in dialects by scheme.
+// dialects maps the schemes of URLs to the built-in dialects.
 var dialects = map[string]Dialect{"sqlite": SQLite{}, "postgres": Postgres{}, "postgresql": Postgres{}, "mysql": MySQL{}}
 
-// Open opens a storage for sqlite:PATH, postgres://… or mysql://….
+// Open opens a storage in the database with the URL, which is sqlite:PATH, postgres://… or
+// mysql://….
 func Open(_ context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
 	scheme, _, _ := strings.Cut(url, ":")
 	dialect, ok := dialects[scheme]
@@ -40,7 +41,7 @@ func (db *DB) Storage() adapters.Storage {
 	if db.replicas != nil {
 		database.Replicas = db.replicas.problems
 	}
-	if db.stores("identity") {
+	if db.storesModule("identity") {
 		database.Audit = auditLog{db}
 	}
 	return adapters.Storage{

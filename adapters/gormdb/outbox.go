@@ -34,7 +34,7 @@ func (outboxRow) TableName() string { return "outbox" }
 
 // Record implements event.Recorder.
 func (o outbox) Record(ctx context.Context, events ...event.Event) error {
-	t := o.current(ctx)
+	t := o.currentTx(ctx)
 	if t == nil {
 		return errors.New("events are recorded in the transaction of their change, and there is none")
 	}
@@ -61,7 +61,7 @@ func (o outbox) Record(ctx context.Context, events ...event.Event) error {
 }
 
 // eventsAtOnce bounds the size of a statement with events, which contain up to 24 KiB of a
-// listing, and twice as much when MariaDB's driver has escaped it: see rowsAtOnce.
+// listing, and twice as much when MariaDB's driver has escaped it: see rowBatchSize.
 const eventsAtOnce = 200
 
 // row is an event as it is stored.
@@ -75,14 +75,14 @@ func (o outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.
 	now := o.clock.Now()
 	var rows []outboxRow
 	err := o.inQueue(ctx, func(q *gorm.DB) error {
-		leased := fresh(q).Model(&outboxRow{}).Select("subject").Where("sent_at IS NULL AND claimed_until > ?", now)
+		leased := newStatement(q).Model(&outboxRow{}).Select("subject").Where("sent_at IS NULL AND claimed_until > ?", now)
 		err := o.skipLockedRows(q).Where("sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)", now).Where("subject NOT IN (?)", leased).
 			Order("id").Limit(n).Find(&rows).Error
 		if err != nil || len(rows) == 0 {
 			return err
 		}
 		ids := list.Map(rows, func(r outboxRow) string { return r.ID })
-		return fresh(q).Model(&outboxRow{}).Where(o.dialect.In("id", ids)).
+		return newStatement(q).Model(&outboxRow{}).Where(o.dialect.In("id", ids)).
 			Updates(map[string]any{"claimed_until": now.Add(lease), "attempts": gorm.Expr("attempts + 1")}).Error
 	})
 	return list.Map(rows, func(r outboxRow) event.Envelope {
@@ -92,7 +92,7 @@ func (o outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.
 
 // MarkSent implements event.Outbox.
 func (o outbox) MarkSent(ctx context.Context, ids ...string) error {
-	return wrap(o.q(ctx).Model(&outboxRow{}).Where(o.dialect.In("id", ids)).Where("sent_at IS NULL").Update("sent_at", o.clock.Now()).Error)
+	return wrap(o.conn(ctx).Model(&outboxRow{}).Where(o.dialect.In("id", ids)).Where("sent_at IS NULL").Update("sent_at", o.clock.Now()).Error)
 }
 
 // Notifications implements event.Outbox.
@@ -107,8 +107,8 @@ func (o outbox) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
 		N      int
 		Oldest aggregatedTime
 	}
-	unsent := o.q(ctx).Model(&outboxRow{}).Select("recorded_at").Where("sent_at IS NULL").Order("id").Limit(maxCounted)
-	err = o.q(ctx).Table("(?) AS unsent", unsent).Select("COUNT(*) AS n, MIN(recorded_at) AS oldest").Scan(&lag).Error
+	unsent := o.conn(ctx).Model(&outboxRow{}).Select("recorded_at").Where("sent_at IS NULL").Order("id").Limit(maxCounted)
+	err = o.conn(ctx).Table("(?) AS unsent", unsent).Select("COUNT(*) AS n, MIN(recorded_at) AS oldest").Scan(&lag).Error
 	return lag.N, lag.Oldest.Time, wrap(err)
 }
 

@@ -14,13 +14,13 @@ import (
 // selection adds conditions to a query.
 type selection func(q *gorm.DB) *gorm.DB
 
-// query describes a list.
-type query struct {
-	// columns are those that are read, nil for all.
+// listQuery describes a list.
+type listQuery struct {
+	// columns are the columns to read, nil for all.
 	columns []string
-	// orderedBy is the column by which the list is ordered. Its values are unique in
-	// the list. If it is empty, that is "id", and an index other than the primary key
-	// has the order of the list.
+	// orderedBy is the column by which the list is ordered. Its values are unique in the
+	// list. If it is empty, the column is id, and the list has its own index with this
+	// order.
 	orderedBy string
 	// oldestFirst makes the order ascending.
 	oldestFirst bool
@@ -31,18 +31,18 @@ type query struct {
 	locked bool
 }
 
-// pageOf reads one page of a list and converts its rows.
-func pageOf[R any, T any](ctx context.Context, db *DB, r page.Request, l query, item func(R) T) (page.Result[T], error) {
-	rows, out, err := listOf[R, T](ctx, db, r, l)
+// listPage reads one page of a list and converts its rows.
+func listPage[R any, T any](ctx context.Context, db *DB, r page.Request, l listQuery, item func(R) T) (page.Result[T], error) {
+	rows, out, err := listRows[R, T](ctx, db, r, l)
 	out.Items = list.Map(rows, item)
 	return out, err
 }
 
-// listOf reads one page of a list, the newest first unless it is oldestFirst. It
-// counts rows up to page.MaxExact, and only if the page does not contain the end of
-// the list. The caller sets the items of the result.
-func listOf[R any, T any](ctx context.Context, db *DB, r page.Request, l query) (rows []R, out page.Result[T], err error) {
-	q := db.q(ctx)
+// listRows reads the rows of one page of a list, in descending order unless oldestFirst is set.
+// It counts the rows only if the page does not contain the end of the list, and only up to
+// page.MaxExact. The caller sets the items of the result.
+func listRows[R any, T any](ctx context.Context, db *DB, r page.Request, l listQuery) (rows []R, out page.Result[T], err error) {
+	q := db.conn(ctx)
 	if l.locked {
 		q = db.locked(ctx)
 	}
@@ -56,7 +56,7 @@ func listOf[R any, T any](ctx context.Context, db *DB, r page.Request, l query) 
 	if l.oldestFirst {
 		order, after = l.orderedBy, l.orderedBy+" > ?"
 	}
-	q = optional(l.where(q), after, r.Cursor).Order(order).Limit(r.Size + 1)
+	q = whereIfSet(l.where(q), after, r.Cursor).Order(order).Limit(r.Size + 1)
 	if l.columns != nil {
 		q = q.Select(l.columns)
 	}
@@ -71,7 +71,7 @@ func listOf[R any, T any](ctx context.Context, db *DB, r page.Request, l query) 
 	case r.Cursor == "" && len(rows) <= r.Size && (len(rows) > 0 || r.Offset() == 0):
 		out.Total = r.Offset() + len(rows)
 	default:
-		n, err := countLimited(l.where(db.q(ctx).Model(new(R))))
+		n, err := countLimited(l.where(db.conn(ctx).Model(new(R))))
 		if err != nil {
 			return nil, out, err
 		}
@@ -85,7 +85,7 @@ func listOf[R any, T any](ctx context.Context, db *DB, r page.Request, l query) 
 	return rows, out, nil
 }
 
-// tableHint follows the name of the table in a query.
+// tableHint is a hint that follows the name of the table in a query.
 type tableHint string
 
 // Build implements clause.Expression.
@@ -102,6 +102,6 @@ func (h tableHint) ModifyStatement(s *gorm.Statement) {
 // page.MaxExact + 1.
 func countLimited(q *gorm.DB) (int, error) {
 	var n int64
-	err := fresh(q).Table("(?) AS counted", q.Select("1").Limit(page.MaxExact+1)).Count(&n).Error
+	err := newStatement(q).Table("(?) AS counted", q.Select("1").Limit(page.MaxExact+1)).Count(&n).Error
 	return int(n), wrap(err)
 }

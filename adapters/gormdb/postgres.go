@@ -31,18 +31,18 @@ type Postgres struct{ defaults }
 // Name implements Dialect.
 func (Postgres) Name() string { return "postgres" }
 
-// Open implements Dialect. A direct pool has two of the connections, for
-// notifications and migrations.
+// Open implements Dialect. If there is a direct URL, two of the connections are for the
+// direct pool, which serves notifications and migrations.
 func (Postgres) Open(url string, s adapters.DatabaseSettings) (pools Pools, err error) {
-	most := primaryConnections(s)
+	primary := primaryConnections(s)
 	if s.DirectURL != "" {
 		const direct = 2
 		if pools.Direct, err = openPostgres(s.DirectURL, direct, false); err != nil {
 			return pools, fmt.Errorf("the direct URL %w", err)
 		}
-		most -= direct
+		primary -= direct
 	}
-	if pools.Primary, err = openPostgres(url, most, s.TransactionPooler); err != nil && pools.Direct != nil {
+	if pools.Primary, err = openPostgres(url, primary, s.TransactionPooler); err != nil && pools.Direct != nil {
 		err = errors.Join(err, pools.Direct.Close())
 	}
 	return pools, err
@@ -53,8 +53,9 @@ func (Postgres) OpenReplica(url string, connections int, s adapters.DatabaseSett
 	return openPostgres(url, connections, s.TransactionPooler)
 }
 
-// CommittedPosition implements Replicator. A transaction is visible after its record was
-// flushed, unless the server commits asynchronously.
+// CommittedPosition implements Replicator. A transaction becomes visible after its record has
+// been flushed. If the server commits asynchronously, it becomes visible earlier, so the
+// position is then the end of the log that has been written to memory.
 func (Postgres) CommittedPosition(ctx context.Context, primary *sql.DB) (LogPosition, error) {
 	return logPosition(ctx, primary, "CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END")
 }
@@ -65,6 +66,7 @@ func (Postgres) ReplayedPosition(ctx context.Context, replica *sql.DB) (LogPosit
 	return logPosition(ctx, replica, "pg_last_wal_replay_lsn()")
 }
 
+// logPosition returns the position that the expression lsn yields.
 func logPosition(ctx context.Context, pool *sql.DB, lsn string) (p LogPosition, err error) {
 	var offset sql.NullInt64
 	err = pool.QueryRowContext(ctx, "SELECT system_identifier || '/' || current_database(), CAST("+lsn+" - '0/0' AS BIGINT) FROM pg_control_system()").Scan(&p.Database, &offset)
@@ -95,7 +97,7 @@ func (Postgres) Retry(err error) bool {
 	return code == "40001" || code == "40P01" || isStalePlan(err) // serialization failure, deadlock
 }
 
-// pgError returns the error of the server, empty for other errors.
+// pgError returns the server's error that err wraps, or an empty error.
 func pgError(err error) pgconn.PgError {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return *pg
@@ -120,7 +122,7 @@ func (Postgres) Unavailable(err error) Reason {
 		return IOError
 	case code != "":
 		return ""
-	case is[*pgconn.ConnectError](err), is[net.Error](err), pgconn.Timeout(err), pgconn.SafeToRetry(err),
+	case isError[*pgconn.ConnectError](err), isError[net.Error](err), pgconn.Timeout(err), pgconn.SafeToRetry(err),
 		strings.Contains(err.Error(), "conn closed"), strings.Contains(err.Error(), "unexpected EOF"):
 		return NoConnection
 	}
@@ -132,7 +134,7 @@ func (Postgres) In(column string, ids []string) clause.Expr {
 	return gorm.Expr(column+" = ANY(?)", idArray(ids))
 }
 
-// idArray is a list of ids as Postgres reads an array.
+// idArray is a list of ids in the text format of Postgres arrays.
 type idArray []string
 
 // Value implements driver.Valuer.
@@ -144,6 +146,8 @@ func (Postgres) Typed(v any, name string) any { return gorm.Expr("?::"+name, v) 
 // AdvisoryLock implements Dialect.
 func (Postgres) AdvisoryLock() string { return "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))" }
 
+// openPostgres opens a pool without connecting. pooled is true if the server is behind a
+// transaction pooler.
 func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -156,12 +160,13 @@ func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 	settings := map[string]string{
 		"application_name": "locum",
 		"TimeZone":         "UTC",
-		// A statement whose client has disconnected without cancelling it.
+		// These end statements and transactions of clients that have disconnected without
+		// cancelling them.
 		"statement_timeout":                   "60s",
 		"idle_in_transaction_session_timeout": "60s",
 	}
 	if pooled {
-		// The pooler shares connections with others and refuses their settings, and a
+		// The pooler shares connections between clients. It refuses these settings, and a
 		// prepared statement may exist on another connection only.
 		settings = map[string]string{"application_name": "locum", "TimeZone": "UTC"}
 		cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
@@ -171,7 +176,7 @@ func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 			cfg.RuntimeParams[name] = value
 		}
 	}
-	// Without this a timestamp has the time zone of the machine.
+	// Otherwise timestamps would have the time zone of the machine.
 	pool := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(_ context.Context, c *pgx.Conn) error {
 		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 		return nil
@@ -211,20 +216,20 @@ func (Postgres) Notify(ctx context.Context, pool *sql.DB) error {
 // Listen implements Notifier.
 func (Postgres) Listen(ctx context.Context, pool *sql.DB, fn func()) error {
 	return withConnection(ctx, pool, func(pg *pgx.Conn) error {
-		// A connection that listens cannot be used for anything else afterwards.
+		// A connection that has listened must not return to the pool.
 		defer func() { _ = pg.Close(context.WithoutCancel(ctx)) }()
 		if _, err := pg.Exec(ctx, "LISTEN "+channel); err != nil {
 			return err
 		}
 		for {
-			// Without notifications a server that does not answer is noticed by a ping.
-			quiet, cancel := context.WithTimeout(ctx, 30*time.Second)
-			_, err := pg.WaitForNotification(quiet)
-			silence := quiet.Err() != nil && ctx.Err() == nil
+			waitCtx, cancel := context.WithTimeout(ctx, 30*time.Second)
+			_, err := pg.WaitForNotification(waitCtx)
+			hasTimedOut := waitCtx.Err() != nil && ctx.Err() == nil
 			cancel()
-			if silence {
-				ping, cancel := context.WithTimeout(ctx, 5*time.Second)
-				err = pg.Ping(ping)
+			// Without notifications, a ping finds out whether the server still answers.
+			if hasTimedOut {
+				pingCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
+				err = pg.Ping(pingCtx)
 				cancel()
 			}
 			if err != nil {
@@ -235,8 +240,8 @@ func (Postgres) Listen(ctx context.Context, pool *sql.DB, fn func()) error {
 	})
 }
 
-// Stream implements Streamer: without database/sql, which takes several times as
-// long for a row as reading it does.
+// Stream implements Streamer. It bypasses database/sql, which takes several times as long per
+// row as the driver.
 func (Postgres) Stream(ctx context.Context, pool *sql.DB, query string, args []any, fn func(rows Rows) error) error {
 	return withConnection(ctx, pool, func(pg *pgx.Conn) error {
 		rows, err := pg.Query(ctx, numbered(query), args...)
@@ -270,7 +275,7 @@ func withConnection(ctx context.Context, pool *sql.DB, fn func(pg *pgx.Conn) err
 	return conn.Raw(func(driver any) error { return fn(driver.(*stdlib.Conn).Conn()) })
 }
 
-// numbered writes parameters as $1, $2, ….
+// numbered replaces the parameters ? of a query by $1, $2, ….
 func numbered(query string) string {
 	var b strings.Builder
 	for i := 1; ; i++ {
@@ -296,7 +301,7 @@ func (Postgres) BulkInsert(ctx context.Context, pool *sql.DB, table string, colu
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	// A load has no time limit.
+	// A bulk load may take longer than the timeout of statements.
 	if _, err := tx.ExecContext(ctx, "SELECT set_config('statement_timeout', '0', true), set_config('synchronous_commit', 'off', true)"); err != nil {
 		return err
 	}
@@ -322,15 +327,15 @@ func (Postgres) BulkInsert(ctx context.Context, pool *sql.DB, table string, colu
 	return err
 }
 
-// isStalePlan reports a statement that a connection prepared before a migration
-// changed the type of its result. The driver prepares it anew the next time.
+// isStalePlan reports whether a statement failed because a migration has changed the type of
+// its result after the connection had prepared it. The driver prepares it again the next time.
 func isStalePlan(err error) bool {
 	pg := pgError(err)
 	return pg.Code == "0A000" && strings.Contains(pg.Message, "cached plan")
 }
 
-// retryPool retries statements with a stale plan, as often as there may be
-// connections that have one. Transactions are retried by Do.
+// retryPool retries statements that fail because of a stale plan. Every connection of the pool
+// may have a stale plan, which limits the number of retries. DB.Do retries transactions.
 type retryPool struct{ *sql.DB }
 
 func (p retryPool) retry(run func() error) {

@@ -18,12 +18,12 @@ func TestQuery_ColumnTypeChanges_IsRetried(t *testing.T) {
 	users := users{db}
 	u := identity.NewUser(db.newID(), "jo@example.org", "Jo", identity.KindJobseeker, "verifier", time.Now().UTC().Truncate(time.Microsecond))
 	require.NoError(t, users.Create(t.Context(), &u))
-	find := func(ctx context.Context) error {
+	findRows := func(ctx context.Context) error {
 		_, err := users.GetForUpdate(ctx, u.ID)
 		return err
 	}
-	inTransaction := func(ctx context.Context) error { return db.Do(ctx, find) }
-	for i, read := range []func(context.Context) error{find, inTransaction, find, inTransaction} {
+	inTransaction := func(ctx context.Context) error { return db.Do(ctx, findRows) }
+	for i, read := range []func(context.Context) error{findRows, inTransaction, findRows, inTransaction} {
 		for range 3 {
 			require.NoError(t, read(t.Context())) // which prepares the statement
 		}

@@ -41,7 +41,7 @@ const (
 type replicas struct {
 	all     []*replica
 	dialect Replicator
-	primary *sql.DB // one connection, which reports the position even if all others are in use
+	primary *sql.DB // rep connection, which reports the position even if all others are in use
 	log     *slog.Logger
 	stop    context.CancelFunc
 	done    sync.WaitGroup
@@ -53,12 +53,12 @@ type replicas struct {
 type replica struct {
 	name  string // for the log, such as "replica 1"
 	pool  *sql.DB
-	slots chan struct{} // one for each statement; one connection is left for measurements
+	slots chan struct{} // rep for each statement; one connection is left for measurements
 
 	mu sync.Mutex
-	// current is the latest time up to which it was known to contain all commits, that of
+	// currentTx is the latest time up to which it was known to contain all commits, that of
 	// its opening before isVerified is set.
-	current time.Time
+	currentTx time.Time
 	// isVerified is whether the server still contains them: one that was restarted may
 	// accept connections before it has applied again what it had applied.
 	isVerified bool
@@ -109,14 +109,14 @@ func openReplicas(d Dialect, url string, o adapters.Deps) (r *replicas, err erro
 		}
 		r.all = append(r.all, &replica{
 			name: fmt.Sprintf("replica %d", i+1), pool: pool, slots: make(chan struct{}, replicaConnections(s)-1),
-			current: time.Now(), err: errNotConnected,
+			currentTx: time.Now(), err: errNotConnected,
 		})
 	}
 	r.register(o.Metrics)
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
-	for _, one := range r.all {
-		r.done.Go(func() { r.observe(ctx, one) })
+	for _, rep := range r.all {
+		r.done.Go(func() { r.observe(ctx, rep) })
 	}
 	return r, nil
 }
@@ -127,16 +127,16 @@ func (r *replicas) register(m metrics.Registry) {
 	}
 	m.Gauge("locum_database_replicas", "Configured read replicas.", func() float64 { return float64(len(r.all)) })
 	m.Gauge("locum_database_replicas_usable", "Read replicas that are available and lag less than a second.", func() (n float64) {
-		for _, one := range r.all {
-			if one.problem() == nil {
+		for _, rep := range r.all {
+			if rep.problem() == nil {
 				n++
 			}
 		}
 		return n
 	})
 	m.Gauge("locum_database_replica_lag_seconds", "Lag of the replica that lags most, including the interval of measurements.", func() (lag float64) {
-		for _, one := range r.all {
-			lag = max(lag, one.lag().Seconds())
+		for _, rep := range r.all {
+			lag = max(lag, rep.lag().Seconds())
 		}
 		return lag
 	})
@@ -152,15 +152,15 @@ func (r *replicas) close() (err error) {
 		r.stop()
 		r.done.Wait()
 	}
-	for _, one := range r.all {
-		err = errors.Join(err, one.pool.Close())
+	for _, rep := range r.all {
+		err = errors.Join(err, rep.pool.Close())
 	}
 	return errors.Join(err, r.primary.Close())
 }
 
 // observe measures the replica until ctx is done.
-func (r *replicas) observe(ctx context.Context, one *replica) {
-	defer one.markUnavailable(context.Canceled)
+func (r *replicas) observe(ctx context.Context, rep *replica) {
+	defer rep.markUnavailable(context.Canceled)
 	var commits []commit
 	var replayed LogPosition
 	for ctx.Err() == nil {
@@ -171,16 +171,16 @@ func (r *replicas) observe(ctx context.Context, one *replica) {
 			commits = append(commits, c)
 		}
 		var err error
-		replayed, err = r.readReplayed(ctx, one)
+		replayed, err = r.readReplayed(ctx, rep)
 		if err == nil && primaryErr == nil && c.position.Database == before.Database && c.position.Offset < before.Offset {
 			err = errDiverged
 		}
 		if err == nil {
-			commits, err = one.addMeasurement(replayed, commits)
+			commits, err = rep.addMeasurement(replayed, commits)
 		}
 		if err != nil && ctx.Err() == nil {
-			if one.markUnavailable(err) {
-				r.log.Warn("replica unavailable; reading from the primary", "replica", one.name, "error", err)
+			if rep.markUnavailable(err) {
+				r.log.Warn("replica unavailable; reading from the primary", "replica", rep.name, "error", err)
 			}
 			interval = reconnectInterval
 		}
@@ -206,14 +206,14 @@ func (r *replicas) readCommitted(ctx context.Context) (commit, error) {
 	return commit{at, position}, err
 }
 
-func (r *replicas) readReplayed(ctx context.Context, one *replica) (LogPosition, error) {
+func (r *replicas) readReplayed(ctx context.Context, rep *replica) (LogPosition, error) {
 	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
-	return r.dialect.ReplayedPosition(ctx, one.pool)
+	return r.dialect.ReplayedPosition(ctx, rep.pool)
 }
 
 // addMeasurement stores a measurement and returns the commits that later ones need.
-func (one *replica) addMeasurement(replayed LogPosition, commits []commit) ([]commit, error) {
+func (rep *replica) addMeasurement(replayed LogPosition, commits []commit) ([]commit, error) {
 	contained := -1
 	for i, c := range commits {
 		if c.position.Database != replayed.Database {
@@ -223,15 +223,15 @@ func (one *replica) addMeasurement(replayed LogPosition, commits []commit) ([]co
 			contained = i
 		}
 	}
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	if one.available == nil {
-		one.available, one.fail = context.WithCancel(context.Background())
+	rep.mu.Lock()
+	defer rep.mu.Unlock()
+	if rep.available == nil {
+		rep.available, rep.fail = context.WithCancel(context.Background())
 	}
-	one.err = nil
-	one.isVerified = contained >= 0
-	if one.isVerified {
-		one.current = commits[contained].at
+	rep.err = nil
+	rep.isVerified = contained >= 0
+	if rep.isVerified {
+		rep.currentTx = commits[contained].at
 		commits = commits[contained:]
 	}
 	const most = 600 // a minute
@@ -243,33 +243,33 @@ func (one *replica) addMeasurement(replayed LogPosition, commits []commit) ([]co
 
 // markUnavailable cancels the statements of the replica and reports whether it was
 // available before.
-func (one *replica) markUnavailable(err error) (wasAvailable bool) {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	wasAvailable = one.available != nil || errors.Is(one.err, errNotConnected)
-	if one.available != nil {
-		one.fail()
+func (rep *replica) markUnavailable(err error) (wasAvailable bool) {
+	rep.mu.Lock()
+	defer rep.mu.Unlock()
+	wasAvailable = rep.available != nil || errors.Is(rep.err, errNotConnected)
+	if rep.available != nil {
+		rep.fail()
 	}
-	one.available, one.isVerified, one.err = nil, false, err
+	rep.available, rep.isVerified, rep.err = nil, false, err
 	return wasAvailable
 }
 
 // lag returns for how long it has not been known to be current.
-func (one *replica) lag() time.Duration {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	return time.Since(one.current)
+func (rep *replica) lag() time.Duration {
+	rep.mu.Lock()
+	defer rep.mu.Unlock()
+	return time.Since(rep.currentTx)
 }
 
 // problem returns why the replica is not used, or nil.
-func (one *replica) problem() error {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	switch lag := time.Since(one.current); {
-	case one.err != nil:
-		return fmt.Errorf("%s: %w", one.name, one.err)
-	case !one.isVerified || lag > maxReplicaLag:
-		return fmt.Errorf("%s lags by %s", one.name, lag.Round(time.Millisecond))
+func (rep *replica) problem() error {
+	rep.mu.Lock()
+	defer rep.mu.Unlock()
+	switch lag := time.Since(rep.currentTx); {
+	case rep.err != nil:
+		return fmt.Errorf("%s: %w", rep.name, rep.err)
+	case !rep.isVerified || lag > maxReplicaLag:
+		return fmt.Errorf("%s lags by %s", rep.name, lag.Round(time.Millisecond))
 	}
 	return nil
 }
@@ -277,8 +277,8 @@ func (one *replica) problem() error {
 // problems returns why replicas are not used.
 func (r *replicas) problems(context.Context) error {
 	errs := make([]error, len(r.all))
-	for i, one := range r.all {
-		errs[i] = one.problem()
+	for i, rep := range r.all {
+		errs[i] = rep.problem()
 	}
 	return errors.Join(errs...)
 }
@@ -286,20 +286,20 @@ func (r *replicas) problems(context.Context) error {
 // errNoReplica is the error of run for a replica that is not used.
 var errNoReplica = errors.New("the replica is not used")
 
-// run calls fn with a context that ends when the replica becomes unavailable. It
+// execute calls fn with a context that ends when the replica becomes unavailable. It
 // fails at once if the replica may lack what was committed before asOf, or if all its
 // connections are in use.
-func (one *replica) run(ctx context.Context, asOf time.Time, fn func(context.Context) error) error {
-	one.mu.Lock()
-	available := one.available
-	isCurrent := one.isVerified && time.Since(one.current) <= maxReplicaLag && !one.current.Before(asOf)
-	one.mu.Unlock()
+func (rep *replica) execute(ctx context.Context, asOf time.Time, fn func(context.Context) error) error {
+	rep.mu.Lock()
+	available := rep.available
+	isCurrent := rep.isVerified && time.Since(rep.currentTx) <= maxReplicaLag && !rep.currentTx.Before(asOf)
+	rep.mu.Unlock()
 	if !isCurrent {
 		return errNoReplica
 	}
 	select {
-	case one.slots <- struct{}{}:
-		defer func() { <-one.slots }()
+	case rep.slots <- struct{}{}:
+		defer func() { <-rep.slots }()
 	default:
 		return errNoReplica
 	}
@@ -324,8 +324,8 @@ func (db *DB) onReplica(ctx context.Context, fn func(ctx context.Context, pool *
 	r := db.replicas
 	first := rand.IntN(len(r.all)) //nolint:gosec // balancing needs no secrecy
 	for i := range r.all {
-		one := r.all[(first+i)%len(r.all)]
-		err := one.run(ctx, asOf, func(ctx context.Context) error { return fn(ctx, one.pool) })
+		rep := r.all[(first+i)%len(r.all)]
+		err := rep.execute(ctx, asOf, func(ctx context.Context) error { return fn(ctx, rep.pool) })
 		if err == nil {
 			r.reads.Add(1)
 			return true

@@ -20,7 +20,7 @@ import (
 func isReplica(ctx context.Context, t *testing.T, db *DB) bool {
 	t.Helper()
 	var found []bool
-	require.NoError(t, db.q(ctx).Table("(SELECT pg_is_in_recovery() AS standby) s").Select("standby").Find(&found).Error)
+	require.NoError(t, db.conn(ctx).Table("(SELECT pg_is_in_recovery() AS standby) s").Select("standby").Find(&found).Error)
 	require.Len(t, found, 1)
 	return found[0]
 }
@@ -45,7 +45,7 @@ func TestReplicas(t *testing.T) {
 		require.NoError(t, db.Do(stale, func(ctx context.Context) error {
 			require.False(t, isReplica(ctx, t, db))
 			standby := true
-			err := db.eachOnReplica(ctx, "SELECT pg_is_in_recovery()", nil, func() {}, func(r Rows) error { return r.Scan(&standby) })
+			err := db.streamFromReplica(ctx, "SELECT pg_is_in_recovery()", nil, func() {}, func(r Rows) error { return r.Scan(&standby) })
 			require.False(t, standby)
 			return err
 		}))
@@ -60,14 +60,14 @@ func TestReplicas(t *testing.T) {
 		require.Eventually(t, func() bool { return isReplica(ctx, t, db) }, 30*time.Second, 10*time.Millisecond)
 	})
 	t.Run("all connections are in use", func(t *testing.T) {
-		one := db.replicas.all[0]
+		rep := db.replicas.all[0]
 		require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
-		for range cap(one.slots) {
-			one.slots <- struct{}{}
+		for range cap(rep.slots) {
+			rep.slots <- struct{}{}
 		}
 		require.False(t, usable())
-		for range cap(one.slots) {
-			<-one.slots
+		for range cap(rep.slots) {
+			<-rep.slots
 		}
 		require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
 	})
@@ -79,7 +79,7 @@ func TestReplicas(t *testing.T) {
 		}{{standby, 1000}, {failing + " * 0 + " + standby, 0}} {
 			require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
 			rows, sum := 0, 0
-			require.NoError(t, db.eachOnReplica(stale, "SELECT "+x.column+" FROM generate_series(1, 1000) n", nil, func() { rows, sum = 0, 0 }, func(r Rows) error {
+			require.NoError(t, db.streamFromReplica(stale, "SELECT "+x.column+" FROM generate_series(1, 1000) n", nil, func() { rows, sum = 0, 0 }, func(r Rows) error {
 				var n int
 				err := r.Scan(&n)
 				rows, sum = rows+1, sum+n
@@ -88,7 +88,7 @@ func TestReplicas(t *testing.T) {
 			require.Equal(t, 1000, rows)
 			require.Equal(t, x.sum, sum)
 			var found []int
-			require.NoError(t, db.q(stale).Table(fmt.Sprintf("(SELECT %s AS x FROM generate_series(1, 1000) n) s", x.column)).Select("x").Find(&found).Error)
+			require.NoError(t, db.conn(stale).Table(fmt.Sprintf("(SELECT %s AS x FROM generate_series(1, 1000) n) s", x.column)).Select("x").Find(&found).Error)
 			require.Len(t, found, 1000)
 			require.Equal(t, x.sum, found[0]*1000)
 		}
@@ -111,44 +111,44 @@ func TestReplicas(t *testing.T) {
 
 func TestReplica_IsRestarted_IsUsedAfterItHasCaughtUp(t *testing.T) {
 	t.Parallel()
-	one := &replica{slots: make(chan struct{}, 1)}
+	rep := &replica{slots: make(chan struct{}, 1)}
 	isUsed := func(asOf time.Time) bool {
-		return one.run(t.Context(), asOf, func(context.Context) error { return nil }) == nil
+		return rep.execute(t.Context(), asOf, func(context.Context) error { return nil }) == nil
 	}
 	start := time.Now()
 	commits := []commit{{start.Add(-time.Millisecond), LogPosition{Offset: 10}}, {start, LogPosition{Offset: 20}}}
 	measure := func(replayed int64) {
 		var err error
-		commits, err = one.addMeasurement(LogPosition{Offset: replayed}, commits)
+		commits, err = rep.addMeasurement(LogPosition{Offset: replayed}, commits)
 		require.NoError(t, err)
 	}
 	require.False(t, isUsed(start.Add(-time.Second)))
 	measure(20)
 	require.True(t, isUsed(start))
 
-	for _, restart := range []func(){func() {}, func() { one.markUnavailable(errNotConnected) }} {
+	for _, restart := range []func(){func() {}, func() { rep.markUnavailable(errNotConnected) }} {
 		restart()
 		measure(15)
 		require.False(t, isUsed(start.Add(-time.Second)))
-		require.ErrorContains(t, one.problem(), "lags")
+		require.ErrorContains(t, rep.problem(), "lags")
 		measure(20)
 		require.True(t, isUsed(start))
-		require.NoError(t, one.problem())
+		require.NoError(t, rep.problem())
 	}
 }
 
 func TestReplica_LagsForLong_RemembersFewCommits(t *testing.T) {
 	t.Parallel()
-	one := &replica{}
+	rep := &replica{}
 	start := time.Now()
 	commits := []commit{{start, LogPosition{Offset: 10}}}
 	for i := range 2000 {
 		var err error
-		commits, err = one.addMeasurement(LogPosition{Offset: 10}, append(commits, commit{start.Add(time.Duration(i) * time.Millisecond), LogPosition{Offset: 11 + int64(i)}}))
+		commits, err = rep.addMeasurement(LogPosition{Offset: 10}, append(commits, commit{start.Add(time.Duration(i) * time.Millisecond), LogPosition{Offset: 11 + int64(i)}}))
 		require.NoError(t, err)
 	}
 	require.LessOrEqual(t, len(commits), 600)
-	require.Equal(t, start, one.current)
+	require.Equal(t, start, rep.currentTx)
 }
 
 func TestReplicas_Connections(t *testing.T) {

@@ -12,27 +12,28 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// expiries implements retention.Store.
+// expiries implements retention.Store. It deletes expired rows of all kinds.
 type expiries struct{ *DB }
 
 // expiry deletes at most n rows that are older than a time.
 type expiry func(ctx context.Context, db *DB, before time.Time, n int) (int, error)
 
-// expiriesByModule are the kinds of rows that can expire.
+// expiriesByModule contains, for each module, the kinds of rows that can expire.
 var expiriesByModule = []map[retention.Kind]expiry{databaseExpiry, identityExpiry, listingsExpiry, jobseekerExpiry, integrationsExpiry}
 
-// databaseExpiry are the kinds of the ports that every module has.
+// databaseExpiry contains the kinds of rows that belong to ports which all modules share.
 var databaseExpiry = map[retention.Kind]expiry{
-	event.Sent:       expireBy[outboxRow]("sent_at", "id"),
+	event.Sent:       deleteExpiredBy[outboxRow]("sent_at", "id"),
 	task.DoneTasks:   expireTasks(task.Done),
 	task.DeadTasks:   expireTasks(task.Dead),
-	audit.Entries:    expireBy[auditEntryRow]("at", "id"),
-	idempotency.Keys: expireBy[idempotencyKeyRow]("expires_at", "owner_id", "operation", "key_hash"),
+	audit.Entries:    deleteExpiredBy[auditEntryRow]("at", "id"),
+	idempotency.Keys: deleteExpiredBy[idempotencyKeyRow]("expires_at", "owner_id", "operation", "key_hash"),
 }
 
+// expireTasks returns the expiry of tasks that have ended in the state.
 func expireTasks(state task.State) expiry {
 	return func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
-		return deleteLimited[taskRow](db.q(ctx).Where("state = ? AND ended_at < ?", string(state), before), n, "ended_at", "id")
+		return deleteLimited[taskRow](db.conn(ctx).Where("state = ? AND ended_at < ?", string(state), before), n, "ended_at", "id")
 	}
 }
 
@@ -46,10 +47,10 @@ func (d expiries) DeleteBefore(ctx context.Context, kind retention.Kind, before 
 	return 0, fmt.Errorf("no rows of kind %q are stored here", kind)
 }
 
-// expireBy deletes rows by one of their columns, which an index serves. key are the
-// columns of the primary key.
-func expireBy[R any](column string, key ...string) expiry {
+// deleteExpiredBy returns the expiry of rows by a timestamp column, which must have an index.
+// key are the columns of the primary key.
+func deleteExpiredBy[R any](column string, key ...string) expiry {
 	return func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
-		return deleteLimited[R](db.q(ctx).Where(column+" < ?", before), n, column, key...)
+		return deleteLimited[R](db.conn(ctx).Where(column+" < ?", before), n, column, key...)
 	}
 }

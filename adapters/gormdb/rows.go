@@ -17,12 +17,12 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// A row has the fields of the entity that it stores, in the same order and with the same
-// types, so that Go converts one into the other. Tags say what is different in the
-// database: names, and the serializers below. Fields that are not stored have the tag
-// "-". A type that needs no tags is defined by its entity.
+// A row type has the fields of the entity that it stores, in the same order and with the same
+// types, so that a Go conversion turns one into the other. Tags describe what differs in the
+// database: the names of columns, and the serializers below. Fields that are not stored have
+// the tag "-". A row type that needs no tags is defined as its entity type.
 
-// tableNames names the table of a type of rows: userRow is a row of users.
+// tableNames derives the names of tables from the names of row types: a userRow is in users.
 type tableNames struct{ schema.NamingStrategy }
 
 // TableName implements schema.Namer.
@@ -30,16 +30,16 @@ func (n tableNames) TableName(row string) string {
 	return n.NamingStrategy.TableName(strings.TrimSuffix(row, "Row"))
 }
 
-// serializers are those of the tags of rows, by their names.
+// serializers maps the names that the tags of row types use to serializers.
 var serializers = map[string]schema.SerializerInterface{
 	"nullable_time":   nullable[time.Time]{},
 	"nullable_string": nullable[string]{},
 	"json_column":     jsonColumn{},
 	"permissions":     permissionsColumn{},
-	"scopes":          words[integrations.Scope]{},
+	"scopes":          wordList[integrations.Scope]{},
 }
 
-// nullable is the serializer of columns that are NULL for the zero value.
+// nullable is the serializer for columns in which NULL means the zero value.
 type nullable[T comparable] struct{}
 
 // Scan implements schema.SerializerInterface.
@@ -59,7 +59,7 @@ func (nullable[T]) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v 
 	return v, nil
 }
 
-// jsonColumn is the serializer of columns with JSON. An empty array is a nil slice.
+// jsonColumn is the serializer for columns with JSON. An empty array is read as a nil slice.
 type jsonColumn struct{}
 
 // Scan implements schema.SerializerInterface.
@@ -87,11 +87,11 @@ func (jsonColumn) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v a
 	return string(text), err
 }
 
-// words is the serializer of lists of words, separated by spaces.
-type words[T ~string] struct{}
+// wordList is the serializer for lists of words, which are stored separated by spaces.
+type wordList[T ~string] struct{}
 
 // Scan implements schema.SerializerInterface.
-func (words[T]) Scan(ctx context.Context, f *schema.Field, row reflect.Value, stored any) error {
+func (wordList[T]) Scan(ctx context.Context, f *schema.Field, row reflect.Value, stored any) error {
 	var text sql.Null[string]
 	err := text.Scan(stored)
 	f.ReflectValueOf(ctx, row).Set(reflect.ValueOf(splitWords[T](text.V)))
@@ -99,7 +99,7 @@ func (words[T]) Scan(ctx context.Context, f *schema.Field, row reflect.Value, st
 }
 
 // Value implements schema.SerializerValuerInterface.
-func (words[T]) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v any) (any, error) {
+func (wordList[T]) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v any) (any, error) {
 	return joinWords(v.([]T)), nil
 }
 
@@ -115,17 +115,18 @@ func joinWords[T ~string](words []T) string {
 	return strings.Join(text, " ")
 }
 
-// take returns the row that q selects. If there is none, it returns absent and a zero row.
-func take[R any](q *gorm.DB, absent error) (r R, err error) {
+// takeRow returns the row that q selects. If there is none, it returns errAbsent and a zero
+// row.
+func takeRow[R any](q *gorm.DB, errAbsent error) (r R, err error) {
 	err = wrap(q.Take(&r).Error)
 	if errors.Is(err, errNotFound) {
-		err = absent
+		err = errAbsent
 	}
 	return r, err
 }
 
-// find returns the rows that q selects, converted by a function.
-func find[R, T any](q *gorm.DB, item func(R) T) ([]T, error) {
+// findRows returns the rows that q selects, converted by a function.
+func findRows[R, T any](q *gorm.DB, item func(R) T) ([]T, error) {
 	var rows []R
 	if err := q.Find(&rows).Error; err != nil {
 		return nil, wrap(err)
@@ -140,30 +141,30 @@ func exists(q *gorm.DB) (bool, error) {
 	return len(found) > 0, wrap(err)
 }
 
-// create inserts rows. There may be none.
-func create[R any](q *gorm.DB, rows []R) error {
+// createRows inserts the rows. It does nothing if there are none.
+func createRows[R any](q *gorm.DB, rows []R) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	return wrap(q.Create(&rows).Error)
 }
 
-// updateVersion writes all columns of the row except some. q selects the row with its
-// former version: if there is none, the error is errStale.
-func updateVersion(q *gorm.DB, row any, except ...string) error {
-	return one(q.Select("*").Omit(except...).Updates(row), errStale)
+// updateVersion updates all columns of the row but the omitted ones. q selects the row with its
+// previous version. If there is no such row, because it has changed, the error is errStale.
+func updateVersion(q *gorm.DB, row any, omitted ...string) error {
+	return requireRow(q.Select("*").Omit(omitted...).Updates(row), errStale)
 }
 
-// one returns the error of a statement that changes one row, or absent if there is no
-// such row.
-func one(res *gorm.DB, absent error) error {
+// requireRow returns the error of a statement that changes one row, or errAbsent if the
+// statement has found no row.
+func requireRow(res *gorm.DB, errAbsent error) error {
 	if res.Error == nil && res.RowsAffected == 0 {
-		return absent
+		return errAbsent
 	}
 	return wrap(res.Error)
 }
 
-// deleteFrom deletes the rows that the conditions of q select from several tables.
+// deleteFrom deletes, from each of the tables, the rows that the conditions of q select.
 func deleteFrom(q *gorm.DB, tables ...any) error {
 	q = q.Session(&gorm.Session{})
 	for _, table := range tables {
@@ -174,13 +175,13 @@ func deleteFrom(q *gorm.DB, tables ...any) error {
 	return nil
 }
 
-// equal adds the condition that a column has the value, unless that is zero.
-func equal[T comparable](q *gorm.DB, column string, v T) *gorm.DB {
-	return optional(q, column+" = ?", v)
+// whereEqual adds the condition that a column has the value, unless the value is zero.
+func whereEqual[T comparable](q *gorm.DB, column string, v T) *gorm.DB {
+	return whereIfSet(q, column+" = ?", v)
 }
 
-// optional adds a condition with one parameter, unless that is zero.
-func optional[T comparable](q *gorm.DB, condition string, v T) *gorm.DB {
+// whereIfSet adds a condition with one parameter, unless the parameter is zero.
+func whereIfSet[T comparable](q *gorm.DB, condition string, v T) *gorm.DB {
 	var zero T
 	if v == zero {
 		return q
@@ -188,30 +189,31 @@ func optional[T comparable](q *gorm.DB, condition string, v T) *gorm.DB {
 	return q.Where(condition, v)
 }
 
-// oneOf adds the condition that a column is one of the ids. With a single id, an index
-// returns the rows in the order of its other columns.
-func oneOf(q *gorm.DB, column string, ids []string) *gorm.DB {
+// whereIn adds the condition that a column is one of the ids. A single id is compared with =, so
+// that an index can return the rows in the order of its other columns.
+func whereIn(q *gorm.DB, column string, ids []string) *gorm.DB {
 	if len(ids) == 1 {
 		return q.Where(column+" = ?", ids[0])
 	}
 	return q.Where("?", dialectOf(q).In(column, ids))
 }
 
-// among is oneOf, unless there are no ids.
-func among(q *gorm.DB, column string, ids []string) *gorm.DB {
+// whereInIfSet is whereIn, unless there are no ids.
+func whereInIfSet(q *gorm.DB, column string, ids []string) *gorm.DB {
 	if len(ids) == 0 {
 		return q
 	}
-	return oneOf(q, column, ids)
+	return whereIn(q, column, ids)
 }
 
-// replaceOn updates columns of rows whose key exists.
-func replaceOn(key []string, columns ...string) clause.OnConflict {
+// updateOnConflict returns the clause that updates the columns of rows whose key exists.
+func updateOnConflict(key []string, columns ...string) clause.OnConflict {
 	return clause.OnConflict{Columns: columnsOf(key), DoUpdates: clause.AssignmentColumns(columns)}
 }
 
-// addOn adds to columns of the rows of a table whose key exists.
-func (db *DB) addOn(table string, key []string, columns ...string) clause.OnConflict {
+// addOnConflict returns the clause that adds the new values to the columns of rows whose key
+// exists.
+func (db *DB) addOnConflict(table string, key []string, columns ...string) clause.OnConflict {
 	set := map[string]any{}
 	for _, column := range columns {
 		set[column] = gorm.Expr(table + "." + column + " + " + db.dialect.Excluded(column))
@@ -219,8 +221,8 @@ func (db *DB) addOn(table string, key []string, columns ...string) clause.OnConf
 	return clause.OnConflict{Columns: columnsOf(key), DoUpdates: clause.Assignments(set)}
 }
 
-// columnsAs returns the columns of R for a SELECT of a join: those of the table with
-// the alias, named with the prefix. A struct reads them with embeddedPrefix.
+// columnsAs returns the columns of R for the SELECT of a join. alias is the alias of their
+// table. The names of the result begin with the prefix, as embeddedPrefix in a struct expects.
 func columnsAs[R any](db *DB, alias, prefix string) string {
 	statement := &gorm.Statement{DB: db.reader}
 	if err := statement.Parse(new(R)); err != nil {
@@ -230,16 +232,16 @@ func columnsAs[R any](db *DB, alias, prefix string) string {
 	return strings.Join(names, ", ")
 }
 
-// rowsAtOnce bounds the size of a statement with long texts: MariaDB refuses one of more
-// than 16 MiB.
-const rowsAtOnce = 20
+// rowBatchSize is the maximum number of rows in a statement with long texts. MariaDB refuses
+// statements of more than 16 MiB.
+const rowBatchSize = 20
 
-// updateLocked writes the columns of rows that were read and locked in the same
-// transaction, with a statement for some rows. It is an upsert, since databases
-// differ in how UPDATE takes values of several rows; key is the primary key.
+// updateLocked updates the columns of several rows, which were read and locked in the same
+// transaction. It uses upserts for a batch of rows each, because databases differ in how
+// UPDATE can set values of several rows. key is the primary key.
 func updateLocked[R any](q *gorm.DB, rows []R, key string, columns ...string) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return wrap(q.Clauses(replaceOn([]string{key}, columns...)).CreateInBatches(&rows, rowsAtOnce).Error)
+	return wrap(q.Clauses(updateOnConflict([]string{key}, columns...)).CreateInBatches(&rows, rowBatchSize).Error)
 }

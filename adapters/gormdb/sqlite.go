@@ -26,14 +26,14 @@ import (
 	"github.com/locumhq/locum/adapters"
 )
 
-// SQLite is the dialect of SQLite. A file is served by one process.
+// SQLite is the dialect of SQLite. Only one process at a time can serve a database.
 type SQLite struct{ defaults }
 
 // Name implements Dialect.
 func (SQLite) Name() string { return "sqlite" }
 
 // Open implements Dialect. SQLite has one writer at a time: the pool of the writer has
-// one connection, for which writers queue, and the other connections are read-only.
+// requireRow connection, for which writers queue, and the other connections are read-only.
 // Writers on several connections would poll for the lock and fail after 5 s.
 func (SQLite) Open(address string, _ adapters.DatabaseSettings) (Pools, error) {
 	path := sqlitePath(address)
@@ -51,6 +51,7 @@ func (SQLite) Open(address string, _ adapters.DatabaseSettings) (Pools, error) {
 	return Pools{Primary: readers, Writer: writer}, nil
 }
 
+// sqlitePath returns the path in a URL of the form sqlite:PATH.
 func sqlitePath(address string) string { return strings.TrimPrefix(address, "sqlite:") }
 
 // Dialector implements Dialect.
@@ -85,7 +86,7 @@ func (SQLite) In(column string, ids []string) clause.Expr {
 	return gorm.Expr(column+" IN (SELECT value FROM json_each(?))", idJSON(ids))
 }
 
-// idJSON is a list of ids as SQLite reads a list.
+// idJSON is a list of ids as a JSON array, which SQLite can read as rows.
 type idJSON []string
 
 // Value implements driver.Valuer.
@@ -103,7 +104,8 @@ func (SQLite) AdvisoryLock() string { return "" }
 // Cluster implements SnapshotReader.
 func (SQLite) Cluster() string { return "" }
 
-// Snapshot implements SnapshotReader. SQLite has one write transaction at a time.
+// Snapshot implements SnapshotReader. SQLite runs one write transaction at a time, so that no
+// running transaction has a lower number.
 func (d SQLite) Snapshot() string { return d.OldestRunning() }
 
 // OldestRunning implements SnapshotReader.
@@ -111,8 +113,8 @@ func (SQLite) OldestRunning() string {
 	return "(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'listing_changes')"
 }
 
-// The type names of the migrations in SQLite. The driver reads a timestamp only from a
-// column that is declared DATETIME.
+// sqliteTypes maps the types of the migrations to those of SQLite. The driver recognizes
+// timestamps only in a column that is declared as DATETIME.
 var sqliteTypes = map[string]string{
 	"UUID":             "TEXT",
 	"TIMESTAMPTZ":      "DATETIME",
@@ -121,6 +123,7 @@ var sqliteTypes = map[string]string{
 	"DOUBLE PRECISION": "REAL",
 }
 
+// typeName matches the keys of sqliteTypes.
 var typeName = regexp.MustCompile(`\b(UUID|TIMESTAMPTZ|JSONB|BIGINT|DOUBLE PRECISION)\b`)
 
 // Migration implements Dialect.
@@ -128,13 +131,15 @@ func (SQLite) Migration(sql []byte) []byte {
 	return typeName.ReplaceAllFunc(sql, func(t []byte) []byte { return []byte(sqliteTypes[string(t)]) })
 }
 
-// sqliteTime formats timestamps so that they compare as text: always six decimals, always
-// UTC.
+// sqliteTime is the format of stored timestamps. They always have six decimals and the time
+// zone UTC, so that comparing them as text compares the times.
 const sqliteTime = "2006-01-02T15:04:05.000000Z07:00"
 
+// sqliteTimes is the option of the driver for sqliteTime.
 var sqliteTimes = "&_timefmt=" + url.QueryEscape(sqliteTime)
 
-func openSQLite(path, more string, connections int) (*sql.DB, error) {
+// openSQLite opens a pool. It creates the file if it does not exist.
+func openSQLite(path, moreOptions string, connections int) (*sql.DB, error) {
 	if dir := filepath.Dir(path); dir != "." {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("the database's folder: %w", err)
@@ -151,12 +156,12 @@ func openSQLite(path, more string, connections int) (*sql.DB, error) {
 	if err := copyPermissions(path); err != nil {
 		return nil, err
 	}
-	// Immediate transactions wait for the lock at BEGIN. Deferred ones fail when two of
-	// them begin to write (190 of 200 under 20 writers).
+	// Immediate transactions wait for the lock at BEGIN. Deferred transactions fail if two
+	// of them begin to write (190 of 200 with 20 concurrent writers).
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_txlock=immediate&modeof=" + strings.ReplaceAll(url.QueryEscape(path), "+", "%20") + // which does not decode a plus
+		"?_txlock=immediate&modeof=" + strings.ReplaceAll(url.QueryEscape(path), "+", "%20") + // the driver does not decode a plus
 		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
-		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)" + more
+		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)" + moreOptions
 	pool, err := sqlitedriver.Open(dsn, func(*sqlite3.Conn) error { return copyPermissions(path) })
 	if err != nil {
 		return nil, err
@@ -166,10 +171,10 @@ func openSQLite(path, more string, connections int) (*sql.DB, error) {
 	return pool, nil
 }
 
-// copyPermissions gives the write-ahead log and its index, which contain pages of the
-// database, the mode of the database. The driver does so for a new log (modeof), but not
-// for its index nor for existing files. Existing files are not opened: on some systems
-// closing one would release the locks of the driver.
+// copyPermissions sets the permissions of the write-ahead log and of its index to those of the
+// database, because they contain pages of the database. The driver does so for a new log
+// (option modeof), but neither for its index nor for existing files. copyPermissions does not
+// open existing files: on some systems, closing one would release the locks of the driver.
 func copyPermissions(path string) error {
 	database, err := os.Stat(path)
 	if err != nil {
@@ -179,25 +184,25 @@ func copyPermissions(path string) error {
 	if index, err := os.OpenFile(path+"-shm", os.O_RDWR|os.O_CREATE|os.O_EXCL, mode); err == nil {
 		_ = index.Close()
 	}
-	for _, beside := range []string{path + "-wal", path + "-shm"} {
-		is, err := os.Stat(beside)
-		if err == nil && is.Mode().Perm() != mode {
-			err = os.Chmod(beside, mode)
+	for _, file := range []string{path + "-wal", path + "-shm"} {
+		info, err := os.Stat(file)
+		if err == nil && info.Mode().Perm() != mode {
+			err = os.Chmod(file, mode)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // of another user
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // the file of another user
 			return fmt.Errorf("a file beside the database's: %w", err)
 		}
 	}
 	return nil
 }
 
-// claimTimeout is how long Claim waits for another process to shut down.
+// claimTimeout is the maximum time for which Claim waits for another process to shut down.
 const claimTimeout = 30 * time.Second
 
 // Claim implements SingleProcess.
 //
-// It locks a file beside the database, so that commands of operators can use the
-// database. The operating system releases the lock when the process ends.
+// It locks a separate file and not the database itself, so that operators can run commands on
+// the database. The operating system releases the lock when the process ends.
 func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err error) {
 	path := sqlitePath(db.url)
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -223,7 +228,8 @@ func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err erro
 	return func() error { return errors.Join(locked.Close(), pool.Close()) }, nil
 }
 
-// lockExclusively acquires the lock. If another process has it, it waits for claimTimeout.
+// lockExclusively acquires the lock. If another process holds it, lockExclusively waits up to
+// claimTimeout.
 func (db *DB) lockExclusively(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {

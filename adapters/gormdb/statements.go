@@ -14,28 +14,26 @@ import (
 	"github.com/locumhq/locum/core/list"
 )
 
-// The statements below are written differently by some databases. Repositories use
-// these functions instead of writing them.
+// The syntax of the statements below differs between databases. Repositories use these
+// functions, which choose the syntax by the dialect.
 
 // dialectOf returns the dialect of the database of q.
 func dialectOf(q *gorm.DB) Dialect { return q.Dialector.(translator).dialect }
 
-// deleteLimited deletes at most n of the rows that the conditions of q select, the
-// first ones in the order, and returns their number. key are the columns of the
-// primary key.
+// deleteLimited deletes the first n rows, in the given order, that the conditions of q select.
+// It returns the number of deleted rows. key are the columns of the primary key.
 func deleteLimited[R any](q *gorm.DB, n int, order string, key ...string) (int, error) {
 	if dialectOf(q).DeleteLimit() {
 		res := q.Order(order).Limit(n).Delete(new(R))
 		return int(res.RowsAffected), wrap(res.Error)
 	}
 	first := q.Model(new(R)).Select(key).Order(order).Limit(n)
-	res := fresh(q).Where("("+strings.Join(key, ", ")+") IN (?)", first).Delete(new(R))
+	res := newStatement(q).Where("("+strings.Join(key, ", ")+") IN (?)", first).Delete(new(R))
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
-// updateReturning updates the rows that the conditions of q, a handle of a transaction,
-// select, and returns the columns of those rows as they are then. key is the primary
-// key.
+// updateReturning updates the rows that the conditions of q select, and returns the columns of
+// these rows after the update. q must be a handle of a transaction. key is the primary key.
 func updateReturning[R any](q *gorm.DB, key string, set map[string]any, columns ...string) (rows []R, err error) {
 	if dialectOf(q).Returning() {
 		err = q.Model(&rows).Clauses(returning(columns)).Updates(set).Error
@@ -48,59 +46,60 @@ func updateReturning[R any](q *gorm.DB, key string, set map[string]any, columns 
 	}
 	where := dialectOf(q).In(key, keys)
 	err = cmp.Or(
-		fresh(q).Model(new(R)).Where(where).Updates(set).Error,
-		fresh(q).Select(columns).Where(where).Find(&rows).Error)
+		newStatement(q).Model(new(R)).Where(where).Updates(set).Error,
+		newStatement(q).Select(columns).Where(where).Find(&rows).Error)
 	return rows, wrap(err)
 }
 
-// createNew inserts the row unless its key, the columns of a unique index, exists. The
-// result has the number of inserted rows.
-func createNew(q *gorm.DB, row any, key ...string) *gorm.DB {
+// createIfAbsent inserts the row unless a row with the same key exists. key are the columns of
+// a unique index. RowsAffected of the result is 1 or 0.
+func createIfAbsent(q *gorm.DB, row any, key ...string) *gorm.DB {
 	if dialectOf(q).Returning() {
-		return q.Clauses(onConflict(key)).Create(row)
+		return q.Clauses(ignoreOnConflict(key)).Create(row)
 	}
 	res := q.Create(row)
-	if errors.Is(res.Error, gorm.ErrDuplicatedKey) { // which does not end the transaction
+	if errors.Is(res.Error, gorm.ErrDuplicatedKey) { // this error does not end the transaction
 		res.Error, res.RowsAffected = nil, 0
 	}
 	return res
 }
 
-// createBelow inserts the row, unless there are limit rows that a condition selects: then
-// the error is exceeded. The advisory lock with the name makes callers wait for each other.
-func createBelow[R any](ctx context.Context, db *DB, row *R, lock string, limit int, exceeded error, where string, args ...any) error {
+// createBelowLimit inserts the row if the condition selects fewer rows than the limit, and
+// otherwise returns errLimit. The advisory lock with the name serializes concurrent callers.
+func createBelowLimit[R any](ctx context.Context, db *DB, row *R, lock string, limit int, errLimit error, where string, args ...any) error {
 	return db.Do(ctx, func(ctx context.Context) error {
 		if err := db.withAdvisoryLock(ctx, lock); err != nil {
 			return err
 		}
 		var n int64
-		if err := db.q(ctx).Model(new(R)).Where(where, args...).Count(&n).Error; err != nil {
+		if err := db.conn(ctx).Model(new(R)).Where(where, args...).Count(&n).Error; err != nil {
 			return wrap(err)
 		}
 		if int(n) >= limit {
-			return exceeded
+			return errLimit
 		}
-		return wrap(db.q(ctx).Create(row).Error)
+		return wrap(db.conn(ctx).Create(row).Error)
 	})
 }
 
-// insertNew inserts the rows whose key, the columns of a unique index, does not
-// exist, and returns those. q is a handle of a transaction.
-func insertNew[R any](q *gorm.DB, rows []R, key ...string) (inserted []R, err error) {
+// insertIfAbsent inserts those rows whose key does not exist, and returns the inserted rows. key
+// are the columns of a unique index. q must be a handle of a transaction.
+func insertIfAbsent[R any](q *gorm.DB, rows []R, key ...string) (inserted []R, err error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
 	if !dialectOf(q).Returning() {
 		return insertMissing(q, rows, key)
 	}
-	insert := q.Session(&gorm.Session{DryRun: true}).Clauses(onConflict(key), returning(nil)).Create(&rows).Statement
-	return inserted, wrap(fresh(q).Raw(insert.SQL.String(), insert.Vars...).Scan(&inserted).Error)
+	insert := q.Session(&gorm.Session{DryRun: true}).Clauses(ignoreOnConflict(key), returning(nil)).Create(&rows).Statement
+	return inserted, wrap(newStatement(q).Raw(insert.SQL.String(), insert.Vars...).Scan(&inserted).Error)
 }
 
-// insertMissing reads which keys exist and inserts the other rows. Rows that other
-// transactions insert meanwhile make the transaction run again.
+// insertMissing reads which keys exist, and inserts and returns the other rows. It returns
+// errStale, so that the transaction runs again, if another transaction has inserted one of the
+// keys in the meantime.
 func insertMissing[R any](q *gorm.DB, rows []R, key []string) ([]R, error) {
-	table := fresh(q).Model(new(R))
+	table := newStatement(q).Model(new(R))
 	if err := table.Statement.Parse(new(R)); err != nil {
 		return nil, err
 	}
@@ -111,40 +110,41 @@ func insertMissing[R any](q *gorm.DB, rows []R, key []string) ([]R, error) {
 		}
 		return values
 	}
-	nameOf := func(r R) string { return fmt.Sprint(keyOf(r)...) }
+	keyText := func(r R) string { return fmt.Sprint(keyOf(r)...) }
 	var existing, missing []R
 	if err := table.Select(key).Where("("+strings.Join(key, ", ")+") IN ?", list.Map(rows, keyOf)).Find(&existing).Error; err != nil {
 		return nil, wrap(err)
 	}
-	exists := list.ToMap(existing, func(r R) (string, bool) { return nameOf(r), true })
+	exists := list.ToMap(existing, func(r R) (string, bool) { return keyText(r), true })
 	for _, r := range rows {
-		if !exists[nameOf(r)] {
-			exists[nameOf(r)], missing = true, append(missing, r)
+		if !exists[keyText(r)] {
+			exists[keyText(r)], missing = true, append(missing, r)
 		}
 	}
 	if len(missing) == 0 {
 		return nil, nil
 	}
-	err := fresh(q).Create(&missing).Error
+	err := newStatement(q).Create(&missing).Error
 	if errors.Is(err, gorm.ErrDuplicatedKey) {
 		return nil, errStale
 	}
 	return missing, wrap(err)
 }
 
-// isTrue returns the condition that a boolean column is true. Partial indexes need the
-// column by itself, and an index of MariaDB needs the comparison.
+// isTrue returns the condition that a boolean column is true. To use an index, the planners of
+// SQLite and Postgres need the column alone, as in the condition of a partial index, and
+// MariaDB needs the comparison.
 func isTrue(column string) string { return column + " AND " + column + " = TRUE" }
 
-// precedes returns the condition that rows come after another one in the descending
-// order of a column and id; its parameters are the values of the column, of id and again
-// of the column. An index of MariaDB needs the second comparison.
-func precedes(column string) string {
+// rowsAfter returns the condition for the rows after a given row in the descending order of a
+// column and id. Its parameters are the given row's values of the column, of id, and again of
+// the column. MariaDB needs the second comparison to use an index.
+func rowsAfter(column string) string {
 	return "(" + column + ", id) < (?, ?) AND " + column + " <= ?"
 }
 
-// caseOf returns an expression for the value of each id in a column.
-func caseOf(column string, ids []string, value func(i int) any) clause.Expr {
+// caseExpr returns an expression that maps the ids in a column to values.
+func caseExpr(column string, ids []string, value func(i int) any) clause.Expr {
 	var args []any
 	for i, id := range ids {
 		args = append(args, id, value(i))
@@ -152,15 +152,17 @@ func caseOf(column string, ids []string, value func(i int) any) clause.Expr {
 	return gorm.Expr("CASE "+column+strings.Repeat(" WHEN ? THEN ?", len(ids))+" END", args...)
 }
 
-// onConflict ignores rows whose key exists.
-func onConflict(key []string) clause.OnConflict {
+// ignoreOnConflict ignores rows whose key exists.
+func ignoreOnConflict(key []string) clause.OnConflict {
 	return clause.OnConflict{Columns: columnsOf(key), DoNothing: true}
 }
 
+// returning returns the clause RETURNING with the columns, or with all if there are none.
 func returning(columns []string) clause.Returning {
 	return clause.Returning{Columns: columnsOf(columns)}
 }
 
+// columnsOf returns the columns with the names for a clause.
 func columnsOf(names []string) []clause.Column {
 	var out []clause.Column
 	for _, name := range names {
@@ -169,5 +171,5 @@ func columnsOf(names []string) []clause.Column {
 	return out
 }
 
-// fresh returns a handle on the transaction of q, without its conditions.
-func fresh(q *gorm.DB) *gorm.DB { return q.Session(&gorm.Session{NewDB: true}) }
+// newStatement returns a handle of the same transaction as q, without the conditions of q.
+func newStatement(q *gorm.DB) *gorm.DB { return q.Session(&gorm.Session{NewDB: true}) }

@@ -5,23 +5,24 @@ import (
 	"database/sql"
 )
 
-// each runs a query outside of any transaction and calls fn for each row. It bypasses
-// GORM, and database/sql where the dialect can, which take several times as long per row
-// as the driver. Parameters are written as ?.
-func (db *DB) each(ctx context.Context, query string, args []any, fn func(rows Rows) error) error {
+// streamRows runs a query outside of any transaction and calls fn for each row. It bypasses
+// GORM, and also database/sql if the dialect supports that, because they take several times
+// as long per row as the driver. Parameters in the query are written as ?.
+func (db *DB) streamRows(ctx context.Context, query string, args []any, fn func(rows Rows) error) error {
 	return wrap(markUnavailable(db.dialect, db.stream(ctx, db.pool, query, args, fn)))
 }
 
-// eachOnReplica is each on a replica, if ctx permits it. If the replica fails, reset
-// is called and fn is called again from the first row.
-func (db *DB) eachOnReplica(ctx context.Context, query string, args []any, reset func(), fn func(rows Rows) error) error {
+// streamFromReplica is each on a replica, if ctx permits it. If the replica fails, reset
+// isError called and fn is called again from the first row.
+func (db *DB) streamFromReplica(ctx context.Context, query string, args []any, reset func(), fn func(rows Rows) error) error {
 	if db.onReplica(ctx, func(ctx context.Context, pool *sql.DB) error { return db.stream(ctx, pool, query, args, fn) }) {
 		return nil
 	}
 	reset()
-	return db.each(ctx, query, args, fn)
+	return db.streamRows(ctx, query, args, fn)
 }
 
+// stream runs a query on the pool and calls fn for each row.
 func (db *DB) stream(ctx context.Context, pool *sql.DB, query string, args []any, fn func(rows Rows) error) error {
 	if s, ok := db.dialect.(Streamer); ok {
 		return s.Stream(ctx, pool, query, args, fn)
@@ -34,6 +35,7 @@ func (db *DB) stream(ctx context.Context, pool *sql.DB, query string, args []any
 	return readRows(rows, fn)
 }
 
+// readRows calls fn for each row.
 func readRows(rows Rows, fn func(Rows) error) error {
 	for rows.Next() {
 		if err := fn(rows); err != nil {

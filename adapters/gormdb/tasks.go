@@ -92,7 +92,7 @@ func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 	if err != nil || len(rows) == 0 {
 		return refs, wrap(err)
 	}
-	if err := d.unprepared(ctx).Clauses(onConflict([]string{"key"})).CreateInBatches(&rows, eventsAtOnce).Error; err != nil {
+	if err := d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"key"})).CreateInBatches(&rows, eventsAtOnce).Error; err != nil {
 		return nil, wrap(err)
 	}
 	if handOuts == 0 {
@@ -158,7 +158,7 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 		}
 		for pause, ids := range ids {
 			// MySQL evaluates the columns in their order, which is that of their names.
-			err = errors.Join(err, fresh(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Updates(map[string]any{
+			err = errors.Join(err, newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Updates(map[string]any{
 				"due_at": now.Add(pause), "hand_outs": gorm.Expr("hand_outs + 1"),
 				"run_at": gorm.Expr("CASE state WHEN ? THEN ? ELSE run_at END", task.Running, d.dialect.Typed(now, "timestamptz")), "state": task.Waiting,
 			}).Error)
@@ -218,14 +218,14 @@ func (d tasks) beginGroups(q *gorm.DB, started []taskRow, now time.Time) ([]task
 	slices.SortFunc(groups, func(a, b taskGroupRow) int { return strings.Compare(a.Name, b.Name) })
 	var run []string
 	err := cmp.Or(
-		fresh(q).Clauses(onConflict([]string{"name"})).Create(&groups).Error,
-		fresh(q).Model(&taskGroupRow{}).Where(d.dialect.In("task_id", ids)).Pluck("task_id", &run).Error)
+		newStatement(q).Clauses(ignoreOnConflict([]string{"name"})).Create(&groups).Error,
+		newStatement(q).Model(&taskGroupRow{}).Where(d.dialect.In("task_id", ids)).Pluck("task_id", &run).Error)
 	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(run, id) })
 	if err != nil || len(ids) == 0 {
 		return started, err
 	}
 	started = slices.DeleteFunc(started, func(r taskRow) bool { return slices.Contains(ids, r.ID) })
-	return started, fresh(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).
+	return started, newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).
 		Updates(map[string]any{"state": task.Waiting, "attempts": gorm.Expr("attempts - 1"), "due_at": now.Add(handedOutFor)}).Error
 }
 
@@ -234,8 +234,8 @@ func (d tasks) endGroups(q *gorm.DB, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	running := fresh(q).Model(&taskRow{}).Select("id").Where(d.dialect.In("id", ids)).Where("state = ?", task.Running)
-	return fresh(q).Where(d.dialect.In("task_id", ids)).Where("task_id NOT IN (?)", running).Delete(&taskGroupRow{}).Error
+	running := newStatement(q).Model(&taskRow{}).Select("id").Where(d.dialect.In("id", ids)).Where("state = ?", task.Running)
+	return newStatement(q).Where(d.dialect.In("task_id", ids)).Where("task_id NOT IN (?)", running).Delete(&taskGroupRow{}).Error
 }
 
 // nonEmpty returns the texts that are not empty.
@@ -286,7 +286,7 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 		// Not ended_at IS NULL: with few statistics of a young table, Postgres would
 		// read all unfinished rows for that, instead of the few ids.
 		unfinished := func(attempt int, ids ...string) *gorm.DB {
-			return fresh(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Where("attempts = ? AND state IN ?", attempt, []task.State{task.Waiting, task.Running})
+			return newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Where("attempts = ? AND state IN ?", attempt, []task.State{task.Waiting, task.Running})
 		}
 		var done []task.Run
 		for _, o := range outcomes {
@@ -319,7 +319,7 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 			return nil
 		}
 		return cmp.Or(
-			fresh(q).Model(&taskRow{}).Where(d.dialect.In("task_group", groups)).Where("ended_at IS NULL AND task_group <> '' AND state = ? AND run_at <= ?", task.Waiting, now).Update("due_at", now).Error,
+			newStatement(q).Model(&taskRow{}).Where(d.dialect.In("task_group", groups)).Where("ended_at IS NULL AND task_group <> '' AND state = ? AND run_at <= ?", task.Waiting, now).Update("due_at", now).Error,
 			d.endGroups(q, list.Map(grouped, func(o task.Outcome) string { return o.ID })))
 	})
 	if err == nil && len(groups) > 0 {
@@ -346,8 +346,8 @@ func (d tasks) Backlog(ctx context.Context) ([]task.Backlog, error) {
 		Oldest aggregatedTime
 	}
 	var rows []unfinishedTasks
-	unfinished := d.q(ctx).Model(&taskRow{}).Select("class", "state", "run_at").Where("ended_at IS NULL").Order("due_at").Limit(maxCounted)
-	err := d.q(ctx).Table("(?) AS unfinished", unfinished).Select("class, state, COUNT(*) AS n, MIN(run_at) AS oldest").Group("class, state").Scan(&rows).Error
+	unfinished := d.conn(ctx).Model(&taskRow{}).Select("class", "state", "run_at").Where("ended_at IS NULL").Order("due_at").Limit(maxCounted)
+	err := d.conn(ctx).Table("(?) AS unfinished", unfinished).Select("class, state, COUNT(*) AS n, MIN(run_at) AS oldest").Group("class, state").Scan(&rows).Error
 	return list.Map(rows, func(r unfinishedTasks) task.Backlog {
 		return task.Backlog{Queue: r.Class, State: r.State, Tasks: r.N, Oldest: r.Oldest.Time}
 	}), wrap(err)
@@ -355,13 +355,13 @@ func (d tasks) Backlog(ctx context.Context) ([]task.Backlog, error) {
 
 // List implements task.Store.
 func (d tasks) List(ctx context.Context, f task.Filter) ([]task.Record, error) {
-	q := d.q(ctx).Where("state = ?", f.State).Limit(f.Limit)
+	q := d.conn(ctx).Where("state = ?", f.State).Limit(f.Limit)
 	if f.State == task.Done || f.State == task.Dead {
 		q = q.Where("ended_at IS NOT NULL").Order("ended_at DESC, id DESC")
 	} else {
 		q = q.Where("ended_at IS NULL").Order("due_at, id")
 	}
-	return find(optional(equal(q, "kind", f.Kind), "ended_at <= ?", f.Before), func(r taskRow) task.Record {
+	return findRows(whereIfSet(whereEqual(q, "kind", f.Kind), "ended_at <= ?", f.Before), func(r taskRow) task.Record {
 		record := task.Record{Task: r.task(), State: r.State, Err: r.Error}
 		if r.EndedAt != nil {
 			record.EndedAt = *r.EndedAt

@@ -15,52 +15,54 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// transaction is the transaction in the context of a tx.Do. It begins with its first
-// statement other than an insert. Inserts before that are deferred: a transaction of
-// inserts alone takes one round trip instead of four.
+// transaction is the transaction of a tx.Do. It begins in the database with the first
+// statement that is not an insert. Inserts before this statement are deferred, so that a
+// transaction that consists of inserts alone takes one round trip instead of four.
 type transaction struct {
-	db       *DB
-	start    func() *gorm.DB // with the context of Do
-	gorm     *gorm.DB        // nil until the transaction begins
-	inserts  []insert        // deferred until the transaction begins or commits
-	err      error           // why the transaction cannot commit, such as a deadlock
-	ended    bool
-	recorded bool // events were recorded or tasks added: the commit notifies the relay
-	listings bool // listings were written: the commit invalidates what was read of them
+	db             *DB
+	beginGORM      func() *gorm.DB // begins the transaction in the context of Do
+	gorm           *gorm.DB        // nil until the transaction begins
+	inserts        []insert        // deferred until the transaction begins or commits
+	err            error           // why the transaction cannot commit, such as a deadlock
+	ended          bool
+	recordedEvents bool // the commit notifies the relay of new events and tasks
+	wroteListings  bool // the commit invalidates cached listings
 }
 
-// insert is a row, or a pointer to several.
+// insert is an insert of one or several rows.
 type insert struct {
-	rows any
-	// duplicate is the error if a row has the same key, the columns of a unique index.
-	key       []string
-	duplicate error
+	rows any // a pointer to a row or to a slice of rows
+	// errDuplicate is the error if a row with the same key exists. key are the columns of
+	// a unique index.
+	key          []string
+	errDuplicate error
 }
 
-// run executes the insert. The transaction can continue after the error duplicate.
-func (i insert) run(q *gorm.DB) error {
-	if i.duplicate != nil {
-		return one(createNew(q, i.rows, i.key...), i.duplicate)
+// execute executes the insert. The transaction can continue after errDuplicate.
+func (i insert) execute(q *gorm.DB) error {
+	if i.errDuplicate != nil {
+		return requireRow(createIfAbsent(q, i.rows, i.key...), i.errDuplicate)
 	}
 	return wrap(q.Create(i.rows).Error)
 }
 
-// maxTries bounds how often a transaction that lost a race is run again.
-const maxTries = 12
+// maxAttempts is how often a transaction is run if it keeps failing because of concurrent
+// transactions.
+const maxAttempts = 12
 
 // Do implements tx.Runner.
 func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
-	if db.current(ctx) != nil {
+	if db.currentTx(ctx) != nil {
 		return fn(ctx)
 	}
 	for try := 1; ; try++ {
 		t, err := db.runOnce(ctx, fn)
 		if err == nil {
-			if t.listings {
+			if t.wroteListings {
 				db.noteListingsChanged()
 				db.listingChanges.Add(1)
 			}
-			if t.recorded {
+			if t.recordedEvents {
 				db.notifier.notify()
 			}
 			return nil
@@ -68,7 +70,7 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 		if !db.retry(err) {
 			return err
 		}
-		if try == maxTries {
+		if try == maxAttempts {
 			return fault.ErrUnavailable.WithCause(err).WithReason(string(Busy)).WithRetryAfter(time.Second)
 		}
 		pause(ctx, time.Duration(rand.Int64N(int64(min(try, 6))*int64(5*time.Millisecond)))) //nolint:gosec // jitter needs no secrecy
@@ -78,8 +80,9 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 	}
 }
 
+// runOnce runs one attempt of the transaction.
 func (db *DB) runOnce(ctx context.Context, fn func(context.Context) error) (*transaction, error) {
-	t := &transaction{db: db, start: func() *gorm.DB { return db.writer.WithContext(ctx).Begin() }}
+	t := &transaction{db: db, beginGORM: func() *gorm.DB { return db.writer.WithContext(ctx).Begin() }}
 	defer t.end()
 	if err := fn(context.WithValue(context.WithValue(ctx, txKey{db}, t), innermostKey{}, t)); err != nil {
 		return t, wrapUnavailable(err)
@@ -106,16 +109,18 @@ func (t *transaction) begin() error {
 	if t.gorm != nil {
 		return t.err
 	}
-	t.gorm = t.start()
+	t.gorm = t.beginGORM()
 	t.err = t.gorm.Error
 	for _, i := range t.inserts {
 		if t.err == nil {
-			t.err = i.run(t.gorm)
+			t.err = i.execute(t.gorm)
 		}
 	}
 	return t.err
 }
 
+// commit commits the transaction. A transaction that consists of deferred inserts alone is
+// executed as a batch if the dialect supports that.
 func (t *transaction) commit(ctx context.Context) error {
 	if batcher, ok := t.db.dialect.(Batcher); ok && t.gorm == nil && len(t.inserts) > 0 {
 		return t.commitBatch(ctx, batcher)
@@ -130,31 +135,33 @@ func (t *transaction) commit(ctx context.Context) error {
 	return t.gorm.Commit().Error
 }
 
+// commitBatch executes the deferred inserts in one round trip.
 func (t *transaction) commitBatch(ctx context.Context, batcher Batcher) error {
 	statements := make([]Statement, len(t.inserts))
-	var duplicate error
+	var errDuplicateKey error
 	for n, i := range t.inserts {
 		var err error
 		if statements[n], err = t.db.insertStatement(ctx, i.rows); err != nil {
 			return err
 		}
-		duplicate = cmp.Or(duplicate, i.duplicate)
+		errDuplicateKey = cmp.Or(errDuplicateKey, i.errDuplicate)
 	}
 	err := batcher.ExecBatch(ctx, t.db.pool, statements)
 	err = wrap(t.db.writer.Dialector.(gorm.ErrorTranslator).Translate(err))
-	if duplicate != nil && errors.Is(err, errDuplicate) {
-		return duplicate
+	if errDuplicateKey != nil && errors.Is(err, errDuplicate) {
+		return errDuplicateKey
 	}
 	return err
 }
 
-// preparedInsert is the statement that inserts one row of a type. Building it each
-// time takes GORM longer than sending it.
+// preparedInsert is the statement that inserts one row of a type. It is cached because GORM
+// takes longer to build the statement than the database takes to execute it.
 type preparedInsert struct {
 	sql    string
 	fields []*schema.Field
 }
 
+// args returns the parameters of the statement for the row.
 func (p preparedInsert) args(ctx context.Context, row any) []any {
 	v := reflect.ValueOf(row).Elem()
 	args := make([]any, len(p.fields))
@@ -164,7 +171,7 @@ func (p preparedInsert) args(ctx context.Context, row any) []any {
 	return args
 }
 
-// insertStatement returns the statement that inserts a row or several.
+// insertStatement returns the statement that inserts one or several rows.
 func (db *DB) insertStatement(ctx context.Context, rows any) (Statement, error) {
 	t := reflect.TypeOf(rows)
 	if p, ok := db.preparedInserts.Load(t); ok {
@@ -180,7 +187,7 @@ func (db *DB) insertStatement(ctx context.Context, rows any) (Statement, error) 
 		for _, name := range s.Schema.DBNames {
 			p.fields = append(p.fields, s.Schema.FieldsByDBName[name])
 		}
-		if reflect.DeepEqual(p.args(ctx, rows), s.Vars) { // no value of the database's
+		if reflect.DeepEqual(p.args(ctx, rows), s.Vars) { // not with values that the database computes
 			db.preparedInserts.Store(t, p)
 		}
 	}
@@ -195,29 +202,31 @@ func (t *transaction) end() {
 	t.ended = true
 }
 
-// insert executes an insert, or defers it if the transaction in ctx has not begun: then
-// the transaction fails with its error.
+// insert executes an insert, or defers it if the transaction in ctx has not begun. The error
+// of a deferred insert becomes the error of the transaction.
 func (db *DB) insert(ctx context.Context, i insert) error {
-	if t := db.current(ctx); t != nil && t.gorm == nil && !t.ended {
+	if t := db.currentTx(ctx); t != nil && t.gorm == nil && !t.ended {
 		t.inserts = append(t.inserts, i)
 		return nil
 	}
-	return i.run(db.q(ctx))
+	return i.execute(db.conn(ctx))
 }
 
+// txKey is the key of the transaction of a database in a context.
 type txKey struct{ db *DB }
 
-func (db *DB) current(ctx context.Context) *transaction {
+// currentTx returns the transaction of this database in ctx, or nil.
+func (db *DB) currentTx(ctx context.Context) *transaction {
 	t, _ := ctx.Value(txKey{db}).(*transaction)
 	return t
 }
 
-// innermostKey is the key of the innermost transaction of any database.
+// innermostKey is the key of the innermost transaction in a context, of any database.
 type innermostKey struct{}
 
-// Read implements tx.Reader. Conn then returns a handle of the pool for reads.
+// Read implements tx.Reader. In its context, Conn returns a handle of the pool for reads.
 func (db *DB) Read(ctx context.Context, fn func(context.Context) error) error {
-	if db.current(ctx) != nil {
+	if db.currentTx(ctx) != nil {
 		return fn(ctx)
 	}
 	t := &transaction{db: db, gorm: db.reader.WithContext(ctx)}
@@ -228,9 +237,9 @@ func (db *DB) Read(ctx context.Context, fn func(context.Context) error) error {
 // ErrNoTransaction is the error of Conn outside of a transaction.
 var ErrNoTransaction = errors.New("there is no transaction in the context")
 
-// Conn returns a handle of the transaction in ctx, or of the tx.Read in ctx, for
-// repositories outside of this package. The error is ErrNoTransaction outside of a
-// transaction, or the reason why the transaction cannot begin.
+// Conn returns a handle for repositories outside of this package. It belongs to the
+// transaction or tx.Read in ctx. Conn returns ErrNoTransaction if ctx has neither, and an
+// error if the transaction cannot begin.
 func Conn(ctx context.Context) (*gorm.DB, error) {
 	t, ok := ctx.Value(innermostKey{}).(*transaction)
 	if !ok {
@@ -244,20 +253,22 @@ func Conn(ctx context.Context) (*gorm.DB, error) {
 	return q, nil
 }
 
-// markListingsWritten marks the transaction as one that writes listings.
+// markListingsWritten records that the transaction in ctx writes listings. Without a
+// transaction, the write is already committed.
 func (db *DB) markListingsWritten(ctx context.Context) {
-	if t := db.current(ctx); t != nil {
-		t.listings = true
+	if t := db.currentTx(ctx); t != nil {
+		t.wroteListings = true
 	} else {
 		db.noteListingsChanged()
 		db.listingChanges.Add(1)
 	}
 }
 
-// markRecorded marks the transaction as one whose commit notifies the relay.
+// markRecorded records that the transaction in ctx adds events or tasks, so that its commit
+// notifies the relay.
 func (db *DB) markRecorded(ctx context.Context) {
-	if t := db.current(ctx); t != nil {
-		t.recorded = true
+	if t := db.currentTx(ctx); t != nil {
+		t.recordedEvents = true
 	} else {
 		db.notifier.notify()
 	}

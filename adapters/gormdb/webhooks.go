@@ -44,7 +44,7 @@ func (d webhooks) Upsert(ctx context.Context, e integrations.Endpoint) error {
 		if err := d.upsert(ctx, e); err != nil || e.Status == integrations.EndpointActive {
 			return err
 		}
-		return wrap(d.q(ctx).Model(&webhookDeliveryRow{}).Where("endpoint_id = ? AND status = 'pending'", e.ID).
+		return wrap(d.conn(ctx).Model(&webhookDeliveryRow{}).Where("endpoint_id = ? AND status = 'pending'", e.ID).
 			Updates(map[string]any{"status": integrations.Failed, "next_at": nil, "failed_at": d.clock.Now()}).Error)
 	})
 }
@@ -53,7 +53,7 @@ func (d webhooks) upsert(ctx context.Context, e integrations.Endpoint) error {
 	r := webhookEndpointRow(e)
 	r.Version++
 	if e.Version == 0 {
-		if err := d.q(ctx).Create(&r).Error; err != nil {
+		if err := d.conn(ctx).Create(&r).Error; err != nil {
 			return wrap(err)
 		}
 		return d.subscribe(ctx, e)
@@ -63,11 +63,11 @@ func (d webhooks) upsert(ctx context.Context, e integrations.Endpoint) error {
 		return updateVersion(q, &r, "id", "app_id", "owner_id", "created_at")
 	}
 	// Mostly the event types do not change, and this is the only statement.
-	err := update(d.q(ctx).Where("events = ?", jsonArray(e.Events)))
+	err := update(d.conn(ctx).Where("events = ?", jsonArray(e.Events)))
 	if !errors.Is(err, errStale) {
 		return err
 	}
-	if err := update(d.q(ctx)); err != nil {
+	if err := update(d.conn(ctx)); err != nil {
 		return err
 	}
 	return d.subscribe(ctx, e)
@@ -75,35 +75,35 @@ func (d webhooks) upsert(ctx context.Context, e integrations.Endpoint) error {
 
 // subscribe stores the event types of an endpoint.
 func (d webhooks) subscribe(ctx context.Context, e integrations.Endpoint) error {
-	if err := d.q(ctx).Where("endpoint_id = ?", e.ID).Delete(&webhookSubscriptionRow{}).Error; err != nil {
+	if err := d.conn(ctx).Where("endpoint_id = ?", e.ID).Delete(&webhookSubscriptionRow{}).Error; err != nil {
 		return wrap(err)
 	}
-	return create(d.q(ctx), list.Map(e.Events, func(t string) webhookSubscriptionRow { return webhookSubscriptionRow{t, e.ID} }))
+	return createRows(d.conn(ctx), list.Map(e.Events, func(t string) webhookSubscriptionRow { return webhookSubscriptionRow{t, e.ID} }))
 }
 
 // Get implements integrations.Webhooks.
 func (d webhooks) Get(ctx context.Context, ownerID, id string) (integrations.Endpoint, error) {
-	r, err := take[webhookEndpointRow](ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id), integrations.ErrWebhookNotFound)
+	r, err := takeRow[webhookEndpointRow](ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id), integrations.ErrWebhookNotFound)
 	return r.endpoint(), err
 }
 
 // List implements integrations.Webhooks.
 func (d webhooks) List(ctx context.Context, ownerID string, f integrations.EndpointFilter, after string, n int) ([]integrations.Endpoint, error) {
-	q, id := ofAppOwner(d.q(ctx).Table("webhook_endpoints AS e").Select(columnsAs[webhookEndpointRow](d.DB, "e", "")), ownerID), "e.id"
-	q = equal(q, "e.app_id", f.AppID)
+	q, id := ofAppOwner(d.conn(ctx).Table("webhook_endpoints AS e").Select(columnsAs[webhookEndpointRow](d.DB, "e", "")), ownerID), "e.id"
+	q = whereEqual(q, "e.app_id", f.AppID)
 	if f.Event != "" {
 		// In the order of the primary key of the subscriptions.
 		q, id = q.Joins("JOIN webhook_subscriptions AS s ON s.endpoint_id = e.id").Where("s.type = ? AND e.status = 'active'", f.Event), "s.endpoint_id"
 	}
 	if len(f.UserIDs) > 0 {
-		consented := oneOf(d.q(ctx).Model(&oauthConsentRow{}).Select("app_id"), "user_id", f.UserIDs)
+		consented := whereIn(d.conn(ctx).Model(&oauthConsentRow{}).Select("app_id"), "user_id", f.UserIDs)
 		q = q.Where("(? OR e.app_id IN (?))", d.dialect.In("e.owner_id", f.UserIDs), consented)
 	}
 	if !f.DueBefore.IsZero() {
-		due := d.q(ctx).Table("webhook_deliveries AS d").Select("1").Where("d.endpoint_id = e.id AND d.status = 'pending' AND d.next_at < ?", f.DueBefore)
+		due := d.conn(ctx).Table("webhook_deliveries AS d").Select("1").Where("d.endpoint_id = e.id AND d.status = 'pending' AND d.next_at < ?", f.DueBefore)
 		q = q.Where("e.status = 'active' AND e.listening_until IS NULL AND EXISTS (?)", due)
 	}
-	return find(q.Where(id+" > ?", cmp.Or(after, firstID)).Order(id).Limit(n), webhookEndpointRow.endpoint)
+	return findRows(q.Where(id+" > ?", cmp.Or(after, firstID)).Order(id).Limit(n), webhookEndpointRow.endpoint)
 }
 
 // firstID precedes all ids.
@@ -111,5 +111,5 @@ const firstID = "00000000-0000-0000-0000-000000000000"
 
 // Delete implements integrations.Webhooks.
 func (d webhooks) Delete(ctx context.Context, ownerID, appID, id string) error {
-	return one(ofAppOwner(d.q(ctx), ownerID).Where("id = ? AND app_id = ?", id, appID).Delete(&webhookEndpointRow{}), integrations.ErrWebhookNotFound)
+	return requireRow(ofAppOwner(d.conn(ctx), ownerID).Where("id = ? AND app_id = ?", id, appID).Delete(&webhookEndpointRow{}), integrations.ErrWebhookNotFound)
 }

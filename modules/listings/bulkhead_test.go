@@ -50,10 +50,12 @@ func newCaughtUpEngine(index search.Index) *Engine {
 	return e
 }
 
+// movingClock is a clock that the test advances.
 type movingClock struct{ now time.Time }
 
 func (c *movingClock) Now() time.Time { return c.now }
 
+// newSearchService returns a service whose searches block in the returned index.
 func newSearchService(n Deps) (*Service, slowSearch, *movingClock) {
 	index := slowSearch{entered: make(chan struct{}, 100), release: make(chan struct{})}
 	clock := &movingClock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -61,11 +63,13 @@ func newSearchService(n Deps) (*Service, slowSearch, *movingClock) {
 	return New(n), index, clock
 }
 
+// noPlaces is an empty gazetteer.
 type noPlaces struct{}
 
 func (noPlaces) Resolve(string) (Place, bool) { return Place{}, false }
 func (noPlaces) Correct(string) (Place, bool) { return Place{}, false }
 
+// nurse is a search that is valid.
 var nurse = FindInput{Text: "nurse", Page: page.Request{Number: 1, Size: 20}}
 
 func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
@@ -130,25 +134,25 @@ func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 	t.Parallel()
 	s, index, clock := newSearchService(Deps{SearchTimeout: time.Minute, SearchCPU: 5 * time.Second})
 	s.searches.slots = make(chan struct{}, 4)
-	from := func(address string) error {
+	findFrom := func(address string) error {
 		_, err := s.Find(audit.WithAddress(t.Context(), address), auth.Actor{}, nurse)
 		return err
 	}
 	done := make(chan error)
-	go func() { done <- from("192.0.2.1") }()
+	go func() { done <- findFrom("192.0.2.1") }()
 	<-index.entered
 	clock.now = clock.now.Add(6 * time.Second)
-	err := from("192.0.2.200")
+	err := findFrom("192.0.2.200")
 	require.Equal(t, fault.TooMany, fault.KindOf(err), "the time of a search that still runs counts")
 	require.Equal(t, 3*time.Second, fault.Of(err).RetryAfter)
 	index.release <- struct{}{}
 	require.NoError(t, <-done)
 	go func() { index.release <- struct{}{} }()
-	require.NoError(t, from("192.0.3.1"), "another network")
-	require.Equal(t, fault.TooMany, fault.KindOf(from("192.0.2.1")))
+	require.NoError(t, findFrom("192.0.3.1"), "another network")
+	require.Equal(t, fault.TooMany, fault.KindOf(findFrom("192.0.2.1")))
 	clock.now = clock.now.Add(3 * time.Second)
 	go func() { index.release <- struct{}{} }()
-	require.NoError(t, from("192.0.2.1"), "the cost drains")
+	require.NoError(t, findFrom("192.0.2.1"), "the cost drains")
 }
 
 func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {

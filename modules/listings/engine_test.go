@@ -96,6 +96,7 @@ func runUntil(t *testing.T, e *Engine, condition func() bool) {
 	<-done
 }
 
+// extendedVocabulary returns the vocabulary with one more role.
 func extendedVocabulary(t *testing.T) *search.Vocabulary {
 	t.Helper()
 	v, err := search.Load(search.Source{Name: "more", Text: "role babycatcher =midwife : babycatcher\n"})

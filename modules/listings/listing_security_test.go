@@ -28,7 +28,8 @@ func TestRenew_Repeatedly_StaysWithinStorableYears(t *testing.T) {
 	t.Fatal("renewed beyond the year 9000")
 }
 
-// A database writes numbers out: what is a few bytes here would be hundreds there.
+// Some databases write numbers without exponents, so that a few bytes of input would take
+// hundreds of bytes.
 func TestMeta_HugeExponent_IsRefused(t *testing.T) {
 	t.Parallel()
 	for _, n := range []string{"1e308", "-1e308", "1e-300"} {

@@ -15,6 +15,7 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
+// eventTypes returns the types of the events, separated by spaces.
 func eventTypes(events []event.Event) string {
 	var out []string
 	for _, e := range events {
@@ -46,7 +47,7 @@ func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 	step("job.updated", func() { l.Title = "Nurse" })
 	step("job.updated", func() { l.Salary = &Salary{Currency: "GBP", Period: "year"} })
 	step("job.closed", func() { require.NoError(t, l.SetStatus(Inactive)) })
-	step("", func() { l.Title = "Changed while nobody looked" })
+	step("", func() { l.Title = "Changed while not public" })
 	step("", func() { require.NoError(t, l.SetStatus(Closed)) })
 	step("job.updated", func() { require.NoError(t, l.SetStatus(Active)) })
 	step("job.closed", func() { l.Archive(now) })
@@ -55,9 +56,9 @@ func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 	step("job.closed", func() { l.Delete(now) })
 	step("job.updated", func() { require.NoError(t, l.Renew(now, 1)) })
 	now = l.Deadline.Add(-time.Minute)
-	step("job.closed", func() {}) // its deadline has come
+	step("job.closed", func() {}) // the deadline has passed
 	step("job.updated", func() { require.NoError(t, l.Renew(now, 30)) })
-	require.Equal(t, posted, *l.PostedAt, "the first publication stays")
+	require.Equal(t, posted, *l.PostedAt, "the time of the first publication does not change")
 }
 
 func TestListing_Event_ContainsSnapshot(t *testing.T) {
@@ -74,7 +75,7 @@ func TestListing_Event_ContainsSnapshot(t *testing.T) {
 	}
 	l := snapshot("On a ward.")
 	require.Equal(t, []any{"1", "Nurse", "On a ward.", Active, noon}, []any{l.ID, l.Title, l.Description, l.Status, *l.PostedAt})
-	require.Equal(t, "1", snapshot(strings.Repeat("x", 20<<10)).ID, "no smaller than the body of a webhook")
+	require.Equal(t, "1", snapshot(strings.Repeat("x", 20<<10)).ID, "a listing that fits into a webhook is in the event")
 	require.Empty(t, snapshot(strings.Repeat("<", 4<<10)))
 }
 
@@ -99,7 +100,7 @@ func TestListing_Transitions(t *testing.T) {
 	require.Equal(t, Archived, l.Status)
 	require.ErrorIs(t, l.Restore(), ErrNotDeleted, "archived is not deleted")
 	l.Archive(noon.Add(time.Hour))
-	require.Equal(t, noon, *l.ArchivedAt, "archived once")
+	require.Equal(t, noon, *l.ArchivedAt, "the time of the first archiving does not change")
 	l.Delete(noon.Add(time.Hour))
 	require.Equal(t, noon, *l.ArchivedAt)
 	require.Equal(t, noon.Add(time.Hour), *l.DeletedAt)
