@@ -64,6 +64,7 @@ func (d savedSearches) Replace(ctx context.Context, userID string, searches []jo
 	})
 }
 
+// deleteSearches deletes searches of the user with their matches.
 func (d savedSearches) deleteSearches(ctx context.Context, userID string, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -73,6 +74,7 @@ func (d savedSearches) deleteSearches(ctx context.Context, userID string, ids []
 		whereIn(d.conn(ctx), "search_id", ids).Delete(&searchMatchRow{}).Error))
 }
 
+// updateAlerts turns the e-mail alerts of searches of the user on or off.
 func (d savedSearches) updateAlerts(ctx context.Context, userID string, ids []string, alerts bool) error {
 	err := whereIn(d.conn(ctx).Model(&savedSearchRow{}).Where("user_id = ?", userID), "id", ids).Update("email_alerts", alerts).Error
 	if err != nil || alerts {
@@ -128,7 +130,7 @@ func (d subscribers) GetOrCreate(ctx context.Context, s jobseeker.Subscriber) (s
 // GetByIDs implements jobseeker.Subscribers.
 func (d subscribers) GetByIDs(ctx context.Context, ids []string) (map[string]jobseeker.Subscriber, error) {
 	found := map[string]jobseeker.Subscriber{}
-	for chunk := range slices.Chunk(ids, matchesAtOnce) {
+	for chunk := range slices.Chunk(ids, matchBatchSize) {
 		var rows []alertSubscriberRow
 		if err := whereIn(d.conn(ctx), "id", chunk).Find(&rows).Error; err != nil {
 			return nil, wrap(err)
@@ -189,8 +191,8 @@ type searchMatchRow struct {
 
 func (r searchMatchRow) match() jobseeker.Match { return jobseeker.Match(r) }
 
-// matchesAtOnce is the maximum number of rows per statement.
-const matchesAtOnce = 1_000
+// matchBatchSize is the maximum number of rows per statement.
+const matchBatchSize = 1_000
 
 // Create implements jobseeker.Matches.
 func (d matches) Create(ctx context.Context, ms []jobseeker.Match) (created []jobseeker.Match, err error) {
@@ -210,7 +212,7 @@ func (d matches) Create(ctx context.Context, ms []jobseeker.Match) (created []jo
 		slices.SortFunc(rows, func(a, b searchMatchRow) int {
 			return cmp.Or(cmp.Compare(a.SearchID, b.SearchID), cmp.Compare(a.ListingID, b.ListingID))
 		})
-		for chunk := range slices.Chunk(rows, matchesAtOnce) {
+		for chunk := range slices.Chunk(rows, matchBatchSize) {
 			inserted, err := insertIfAbsent(d.unprepared(ctx), chunk, "search_id", "listing_id")
 			if err != nil {
 				return err
@@ -222,11 +224,11 @@ func (d matches) Create(ctx context.Context, ms []jobseeker.Match) (created []jo
 	return created, err
 }
 
-// listOptedOut returns those of the users who have turned job alerts off.
+// listOptedOut returns the set of users of the matches who have turned job alerts off.
 func (d matches) listOptedOut(ctx context.Context, ms []jobseeker.Match) (map[string]bool, error) {
 	out := map[string]bool{}
 	users := list.Distinct(ms, func(m jobseeker.Match) string { return m.UserID })
-	for chunk := range slices.Chunk(users, matchesAtOnce) {
+	for chunk := range slices.Chunk(users, matchBatchSize) {
 		var found []string
 		err := whereIn(d.conn(ctx).Model(&profileRow{}).Where("NOT job_alerts"), "user_id", chunk).Pluck("user_id", &found).Error
 		if err != nil {
@@ -239,7 +241,7 @@ func (d matches) listOptedOut(ctx context.Context, ms []jobseeker.Match) (map[st
 	return out, nil
 }
 
-// markPending stores that the users of the matches with Email have a pending digest.
+// markPending records that the users of matches with Email have a pending digest.
 func (d matches) markPending(ctx context.Context, ms []jobseeker.Match) error {
 	users := map[string]seekerRow{}
 	for _, m := range ms {
@@ -248,7 +250,7 @@ func (d matches) markPending(ctx context.Context, ms []jobseeker.Match) error {
 		}
 	}
 	rows := slices.SortedFunc(maps.Values(users), func(a, b seekerRow) int { return cmp.Compare(a.UserID, b.UserID) })
-	for chunk := range slices.Chunk(rows, matchesAtOnce) {
+	for chunk := range slices.Chunk(rows, matchBatchSize) {
 		update := updateOnConflict([]string{"user_id"}, "digest_waiting")
 		if err := d.unprepared(ctx).Clauses(update).Create(&chunk).Error; err != nil {
 			return wrap(err)

@@ -135,7 +135,8 @@ func (d deliveries) RecordResults(ctx context.Context, endpointID string, ds []i
 	err = d.Do(ctx, func(ctx context.Context) error {
 		changed = nil
 		var stored, rows []webhookDeliveryRow
-		// By id alone: SQLite would otherwise read all deliveries to the endpoint.
+		// The condition uses the id alone. With other columns, SQLite would read all
+		// deliveries to the endpoint.
 		if err := d.locked(ctx).Omit("attempts").Where("?", d.dialect.In("id", ids)).Order("id").Find(&stored).Error; err != nil {
 			return wrap(err)
 		}

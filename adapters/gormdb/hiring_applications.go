@@ -34,7 +34,7 @@ type applicationRow struct {
 
 func (r applicationRow) application() hiring.Application { return hiring.Application(r) }
 
-// applicationListColumns are those without details, which may be long texts.
+// applicationListColumns are the columns without the details, which may be long texts.
 var applicationListColumns = []string{"id", "listing_id", "organization_id", "applicant_id", "status", "tracker", "tracker_color",
 	"applied_at", "changed_at", "withdrawn_at"}
 
@@ -53,20 +53,21 @@ func (d applications) Create(ctx context.Context, a hiring.Application) error {
 	return d.insert(ctx, insert{rows: (*applicationRow)(&a), key: []string{"listing_id", "applicant_id"}, errDuplicate: hiring.ErrAlreadyApplied})
 }
 
-// part is the part of the visible applications that one index returns in the order of
-// their ids. The parts of a Visibility have no row in common.
-type part struct {
+// visiblePart is a part of the applications that a Visibility can see. An index returns each
+// part in the order of ids. The parts of a Visibility have no row in common.
+type visiblePart struct {
 	visible selection
-	// shown is an expression for the status that is shown.
-	shown string
+	// shownStatus is the expression for the status that users of this part see.
+	shownStatus string
 }
 
-func parts(v hiring.Visibility, withdrawn hiring.WithdrawnFilter) (out []part) {
+// visibleParts returns the parts of the applications that v can see.
+func visibleParts(v hiring.Visibility, withdrawn hiring.WithdrawnFilter) (out []visiblePart) {
 	if v.OrganizationID != "" {
-		out = append(out, part{shown: "status", visible: func(q *gorm.DB) *gorm.DB { return q.Where("organization_id = ?", v.OrganizationID) }})
+		out = append(out, visiblePart{shownStatus: "status", visible: func(q *gorm.DB) *gorm.DB { return q.Where("organization_id = ?", v.OrganizationID) }})
 	}
 	if v.ApplicantID != "" {
-		out = append(out, part{shown: "CASE WHEN tracker <> '' THEN tracker ELSE status END", visible: func(q *gorm.DB) *gorm.DB {
+		out = append(out, visiblePart{shownStatus: "CASE WHEN tracker <> '' THEN tracker ELSE status END", visible: func(q *gorm.DB) *gorm.DB {
 			q = q.Where("applicant_id = ?", v.ApplicantID)
 			switch withdrawn {
 			case hiring.ExcludeWithdrawn:
@@ -80,9 +81,9 @@ func parts(v hiring.Visibility, withdrawn hiring.WithdrawnFilter) (out []part) {
 	return out
 }
 
-// filtered returns the selection of the visible applications that the filter selects.
-// Statements are not prepared, because they depend on the filter of a client.
-func (d applications) filtered(p part, f hiring.ApplicationFilter) selection {
+// selectFiltered returns the conditions for the applications of the part that the filter selects.
+// The statements are not prepared, because they depend on the filter of a client.
+func (d applications) selectFiltered(p visiblePart, f hiring.ApplicationFilter) selection {
 	return func(q *gorm.DB) *gorm.DB {
 		q = whereInIfSet(whereInIfSet(p.visible(unprepared(q)), "id", f.IDs), "listing_id", f.ListingIDs)
 		if len(f.Statuses) > 0 {
@@ -95,7 +96,7 @@ func (d applications) filtered(p part, f hiring.ApplicationFilter) selection {
 
 // Get implements hiring.Applications.
 func (d applications) Get(ctx context.Context, v hiring.Visibility, id string) (hiring.Application, error) {
-	for _, p := range parts(v, hiring.ExcludeWithdrawn) {
+	for _, p := range visibleParts(v, hiring.ExcludeWithdrawn) {
 		r, err := takeRow[applicationRow](p.visible(d.locked(ctx)).Where("id = ?", id), nil)
 		if err != nil || r.ID != "" {
 			return r.application(), err
@@ -110,26 +111,26 @@ func (d applications) List(ctx context.Context, v hiring.Visibility, f hiring.Ap
 	if f.Details {
 		columns = nil
 	}
-	switch parts := parts(v, f.Withdrawn); len(parts) {
+	switch parts := visibleParts(v, f.Withdrawn); len(parts) {
 	case 0:
 		return page.Result[hiring.Application]{Items: []hiring.Application{}}, nil
 	case 1:
-		return listPage(ctx, d.DB, r, listQuery{columns: columns, where: d.filtered(parts[0], f), locked: true}, applicationRow.application)
+		return listPage(ctx, d.DB, r, listQuery{columns: columns, where: d.selectFiltered(parts[0], f), locked: true}, applicationRow.application)
 	default:
 		return d.listParts(ctx, parts, f, columns, r)
 	}
 }
 
-// listParts reads one page of several parts: the ids up to the end of the page of each,
-// and the rows of those that are in the page.
-func (d applications) listParts(ctx context.Context, parts []part, f hiring.ApplicationFilter, columns []string, r page.Request) (out page.Result[hiring.Application], err error) {
+// listParts reads one page of a list that consists of several parts. It first reads the ids of
+// each part up to the end of the page, and then the rows of the ids that are in the page.
+func (d applications) listParts(ctx context.Context, parts []visiblePart, f hiring.ApplicationFilter, columns []string, r page.Request) (out page.Result[hiring.Application], err error) {
 	offset := r.Offset()
 	if r.Cursor != "" {
 		offset = 0
 	}
 	var ids []string
 	for _, p := range parts {
-		rows := func() *gorm.DB { return d.filtered(p, f)(d.conn(ctx).Model(&applicationRow{})) }
+		rows := func() *gorm.DB { return d.selectFiltered(p, f)(d.conn(ctx).Model(&applicationRow{})) }
 		var found []string
 		if err := whereIfSet(rows(), "id < ?", r.Cursor).Order("id DESC").Limit(offset+r.Size+1).Pluck("id", &found).Error; err != nil {
 			return out, wrap(err)
@@ -168,8 +169,8 @@ func (d applications) listParts(ctx context.Context, parts []part, f hiring.Appl
 // CountByStatus implements hiring.Applications.
 func (d applications) CountByStatus(ctx context.Context, v hiring.Visibility, f hiring.ApplicationFilter) (map[hiring.Status]int, error) {
 	out := map[hiring.Status]int{}
-	for _, p := range parts(v, f.Withdrawn) {
-		counts, err := countedBy[hiring.Status](d.filtered(p, f)(d.conn(ctx).Model(&applicationRow{})).Select(p.shown + " AS name, count(*) AS n").Group(p.shown))
+	for _, p := range visibleParts(v, f.Withdrawn) {
+		counts, err := scanCounts[hiring.Status](d.selectFiltered(p, f)(d.conn(ctx).Model(&applicationRow{})).Select(p.shownStatus + " AS name, count(*) AS n").Group(p.shownStatus))
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +183,7 @@ func (d applications) CountByStatus(ctx context.Context, v hiring.Visibility, f 
 
 // CountByListing implements hiring.ApplicationCounts.
 func (d applications) CountByListing(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error) {
-	return countedBy[string](d.unprepared(ctx).Table("applications").Select("listing_id AS name, count(*) AS n").
+	return scanCounts[string](d.unprepared(ctx).Table("applications").Select("listing_id AS name, count(*) AS n").
 		Where("organization_id = ?", organizationID).Where(d.dialect.In("listing_id", listingIDs)).Group("listing_id"))
 }
 

@@ -14,8 +14,8 @@ import (
 // applicationDocuments implements hiring.Documents.
 type applicationDocuments struct{ *DB }
 
-// applicationDocumentRow is an attached document if FreeAt is nil, otherwise one that is
-// reserved until then or has been released then.
+// applicationDocumentRow is a row of application_documents. If FreeAt is nil, the document is
+// attached to an application. Otherwise it is reserved until FreeAt, or was released at FreeAt.
 type applicationDocumentRow struct {
 	hiring.Document
 	FreeAt *time.Time

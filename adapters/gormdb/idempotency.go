@@ -29,6 +29,7 @@ type idempotencyKeyRow struct {
 	ExpiresAt    time.Time
 }
 
+// keyHash returns the hash that is stored in place of the key.
 func keyHash(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
@@ -44,9 +45,9 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 	}
 	res := createIfAbsent(d.conn(ctx), &row, "owner_id", "operation", "key_hash")
 	if res.Error == nil && res.RowsAffected == 0 {
-		// The request is claimed if it has expired, or if its caller lost the lease
-		// without an answer.
-		res = d.of(ctx, r).Where("expires_at <= ? OR status = 0 AND (claimed_until <= ? OR claimed_until > ?) AND fingerprint = ?", now, now, claim.Until.Add(maxClockSkew), r.Fingerprint).
+		// An existing row is claimed again if it has expired, or if the lease of its
+		// caller has ended without an answer.
+		res = d.keyRow(ctx, r).Where("expires_at <= ? OR status = 0 AND (claimed_until <= ? OR claimed_until > ?) AND fingerprint = ?", now, now, claim.Until.Add(maxClockSkew), r.Fingerprint).
 			Updates(map[string]any{"fingerprint": row.Fingerprint, "status": 0, "answer": "", "claimed_until": row.ClaimedUntil, "expires_at": row.ExpiresAt})
 	}
 	if res.Error != nil {
@@ -55,31 +56,33 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 	if res.RowsAffected == 1 {
 		return claim, nil, nil
 	}
-	// A row that does not exist was deleted since the statement above.
-	kept, err := takeRow[idempotencyKeyRow](d.of(ctx, r), idempotency.ErrInProgress)
+	// If the row does not exist any more, it was deleted after the statement above.
+	stored, err := takeRow[idempotencyKeyRow](d.keyRow(ctx, r), idempotency.ErrInProgress)
 	if err != nil {
 		return claim, nil, err
 	}
-	leased := kept.ClaimedUntil.After(now) && !kept.ClaimedUntil.After(claim.Until.Add(maxClockSkew))
+	isLeased := stored.ClaimedUntil.After(now) && !stored.ClaimedUntil.After(claim.Until.Add(maxClockSkew))
 	switch {
-	case kept.Fingerprint != r.Fingerprint:
+	case stored.Fingerprint != r.Fingerprint:
 		return claim, nil, idempotency.ErrReused
-	case kept.Status == 0 || leased:
+	case stored.Status == 0 || isLeased:
 		return claim, nil, idempotency.ErrInProgress
 	}
-	body, err := unseal(r.Key, kept.Answer)
+	body, err := unseal(r.Key, stored.Answer)
 	if err != nil {
 		return claim, nil, err
 	}
-	return claim, &idempotency.Answer{Status: kept.Status, Body: body}, nil
+	return claim, &idempotency.Answer{Status: stored.Status, Body: body}, nil
 }
 
-func (d idempotencyKeys) of(ctx context.Context, r idempotency.Request) *gorm.DB {
+// keyRow selects the row of the request's key.
+func (d idempotencyKeys) keyRow(ctx context.Context, r idempotency.Request) *gorm.DB {
 	return d.conn(ctx).Model(&idempotencyKeyRow{}).Where("owner_id = ? AND operation = ? AND key_hash = ?", r.OwnerID, r.Operation, keyHash(r.Key))
 }
 
-func (d idempotencyKeys) claimed(ctx context.Context, c idempotency.Claim) *gorm.DB {
-	return d.of(ctx, c.Request).Where("claimed_until = ?", c.Until)
+// claimedRow selects the row of a claim, if the claim is still valid.
+func (d idempotencyKeys) claimedRow(ctx context.Context, c idempotency.Claim) *gorm.DB {
+	return d.keyRow(ctx, c.Request).Where("claimed_until = ?", c.Until)
 }
 
 // Finish implements idempotency.Store.
@@ -92,27 +95,29 @@ func (d idempotencyKeys) SetFallback(ctx context.Context, c idempotency.Claim, a
 	return d.store(ctx, c, a, map[string]any{})
 }
 
+// store stores the answer, and the other columns.
 func (d idempotencyKeys) store(ctx context.Context, c idempotency.Claim, a idempotency.Answer, columns map[string]any) error {
 	sealed, err := seal(c.Key, a.Body)
 	if err != nil {
 		return err
 	}
 	columns["status"], columns["answer"] = a.Status, sealed
-	return requireRow(d.claimed(ctx, c).Updates(columns), idempotency.ErrInProgress)
+	return requireRow(d.claimedRow(ctx, c).Updates(columns), idempotency.ErrInProgress)
 }
 
 // Release implements idempotency.Store.
 func (d idempotencyKeys) Release(ctx context.Context, c idempotency.Claim) error {
-	res := d.claimed(ctx, c).Where("status = 0").Delete(nil)
+	res := d.claimedRow(ctx, c).Where("status = 0").Delete(nil)
 	if res.Error != nil || res.RowsAffected > 0 {
 		return wrap(res.Error)
 	}
-	return wrap(d.claimed(ctx, c).Update("claimed_until", d.clock.Now()).Error)
+	return wrap(d.claimedRow(ctx, c).Update("claimed_until", d.clock.Now()).Error)
 }
 
-// sealer encrypts with a key that only the client has: the row contains its hash, so that
-// a copy of the database does not disclose answers.
-func sealer(key string) (cipher.AEAD, error) {
+// answerCipher returns the cipher for answers. Its key is derived from the idempotency key,
+// which only the client has: the database contains only a hash of it, so that a copy of the
+// database does not disclose answers.
+func answerCipher(key string) (cipher.AEAD, error) {
 	derived, err := hkdf.Key(sha256.New, []byte(key), nil, "locum idempotency answer", 32)
 	if err != nil {
 		return nil, err
@@ -124,16 +129,18 @@ func sealer(key string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
+// seal encrypts an answer.
 func seal(key string, plain []byte) (string, error) {
-	aead, err := sealer(key)
+	aead, err := answerCipher(key)
 	if err != nil {
 		return "", err
 	}
 	return base64.StdEncoding.EncodeToString(aead.Seal(nil, nil, plain, nil)), nil
 }
 
+// unseal decrypts an answer.
 func unseal(key, sealed string) ([]byte, error) {
-	aead, err := sealer(key)
+	aead, err := answerCipher(key)
 	if err != nil {
 		return nil, err
 	}

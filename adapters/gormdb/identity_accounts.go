@@ -135,7 +135,7 @@ func (d personalData) DeleteByUser(ctx context.Context, userID string) error {
 	})
 }
 
-// identityExpiry deletes expired rows of the module.
+// identityExpiry contains the kinds of expiring rows of module identity.
 var identityExpiry = map[retention.Kind]expiry{
 	identity.SessionKind:      deleteExpiredBy[sessionRow]("expires_at", "id"),
 	identity.RefreshTokenKind: deleteExpiredBy[refreshTokenRow]("expires_at", "hash"),
@@ -145,7 +145,7 @@ var identityExpiry = map[retention.Kind]expiry{
 	identity.InvitationKind:   expireInvitations,
 }
 
-// expireInvitations deletes invitations and the invited users who have no other one.
+// expireInvitations deletes expired invitations, and invited users who have no other invitation.
 func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (total int, err error) {
 	err = db.Do(ctx, func(ctx context.Context) error {
 		var expired []membershipRow

@@ -52,8 +52,8 @@ func (permissionsColumn) Value(_ context.Context, _ *schema.Field, _ reflect.Val
 	return joinWords(v.(identity.Permissions).List()), nil
 }
 
-// ofExistingUsers is the condition on memberships whose users are not deleted. Personal
-// data is deleted after the user: until then a membership may remain.
+// ofExistingUsers is the condition for memberships of users that are not deleted. A membership
+// may remain after its user, because personal data is deleted later.
 const ofExistingUsers = "EXISTS (SELECT 1 FROM users WHERE users.id = memberships.user_id AND users.status <> 'deleted')"
 
 // Get implements identity.Members.
@@ -66,7 +66,8 @@ func (d members) Get(ctx context.Context, organizationID, userID string) (identi
 	return list.First(found, err, identity.ErrNotInTeam)
 }
 
-// members adds the names and addresses to memberships, except those of deleted users.
+// members returns the memberships with the names and e-mail addresses of their users. It leaves
+// out deleted users.
 func (d members) members(ctx context.Context, rows []membershipRow) ([]identity.Member, error) {
 	out := make([]identity.Member, 0, len(rows))
 	if len(rows) == 0 {
@@ -144,8 +145,7 @@ func (d members) Delete(ctx context.Context, organizationID string, userIDs []st
 	})
 }
 
-// deleteUninvited deletes those of the users with the status invited who have no
-// invitation.
+// deleteUninvited deletes those of the users who have the status invited but no invitation.
 func (db *DB) deleteUninvited(ctx context.Context, ids []string) error {
 	return wrap(db.conn(ctx).Where("? AND status = 'invited'", db.dialect.In("id", ids)).
 		Where("NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id)").Delete(&userRow{}).Error)

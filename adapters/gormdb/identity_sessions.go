@@ -56,7 +56,7 @@ func (d sessions) Create(ctx context.Context, s identity.Session, tokens ...iden
 	})
 }
 
-// upsertRefreshTokens stores new tokens of a session and UsedAt of existing ones.
+// upsertRefreshTokens stores new tokens of a session, and UsedAt of existing tokens.
 func (d sessions) upsertRefreshTokens(ctx context.Context, sessionID string, tokens []identity.RefreshToken) error {
 	return createRows(d.conn(ctx).Clauses(updateOnConflict([]string{"hash"}, "used_at")), list.Map(tokens, func(t identity.RefreshToken) refreshTokenRow {
 		t.SessionID = sessionID

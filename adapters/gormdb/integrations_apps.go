@@ -51,7 +51,7 @@ func (d apps) Get(ctx context.Context, ownerID, id string) (integrations.App, er
 	return r.app(), err
 }
 
-// ofAppOwner restricts q to the rows of the owner, unless that is AnyOwner.
+// ofAppOwner restricts q to the rows of the owner, unless the owner is AnyOwner.
 func ofAppOwner(q *gorm.DB, ownerID string) *gorm.DB {
 	switch ownerID {
 	case integrations.AnyOwner:
@@ -186,7 +186,7 @@ func (d usage) List(ctx context.Context, appID, from, to string) ([]integrations
 		func(r usageRow) integrations.DayUsage { return integrations.DayUsage(r) })
 }
 
-// integrationsExpiry are the kinds of modules/integrations.
+// integrationsExpiry contains the kinds of expiring rows of module integrations.
 var integrationsExpiry = map[retention.Kind]expiry{
 	integrations.UsageKind: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
 		return deleteLimited[usageRow](db.conn(ctx).Where("day < ?", before.UTC().Format(time.DateOnly)), n, "day", "app_id", "day")

@@ -98,14 +98,15 @@ func (d documents) Delete(ctx context.Context, userID, id string, now time.Time)
 // documentFiles implements jobseeker.DocumentFiles.
 type documentFiles struct{ *DB }
 
-// documentFileRow is a file of a document if FreeAt is nil, otherwise a file that is
-// reserved until then or has been released then.
+// documentFileRow is a row of document_files. If FreeAt is nil, the file belongs to a document.
+// Otherwise the file is reserved until FreeAt, or was released at FreeAt.
 type documentFileRow struct {
 	jobseeker.DocumentFile
 	UserID string
 	FreeAt *time.Time
 }
 
+// releaseFile releases a file of the user at the given time.
 func releaseFile(q *gorm.DB, id, userID string, at time.Time) error {
 	return wrap(q.Model(&documentFileRow{}).Where("id = ? AND user_id = ?", id, userID).Update("free_at", at).Error)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// jobseekerExpiry are the kinds of module jobseeker.
+// jobseekerExpiry contains the kinds of expiring rows of module jobseeker.
 var jobseekerExpiry = map[retention.Kind]expiry{
 	jobseeker.NotificationKind: deleteExpiredBy[notificationRow]("created_at", "id"),
 	jobseeker.ActivityKind:     deleteExpiredBy[activityRow]("at", "user_id", "event_id"),

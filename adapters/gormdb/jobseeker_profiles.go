@@ -13,7 +13,7 @@ import (
 // profiles implements jobseeker.Profiles.
 type profiles struct{ *DB }
 
-// profileRow has the columns of seekers that belong to the profile.
+// profileRow contains the columns of seekers that belong to the profile.
 type profileRow struct {
 	UserID             string
 	FirstName          string
@@ -38,7 +38,7 @@ type profileRow struct {
 // TableName implements schema.Tabler.
 func (profileRow) TableName() string { return "seekers" }
 
-// seekerRow has the columns of seekers that have no default.
+// seekerRow contains the columns of seekers that have no default.
 type seekerRow struct {
 	UserID            string
 	PreferredLocation string

@@ -21,29 +21,30 @@ import (
 // feed implements listings.Feed. Every transaction that writes listings also
 // writes their ids to listing_changes.
 //
-// On Postgres, transactions commit in another order than that of their ids, so
-// reading what comes after the highest id seen would miss those that commit late.
-// A position is therefore like a snapshot of Postgres: it also has the transactions
-// that were running when it was read, at most one per connection. Databases without a
-// SnapshotReader number the changes in the order of the commits.
+// On Postgres, transactions do not commit in the order of their ids. A reader that continued
+// after the highest id that it has seen would therefore miss transactions that commit late. A
+// position is instead like a snapshot of Postgres: it also contains the transactions that
+// were running when it was read, of which there is at most one per connection. In databases
+// without a SnapshotReader, the numbers of changes have the order of the commits.
 type feed struct{ *DB }
 
 // feedPosition is a listings.FeedPosition. Its zero value precedes all changes.
 type feedPosition struct {
-	// Store identifies the database and its epoch.
+	// Store identifies the database and its epoch. A new epoch begins when listings were
+	// written without listing_changes; then all indexes are built anew.
 	Store string `json:"store"`
 	// Next is the first transaction that may not have been returned.
 	Next int64 `json:"next"`
-	// Running are the transactions below Next that have not been returned.
+	// Running are the transactions before Next that have not been returned.
 	Running []int64 `json:"running,omitempty"`
 }
 
 // oldest returns the first transaction that has not been returned.
 func (p feedPosition) oldest() int64 { return slices.Min(append([]int64{p.Next}, p.Running...)) }
 
-// through returns the position after everything up to the transaction last has been
-// returned from p, where now is the snapshot in which it was read.
-func (p feedPosition) through(last int64, now feedPosition) feedPosition {
+// after returns the position of a reader at p that has been given all changes up to
+// the transaction last. now is the snapshot in which the changes were read.
+func (p feedPosition) afterTransaction(last int64, now feedPosition) feedPosition {
 	after := feedPosition{Store: p.Store, Next: max(p.Next, last+1)}
 	for _, xid := range p.Running {
 		if xid > last {
@@ -92,28 +93,30 @@ func (db *DB) recordListings(ctx context.Context, ids []string) error {
 	})
 }
 
-// newEpoch makes every search index start again, after listings were written
-// without listing_changes.
+// newEpoch begins a new epoch in the transaction tx, so that every search index is built anew.
+// It is called when listings are written without listing_changes.
 func (db *DB) newEpoch(ctx context.Context, tx *sql.Tx) error {
 	q := db.writer.Session(&gorm.Session{NewDB: true, Context: ctx})
 	q.Statement.ConnPool = tx
 	return feed{db}.setEpoch(q)
 }
 
+// setEpoch begins a new epoch.
 func (d feed) setEpoch(q *gorm.DB) error {
 	return wrap(q.Table("listing_feed").Where("1 = 1").Update("epoch", d.newID()).Error)
 }
 
-// beginEpoch replaces the epoch that is the same in all new databases.
+// beginEpoch replaces the initial epoch, which is the same in all new databases, by a unique
+// one.
 func (d feed) beginEpoch(ctx context.Context) error {
 	return wrap(d.conn(ctx).Table("listing_feed").Where("epoch = ?", "00000000-0000-0000-0000-000000000000").Update("epoch", d.newID()).Error)
 }
 
-// nextChange is the number of the next change that a transaction will commit.
+// nextChange is the expression for the number of the next change.
 const nextChange = "(SELECT last_xid + 1 FROM listing_feed)"
 
-// commitOrder implements SnapshotReader with the numbers of listing_feed: their order is
-// that of the commits.
+// commitOrder implements SnapshotReader for databases that do not. It uses the counter of
+// listing_feed, whose numbers have the order of the commits.
 type commitOrder struct{}
 
 // Cluster implements SnapshotReader.
@@ -125,6 +128,7 @@ func (commitOrder) Snapshot() string { return nextChange }
 // OldestRunning implements SnapshotReader.
 func (commitOrder) OldestRunning() string { return nextChange }
 
+// snapshots returns the SnapshotReader of the database.
 func (d feed) snapshots() SnapshotReader {
 	if r, ok := d.dialect.(SnapshotReader); ok {
 		return r
@@ -132,8 +136,8 @@ func (d feed) snapshots() SnapshotReader {
 	return commitOrder{}
 }
 
-// storeID returns what identifies the database and its epoch: transaction ids are
-// compared within one database cluster only, not with those of a restored copy.
+// storeID returns the expression for feedPosition.Store. It contains the id of the database
+// cluster, because transaction ids must not be compared with those of a restored copy.
 func (d feed) storeID() string {
 	if cluster := d.snapshots().Cluster(); cluster != "" {
 		return "(SELECT CONCAT(epoch, '/', " + cluster + ") FROM listing_feed)"
@@ -141,8 +145,8 @@ func (d feed) storeID() string {
 	return "(SELECT epoch FROM listing_feed)"
 }
 
-// parseSnapshot returns the position at which everything visible in the snapshot
-// has been returned.
+// parseSnapshot returns the position of a reader that has been given everything that is visible
+// in the snapshot.
 func parseSnapshot(store, snapshot string) (p feedPosition, err error) {
 	next, rest, found := strings.Cut(snapshot, ":")
 	var running string
@@ -158,8 +162,8 @@ func parseSnapshot(store, snapshot string) (p feedPosition, err error) {
 	return p, err
 }
 
-// openAtOnce is how many listings one statement of ReadOpen reads.
-const openAtOnce = 1_000
+// openBatchSize is the number of listings that one statement of ReadOpen reads.
+const openBatchSize = 1_000
 
 // ReadOpen implements listings.Feed.
 func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (listings.FeedPosition, error) {
@@ -173,7 +177,7 @@ func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (l
 		return "", err
 	}
 	for last := (*fullListingRow)(nil); ; {
-		q := d.unprepared(ctx).Where(isTrue("open")).Order("posted_at DESC, id DESC").Limit(openAtOnce)
+		q := d.unprepared(ctx).Where(isTrue("open")).Order("posted_at DESC, id DESC").Limit(openBatchSize)
 		if last != nil {
 			q = q.Where(rowsAfter("posted_at"), last.Short.PostedAt, last.Short.ID, last.Short.PostedAt)
 		}
@@ -187,15 +191,15 @@ func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (l
 				return "", err
 			}
 		}
-		if len(rows) < openAtOnce {
+		if len(rows) < openBatchSize {
 			return position.encode(), nil
 		}
 		last = &rows[len(rows)-1]
 	}
 }
 
-// decodeListings returns the listings of the rows without those that cannot be decoded,
-// which are logged.
+// decodeListings returns the listings of the rows. It logs and leaves out rows that cannot be
+// decoded.
 func (d *DB) decodeListings(rows []fullListingRow) []listings.Listing {
 	out := make([]listings.Listing, 0, len(rows))
 	for i := range rows {
@@ -209,6 +213,7 @@ func (d *DB) decodeListings(rows []fullListingRow) []listings.Listing {
 	return out
 }
 
+// encode returns the position as JSON.
 func (p feedPosition) encode() listings.FeedPosition {
 	text, _ := json.Marshal(p) //nolint:errchkjson // text and numbers
 	return listings.FeedPosition(text)
@@ -231,25 +236,25 @@ func (d feed) ListSince(ctx context.Context, position listings.FeedPosition, n i
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	batch := listings.FeedBatch{Position: next.encode(), More: more}
-	for chunk := range slices.Chunk(ids, openAtOnce) {
+	for chunk := range slices.Chunk(ids, openBatchSize) {
 		var rows []fullListingRow
 		if err := whereIn(d.unprepared(ctx), "id", chunk).Find(&rows).Error; err != nil {
 			return batch, wrap(err)
 		}
 		batch.Listings = append(batch.Listings, d.decodeListings(rows)...)
-		batch.Deleted = append(batch.Deleted, missing(chunk, rows)...)
+		batch.Deleted = append(batch.Deleted, missingIDs(chunk, rows)...)
 	}
 	return batch, nil
 }
 
-// missing returns the ids without a row.
-func missing(ids []string, found []fullListingRow) []string {
+// missingIDs returns the ids that have no row.
+func missingIDs(ids []string, found []fullListingRow) []string {
 	exists := list.ToMap(found, func(r fullListingRow) (string, bool) { return r.Short.ID, true })
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return exists[id] })
 }
 
-// changesSince returns the changes of whole transactions, about n or all of one,
-// and the position after them.
+// changesSince returns the changes of complete transactions, and the position after them. It
+// returns at most n changes, or all changes of the first transaction if it has more.
 func (d feed) changesSince(ctx context.Context, from feedPosition, n int) (changes []listingChangeRow, next feedPosition, more bool, err error) {
 	state, changes, err := d.readChanges(ctx, from, n)
 	if err != nil {
@@ -259,7 +264,8 @@ func (d feed) changesSince(ctx context.Context, from feedPosition, n int) (chang
 	if err != nil {
 		return nil, next, false, err
 	}
-	// A position ahead of the database was made before a backup was restored.
+	// The reader may know another store, or be so late that changes after its position were
+	// deleted, or be ahead of a database that was restored from a backup.
 	if now.Store != from.Store || state.Purged >= from.oldest() || from.Next > now.Next {
 		return nil, next, false, listings.ErrFeedPosition
 	}
@@ -269,13 +275,13 @@ func (d feed) changesSince(ctx context.Context, from feedPosition, n int) (chang
 	if changes, err = d.wholeTransactions(ctx, changes); err != nil {
 		return nil, next, false, err
 	}
-	if len(changes) == 0 { // deleted meanwhile
+	if len(changes) == 0 { // deleted since the statement above
 		return nil, next, false, listings.ErrFeedPosition
 	}
-	return changes, from.through(changes[len(changes)-1].Xid, now), true, nil
+	return changes, from.afterTransaction(changes[len(changes)-1].Xid, now), true, nil
 }
 
-// feedState is read in the same snapshot as the changes.
+// feedState is the state of the feed, read in the same snapshot as the changes.
 type feedState struct {
 	Store    string
 	Snapshot string
@@ -305,8 +311,8 @@ func (d feed) readChanges(ctx context.Context, from feedPosition, n int) (state 
 	return state, changes, err
 }
 
-// wholeTransactions returns the changes without those of the last transaction,
-// which may be incomplete, or all changes of the only one.
+// wholeTransactions removes the changes of the last transaction, which may be incomplete. If
+// there is only one transaction, it returns all changes of this transaction.
 func (d feed) wholeTransactions(ctx context.Context, changes []listingChangeRow) ([]listingChangeRow, error) {
 	last := changes[len(changes)-1].Xid
 	if first := changes[0].Xid; first != last {
@@ -322,7 +328,7 @@ func (d feed) Reset(ctx context.Context) error {
 	return d.setEpoch(d.conn(ctx))
 }
 
-// listingsExpiry are the kinds of the listings module.
+// listingsExpiry contains the kinds of expiring rows of module listings.
 var listingsExpiry = map[retention.Kind]expiry{
 	listings.ReportKind: deleteExpiredBy[listingReportRow]("created_at", "id"),
 	listings.FeedChanges: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
@@ -333,7 +339,8 @@ var listingsExpiry = map[retention.Kind]expiry{
 	},
 }
 
-// deleteChangesBefore deletes up to about n changes.
+// deleteChangesBefore deletes about n of the changes from before the given time, the oldest
+// first. It does not delete changes after the oldest running transaction.
 func (d feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) (deleted int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		var last *int64

@@ -94,9 +94,9 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 			require.Equal(t, 2, n)
 			require.Contains(t, log.String(), ls[1].ID)
 			log.Reset()
-			public, err := listingRepository{db}.ListPublic(t.Context(), []string{ls[0].ID, ls[1].ID, ls[2].ID}, now, true)
+			publicCondition, err := listingRepository{db}.ListPublic(t.Context(), []string{ls[0].ID, ls[1].ID, ls[2].ID}, now, true)
 			require.NoError(t, err, "the others are matched with saved searches")
-			require.Len(t, public, 2)
+			require.Len(t, publicCondition, 2)
 			require.Contains(t, log.String(), ls[1].ID)
 		})
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// loadBatch is how many listings Load reports at a time.
-const loadBatch = 500
+// loadReportSize is the number of listings after which Load reports its progress.
+const loadReportSize = 500
 
 // Load implements listings.Loader.
 func (d listingRepository) Load(ctx context.Context, all iter.Seq[listings.Listing], done func(int)) error {
@@ -24,7 +24,7 @@ func (d listingRepository) Load(ctx context.Context, all iter.Seq[listings.Listi
 			if !yield(newListingRow(l).values()) {
 				return
 			}
-			if n++; n == loadBatch {
+			if n++; n == loadReportSize {
 				done(n)
 				n = 0
 			}
@@ -40,27 +40,28 @@ func (d listingRepository) Load(ctx context.Context, all iter.Seq[listings.Listi
 	return wrap(markUnavailable(d.dialect, err))
 }
 
-// removeBatch is how many listings one transaction deletes.
-const removeBatch = 1_000
+// deleteBatchSize is the number of listings that one transaction deletes.
+const deleteBatchSize = 1_000
 
 // DeleteByOrganizations implements listings.Loader.
 func (d listingRepository) DeleteByOrganizations(ctx context.Context, organizationIDs []string) (removed int, err error) {
 	for _, organizationID := range organizationIDs {
-		for n := removeBatch; n == removeBatch; removed += n {
+		for n := deleteBatchSize; n == deleteBatchSize; removed += n {
 			err := d.Do(ctx, func(ctx context.Context) error {
 				var ids []string
-				if err := d.conn(ctx).Table("listings").Where("organization_id = ?", organizationID).Limit(removeBatch).Pluck("id", &ids).Error; err != nil {
+				if err := d.conn(ctx).Table("listings").Where("organization_id = ?", organizationID).Limit(deleteBatchSize).Pluck("id", &ids).Error; err != nil {
 					return wrap(err)
 				}
 				n = len(ids)
 				if err := d.recordListings(ctx, ids); err != nil {
 					return err
 				}
-				return wrap(cmp.Or(
-					d.unprepared(ctx).Exec("DELETE FROM listing_views WHERE ?", d.dialect.In("listing_id", ids)).Error,
-					d.unprepared(ctx).Exec("DELETE FROM listing_reports WHERE ?", d.dialect.In("listing_id", ids)).Error,
-					d.unprepared(ctx).Exec("DELETE FROM listing_cases WHERE ?", d.dialect.In("listing_id", ids)).Error,
-					d.unprepared(ctx).Exec("DELETE FROM listings WHERE ?", d.dialect.In("id", ids)).Error))
+				for _, table := range []string{"listing_views", "listing_reports", "listing_cases"} {
+					if err := d.unprepared(ctx).Exec("DELETE FROM "+table+" WHERE ?", d.dialect.In("listing_id", ids)).Error; err != nil {
+						return wrap(err)
+					}
+				}
+				return wrap(d.unprepared(ctx).Exec("DELETE FROM listings WHERE ?", d.dialect.In("id", ids)).Error)
 			})
 			if err != nil {
 				return removed, err
@@ -73,6 +74,7 @@ func (d listingRepository) DeleteByOrganizations(ctx context.Context, organizati
 // loadedColumns are the columns that Load writes.
 var loadedColumns = append([]string{"id", "organization_id", "created_at"}, savedColumns...)
 
+// values returns the values of loadedColumns.
 func (r fullListingRow) values() []any {
 	s := &r.Short
 	return []any{
@@ -85,8 +87,8 @@ func (r fullListingRow) values() []any {
 	}
 }
 
-// loadInserts inserts in several transactions. A listing that an earlier load has
-// stored is ignored.
+// loadInserts inserts the rows in several transactions. It ignores listings that are stored
+// already.
 func (d listingRepository) loadInserts(ctx context.Context, rows iter.Seq[[]any]) (err error) {
 	next, stop := iter.Pull(rows)
 	defer stop()
@@ -96,17 +98,17 @@ func (d listingRepository) loadInserts(ctx context.Context, rows iter.Seq[[]any]
 	return err
 }
 
-// transactionRows is how many listings one transaction inserts. The driver of SQLite
-// fails when the write-ahead log of a transaction reaches 2 GB.
-const transactionRows = 20_000
+// maxTransactionRows is the maximum number of listings that one transaction inserts. The driver
+// of SQLite fails when the write-ahead log of a transaction reaches 2 GB.
+const maxTransactionRows = 20_000
 
-// loadTransaction inserts at most transactionRows and reports whether there may be more.
+// loadTransaction inserts at most maxTransactionRows and reports whether there may be more.
 func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]any, bool)) (more bool, err error) {
 	pool, err := d.writer.DB()
 	if err != nil {
 		return false, err
 	}
-	ignore, err := d.ignoring("id")
+	ignore, err := d.ignoreClause("id")
 	if err != nil {
 		return false, err
 	}
@@ -121,7 +123,7 @@ func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]a
 	}
 	defer func() { _ = insert.Close() }()
 	more = true
-	for n := 0; more && n < transactionRows; n++ {
+	for n := 0; more && n < maxTransactionRows; n++ {
 		var row []any
 		if row, more = next(); more {
 			if _, err := insert.ExecContext(ctx, row...); err != nil {
@@ -135,8 +137,8 @@ func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]a
 	return more, tx.Commit()
 }
 
-// ignoring returns the end of an INSERT that ignores rows whose key exists.
-func (d listingRepository) ignoring(key ...string) (string, error) {
+// ignoreClause returns the clause of an INSERT that ignores rows whose key exists.
+func (d listingRepository) ignoreClause(key ...string) (string, error) {
 	s := &gorm.Statement{DB: d.reader, Clauses: map[string]clause.Clause{}}
 	if err := s.Parse(&fullListingRow{}); err != nil {
 		return "", err

@@ -30,7 +30,7 @@ func (d listingRepository) Create(ctx context.Context, ls []listings.Listing) er
 	if err := wrap(d.conn(ctx).CreateInBatches(&rows, rowBatchSize).Error); err != nil {
 		return err
 	}
-	return d.recordListings(ctx, idsOf(ls))
+	return d.recordListings(ctx, listingIDs(ls))
 }
 
 // savedColumns are the columns that can change after creation, which Update writes.
@@ -46,13 +46,13 @@ var savedColumns = []string{
 // and writes all of them with one statement.
 func (d listingRepository) Update(ctx context.Context, organizationID string, ls []listings.Listing) error {
 	ls = slices.Clone(ls)
-	// Locked in order, so that two batches do not deadlock.
+	// Rows are locked in the order of ids, so that two batches do not deadlock.
 	slices.SortFunc(ls, func(a, b listings.Listing) int { return strings.Compare(a.ID, b.ID) })
 	for i := range ls {
 		ls[i].Version++
 		ls[i].OrganizationID = organizationID
 	}
-	ids := idsOf(ls)
+	ids := listingIDs(ls)
 	return d.Do(ctx, func(ctx context.Context) error {
 		var stored []listingRow
 		err := d.locked(ctx).Select("id", "version").Where("organization_id = ?", organizationID).Where(d.dialect.In("id", ids)).Order("id").Find(&stored).Error
@@ -69,16 +69,16 @@ func (d listingRepository) Update(ctx context.Context, organizationID string, ls
 	})
 }
 
-func idsOf(ls []listings.Listing) []string {
+func listingIDs(ls []listings.Listing) []string {
 	return list.Map(ls, func(l listings.Listing) string { return l.ID })
 }
 
-// public are the conditions of a public listing.
-const public = "open AND (application_deadline IS NULL OR application_deadline > ?)"
+// publicCondition is the condition for public listings. Its parameter is the current time.
+const publicCondition = "open AND (application_deadline IS NULL OR application_deadline > ?)"
 
 // ListPublic implements listings.PublicRepository.
 func (d listingRepository) ListPublic(ctx context.Context, ids []string, now time.Time, texts bool) ([]listings.Listing, error) {
-	q := whereIn(d.conn(ctx), "id", ids).Where(public, now)
+	q := whereIn(d.conn(ctx), "id", ids).Where(publicCondition, now)
 	if texts {
 		var rows []fullListingRow
 		err := q.Find(&rows).Error
@@ -108,7 +108,7 @@ func (d listingRepository) ListBySelection(ctx context.Context, organizationID s
 	}
 	order := "created_at DESC, id DESC"
 	if s.IDs != nil || s.Open {
-		order = "id" // locked in the same order, so that two batches do not deadlock
+		order = "id" // locking in this order avoids deadlocks of two batches
 	}
 	return findFull(q.Order(order).Limit(n))
 }
@@ -116,18 +116,18 @@ func (d listingRepository) ListBySelection(ctx context.Context, organizationID s
 // List implements listings.Repository.
 func (d listingRepository) List(ctx context.Context, organizationID string, status listings.Status, r page.Request) (page.Result[listings.Listing], error) {
 	var out page.Result[listings.Listing]
-	n, err := countLimited(d.own(ctx, organizationID, status))
+	n, err := countLimited(d.ownListings(ctx, organizationID, status))
 	if err != nil {
 		return out, err
 	}
 	out.Total, out.TotalIsEstimate = min(n, page.MaxExact), n > page.MaxExact
-	q := d.own(ctx, organizationID, status).Order("created_at DESC, id DESC").Limit(r.Size + 1)
+	q := d.ownListings(ctx, organizationID, status).Order("created_at DESC, id DESC").Limit(r.Size + 1)
 	if r.Cursor != "" {
 		at, err := parseListingCursor(r.Cursor)
 		if err != nil {
 			return out, err
 		}
-		// An index finds a comparison of rows at any depth, an OR it does not.
+		// A comparison of rows, unlike an OR, can use an index at any depth of the list.
 		q = q.Where(rowsAfter("created_at"), at.CreatedAt, at.ID, at.CreatedAt)
 	} else {
 		q = q.Offset(r.Offset())
@@ -173,8 +173,8 @@ func (d listingRepository) Export(ctx context.Context, organizationID string, st
 		if err := r.Scan(into...); err != nil {
 			return err
 		}
-		e.SalaryMin, e.SalaryMax = given(low.Int64, low.Valid), given(high.Int64, high.Valid)
-		e.PostedAt, e.Deadline = given(posted.Time, posted.Valid), given(deadline.Time, deadline.Valid)
+		e.SalaryMin, e.SalaryMax = valueOrNil(low.Int64, low.Valid), valueOrNil(high.Int64, high.Valid)
+		e.PostedAt, e.Deadline = valueOrNil(posted.Time, posted.Valid), valueOrNil(deadline.Time, deadline.Valid)
 		out = append(out, e)
 		return nil
 	})
@@ -185,8 +185,8 @@ func (d listingRepository) Export(ctx context.Context, organizationID string, st
 	return out, next, err
 }
 
-// given returns v, or nil for a column without a value.
-func given[T any](v T, has bool) *T {
+// valueOrNil returns v, or nil for a column without a value.
+func valueOrNil[T any](v T, has bool) *T {
 	if !has {
 		return nil
 	}
@@ -195,11 +195,11 @@ func given[T any](v T, has bool) *T {
 
 // CountByStatus implements listings.Repository.
 func (d listingRepository) CountByStatus(ctx context.Context, organizationID string) (map[listings.Status]int, error) {
-	return countedBy[listings.Status](d.own(ctx, organizationID, "").Select("status AS name, count(*) AS n").Group("status"))
+	return scanCounts[listings.Status](d.ownListings(ctx, organizationID, "").Select("status AS name, count(*) AS n").Group("status"))
 }
 
-// countedBy returns the counts of a query by name.
-func countedBy[K ~string](q *gorm.DB) (map[K]int, error) {
+// scanCounts maps the names that a query returns to their counts.
+func scanCounts[K ~string](q *gorm.DB) (map[K]int, error) {
 	var rows []struct {
 		Name K
 		N    int
@@ -214,11 +214,12 @@ func countedBy[K ~string](q *gorm.DB) (map[K]int, error) {
 	return out, nil
 }
 
-// own returns a query for the organization's listings, all or those with a status.
-func (d listingRepository) own(ctx context.Context, organizationID string, status listings.Status) *gorm.DB {
+// ownListings returns a query for the organization's listings, all or those with a status.
+func (d listingRepository) ownListings(ctx context.Context, organizationID string, status listings.Status) *gorm.DB {
 	return whereEqual(d.conn(ctx).Model(&listingRow{}).Where("organization_id = ?", organizationID), "status", status)
 }
 
+// briefRow contains the columns of a listings.Brief.
 type briefRow struct {
 	ID             string
 	OrganizationID string
@@ -232,7 +233,7 @@ type briefRow struct {
 // TableName implements schema.Tabler.
 func (briefRow) TableName() string { return "listings" }
 
-// findBriefs returns the listings that q selects, as they are at a time.
+// findBriefs returns the listings that q selects, as they are at the time now.
 func findBriefs(q *gorm.DB, now time.Time) ([]listings.Brief, error) {
 	return findRows(q, func(r briefRow) listings.Brief {
 		r.Public = r.Public && (r.Deadline.IsZero() || r.Deadline.After(now))
@@ -262,7 +263,7 @@ func (d listingRepository) GetPosted(ctx context.Context, id string) (listings.L
 	return list.First(found, err, listings.ErrNotFound)
 }
 
-// openRow is a listings.OpenListing.
+// openRow contains the columns of a listings.OpenListing.
 type openRow struct {
 	PostedAt  time.Time
 	ID        string
@@ -292,7 +293,7 @@ type listingCursor struct {
 	ID        string    `json:"ID"`
 }
 
-// cursorPrefix begins a cursor, so that one of another list is invalid.
+// cursorPrefix is the beginning of a decoded cursor. It makes cursors of other lists invalid.
 const cursorPrefix = "own."
 
 func (c listingCursor) encode() string {
@@ -300,8 +301,8 @@ func (c listingCursor) encode() string {
 	return base64.RawURLEncoding.EncodeToString(append([]byte(cursorPrefix), raw...))
 }
 
-// parseListingCursor also rejects values that a database would refuse, because clients can
-// forge cursors.
+// parseListingCursor decodes a cursor. Because clients can forge cursors, it also rejects
+// values that a database would refuse.
 func parseListingCursor(cursor string) (c listingCursor, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	rest, ok := bytes.CutPrefix(raw, []byte(cursorPrefix))

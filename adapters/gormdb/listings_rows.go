@@ -43,8 +43,8 @@ type listingRow struct {
 	UpdatedAt           time.Time
 }
 
-// fullListingRow is a row of listings with all columns that are read. Its JSON is decoded
-// after it was read, so that the search index and lists of public listings can skip a row
+// fullListingRow is a row of listings with all columns. JSON columns are read as text and
+// decoded afterwards, so that the search index and lists of public listings can skip a row
 // that cannot be decoded.
 type fullListingRow struct {
 	Short        listingRow `gorm:"embedded"`
@@ -69,7 +69,7 @@ func (j *jsonText) Scan(v any) error {
 	return err
 }
 
-// jsonArray returns the JSON of items, which can be encoded.
+// jsonArray returns the items as a JSON array. Their type must not cause encoding errors.
 func jsonArray[T any](items []T) jsonText {
 	if len(items) == 0 {
 		return "[]"
@@ -78,7 +78,7 @@ func jsonArray[T any](items []T) jsonText {
 	return jsonText(text)
 }
 
-// decodeArray decodes an array. An empty one is nil.
+// decodeArray decodes a JSON array. An empty array leaves items nil.
 func decodeArray(j jsonText, items any) error {
 	if j == "" || j == "[]" {
 		return nil
@@ -86,6 +86,7 @@ func decodeArray(j jsonText, items any) error {
 	return json.Unmarshal([]byte(j), items)
 }
 
+// listing returns the listing without its long texts.
 func (r listingRow) listing() listings.Listing {
 	l := listings.Listing{
 		ID: r.ID, OrganizationID: r.OrganizationID, Version: r.Version, Company: r.Company,
@@ -108,6 +109,7 @@ func (r listingRow) listing() listings.Listing {
 	return l
 }
 
+// listing returns the listing, or an error if a JSON column cannot be decoded.
 func (r fullListingRow) listing() (listings.Listing, error) {
 	l := r.Short.listing()
 	l.Description, l.Meta = r.Description, json.RawMessage(r.Meta)
@@ -130,6 +132,7 @@ func findFull(q *gorm.DB) ([]listings.Listing, error) {
 	return out, nil
 }
 
+// newListingRow returns the row that stores the listing.
 func newListingRow(l listings.Listing) fullListingRow {
 	short := listingRow{
 		ID: l.ID, OrganizationID: l.OrganizationID, Version: l.Version, Title: l.Title, Company: l.Company, Department: l.Department,
@@ -151,6 +154,7 @@ func newListingRow(l listings.Listing) fullListingRow {
 		Questions: jsonArray(l.Questions), Meta: cmp.Or(jsonText(l.Meta), "{}")}
 }
 
+// utc returns the timestamp as databases store it: in UTC with microseconds.
 func utc(t *time.Time) *time.Time {
 	if t == nil {
 		return nil

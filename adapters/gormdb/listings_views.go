@@ -29,11 +29,11 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 		if len(vs) == 0 {
 			return nil
 		}
-		// Locked in order, so that two processes do not deadlock.
+		// Rows are locked in this order, so that two processes do not deadlock.
 		slices.SortFunc(vs, func(a, b listings.Visit) int {
 			return cmp.Or(cmp.Compare(a.ListingID, b.ListingID), cmp.Compare(a.Visitor, b.Visitor), cmp.Compare(a.Day, b.Day))
 		})
-		vs, err := d.withinNetworks(ctx, vs)
+		vs, err := d.limitPerNetwork(ctx, vs)
 		if err != nil || len(vs) == 0 {
 			return err
 		}
@@ -44,11 +44,11 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 		if err != nil || len(counted) == 0 {
 			return err
 		}
-		more := map[string]int{}
+		newViews := map[string]int{} // by listing id
 		for _, r := range counted {
-			more[r.ListingID]++
+			newViews[r.ListingID]++
 		}
-		sums := list.Map(slices.Sorted(maps.Keys(more)), func(id string) listingViewRow { return listingViewRow{id, more[id]} })
+		sums := list.Map(slices.Sorted(maps.Keys(newViews)), func(id string) listingViewRow { return listingViewRow{id, newViews[id]} })
 		return wrap(d.unprepared(ctx).Clauses(d.addOnConflict("listing_views", []string{"listing_id"}, "views")).Create(&sums).Error)
 	})
 }
@@ -62,10 +62,10 @@ type listingViewRow struct {
 
 type listingVisitSaltRow struct{ Day, Salt string }
 
-// withinNetworks returns the visits without those beyond the number of visitors of
-// a network, whose hash is different for each listing and day.
-func (d views) withinNetworks(ctx context.Context, vs []listings.Visit) ([]listings.Visit, error) {
-	networks := nonEmpty(list.Distinct(vs, func(v listings.Visit) string { return v.Network }))
+// limitPerNetwork removes visits from networks that have reached MaxVisitors. The hash of a
+// network is different for each listing and day.
+func (d views) limitPerNetwork(ctx context.Context, vs []listings.Visit) ([]listings.Visit, error) {
+	networks := withoutEmpty(list.Distinct(vs, func(v listings.Visit) string { return v.Network }))
 	if len(networks) == 0 {
 		return vs, nil
 	}
@@ -75,7 +75,7 @@ func (d views) withinNetworks(ctx context.Context, vs []listings.Visit) ([]listi
 		return nil, wrap(err)
 	}
 	visitors := map[string]map[string]bool{}
-	admit := func(network, visitor string) bool {
+	isCounted := func(network, visitor string) bool {
 		if visitors[network] == nil {
 			visitors[network] = map[string]bool{}
 		}
@@ -85,10 +85,10 @@ func (d views) withinNetworks(ctx context.Context, vs []listings.Visit) ([]listi
 		return visitors[network][visitor]
 	}
 	for _, k := range known {
-		admit(k.Network, k.Visitor)
+		isCounted(k.Network, k.Visitor)
 	}
 	return slices.DeleteFunc(vs, func(v listings.Visit) bool {
-		return v.Network != "" && !admit(v.Network, v.Visitor)
+		return v.Network != "" && !isCounted(v.Network, v.Visitor)
 	}), nil
 }
 
@@ -107,7 +107,7 @@ func (d views) GetOrCreateSalt(ctx context.Context, day, newSalt string) (salt s
 
 // Get implements listings.Views.
 func (d views) Get(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error) {
-	return countedBy[string](d.unprepared(ctx).Table("listings").Select("listing_views.listing_id AS name, listing_views.views AS n").
+	return scanCounts[string](d.unprepared(ctx).Table("listings").Select("listing_views.listing_id AS name, listing_views.views AS n").
 		Joins("JOIN listing_views ON listing_views.listing_id = listings.id").
 		Where("listings.organization_id = ?", organizationID).Where(d.dialect.In("listings.id", listingIDs)))
 }

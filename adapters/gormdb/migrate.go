@@ -20,12 +20,12 @@ import (
 	"github.com/locumhq/locum/migrations"
 )
 
-// schemas manages the tables of the modules that a database stores, added ones included.
-// It implements adapters.Schema. Each folder of migrations has a table with the versions that
-// are applied.
+// schemas implements adapters.Schema. It manages the tables of all modules that the database
+// stores, including modules that were added to the built-in ones. There is one folder of
+// migrations per module, and one table per folder with the versions that have been applied.
 type schemas struct{ *DB }
 
-// folders are those of the migrations that the database needs, in their order.
+// folders returns the folders of the migrations that the database needs, in their order.
 func (s schemas) folders() []string {
 	modules := s.modules
 	if len(modules) == 0 {
@@ -35,16 +35,17 @@ func (s schemas) folders() []string {
 }
 
 const (
-	// legacyFolder has the migrations of databases from before the schema was divided
-	// by module, and legacyTable their versions.
+	// legacyFolder contains the migrations of databases that were created before the
+	// schema was divided by module. legacyTable contains their versions.
 	legacyFolder = "legacy"
 	legacyTable  = "goose_db_version"
-	// dividedVersion is in legacyTable if the versions of the modules are in separate
-	// tables. Earlier versions of locum reject such a database.
+	// dividedVersion is in legacyTable if the schema has been divided, so that the versions
+	// of the modules are in separate tables. Earlier versions of locum reject a database
+	// with this version.
 	dividedVersion = 1000
 )
 
-// versionTable returns the table with the versions of a folder.
+// versionTable returns the name of the table with the versions of a folder.
 func versionTable(folder string) string {
 	if folder == legacyFolder {
 		return legacyTable
@@ -64,23 +65,24 @@ func (s schemas) migrationFiles(folder string) (fs.FS, error) {
 	return translate(s.dialect, files)
 }
 
-// translate returns migrations in the SQL of the dialect.
+// translate returns the migrations in the SQL of the dialect. A file NNNN_name.DIALECT.sql
+// replaces NNNN_name.sql for its dialect, and is ignored for others.
 func translate(d Dialect, files fs.FS) (fs.FS, error) {
 	out := fstest.MapFS{}
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
 		return nil, err
 	}
-	own := "." + d.Name() + ".sql"
+	dialectSuffix := "." + d.Name() + ".sql"
 	for _, name := range names {
 		target := name
 		if stem, _, special := strings.Cut(strings.TrimSuffix(name, ".sql"), "."); special {
-			if !strings.HasSuffix(name, own) {
+			if !strings.HasSuffix(name, dialectSuffix) {
 				continue
 			}
 			target = stem + ".sql"
 		} else if _, replaced := out[target]; replaced {
-			continue // NNNN_name.DIALECT.sql came first
+			continue // NNNN_name.DIALECT.sql precedes this file in the order of names
 		}
 		body, err := fs.ReadFile(files, name)
 		if err != nil {
@@ -91,8 +93,8 @@ func translate(d Dialect, files fs.FS) (fs.FS, error) {
 	return out, nil
 }
 
-// withMigrator calls fn with the connections for migrations. SQLite has a separate pool,
-// since goose writes timestamps in another format than the repositories read.
+// withMigrator calls fn with the connections for migrations. For SQLite it opens a separate
+// pool, because goose writes timestamps in another format than the repositories read.
 func (s schemas) withMigrator(fn func(m migrator) error) (err error) {
 	pool := cmp.Or(s.direct, s.pool)
 	if _, ok := s.dialect.(SQLite); ok {
@@ -104,7 +106,8 @@ func (s schemas) withMigrator(fn func(m migrator) error) (err error) {
 	return wrap(markUnavailable(s.dialect, fn(migrator{s, pool})))
 }
 
-// withLock is withMigrator for one process at a time.
+// withLock does the same as withMigrator while it holds the lock that allows only one process
+// at a time to migrate.
 func (s schemas) withLock(ctx context.Context, fn func(m migrator) error) error {
 	if s.direct == nil {
 		return errNoDirectURL
@@ -130,8 +133,8 @@ func (s schemas) withLock(ctx context.Context, fn func(m migrator) error) error 
 	})
 }
 
-// errNoDirectURL is the error of migrations behind a transaction pooler, which gives
-// the lock of one process to all.
+// errNoDirectURL is the error of migrations behind a transaction pooler. A lock would not work
+// there, since processes share the sessions of the server.
 var errNoDirectURL = errors.New("migrations do not work behind a transaction pooler; set database.direct_url")
 
 // migrator runs the migrations of folders.
@@ -140,6 +143,7 @@ type migrator struct {
 	pool *sql.DB
 }
 
+// provider returns goose's provider for the migrations of a folder.
 func (m migrator) provider(folder string) (*goose.Provider, error) {
 	files, err := m.migrationFiles(folder)
 	if err != nil {
@@ -148,16 +152,16 @@ func (m migrator) provider(folder string) (*goose.Provider, error) {
 	return goose.NewProvider(m.dialect.Migrations(), m.pool, files, goose.WithTableName(versionTable(folder)), goose.WithDisableGlobalRegistry(true))
 }
 
-// isLegacy reports whether the database was created before the schema was divided
-// by module and has not been divided.
+// isLegacy reports whether the database was created before the schema was divided by module,
+// and has not been divided yet.
 func (m migrator) isLegacy(ctx context.Context) (bool, error) {
-	exists, divided, err := m.legacyState(ctx)
-	return exists && !divided, err
+	exists, isDivided, err := m.legacyState(ctx)
+	return exists && !isDivided, err
 }
 
 // legacyState reports whether the database was created before the schema was divided
 // by module, and whether it has been divided.
-func (m migrator) legacyState(ctx context.Context) (exists, divided bool, err error) {
+func (m migrator) legacyState(ctx context.Context) (exists, isDivided bool, err error) {
 	store, err := database.NewStore(m.dialect.Migrations(), legacyTable)
 	if err != nil {
 		return false, false, err
@@ -179,9 +183,9 @@ func (m migrator) legacyState(ctx context.Context) (exists, divided bool, err er
 	return true, err == nil, err
 }
 
-// divide applies the remaining legacy migrations and records the first version of every
-// module as applied.
-func (m migrator) divide(ctx context.Context) (names []string, err error) {
+// divideSchema applies the remaining legacy migrations, and then records the first version of
+// every module as applied.
+func (m migrator) divideSchema(ctx context.Context) (names []string, err error) {
 	if names, err = m.up(ctx, legacyFolder); err != nil {
 		return names, err
 	}
@@ -190,14 +194,14 @@ func (m migrator) divide(ctx context.Context) (names []string, err error) {
 		return names, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	divided := 0
-	err = tx.QueryRowContext(ctx, fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE version_id = %d", legacyTable, dividedVersion)).Scan(&divided)
-	if err != nil || divided > 0 { // by another process
+	isDivided := 0
+	err = tx.QueryRowContext(ctx, fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE version_id = %d", legacyTable, dividedVersion)).Scan(&isDivided)
+	if err != nil || isDivided > 0 { // another process has divided the schema
 		return names, err
 	}
-	record := func(table string, createRows bool, versions ...int64) error {
+	record := func(table string, createTable bool, versions ...int64) error {
 		store, err := database.NewStore(m.dialect.Migrations(), table)
-		if err == nil && createRows {
+		if err == nil && createTable {
 			err = store.CreateVersionTable(ctx, tx)
 		}
 		for _, version := range versions {
@@ -218,9 +222,9 @@ func (m migrator) divide(ctx context.Context) (names []string, err error) {
 	return names, tx.Commit()
 }
 
-// up applies the missing migrations of a folder. SQLite has no lock between processes: a
-// migration fails if another process has applied it since the version was read, and the
-// next round continues after it.
+// up applies the missing migrations of a folder and returns their names. SQLite has no lock
+// between processes. There, a migration fails if another process has applied it after this
+// process had read the version; up then continues with the next migration.
 func (m migrator) up(ctx context.Context, folder string) (names []string, err error) {
 	p, err := m.provider(folder)
 	if err != nil {
@@ -249,7 +253,7 @@ func (s schemas) Up(ctx context.Context) (names []string, err error) {
 	err = s.withLock(ctx, func(m migrator) error {
 		legacy, err := m.isLegacy(ctx)
 		if err == nil && legacy {
-			names, err = m.divide(ctx)
+			names, err = m.divideSchema(ctx)
 		}
 		for _, folder := range s.folders() {
 			if err != nil {
@@ -269,8 +273,8 @@ func (s schemas) Up(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// Down implements adapters.Schema. Migrations of the same second are reverted in the
-// order of their numbers.
+// Down implements adapters.Schema. It reverts the latest migration. Of migrations that were
+// applied in the same second, it reverts the one with the highest number first.
 func (s schemas) Down(ctx context.Context) (name string, err error) {
 	steps, err := s.Status(ctx)
 	if err != nil {
@@ -285,12 +289,12 @@ func (s schemas) Down(ctx context.Context) (name string, err error) {
 	})
 	name = steps[len(steps)-1].Name
 	return name, s.withLock(ctx, func(m migrator) error {
-		_, divided, err := m.legacyState(ctx)
+		_, isDivided, err := m.legacyState(ctx)
 		if err != nil {
 			return err
 		}
 		_, added := m.migrations[path.Dir(name)]
-		if divided && !added && strings.HasPrefix(path.Base(name), "0001_") {
+		if isDivided && !added && strings.HasPrefix(path.Base(name), "0001_") {
 			return errors.New("the schema cannot be reverted to that of an earlier locum; restore a backup from before the upgrade")
 		}
 		p, err := m.provider(path.Dir(name))
@@ -310,7 +314,7 @@ func (s schemas) Status(ctx context.Context) (out []adapters.SchemaStep, err err
 		if err != nil {
 			return err
 		}
-		if legacy { // the tables of the other versions do not exist
+		if legacy { // the version tables of the modules do not exist yet
 			folders = []string{legacyFolder}
 		}
 		for _, folder := range folders {
@@ -350,24 +354,25 @@ func (s schemas) Check(ctx context.Context) error {
 	})
 }
 
+// check returns an error unless exactly the migrations of the folder have been applied.
 func (m migrator) check(ctx context.Context, folder string) error {
 	p, err := m.provider(folder)
 	if err != nil {
 		return err
 	}
-	have, want, err := p.GetVersions(ctx)
+	current, want, err := p.GetVersions(ctx)
 	switch {
 	case err != nil:
 		return err
-	case have < want:
-		return fmt.Errorf("the schema of %s is at version %d and this binary needs %d; run `locum migrate up`", folder, have, want)
-	case have > want:
-		return fmt.Errorf("the schema of %s is at version %d and this binary knows only %d; run a newer locum, or that one's `locum migrate down`", folder, have, want)
+	case current < want:
+		return fmt.Errorf("the schema of %s is at version %d and this binary needs %d; run `locum migrate up`", folder, current, want)
+	case current > want:
+		return fmt.Errorf("the schema of %s is at version %d and this binary knows only %d; run a newer locum, or that one's `locum migrate down`", folder, current, want)
 	}
 	steps, err := p.Status(ctx)
 	for _, step := range steps {
 		if err == nil && step.State != goose.StateApplied {
-			err = fmt.Errorf("the schema of %s is at version %d without migration %s, which is older; migrations are applied in their order, so restore a backup or revert the later ones with `locum migrate down`", folder, have, step.Source.Path)
+			err = fmt.Errorf("the schema of %s is at version %d without migration %s, which is older; migrations are applied in their order, so restore a backup or revert the later ones with `locum migrate down`", folder, current, step.Source.Path)
 		}
 	}
 	return err

@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// notifier notifies listeners of commits that have recorded events or added tasks:
-// those in this process through channels, those in other processes through the
-// database, if it can. Notifications inside of the transactions would make their
-// commits wait for each other, so one is sent after several commits.
+// notifier notifies listeners of commits that have recorded events or added tasks. It notifies
+// listeners in this process through channels, and listeners in other processes through the
+// database, if the dialect supports that. A notification is sent after the commits and not in
+// the transactions, which would then wait for each other. One notification can stand for
+// several commits.
 type notifier struct {
 	db        *DB
 	remote    Notifier // nil if the database cannot notify
 	log       *slog.Logger
 	mu        sync.Mutex
 	listeners map[chan struct{}]bool
-	// due has room for one value: a commit that finds it full is notified with the
-	// one before it.
+	// due holds at most one value. A commit that finds it full needs no notification of
+	// its own.
 	due chan struct{}
-	// receiving starts the one connection that listens, with the first listener.
+	// receiving opens the only connection that listens, for the first listener.
 	receiving sync.Once
 	ctx       context.Context //nolint:containedctx // lives as long as the database
 	stop      context.CancelFunc
@@ -44,7 +45,7 @@ func (n *notifier) close() {
 	n.done.Wait()
 }
 
-// notify is called after a commit. It does not block.
+// notify notifies all listeners of a commit. It does not block.
 func (n *notifier) notify() {
 	n.notifyLocal()
 	if n.remote != nil {
@@ -55,25 +56,27 @@ func (n *notifier) notify() {
 	}
 }
 
+// notifyLocal notifies the listeners in this process.
 func (n *notifier) notifyLocal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for c := range n.listeners {
 		select {
 		case c <- struct{}{}:
-		default: // it has not received the value before
+		default: // the listener has not received the previous value yet
 		}
 	}
 }
 
 const (
-	// notifyInterval is the least time between two notifications of other processes.
+	// notifyInterval is the minimum time between two notifications of other processes.
 	notifyInterval = 5 * time.Millisecond
-	// relistenInterval is the time until a listener that has failed connects again.
+	// relistenInterval is the pause before a listener connects again after an error.
 	relistenInterval = 2 * time.Second
 )
 
-// send notifies other processes. A process that misses a notification polls.
+// send notifies other processes of commits. A lost notification does no harm, because the
+// processes also poll.
 func (n *notifier) send() {
 	ctx := n.ctx
 	for {
@@ -100,7 +103,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// listen returns a channel that receives a value after commits, until ctx is done.
+// listen returns a channel that receives a value after one or more commits, until ctx is done.
 func (n *notifier) listen(ctx context.Context) <-chan struct{} {
 	c := make(chan struct{}, 1)
 	n.mu.Lock()
@@ -117,8 +120,8 @@ func (n *notifier) listen(ctx context.Context) <-chan struct{} {
 	return c
 }
 
-// receive listens for notifications of other processes, on one connection, and
-// connects again when that fails.
+// receive listens on one connection for notifications of other processes. It connects again
+// after an error.
 func (n *notifier) receive() {
 	for ctx := n.ctx; ctx.Err() == nil; pause(ctx, relistenInterval) {
 		err := n.remote.Listen(ctx, n.db.direct, n.notifyLocal)

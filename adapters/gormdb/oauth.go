@@ -38,7 +38,8 @@ type oauthTokenRow struct {
 	UsedAt      *time.Time
 }
 
-// orAppDeleted replaces a foreign key violation by ErrAppNotFound.
+// orAppDeleted translates a foreign key violation, which means that the app was deleted, to
+// ErrAppNotFound.
 func orAppDeleted(err error) error {
 	if errors.Is(err, gorm.ErrForeignKeyViolated) {
 		return integrations.ErrAppNotFound

@@ -15,8 +15,8 @@ import (
 	"github.com/locumhq/locum/core/trace"
 )
 
-// outbox stores events in the database of the changes. It implements event.Recorder and
-// event.Outbox.
+// outbox implements event.Recorder and event.Outbox. It stores events in the same database as
+// the changes that they describe.
 type outbox struct{ *DB }
 
 type outboxRow struct {
@@ -52,19 +52,20 @@ func (o outbox) Record(ctx context.Context, events ...event.Event) error {
 	if len(rows) == 1 {
 		return o.insert(ctx, insert{rows: &rows[0]})
 	}
-	for some := range slices.Chunk(rows, eventsAtOnce) {
-		if err := o.insert(ctx, insert{rows: &some}); err != nil {
+	for batch := range slices.Chunk(rows, eventBatchSize) {
+		if err := o.insert(ctx, insert{rows: &batch}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// eventsAtOnce bounds the size of a statement with events, which contain up to 24 KiB of a
-// listing, and twice as much when MariaDB's driver has escaped it: see rowBatchSize.
-const eventsAtOnce = 200
+// eventBatchSize is the maximum number of events in a statement. An event contains up to 24 KiB
+// of a listing, and up to twice as much after MariaDB's driver has escaped it. See
+// rowBatchSize for the limit of a statement.
+const eventBatchSize = 200
 
-// row is an event as it is stored.
+// row returns the event as it is stored.
 func (o outbox) row(ctx context.Context, e event.Event) (outboxRow, error) {
 	payload, err := json.Marshal(e)
 	return outboxRow{ID: o.newID(), Type: e.Type(), Subject: e.Subject(), Payload: string(payload), RecordedAt: o.clock.Now(), Trace: trace.Parent(ctx)}, err
@@ -98,8 +99,8 @@ func (o outbox) MarkSent(ctx context.Context, ids ...string) error {
 // Notifications implements event.Outbox.
 func (o outbox) Notifications(ctx context.Context) <-chan struct{} { return o.notifier.listen(ctx) }
 
-// maxCounted bounds what it costs to look at a backlog.
-const maxCounted = 100_000
+// maxBacklogCount is the number up to which a backlog is counted, which limits the cost.
+const maxBacklogCount = 100_000
 
 // Lag implements event.Outbox.
 func (o outbox) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
@@ -107,15 +108,16 @@ func (o outbox) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
 		N      int
 		Oldest aggregatedTime
 	}
-	unsent := o.conn(ctx).Model(&outboxRow{}).Select("recorded_at").Where("sent_at IS NULL").Order("id").Limit(maxCounted)
+	unsent := o.conn(ctx).Model(&outboxRow{}).Select("recorded_at").Where("sent_at IS NULL").Order("id").Limit(maxBacklogCount)
 	err = o.conn(ctx).Table("(?) AS unsent", unsent).Select("COUNT(*) AS n, MIN(recorded_at) AS oldest").Scan(&lag).Error
 	return lag.N, lag.Oldest.Time, wrap(err)
 }
 
-// aggregatedTime is a time that a function of SQL returns. SQLite returns it as text.
+// aggregatedTime is the result of an SQL function such as MIN of a timestamp, which SQLite
+// returns as text.
 type aggregatedTime struct{ time.Time }
 
-// Value implements driver.Valuer, without which GORM takes the type for a relation.
+// Value implements driver.Valuer. Without it, GORM would take the type for a relation.
 func (t *aggregatedTime) Value() (driver.Value, error) { return t.Time, nil }
 
 // Scan implements sql.Scanner.

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// maxReplicaLag is the lag from which on a replica is not used.
+	// maxReplicaLag is the maximum lag of a replica that is used.
 	maxReplicaLag = time.Second
-	// observeInterval is how often the lag is measured.
+	// observeInterval is the interval at which the lag is measured.
 	observeInterval = 100 * time.Millisecond
-	// observeTimeout is the time after which a replica that does not respond is
-	// unavailable. Its statements are then cancelled.
+	// observeTimeout is the time after which a replica that does not respond is considered
+	// unavailable. The statements that it executes are then cancelled.
 	observeTimeout = 500 * time.Millisecond
 	// reconnectInterval is the pause after a failed measurement.
 	reconnectInterval = 500 * time.Millisecond
@@ -34,14 +34,14 @@ const (
 // replicas are the read replicas of a database. They are used for statements outside
 // of transactions that tx.AllowStale permits.
 //
-// A replica is measured by comparison: it contains everything that was committed
-// before a position of the primary was read if it has applied the log up to that
-// position. A primary without writes stays at its position, so that its replicas do
-// not lag.
+// The lag of a replica is measured by comparing log positions. If a replica has applied the
+// log up to a position of the primary, it contains everything that was committed before this
+// position was read. The position of a primary without writes does not change, so that its
+// replicas do not lag.
 type replicas struct {
 	all     []*replica
 	dialect Replicator
-	primary *sql.DB // rep connection, which reports the position even if all others are in use
+	primary *sql.DB // one connection, which reports the position even if all others are in use
 	log     *slog.Logger
 	stop    context.CancelFunc
 	done    sync.WaitGroup
@@ -53,19 +53,20 @@ type replicas struct {
 type replica struct {
 	name  string // for the log, such as "replica 1"
 	pool  *sql.DB
-	slots chan struct{} // rep for each statement; one connection is left for measurements
+	slots chan struct{} // one for each statement; one connection is left for measurements
 
 	mu sync.Mutex
-	// currentTx is the latest time up to which it was known to contain all commits, that of
-	// its opening before isVerified is set.
-	currentTx time.Time
-	// isVerified is whether the server still contains them: one that was restarted may
-	// accept connections before it has applied again what it had applied.
+	// currentAsOf is the latest time such that the replica is known to contain all earlier
+	// commits. Until the first measurement it is the time when the replica was opened.
+	currentAsOf time.Time
+	// isVerified is true if the last measurement confirmed currentAsOf. After a restart, a
+	// server may accept connections before it has applied the same part of the log again.
 	isVerified bool
-	// available is cancelled when it stops responding, and nil until it responds again.
+	// available is cancelled when the replica stops responding, and nil until it responds
+	// again.
 	available context.Context //nolint:containedctx // cancels the statements of all its callers
 	fail      context.CancelFunc
-	err       error // why it cannot be used
+	err       error // why the replica cannot be used
 }
 
 // replicaConnections returns the number of connections to each replica. All replicas
@@ -89,6 +90,8 @@ func primaryConnections(s adapters.DatabaseSettings) int {
 // errNotConnected is the error of a replica that has not been measured.
 var errNotConnected = errors.New("not connected yet")
 
+// openReplicas opens the replicas of the settings and begins to measure them. It returns nil if
+// there are none.
 func openReplicas(d Dialect, url string, o adapters.Deps) (r *replicas, err error) {
 	s := o.Database
 	if len(s.ReplicaURLs) == 0 {
@@ -109,7 +112,7 @@ func openReplicas(d Dialect, url string, o adapters.Deps) (r *replicas, err erro
 		}
 		r.all = append(r.all, &replica{
 			name: fmt.Sprintf("replica %d", i+1), pool: pool, slots: make(chan struct{}, replicaConnections(s)-1),
-			currentTx: time.Now(), err: errNotConnected,
+			currentAsOf: time.Now(), err: errNotConnected,
 		})
 	}
 	r.register(o.Metrics)
@@ -121,6 +124,7 @@ func openReplicas(d Dialect, url string, o adapters.Deps) (r *replicas, err erro
 	return r, nil
 }
 
+// register adds the metrics of replicas to the registry.
 func (r *replicas) register(m metrics.Registry) {
 	if m == nil {
 		return
@@ -144,6 +148,7 @@ func (r *replicas) register(m metrics.Registry) {
 	m.Counter("locum_database_replica_fallbacks_total", "Statements for replicas that the primary has answered.", func() float64 { return float64(r.fallbacks.Load()) })
 }
 
+// close stops the measurements and closes the connections.
 func (r *replicas) close() (err error) {
 	if r == nil {
 		return nil
@@ -165,14 +170,14 @@ func (r *replicas) observe(ctx context.Context, rep *replica) {
 	var replayed LogPosition
 	for ctx.Err() == nil {
 		interval := observeInterval
-		before := replayed
+		previous := replayed
 		c, primaryErr := r.readCommitted(ctx)
 		if primaryErr == nil {
 			commits = append(commits, c)
 		}
 		var err error
 		replayed, err = r.readReplayed(ctx, rep)
-		if err == nil && primaryErr == nil && c.position.Database == before.Database && c.position.Offset < before.Offset {
+		if err == nil && primaryErr == nil && c.position.Database == previous.Database && c.position.Offset < previous.Offset {
 			err = errDiverged
 		}
 		if err == nil {
@@ -188,13 +193,13 @@ func (r *replicas) observe(ctx context.Context, rep *replica) {
 	}
 }
 
-// errDiverged is the error of a replica that has applied more than the primary has
-// written: it follows a primary that was replaced.
+// errDiverged is the error of a replica that has applied more of the log than the primary has
+// written. Such a replica follows a former primary.
 var errDiverged = errors.New("it is ahead of the primary")
 
-// commit is a position of the primary and the time before it was read.
+// commit is a log position of the primary. readAt is a time just before it was read.
 type commit struct {
-	at       time.Time
+	readAt   time.Time
 	position LogPosition
 }
 
@@ -212,9 +217,10 @@ func (r *replicas) readReplayed(ctx context.Context, rep *replica) (LogPosition,
 	return r.dialect.ReplayedPosition(ctx, rep.pool)
 }
 
-// addMeasurement stores a measurement and returns the commits that later ones need.
+// addMeasurement stores how far the replica has applied the log. commits are positions of the
+// primary in ascending order. addMeasurement returns those that later measurements need.
 func (rep *replica) addMeasurement(replayed LogPosition, commits []commit) ([]commit, error) {
-	contained := -1
+	contained := -1 // the index of the last commit that the replica contains
 	for i, c := range commits {
 		if c.position.Database != replayed.Database {
 			return commits[len(commits)-1:], errors.New("it is not a replica of the primary")
@@ -231,12 +237,12 @@ func (rep *replica) addMeasurement(replayed LogPosition, commits []commit) ([]co
 	rep.err = nil
 	rep.isVerified = contained >= 0
 	if rep.isVerified {
-		rep.currentTx = commits[contained].at
+		rep.currentAsOf = commits[contained].readAt
 		commits = commits[contained:]
 	}
-	const most = 600 // a minute
-	if n := len(commits); n > most {
-		commits = append(commits[:1], commits[n-most+1:]...)
+	const maxCommits = 600 // of one minute
+	if n := len(commits); n > maxCommits {
+		commits = append(commits[:1], commits[n-maxCommits+1:]...)
 	}
 	return commits, nil
 }
@@ -254,18 +260,18 @@ func (rep *replica) markUnavailable(err error) (wasAvailable bool) {
 	return wasAvailable
 }
 
-// lag returns for how long it has not been known to be current.
+// lag returns the time for which the replica has not been known to contain all commits.
 func (rep *replica) lag() time.Duration {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
-	return time.Since(rep.currentTx)
+	return time.Since(rep.currentAsOf)
 }
 
 // problem returns why the replica is not used, or nil.
 func (rep *replica) problem() error {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
-	switch lag := time.Since(rep.currentTx); {
+	switch lag := time.Since(rep.currentAsOf); {
 	case rep.err != nil:
 		return fmt.Errorf("%s: %w", rep.name, rep.err)
 	case !rep.isVerified || lag > maxReplicaLag:
@@ -283,16 +289,16 @@ func (r *replicas) problems(context.Context) error {
 	return errors.Join(errs...)
 }
 
-// errNoReplica is the error of run for a replica that is not used.
+// errNoReplica is the error of execute if it does not use the replica.
 var errNoReplica = errors.New("the replica is not used")
 
-// execute calls fn with a context that ends when the replica becomes unavailable. It
-// fails at once if the replica may lack what was committed before asOf, or if all its
-// connections are in use.
+// execute calls fn with a context that ends when the replica becomes unavailable. It returns
+// errNoReplica if the replica may lack commits from before asOf, or if all its connections
+// are in use.
 func (rep *replica) execute(ctx context.Context, asOf time.Time, fn func(context.Context) error) error {
 	rep.mu.Lock()
 	available := rep.available
-	isCurrent := rep.isVerified && time.Since(rep.currentTx) <= maxReplicaLag && !rep.currentTx.Before(asOf)
+	isCurrent := rep.isVerified && time.Since(rep.currentAsOf) <= maxReplicaLag && !rep.currentAsOf.Before(asOf)
 	rep.mu.Unlock()
 	if !isCurrent {
 		return errNoReplica
@@ -309,15 +315,16 @@ func (rep *replica) execute(ctx context.Context, asOf time.Time, fn func(context
 	return fn(ctx)
 }
 
-// onReplica calls fn with a replica if reads with ctx may be outdated, and reports
-// whether it has succeeded. Otherwise the primary answers: every error of a replica
-// may be one of a lagging or ending server.
+// onReplica calls fn with a replica if ctx permits outdated reads, and reports whether fn has
+// succeeded. If not, the caller has to use the primary, because any error of a replica may be
+// due to its lag or shutdown.
 func (db *DB) onReplica(ctx context.Context, fn func(ctx context.Context, pool *sql.DB) error) bool {
 	asOf, ok := tx.AsOf(ctx)
 	if !ok || db.replicas == nil || ctx.Value(innermostKey{}) != nil {
 		return false
 	}
-	// Lists of listings come from a search index, which knows these changes.
+	// Lists of listings come from the search index, which contains these changes. A replica
+	// that lacks them could not find the listings.
 	if changed := db.listingsChangedAt.Load(); changed != nil && changed.After(asOf) {
 		asOf = *changed
 	}
@@ -330,7 +337,7 @@ func (db *DB) onReplica(ctx context.Context, fn func(ctx context.Context, pool *
 			r.reads.Add(1)
 			return true
 		}
-		if !errors.Is(err, errNoReplica) { // it has taken its time; another one might too
+		if !errors.Is(err, errNoReplica) { // another replica could take as long again
 			break
 		}
 	}
@@ -338,7 +345,8 @@ func (db *DB) onReplica(ctx context.Context, fn func(ctx context.Context, pool *
 	return false
 }
 
-// useReplicas makes replicas execute the queries of GORM's builder that they may.
+// useReplicas lets replicas execute queries of GORM's builder outside of transactions, as far
+// as onReplica permits.
 func (db *DB) useReplicas() error {
 	if db.replicas == nil {
 		return nil
@@ -364,8 +372,8 @@ func (db *DB) useReplicas() error {
 	})
 }
 
-// noteListingsChanged notes that this process knows of changes of listings that are
-// committed. Replicas without them are not used.
+// noteListingsChanged records that this process knows of committed changes of listings.
+// Replicas that may lack these changes are not used.
 func (db *DB) noteListingsChanged() {
 	now := time.Now()
 	db.listingsChangedAt.Store(&now)

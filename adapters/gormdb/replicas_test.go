@@ -148,7 +148,7 @@ func TestReplica_LagsForLong_RemembersFewCommits(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.LessOrEqual(t, len(commits), 600)
-	require.Equal(t, start, rep.currentTx)
+	require.Equal(t, start, rep.currentAsOf)
 }
 
 func TestReplicas_Connections(t *testing.T) {

@@ -19,6 +19,9 @@ import (
 // tasks stores background work. It implements task.Store.
 type tasks struct{ *DB }
 
+// taskRow is a row of tasks. RunAt is the time before which the task must not start. DueAt is
+// when the task is enqueued next: for a running task it is the end of its lease. HandOuts
+// is how often the task has been enqueued.
 type taskRow struct {
 	ID        string
 	Key       string
@@ -37,7 +40,8 @@ type taskRow struct {
 	EndedAt   *time.Time
 }
 
-// taskGroupRow is a group with the task that runs in it.
+// taskGroupRow is a row of task_groups: a group in which a task is running. The primary key
+// Name ensures that only one task of a group runs at a time.
 type taskGroupRow struct{ Name, TaskID string }
 
 func (r taskRow) task() task.Task {
@@ -60,39 +64,41 @@ func (d tasks) AddAndReserve(ctx context.Context, tasks ...task.Task) ([]task.Re
 	return d.add(ctx, 1, tasks)
 }
 
-// handedOutFor is how long a new task may wait to be started before it is enqueued
-// again, and handedOutMost the longest such time.
+// minHandOutInterval is the time after which a new task that no worker has started is enqueued
+// again. The interval grows with the time that the task has waited, up to
+// maxHandOutInterval.
 const (
-	handedOutFor  = 30 * time.Second
-	handedOutMost = 5 * time.Minute
+	minHandOutInterval = 30 * time.Second
+	maxHandOutInterval = 5 * time.Minute
 )
 
-// skew is the accepted difference between the clocks of two machines: one decides
-// that a task is due and another one starts it.
-const skew = 5 * time.Second
+// maxStartSkew is how far the clock of the machine that starts a task may be behind the clock
+// of the machine that decided that the task is due.
+const maxStartSkew = 5 * time.Second
 
-// add stores tasks that have been enqueued handOuts times.
+// add stores tasks and returns their references. handOuts is how often the caller enqueues the
+// tasks itself, 0 or 1.
 func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task.Reference, error) {
 	if len(tasks) == 0 {
 		return nil, nil
 	}
 	now := d.clock.Now()
 	rows, refs := make([]taskRow, len(tasks)), make([]task.Reference, len(tasks))
-	for i, j := range tasks {
-		runAt := cmp.Or(j.RunAt, now)
+	for i, t := range tasks {
+		runAt := cmp.Or(t.RunAt, now)
 		due := runAt
 		if handOuts > 0 {
-			due = now.Add(handedOutFor)
+			due = now.Add(minHandOutInterval)
 		}
-		rows[i] = taskRow{ID: d.newID(), Key: j.Key, Kind: j.Kind, Queue: j.Queue, Group: j.Group, Payload: string(j.Payload), Trace: cmp.Or(j.Trace, trace.Parent(ctx)),
+		rows[i] = taskRow{ID: d.newID(), Key: t.Key, Kind: t.Kind, Queue: t.Queue, Group: t.Group, Payload: string(t.Payload), Trace: cmp.Or(t.Trace, trace.Parent(ctx)),
 			State: task.Waiting, HandOuts: handOuts, RunAt: runAt, DueAt: due, CreatedAt: now}
 		refs[i] = rows[i].reference()
 	}
-	rows, err := d.withoutWaiting(ctx, rows)
+	rows, err := d.dropAlreadyWaiting(ctx, rows)
 	if err != nil || len(rows) == 0 {
 		return refs, wrap(err)
 	}
-	if err := d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"key"})).CreateInBatches(&rows, eventsAtOnce).Error; err != nil {
+	if err := d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"key"})).CreateInBatches(&rows, eventBatchSize).Error; err != nil {
 		return nil, wrap(err)
 	}
 	if handOuts == 0 {
@@ -101,10 +107,9 @@ func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 	return refs, nil
 }
 
-// withoutWaiting returns the rows but those in whose group another task waits that is
-// due by then.
-func (d tasks) withoutWaiting(ctx context.Context, rows []taskRow) ([]taskRow, error) {
-	groups := nonEmpty(list.Distinct(rows, func(r taskRow) string { return r.Group }))
+// dropAlreadyWaiting removes rows whose group already contains a waiting task that runs no later.
+func (d tasks) dropAlreadyWaiting(ctx context.Context, rows []taskRow) ([]taskRow, error) {
+	groups := withoutEmpty(list.Distinct(rows, func(r taskRow) string { return r.Group }))
 	if len(groups) == 0 {
 		return rows, nil
 	}
@@ -138,32 +143,33 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 		if err != nil {
 			return err
 		}
-		var lost []string // with a group
-		// A task is enqueued again after as long as it has waited.
-		ids := map[time.Duration][]string{}
+		var lostInGroup []string // tasks of a group whose lease has ended
+		// A task is enqueued again after about as much time as it has already waited.
+		idsByPause := map[time.Duration][]string{}
 		for i := range rows {
 			r := &rows[i]
 			if r.State == task.Running { // its lease has ended
 				r.RunAt = now
 			}
-			pause := handedOutFor
-			for pause < handedOutMost && !r.RunAt.After(now.Add(-pause)) {
-				pause = min(2*pause, handedOutMost)
+			pause := minHandOutInterval
+			for pause < maxHandOutInterval && !r.RunAt.After(now.Add(-pause)) {
+				pause = min(2*pause, maxHandOutInterval)
 			}
-			ids[pause] = append(ids[pause], r.ID)
+			idsByPause[pause] = append(idsByPause[pause], r.ID)
 			r.HandOuts++
 			if r.State == task.Running && r.Group != "" {
-				lost = append(lost, r.ID)
+				lostInGroup = append(lostInGroup, r.ID)
 			}
 		}
-		for pause, ids := range ids {
-			// MySQL evaluates the columns in their order, which is that of their names.
+		for pause, ids := range idsByPause {
+			// MySQL assigns the columns one after the other, in the order of their names:
+			// run_at still reads the old state.
 			err = errors.Join(err, newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Updates(map[string]any{
 				"due_at": now.Add(pause), "hand_outs": gorm.Expr("hand_outs + 1"),
 				"run_at": gorm.Expr("CASE state WHEN ? THEN ? ELSE run_at END", task.Running, d.dialect.Typed(now, "timestamptz")), "state": task.Waiting,
 			}).Error)
 		}
-		return errors.Join(err, d.endGroups(q, lost))
+		return errors.Join(err, d.endGroups(q, lostInGroup))
 	})
 	if err != nil {
 		return nil, err
@@ -186,11 +192,11 @@ func (d tasks) Postpone(ctx context.Context, refs []task.Reference, until time.T
 // Start implements task.Store.
 func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]task.Task, error) {
 	now := d.clock.Now()
-	// Locked in order, so that callers with common ids do not deadlock.
+	// Rows are locked in the order of ids, so that callers with common ids do not deadlock.
 	ids = slices.Sorted(slices.Values(ids))
 	var rows []taskRow
 	err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
-		rows, err = updateReturning[taskRow](q.Where(d.dialect.In("id", ids)).Where("state = ? AND run_at <= ?", task.Waiting, now.Add(skew)), "id",
+		rows, err = updateReturning[taskRow](q.Where(d.dialect.In("id", ids)).Where("state = ? AND run_at <= ?", task.Waiting, now.Add(maxStartSkew)), "id",
 			map[string]any{"state": task.Running, "attempts": gorm.Expr("attempts + 1"), "due_at": now.Add(lease)},
 			"id", "key", "kind", "class", "task_group", "payload", "trace", "attempts", "run_at", "created_at")
 		if err == nil {
@@ -201,8 +207,9 @@ func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]
 	return list.Map(rows, taskRow.task), err
 }
 
-// beginGroups returns the started tasks but those in whose group another one runs, which
-// wait again as if they had not been started.
+// beginGroups records that the started tasks run in their groups. A task whose group already
+// contains a running task returns to the state waiting, as if it had not been started.
+// beginGroups returns the other tasks.
 func (d tasks) beginGroups(q *gorm.DB, started []taskRow, now time.Time) ([]taskRow, error) {
 	var groups []taskGroupRow
 	var ids []string
@@ -214,22 +221,24 @@ func (d tasks) beginGroups(q *gorm.DB, started []taskRow, now time.Time) ([]task
 	if len(groups) == 0 {
 		return started, nil
 	}
-	// In one order, so that concurrent callers do not deadlock.
+	// A fixed order avoids deadlocks between concurrent callers.
 	slices.SortFunc(groups, func(a, b taskGroupRow) int { return strings.Compare(a.Name, b.Name) })
-	var run []string
-	err := cmp.Or(
-		newStatement(q).Clauses(ignoreOnConflict([]string{"name"})).Create(&groups).Error,
-		newStatement(q).Model(&taskGroupRow{}).Where(d.dialect.In("task_id", ids)).Pluck("task_id", &run).Error)
-	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(run, id) })
-	if err != nil || len(ids) == 0 {
+	err := newStatement(q).Clauses(ignoreOnConflict([]string{"name"})).Create(&groups).Error
+	if err != nil {
 		return started, err
 	}
-	started = slices.DeleteFunc(started, func(r taskRow) bool { return slices.Contains(ids, r.ID) })
-	return started, newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).
-		Updates(map[string]any{"state": task.Waiting, "attempts": gorm.Expr("attempts - 1"), "due_at": now.Add(handedOutFor)}).Error
+	var running []string
+	err = newStatement(q).Model(&taskGroupRow{}).Where(d.dialect.In("task_id", ids)).Pluck("task_id", &running).Error
+	blocked := slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(running, id) })
+	if err != nil || len(blocked) == 0 {
+		return started, err
+	}
+	started = slices.DeleteFunc(started, func(r taskRow) bool { return slices.Contains(blocked, r.ID) })
+	return started, newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", blocked)).
+		Updates(map[string]any{"state": task.Waiting, "attempts": gorm.Expr("attempts - 1"), "due_at": now.Add(minHandOutInterval)}).Error
 }
 
-// endGroups ends the groups of tasks that do not run any more.
+// endGroups releases the groups of those of the tasks that are no longer running.
 func (d tasks) endGroups(q *gorm.DB, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -238,14 +247,14 @@ func (d tasks) endGroups(q *gorm.DB, ids []string) error {
 	return newStatement(q).Where(d.dialect.In("task_id", ids)).Where("task_id NOT IN (?)", running).Delete(&taskGroupRow{}).Error
 }
 
-// nonEmpty returns the texts that are not empty.
-func nonEmpty(texts []string) []string {
+// withoutEmpty returns the texts that are not empty.
+func withoutEmpty(texts []string) []string {
 	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 }
 
-// byAttempt groups the ids of runs, which one statement may name by their
-// number.
-func byAttempt(runs []task.Run) map[int][]string {
+// groupByAttempt maps the numbers of attempts to the ids of the runs, because one statement can
+// only update runs with the same attempt.
+func groupByAttempt(runs []task.Run) map[int][]string {
 	out := map[int][]string{}
 	for _, r := range runs {
 		out[r.Attempt] = append(out[r.Attempt], r.ID)
@@ -256,7 +265,7 @@ func byAttempt(runs []task.Run) map[int][]string {
 // Extend implements task.Store.
 func (d tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration) (lost []task.Run, err error) {
 	until := d.clock.Now().Add(lease)
-	for attempt, ids := range byAttempt(runs) {
+	for attempt, ids := range groupByAttempt(runs) {
 		var rows []taskRow
 		err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
 			rows, err = updateReturning[taskRow](q.Where(d.dialect.In("id", ids)).Where("attempts = ? AND state = ?", attempt, task.Running), "id", map[string]any{"due_at": until}, "id")
@@ -274,17 +283,17 @@ func (d tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration)
 	return lost, nil
 }
 
-// maxTaskError bounds what is kept of an error.
+// maxTaskError is the maximum number of bytes of an error that are stored.
 const maxTaskError = 1000
 
 // RecordOutcomes implements task.Store.
 func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) error {
-	grouped := slices.DeleteFunc(slices.Clone(outcomes), func(o task.Outcome) bool { return o.Group == "" })
-	groups := list.Map(grouped, func(o task.Outcome) string { return o.Group })
+	inGroups := slices.DeleteFunc(slices.Clone(outcomes), func(o task.Outcome) bool { return o.Group == "" })
+	groups := list.Map(inGroups, func(o task.Outcome) string { return o.Group })
 	err := d.inQueue(ctx, func(q *gorm.DB) error {
 		now := d.clock.Now()
-		// Not ended_at IS NULL: with few statistics of a young table, Postgres would
-		// read all unfinished rows for that, instead of the few ids.
+		// The condition ended_at IS NULL would be equivalent. But with the statistics of a
+		// new table, Postgres would use it to read all unfinished rows instead of a few ids.
 		unfinished := func(attempt int, ids ...string) *gorm.DB {
 			return newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Where("attempts = ? AND state IN ?", attempt, []task.State{task.Waiting, task.Running})
 		}
@@ -299,18 +308,18 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 				ended = &now
 			}
 			runAt := cmp.Or(o.RunAt, now)
-			counted := o.Attempt
+			attempts := o.Attempt
 			if o.DoNotCountAttempt {
-				counted--
+				attempts--
 			}
 			err := unfinished(o.Attempt, o.ID).Updates(map[string]any{
-				"state": o.State, "run_at": runAt, "due_at": runAt, "error": clipped(o.Err, maxTaskError), "ended_at": ended, "attempts": counted,
+				"state": o.State, "run_at": runAt, "due_at": runAt, "error": truncateText(o.Err, maxTaskError), "ended_at": ended, "attempts": attempts,
 			}).Error
 			if err != nil {
 				return err
 			}
 		}
-		for attempt, ids := range byAttempt(done) {
+		for attempt, ids := range groupByAttempt(done) {
 			if err := unfinished(attempt, ids...).Updates(map[string]any{"state": task.Done, "error": "", "ended_at": now}).Error; err != nil {
 				return err
 			}
@@ -318,9 +327,12 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 		if len(groups) == 0 {
 			return nil
 		}
-		return cmp.Or(
-			newStatement(q).Model(&taskRow{}).Where(d.dialect.In("task_group", groups)).Where("ended_at IS NULL AND task_group <> '' AND state = ? AND run_at <= ?", task.Waiting, now).Update("due_at", now).Error,
-			d.endGroups(q, list.Map(grouped, func(o task.Outcome) string { return o.ID })))
+		// The next task of each group may start now.
+		err := newStatement(q).Model(&taskRow{}).Where(d.dialect.In("task_group", groups)).Where("ended_at IS NULL AND task_group <> '' AND state = ? AND run_at <= ?", task.Waiting, now).Update("due_at", now).Error
+		if err != nil {
+			return err
+		}
+		return d.endGroups(q, list.Map(inGroups, func(o task.Outcome) string { return o.ID }))
 	})
 	if err == nil && len(groups) > 0 {
 		d.markRecorded(ctx)
@@ -328,9 +340,9 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 	return err
 }
 
-// clipped is text that every database stores: at most n bytes, whole
-// characters, no NUL.
-func clipped(s string, n int) string {
+// truncateText returns the text as every database can store it: with at most n bytes, without
+// incomplete characters and without NUL.
+func truncateText(s string, n int) string {
 	if len(s) > n {
 		s = s[:n]
 	}
@@ -346,7 +358,7 @@ func (d tasks) Backlog(ctx context.Context) ([]task.Backlog, error) {
 		Oldest aggregatedTime
 	}
 	var rows []unfinishedTasks
-	unfinished := d.conn(ctx).Model(&taskRow{}).Select("class", "state", "run_at").Where("ended_at IS NULL").Order("due_at").Limit(maxCounted)
+	unfinished := d.conn(ctx).Model(&taskRow{}).Select("class", "state", "run_at").Where("ended_at IS NULL").Order("due_at").Limit(maxBacklogCount)
 	err := d.conn(ctx).Table("(?) AS unfinished", unfinished).Select("class, state, COUNT(*) AS n, MIN(run_at) AS oldest").Group("class, state").Scan(&rows).Error
 	return list.Map(rows, func(r unfinishedTasks) task.Backlog {
 		return task.Backlog{Queue: r.Class, State: r.State, Tasks: r.N, Oldest: r.Oldest.Time}

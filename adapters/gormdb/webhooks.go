@@ -62,7 +62,7 @@ func (d webhooks) upsert(ctx context.Context, e integrations.Endpoint) error {
 		q = q.Where("id = ? AND owner_id = ? AND version = ?", e.ID, e.OwnerID, e.Version)
 		return updateVersion(q, &r, "id", "app_id", "owner_id", "created_at")
 	}
-	// Mostly the event types do not change, and this is the only statement.
+	// Usually the event types do not change, so that this is the only statement.
 	err := update(d.conn(ctx).Where("events = ?", jsonArray(e.Events)))
 	if !errors.Is(err, errStale) {
 		return err
@@ -106,7 +106,7 @@ func (d webhooks) List(ctx context.Context, ownerID string, f integrations.Endpo
 	return findRows(q.Where(id+" > ?", cmp.Or(after, firstID)).Order(id).Limit(n), webhookEndpointRow.endpoint)
 }
 
-// firstID precedes all ids.
+// firstID is an id that precedes all others.
 const firstID = "00000000-0000-0000-0000-000000000000"
 
 // Delete implements integrations.Webhooks.
