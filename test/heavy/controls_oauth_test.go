@@ -88,8 +88,8 @@ func credentials() []removal {
 	return []removal{
 		{"a revoked key opens nothing", []cut{{apps, "f.CreatedBefore).Delete(&apiKeyRow{})", `f.CreatedBefore).Where("1 = 0").Delete(&apiKeyRow{})`}}, []testName{{"./modules/integrations", "TestAuthenticateKey_DeletedOrMistyped_Unauthorized"}}},
 		{"another's application is not found", []cut{{apps, `ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id)`, `d.locked(ctx).Where("id = ?", id)`}}, ownApps},
-		{"another's application gets no key", []cut{{apps, `ofAppOwner(d.q(ctx).Select("id"), ownerID).Where("id = ?", k.AppID)`, `d.q(ctx).Select("id").Where("id = ?", k.AppID)`}}, ownKeys},
-		{"keys of another's application are neither listed nor deleted", []cut{{apps, `apps := ofAppOwner(d.q(ctx).Model(&appRow{}).Select("id"), ownerID)`, `apps := d.q(ctx).Model(&appRow{}).Select("id")`}}, ownKeys},
+		{"another's application gets no key", []cut{{apps, `ofAppOwner(d.conn(ctx).Select("id"), ownerID).Where("id = ?", k.AppID)`, `d.conn(ctx).Select("id").Where("id = ?", k.AppID)`}}, ownKeys},
+		{"keys of another's application are neither listed nor deleted", []cut{{apps, `apps := ofAppOwner(d.conn(ctx).Model(&appRow{}).Select("id"), ownerID)`, `apps := d.conn(ctx).Model(&appRow{}).Select("id")`}}, ownKeys},
 		{"the key of another's application beside a token", []cut{{developers, "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID", "byKey.App.ID == \"?\""}}, []testName{onServer("TestDeveloperApplications", "key beside a token")}},
 		// A token of one API is never found in the other: the control is that
 		// an unknown token is refused.
