@@ -69,11 +69,11 @@ type EmployerProfileInput struct {
 // EmployerSettingsInput is the input of all intents.
 type EmployerSettingsInput struct {
 	Intent string `json:"intent" validate:"required,oneof=update-profile update-notifications"`
-	// Fields of the intent update-profile.
-	CompanyName *string `json:"companyName" validate:"omitempty,notblank,max=200"`
-	Industry    *string `json:"industry" validate:"omitempty,max=200"`
-	// Fields of the intent update-notifications.
-	EmailAlerts *bool `json:"emailAlerts"`
+
+	CompanyName *string `json:"companyName" validate:"omitempty,notblank,max=200" intents:"update-profile"`
+	Industry    *string `json:"industry" validate:"omitempty,max=200" intents:"update-profile"`
+
+	EmailAlerts *bool `json:"emailAlerts" intents:"update-notifications"`
 }
 
 type employerProfileView struct {

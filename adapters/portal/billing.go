@@ -127,12 +127,10 @@ type setupIntentView struct {
 // BillingIntentInput is the input of all intents.
 type BillingIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=create-subscription upgrade-plan update-payment-method cancel-subscription"`
-	// Field of the intents create-subscription and upgrade-plan.
-	PlanID string `json:"planId" validate:"max=64"`
-	// Field of the intents create-subscription, upgrade-plan and update-payment-method: the
-	// id that the payment provider issued, never a card number. Without it, a plan is paid
-	// for with the stored payment method.
-	PaymentMethodID string `json:"paymentMethodId" validate:"max=255"`
+	PlanID string `json:"planId" validate:"max=64" intents:"create-subscription upgrade-plan"`
+	// PaymentMethodID is the id that the payment provider issued, never a card number. Without
+	// it, a plan is paid for with the stored payment method.
+	PaymentMethodID string `json:"paymentMethodId" validate:"max=255" intents:"create-subscription upgrade-plan update-payment-method"`
 
 	rejectCardNumbers
 }

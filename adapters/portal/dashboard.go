@@ -39,15 +39,16 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 // DashboardIntentInput is the input of all intents.
 type DashboardIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=generate-personalized-content track-dashboard-action"`
-	// Fields of the intent generate-personalized-content. They default to the profile.
-	Specialty   string          `json:"specialty" validate:"max=200"`
-	CareerGoals jobseeker.Goals `json:"careerGoals"`
-	Experience  jobseeker.Words `json:"experience" validate:"max=200"`
-	// Fields of the intent track-dashboard-action. Both are optional. dismiss-recommendation removes the
-	// listing from the recommendations and needs its listingId; other actions are only
-	// logged.
-	Action    string `json:"action" validate:"max=64"`
-	ListingID string `json:"listingId"`
+
+	// The specialty, the goals and the experience default to those of the profile.
+	Specialty   string          `json:"specialty" validate:"max=200" intents:"generate-personalized-content"`
+	CareerGoals jobseeker.Goals `json:"careerGoals" intents:"generate-personalized-content"`
+	Experience  jobseeker.Words `json:"experience" validate:"max=200" intents:"generate-personalized-content"`
+
+	// The action and the listing are optional. dismiss-recommendation removes the listing from
+	// the recommendations and needs its listingId; other actions are only logged.
+	Action    string `json:"action" validate:"max=64" intents:"track-dashboard-action"`
+	ListingID string `json:"listingId" intents:"track-dashboard-action"`
 }
 
 type recommendationView struct {

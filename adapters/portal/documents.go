@@ -63,13 +63,13 @@ type ChangeDocumentInput struct {
 // DocumentIntentInput is the input of all intents.
 type DocumentIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=upload-document update-document delete-document set-default"`
-	// Of upload-document.
-	Type string `json:"type" validate:"omitempty,oneof=cv cover-letter certification other"`
-	// Of all intents except upload-document.
-	DocumentID string `json:"documentId"`
+	Type   string `json:"type" validate:"omitempty,oneof=cv cover-letter certification other" intents:"upload-document"`
+	// DocumentID is required by the intents that use it.
+	DocumentID string `json:"documentId" intents:"update-document delete-document set-default"`
 	// File is the content in place of content and fileName, for forms.
 	File *web.FormFile `json:"-" file:"file"`
-	jobseeker.ChangeDocumentInput
+
+	jobseeker.ChangeDocumentInput `intents:"upload-document update-document set-default"`
 }
 
 func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.Service) (d jobseeker.Document, message string, err error) {

@@ -63,17 +63,17 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 // SearchIntentInput is the input of all intents.
 type SearchIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=save-search update-search-preferences delete-search"`
-	// Of save-search.
-	Name         string `json:"name" validate:"max=200"`
-	Query        string `json:"query" validate:"max=200"`
-	Location     string `json:"location" validate:"max=200"`
-	ContractType string `json:"contractType" validate:"omitempty,oneof=permanent temporary contract"`
-	EmailAlerts  bool   `json:"emailAlerts"`
-	// Of update-search-preferences.
-	PreferredLocation *string   `json:"preferredLocation" validate:"omitempty,max=200"`
-	EmploymentTypes   *[]string `json:"employmentTypes" validate:"omitempty,max=8"`
-	// Of delete-search.
-	SearchID string `json:"searchId"`
+
+	Name         string `json:"name" validate:"max=200" intents:"save-search"`
+	Query        string `json:"query" validate:"max=200" intents:"save-search"`
+	Location     string `json:"location" validate:"max=200" intents:"save-search"`
+	ContractType string `json:"contractType" validate:"omitempty,oneof=permanent temporary contract" intents:"save-search"`
+	EmailAlerts  bool   `json:"emailAlerts" intents:"save-search"`
+
+	PreferredLocation *string   `json:"preferredLocation" validate:"omitempty,max=200" intents:"update-search-preferences"`
+	EmploymentTypes   *[]string `json:"employmentTypes" validate:"omitempty,max=8" intents:"update-search-preferences"`
+
+	SearchID string `json:"searchId" intents:"delete-search"`
 }
 
 type savedSearchesView struct {

@@ -56,24 +56,26 @@ var (
 // SettingsInput is the input of all intents, for jobseekers and employers.
 type SettingsInput struct {
 	Intent string `json:"intent" validate:"required,oneof=update-profile update-notifications update-privacy update-job-preferences update-contact update-employer-profile"`
-	// Of update-profile and update-employer-profile.
-	Profile *SettingsProfile `json:"profile"`
-	// Of update-notifications: email for both (emailAlerts is its alias), jobAlerts for
-	// jobseekers.
-	Email       *bool `json:"email"`
-	EmailAlerts *bool `json:"emailAlerts"`
-	JobAlerts   *bool `json:"jobAlerts"`
-	// Of update-privacy.
-	ShowProfile *bool `json:"showProfile"`
-	// Of update-job-preferences.
-	PreferredLocation *string   `json:"preferredLocation" validate:"omitempty,max=200"`
-	EmploymentTypes   *[]string `json:"employmentTypes" validate:"omitempty,max=8"`
-	// Of update-contact.
-	Contact *identity.ContactInput `json:"contact"`
-	// Of update-profile and update-employer-profile, for admins.
-	CompanyName *string `json:"companyName" validate:"omitempty,notblank,max=200"`
-	Industry    *string `json:"industry" validate:"omitempty,max=200"`
-	CompanySize *string `json:"companySize" validate:"omitempty,max=200"`
+
+	Profile *SettingsProfile `json:"profile" intents:"update-profile update-employer-profile"`
+
+	Email *bool `json:"email" intents:"update-notifications"`
+	// EmailAlerts is an alias of Email.
+	EmailAlerts *bool `json:"emailAlerts" intents:"update-notifications"`
+	// JobAlerts is for jobseekers.
+	JobAlerts *bool `json:"jobAlerts" intents:"update-notifications"`
+
+	ShowProfile *bool `json:"showProfile" intents:"update-privacy"`
+
+	PreferredLocation *string   `json:"preferredLocation" validate:"omitempty,max=200" intents:"update-job-preferences"`
+	EmploymentTypes   *[]string `json:"employmentTypes" validate:"omitempty,max=8" intents:"update-job-preferences"`
+
+	Contact *identity.ContactInput `json:"contact" intents:"update-contact"`
+
+	// The name, the industry and the size of the organization are for admins.
+	CompanyName *string `json:"companyName" validate:"omitempty,notblank,max=200" intents:"update-profile update-employer-profile"`
+	Industry    *string `json:"industry" validate:"omitempty,max=200" intents:"update-profile update-employer-profile"`
+	CompanySize *string `json:"companySize" validate:"omitempty,max=200" intents:"update-profile update-employer-profile"`
 	Confirmation
 }
 

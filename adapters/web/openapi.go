@@ -135,6 +135,7 @@ func describe(r *openapi31.Reflector, s API, route Route) error {
 			op.Security = append(op.Security, map[string][]string{})
 		}
 		sampler{API: s}.addExamples(op, route)
+		describeIntents(r.Spec, op, route.Op.In)
 		describeHeaders(r.Spec, s, route, op)
 	}
 	return nil

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,8 +53,21 @@ type describedParameter struct {
 }
 
 type exampled struct {
-	Schema  map[string]any
-	Example json.RawMessage
+	Schema   map[string]any
+	Example  json.RawMessage
+	Examples map[string]struct{ Value json.RawMessage }
+}
+
+// examples returns the only example, or the ones by name.
+func (e exampled) examples() map[string]json.RawMessage {
+	if len(e.Example) > 0 {
+		return map[string]json.RawMessage{"": e.Example}
+	}
+	byName := map[string]json.RawMessage{}
+	for name, example := range e.Examples {
+		byName[name] = example.Value
+	}
+	return byName
 }
 
 // openAPI returns the portal's document, without a server.
@@ -109,15 +124,17 @@ func describesItself(t *testing.T, s web.API) {
 				return r
 			}
 			for media, body := range op.RequestBody.Content {
-				require.NotEmpty(t, body.Example, "%s %s has no example of its body", method, path)
+				require.NotEmpty(t, body.examples(), "%s %s has no example of its body", method, path)
 				if media != "application/json" {
 					continue
 				}
-				r := request()
-				r.Body = io.NopCloser(bytes.NewReader(body.Example))
-				r.Header.Set("Content-Type", media)
-				ok, problems := v.ValidateHttpRequest(r)
-				require.True(t, ok, "%s %s: %s: %v", method, path, body.Example, problems)
+				for _, example := range body.examples() {
+					r := request()
+					r.Body = io.NopCloser(bytes.NewReader(example))
+					r.Header.Set("Content-Type", media)
+					ok, problems := v.ValidateHttpRequest(r)
+					require.True(t, ok, "%s %s: %s: %v", method, path, example, problems)
+				}
 			}
 			for code, response := range op.Responses {
 				status, err := strconv.Atoi(code)
@@ -271,4 +288,33 @@ func TestUnknownQueryParameter_IsIgnoredAndReported(t *testing.T) {
 	_, d := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
 	require.Contains(t, d.Info.Description, "Query parameters that an operation does not know are ignored")
 	require.Contains(t, guideText(t, "pages"), "A parameter that a list does not know is ignored")
+}
+
+// Each intent has a schema of its own, so that generated clients have a type for it.
+func TestOpenAPI_Intents_HaveTheirSchemas(t *testing.T) {
+	t.Parallel()
+	_, d := openAPI(t)
+	for path, intents := range map[string]map[string][]string{
+		"/api/jobseekers/search": {
+			"save-search": {"name", "query", "location", "contractType", "emailAlerts"}, "update-search-preferences": {"preferredLocation", "employmentTypes"}, "delete-search": {"searchId"},
+		},
+		"/api/jobseekers/billing": {
+			"create-subscription": {"planId", "paymentMethodId"}, "upgrade-plan": {"planId", "paymentMethodId"}, "update-payment-method": {"paymentMethodId"}, "cancel-subscription": nil,
+		},
+		"/api/jobseekers/dashboard": {
+			"generate-personalized-content": {"specialty", "careerGoals", "experience"}, "track-dashboard-action": {"action", "listingId"},
+		},
+	} {
+		body := d.Paths[path]["post"].RequestBody.Content["application/json"]
+		ref, _ := body.Schema["$ref"].(string)
+		variants, _ := d.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]["oneOf"].([]any)
+		require.Len(t, variants, len(intents), path)
+		for _, variant := range variants {
+			schema := variant.(object)
+			intent, _ := schema["title"].(string)
+			properties := slices.Collect(maps.Keys(schema["properties"].(object)))
+			require.ElementsMatch(t, append(intents[intent], "intent"), properties, "%s %s", path, intent)
+			require.Contains(t, body.Examples, intent)
+		}
+	}
 }
