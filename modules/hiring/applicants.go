@@ -29,14 +29,14 @@ type ApplyInput struct {
 	ListingID   string   `json:"listingId" validate:"required"`
 	CoverLetter string   `json:"coverLetter" validate:"max=20000"`
 	Answers     []Answer `json:"answers" validate:"max=100"`
-	// DocumentIDs are documents of the applicant, of which copies are attached.
+	// DocumentIDs are documents of the applicant. Copies of them are attached.
 	DocumentIDs []string `json:"documentIds" validate:"max=5"`
-	// ResumeURL is only accepted by the API for developers.
+	// ResumeURL is accepted by the developer API only.
 	ResumeURL string `json:"-"`
 }
 
-// CheckApply returns the error of Apply with the input, without submitting it. It does not
-// check that the documents exist.
+// CheckApply returns the error that Apply would return, without submitting the application.
+// It does not check that the documents exist.
 func (s *Service) CheckApply(ctx context.Context, by auth.Actor, in ApplyInput) error {
 	a, _, err := s.prepare(ctx, by, in)
 	if err != nil {
@@ -54,7 +54,8 @@ func (s *Service) requireFirst(ctx context.Context, a Application) error {
 	return err
 }
 
-// prepare returns the application of a valid input, and the ids of its documents.
+// prepare validates the input. It returns the new application, which it does not store, and
+// the ids of the documents.
 func (s *Service) prepare(ctx context.Context, by auth.Actor, in ApplyInput) (Application, []string, error) {
 	if err := by.RequireSeeker(auth.ScopeApplicationsWrite); err != nil {
 		return Application{}, nil, err
@@ -73,7 +74,7 @@ func (s *Service) prepare(ctx context.Context, by auth.Actor, in ApplyInput) (Ap
 	if err := checkAnswers(posting.Questions, in.Answers); err != nil {
 		return Application{}, nil, err
 	}
-	documentIDs, err := checkDocumentIDs(in.DocumentIDs)
+	documentIDs, err := parseDocumentIDs(in.DocumentIDs)
 	now := s.Clock.Now()
 	return Application{
 		ID: s.NewID(), ListingID: posting.ID, OrganizationID: posting.OrganizationID, ApplicantID: by.UserID, Status: Pending,
@@ -88,7 +89,7 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 		return Application{}, err
 	}
 	if len(documentIDs) > 0 {
-		// The transaction checks this again. This check avoids copying files in vain.
+		// Create checks this too. The early check avoids copying files for nothing.
 		if err := s.requireFirst(ctx, a); err != nil {
 			return Application{}, err
 		}
@@ -112,22 +113,22 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 	})
 }
 
-// CheckResumeURL returns a fault about the field resumeUrl unless the address is empty
-// or safe to be followed by an employer.
+// CheckResumeURL returns a fault about the field resumeUrl unless the address is empty or an
+// https URL that an employer can safely open.
 func CheckResumeURL(address string) error {
 	if address == "" {
 		return nil
 	}
 	u, err := url.Parse(address)
-	if err == nil && len(address) <= maxResumeURL && u.Scheme == "https" && u.Hostname() != "" && u.User == nil &&
-		!strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	hasInvalidCharacter := strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' })
+	if err == nil && len(address) <= maxResumeURL && !hasInvalidCharacter && u.Scheme == "https" && u.Hostname() != "" && u.User == nil {
 		return nil
 	}
 	return fault.InvalidField("resumeUrl", "must be an https:// address of at most 2048 characters, without a user")
 }
 
-// checkAnswers validates the answers: each must answer another question of the listing,
-// and all required questions must be answered.
+// checkAnswers validates answers to the questions of a listing. A question may be answered
+// once, and all required questions must be answered.
 func checkAnswers(questions []Question, answers []Answer) error {
 	exists := list.ToMap(questions, func(q Question) (string, bool) { return q.ID, true })
 	var problems []fault.Field
@@ -168,30 +169,32 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor, r page.Request) (page
 	if err != nil {
 		return page.Result[View]{}, err
 	}
-	views, err := s.titled(ctx, found.Items)
+	views, err := s.withListings(ctx, found.Items)
 	return page.WithItems(found, views), err
 }
 
 // MyApplication returns one of the caller's applications.
 func (s *Service) MyApplication(ctx context.Context, by auth.Actor, id string) (Detail, error) {
-	a, err := s.mine(ctx, by, id)
+	a, err := s.getOwn(ctx, by, id)
 	if err != nil {
 		return Detail{}, err
 	}
-	views, err := s.titled(ctx, []Application{a})
+	views, err := s.withListings(ctx, []Application{a})
 	if err != nil {
 		return Detail{}, err
 	}
-	if views[0].Interview, err = s.interview(ctx, a.OrganizationID, a.ID); err != nil {
+	if views[0].Interview, err = s.getInterview(ctx, a.OrganizationID, a.ID); err != nil {
 		return Detail{}, err
 	}
 	if i := views[0].Interview; i != nil {
 		i.Notes, i.Outcome = "", ""
 	}
-	return s.detail(ctx, views[0])
+	return s.loadDetail(ctx, views[0])
 }
 
-func (s *Service) mine(ctx context.Context, by auth.Actor, id string) (Application, error) {
+// getOwn returns one of the caller's applications. Inside a transaction, the application is
+// locked.
+func (s *Service) getOwn(ctx context.Context, by auth.Actor, id string) (Application, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return Application{}, err
 	}
@@ -202,21 +205,21 @@ func (s *Service) mine(ctx context.Context, by auth.Actor, id string) (Applicati
 	return s.Applications.Get(ctx, Visibility{ApplicantID: by.UserID}, id)
 }
 
-// TrackInput changes the applicant's own status. Fields that are nil keep their value.
+// TrackInput changes the applicant's tracker. A nil field leaves its value unchanged.
 type TrackInput struct {
 	Status      *string `json:"status" validate:"omitempty,oneof=pending in-progress completed rejected"`
 	StatusColor *string `json:"statusColor" validate:"omitempty,max=200"`
 }
 
-// Track stores the applicant's own status of an application. The employer does not see
-// it, so there is no event and no entry in the timeline.
+// Track sets the applicant's tracker of an application. The employer does not see trackers,
+// so that Track records no event and adds no entry to the timeline.
 func (s *Service) Track(ctx context.Context, by auth.Actor, id string, in TrackInput) (Application, error) {
 	if err := valid.Check("", in); err != nil {
 		return Application{}, err
 	}
 	var a Application
 	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		if a, err = s.mine(ctx, by, id); err != nil {
+		if a, err = s.getOwn(ctx, by, id); err != nil {
 			return err
 		}
 		patch.Set(&a.Tracker, (*Status)(in.Status))
@@ -226,10 +229,11 @@ func (s *Service) Track(ctx context.Context, by auth.Actor, id string, in TrackI
 	return a, err
 }
 
-// Withdraw withdraws an application for good. The applicant does not see it any more.
+// Withdraw withdraws an application for good. The applicant does not see the application any
+// more.
 func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		a, err := s.mine(ctx, by, id)
+		a, err := s.getOwn(ctx, by, id)
 		if err != nil {
 			return err
 		}
@@ -241,8 +245,8 @@ func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error 
 	})
 }
 
-// storeWithdrawal stores an application that is withdrawn, and removes its documents. If
-// its status has changed, it also records that in the timeline and as an event.
+// storeWithdrawal stores a withdrawn application and releases its documents. If the status
+// has changed, it also adds the change to the timeline and records an event.
 func (s *Service) storeWithdrawal(ctx context.Context, by auth.Actor, a *Application, from Status, hasChanged bool) error {
 	if err := s.releaseDocuments(ctx, a); err != nil {
 		return err
@@ -250,16 +254,16 @@ func (s *Service) storeWithdrawal(ctx context.Context, by auth.Actor, a *Applica
 	if !hasChanged {
 		return s.Applications.Update(ctx, by.UserID, *a)
 	}
-	c := s.change(a, ByApplicant, by, from)
+	c := s.newChange(a, ByApplicant, by, from)
 	if err := s.Applications.Update(ctx, by.UserID, *a, c); err != nil {
 		return err
 	}
 	return s.Events.Record(ctx, c.event(a))
 }
 
-// cancelInterview cancels the interview of an application that is being withdrawn.
+// cancelInterview cancels the scheduled interview of an application, if there is one.
 func (s *Service) cancelInterview(ctx context.Context, by auth.Actor, a *Application) error {
-	i, err := s.interview(ctx, a.OrganizationID, a.ID)
+	i, err := s.getInterview(ctx, a.OrganizationID, a.ID)
 	if err != nil || i == nil || i.Status != Scheduled {
 		return err
 	}
@@ -277,8 +281,8 @@ func (s *Service) AppliedLately(ctx context.Context, applicantID string, n int) 
 	return list.Distinct(found.Items, func(a Application) string { return a.ListingID }), err
 }
 
-// AppliedAmong returns those of the listings, at most 1,000, that the applicant has
-// applied for, including withdrawn applications.
+// AppliedAmong reports which of the listings, at most 1,000, the applicant has applied to.
+// Withdrawn applications count too.
 func (s *Service) AppliedAmong(ctx context.Context, applicantID string, listingIDs []string) (map[string]bool, error) {
 	if len(listingIDs) == 0 {
 		return map[string]bool{}, nil

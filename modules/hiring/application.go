@@ -33,18 +33,20 @@ type Application struct {
 	OrganizationID string // of the listing
 	ApplicantID    string
 	Status         Status
-	// Tracker is the applicant's own status, empty if they have set none since Status
-	// changed. TrackerColor are CSS classes for it.
-	Tracker      Status
+	// Tracker is a private status that the applicant has set. It is cleared when Status
+	// changes.
+	Tracker Status
+	// TrackerColor contains CSS classes with which the applicant's client shows Tracker.
 	TrackerColor string
 	CoverLetter  string
-	// ResumeURL is the address of the applicant's CV, or empty. The service does not
-	// fetch it.
-	ResumeURL   string
-	Answers     []Answer
-	AppliedAt   time.Time
-	ChangedAt   time.Time  // of Status
-	WithdrawnAt *time.Time // by the applicant, nil otherwise
+	// ResumeURL is the URL of the applicant's CV, or empty. The service does not request it.
+	ResumeURL string
+	Answers   []Answer
+	AppliedAt time.Time
+	ChangedAt time.Time // when Status changed
+	// WithdrawnAt is the time at which the applicant withdrew, or nil. An employer who sets
+	// Status to Withdrawn does not set it.
+	WithdrawnAt *time.Time
 }
 
 // Answer answers one of the listing's questions.
@@ -53,10 +55,10 @@ type Answer struct {
 	Answer     string `json:"answer"`
 }
 
-// ActorKind is the side of the actor of a change.
+// ActorKind tells which side has made a change.
 type ActorKind string
 
-// The sides.
+// The kinds of actors.
 const (
 	ByApplicant ActorKind = "jobseeker"
 	ByEmployer  ActorKind = "employer"
@@ -81,12 +83,13 @@ func (a *Application) Shown() Status {
 	return a.Status
 }
 
-// submission returns the first entry of the timeline, which is not stored.
+// submission returns the first entry of the timeline. It is not stored but derived from the
+// application.
 func (a *Application) submission() Change {
 	return Change{ID: a.ID, ApplicationID: a.ID, Actor: ByApplicant, ActorID: a.ApplicantID, To: Pending, At: a.AppliedAt}
 }
 
-// Decide sets the status on behalf of the employer. It returns false if it is unchanged.
+// Decide sets the status on behalf of the employer and reports whether it has changed.
 func (a *Application) Decide(to Status, now time.Time) (bool, error) {
 	if !slices.Contains(Statuses, to) {
 		return false, ErrInvalidStatus
@@ -97,24 +100,23 @@ func (a *Application) Decide(to Status, now time.Time) (bool, error) {
 	if a.Status == to {
 		return false, nil
 	}
-	a.move(to, now)
+	a.setStatus(to, now)
 	return true, nil
 }
 
-// Withdraw withdraws the application for good on behalf of the applicant. It returns
-// false if Status is unchanged, because the employer had set it to withdrawn.
+// Withdraw withdraws the application for good on behalf of the applicant. It reports whether
+// Status has changed: the employer may have set it to Withdrawn before.
 func (a *Application) Withdraw(now time.Time) bool {
 	a.WithdrawnAt = &now
 	if a.Status == Withdrawn {
 		return false
 	}
-	a.move(Withdrawn, now)
+	a.setStatus(Withdrawn, now)
 	return true
 }
 
-// Abandon is Withdraw for an applicant whose account was deleted. An application that
-// was accepted or rejected keeps that status for good. It returns whether Status has
-// changed.
+// Abandon withdraws the application of an applicant whose account was deleted. An accepted or
+// rejected application keeps its status. Abandon reports whether Status has changed.
 func (a *Application) Abandon(now time.Time) bool {
 	if a.Status == Accepted || a.Status == Rejected {
 		a.WithdrawnAt, a.Tracker = &now, ""
@@ -123,8 +125,8 @@ func (a *Application) Abandon(now time.Time) bool {
 	return a.Withdraw(now)
 }
 
-// move sets Status and clears Tracker.
-func (a *Application) move(to Status, now time.Time) {
+// setStatus sets Status and clears Tracker.
+func (a *Application) setStatus(to Status, now time.Time) {
 	a.Status, a.ChangedAt, a.Tracker = to, now, ""
 }
 

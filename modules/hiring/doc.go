@@ -6,17 +6,17 @@
 //	                └────────────────────────┘
 //	(any) ──applicant withdraws──▶ withdrawn, for good
 //
-// An application has one status for both sides. The applicant may also set a private
-// tracker (pending, in-progress, completed, rejected), which the employer does not see;
-// the applicant sees the one of the two that changed last. A person can apply to a
-// listing once, even after withdrawing.
+// The applicant and the employer share the status of an application. The applicant may also
+// set a private tracker (pending, in-progress, completed, rejected), which the employer does
+// not see. The applicant sees the tracker or the status, whichever was changed last. A user
+// can apply to a listing only once, even after a withdrawal.
 //
-// When an applicant deletes their account, employers keep the application and its
-// outcome, without the name, the address, the documents, texts by, to or about the applicant, or
-// ratings.
+// When an applicant deletes their account, employers keep the application and its outcome.
+// The name and address of the applicant, the documents, ratings, and all texts by, to or about
+// the applicant are deleted.
 //
-// Events out: application.submitted, application.status_changed (also when the
-// applicant withdraws), interview.changed, applicant.contacted, export.finished.
-// Events in: the same, for the mails, user.deleted and organization.closed, which
-// cancels upcoming interviews.
+// Events published: application.submitted, application.status_changed (also when the
+// applicant withdraws), interview.changed, applicant.contacted, export.finished. Events
+// consumed: these events, for e-mails; job.moderated, for e-mails; user.deleted, which deletes
+// personal data; organization.closed, which cancels upcoming interviews.
 package hiring

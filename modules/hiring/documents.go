@@ -14,13 +14,12 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// Documents that an applicant sends are copied, so that later changes of the originals do
-// not alter what was sent. Every file has a row:
+// The documents of an application are copies, so that later changes of the originals do not
+// change the application. Each copy has a row, which exists before the file is written. The
+// files of applications that were never stored can therefore be found and deleted:
 //
 //	reserved ──▶ written ──▶ attached to the application ──▶ released ──▶ deleted
 //	    └────────────┴────── no application within an hour ─────▲
-//
-// so that files of failed applications are found and deleted.
 
 // MaxDocuments is the maximum number of documents of an application.
 const MaxDocuments = 5
@@ -36,13 +35,13 @@ type Document struct {
 	// FileName is the name under which a client saves the file.
 	FileName  string
 	MediaType string
-	// Extension is that of the media type, with its dot.
+	// Extension is the extension for the media type, with its dot.
 	Extension  string
 	Size       int64 // in bytes
 	AttachedAt time.Time
 }
 
-// key returns the key of the file in the store of files.
+// key returns the key of the file in the file store.
 func (d Document) key() string { return "applications/" + d.ID + d.Extension }
 
 const (
@@ -53,12 +52,12 @@ const (
 	// removeRetryAfter is the delay after a failed deletion of a file.
 	removeRetryAfter = 10 * time.Minute
 	kindRemoveFiles  = "hiring.remove-files"
-	removedAtOnce    = 100
-	removeWithin     = 5 * time.Minute
+	removeBatch      = 100
+	removeTimeout    = 5 * time.Minute
 )
 
-// copyDocuments copies documents of the applicant for an application that will be stored.
-// After an error nothing is left.
+// copyDocuments copies documents of the applicant for an application that the caller is about
+// to store. If one cannot be copied, it discards the others.
 func (s *Service) copyDocuments(ctx context.Context, a Application, documentIDs []string) error {
 	for _, documentID := range documentIDs {
 		if err := s.copyDocument(ctx, a, documentID); err != nil {
@@ -69,8 +68,8 @@ func (s *Service) copyDocuments(ctx context.Context, a Application, documentIDs 
 	return nil
 }
 
-// discardDocuments releases the copies for an application that will not be stored. If that
-// fails, their reservations expire.
+// discardDocuments releases the copies for an application that will not be stored. Errors
+// can be ignored, because reservations expire.
 func (s *Service) discardDocuments(ctx context.Context, a Application) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
@@ -116,38 +115,39 @@ func (s *Service) releaseDocuments(ctx context.Context, a *Application) error {
 	return s.Tasks.Add(ctx, task.New(kindRemoveFiles, task.Maintenance, kindRemoveFiles+"/"+a.ID, struct{}{}))
 }
 
-// removeFiles deletes the files of released documents. A failed deletion is retried later
-// and does not delay the others.
+// removeFiles deletes the files of released documents. A file that cannot be deleted is
+// retried after removeRetryAfter and does not delay the others.
 func (s *Service) removeFiles(ctx context.Context) error {
-	var failed []error
+	var errs []error
 	for {
 		now := s.Clock.Now()
-		claimed, err := s.Documents.Claim(ctx, removedAtOnce, now, now.Add(removeRetryAfter))
+		claimed, err := s.Documents.Claim(ctx, removeBatch, now, now.Add(removeRetryAfter))
 		if err != nil {
-			return errors.Join(append(failed, err)...)
+			return errors.Join(append(errs, err)...)
 		}
-		var deleted []string
+		var deletedIDs []string
 		for _, d := range claimed {
 			if err := s.Files.Delete(ctx, d.key()); err != nil {
-				failed = append(failed, err)
+				errs = append(errs, err)
 			} else {
-				deleted = append(deleted, d.ID)
+				deletedIDs = append(deletedIDs, d.ID)
 			}
 		}
-		if err := s.Documents.Delete(ctx, deleted); err != nil {
-			return errors.Join(append(failed, err)...)
+		if err := s.Documents.Delete(ctx, deletedIDs); err != nil {
+			return errors.Join(append(errs, err)...)
 		}
-		if len(claimed) < removedAtOnce {
-			return errors.Join(failed...)
+		if len(claimed) < removeBatch {
+			return errors.Join(errs...)
 		}
 	}
 }
 
-// checkDocumentIDs returns the ids as they are stored, each once.
-func checkDocumentIDs(sent []string) ([]string, error) {
+// parseDocumentIDs returns the ids in their stored form, without duplicates. It returns a
+// fault for an invalid id and for more than MaxDocuments.
+func parseDocumentIDs(texts []string) ([]string, error) {
 	var out []string
-	for _, s := range sent {
-		documentID, err := canonical(s, ErrDocumentNotFound)
+	for _, text := range texts {
+		documentID, err := canonical(text, ErrDocumentNotFound)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +166,7 @@ func (s *Service) ReceivedDocuments(ctx context.Context, by auth.Actor, applicat
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return nil, err
 	}
-	a, err := s.received(ctx, by, applicationID)
+	a, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return nil, err
 	}
@@ -176,42 +176,43 @@ func (s *Service) ReceivedDocuments(ctx context.Context, by auth.Actor, applicat
 // OpenReceivedDocument opens the file of a document of an application to the organization.
 // The caller closes its body.
 func (s *Service) OpenReceivedDocument(ctx context.Context, by auth.Actor, applicationID, documentID string) (Document, io.ReadCloser, error) {
-	all, err := s.ReceivedDocuments(ctx, by, applicationID)
+	documents, err := s.ReceivedDocuments(ctx, by, applicationID)
 	if err != nil {
 		return Document{}, nil, err
 	}
-	return s.openDocument(ctx, all, documentID)
+	return s.openDocument(ctx, documents, documentID)
 }
 
 // OpenMyDocument opens the file of a document that the caller has sent with an application.
 // The caller closes its body.
 func (s *Service) OpenMyDocument(ctx context.Context, by auth.Actor, applicationID, documentID string) (Document, io.ReadCloser, error) {
-	a, err := s.mine(ctx, by, applicationID)
+	a, err := s.getOwn(ctx, by, applicationID)
 	if err != nil {
 		return Document{}, nil, err
 	}
-	all, err := s.Documents.List(ctx, Visibility{ApplicantID: by.UserID}, a.ID)
+	documents, err := s.Documents.List(ctx, Visibility{ApplicantID: by.UserID}, a.ID)
 	if err != nil {
 		return Document{}, nil, err
 	}
-	return s.openDocument(ctx, all, documentID)
+	return s.openDocument(ctx, documents, documentID)
 }
 
-func (s *Service) openDocument(ctx context.Context, all []Document, documentID string) (Document, io.ReadCloser, error) {
+// openDocument opens the file of the document with the id among the given documents.
+func (s *Service) openDocument(ctx context.Context, documents []Document, documentID string) (Document, io.ReadCloser, error) {
 	documentID, err := canonical(documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, nil, err
 	}
-	i := slices.IndexFunc(all, func(d Document) bool { return d.ID == documentID })
+	i := slices.IndexFunc(documents, func(d Document) bool { return d.ID == documentID })
 	if i < 0 {
 		return Document{}, nil, ErrDocumentNotFound
 	}
-	body, _, err := s.Files.Open(ctx, all[i].key())
+	body, _, err := s.Files.Open(ctx, documents[i].key())
 	switch {
 	case errors.Is(err, files.ErrNotFound):
-		return Document{}, nil, ErrDocumentNotFound // released meanwhile
+		return Document{}, nil, ErrDocumentNotFound // the document was released meanwhile
 	case err != nil:
 		return Document{}, nil, filesUnavailable(err)
 	}
-	return all[i], body, nil
+	return documents[i], body, nil
 }

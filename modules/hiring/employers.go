@@ -22,7 +22,8 @@ func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (
 	return s.FindReceived(ctx, by, StatsInput{}, r)
 }
 
-// FindReceived is Received for the applications that the input selects.
+// FindReceived lists the applications to the organization's listings that match the input,
+// newest first.
 func (s *Service) FindReceived(ctx context.Context, by auth.Actor, in StatsInput, r page.Request) (page.Result[View], error) {
 	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID()); err != nil {
 		return page.Result[View]{}, err
@@ -44,7 +45,7 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return Detail{}, err
 	}
-	a, err := s.received(ctx, by, id)
+	a, err := s.getReceived(ctx, by, id)
 	if err != nil {
 		return Detail{}, err
 	}
@@ -52,7 +53,7 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 	if err != nil {
 		return Detail{}, err
 	}
-	d, err := s.detail(ctx, views[0])
+	d, err := s.loadDetail(ctx, views[0])
 	if err != nil || a.WithdrawnAt != nil {
 		return d, err
 	}
@@ -68,22 +69,23 @@ type Decision struct {
 	Err error `json:"-"`
 }
 
-// Refusal is a decision of a batch that was refused.
+// Refusal is a refused decision of a batch.
 type Refusal struct {
-	At       int // index in the batch
+	At       int // the index in the batch
 	Decision Decision
 	Error    string
 }
 
 const (
 	// MaxBatch is the maximum number of decisions of a batch.
-	MaxBatch = 100
-	maxEcho  = 200 // characters of invalid input that are returned
+	MaxBatch  = 100
+	maxEchoed = 200 // characters of invalid input that are returned
 )
 
-func clip(s string) string {
+// truncate returns the first maxEchoed characters of the text.
+func truncate(s string) string {
 	characters := []rune(s)
-	return string(characters[:min(len(characters), maxEcho)])
+	return string(characters[:min(len(characters), maxEchoed)])
 }
 
 // Decide sets the status of one application.
@@ -101,8 +103,8 @@ func (s *Service) Decide(ctx context.Context, by auth.Actor, d Decision) error {
 	return err
 }
 
-// Dismiss sets an application to withdrawn on behalf of the employer, who may set
-// another status later. It does nothing if the applicant has withdrawn it.
+// Dismiss sets an application to withdrawn on behalf of the employer, who may set another
+// status later. It does nothing if the applicant has withdrawn the application.
 func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
 	err := s.Decide(ctx, by, Decision{ID: id, Status: string(Withdrawn)})
 	if errors.Is(err, ErrInvalidStatus) {
@@ -111,8 +113,9 @@ func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
 	return err
 }
 
-// DecideBatch applies decisions in their order. Refused decisions do not prevent the
-// others. If an id occurs more than once, the last decision wins and each counts.
+// DecideBatch applies decisions in their order. A refused decision does not prevent the
+// others. If an id occurs more than once, the last decision wins, and updated contains each
+// of them.
 func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision) (updated []Decision, refused []Refusal, err error) {
 	if err := by.Require(auth.ApplicationsUpdate); err != nil {
 		return nil, nil, err
@@ -126,13 +129,13 @@ func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision)
 	}
 	for i, d := range ds {
 		if f, isRefused := failed[i]; isRefused {
-			refused = append(refused, Refusal{At: i, Decision: Decision{ID: clip(d.ID), Status: clip(d.Status)}, Error: refusalMessage(f)})
+			refused = append(refused, Refusal{At: i, Decision: Decision{ID: truncate(d.ID), Status: truncate(d.Status)}, Error: refusalMessage(f)})
 		}
 	}
 	return updated, refused, nil
 }
 
-// refusalMessage returns the message for one item of a batch.
+// refusalMessage returns the message of a refused decision.
 func refusalMessage(f *fault.Error) string {
 	if f.Code == fault.ErrInvalid.Code && len(f.Fields) > 0 {
 		return f.Fields[0].Name + " " + f.Fields[0].Message
@@ -140,25 +143,26 @@ func refusalMessage(f *fault.Error) string {
 	return f.Message
 }
 
-// decide applies decisions in one transaction. The number of statements does not depend
-// on the number of decisions. The keys of failed are indexes of ds.
+// decide applies decisions in one transaction. It returns the applied decisions, and the
+// faults of the others by their index in ds. The number of SQL statements does not depend on
+// the number of decisions.
 func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (updated []Decision, failed map[int]*fault.Error, err error) {
 	ids := list.Distinct(ds, func(d Decision) string { applicationID, _ := id.Canonical(d.ID); return applicationID })
 	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" })
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		updated, failed = nil, map[int]*fault.Error{}
-		found, err := s.listReceived(ctx, by.OrganizationID, ids)
+		applications, err := s.listReceived(ctx, by.OrganizationID, ids)
 		if err != nil {
 			return err
 		}
-		byID := make(map[string]*Application, len(found))
-		for i := range found {
-			byID[found[i].ID] = &found[i]
+		byID := make(map[string]*Application, len(applications))
+		for i := range applications {
+			byID[applications[i].ID] = &applications[i]
 		}
 		now := s.Clock.Now()
 		var changes []Change
 		var events []event.Event
-		moved := map[string]bool{}
+		changedIDs := map[string]bool{}
 		for i, d := range ds {
 			if d.Err != nil {
 				failed[i] = fault.Of(d.Err)
@@ -170,22 +174,22 @@ func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (upd
 				continue
 			}
 			from := a.Status
-			changed, err := a.Decide(Status(d.Status), now)
+			isChanged, err := a.Decide(Status(d.Status), now)
 			if err != nil {
 				failed[i] = fault.Of(err)
 				continue
 			}
 			updated = append(updated, Decision{ID: a.ID, Status: d.Status})
-			if changed {
-				c := s.change(a, ByEmployer, by, from)
-				changes, events, moved[a.ID] = append(changes, c), append(events, c.event(a)), true
+			if isChanged {
+				c := s.newChange(a, ByEmployer, by, from)
+				changes, events, changedIDs[a.ID] = append(changes, c), append(events, c.event(a)), true
 			}
 		}
 		if len(changes) == 0 {
 			return nil
 		}
-		found = slices.DeleteFunc(found, func(a Application) bool { return !moved[a.ID] })
-		if err := s.Applications.UpdateStatuses(ctx, by.OrganizationID, found, changes); err != nil {
+		applications = slices.DeleteFunc(applications, func(a Application) bool { return !changedIDs[a.ID] })
+		if err := s.Applications.UpdateStatuses(ctx, by.OrganizationID, applications, changes); err != nil {
 			return err
 		}
 		return s.Events.Record(ctx, events...)
@@ -205,8 +209,8 @@ func (c Counts) Total() int {
 	return total
 }
 
-// StatsInput selects the applications to count. EndDate includes that day if it is a
-// date.
+// StatsInput selects applications. StartDate and EndDate are dates or date-times; an EndDate
+// that is a date includes the whole day.
 type StatsInput struct {
 	Status    string `query:"status"`
 	StartDate string `query:"startDate"`
@@ -233,8 +237,8 @@ func (s *Service) Stats(ctx context.Context, by auth.Actor, in StatsInput) (Coun
 	return s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID}, f)
 }
 
-// ApplicantStats counts the applications of the user that are not withdrawn, and those
-// among them that the user sees as pending.
+// ApplicantStats returns the number of the user's applications that are not withdrawn, and
+// how many of them the user sees as pending.
 func (s *Service) ApplicantStats(ctx context.Context, userID string) (total, pending int, err error) {
 	counts, err := s.Applications.CountByStatus(ctx, Visibility{ApplicantID: userID}, ApplicationFilter{})
 	return Counts(counts).Total(), counts[Pending], err
@@ -277,7 +281,7 @@ func (s *Service) JobAnalytics(ctx context.Context, by auth.Actor, jobID string)
 
 // Analytics are the numbers of an organization's listings and applications.
 type Analytics struct {
-	Jobs         map[string]int
+	Jobs         map[string]int // by status
 	Applications Counts
 }
 

@@ -34,7 +34,7 @@ const (
 	ExportFailed  ExportState = "failed"
 )
 
-// Export is a table that is written into a file in the background.
+// Export is a file with a table, which is written in the background.
 type Export struct {
 	ID             string
 	OrganizationID string
@@ -48,25 +48,25 @@ type Export struct {
 	FinishedAt     *time.Time
 }
 
+// key returns the key of the file in the file store.
 func (e Export) key() string { return "exports/" + e.OrganizationID + "/" + e.ID + ".csv" }
 
 const (
 	kindExport = "hiring.export"
-	// exportsAtOnce is the maximum number of unfinished exports of an organization.
-	exportsAtOnce = 5
-	exportTries   = 10
-	exportTime    = time.Hour
-	exportRows    = 4_000
-	// exportTimeout is the time after which an unfinished export has failed. All
-	// attempts fit into it.
+	// maxUnfinishedExports is the maximum number of unfinished exports of an organization.
+	maxUnfinishedExports = 5
+	exportAttempts       = 10
+	exportTaskTimeout    = time.Hour
+	rowsPerPage          = 4_000
+	// exportTimeout is the time after which an unfinished export counts as failed. It is
+	// longer than all attempts with the pauses between them.
 	exportTimeout = 24 * time.Hour
 	// exportLifetime is the time after which an export is deleted.
 	exportLifetime = 7 * 24 * time.Hour
-	// maxListed is the maximum number of exports that MyExports sorts. They are deleted
-	// after exportLifetime.
-	maxListed     = 1_000
-	linkWorks     = time.Hour
-	mailLinkWorks = 24 * time.Hour
+	// maxListed is the maximum number of exports that MyExports reads and sorts.
+	maxListed          = 1_000
+	linkLifetime       = time.Hour
+	mailedLinkLifetime = 24 * time.Hour
 )
 
 // ExportService implements the use cases of exports.
@@ -81,13 +81,13 @@ type ExportService struct {
 	streams streams
 }
 
-// ExportInput starts an export.
+// ExportInput describes an export to start.
 type ExportInput struct {
 	Kind    string        `json:"kind" validate:"required,oneof=jobs applications"`
 	Filters ExportFilters `json:"filters"`
 }
 
-// ExportFilters are the filters of all tables. Each table accepts some of them.
+// ExportFilters are the filters of an export. Each table accepts some of them.
 type ExportFilters struct {
 	Status    *string `json:"status"`
 	JobID     *string `json:"jobId"`
@@ -106,7 +106,7 @@ func (f ExportFilters) filters() map[string]string {
 	return out
 }
 
-// ExportView is an export with a link to the file if it is completed.
+// ExportView is an export. If it is completed, it has a link to its file.
 type ExportView struct {
 	Export
 	URL       string
@@ -136,7 +136,7 @@ func (s *ExportService) StartExport(ctx context.Context, by auth.Actor, in Expor
 	var e Export
 	return e, s.Tx.Do(ctx, func(ctx context.Context) error {
 		e = Export{ID: s.NewID(), OrganizationID: by.OrganizationID, UserID: by.UserID, Kind: in.Kind, Filters: in.Filters.filters(), State: ExportQueued, CreatedAt: s.Clock.Now()}
-		if err := s.Exports.Create(ctx, e, exportsAtOnce); err != nil {
+		if err := s.Exports.Create(ctx, e, maxUnfinishedExports); err != nil {
 			return err
 		}
 		if err := s.Audit.Record(ctx, audit.By(by, audit.ExportCreated, e.ID).With(e.Kind)); err != nil {
@@ -169,7 +169,7 @@ func (s *ExportService) MyExport(ctx context.Context, by auth.Actor, exportID st
 	}
 	v := ExportView{Export: e}
 	if e.State == ExportDone {
-		until := s.Clock.Now().Add(linkWorks).Truncate(time.Second)
+		until := s.Clock.Now().Add(linkLifetime).Truncate(time.Second)
 		v.ExpiresAt = &until
 		v.URL, err = s.exportLink(e, by.UserID, until)
 	}
@@ -182,17 +182,17 @@ func (s *ExportService) MyExports(ctx context.Context, by auth.Actor, n int) ([]
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return nil, err
 	}
-	found, err := s.Exports.List(ctx, ExportFilter{OrganizationIDs: []string{by.OrganizationID}}, maxListed)
+	exports, err := s.Exports.List(ctx, ExportFilter{OrganizationIDs: []string{by.OrganizationID}}, maxListed)
 	if err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(e Export) bool { return !by.May(requiredPermission(e.Kind)) })
-	slices.SortFunc(found, func(a, b Export) int { return b.CreatedAt.Compare(a.CreatedAt) })
-	return found[:min(n, len(found))], nil
+	exports = slices.DeleteFunc(exports, func(e Export) bool { return !by.May(requiredPermission(e.Kind)) })
+	slices.SortFunc(exports, func(a, b Export) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return exports[:min(n, len(exports))], nil
 }
 
-// exportLink returns a link with which anyone can download the file until the
-// timestamp, as long as the user may read the table.
+// exportLink returns a link that downloads the file. Everyone who has the link can use it,
+// until the given time and as long as the user has the permission to read the table.
 func (s *ExportService) exportLink(e Export, userID string, until time.Time) (string, error) {
 	token, err := s.Sealer.Seal(auth.ForDownload, e.OrganizationID+"."+e.ID+"."+userID, until)
 	return s.PublicURL + "/api/employers/exports/" + e.ID + "/file?token=" + token, err
@@ -209,27 +209,27 @@ func exportName(kind string, at time.Time) string {
 	return "locum-" + kind + "-" + at.Format("20060102") + ".csv"
 }
 
-// OpenExport opens the file of an export for the holder of a link to it. It returns
-// fault.ErrForbidden if the user for whom the link was created may no longer read the
-// table.
+// OpenExport opens the file of an export with the token of a link. It returns
+// fault.ErrForbidden if the user for whom the link was created is no longer permitted to read
+// the table.
 func (s *ExportService) OpenExport(ctx context.Context, exportID, token string) (Download, error) {
 	subject, err := s.Sealer.Unseal(auth.ForDownload, token)
 	if err != nil {
 		return Download{}, err
 	}
 	organizationID, rest, _ := strings.Cut(subject, ".")
-	sealed, userID, _ := strings.Cut(rest, ".")
-	if exportID, ok := id.Canonical(exportID); !ok || sealed != exportID {
+	sealedID, userID, _ := strings.Cut(rest, ".")
+	if exportID, ok := id.Canonical(exportID); !ok || sealedID != exportID {
 		return Download{}, fault.ErrUnauthorized
 	}
-	e, err := s.Exports.Get(ctx, organizationID, sealed)
+	e, err := s.Exports.Get(ctx, organizationID, sealedID)
 	if err != nil {
 		return Download{}, err
 	}
-	userID = cmp.Or(userID, e.UserID) // older links do not name the user
-	if may, err := s.Organizations.May(ctx, organizationID, userID, requiredPermission(e.Kind)); err != nil {
+	userID = cmp.Or(userID, e.UserID) // links of earlier versions do not contain the user
+	if isPermitted, err := s.Organizations.May(ctx, organizationID, userID, requiredPermission(e.Kind)); err != nil {
 		return Download{}, err
-	} else if !may {
+	} else if !isPermitted {
 		return Download{}, fault.ErrForbidden
 	}
 	body, info, err := s.Files.Open(ctx, e.key())
@@ -238,32 +238,32 @@ func (s *ExportService) OpenExport(ctx context.Context, exportID, token string) 
 	} else if err != nil {
 		return Download{}, err
 	}
-	// The link does not identify the person who downloads.
+	// The entry has no actor, because everyone who has the link can use it.
 	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.ExportDownloaded, OrganizationID: e.OrganizationID, Object: e.ID, Detail: e.Kind}); err != nil {
 		return Download{}, errors.Join(err, body.Close())
 	}
 	return Download{Name: exportName(e.Kind, e.CreatedAt), Size: info.Size, Body: body}, nil
 }
 
-// export writes the file. After a crash it starts again; a partial file is never
-// visible.
-func (s *ExportService) export(ctx context.Context, j task.Task, in exportTask) error {
+// export executes the task of an export. After a crash, the next attempt writes the file
+// from its beginning; a partial file is never visible.
+func (s *ExportService) export(ctx context.Context, t task.Task, in exportTask) error {
 	e, err := s.Exports.Get(ctx, in.OrganizationID, in.ID)
 	if errors.Is(err, ErrExportNotFound) {
-		// The export has expired, or was deleted with a person whom it mentions while
-		// the previous attempt was writing and left a file.
+		// The export has expired, or was deleted because an applicant in it has deleted
+		// their account. The previous attempt may have left a file.
 		return s.Files.Delete(ctx, Export{OrganizationID: in.OrganizationID, ID: in.ID}.key())
 	}
 	if err != nil || e.State == ExportDone {
 		return err
 	}
-	if err = s.fill(ctx, &e); err == nil {
+	if err = s.writeFile(ctx, &e); err == nil {
 		return nil
 	}
-	if j.Attempt == exportTries {
-		// This was the last attempt, even if it has timed out.
-		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer done()
+	if t.Attempt == exportAttempts {
+		// No attempt follows. The context may have timed out.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
 		now := s.Clock.Now()
 		e.State, e.FinishedAt = ExportFailed, &now
 		err = errors.Join(err, s.Exports.Update(ctx, e))
@@ -271,13 +271,15 @@ func (s *ExportService) export(ctx context.Context, j task.Task, in exportTask) 
 	return err
 }
 
-func (s *ExportService) fill(ctx context.Context, e *Export) error {
+// writeFile writes the table into the file of the export, and updates the progress of the
+// export after each page.
+func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 	table, ok := s.Tables[e.Kind]
 	if !ok {
 		return fmt.Errorf("no table %q", e.Kind)
 	}
-	stale := tx.AllowStale(ctx, 0)
-	total, err := table.Count(stale, e.OrganizationID, e.Filters)
+	readCtx := tx.AllowStale(ctx, 0)
+	total, err := table.Count(readCtx, e.OrganizationID, e.Filters)
 	if err != nil {
 		return err
 	}
@@ -287,9 +289,9 @@ func (s *ExportService) fill(ctx context.Context, e *Export) error {
 	}
 	err = s.Files.Put(ctx, e.key(), func(w io.Writer) error {
 		pages, page := tablePages{table: table, organizationID: e.OrganizationID, filters: e.Filters}, new(csvfile.Page)
-		for more := true; more; {
+		for hasNext := true; hasNext; {
 			var err error
-			if more, err = pages.next(stale, page); err != nil {
+			if hasNext, err = pages.next(readCtx, page); err != nil {
 				return err
 			}
 			if _, err = w.Write(page.Bytes()); err != nil {
@@ -315,8 +317,9 @@ func (s *ExportService) fill(ctx context.Context, e *Export) error {
 	})
 }
 
-// MailExport notifies the member who started the export, unless they are not a member
-// any more, may not read the table any more, or want no such mails.
+// MailExport sends a link to the file to the member who started the export. It sends nothing
+// to a user who has left the organization, has lost the permission to read the table, or does
+// not want such e-mails.
 func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) error {
 	e, err := s.Exports.Get(ctx, m.OrganizationID, m.ExportID)
 	if errors.Is(err, ErrExportNotFound) {
@@ -324,7 +327,7 @@ func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) 
 	} else if err != nil {
 		return err
 	}
-	if may, err := s.Organizations.May(ctx, e.OrganizationID, m.UserID, requiredPermission(e.Kind)); err != nil || !may {
+	if isPermitted, err := s.Organizations.May(ctx, e.OrganizationID, m.UserID, requiredPermission(e.Kind)); err != nil || !isPermitted {
 		return err
 	}
 	if wants, err := s.Organizations.WantsAlerts(ctx, m.UserID); err != nil || !wants {
@@ -334,11 +337,11 @@ func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) 
 	if err != nil || people[m.UserID].Email == "" {
 		return err
 	}
-	link, err := s.exportLink(e, m.UserID, s.Clock.Now().Add(mailLinkWorks))
+	link, err := s.exportLink(e, m.UserID, s.Clock.Now().Add(mailedLinkLifetime))
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, correspondence{people: people}, m.UserID, mail.Letter{
+	return s.sendLetter(ctx, correspondence{people: people}, m.UserID, mail.Letter{
 		ID: "export-" + e.ID, Subject: "Your export is ready",
 		Body: []mail.Block{
 			{Text: fmt.Sprintf("Your export of %s is ready. It has %d rows.", e.Kind, e.RowsDone)},
@@ -348,12 +351,12 @@ func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) 
 	})
 }
 
-// ForgetExports marks exports as failed that have been unfinished for too long, so that
-// they do not count for the limit any more, and deletes expired ones.
+// ForgetExports deletes expired exports. It also marks exports as failed that have been
+// unfinished for exportTimeout, so that they do not count towards the limit any more.
 func (s *ExportService) ForgetExports(ctx context.Context) error {
 	now := s.Clock.Now()
-	err := tx.DoBatches(ctx, s.Tx, failedAtOnce, func(ctx context.Context) (int, error) {
-		unfinished, err := s.Exports.List(ctx, ExportFilter{Unfinished: true, CreatedBefore: now.Add(-exportTimeout)}, failedAtOnce)
+	err := tx.DoBatches(ctx, s.Tx, expireBatch, func(ctx context.Context) (int, error) {
+		unfinished, err := s.Exports.List(ctx, ExportFilter{Unfinished: true, CreatedBefore: now.Add(-exportTimeout)}, expireBatch)
 		if err != nil {
 			return 0, err
 		}
@@ -371,17 +374,17 @@ func (s *ExportService) ForgetExports(ctx context.Context) error {
 	return s.deleteExports(ctx, ExportFilter{CreatedBefore: now.Add(-exportLifetime)})
 }
 
-// deleteExports deletes the exports that the filter selects, with their files.
+// deleteExports deletes the exports that match the filter, with their files.
 func (s *ExportService) deleteExports(ctx context.Context, f ExportFilter) error {
-	const atOnce = 100
+	const batchSize = 100
 	for {
-		found, err := s.Exports.List(ctx, f, atOnce)
-		if err != nil || len(found) == 0 {
+		exports, err := s.Exports.List(ctx, f, batchSize)
+		if err != nil || len(exports) == 0 {
 			return err
 		}
-		ids := make([]string, len(found))
-		for i, e := range found {
-			// The file is deleted first, because without its row it is not found.
+		ids := make([]string, len(exports))
+		for i, e := range exports {
+			// Without its row, a file could not be found any more.
 			if err := s.Files.Delete(ctx, e.key()); err != nil {
 				return err
 			}
@@ -393,9 +396,8 @@ func (s *ExportService) deleteExports(ctx context.Context, f ExportFilter) error
 	}
 }
 
-// failedAtOnce is the maximum number of exports that are marked as failed per
-// transaction.
-const failedAtOnce = 100
+// expireBatch is the maximum number of exports that one transaction marks as failed.
+const expireBatch = 100
 
 // Periodic returns the periodic tasks of exports.
 func (s *ExportService) Periodic() []task.Periodic {

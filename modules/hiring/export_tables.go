@@ -19,11 +19,12 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Rows are the rows of an organization or user that can be exported.
+// Rows is a table of an organization or user that can be written as CSV.
 type Rows interface {
 	Columns() []string
-	// Rows adds at most n rows after the cursor ("" for the first) to the page,
-	// newest first, and returns the next cursor, which is "" at the end.
+	// Rows adds at most n rows to the page, the newest first, beginning after the cursor.
+	// The cursor of the first page is "". Rows returns the cursor of the next page, or "" at
+	// the end of the table.
 	Rows(ctx context.Context, ownerID string, filters map[string]string, cursor string, n int, page *csvfile.Page) (next string, err error)
 }
 
@@ -52,7 +53,7 @@ func (applicationTable) Check(filters map[string]string) error {
 	return err
 }
 
-// applicationFilter decodes filters. prefix precedes their names in faults.
+// applicationFilter parses filters by name. The prefix is put before the names in faults.
 func applicationFilter(filters map[string]string, prefix string) (f ApplicationFilter, err error) {
 	invalid := func(name, message string) error { return fault.InvalidField(prefix+name, message) }
 	for _, name := range slices.Sorted(maps.Keys(filters)) {
@@ -77,16 +78,16 @@ func applicationFilter(filters map[string]string, prefix string) (f ApplicationF
 				return f, invalid(name, err.Error())
 			}
 		default:
-			return f, invalid(clip(name), "is not one of: status, jobId, startDate, endDate")
+			return f, invalid(truncate(name), "is not one of: status, jobId, startDate, endDate")
 		}
 	}
 	return f, nil
 }
 
-// parseTime parses a date-time, or a date, to which it adds more.
-func parseTime(s string, more time.Duration) (time.Time, error) {
+// parseTime parses a date-time or a date. It adds dayOffset to a date.
+func parseTime(s string, dayOffset time.Duration) (time.Time, error) {
 	if day, err := time.Parse(time.DateOnly, s); err == nil {
-		return day.Add(more), nil
+		return day.Add(dayOffset), nil
 	}
 	at, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
@@ -111,29 +112,29 @@ func (t applicationTable) Rows(ctx context.Context, organizationID string, filte
 	if err != nil {
 		return "", err
 	}
-	found, err := t.Applications.List(ctx, Visibility{OrganizationID: organizationID}, f, page.After(cursor, n))
+	applications, err := t.Applications.List(ctx, Visibility{OrganizationID: organizationID}, f, page.After(cursor, n))
 	if err != nil {
 		return "", err
 	}
-	views, err := t.receivedViews(ctx, organizationID, found.Items)
+	views, err := t.receivedViews(ctx, organizationID, applications.Items)
 	if err != nil {
 		return "", err
 	}
 	for _, v := range views {
-		row := []string{v.ID, v.ListingID, v.JobTitle, v.Applicant.Name, v.Applicant.Email, string(v.Status), stamp(v.AppliedAt), stamp(v.ChangedAt), "", "", ""}
+		row := []string{v.ID, v.ListingID, v.JobTitle, v.Applicant.Name, v.Applicant.Email, string(v.Status), formatTimestamp(v.AppliedAt), formatTimestamp(v.ChangedAt), "", "", ""}
 		if v.Interview != nil {
-			copy(row[8:], []string{stamp(v.Interview.ScheduledAt), string(v.Interview.Status), string(v.Interview.Outcome)})
+			copy(row[8:], []string{formatTimestamp(v.Interview.ScheduledAt), string(v.Interview.Status), string(v.Interview.Outcome)})
 		}
 		out.Row(row)
 	}
-	return found.NextCursor, nil
+	return applications.NextCursor, nil
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func formatTimestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// mostExported is the maximum number of applications in one JSON response. CSV files
+// maxExported is the maximum number of applications in one JSON response. CSV files
 // have no limit.
-const mostExported = page.MaxExact
+const maxExported = page.MaxExact
 
 // ExportOwn returns the caller's applications that are not withdrawn, newest first.
 func (s *Service) ExportOwn(ctx context.Context, by auth.Actor) ([]View, error) {
@@ -142,21 +143,22 @@ func (s *Service) ExportOwn(ctx context.Context, by auth.Actor) ([]View, error) 
 	}
 	var all []View
 	for cursor := ""; ; {
-		found, next, err := s.own(ctx, by.UserID, cursor, exportRows)
+		views, next, err := s.listOwn(ctx, by.UserID, cursor, rowsPerPage)
 		if err != nil {
 			return nil, err
 		}
-		if all = append(all, found...); next == "" {
+		if all = append(all, views...); next == "" {
 			return all, nil
 		}
-		if len(all) >= mostExported {
-			return nil, fault.InvalidField("format", fmt.Sprintf("must be csv for more than %d applications", mostExported))
+		if len(all) >= maxExported {
+			return nil, fault.InvalidField("format", fmt.Sprintf("must be csv for more than %d applications", maxExported))
 		}
 		cursor = next
 	}
 }
 
-// ExportOwnTable returns the same as a file that is written while it is read.
+// ExportOwnTable returns the caller's applications that are not withdrawn as a CSV file. The
+// file is written while it is read.
 func (s *Service) ExportOwnTable(ctx context.Context, by auth.Actor) (Download, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return Download{}, err
@@ -164,14 +166,14 @@ func (s *Service) ExportOwnTable(ctx context.Context, by auth.Actor) (Download, 
 	return s.stream(ctx, "my-applications", ownTable{s}, by.UserID, nil)
 }
 
-// own returns a page of the applicant's applications.
-func (s *Service) own(ctx context.Context, applicantID, cursor string, n int) ([]View, string, error) {
-	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.After(cursor, n))
+// listOwn returns a page of the applicant's applications, and the cursor of the next page.
+func (s *Service) listOwn(ctx context.Context, applicantID, cursor string, n int) (views []View, next string, err error) {
+	applications, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.After(cursor, n))
 	if err != nil {
 		return nil, "", err
 	}
-	views, err := s.titled(ctx, found.Items)
-	return views, found.NextCursor, err
+	views, err = s.withListings(ctx, applications.Items)
+	return views, applications.NextCursor, err
 }
 
 // ownTable is the table of an applicant's applications.
@@ -184,9 +186,9 @@ func (ownTable) Columns() []string {
 
 // Rows implements Rows.
 func (t ownTable) Rows(ctx context.Context, applicantID string, _ map[string]string, cursor string, n int, out *csvfile.Page) (string, error) {
-	found, next, err := t.own(ctx, applicantID, cursor, n)
-	for _, a := range found {
-		out.Row([]string{a.ID, a.ListingID, a.JobTitle, a.Company, string(a.Shown()), stamp(a.AppliedAt)})
+	views, next, err := t.listOwn(ctx, applicantID, cursor, n)
+	for _, a := range views {
+		out.Row([]string{a.ID, a.ListingID, a.JobTitle, a.Company, string(a.Shown()), formatTimestamp(a.AppliedAt)})
 	}
 	return next, err
 }
@@ -197,25 +199,25 @@ type tablePages struct {
 	organizationID string
 	filters        map[string]string
 	cursor         string
-	rows           int // so far
+	rows           int // written so far
 }
 
-// next replaces the content of page by the next one and reports whether there is
-// another. The first page begins with the names of the columns.
+// next writes the next page of the table into page, and reports whether another page
+// follows. The first page begins with the names of the columns.
 func (t *tablePages) next(ctx context.Context, page *csvfile.Page) (bool, error) {
 	page.Reset()
 	if t.cursor == "" {
 		page.Row(t.table.Columns())
 	}
-	header := page.Rows()
-	cursor, err := t.table.Rows(ctx, t.organizationID, t.filters, t.cursor, exportRows, page)
-	t.cursor, t.rows = cursor, t.rows+page.Rows()-header
+	headerRows := page.Rows()
+	cursor, err := t.table.Rows(ctx, t.organizationID, t.filters, t.cursor, rowsPerPage, page)
+	t.cursor, t.rows = cursor, t.rows+page.Rows()-headerRows
 	return cursor != "", err
 }
 
-// ExportNow returns a table of the caller's organization as a file that is written while
-// it is read. The first page is read before ExportNow returns, so that most errors are
-// returned by it. A later error ends the file early and is returned by Read.
+// ExportNow returns a table of the caller's organization as a CSV file. The file is written
+// while it is read. ExportNow itself reads the first page, so that it can return most errors.
+// A later error ends the file early and is returned by Read.
 func (s *ExportService) ExportNow(ctx context.Context, by auth.Actor, kind string, in ExportFilters) (Download, error) {
 	if err := by.Require(requiredPermission(kind)); err != nil {
 		return Download{}, err
@@ -237,97 +239,98 @@ func (s *ExportService) ExportNow(ctx context.Context, by auth.Actor, kind strin
 	return d, nil
 }
 
-// streamsAtOnce is the maximum number of open files of one owner in a process, because a
-// slow reader keeps a few pages of each in memory.
-const streamsAtOnce = 5
+// maxStreams is the maximum number of open files of one owner in a process. Each open file
+// has two pages in memory, for as long as a slow client reads it.
+const maxStreams = 5
 
-// streams counts the open files by owner.
+// streams counts the open files of each owner, by owner id.
 type streams struct {
-	mu sync.Mutex
-	of map[string]int
+	mu          sync.Mutex
+	openByOwner map[string]int
 }
 
-func (c *streams) begin(owner string) bool {
+func (c *streams) acquire(owner string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of = map[string]int{}
+	if c.openByOwner == nil {
+		c.openByOwner = map[string]int{}
 	}
-	if c.of[owner] >= streamsAtOnce {
+	if c.openByOwner[owner] >= maxStreams {
 		return false
 	}
-	c.of[owner]++
+	c.openByOwner[owner]++
 	return true
 }
 
-func (c *streams) end(owner string) {
+func (c *streams) release(owner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of[owner]--; c.of[owner] <= 0 {
-		delete(c.of, owner)
+	if c.openByOwner[owner]--; c.openByOwner[owner] <= 0 {
+		delete(c.openByOwner, owner)
 	}
 }
 
-// stream returns the owner's table as a file.
+// stream returns a table of the owner as a CSV file that is written while it is read.
 func (s *ExportService) stream(ctx context.Context, kind string, table Rows, owner string, filters map[string]string) (d Download, err error) {
-	if !s.streams.begin(owner) {
+	if !s.streams.acquire(owner) {
 		return Download{}, ErrExportsUnderWay
 	}
 	defer func() {
 		if err != nil {
-			s.streams.end(owner)
+			s.streams.release(owner)
 		}
 	}()
-	// It contains what the caller has written before.
+	// A replica may answer, but the file contains all that the caller has written before.
 	ctx = tx.AllowStale(ctx, 0)
 	first := new(csvfile.Page)
 	pages := &tablePages{table: table, organizationID: owner, filters: filters}
-	more, err := pages.next(ctx, first)
+	hasNext, err := pages.next(ctx, first)
 	if err != nil {
 		return Download{}, err
 	}
-	// The file is read after the timeout of the request.
+	// The client may read the file for longer than the timeout of the request.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &tableFile{pages: make(chan tablePage), rest: first.Bytes(), end: sync.OnceFunc(func() { cancel(); s.streams.end(owner) })}
-	go f.fill(ctx, pages, first, more)
+	f := &tableFile{pages: make(chan tablePage), unread: first.Bytes(), onClose: sync.OnceFunc(func() { cancel(); s.streams.release(owner) })}
+	go f.prepare(ctx, pages, first, hasNext)
 	return Download{Name: exportName(kind, s.Clock.Now()), Size: -1, Body: f}, nil
 }
 
-// pageWithin is the timeout for reading a page from the storage.
-const pageWithin = 15 * time.Second
+// pageTimeout is the timeout for reading a page from the storage.
+const pageTimeout = 15 * time.Second
 
-// tableFile reads a table. While the client reads one page, the next is prepared; there
-// are never more than two.
+// tableFile is a file that is written while it is read: a goroutine prepares the next page
+// while the client reads the current one.
 type tableFile struct {
-	pages chan tablePage
-	rest  []byte // of the page that is read
-	end   func()
+	pages   chan tablePage
+	unread  []byte // the rest of the current page
+	onClose func()
 }
 
 type tablePage struct {
 	text []byte
-	err  error // io.EOF after the last
+	err  error // io.EOF after the last page
 }
 
-// fill prepares pages until the end of the table or until ctx is cancelled. A reader that
-// receives a page has finished the previous one, so two buffers alternate.
-func (f *tableFile) fill(ctx context.Context, pages *tablePages, read *csvfile.Page, more bool) {
+// prepare sends pages to f.pages until the end of the table or until ctx is cancelled. Two
+// buffers alternate: when the reader receives a page, it has finished the previous page,
+// whose buffer is used for the next.
+func (f *tableFile) prepare(ctx context.Context, pages *tablePages, current *csvfile.Page, hasNext bool) {
 	defer close(f.pages)
 	defer func() {
-		if p := recover(); p != nil { // it must not end the process; the reader gets an error
+		if p := recover(); p != nil { // the reader gets an error, and the process continues
 			select {
 			case f.pages <- tablePage{err: fmt.Errorf("panic: %v", p)}:
 			case <-ctx.Done():
 			}
 		}
 	}()
-	for page := new(csvfile.Page); ; page, read = read, page {
+	for next := new(csvfile.Page); ; next, current = current, next {
 		p := tablePage{err: io.EOF}
-		if more {
-			within, done := context.WithTimeout(ctx, pageWithin)
-			more, p.err = pages.next(within, page)
-			done()
-			p.text = page.Bytes()
+		if hasNext {
+			pageCtx, cancel := context.WithTimeout(ctx, pageTimeout)
+			hasNext, p.err = pages.next(pageCtx, next)
+			cancel()
+			p.text = next.Bytes()
 		}
 		select {
 		case f.pages <- p:
@@ -342,23 +345,23 @@ func (f *tableFile) fill(ctx context.Context, pages *tablePages, read *csvfile.P
 
 // Read implements io.Reader.
 func (f *tableFile) Read(b []byte) (int, error) {
-	for len(f.rest) == 0 {
-		p, open := <-f.pages
-		if !open {
+	for len(f.unread) == 0 {
+		p, isOpen := <-f.pages
+		if !isOpen {
 			return 0, io.EOF
 		}
 		if p.err != nil {
 			return 0, p.err
 		}
-		f.rest = p.text
+		f.unread = p.text
 	}
-	n := copy(b, f.rest)
-	f.rest = f.rest[n:]
+	n := copy(b, f.unread)
+	f.unread = f.unread[n:]
 	return n, nil
 }
 
 // Close implements io.Closer.
 func (f *tableFile) Close() error {
-	f.end()
+	f.onClose()
 	return nil
 }

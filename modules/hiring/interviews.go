@@ -41,10 +41,11 @@ const (
 	Undecided Outcome = "pending"
 )
 
-// interviewLasts is the duration in calendar invitations.
-const interviewLasts = time.Hour
+// interviewDuration is the duration of an interview in calendar invitations. Employers only
+// enter its begin.
+const interviewDuration = time.Hour
 
-// Appointment is the interview of an application, which has at most one.
+// Appointment is the interview of an application. An application has at most one.
 type Appointment struct {
 	ID             string
 	ApplicationID  string
@@ -52,17 +53,17 @@ type Appointment struct {
 	ScheduledAt    time.Time
 	Location       string
 	Interviewer    string
-	Notes          string // the employer's own
+	Notes          string // private notes of the employer
 	Status         InterviewStatus
 	Outcome        Outcome
-	// Sequence is the revision that the applicant was notified of; 0 is the first
-	// invitation (RFC 5545 §3.8.7.4).
+	// Sequence is the number of the latest invitation that the applicant was sent, from 0
+	// (RFC 5545 §3.8.7.4).
 	Sequence  int
 	CreatedAt time.Time
 	ChangedAt time.Time
 }
 
-// AppointmentInput changes an interview. Fields that are nil keep their value.
+// AppointmentInput changes an interview. A nil field leaves its value unchanged.
 type AppointmentInput struct {
 	ScheduledAt *string          `json:"scheduledAt"`
 	Location    *string          `json:"location" validate:"omitempty,notblank,max=500"`
@@ -72,7 +73,7 @@ type AppointmentInput struct {
 	Outcome     *Outcome         `json:"outcome" validate:"omitempty,oneof=pass fail pending"`
 }
 
-// time returns ScheduledAt, zero if it is nil.
+// time parses ScheduledAt. It returns zero if ScheduledAt is nil.
 func (in AppointmentInput) time() (time.Time, error) {
 	if in.ScheduledAt == nil {
 		return time.Time{}, nil
@@ -84,7 +85,7 @@ func (in AppointmentInput) time() (time.Time, error) {
 	return at.UTC().Truncate(time.Microsecond), nil
 }
 
-// Problems returns the error of ScheduledAt.
+// Problems reports an invalid ScheduledAt.
 func (in AppointmentInput) Problems() []fault.Field {
 	if _, err := in.time(); err != nil {
 		return fault.Of(err).Fields
@@ -132,12 +133,12 @@ type Message struct {
 	SentAt         time.Time
 }
 
-// messagesPerDay limits the messages of an organization, so that a hijacked account
-// cannot send mass mails.
+// messagesPerDay limits the messages of an organization, so that a stolen account cannot be
+// used to send spam.
 var messagesPerDay = limit.Rule{Name: "hiring-contact", Max: 50, Per: 24 * time.Hour}
 
-// Schedule creates the interview of an application. An existing one gets the new time
-// and place and is scheduled again.
+// Schedule creates the interview of an application. If the application has an interview, it
+// is scheduled again with the new time and place.
 func (s *Service) Schedule(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput) (Appointment, error) {
 	required := struct {
 		ScheduledAt *string `json:"scheduledAt" validate:"required,notblank"`
@@ -149,15 +150,18 @@ func (s *Service) Schedule(ctx context.Context, by auth.Actor, applicationID str
 	}
 	scheduled, undecided := Scheduled, Undecided
 	in.Status, in.Outcome = &scheduled, &undecided
-	return s.appoint(ctx, by, applicationID, in, true)
+	return s.saveInterview(ctx, by, applicationID, in, true)
 }
 
 // Reschedule changes the given fields of the application's interview.
 func (s *Service) Reschedule(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput) (Appointment, error) {
-	return s.appoint(ctx, by, applicationID, in, false)
+	return s.saveInterview(ctx, by, applicationID, in, false)
 }
 
-func (s *Service) appoint(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput, create bool) (Appointment, error) {
+// saveInterview applies the input to the interview of an application, and records an event if
+// the applicant has to be notified. If the application has no interview, it creates one or
+// fails with ErrInterviewNotFound, depending on create.
+func (s *Service) saveInterview(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput, create bool) (Appointment, error) {
 	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
 		return Appointment{}, err
 	}
@@ -167,11 +171,11 @@ func (s *Service) appoint(ctx context.Context, by auth.Actor, applicationID stri
 	}
 	var next Appointment
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		a, err := s.received(ctx, by, applicationID)
+		a, err := s.getReceived(ctx, by, applicationID)
 		if err != nil {
 			return err
 		}
-		before, err := s.interview(ctx, by.OrganizationID, a.ID)
+		before, err := s.getInterview(ctx, by.OrganizationID, a.ID)
 		if err != nil {
 			return err
 		}
@@ -205,9 +209,9 @@ func (s *Service) appoint(ctx context.Context, by auth.Actor, applicationID stri
 	return next, err
 }
 
-// received returns an application to the organization, which is locked inside a
-// transaction.
-func (s *Service) received(ctx context.Context, by auth.Actor, applicationID string) (Application, error) {
+// getReceived returns an application to the caller's organization. Inside a transaction, the
+// application is locked.
+func (s *Service) getReceived(ctx context.Context, by auth.Actor, applicationID string) (Application, error) {
 	applicationID, err := canonical(applicationID, ErrNotFound)
 	if err != nil {
 		return Application{}, err
@@ -215,8 +219,9 @@ func (s *Service) received(ctx context.Context, by auth.Actor, applicationID str
 	return s.Applications.Get(ctx, Visibility{OrganizationID: by.OrganizationID}, applicationID)
 }
 
-// listReceived returns those of the applications, at most 1,000, that the organization
-// has received, without details and in any order. They are locked inside a transaction.
+// listReceived returns the applications with the ids, at most 1,000, without details and in
+// any order. It omits applications to other organizations. Inside a transaction, the
+// applications are locked.
 func (s *Service) listReceived(ctx context.Context, organizationID string, ids []string) ([]Application, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -225,8 +230,8 @@ func (s *Service) listReceived(ctx context.Context, organizationID string, ids [
 	return found.Items, err
 }
 
-// interview returns the interview of an application, or nil.
-func (s *Service) interview(ctx context.Context, organizationID, applicationID string) (*Appointment, error) {
+// getInterview returns the interview of an application, or nil.
+func (s *Service) getInterview(ctx context.Context, organizationID, applicationID string) (*Appointment, error) {
 	found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{ApplicationIDs: []string{applicationID}}, page.After("", 1))
 	if err != nil || len(found.Items) == 0 {
 		return nil, err
@@ -245,8 +250,8 @@ func (in AppointmentInput) apply(a *Appointment, at time.Time) {
 	patch.Set(&a.Outcome, in.Outcome)
 }
 
-// Interviews lists the organization's interviews, newest first, all or those with a
-// status.
+// Interviews lists the organization's interviews, newest first. If the status is not empty,
+// it lists only interviews with that status.
 func (s *Service) Interviews(ctx context.Context, by auth.Actor, status InterviewStatus, r page.Request) (page.Result[View], error) {
 	var none page.Result[View]
 	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID(), valid.Value("status", string(status), "oneof='' scheduled completed cancelled")); err != nil {
@@ -260,7 +265,8 @@ func (s *Service) Interviews(ctx context.Context, by auth.Actor, status Intervie
 	return page.WithItems(found, views), err
 }
 
-// interviewViews returns the views of the applications of the interviews, in their order.
+// interviewViews returns a view of the application of each interview, in the order of the
+// interviews.
 func (s *Service) interviewViews(ctx context.Context, organizationID string, interviews []Appointment) ([]View, error) {
 	if len(interviews) == 0 {
 		return []View{}, nil
@@ -269,7 +275,7 @@ func (s *Service) interviewViews(ctx context.Context, organizationID string, int
 	if err != nil {
 		return nil, err
 	}
-	views, err := s.named(ctx, applications)
+	views, err := s.withApplicants(ctx, applications)
 	if err != nil {
 		return nil, err
 	}
@@ -281,11 +287,11 @@ func (s *Service) interviewViews(ctx context.Context, organizationID string, int
 	}), nil
 }
 
-// maxUpcoming is the maximum number of interviews that NextInterviews sorts.
+// maxUpcoming is the maximum number of interviews that NextInterviews reads and sorts.
 const maxUpcoming = 1_000
 
-// NextInterviews returns the organization's next n scheduled interviews, the earliest
-// first. Of more than 1,000 it considers those that were scheduled last.
+// NextInterviews returns the organization's next n scheduled interviews, the earliest first.
+// If the organization has more than 1,000, it considers only the 1,000 newest.
 func (s *Service) NextInterviews(ctx context.Context, by auth.Actor, n int) ([]View, error) {
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return nil, err
@@ -301,10 +307,10 @@ func (s *Service) NextInterviews(ctx context.Context, by auth.Actor, n int) ([]V
 
 func applicationOf(a Appointment) string { return a.ApplicationID }
 
-// receivedViews returns the views of an employer: with the names of the applicants and
-// the interviews.
+// receivedViews returns the views of an employer, with the names of the applicants and the
+// interviews.
 func (s *Service) receivedViews(ctx context.Context, organizationID string, as []Application) ([]View, error) {
-	views, err := s.named(ctx, as)
+	views, err := s.withApplicants(ctx, as)
 	if err != nil || len(views) == 0 {
 		return views, err
 	}
@@ -323,14 +329,14 @@ type ContactInput struct {
 	Message string `json:"message" validate:"required,notblank,max=10000"`
 }
 
-// Contact stores a message to an applicant, which is mailed later, and returns the
-// address of the applicant.
+// Contact stores a message to an applicant and returns the applicant's e-mail address. A task
+// sends the message.
 func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID string, in ContactInput) (to string, err error) {
 	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
 		return "", err
 	}
 	in.Subject, in.Message = strings.TrimSpace(in.Subject), strings.TrimSpace(in.Message)
-	a, err := s.received(ctx, by, applicationID)
+	a, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return "", err
 	}
@@ -357,8 +363,8 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 	})
 }
 
-// DecideAndContact sets the status of an application and sends a message to the applicant.
-// It does both or neither.
+// DecideAndContact sets the status of an application and sends a message to the applicant,
+// in one transaction.
 func (s *Service) DecideAndContact(ctx context.Context, by auth.Actor, d Decision, in ContactInput) error {
 	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
 		return err
@@ -372,17 +378,16 @@ func (s *Service) DecideAndContact(ctx context.Context, by auth.Actor, d Decisio
 	})
 }
 
-// cancelledAtOnce is the maximum number of interviews that are cancelled per
-// transaction.
-const cancelledAtOnce = 20
+// cancelBatch is the maximum number of interviews that one transaction cancels.
+const cancelBatch = 20
 
 // OnOrganizationClosed cancels the upcoming interviews of the organization and notifies
 // the applicants.
 func (s *Service) OnOrganizationClosed(ctx context.Context, e event.OrganizationClosed) error {
-	return tx.DoBatches(ctx, s.Tx, cancelledAtOnce, func(ctx context.Context) (int, error) {
+	return tx.DoBatches(ctx, s.Tx, cancelBatch, func(ctx context.Context) (int, error) {
 		now := s.Clock.Now()
 		f := AppointmentFilter{Status: Scheduled, ScheduledAfter: now}
-		upcoming, err := s.Appointments.List(ctx, e.OrganizationID, f, page.After("", cancelledAtOnce))
+		upcoming, err := s.Appointments.List(ctx, e.OrganizationID, f, page.After("", cancelBatch))
 		if err != nil || len(upcoming.Items) == 0 {
 			return 0, err
 		}

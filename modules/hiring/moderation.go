@@ -10,11 +10,11 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// takenDown is event.JobModerated.Decision of a listing that was taken down.
+// takenDown is the value of event.JobModerated.Decision for a listing that was taken down.
 const takenDown = "taken-down"
 
-// moderatedMail is the payload of the task that mails an admin of the employer or an
-// applicant about a decision of the moderators.
+// moderatedMail is the payload of the task that notifies one user, an admin of the employer
+// or an applicant, of a decision of the moderators.
 type moderatedMail struct {
 	Event       event.JobModerated `json:"event"`
 	UserID      string             `json:"user_id"`
@@ -23,12 +23,12 @@ type moderatedMail struct {
 
 const (
 	kindModerated = "hiring.mail-job-moderated"
-	// applicantsAtOnce is the number of applications that are read with a statement.
-	applicantsAtOnce = 500
+	// applicantsPerPage is the number of applications that are read at once.
+	applicantsPerPage = 500
 )
 
-// OnJobModerated adds a task for each admin of the employer and, after a take-down, for
-// each applicant who has not withdrawn.
+// OnJobModerated adds a task for each admin of the employer. If the job was taken down, it
+// also adds a task for each applicant who has not withdrawn.
 func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.JobModerated) error {
 	admins, err := s.Organizations.Admins(ctx, e.OrganizationID, maxAdmins)
 	if err != nil {
@@ -37,16 +37,16 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 	if err := s.addModeratedMails(ctx, eventID, e, admins, false); err != nil || e.Decision != takenDown {
 		return err
 	}
-	for r := page.After("", applicantsAtOnce); ; {
-		found, err := s.Applications.List(ctx, Visibility{OrganizationID: e.OrganizationID}, ApplicationFilter{ListingIDs: []string{e.JobID}, Statuses: []Status{Pending, Review, Interview, Accepted}}, r)
+	for r := page.After("", applicantsPerPage); ; {
+		applications, err := s.Applications.List(ctx, Visibility{OrganizationID: e.OrganizationID}, ApplicationFilter{ListingIDs: []string{e.JobID}, Statuses: []Status{Pending, Review, Interview, Accepted}}, r)
 		if err != nil {
 			return err
 		}
-		applicants := list.Distinct(found.Items, func(a Application) string { return a.ApplicantID })
-		if err := s.addModeratedMails(ctx, eventID, e, applicants, true); err != nil {
+		applicantIDs := list.Distinct(applications.Items, func(a Application) string { return a.ApplicantID })
+		if err := s.addModeratedMails(ctx, eventID, e, applicantIDs, true); err != nil {
 			return err
 		}
-		if r.Cursor = found.NextCursor; r.Cursor == "" {
+		if r.Cursor = applications.NextCursor; r.Cursor == "" {
 			return nil
 		}
 	}
@@ -58,11 +58,11 @@ func (s *Service) addModeratedMails(ctx context.Context, eventID string, e event
 	})...)
 }
 
-// mailModerated mails one recipient. Applicants who want no optional mails are mailed as
-// well, because they may be about to lose money or documents.
+// mailModerated notifies one recipient. It also notifies applicants who do not want optional
+// e-mails, because a fraudulent employer may cost them money or documents.
 func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID)
-	if err != nil || c.to(m.UserID).Email == "" {
+	if err != nil || c.address(m.UserID).Email == "" {
 		return err
 	}
 	l := mail.Letter{ID: "moderated-" + m.Event.JobID + "-" + m.UserID + "-" + m.Event.DecidedAt.UTC().Format("20060102T150405.000000")}
@@ -84,5 +84,5 @@ func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 	if m.Event.Message != "" && !m.IsApplicant {
 		l.Body = append(l.Body, mail.Block{Text: "The moderators write:"}, mail.Block{Quote: m.Event.Message})
 	}
-	return s.write(ctx, c, m.UserID, l)
+	return s.sendLetter(ctx, c, m.UserID, l)
 }

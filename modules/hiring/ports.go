@@ -24,16 +24,16 @@ var (
 	ErrWithdrawn         = fault.New(fault.Conflict, "application_withdrawn", "The applicant has withdrawn this application")
 	ErrBatchTooLarge     = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 applications per batch request")
 
-	// errWithdrawnByApplicant is ErrInvalidStatus with another reason.
+	// errWithdrawnByApplicant is ErrInvalidStatus with the reason that no status is valid.
 	errWithdrawnByApplicant = ErrInvalidStatus.WithFields(fault.Field{Name: "status", Message: "cannot be changed: the applicant has withdrawn"})
 )
 
 // Listings provides the listings that people apply to.
 type Listings interface {
-	// ForApply returns the listing if it is public now, otherwise
-	// ErrListingNotFound.
+	// ForApply returns the listing, or ErrListingNotFound if it is not public.
 	ForApply(ctx context.Context, id string) (Posting, error)
-	// Briefs maps the ids of listings that exist, in any state, to summaries.
+	// Briefs returns summaries of the listings by id, whatever their state. It omits
+	// listings that do not exist.
 	Briefs(ctx context.Context, ids []string) (map[string]Brief, error)
 	// Viewed returns the title and the number of views of a listing of the
 	// organization, or a NotFound fault.
@@ -60,7 +60,8 @@ type Question struct {
 
 // People provides names and addresses of users.
 type People interface {
-	// ByIDs maps the ids of users that exist to their names and addresses.
+	// ByIDs returns the names and e-mail addresses of the users by id. It omits users who do
+	// not exist.
 	ByIDs(ctx context.Context, ids []string) (map[string]Person, error)
 }
 
@@ -73,13 +74,13 @@ type Organizations interface {
 	// May reports whether the user is an active member with the permission, or any
 	// active member if it is empty.
 	May(ctx context.Context, id, userID string, p auth.Permission) (bool, error)
-	// WantsAlerts reports whether the member wants mails about the organization.
+	// WantsAlerts reports whether the member wants e-mails about the organization.
 	WantsAlerts(ctx context.Context, userID string) (bool, error)
 }
 
 // Preferences provides the preferences of applicants.
 type Preferences interface {
-	// WantsMail reports whether the applicant wants optional mails.
+	// WantsMail reports whether the applicant wants optional e-mails.
 	WantsMail(ctx context.Context, userID string) (bool, error)
 	// Introduction returns the part of the profile that employers see next to an
 	// application, or nil if the applicant does not show it.
@@ -108,7 +109,7 @@ type ApplicantDocument struct {
 	// FileName is the name under which a client saves the file.
 	FileName  string
 	MediaType string
-	// Extension is that of the media type, with its dot.
+	// Extension is the extension for the media type, with its dot.
 	Extension string
 	Body      []byte
 }
@@ -116,112 +117,112 @@ type ApplicantDocument struct {
 // Person is an applicant as an employer sees them.
 type Person struct{ Name, Email string }
 
-// Visibility selects the applications that a caller may see: those to the listings of
-// an organization, and those that an applicant has not withdrawn. Each is empty for
-// none. All others do not exist for the methods of Applications.
+// Visibility is the set of applications that a caller may see: the applications to the
+// listings of an organization, and the applications of an applicant who has not withdrawn
+// them. An empty field adds nothing to the set. The methods of Applications treat all other
+// applications as if they did not exist.
 type Visibility struct{ OrganizationID, ApplicantID string }
 
-// ApplicationFilter selects applications. Zero values select all that are visible.
+// ApplicationFilter selects visible applications that match all of its fields. A zero field
+// matches every application.
 type ApplicationFilter struct {
 	// IDs and ListingIDs are at most 1,000 each.
 	IDs, ListingIDs []string
 	ApplicantID     string
 	Statuses        []Status
-	// AppliedFrom and AppliedUntil are the limits of AppliedAt; AppliedUntil is
-	// excluded.
+	// AppliedFrom and AppliedUntil limit AppliedAt. AppliedUntil is excluded.
 	AppliedFrom, AppliedUntil time.Time
 	// Withdrawn changes which applications of Visibility.ApplicantID are visible.
 	Withdrawn WithdrawnFilter
-	// Details returns cover letters, addresses of CVs and answers too.
+	// Details requests cover letters, URLs of CVs and answers.
 	Details bool
 }
 
-// WithdrawnFilter selects by Application.WithdrawnAt.
+// WithdrawnFilter selects the applications of an applicant by Application.WithdrawnAt.
 type WithdrawnFilter int
 
 // The values of WithdrawnFilter.
 const (
 	ExcludeWithdrawn WithdrawnFilter = iota
 	OnlyWithdrawn
-	// IncludeWithdrawn is for filters with ListingIDs.
+	// IncludeWithdrawn requires a filter with ListingIDs.
 	IncludeWithdrawn
 )
 
 // Applications stores applications and their timelines.
 type Applications interface {
-	// Create stores a new application. It returns ErrAlreadyApplied if the applicant
-	// has one for that listing, withdrawn or not, also with concurrent calls. In a
-	// transaction the error may come at the commit instead, from tx.Runner.Do.
+	// Create stores a new application. It returns ErrAlreadyApplied if the applicant has
+	// applied to the listing before, even if that application is withdrawn. Concurrent calls
+	// do not create two applications. In a transaction, tx.Runner.Do may return the error
+	// instead, at the commit.
 	Create(ctx context.Context, a Application) error
 	// Get returns a visible application with its details, or ErrNotFound. Inside a
-	// transaction it locks the application until the end of the transaction.
+	// transaction, the application is locked until the transaction ends.
 	Get(ctx context.Context, v Visibility, id string) (Application, error)
-	// List returns the visible applications that the filter selects, each once, in
-	// descending order of id. The cursor is the id of the last item of the previous
-	// page. Inside a transaction it locks the applications of the page until the end
-	// of the transaction, unless v names both an organization and an applicant.
+	// List returns a page of the visible applications that match the filter, in descending
+	// order of id. A cursor is the id of the last item of a page. Inside a transaction, the
+	// applications of the page are locked until the transaction ends, unless v contains both
+	// an organization and an applicant.
 	List(ctx context.Context, v Visibility, f ApplicationFilter, r page.Request) (page.Result[Application], error)
-	// CountByStatus counts the visible applications that the filter selects by the
-	// status that is shown: Status for an organization, Application.Shown for an
-	// applicant.
+	// CountByStatus counts the visible applications that match the filter. It counts an
+	// organization's applications by Status, and an applicant's by Application.Shown.
 	CountByStatus(ctx context.Context, v Visibility, f ApplicationFilter) (map[Status]int, error)
 	// UpdateStatuses stores Status and ChangedAt of at most 100 applications to the
-	// organization, which this transaction has read and whose applicants have not
-	// withdrawn them, clears their trackers, and adds changes to the timelines. The
-	// number of statements does not depend on the number of applications.
+	// organization, clears their trackers, and adds changes to their timelines. The
+	// transaction has read the applications, and none of them is withdrawn by its applicant.
+	// The number of SQL statements does not depend on the number of applications.
 	UpdateStatuses(ctx context.Context, organizationID string, as []Application, changes []Change) error
-	// Update stores status, tracker and withdrawal of an application of the
-	// applicant, which this transaction has read and which is not withdrawn, and adds
-	// changes to its timeline.
+	// Update stores the status, tracker and withdrawal of an application of the applicant,
+	// and adds changes to its timeline. The transaction has read the application, which was
+	// not withdrawn by its applicant.
 	Update(ctx context.Context, applicantID string, a Application, changes ...Change) error
-	// ListChanges returns the newest n entries of the timeline of an application to
-	// the organization, oldest first. The submission is not an entry.
+	// ListChanges returns the newest n entries of the timeline of an application to the
+	// organization, the oldest first. The submission is not an entry.
 	ListChanges(ctx context.Context, organizationID, applicationID string, n int) ([]Change, error)
 }
 
 // Appointments stores interviews.
 type Appointments interface {
-	// Upsert stores a new interview, or changes one of its organization. The id of an
-	// interview of another organization, and a second interview of an application,
-	// are errors. The transaction has locked the application.
+	// Upsert stores an interview or changes it. It returns an error if the id belongs to an
+	// interview of another organization, or if the application has another interview. The
+	// transaction has locked the application.
 	Upsert(ctx context.Context, a Appointment) error
-	// List returns the interviews of the organization that the filter selects, in
-	// descending order of id. The cursor is the id of the last item of the previous
-	// page. Inside a transaction it locks the interviews of the page until the end
-	// of the transaction.
+	// List returns a page of the organization's interviews that match the filter, in
+	// descending order of id. A cursor is the id of the last item of a page. Inside a
+	// transaction, the interviews of the page are locked until the transaction ends.
 	List(ctx context.Context, organizationID string, f AppointmentFilter, r page.Request) (page.Result[Appointment], error)
 }
 
-// AppointmentFilter selects interviews. Zero values select all.
+// AppointmentFilter selects interviews that match all of its fields. A zero field matches
+// every interview.
 type AppointmentFilter struct {
-	// ApplicationIDs are at most 10,000. An application has at most one interview.
+	// ApplicationIDs are at most 10,000.
 	ApplicationIDs []string
 	Status         InterviewStatus
-	// ScheduledAfter selects interviews with a later ScheduledAt.
+	// ScheduledAfter matches interviews with a later ScheduledAt.
 	ScheduledAfter time.Time
 }
 
-// Documents stores the documents of applications, and which of their files exist or may
-// exist in the file store, so that no file is left without an application.
+// Documents stores the documents of applications. It also records which files may exist in
+// the file store, so that the file of an application that was never stored is deleted.
 type Documents interface {
-	// Reserve stores a document whose file is about to be written. It is released at the
-	// given time unless it is attached by then.
+	// Reserve stores a document before its file is written. Unless the document is attached
+	// before the time until, it is released then.
 	Reserve(ctx context.Context, d Document, until time.Time) error
 	// Attach attaches the reserved documents of an application of the applicant. It fails
-	// unless n are reserved until after the given time.
+	// unless n documents are reserved at the time now.
 	Attach(ctx context.Context, applicantID, applicationID string, n int, now time.Time) error
-	// List returns the attached documents of an application, if it is one to the
-	// organization or of the applicant, in ascending order of id.
+	// List returns the attached documents of an application, in ascending order of id. It
+	// returns none unless the application is one of the applicant or to the organization.
 	List(ctx context.Context, v Visibility, applicationID string) ([]Document, error)
-	// Release releases the documents of an application of the applicant, which may be
-	// attached, at the given time, clears their titles and file names, and returns
-	// their number.
+	// Release releases the reserved and attached documents of an application of the
+	// applicant at the time now, and clears their titles and file names. It returns their
+	// number.
 	Release(ctx context.Context, applicantID, applicationID string, now time.Time) (int, error)
-	// Claim returns ID and Extension of at most n documents, of any applications, that
-	// have been released by now, those first that were released first. Until the given
-	// time no other caller gets them.
+	// Claim returns ID and Extension of at most n released documents of any applications,
+	// the first released first. No other caller gets them before the time until.
 	Claim(ctx context.Context, n int, now, until time.Time) ([]Document, error)
-	// Delete deletes documents that have been claimed and whose files are deleted.
+	// Delete deletes claimed documents, whose files the caller has deleted.
 	Delete(ctx context.Context, ids []string) error
 }
 
@@ -264,45 +265,45 @@ type Ratings interface {
 
 // Exports stores the state of exports.
 type Exports interface {
-	// Create stores an export, or returns ErrExportsUnderWay if limit exports of the
-	// organization are unfinished. Concurrent calls do not exceed the limit.
+	// Create stores an export. It returns ErrExportsUnderWay if the organization has limit
+	// unfinished exports. Concurrent calls do not exceed the limit.
 	Create(ctx context.Context, e Export, limit int) error
 	// Get returns an export of the organization, or ErrExportNotFound.
 	Get(ctx context.Context, organizationID, id string) (Export, error)
-	// List returns at most n exports, of any organizations, that the filter selects,
-	// in any order. Inside a transaction it locks them until the end of the
-	// transaction.
+	// List returns at most n exports that match the filter, of any organizations and in any
+	// order. Inside a transaction, the exports are locked until the transaction ends.
 	List(ctx context.Context, f ExportFilter, n int) ([]Export, error)
-	// Update stores State, RowsDone, RowsTotal and FinishedAt of an export of its
-	// organization. It fails for a completed export, so that a worker that has lost
-	// its task cannot undo the result of the next one.
+	// Update stores State, RowsDone, RowsTotal and FinishedAt of an export. It fails for a
+	// completed export, so that a worker that has lost its task cannot overwrite the result
+	// of the worker that has taken the task over.
 	Update(ctx context.Context, e Export) error
 	// Delete deletes exports.
 	Delete(ctx context.Context, ids []string) error
 }
 
-// ExportFilter selects exports. Zero values select all.
+// ExportFilter selects exports that match all of its fields. A zero field matches every
+// export.
 type ExportFilter struct {
 	// OrganizationIDs are at most 1,000.
 	OrganizationIDs []string
 	Kind            string
-	// Unfinished selects exports without FinishedAt, Begun those that are not queued.
-	Unfinished, Begun bool
-	// CreatedBefore selects exports with an earlier CreatedAt.
+	Unfinished      bool // matches exports without FinishedAt
+	Begun           bool // matches exports that are not queued
+	// CreatedBefore matches exports with an earlier CreatedAt.
 	CreatedBefore time.Time
 }
 
-// PersonalData deletes what is stored about an applicant.
+// PersonalData deletes the personal data of an applicant.
 type PersonalData interface {
-	// EraseByApplicant clears what the applicant has entered in the applications that
-	// they have withdrawn, clears the notes of the interviews of those applications,
-	// and deletes the messages, notes and ratings about them.
+	// EraseByApplicant clears the texts that the applicant has entered in withdrawn
+	// applications, clears the notes of the interviews of these applications, and deletes the
+	// messages, notes and ratings about them.
 	EraseByApplicant(ctx context.Context, applicantID string) error
 }
 
 // ApplicationCounts counts applications for other modules.
 type ApplicationCounts interface {
-	// CountByListing counts the applications, withdrawn ones included, to the
-	// organization's listings with the ids. Listings without any are left out.
+	// CountByListing counts the applications to the organization's listings, including
+	// withdrawn applications, by listing id. It omits listings without applications.
 	CountByListing(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error)
 }

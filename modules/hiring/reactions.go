@@ -17,13 +17,13 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Mails contain the data of the events and not the present state. A mail that is sent
-// again has the same Message-ID.
+// The e-mails of this file describe the events, and not the current state. An e-mail that is
+// sent again after a failure has the same Message-ID.
 
-// maxAdmins is the maximum number of admins who are mailed about a new application.
+// maxAdmins is the maximum number of admins who are notified of an event.
 const maxAdmins = 10
 
-// receivedMail is the payload of the task that mails one admin.
+// receivedMail is the payload of the task that notifies one admin of a new application.
 type receivedMail struct {
 	Event  event.ApplicationSubmitted `json:"event"`
 	UserID string                     `json:"user_id"`
@@ -33,24 +33,24 @@ const kindReceived = "hiring.mail-application-received"
 
 // Handlers returns the handlers of the tasks that the module adds.
 func (s *Service) Handlers() []task.Handler {
-	export := task.Handler{Kind: kindExport, Queue: task.Exports, Timeout: exportTime, Attempts: exportTries, Do: func(ctx context.Context, j task.Task) error {
+	export := task.Handler{Kind: kindExport, Queue: task.Exports, Timeout: exportTaskTimeout, Attempts: exportAttempts, Do: func(ctx context.Context, t task.Task) error {
 		var in exportTask
-		if err := json.Unmarshal(j.Payload, &in); err != nil {
+		if err := json.Unmarshal(t.Payload, &in); err != nil {
 			return task.Permanent(err)
 		}
-		return s.export(ctx, j, in)
+		return s.export(ctx, t, in)
 	}}
-	remove := task.Handle(kindRemoveFiles, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).WithTimeout(removeWithin)
+	remove := task.Handle(kindRemoveFiles, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).WithTimeout(removeTimeout)
 	return []task.Handler{task.Handle(kindReceived, task.Mail, s.mailReceived), task.Handle(kindModerated, task.Mail, s.mailModerated), export, remove}
 }
 
 // Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
-	return append(s.ExportService.Periodic(), task.Periodic{Kind: "hiring.files-left", Every: 10 * time.Minute, Timeout: removeWithin, Do: s.removeFiles})
+	return append(s.ExportService.Periodic(), task.Periodic{Kind: "hiring.files-left", Every: 10 * time.Minute, Timeout: removeTimeout, Do: s.removeFiles})
 }
 
-// OnApplicationSubmitted adds a task for each admin of the organization, so that an
-// invalid address does not delay the other mails.
+// OnApplicationSubmitted adds a task for each admin of the organization, so that an e-mail
+// that cannot be delivered does not delay the others.
 func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e event.ApplicationSubmitted) error {
 	admins, err := s.Organizations.Admins(ctx, e.OrganizationID, maxAdmins)
 	if err != nil {
@@ -66,32 +66,32 @@ func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
 		return err
 	}
 	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID, m.Event.CandidateID)
-	if err != nil || c.to(m.UserID).Email == "" || c.to(m.Event.CandidateID).Email == "" {
-		return err // also if the applicant has deleted their account
+	if err != nil || c.address(m.UserID).Email == "" || c.address(m.Event.CandidateID).Email == "" {
+		return err // the admin or the applicant has deleted their account
 	}
-	return s.write(ctx, c, m.UserID, mail.Letter{
+	return s.sendLetter(ctx, c, m.UserID, mail.Letter{
 		ID: "received-" + m.Event.ApplicationID + "-" + m.UserID, Subject: "New application: " + c.title,
 		Body: []mail.Block{
 			{Text: "There is a new application for " + c.title + "."},
-			{Facts: []mail.Fact{{Name: "Applicant", Value: c.people[m.Event.CandidateID].Name}, {Name: "Received", Value: moment(m.Event.SubmittedAt)}}},
+			{Facts: []mail.Fact{{Name: "Applicant", Value: c.people[m.Event.CandidateID].Name}, {Name: "Received", Value: formatTime(m.Event.SubmittedAt)}}},
 		},
 	})
 }
 
-// MailSubmitted mails the applicant a confirmation of an application.
+// MailSubmitted sends a confirmation of an application to the applicant.
 func (s *Service) MailSubmitted(ctx context.Context, e event.ApplicationSubmitted) error {
 	if wants, err := s.Preferences.WantsMail(ctx, e.CandidateID); err != nil || !wants {
 		return err
 	}
 	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
-	if err != nil || c.to(e.CandidateID).Email == "" {
+	if err != nil || c.address(e.CandidateID).Email == "" {
 		return err
 	}
-	return s.write(ctx, c, e.CandidateID, mail.Letter{
+	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
 		ID: "submitted-" + e.ApplicationID, Subject: "Application sent: " + c.title,
 		Body: []mail.Block{
 			{Text: "Your application for " + c.title + " is with " + c.organization + "."},
-			{Facts: []mail.Fact{{Name: "Sent", Value: moment(e.SubmittedAt)}}},
+			{Facts: []mail.Fact{{Name: "Sent", Value: formatTime(e.SubmittedAt)}}},
 			{Text: "You get another message when its status changes."},
 		},
 	})
@@ -99,7 +99,7 @@ func (s *Service) MailSubmitted(ctx context.Context, e event.ApplicationSubmitte
 
 var statusWords = map[Status]string{Pending: "pending", Review: "in review", Interview: "interview", Accepted: "accepted", Rejected: "not successful", Withdrawn: "withdrawn"}
 
-// MailStatusChanged mails the applicant about a decision of the employer.
+// MailStatusChanged notifies the applicant of a decision of the employer.
 func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
 	if e.ActorID == e.CandidateID {
 		return nil
@@ -108,26 +108,26 @@ func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event
 		return err
 	}
 	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
-	if err != nil || c.to(e.CandidateID).Email == "" {
+	if err != nil || c.address(e.CandidateID).Email == "" {
 		return err
 	}
-	return s.write(ctx, c, e.CandidateID, mail.Letter{
+	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
 		ID: "status-" + eventID, Subject: "Your application: " + c.title,
 		Body: []mail.Block{
 			{Text: "There is news of your application for " + c.title + " at " + c.organization + "."},
-			{Facts: []mail.Fact{{Name: "It was", Value: statusWords[Status(e.PreviousStatus)]}, {Name: "It is now", Value: statusWords[Status(e.Status)]}, {Name: "Since", Value: moment(e.ChangedAt)}}},
+			{Facts: []mail.Fact{{Name: "It was", Value: statusWords[Status(e.PreviousStatus)]}, {Name: "It is now", Value: statusWords[Status(e.Status)]}, {Name: "Since", Value: formatTime(e.ChangedAt)}}},
 		},
 	})
 }
 
-// MailInterview mails the applicant the changed invitation. Replies go to the member who
-// changed it.
+// MailInterview sends the applicant an invitation to the interview, its change or its
+// cancellation. Replies go to the member who made the change.
 func (s *Service) MailInterview(ctx context.Context, eventID string, e event.InterviewChanged) error {
 	if wants, err := s.Preferences.WantsMail(ctx, e.CandidateID); err != nil || !wants {
 		return err
 	}
 	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, e.ActorID)
-	if err != nil || c.to(e.CandidateID).Email == "" {
+	if err != nil || c.address(e.CandidateID).Email == "" {
 		return err
 	}
 	subject, text, file := "Interview: "+c.title, "%s invites you to an interview for %s.", "The attached invitation puts this into your calendar, in your own time zone."
@@ -142,39 +142,40 @@ func (s *Service) MailInterview(ctx context.Context, eventID string, e event.Int
 	}
 	var replyTo mail.Address
 	if e.ActorID != e.CandidateID {
-		replyTo = c.to(e.ActorID)
+		replyTo = c.address(e.ActorID)
 	}
-	return s.write(ctx, c, e.CandidateID, mail.Letter{
+	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
 		ID: "interview-" + eventID, Subject: subject, ReplyTo: replyTo,
 		Body: []mail.Block{
 			{Text: fmt.Sprintf(text, c.organization, c.title)},
-			{Facts: []mail.Fact{{Name: "When", Value: moment(e.ScheduledAt)}, {Name: "Where", Value: e.Location}, {Name: "With", Value: e.Interviewer}}},
+			{Facts: []mail.Fact{{Name: "When", Value: formatTime(e.ScheduledAt)}, {Name: "Where", Value: e.Location}, {Name: "With", Value: e.Interviewer}}},
 			{Text: file},
 		},
 		Invite: &mail.Invite{
 			UID: e.InterviewID, Sequence: e.Sequence, Cancelled: e.Change == event.InterviewCancelled,
-			Start: e.ScheduledAt, End: e.ScheduledAt.Add(interviewLasts), Stamp: e.ChangedAt,
+			Start: e.ScheduledAt, End: e.ScheduledAt.Add(interviewDuration), Stamp: e.ChangedAt,
 			Summary: "Interview: " + c.title, Location: e.Location, Description: "With " + e.Interviewer + " of " + c.organization,
-			Organizer: mail.Address{Name: c.organization}, Attendee: c.to(e.CandidateID),
+			Organizer: mail.Address{Name: c.organization}, Attendee: c.address(e.CandidateID),
 		},
 	})
 }
 
-// MailContact mails a message to the applicant, even if they want no optional mails,
-// because it is not shown elsewhere. Replies go to the sender.
+// MailContact sends a message of the employer to the applicant. It also sends it to
+// applicants who do not want optional e-mails, because no page shows the message. Replies go
+// to the sender.
 func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) error {
 	message, err := s.Messages.Get(ctx, e.OrganizationID, e.MessageID)
 	if errors.Is(err, ErrNotFound) {
-		return nil // deleted with the applicant's account
+		return nil // the applicant has deleted their account
 	} else if err != nil {
 		return err
 	}
 	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, message.SenderID)
-	if err != nil || c.to(e.CandidateID).Email == "" {
+	if err != nil || c.address(e.CandidateID).Email == "" {
 		return err
 	}
-	return s.write(ctx, c, e.CandidateID, mail.Letter{
-		ID: "contact-" + message.ID, Subject: message.Subject, ReplyTo: c.to(message.SenderID),
+	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
+		ID: "contact-" + message.ID, Subject: message.Subject, ReplyTo: c.address(message.SenderID),
 		Body: []mail.Block{
 			{Text: c.organization + " writes about your application for " + c.title + ":"},
 			{Quote: message.Text},
@@ -183,19 +184,19 @@ func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) e
 	})
 }
 
-// correspondence has the names and addresses for a mail.
+// correspondence contains the names and addresses for an e-mail.
 type correspondence struct {
 	title, organization string
 	people              map[string]Person
 }
 
-func (c correspondence) to(userID string) mail.Address {
+func (c correspondence) address(userID string) mail.Address {
 	return mail.Address{Name: c.people[userID].Name, Email: c.people[userID].Email}
 }
 
-// correspondence returns the names and addresses. Deleted users have no address.
+// correspondence reads the names and addresses for an e-mail. Deleted users have no address.
 func (s *Service) correspondence(ctx context.Context, listingID, organizationID string, userIDs ...string) (c correspondence, err error) {
-	// There is no actor if the organization was closed.
+	// The actor is empty if the organization was closed.
 	userIDs = slices.DeleteFunc(userIDs, func(id string) bool { return id == "" })
 	if c.people, err = s.People.ByIDs(ctx, userIDs); err != nil {
 		return c, err
@@ -210,19 +211,19 @@ func (s *Service) correspondence(ctx context.Context, listingID, organizationID 
 	return c, err
 }
 
-func (s *Shared) write(ctx context.Context, c correspondence, userID string, l mail.Letter) error {
-	l.To, l.Greeting, l.Home = c.to(userID), c.people[userID].Name, s.PublicURL
+// sendLetter completes the letter with the recipient and sends it.
+func (s *Shared) sendLetter(ctx context.Context, c correspondence, userID string, l mail.Letter) error {
+	l.To, l.Greeting, l.Home = c.address(userID), c.people[userID].Name, s.PublicURL
 	return mail.Deliver(ctx, s.Mailer, l)
 }
 
-func moment(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") }
+func formatTime(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") }
 
 // DeletedName replaces the name of an applicant who has deleted their account.
 const DeletedName = "Deleted user"
 
-// erasedAtOnce is the maximum number of applications that are withdrawn per
-// transaction.
-const erasedAtOnce = 20
+// withdrawBatchSize is the maximum number of applications that one transaction withdraws.
+const withdrawBatchSize = 20
 
 // OnAccountDeleted removes the personal data of an applicant. Employers keep the
 // applications and their outcomes. Applications without a decision are withdrawn and
@@ -230,7 +231,7 @@ const erasedAtOnce = 20
 // applications, the ratings, the messages to the applicant, the documents and the export files that may mention the
 // applicant are deleted.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
-	err := tx.DoBatches(ctx, s.Tx, erasedAtOnce, func(ctx context.Context) (int, error) { return s.abandon(ctx, e.UserID) })
+	err := tx.DoBatches(ctx, s.Tx, withdrawBatchSize, func(ctx context.Context) (int, error) { return s.withdrawBatch(ctx, e.UserID) })
 	if err != nil {
 		return err
 	}
@@ -240,10 +241,10 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 	return s.deleteExportsMentioning(ctx, e.UserID, e.DeletedAt)
 }
 
-// abandon withdraws some of the applications that are not withdrawn and returns their
-// number.
-func (s *Service) abandon(ctx context.Context, applicantID string) (int, error) {
-	active, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.After("", erasedAtOnce))
+// withdrawBatch withdraws at most withdrawBatchSize applications of a deleted applicant and
+// returns their number.
+func (s *Service) withdrawBatch(ctx context.Context, applicantID string) (int, error) {
+	active, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.After("", withdrawBatchSize))
 	if err != nil {
 		return 0, err
 	}
@@ -261,22 +262,23 @@ func (s *Service) abandon(ctx context.Context, applicantID string) (int, error) 
 	return len(active.Items), nil
 }
 
-// deleteExportsMentioning deletes the exports of applications, begun by the given time,
-// of every organization that the person has applied to. An export that is being written
-// finds no row at its end and deletes its own file.
-func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID string, begun time.Time) error {
-	const atOnce = 1_000
-	for r := page.After("", atOnce); ; {
-		applied, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{Withdrawn: OnlyWithdrawn}, r)
-		if err != nil || len(applied.Items) == 0 {
+// deleteExportsMentioning deletes the exports of applications that may contain the applicant:
+// those of all organizations that the applicant has applied to, created at the given time or
+// earlier. If an export is being written, the task finds no row at its end and deletes the
+// file.
+func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID string, createdBy time.Time) error {
+	const pageSize = 1_000
+	for r := page.After("", pageSize); ; {
+		applications, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{Withdrawn: OnlyWithdrawn}, r)
+		if err != nil || len(applications.Items) == 0 {
 			return err
 		}
-		f := ExportFilter{OrganizationIDs: list.Distinct(applied.Items, func(a Application) string { return a.OrganizationID }), Kind: "applications",
-			Begun: true, CreatedBefore: begun.Add(time.Microsecond)}
+		f := ExportFilter{OrganizationIDs: list.Distinct(applications.Items, func(a Application) string { return a.OrganizationID }), Kind: "applications",
+			Begun: true, CreatedBefore: createdBy.Add(time.Microsecond)}
 		if err := s.deleteExports(ctx, f); err != nil {
 			return err
 		}
-		if r.Cursor = applied.NextCursor; r.Cursor == "" {
+		if r.Cursor = applications.NextCursor; r.Cursor == "" {
 			return nil
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Shared are the collaborators of both Service and ExportService.
+// Shared are the dependencies that Service and ExportService have in common.
 type Shared struct {
 	Tx            tx.Runner
 	Events        event.Recorder
@@ -25,7 +25,7 @@ type Shared struct {
 	People        People
 	Organizations Organizations
 	Mailer        mail.Mailer
-	// PublicURL is the base of links.
+	// PublicURL is the URL of the service, with which links begin.
 	PublicURL string
 }
 
@@ -39,7 +39,7 @@ type Service struct {
 	Notes        Notes
 	Ratings      Ratings
 	Documents    Documents
-	// ApplicantDocuments are the originals of Documents.
+	// ApplicantDocuments provides the originals, of which Documents are copies.
 	ApplicantDocuments ApplicantDocuments
 	Listings           Listings
 	Preferences        Preferences
@@ -47,14 +47,15 @@ type Service struct {
 	Limiter            limit.Limiter
 }
 
-// View is an application with properties from other modules.
+// View is an application with properties of other modules, as the employer or the applicant
+// sees it.
 type View struct {
 	Application
 	JobTitle, Company string
-	// Applicant is only set for employers.
+	// Applicant is set for employers only.
 	Applicant Person
-	// Interview is nil if there is none. In lists it is only set for employers. For
-	// applicants it has no Notes and no Outcome.
+	// Interview is nil if the application has no interview. Applicants get it only with a
+	// single application, without Notes and Outcome.
 	Interview *Appointment
 }
 
@@ -63,15 +64,16 @@ type Detail struct {
 	View
 	Timeline  []Change
 	Documents []Document
-	// Introduction is only set for employers. It is nil if the applicant shows none or
-	// has withdrawn.
+	// Introduction is set for employers only. It is nil if the applicant does not show one
+	// or has withdrawn.
 	Introduction *Introduction
 }
 
 // maxTimeline is the maximum number of changes in a Detail.
 const maxTimeline = 200
 
-func (s *Service) detail(ctx context.Context, v View) (Detail, error) {
+// loadDetail adds the timeline and the documents to a view.
+func (s *Service) loadDetail(ctx context.Context, v View) (Detail, error) {
 	changes, err := s.Applications.ListChanges(ctx, v.OrganizationID, v.ID, maxTimeline)
 	if err != nil {
 		return Detail{}, err
@@ -80,8 +82,8 @@ func (s *Service) detail(ctx context.Context, v View) (Detail, error) {
 	return Detail{View: v, Timeline: append([]Change{v.submission()}, changes...), Documents: documents}, err
 }
 
-// titled adds the titles and companies of the listings.
-func (s *Service) titled(ctx context.Context, as []Application) ([]View, error) {
+// withListings returns views with the titles and companies of the listings.
+func (s *Service) withListings(ctx context.Context, as []Application) ([]View, error) {
 	briefs, err := s.Listings.Briefs(ctx, list.Distinct(as, func(a Application) string { return a.ListingID }))
 	if err != nil {
 		return nil, err
@@ -92,9 +94,10 @@ func (s *Service) titled(ctx context.Context, as []Application) ([]View, error) 
 	}), nil
 }
 
-// named adds the titles and companies of the listings and the names of the applicants.
-func (s *Service) named(ctx context.Context, as []Application) ([]View, error) {
-	views, err := s.titled(ctx, as)
+// withApplicants returns views with the titles and companies of the listings and the names
+// of the applicants.
+func (s *Service) withApplicants(ctx context.Context, as []Application) ([]View, error) {
+	views, err := s.withListings(ctx, as)
 	if err != nil || len(as) == 0 {
 		return views, err
 	}
@@ -112,12 +115,12 @@ func (s *Service) named(ctx context.Context, as []Application) ([]View, error) {
 	return views, nil
 }
 
-// change returns the timeline entry for a change of status.
-func (s *Service) change(a *Application, kind ActorKind, by auth.Actor, from Status) Change {
+// newChange returns the timeline entry for the latest change of the application's status.
+func (s *Service) newChange(a *Application, kind ActorKind, by auth.Actor, from Status) Change {
 	return Change{ID: s.NewID(), ApplicationID: a.ID, Actor: kind, ActorID: by.UserID, From: from, To: a.Status, At: a.ChangedAt}
 }
 
-// canonical returns the id as it is stored, or the error notFound if it is not an id.
+// canonical returns the id in its stored form, or notFound if the text is not an id.
 func canonical(s string, notFound error) (string, error) {
 	if s, ok := id.Canonical(s); ok {
 		return s, nil
@@ -125,8 +128,8 @@ func canonical(s string, notFound error) (string, error) {
 	return "", notFound
 }
 
-// VisibleTo returns which applications the actor may see: those to their organization,
-// their own, or both.
+// VisibleTo returns the applications that the actor may see: the applications to the
+// actor's organization, the actor's own applications, or both.
 func VisibleTo(by auth.Actor) (v Visibility) {
 	if by.May(auth.ApplicationsView) {
 		v.OrganizationID = by.OrganizationID
@@ -137,37 +140,37 @@ func VisibleTo(by auth.Actor) (v Visibility) {
 	return v
 }
 
-// ListVisible lists the applications that the actor may see with their details, newest
-// first. Filters that are not ids select nothing.
+// ListVisible lists the applications that the actor may see, with their details, the newest
+// first. A filter with an invalid id matches no application.
 func (s *Service) ListVisible(ctx context.Context, by auth.Actor, f ApplicationFilter, r page.Request) (page.Result[Application], error) {
-	nothing := page.Result[Application]{Items: []Application{}}
+	none := page.Result[Application]{Items: []Application{}}
 	if err := by.RequireUser(auth.ScopeApplicationsRead); err != nil {
-		return nothing, err
+		return none, err
 	}
 	v := VisibleTo(by)
 	if err := r.CheckID(); err != nil {
-		return nothing, err
+		return none, err
 	}
 	for i, listingID := range f.ListingIDs {
 		var ok bool
 		if f.ListingIDs[i], ok = id.Canonical(listingID); !ok {
-			return nothing, nil
+			return none, nil
 		}
 	}
 	if f.ApplicantID != "" {
 		var ok bool
 		if f.ApplicantID, ok = id.Canonical(f.ApplicantID); !ok {
-			return nothing, nil
+			return none, nil
 		}
 	}
 	if v == (Visibility{}) {
-		return nothing, nil
+		return none, nil
 	}
 	f.Details = true
 	return s.Applications.List(ctx, v, f, r)
 }
 
-// GetVisible returns an application that the actor may see with its details.
+// GetVisible returns an application that the actor may see, with its details.
 func (s *Service) GetVisible(ctx context.Context, by auth.Actor, applicationID string) (Application, error) {
 	if err := by.RequireUser(auth.ScopeApplicationsRead); err != nil {
 		return Application{}, err
