@@ -16,12 +16,11 @@ const (
 	maxCardDigits = 19
 )
 
-// HoldsCardNumber reports whether the JSON contains what may be the number of a payment
-// card: 13 to 19 digits, with spaces and dashes between them or without, that pass the
-// Luhn check. It checks the text as it was sent and the decoded strings, since a digit
-// can be written as \u0034.
+// HoldsCardNumber reports whether the JSON may contain the number of a payment card: 13 to 19
+// digits that pass the Luhn check, with or without spaces and dashes between them. It checks
+// the raw text as well as the decoded strings, in which a digit may be encoded as \u0034.
 func HoldsCardNumber(body []byte) bool {
-	if holdsCard(string(body)) {
+	if containsCardNumber(string(body)) {
 		return true
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
@@ -31,13 +30,13 @@ func HoldsCardNumber(body []byte) bool {
 		if err != nil {
 			return false
 		}
-		if s, ok := t.(string); ok && holdsCard(s) {
+		if s, ok := t.(string); ok && containsCardNumber(s) {
 			return true
 		}
 	}
 }
 
-func holdsCard(text string) bool {
+func containsCardNumber(text string) bool {
 	var digits []byte
 	for i := range len(text) {
 		switch c := text[i]; {
@@ -46,16 +45,16 @@ func holdsCard(text string) bool {
 		case (c == ' ' || c == '-') && len(digits) > 0:
 			// the number continues
 		default:
-			if isCard(digits) {
+			if isCardNumber(digits) {
 				return true
 			}
 			digits = digits[:0]
 		}
 	}
-	return isCard(digits)
+	return isCardNumber(digits)
 }
 
-func isCard(digits []byte) bool {
+func isCardNumber(digits []byte) bool {
 	if len(digits) < minCardDigits || len(digits) > maxCardDigits {
 		return false
 	}
@@ -72,12 +71,12 @@ func isCard(digits []byte) bool {
 	return sum%10 == 0
 }
 
-// maxMethodID bounds a provider's id, in characters.
+// maxMethodID is the maximum length of a provider's id, in characters.
 const maxMethodID = 255
 
-// UseMethod replaces the payment method. A subscription that is past due is charged
-// at once; if that is declined, the previous method remains. A purchase that waits for
-// the payer is abandoned.
+// UseMethod replaces the payment method. If the subscription is past due, it is charged at
+// once, and the previous method remains if the charge is declined. UseMethod abandons a
+// purchase that awaits the payer.
 func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string) (Subscription, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return Subscription{}, err
@@ -104,8 +103,8 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 		if sub, err = s.lockUnlessPurchasing(ctx, o); err != nil {
 			return err
 		}
-		change := sub.use(method)
-		return s.store(ctx, sub, change)
+		change := sub.setMethod(method)
+		return s.updateAndRecord(ctx, sub, change)
 	})
 	return sub.At(s.Clock.Now()), err
 }
@@ -117,10 +116,10 @@ func (s *Service) attach(ctx context.Context, o Owner, methodID string) (Method,
 	return s.Payments.Attach(ctx, o, methodID)
 }
 
-// CheckMethodID returns a fault of the field paymentMethodId if the text cannot be the
-// id of a payment method of any provider.
+// CheckMethodID returns a fault about the field paymentMethodId if no provider can have a
+// payment method with the id.
 func CheckMethodID(text string) error {
-	if len(text) > maxMethodID || holdsCard(text) || !strings.HasPrefix(text, "pm_") || strings.ContainsFunc(text, isNotIDCharacter) {
+	if len(text) > maxMethodID || containsCardNumber(text) || !strings.HasPrefix(text, "pm_") || strings.ContainsFunc(text, isNotIDCharacter) {
 		return fault.InvalidField("paymentMethodId", "must be the id of a payment method, pm_…")
 	}
 	return nil

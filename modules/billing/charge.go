@@ -5,7 +5,7 @@ import "time"
 // ChargeStatus is the status of a charge.
 type ChargeStatus string
 
-// The statuses of a charge. One that is not pending does not change.
+// The statuses of a charge. Only a pending charge changes.
 const (
 	Pending  ChargeStatus = "pending"
 	Paid     ChargeStatus = "paid"
@@ -14,48 +14,49 @@ const (
 
 // Charge is one payment of an owner.
 type Charge struct {
-	// ID is also the idempotency key of the provider.
+	// ID is also the idempotency key for the provider.
 	ID    string
 	Owner Owner
 	Plan  string
-	// Amount is the price of the plan, less the rest of the previous one.
+	// Amount is the price of the plan, less a credit for the rest of the previous plan.
 	Amount Money
 	Method Method
-	// Renewal is true for the charge of a renewal, whose payer is not present.
+	// Renewal is true for a renewal. Its payer is not present.
 	Renewal                bool
 	PeriodStart, PeriodEnd time.Time
 	Status                 ChargeStatus
 	// Receipt is the provider's id of the payment.
 	Receipt   string
 	CreatedAt time.Time
-	// Attempts counts the calls of the provider, and NextAt is when the next one is due
-	// while the charge is pending.
+	// Attempts counts the calls to the provider.
 	Attempts int
-	NextAt   time.Time
-	// ActionAt is when the provider asked the payer to confirm the payment, zero if it
-	// did not.
+	// NextAt is the time of the next call to the provider, while the charge is pending.
+	NextAt time.Time
+	// ActionAt is the time at which the provider required a confirmation by the payer, or
+	// zero.
 	ActionAt time.Time
 }
 
-// confirmWithin is how long a payer can confirm a payment. Then it is declined.
-const confirmWithin = 24 * time.Hour
+// confirmTimeout is the time that a payer has to confirm a payment. After it, the payment is
+// declined.
+const confirmTimeout = 24 * time.Hour
 
-// waits reports whether the charge waits for the payer.
-func (c Charge) waits() bool { return c.Status == Pending && !c.ActionAt.IsZero() }
+// awaitsPayer reports whether the payer has to confirm the payment.
+func (c Charge) awaitsPayer() bool { return c.Status == Pending && !c.ActionAt.IsZero() }
 
-// retryDelay is the delay before the provider is called again after the given number
-// of attempts without a result.
+// retryDelay returns the delay before the next call to the provider, after the given number
+// of calls without a result.
 func retryDelay(attempts int) time.Duration {
 	return min(time.Minute<<min(attempts, 10), time.Hour)
 }
 
-// minCharge is the least amount that providers collect, in the minor unit.
+// minCharge is the smallest amount that providers collect, in the minor unit.
 const minCharge = 50
 
-// credit returns the value of the rest of the paid period, rounded down. A month is
-// the one that begins now, as in switchTo, so that switching back and forth neither
-// costs nor saves anything.
-func credit(s Subscription, price Money, now time.Time) int64 {
+// creditFor returns the value of the rest of the paid period in the minor unit, rounded down.
+// Like switchTo, it calculates with the length of the month that begins now, so that nothing
+// is lost or gained by switching back and forth.
+func creditFor(s Subscription, price Money, now time.Time) int64 {
 	month, rest := addMonths(now, 1).Sub(now), max(0, s.ExpiresAt.Sub(now))
 	return int64(float64(price.Minor) * float64(rest) / float64(month))
 }

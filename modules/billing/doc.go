@@ -11,29 +11,29 @@
 //	  └── still declined ──┘                              │
 //	  ◀──────────────── the paid period is over ──────────┘
 //
-// A cancelled plan remains active until the paid period ends. An application that
-// changes to the free plan has the free limits at once, and can return to its paid
-// plan without a payment until then. The rest of a period is credited to the next
-// plan: it reduces the price of a more expensive one, and extends a cheaper one. A
-// subscription that is past due ends at once when it is cancelled.
+// A cancelled plan remains active until the paid period ends. An application that changes to
+// the free plan has the free limits at once, and can return to its paid plan without a payment
+// until the paid period ends. The rest of a paid period is credited to the next plan: the
+// credit reduces the price of a more expensive plan, and extends a cheaper plan. A subscription
+// that is past due ends at once when it is cancelled.
 //
 // A payment has three steps, so that a crash between them neither loses a payment nor
 // charges twice:
 //
-//  1. a pending charge is stored: at most one for an owner, and one for a period that
-//     is not declined;
-//  2. the provider is called, with the id of the charge as idempotency key;
-//  3. the result is stored together with its consequences.
+//  1. Store a pending charge. An owner has at most one pending charge, and a period at most
+//     one charge that is not declined.
+//  2. Call the provider, with the id of the charge as the idempotency key.
+//  3. Store the result together with its consequences.
 //
-// Requests and Renew continue pending charges with step 2, whose result for a key does
-// not change.
+// After a crash, Renew or the next request continues a pending charge with step 2. The
+// provider returns the same result for the same key.
 //
-// In step 2 the provider may ask the payer to confirm the payment, with 3-D Secure for
-// example. The charge remains pending, and a renewal makes the subscription past due.
-// Whatever reports the end of the confirmation (a webhook of the provider, the payer,
-// or Renew) only repeats step 2. After 24 hours, and if the payer chooses something
-// else, the payment is abandoned.
+// In step 2, the provider may require that the payer confirms the payment, for example with
+// 3-D Secure. The charge remains pending; if it is a renewal, the subscription becomes past
+// due. When a webhook of the provider, the payer or Renew reports that the payer has
+// confirmed, step 2 is repeated. The payment is abandoned after 24 hours, or when the payer
+// chooses another plan or method.
 //
-// Events published: subscription.changed. Events consumed: user.deleted and
-// app.deleted, after which charges are retained without an owner.
+// Events published: subscription.changed. Events consumed: user.deleted and app.deleted, which
+// delete the subscription and make the charges of the owner anonymous.
 package billing

@@ -7,9 +7,9 @@ import (
 	"github.com/locumhq/locum/core/id"
 )
 
-// ReceiveNotice handles a webhook of the payment provider: it reads the result of the
-// charge from the provider and stores it. It fails with ErrNoNotices and ErrBadNotice;
-// after other errors the provider should send the webhook again.
+// ReceiveNotice handles a webhook of the payment provider: it reads the result of the charge
+// from the provider and stores it. It returns ErrNoNotices or ErrBadNotice for a webhook that
+// it cannot handle. After another error, the provider should send the webhook again.
 func (s *Service) ReceiveNotice(ctx context.Context, header func(name string) string, body []byte) error {
 	parser, ok := s.Payments.(NoticeParser)
 	if !ok {
@@ -28,13 +28,13 @@ func (s *Service) ReceiveNotice(ctx context.Context, header func(name string) st
 		return err
 	}
 	_, err = s.collect(ctx, *c, attempt{})
-	return unexpected(err)
+	return ignoreExpected(err)
 }
 
-// isFirstCall reports whether the first call of the provider is in progress, whose
-// caller stores the result.
+// isFirstCall reports whether the first call to the provider for the charge is still in
+// progress. Its caller stores the result.
 func (s *Service) isFirstCall(c Charge) bool {
-	return !c.waits() && c.Attempts <= 1 && c.NextAt.After(s.Clock.Now())
+	return !c.awaitsPayer() && c.Attempts <= 1 && c.NextAt.After(s.Clock.Now())
 }
 
 // SetUpMethod begins the collection of a payment method of the caller.

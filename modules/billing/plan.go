@@ -17,7 +17,7 @@ type Money struct {
 // Major returns the amount in the major unit, for display only.
 func (m Money) Major() float64 { return float64(m.Minor) / 100 }
 
-// Plan is a monthly subscription for owners of a kind.
+// Plan is a monthly plan for one kind of owners.
 type Plan struct {
 	For   OwnerKind
 	ID    string
@@ -50,13 +50,15 @@ func Plans() []Plan {
 	}
 }
 
-// CheckPlanID returns a fault of the field planId unless it is a plan of jobseekers.
+// CheckPlanID returns a fault about the field planId unless the id belongs to a plan of
+// jobseekers.
 func CheckPlanID(id string) error {
 	_, err := findPlan(Plans(), User, id)
 	return err
 }
 
-// findPlan returns the plan for owners of the kind, or a fault of the field planId.
+// findPlan returns the plan with the id for owners of the kind, or a fault about the field
+// planId.
 func findPlan(plans []Plan, kind OwnerKind, id string) (Plan, error) {
 	if id == "" {
 		return Plan{}, fault.InvalidField("planId", "is required")
@@ -87,8 +89,8 @@ func (s *Service) plan(id string) (Plan, bool) {
 	return s.Plans[i], true
 }
 
-// monthAfter returns the first time after from that is a whole number of months after
-// the anchor. In a month without the anchor's day it is the last day: 31 January,
+// monthAfter returns the first time later than from that is a whole number of months after
+// the anchor. If a month does not have the anchor's day, its last day is used: 31 January,
 // 28 February, 31 March.
 func monthAfter(anchor, from time.Time) time.Time {
 	months := (from.Year()-anchor.Year())*12 + int(from.Month()-anchor.Month())

@@ -9,8 +9,7 @@ import (
 	"github.com/locumhq/locum/core/mail"
 )
 
-// MailSubscriptionChanged notifies the owner of a change of the subscription. Changes
-// by the owner are confirmed.
+// MailSubscriptionChanged notifies the payer of a change of the subscription.
 func (s *Service) MailSubscriptionChanged(ctx context.Context, eventID string, e event.SubscriptionChanged) error {
 	o := Owner{OwnerKind(e.OwnerKind), e.OwnerID}
 	payers, err := s.People.Payers(ctx, []Owner{o})
@@ -25,28 +24,28 @@ func (s *Service) MailSubscriptionChanged(ctx context.Context, eventID string, e
 	})
 }
 
-// mailText returns the subject and the text of the mail about the change.
+// mailText returns the subject and text of the e-mail about the change.
 func (s *Service) mailText(e event.SubscriptionChanged) (subject, text string) {
 	plan, _ := s.plan(e.Plan)
 	name := plan.Name
 	switch e.Change {
 	case event.SubscriptionStarted, event.SubscriptionUpgraded:
-		return "Your " + name + " plan has begun", fmt.Sprintf("You are on the %s plan. It is paid until %s and renews by itself until you cancel it.", name, on(e.ExpiresAt))
+		return "Your " + name + " plan has begun", fmt.Sprintf("You are on the %s plan. It is paid until %s and renews by itself until you cancel it.", name, formatDay(e.ExpiresAt))
 	case event.SubscriptionDowngraded:
-		return "Your " + name + " plan has begun", fmt.Sprintf("You are on the %s plan. What was left of the plan before it pays for it until %s, and then it renews by itself until you cancel it.", name, on(e.ExpiresAt))
+		return "Your " + name + " plan has begun", fmt.Sprintf("You are on the %s plan. What was left of the plan before it pays for it until %s, and then it renews by itself until you cancel it.", name, formatDay(e.ExpiresAt))
 	case event.SubscriptionRenewed:
-		return "Your " + name + " plan was renewed", fmt.Sprintf("The payment for the %s plan arrived. It is paid until %s.", name, on(e.ExpiresAt))
+		return "Your " + name + " plan was renewed", fmt.Sprintf("The payment for the %s plan arrived. It is paid until %s.", name, formatDay(e.ExpiresAt))
 	case event.SubscriptionPaymentFailed:
-		return "Your payment did not work", fmt.Sprintf("The payment for the %s plan was declined. It is tried again on %s. You can choose another payment method before that.", name, on(e.NextAt))
+		return "Your payment did not work", fmt.Sprintf("The payment for the %s plan was declined. It is tried again on %s. You can choose another payment method before that.", name, formatDay(e.NextAt))
 	case event.SubscriptionUnconfirmed:
 		return "Please confirm your payment", fmt.Sprintf("Your bank asks you to confirm the payment for the %s plan. Sign in and choose the plan again within 24 hours: your payment is then confirmed with your bank, and nothing is charged twice.", name)
 	case event.SubscriptionCancelled:
 		if OwnerKind(e.OwnerKind) == Application {
-			return "Your " + name + " plan is cancelled", fmt.Sprintf("The %s plan is cancelled, and nothing more is charged. Your application is on the %s plan. Until %s you can choose %s again without a payment.", name, s.freeName(e), on(e.ExpiresAt), name)
+			return "Your " + name + " plan is cancelled", fmt.Sprintf("The %s plan is cancelled, and nothing more is charged. Your application is on the %s plan. Until %s you can choose %s again without a payment.", name, s.freeName(e), formatDay(e.ExpiresAt), name)
 		}
-		return "Your " + name + " plan is cancelled", fmt.Sprintf("The %s plan is cancelled. You keep it until %s, and nothing more is charged.", name, on(e.ExpiresAt))
+		return "Your " + name + " plan is cancelled", fmt.Sprintf("The %s plan is cancelled. You keep it until %s, and nothing more is charged.", name, formatDay(e.ExpiresAt))
 	case event.SubscriptionResumed:
-		return "Your " + name + " plan goes on", fmt.Sprintf("The %s plan is not cancelled any more. It renews on %s.", name, on(e.ExpiresAt))
+		return "Your " + name + " plan goes on", fmt.Sprintf("The %s plan is not cancelled any more. It renews on %s.", name, formatDay(e.ExpiresAt))
 	case event.SubscriptionLapsed:
 		return "Your plan has ended", "The payment for your plan was declined several times, so the plan has ended. You are on the " + s.freeName(e) + " plan."
 	case event.SubscriptionRefused:
@@ -57,11 +56,11 @@ func (s *Service) mailText(e event.SubscriptionChanged) (subject, text string) {
 	return "Your plan has ended", "Your plan has ended. You are on the " + s.freeName(e) + " plan."
 }
 
-func on(t *time.Time) string {
+func formatDay(t *time.Time) string {
 	if t == nil {
 		return "an unknown day"
 	}
-	return day(*t)
+	return formatDate(*t)
 }
 
 func (s *Service) freeName(e event.SubscriptionChanged) string {
@@ -69,18 +68,18 @@ func (s *Service) freeName(e event.SubscriptionChanged) string {
 	return plan.Name
 }
 
-// OnAccountDeleted deletes what is stored of the user, here and at the provider.
-// Charges are retained for accounting, without an owner.
+// OnAccountDeleted deletes the billing data of the user, here and at the payment provider. It
+// retains charges for accounting, but makes them anonymous.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
-	return s.forget(ctx, Owner{User, e.UserID})
+	return s.deleteOwner(ctx, Owner{User, e.UserID})
 }
 
-// OnAppDeleted is OnAccountDeleted for an application.
+// OnAppDeleted deletes the billing data of an application as OnAccountDeleted does.
 func (s *Service) OnAppDeleted(ctx context.Context, e event.AppDeleted) error {
-	return s.forget(ctx, Owner{Application, e.AppID})
+	return s.deleteOwner(ctx, Owner{Application, e.AppID})
 }
 
-func (s *Service) forget(ctx context.Context, o Owner) error {
+func (s *Service) deleteOwner(ctx context.Context, o Owner) error {
 	if err := s.Payments.Forget(ctx, o); err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func (s *Service) forget(ctx context.Context, o Owner) error {
 	})
 }
 
-// erase deletes what is stored of the owner and makes their charges anonymous.
+// erase deletes the owner's subscription and makes the owner's charges anonymous.
 func (s *Service) erase(ctx context.Context, o Owner) error {
 	return s.Subscriptions.Erase(ctx, o, Owner{DeletedOwner, s.NewID()})
 }

@@ -30,10 +30,10 @@ type Deps struct {
 	Payments      Payments
 	People        People
 	Mailer        mail.Mailer
-	// Plans are the plans for sale, those of each kind of owner by price; the first
-	// is free.
+	// Plans are the plans for sale. The plans of a kind of owner are sorted by price, and
+	// the first of them is free.
 	Plans []Plan
-	// PublicURL is the address of the service, for links in mails.
+	// PublicURL is the URL of the service, for links in e-mails.
 	PublicURL string
 }
 
@@ -72,8 +72,8 @@ func (s *Service) Current(ctx context.Context, o Owner) (Subscription, error) {
 	return Reader{s.Subscriptions, s.Clock}.Current(ctx, o)
 }
 
-// Reader reads subscriptions. It needs fewer ports than Service, so that modules
-// that Service depends on can use it.
+// Reader reads subscriptions. It needs fewer ports than Service, so that the modules on which
+// Service depends can use it.
 type Reader struct {
 	Subscriptions Subscriptions
 	Clock         clock.Clock
@@ -88,16 +88,18 @@ func (s Reader) Current(ctx context.Context, o Owner) (Subscription, error) {
 // ChooseInput selects a plan.
 type ChooseInput struct {
 	PlanID string
-	// PaymentMethodID is the method to charge; empty for the one on file.
+	// PaymentMethodID is the method to charge. If it is empty, the stored method is charged.
 	PaymentMethodID string
 }
 
-// Create subscribes the caller to a plan and collects the first payment. If the caller
-// has the plan already, nothing is charged: a cancelled subscription resumes, with the
-// given method. The rest of another plan is credited, also to a cheaper one. The free
-// plan lets a paid one end; a method given with it is stored for Upgrade. A payment that
-// waits for the payer is an *ActionRequiredError. After the action, a repeated call
-// returns the result, and another plan or method abandons the payment.
+// Create subscribes the caller to a plan and collects the first payment, less a credit for the
+// rest of another plan. If the caller has the plan already, nothing is charged; a cancelled
+// subscription is renewed again, with the given method. The free plan ends the paid plan with
+// its period; a method given with it is stored for a later Upgrade.
+//
+// If the payer has to confirm the payment, Create returns an *ActionRequiredError. After the
+// confirmation, the same call returns the result. A call with another plan or method abandons
+// the payment.
 func (s *Service) Create(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
 	return s.chooseOwn(ctx, by, in, true)
 }
@@ -108,26 +110,26 @@ func (s *Service) Upgrade(ctx context.Context, by auth.Actor, in ChooseInput) (S
 	return s.chooseOwn(ctx, by, in, false)
 }
 
-func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, down bool) (Subscription, error) {
+func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, allowCheaper bool) (Subscription, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return Subscription{}, err
 	}
-	return s.choose(ctx, Owner{User, by.UserID}, in, down)
+	return s.choose(ctx, Owner{User, by.UserID}, in, allowCheaper)
 }
 
-// ChooseFor puts an owner on a plan. The caller has checked permissions. The rest of
-// the present period is credited: a cheaper plan lasts longer, without a payment. The
-// free plan lets a paid one end with its period.
+// ChooseFor puts an owner on a plan. The caller has checked permissions. The rest of the
+// current period is credited; a cheaper plan is not charged but lasts longer. The free plan
+// ends the paid plan with its period.
 func (s *Service) ChooseFor(ctx context.Context, o Owner, in ChooseInput) (Subscription, error) {
 	return s.choose(ctx, o, in, true)
 }
 
-func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, down bool) (Subscription, error) {
+func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, allowCheaper bool) (Subscription, error) {
 	plan, err := findPlan(s.Plans, o.Kind, in.PlanID)
 	if err != nil {
 		return Subscription{}, err
 	}
-	if plan.Free() && !down {
+	if plan.Free() && !allowCheaper {
 		return Subscription{}, fault.InvalidField("planId", "is no upgrade; cancel the subscription to return to it")
 	}
 	var method Method
@@ -145,45 +147,46 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, down bool
 	var sub Subscription
 	var charge *Charge
 	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		sub, charge, err = s.open(ctx, o, plan, method, down)
+		sub, charge, err = s.openCharge(ctx, o, plan, method, allowCheaper)
 		return err
 	})
 	if err != nil || charge == nil {
 		return sub, err
 	}
-	return s.complete(ctx, *charge)
+	return s.completeCharge(ctx, *charge)
 }
 
-// complete calls the provider for a charge on behalf of a caller who waits. While
-// another call is in progress, it waits for that result; without one it calls again.
-func (s *Service) complete(ctx context.Context, c Charge) (sub Subscription, err error) {
-	if c.waits() {
+// completeCharge collects a pending charge while the payer waits. If another caller is
+// collecting the charge, it waits for the result of that call. If that call gets no result, it
+// collects the charge itself.
+func (s *Service) completeCharge(ctx context.Context, c Charge) (sub Subscription, err error) {
+	if c.awaitsPayer() {
 		return s.collect(ctx, c, attempt{attended: true})
 	}
 	if c.Attempts == 0 || !c.NextAt.After(s.Clock.Now()) {
-		if sub, err = s.process(ctx, c, true); !errors.Is(err, errInProgress) {
+		if sub, err = s.claimAndCollect(ctx, c, true); !errors.Is(err, errInProgress) {
 			return sub, err
 		}
 	}
 	if sub, err = s.awaitResult(ctx, c); !errors.Is(err, errInProgress) {
 		return sub, err
 	}
-	again, err := s.pendingCharge(ctx, c.Owner)
+	pending, err := s.pendingCharge(ctx, c.Owner)
 	switch {
 	case err != nil:
 		return sub, err
-	case again == nil || again.ID != c.ID:
-		return s.result(ctx, c)
-	case again.waits():
-		return s.collect(ctx, *again, attempt{attended: true})
+	case pending == nil || pending.ID != c.ID:
+		return s.getResult(ctx, c)
+	case pending.awaitsPayer():
+		return s.collect(ctx, *pending, attempt{attended: true})
 	}
-	if sub, err = s.process(ctx, *again, true); errors.Is(err, errInProgress) {
+	if sub, err = s.claimAndCollect(ctx, *pending, true); errors.Is(err, errInProgress) {
 		err = errUnderWay()
 	}
 	return sub, err
 }
 
-// The interval and the number of polls for the result of a concurrent call.
+// awaitResult polls for the result of a concurrent call for 3 s: most payments take less.
 const (
 	pollEvery = 50 * time.Millisecond
 	maxPolls  = 60
@@ -192,7 +195,7 @@ const (
 // awaitResult polls for the result of a concurrent call of the provider.
 func (s *Service) awaitResult(ctx context.Context, c Charge) (Subscription, error) {
 	for range maxPolls {
-		if sub, err := s.result(ctx, c); !errors.Is(err, errInProgress) || errors.Is(err, errWaits) {
+		if sub, err := s.getResult(ctx, c); !errors.Is(err, errInProgress) || errors.Is(err, errAwaitsPayer) {
 			return sub, err
 		}
 		select {
@@ -204,10 +207,11 @@ func (s *Service) awaitResult(ctx context.Context, c Charge) (Subscription, erro
 	return Subscription{}, errInProgress
 }
 
-// open prepares the choice of a plan. It returns no charge if the subscription only
-// resumes, or the credit pays for the plan; otherwise the pending charge, which may
-// exist already if the request is repeated.
-func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, down bool) (Subscription, *Charge, error) {
+// openCharge chooses a plan and returns the pending charge that pays for it. If the request is
+// repeated, the charge exists already. It returns no charge, but changes the subscription, if
+// the owner has the plan already or the credit of the previous plan pays for it. If
+// allowCheaper is false, a cheaper plan is a fault.
+func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Method, allowCheaper bool) (Subscription, *Charge, error) {
 	sub, err := s.Subscriptions.Lock(ctx, o)
 	if err != nil {
 		return sub, nil, err
@@ -225,8 +229,8 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, d
 	}
 	method = cmp.Or(method, sub.Method)
 	if sub.Plan == plan.ID && sub.ExpiresAt.After(now) {
-		changed, resumed := sub.use(method), sub.resume()
-		return sub, nil, s.store(ctx, sub, changed, resumed)
+		changed, resumed := sub.setMethod(method), sub.resume()
+		return sub, nil, s.updateAndRecord(ctx, sub, changed, resumed)
 	}
 	if method.ID == "" {
 		return sub, nil, fault.InvalidField("paymentMethodId", "is required: there is no payment method on file")
@@ -234,30 +238,30 @@ func (s *Service) open(ctx context.Context, o Owner, plan Plan, method Method, d
 	c := Charge{ID: s.NewID(), Owner: o, Plan: plan.ID, Amount: plan.Price, Method: method, Status: Pending,
 		PeriodStart: now, PeriodEnd: monthAfter(now, now), CreatedAt: now, NextAt: now.Add(retryDelay(0))}
 	if sub.Plan != o.Free() && sub.Plan != plan.ID {
-		present, _ := s.plan(sub.Plan)
-		lower := plan.Price.Minor <= present.Price.Minor
-		if lower && !down {
+		currentPlan, _ := s.plan(sub.Plan)
+		isCheaper := plan.Price.Minor <= currentPlan.Price.Minor
+		if isCheaper && !allowCheaper {
 			return sub, nil, fault.InvalidField("planId", "is no upgrade; cancel the subscription and choose it when the present one has ended")
 		}
-		rest := credit(sub, present.Price, now)
-		if rest > 0 && lower || rest > plan.Price.Minor-minCharge {
+		credit := creditFor(sub, currentPlan.Price, now)
+		if credit > 0 && isCheaper || credit > plan.Price.Minor-minCharge {
 			change := event.SubscriptionUpgraded
-			if lower {
+			if isCheaper {
 				change = event.SubscriptionDowngraded
 			}
-			sub.switchTo(plan, rest, now)
+			sub.switchTo(plan, credit, now)
 			sub.Method = method
-			return sub, nil, s.store(ctx, sub, change)
+			return sub, nil, s.updateAndRecord(ctx, sub, change)
 		}
-		c.Amount.Minor -= rest
+		c.Amount.Minor -= credit
 	}
 	return sub, &c, s.Charges.Create(ctx, c)
 }
 
-// Cancel lets the caller's plan end with the paid period. On the basic plan, or if it
-// was cancelled before, nothing changes. A payment that waits for the payer is
-// abandoned. While another purchase is pending it fails with ErrUnderWay, since the
-// purchase would revoke the cancellation.
+// Cancel ends the caller's plan with its paid period. It does nothing on the basic plan, or
+// if the plan is cancelled already. It abandons a payment that awaits the payer. While another
+// purchase is pending, Cancel fails with ErrUnderWay, because the purchase would revoke the
+// cancellation.
 func (s *Service) Cancel(ctx context.Context, by auth.Actor) (Subscription, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return Subscription{}, err
@@ -265,8 +269,8 @@ func (s *Service) Cancel(ctx context.Context, by auth.Actor) (Subscription, erro
 	return s.cancel(ctx, Owner{User, by.UserID}, Method{})
 }
 
-// cancel lets the owner's plan end with the paid period, and stores the payment
-// method, unless it is zero.
+// cancel ends the owner's plan with its paid period. It stores the payment method unless the
+// method is zero.
 func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subscription, err error) {
 	if err := s.abandonOther(ctx, o, "", ""); err != nil {
 		return sub, err
@@ -279,27 +283,28 @@ func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subsc
 		sub = sub.At(now)
 		var changed string
 		if method.ID != "" {
-			changed = sub.use(method)
+			changed = sub.setMethod(method)
 		}
 		if cancelled := sub.cancel(now); cancelled != "" || changed != "" {
-			return s.store(ctx, sub, changed, cancelled)
+			return s.updateAndRecord(ctx, sub, changed, cancelled)
 		}
 		return nil
 	})
 	return sub, err
 }
 
-// pendingCharge returns the owner's pending charge, nil without one.
+// pendingCharge returns the owner's pending charge, or nil.
 func (s *Service) pendingCharge(ctx context.Context, o Owner) (*Charge, error) {
-	found, err := s.Charges.List(ctx, ChargeFilter{Owner: o, Status: Pending}, 1)
-	if err != nil || len(found) == 0 {
+	charges, err := s.Charges.List(ctx, ChargeFilter{Owner: o, Status: Pending}, 1)
+	if err != nil || len(charges) == 0 {
 		return nil, err
 	}
-	return &found[0], nil
+	return &charges[0], nil
 }
 
 // lockUnlessPurchasing locks the owner's subscription. It fails with ErrUnderWay while a
-// purchase is pending, whose result would overwrite other changes. A renewal does not.
+// purchase is pending, because the purchase would overwrite other changes. A pending renewal
+// is not an error.
 func (s *Service) lockUnlessPurchasing(ctx context.Context, o Owner) (Subscription, error) {
 	sub, err := s.Subscriptions.Lock(ctx, o)
 	if err != nil {
@@ -312,23 +317,23 @@ func (s *Service) lockUnlessPurchasing(ctx context.Context, o Owner) (Subscripti
 	return sub, err
 }
 
-// errUnderWay returns ErrUnderWay for a client that tries again soon.
+// errUnderWay returns ErrUnderWay with the time after which a client may try again.
 func errUnderWay() error { return ErrUnderWay.WithRetryAfter(retryDelay(0)) }
 
-// store updates the subscription and records its changes that are not empty.
-func (s *Service) store(ctx context.Context, sub Subscription, changes ...string) error {
+// updateAndRecord stores the subscription and records the changes. It ignores empty changes.
+func (s *Service) updateAndRecord(ctx context.Context, sub Subscription, changes ...string) error {
 	err := s.Subscriptions.Update(ctx, sub)
 	for _, change := range changes {
 		if err == nil && change != "" {
-			err = s.record(ctx, sub, change)
+			err = s.recordChange(ctx, sub, change)
 		}
 	}
 	return err
 }
 
-// record records a change of the subscription as an event and, if its owner has made it,
-// in the audit log.
-func (s *Service) record(ctx context.Context, sub Subscription, change string) error {
+// recordChange records a change of the subscription as an event. It also records a change that
+// the owner has made in the audit log.
+func (s *Service) recordChange(ctx context.Context, sub Subscription, change string) error {
 	e := event.SubscriptionChanged{OwnerKind: string(sub.Owner.Kind), OwnerID: sub.Owner.ID, Change: change,
 		Plan: sub.Plan, Status: string(sub.Status), ChangedAt: s.Clock.Now()}
 	if !sub.ExpiresAt.IsZero() {
@@ -337,7 +342,7 @@ func (s *Service) record(ctx context.Context, sub Subscription, change string) e
 	if !sub.NextAt.IsZero() {
 		e.NextAt = &sub.NextAt
 	}
-	if sub.Owner.Kind == User && changesPlan[change] {
+	if sub.Owner.Kind == User && auditedChanges[change] {
 		if err := s.Audit.Record(ctx, audit.Entry{Action: audit.PlanChanged, Actor: sub.Owner.ID, Object: sub.Owner.ID, Detail: change}); err != nil {
 			return err
 		}
@@ -345,9 +350,8 @@ func (s *Service) record(ctx context.Context, sub Subscription, change string) e
 	return s.Events.Record(ctx, e)
 }
 
-// changesPlan are the changes of a subscription that its owner makes, which are
-// audited.
-var changesPlan = map[string]bool{
+// auditedChanges are the changes of the plan that an owner makes.
+var auditedChanges = map[string]bool{
 	event.SubscriptionStarted: true, event.SubscriptionUpgraded: true, event.SubscriptionDowngraded: true,
 	event.SubscriptionCancelled: true, event.SubscriptionResumed: true,
 }
@@ -357,9 +361,10 @@ func (s *Service) Periodic() []task.Periodic {
 	return []task.Periodic{{Kind: "billing.renew", Every: 30 * time.Second, Timeout: 5 * time.Minute, Do: s.Renew}}
 }
 
+// describe returns the text of the charge on the payer's statement.
 func (s *Service) describe(c Charge) string {
 	plan, _ := s.plan(c.Plan)
-	return fmt.Sprintf("%s, %s to %s", plan.Name, day(c.PeriodStart), day(c.PeriodEnd))
+	return fmt.Sprintf("%s, %s to %s", plan.Name, formatDate(c.PeriodStart), formatDate(c.PeriodEnd))
 }
 
-func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
+func formatDate(t time.Time) string { return t.UTC().Format("2 January 2006") }

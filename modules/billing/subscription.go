@@ -12,13 +12,13 @@ type OwnerKind string
 // The kinds of owner.
 const (
 	User OwnerKind = "user"
-	// Application is a third party's application.
+	// Application is an application of a third party (module integrations).
 	Application OwnerKind = "application"
-	// DeletedOwner is the owner of the charges of deleted accounts.
+	// DeletedOwner is the kind to which the charges of deleted accounts belong.
 	DeletedOwner OwnerKind = "nobody"
 )
 
-// Owner is the subject of subscriptions and charges.
+// Owner is the owner of a subscription and of charges.
 type Owner struct {
 	Kind OwnerKind
 	ID   string
@@ -33,10 +33,10 @@ const (
 	PastDue Status = "past_due"
 )
 
-// Method is a payment method as its provider describes it. Card numbers never reach
-// this service.
+// Method is a payment method as the provider describes it. Card numbers never reach this
+// service.
 type Method struct {
-	ID          string // the provider's
+	ID          string // assigned by the provider
 	Brand       string
 	Last4       string
 	ExpiryMonth int
@@ -50,15 +50,16 @@ type Subscription struct {
 	Status Status
 	// AutoRenew is true if the plan is renewed at the end of the paid period.
 	AutoRenew bool
-	// AnchorAt determines the day of the month on which periods begin, and ExpiresAt is
-	// the end of the paid period; both are zero on a free plan.
-	AnchorAt  time.Time
+	// AnchorAt determines the day of the month on which periods begin. It is zero on a free
+	// plan.
+	AnchorAt time.Time
+	// ExpiresAt is the end of the paid period. It is zero on a free plan.
 	ExpiresAt time.Time
-	// NextAt is when the subscription is due for Renew, zero for never.
+	// NextAt is the time at which Renew processes the subscription, or zero.
 	NextAt time.Time
-	// Failures counts the declined charges since the last paid one.
+	// Failures counts the declined charges since the last successful one.
 	Failures int
-	// Method is the payment method on file, zero without one.
+	// Method is the stored payment method, or zero.
 	Method  Method
 	Version int64
 }
@@ -68,18 +69,18 @@ func NewSubscription(o Owner) Subscription {
 	return Subscription{Owner: o, Plan: o.Free(), Status: Active, Version: 1}
 }
 
-// At returns the subscription at the time: an expired one has ended, also if Renew has
-// not stored that yet.
+// At returns the subscription at the given time. If it has expired, the owner is on the free
+// plan, even if Renew has not stored that yet.
 func (s *Subscription) At(now time.Time) Subscription {
-	at := *s
-	if at.over(now) {
-		at.end()
+	current := *s
+	if current.isExpired(now) {
+		current.end()
 	}
-	return at
+	return current
 }
 
-// over reports whether the paid period has ended without a renewal.
-func (s *Subscription) over(now time.Time) bool {
+// isExpired reports whether the paid period has ended and the plan is not renewed.
+func (s *Subscription) isExpired(now time.Time) bool {
 	return !s.ExpiresAt.IsZero() && !s.AutoRenew && !s.ExpiresAt.After(now)
 }
 
@@ -89,12 +90,12 @@ func (s *Subscription) end() {
 	s.AnchorAt, s.ExpiresAt, s.NextAt = time.Time{}, time.Time{}, time.Time{}
 }
 
-// retryAfter are the delays after declined renewals. After the last one the plan
-// ends.
-var retryAfter = [...]time.Duration{24 * time.Hour, 2 * 24 * time.Hour, 4 * 24 * time.Hour}
+// renewalRetryDelays are the delays after each declined renewal. If the attempt after the last
+// delay is declined too, the plan ends.
+var renewalRetryDelays = [...]time.Duration{24 * time.Hour, 2 * 24 * time.Hour, 4 * 24 * time.Hour}
 
-// paid applies a paid charge and returns the change for the event.
-func (s *Subscription) paid(c Charge) (change string) {
+// applyPaid applies a paid charge and returns the change for the event.
+func (s *Subscription) applyPaid(c Charge) (change string) {
 	switch {
 	case c.Renewal, s.Plan == c.Plan:
 		change = event.SubscriptionRenewed
@@ -114,9 +115,9 @@ func (s *Subscription) paid(c Charge) (change string) {
 	return change
 }
 
-// use replaces the payment method and returns the change for the event, or an empty text
-// if the subscription has it already.
-func (s *Subscription) use(m Method) (change string) {
+// setMethod replaces the payment method. It returns the change for the event, or "" if the
+// method is the same.
+func (s *Subscription) setMethod(m Method) (change string) {
 	if s.Method.ID != m.ID {
 		change = event.SubscriptionMethodChanged
 	}
@@ -124,8 +125,8 @@ func (s *Subscription) use(m Method) (change string) {
 	return change
 }
 
-// resume renews the plan again and returns the change for the event, or an empty text if
-// it was not cancelled.
+// resume revokes a cancellation. It returns the change for the event, or "" if the plan was
+// not cancelled.
 func (s *Subscription) resume() (change string) {
 	if !s.AutoRenew {
 		change = event.SubscriptionResumed
@@ -134,31 +135,33 @@ func (s *Subscription) resume() (change string) {
 	return change
 }
 
-// switchTo changes the plan for as long as the credit, in the minor unit, pays for it.
-func (s *Subscription) switchTo(plan Plan, rest int64, now time.Time) {
+// switchTo changes the plan. The credit, in the minor unit, pays for the first period, whose
+// length depends on it.
+func (s *Subscription) switchTo(plan Plan, credit int64, now time.Time) {
 	month := addMonths(now, 1).Sub(now)
 	s.Plan, s.AutoRenew = plan.ID, true
-	s.ExpiresAt = now.Add(time.Duration(float64(month) * float64(rest) / float64(plan.Price.Minor))).Truncate(time.Microsecond)
+	s.ExpiresAt = now.Add(time.Duration(float64(month) * float64(credit) / float64(plan.Price.Minor))).Truncate(time.Microsecond)
 	s.AnchorAt, s.NextAt = s.ExpiresAt, s.ExpiresAt
 }
 
-// declined applies a declined renewal and returns the change for the event.
-func (s *Subscription) declined(now time.Time) (change string) {
+// applyDeclined applies a declined renewal and returns the change for the event, or "" if the
+// owner has ended the plan meanwhile.
+func (s *Subscription) applyDeclined(now time.Time) (change string) {
 	switch {
 	case s.Plan == s.Owner.Free():
-		return "" // ended by its owner
-	case !s.AutoRenew || s.Failures >= len(retryAfter):
+		return ""
+	case !s.AutoRenew || s.Failures >= len(renewalRetryDelays):
 		s.end()
 		return event.SubscriptionLapsed
 	}
-	s.Status, s.NextAt = PastDue, now.Add(retryAfter[s.Failures])
+	s.Status, s.NextAt = PastDue, now.Add(renewalRetryDelays[s.Failures])
 	s.Failures++
 	return event.SubscriptionPaymentFailed
 }
 
-// unconfirmed applies a renewal that the payer has to confirm. It reports false if
-// the plan is not renewed any more.
-func (s *Subscription) unconfirmed() bool {
+// applyUnconfirmed applies a renewal that the payer has to confirm. It returns false, and
+// changes nothing, if the plan is not renewed any more.
+func (s *Subscription) applyUnconfirmed() bool {
 	if s.Plan == s.Owner.Free() || !s.AutoRenew {
 		return false
 	}
@@ -166,8 +169,8 @@ func (s *Subscription) unconfirmed() bool {
 	return true
 }
 
-// cancel lets the plan end with the paid period and returns the change for the
-// event.
+// cancel ends the plan with its paid period, or at once if that period is over. It returns the
+// change for the event, or "" if there is nothing to cancel.
 func (s *Subscription) cancel(now time.Time) (change string) {
 	switch {
 	case s.Plan == s.Owner.Free() || !s.AutoRenew:
