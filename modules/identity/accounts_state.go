@@ -11,11 +11,11 @@ import (
 // IsActive reports whether the accounts exist, are active and are not locked. It is one
 // look-up by primary key.
 func (s *Service) IsActive(ctx context.Context, userIDs ...string) (bool, error) {
-	found, err := s.Users.GetByIDs(ctx, userIDs)
+	users, err := s.Users.GetByIDs(ctx, userIDs)
 	if err != nil {
 		return false, err
 	}
-	isActive := list.ToMap(found, func(u User) (string, bool) { return u.ID, u.Status == UserActive && u.LockedAt.IsZero() })
+	isActive := list.ToMap(users, func(u User) (string, bool) { return u.ID, u.Status == UserActive && u.LockedAt.IsZero() })
 	return !slices.ContainsFunc(userIDs, func(userID string) bool { return !isActive[userID] }), nil
 }
 

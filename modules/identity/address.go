@@ -31,14 +31,14 @@ func (c EmailChange) isOpen(now time.Time) bool {
 // EmailHistory contains the addresses of an account besides the current one.
 type EmailHistory struct {
 	UserID string
-	// Requested is the address that waits for confirmation, nil without one.
+	// Requested is the address that is not yet confirmed, or nil.
 	Requested *EmailChange
 	// Undos are the former addresses, in the order of the changes.
 	Undos []EmailUndo
 }
 
-// undo returns the address that the account had until the time.
-func (h *EmailHistory) undo(changedAt time.Time) (EmailUndo, bool) {
+// findUndo returns the address that was replaced at the given time.
+func (h *EmailHistory) findUndo(changedAt time.Time) (EmailUndo, bool) {
 	for _, u := range h.Undos {
 		if u.ChangedAt.Equal(changedAt) {
 			return u, true
@@ -47,10 +47,10 @@ func (h *EmailHistory) undo(changedAt time.Time) (EmailUndo, bool) {
 	return EmailUndo{}, false
 }
 
-// change records that the account's address was changed to the one with the key. A
-// return to an address that can be restored undoes the changes since then: it adds no
-// address that can be restored.
-func (h *EmailHistory) change(former EmailUndo, nextKey string) {
+// recordChange records that the address with nextKey has replaced the former address. If the
+// user returns to an address that can be restored, that undoes the changes since, and the
+// former address cannot be restored.
+func (h *EmailHistory) recordChange(former EmailUndo, nextKey string) {
 	h.Requested = nil
 	for _, u := range h.Undos {
 		if u.Key == nextKey && former.ChangedAt.Before(u.ExpiresAt) {
@@ -66,8 +66,8 @@ func (h *EmailHistory) revert(since time.Time) {
 	h.Undos = slices.DeleteFunc(h.Undos, func(u EmailUndo) bool { return !u.ChangedAt.Before(since) })
 }
 
-// changesPerAccount limits the mails that an account can cause, and its attempts to
-// find out which addresses are registered.
+// changesPerAccount limits the e-mails that an account can cause, and the attempts to find out
+// which addresses are registered.
 var changesPerAccount = limit.Rule{Name: "change-email", Max: 5, Per: time.Hour}
 
 // Rename changes the name of the account.
@@ -77,7 +77,7 @@ func (s *Service) Rename(ctx context.Context, userID, name string) error {
 	}
 	name = text.Name(name)
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.user(ctx, userID)
+		u, err := s.getUser(ctx, userID)
 		if err != nil || u.Name == name {
 			return err
 		}
@@ -86,33 +86,32 @@ func (s *Service) Rename(ctx context.Context, userID, name string) error {
 	})
 }
 
-// ChangeEmail requests another address. The account keeps its current one until the
-// other is confirmed by VerifyEmail. A later request replaces this one, and a request
-// for the current address cancels it. ChangeEmail fails with ErrEmailTaken if another
-// account has the address. The caller must be confirmed to request an address that is
-// neither the current nor the requested one.
+// ChangeEmail requests another address. The account keeps its current address until VerifyEmail
+// confirms the requested one. A later request replaces an earlier one, and a request for the
+// current address cancels it. ChangeEmail fails with ErrEmailTaken if another account has the
+// address. The caller must be confirmed, unless the address is the current or requested one.
 func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) error {
 	if err := cmp.Or(a.RequireUser(), valid.Value("email", email, "required,email")); err != nil {
 		return err
 	}
 	userID := a.UserID
 	email, _ = text.ParseEmail(email)
-	u, err := s.user(ctx, userID)
+	u, err := s.getUser(ctx, userID)
 	if err != nil {
 		return err
 	}
 	if s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email) {
-		switch current, err := s.cancelChangeTo(ctx, userID, email); {
+		switch isCurrent, err := s.cancelChangeTo(ctx, userID, email); {
 		case err != nil:
 			return err
-		case current:
+		case isCurrent:
 			return nil
 		}
-		// The address was changed concurrently: it is requested like any other.
+		// The current address was changed concurrently, so this one has to be requested.
 	}
 	pending, err := s.PendingEmail(ctx, userID)
 	if err != nil || pending == email {
-		return err // a form that is sent twice causes one mail
+		return err // a form that is submitted twice causes one e-mail
 	}
 	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
 		return err
@@ -120,7 +119,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) e
 	if err := limit.Take(ctx, s.Limiter, changesPerAccount, userID); err != nil {
 		return err
 	}
-	// After the limit, which bounds the addresses that a client can test.
+	// Called after the limit, because the result reveals whether the address is registered.
 	if _, err := s.requireFree(ctx, email); err != nil {
 		return err
 	}
@@ -147,20 +146,20 @@ func (s *Service) lockEmailHistory(ctx context.Context, userID string) (EmailHis
 	return s.EmailChanges.Get(ctx, userID)
 }
 
-// cancelChangeTo cancels the requested change if the address is the account's current
-// one. It is false if another address was confirmed concurrently.
-func (s *Service) cancelChangeTo(ctx context.Context, userID, email string) (current bool, err error) {
+// cancelChangeTo cancels the requested change if the address is the current address of the
+// account. It returns false if another address was confirmed concurrently.
+func (s *Service) cancelChangeTo(ctx context.Context, userID, email string) (isCurrent bool, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		u, err := s.Users.GetForUpdate(ctx, userID)
 		if err != nil {
 			return err
 		}
-		if current = s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email); !current {
+		if isCurrent = s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email); !isCurrent {
 			return nil
 		}
 		return s.cancelChange(ctx, userID)
 	})
-	return current, err
+	return isCurrent, err
 }
 
 // cancelChange cancels the requested change of the address. The caller has locked the
@@ -174,8 +173,7 @@ func (s *Service) cancelChange(ctx context.Context, userID string) error {
 	return s.EmailChanges.Upsert(ctx, h)
 }
 
-// PendingEmail returns the requested address that waits for confirmation, or an empty
-// string.
+// PendingEmail returns the requested address that is not yet confirmed, or "".
 func (s *Service) PendingEmail(ctx context.Context, userID string) (string, error) {
 	h, err := s.EmailChanges.Get(ctx, userID)
 	if err != nil || h.Requested == nil || !h.Requested.isOpen(s.Clock.Now()) {
@@ -184,9 +182,9 @@ func (s *Service) PendingEmail(ctx context.Context, userID string) (string, erro
 	return h.Requested.Email, nil
 }
 
-// confirmChange makes the confirmed address the account's, if it is the one that was
-// requested last. An invited user with the address is merged into the account. The
-// caller has locked the account.
+// confirmChange replaces the address of the account with the confirmed one, if that was
+// requested last. An invited user with the address is merged into the account. The caller has
+// locked the account.
 func (s *Service) confirmChange(ctx context.Context, u *User, email string, now time.Time) error {
 	h, err := s.EmailChanges.Get(ctx, u.ID)
 	if err != nil {
@@ -196,7 +194,7 @@ func (s *Service) confirmChange(ctx context.Context, u *User, email string, now 
 	if c == nil || EmailKey(c.Email) != EmailKey(email) || !c.isOpen(now) {
 		return errBadToken
 	}
-	if err := s.takeAddress(ctx, u, email); err != nil {
+	if err := s.claimAddress(ctx, u, email); err != nil {
 		return err
 	}
 	former := EmailUndo{Email: u.Email, Key: u.EmailKey(), ChangedAt: now, ExpiresAt: now.Add(undoLife)}
@@ -204,10 +202,10 @@ func (s *Service) confirmChange(ctx context.Context, u *User, email string, now 
 	if err := s.Users.Update(ctx, u); err != nil {
 		return err
 	}
-	if err := s.notReserved(ctx, u, now); err != nil {
+	if err := s.requireNotReserved(ctx, u, now); err != nil {
 		return err
 	}
-	h.change(former, u.EmailKey())
+	h.recordChange(former, u.EmailKey())
 	if err := s.EmailChanges.Upsert(ctx, h); err != nil {
 		return err
 	}
@@ -218,16 +216,15 @@ func (s *Service) confirmChange(ctx context.Context, u *User, email string, now 
 	return s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForReset}, now)
 }
 
-// revokeTokens makes the user's unused tokens that the filter selects unusable.
+// revokeTokens marks the user's unused tokens that match the filter as used.
 func (s *Service) revokeTokens(ctx context.Context, userID string, f MailTokenFilter, now time.Time) error {
 	_, err := s.MailTokens.MarkUsed(ctx, userID, f, now)
 	return err
 }
 
-// takeAddress makes the address available to the account: an invited user with the
-// address is merged into the account. It fails with ErrEmailTaken if another account
-// has it.
-func (s *Service) takeAddress(ctx context.Context, u *User, email string) error {
+// claimAddress makes the address available to the account. An invited user with the address is
+// merged into the account. If another account has the address, it fails with ErrEmailTaken.
+func (s *Service) claimAddress(ctx context.Context, u *User, email string) error {
 	switch holder, err := s.findByEmail(ctx, email); {
 	case err != nil || holder.ID == u.ID:
 		return fault.IfNotFound(err, nil)
@@ -238,9 +235,9 @@ func (s *Service) takeAddress(ctx context.Context, u *User, email string) error 
 	}
 }
 
-// OnEmailChangeRequested sends a warning to the present address and then a confirmation
-// request to the other one, in this order, so that the owner is notified before the
-// holder of a stolen session can confirm.
+// OnEmailChangeRequested sends a warning to the current address, and then a link to confirm the
+// requested address. In this order, the owner is warned before someone with a stolen session
+// can confirm.
 func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChangeRequested) error {
 	u, err := s.recipient(ctx, e.UserID)
 	if err != nil || u.ID == "" {
@@ -249,13 +246,13 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 	h, err := s.EmailChanges.Get(ctx, u.ID)
 	c := h.Requested
 	if err != nil || c == nil || !c.RequestedAt.Equal(e.RequestedAt) {
-		return err // confirmed, cancelled or replaced
+		return err // the request was confirmed, cancelled or replaced
 	}
-	id := u.ID + "-" + timestamp(e.RequestedAt)
+	id := u.ID + "-" + encodeTime(e.RequestedAt)
 	err = s.send(ctx, u, "email-change-"+id, "Your e-mail address is about to change",
-		mail.Block{Text: "On " + minute(e.RequestedAt) + " somebody, hopefully you, asked for another e-mail address for your account. It changes as soon as a mail to the new address is answered."},
-		mail.Block{Text: "If it was not you, please set a new password now: that signs everybody else out, and your address stays the one that it is."}, s.newPassword())
-	// An address that no longer accepts mail may be the reason for the change.
+		mail.Block{Text: "On " + formatTime(e.RequestedAt) + " somebody, hopefully you, asked for another e-mail address for your account. It changes as soon as a mail to the new address is answered."},
+		mail.Block{Text: "If it was not you, please set a new password now: that signs everybody else out, and your address stays the one that it is."}, s.newPasswordLink())
+	// The current address may not accept e-mail any more: that may be why it is changed.
 	if err != nil && !task.IsPermanent(err) {
 		return err
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// organizationOf returns the organization that the user works for, empty for
-// none.
+// organizationOf returns the id of the organization that the user works for, or "".
 func (s *Service) organizationOf(ctx context.Context, userID string) (string, error) {
 	m, err := s.Members.GetByUser(ctx, userID)
 	if err != nil || m == nil {
@@ -23,8 +22,8 @@ func (s *Service) organizationOf(ctx context.Context, userID string) (string, er
 	return m.OrganizationID, nil
 }
 
-// auditUser records an action of a user outside a signed-in request, for the
-// organization that the user works for, and the events of the action.
+// auditUser records an action of a user who need not be signed in, for the organization that
+// the user works for. It also records the events of the action.
 func (s *Service) auditUser(ctx context.Context, userID string, action audit.Action, object string, events ...event.Event) error {
 	organizationID, err := s.organizationOf(ctx, userID)
 	if err != nil {
@@ -37,8 +36,9 @@ func (s *Service) auditUser(ctx context.Context, userID string, action audit.Act
 	return s.Events.Record(ctx, events...)
 }
 
-// signInFailed records a wrong password and returns ErrBadCredentials. userID is
-// empty for an account that does not exist, which takes the same statements.
+// signInFailed records a wrong password and returns ErrBadCredentials. The userID is empty for
+// an account that does not exist; the same SQL statements run then, so that the response time
+// does not reveal it.
 func (s *Service) signInFailed(ctx context.Context, userID string) error {
 	organizationID, err := s.organizationOf(ctx, cmp.Or(userID, s.NewID()))
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Service) signInFailed(ctx context.Context, userID string) error {
 	return ErrBadCredentials
 }
 
-// AuditEntry is an entry with the name and address of its actor.
+// AuditEntry is an entry of the audit log with the name and address of its actor.
 type AuditEntry struct {
 	audit.Entry
 	// ActorName and ActorEmail are empty for an actor who is not in the team.
@@ -65,22 +65,22 @@ func (s *Service) OrganizationAudit(ctx context.Context, a auth.Actor, f audit.F
 		return out, err
 	}
 	f.OrganizationID = a.OrganizationID
-	found, err := s.AuditLog.List(ctx, f, r)
+	entries, err := s.AuditLog.List(ctx, f, r)
 	if err != nil {
 		return out, err
 	}
-	actors := list.Distinct(found.Items, func(e audit.Entry) string { return e.Actor })
-	actors = slices.DeleteFunc(actors, func(actor string) bool { return !id.Valid(actor) })
-	members := map[string]Member{}
-	if len(actors) > 0 {
-		team, err := s.Members.List(ctx, a.OrganizationID, MemberFilter{UserIDs: actors}, page.After("", len(actors)))
+	actorIDs := list.Distinct(entries.Items, func(e audit.Entry) string { return e.Actor })
+	actorIDs = slices.DeleteFunc(actorIDs, func(actor string) bool { return !id.Valid(actor) })
+	membersByID := map[string]Member{}
+	if len(actorIDs) > 0 {
+		team, err := s.Members.List(ctx, a.OrganizationID, MemberFilter{UserIDs: actorIDs}, page.After("", len(actorIDs)))
 		if err != nil {
 			return out, err
 		}
-		members = list.ToMap(team.Items, func(m Member) (string, Member) { return m.UserID, m })
+		membersByID = list.ToMap(team.Items, func(m Member) (string, Member) { return m.UserID, m })
 	}
-	return page.WithItems(found, list.Map(found.Items, func(e audit.Entry) AuditEntry {
-		m := members[e.Actor]
+	return page.WithItems(entries, list.Map(entries.Items, func(e audit.Entry) AuditEntry {
+		m := membersByID[e.Actor]
 		return AuditEntry{Entry: e, ActorName: m.Name, ActorEmail: m.Email}
 	})), nil
 }

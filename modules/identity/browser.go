@@ -8,26 +8,26 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The lifetimes of a session in a browser, which has a cookie and may be left
-// unattended.
+// The lifetimes of a session in a browser. They are shorter than those of API clients, because
+// a browser may be left unattended.
 const (
-	browserLife = 7 * 24 * time.Hour // absolute
-	browserIdle = 12 * time.Hour
-	browserNote = time.Minute // the interval at which LastUsedAt is stored
+	browserLife       = 7 * 24 * time.Hour
+	browserIdle       = 12 * time.Hour // without a request
+	lastUsedPrecision = time.Minute    // the interval at which LastUsedAt is stored
 )
 
 const browserPrefix = "loc_bs_"
 
-// LoginBrowser signs in as Login does and returns the secret for the cookie of the
-// session. The cookie is valid for pages only, not for the APIs. The browser's
-// earlier session, with the old secret, ends.
+// LoginBrowser signs in like Login, and returns the secret for the cookie of the session. The
+// cookie is valid for pages, not for the APIs. LoginBrowser ends the earlier session of the
+// browser, whose secret is old.
 func (s *Service) LoginBrowser(ctx context.Context, in LoginInput, from Client, old string) (string, error) {
 	secret := auth.NewSecret(browserPrefix, secretChars)
 	return secret, s.signIn(ctx, in, from, s.openBrowser(secret, from, old))
 }
 
-// openBrowser returns a function that opens a session and ends the browser's earlier one.
-func (s *Service) openBrowser(secret string, from Client, old string) openFunc {
+// openBrowser returns a function that opens a session of a browser and ends its earlier one.
+func (s *Service) openBrowser(secret string, from Client, old string) openSessionFunc {
 	return func(ctx context.Context, userID string, now time.Time) error {
 		if err := s.logoutBrowser(ctx, old, now); err != nil {
 			return err
@@ -39,15 +39,14 @@ func (s *Service) openBrowser(secret string, from Client, old string) openFunc {
 	}
 }
 
-// RegisterBrowser is Register for the pages. It returns a secret as LoginBrowser
-// does.
+// RegisterBrowser is Register for browsers. It returns the secret for the cookie of the session.
 func (s *Service) RegisterBrowser(ctx context.Context, in Registrable, from Client, old string) (string, error) {
 	secret := auth.NewSecret(browserPrefix, secretChars)
 	return secret, s.register(ctx, in, from, s.openBrowser(secret, from, old))
 }
 
-// AcceptInvitationBrowser is AcceptInvitation for the pages. It returns a secret as
-// LoginBrowser does.
+// AcceptInvitationBrowser is AcceptInvitation for browsers. It returns the secret for the cookie
+// of the session.
 func (s *Service) AcceptInvitationBrowser(ctx context.Context, a auth.Actor, in AcceptInvitationInput, from Client, old string) (string, error) {
 	secret := auth.NewSecret(browserPrefix, secretChars)
 	return secret, s.acceptInvitation(ctx, a, in, s.openBrowser(secret, from, old))
@@ -66,7 +65,7 @@ func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Princ
 		return Principal{}, fault.IfNotFound(err, fault.ErrUnauthorized)
 	case !p.Session.Alive(now) || now.Sub(p.Session.LastUsedAt) >= browserIdle:
 		return Principal{}, fault.ErrUnauthorized
-	case now.Sub(p.Session.LastUsedAt) < browserNote:
+	case now.Sub(p.Session.LastUsedAt) < lastUsedPrecision:
 		return p, nil
 	}
 	used := p.Session
@@ -75,7 +74,7 @@ func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Princ
 	return p, fault.IfNotFound(err, fault.ErrUnauthorized)
 }
 
-// LogoutBrowser ends the session of the cookie's secret, if there is one.
+// LogoutBrowser ends the session with the cookie's secret, if there is one.
 func (s *Service) LogoutBrowser(ctx context.Context, secret string) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.logoutBrowser(ctx, secret, s.Clock.Now()) })
 }

@@ -15,13 +15,12 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// closedName replaces the name of a closed organization that equals that of its deleted
-// admin.
+// closedName replaces the name of a closed organization if it is the name of its last admin.
 const closedName = "Closed organization"
 
-// DeleteAccount deletes the caller's account: the personal data of this module immediately,
-// that of other modules when they handle the event. An organization without another admin is
-// closed. The caller must have confirmed the password recently.
+// DeleteAccount deletes the caller's account. It deletes the personal data of this module at
+// once; other modules delete theirs when they handle the event. An organization without another
+// admin is closed. The caller must be confirmed.
 func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 	if err := a.RequireSeeker(); err != nil {
 		return err
@@ -29,13 +28,13 @@ func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 	return s.deleteAccount(ctx, a, false)
 }
 
-// deleteAccount deletes the account, or only its membership.
+// deleteAccount deletes the account or, if membershipOnly is set, only its membership.
 func (s *Service) deleteAccount(ctx context.Context, a auth.Actor, membershipOnly bool) error {
 	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.caller(ctx, a.UserID)
+		u, err := s.getCaller(ctx, a.UserID)
 		if err != nil {
 			return err
 		}
@@ -51,8 +50,8 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor, membershipOnl
 		if membershipOnly {
 			return s.Sessions.EndByUsers(ctx, []string{u.ID}, "", now)
 		}
-		// The account comes first: a concurrent sign-in or mail token is committed
-		// before this update, or does not find the account.
+		// The account is updated first: a concurrent transaction that creates a session or mail
+		// token is either committed before, or does not find the account.
 		u.Erase(now)
 		if err := s.Users.Update(ctx, &u); err != nil {
 			return err
@@ -64,8 +63,9 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor, membershipOnl
 	})
 }
 
-// recordTwice records the event now, and adds a task of the kind that handles it again when
-// the requests in progress have ended, which may still store rows of the earlier state.
+// recordTwice records the event now, and adds a task of the kind that handles it again after
+// maxRequestDuration: requests in progress may still store rows that depend on the earlier
+// state.
 func (s *Service) recordTwice(ctx context.Context, kind, key string, e event.Event, now time.Time) error {
 	again := task.New(kind, task.Events, kind+"/"+key, e)
 	again.RunAt = now.Add(maxRequestDuration)
@@ -91,7 +91,8 @@ func (s *Service) endMembership(ctx context.Context, u User, now time.Time) erro
 	if !errors.Is(err, ErrLastAdmin) {
 		return err
 	}
-	// Deleted before the other members, whose accounts closeOrganization keeps.
+	// closeOrganization changes the accounts of members. This account is deleted, so its
+	// membership must be deleted before.
 	if err := s.Members.Delete(ctx, m.OrganizationID, []string{u.ID}); err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (s *Service) removeMembership(ctx context.Context, userID string) (*Members
 	if _, err := s.Organizations.GetForUpdate(ctx, m.OrganizationID); err != nil {
 		return nil, err
 	}
-	// Read again: it may have changed before the lock was acquired.
+	// Read the membership again: it may have changed before the organization was locked.
 	if m, err = s.Members.GetByUser(ctx, userID); err != nil || m == nil {
 		return nil, err
 	}
@@ -121,11 +122,10 @@ func (s *Service) removeMembership(ctx context.Context, userID string) (*Members
 	return m, s.Audit.Record(ctx, audit.Entry{Action: audit.MemberRemoved, Actor: userID, OrganizationID: m.OrganizationID, Object: userID})
 }
 
-// closeOrganization closes an organization whose last admin leaves, because without an admin
-// no members can be added. Applicants still see its name, unless that is the name of the
-// admin.
-func (s *Service) closeOrganization(ctx context.Context, organizationID string, last User, now time.Time) error {
-	for more := true; more; {
+// closeOrganization closes an organization whose last admin leaves, because nobody could add
+// members any more. Applicants still see its name, unless it is the name of the admin.
+func (s *Service) closeOrganization(ctx context.Context, organizationID string, lastAdmin User, now time.Time) error {
+	for hasNext := true; hasNext; {
 		team, err := s.Members.List(ctx, organizationID, MemberFilter{}, page.After("", removalBatch))
 		if err != nil {
 			return err
@@ -133,19 +133,19 @@ func (s *Service) closeOrganization(ctx context.Context, organizationID string, 
 		if err := s.removeMembers(ctx, organizationID, team.Items, now); err != nil {
 			return err
 		}
-		more = team.NextCursor != ""
+		hasNext = team.NextCursor != ""
 	}
-	o, err := s.organization(ctx, organizationID)
+	o, err := s.getOrganization(ctx, organizationID)
 	if err != nil {
 		return err
 	}
-	if o.Name == last.Name {
+	if o.Name == lastAdmin.Name {
 		name := closedName
-		if err := s.rewrite(ctx, &o, OrganizationInput{Name: &name}, true, now); err != nil {
+		if err := s.updateOrganization(ctx, &o, OrganizationInput{Name: &name}, true, now); err != nil {
 			return err
 		}
 	}
-	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.OrganizationClosed, Actor: last.ID, OrganizationID: organizationID, Object: organizationID}); err != nil {
+	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.OrganizationClosed, Actor: lastAdmin.ID, OrganizationID: organizationID, Object: organizationID}); err != nil {
 		return err
 	}
 	return s.Events.Record(ctx, event.OrganizationClosed{OrganizationID: organizationID, ClosedAt: now})
@@ -154,9 +154,9 @@ func (s *Service) closeOrganization(ctx context.Context, organizationID string, 
 // removalBatch is the number of members that are removed in one batch.
 const removalBatch = 500
 
-// removeMembers deletes memberships and invitations, with the mail tokens of the invitations.
-// The sessions of active members end, and accounts that were not registered but created by an
-// invitation become accounts of jobseekers.
+// removeMembers deletes memberships, and invitations with their mail tokens. It ends the
+// sessions of active members. Accounts that were created by accepting an invitation become
+// accounts of jobseekers.
 func (s *Service) removeMembers(ctx context.Context, organizationID string, members []Member, now time.Time) error {
 	if len(members) == 0 {
 		return nil
@@ -165,15 +165,15 @@ func (s *Service) removeMembers(ctx context.Context, organizationID string, memb
 	if err := s.Members.Delete(ctx, organizationID, list.Map(members, userID)); err != nil {
 		return err
 	}
-	active := list.Map(slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Status != MemberActive }), userID)
-	if len(active) == 0 {
+	activeIDs := list.Map(slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Status != MemberActive }), userID)
+	if len(activeIDs) == 0 {
 		return nil
 	}
-	users, err := s.Users.GetByIDs(ctx, active)
+	users, err := s.Users.GetByIDs(ctx, activeIDs)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(users, func(a, b User) int { return strings.Compare(a.ID, b.ID) }) // the same order of locks everywhere prevents deadlocks
+	slices.SortFunc(users, func(a, b User) int { return strings.Compare(a.ID, b.ID) }) // locking in the same order prevents deadlocks
 	for _, u := range users {
 		if u.Kind != KindEmployer || u.Registered {
 			continue
@@ -183,12 +183,12 @@ func (s *Service) removeMembers(ctx context.Context, organizationID string, memb
 			return err
 		}
 	}
-	return s.Sessions.EndByUsers(ctx, active, "", now)
+	return s.Sessions.EndByUsers(ctx, activeIDs, "", now)
 }
 
 const (
 	kindErase = "identity.erase-stragglers"
-	// maxRequestDuration exceeds the duration of every request.
+	// maxRequestDuration is longer than any request takes.
 	maxRequestDuration = time.Minute
 )
 
@@ -211,8 +211,8 @@ func (s *Service) eraseLateWrites(ctx context.Context, e event.AccountDeleted) e
 	})
 }
 
-// repeatRename records the event of a new name again, for rows that concurrent
-// requests have stored with the old one.
+// repeatRename records the event again, for rows that concurrent requests have stored with the
+// old name.
 func (s *Service) repeatRename(ctx context.Context, e event.OrganizationRenamed) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, e) })
 }

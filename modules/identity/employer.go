@@ -21,7 +21,7 @@ type EmployerSettings struct {
 	JobTitle string
 	// Contact replaces the name and address of the account where it is not empty.
 	Contact Contact
-	// EmailAlerts enables mails about the organization. Mails about the account are
+	// EmailAlerts enables e-mails about the organization. E-mails about the account are
 	// always sent.
 	EmailAlerts bool
 	UpdatedAt   time.Time
@@ -44,13 +44,13 @@ func (s *EmployerSettings) Reset(now time.Time) {
 // EmployerAccount is the account of an employer or member of an organization.
 type EmployerAccount struct {
 	User
-	// PendingEmail is the address that waits for confirmation, or empty.
+	// PendingEmail is the requested address that is not yet confirmed, or empty.
 	PendingEmail string
-	Organization Organization // zero without one
+	Organization Organization // zero if the user has none
 	Settings     EmployerSettings
 }
 
-// Contact returns the contact details with the defaults.
+// Contact returns the contact details. The name and address of the account are the defaults.
 func (a EmployerAccount) Contact() Contact {
 	c := a.Settings.Contact
 	return Contact{Name: cmp.Or(c.Name, a.Name), Email: cmp.Or(c.Email, a.Email), Phone: c.Phone}
@@ -61,11 +61,11 @@ func (s *Service) MyEmployerAccount(ctx context.Context, a auth.Actor) (out Empl
 	if err := a.RequireEmployer(); err != nil {
 		return EmployerAccount{}, err
 	}
-	if out.User, err = s.caller(ctx, a.UserID); err != nil {
+	if out.User, err = s.getCaller(ctx, a.UserID); err != nil {
 		return EmployerAccount{}, err
 	}
 	if a.OrganizationID != "" {
-		if out.Organization, err = s.organization(ctx, a.OrganizationID); err != nil {
+		if out.Organization, err = s.getOrganization(ctx, a.OrganizationID); err != nil {
 			return EmployerAccount{}, err
 		}
 	}
@@ -76,8 +76,8 @@ func (s *Service) MyEmployerAccount(ctx context.Context, a auth.Actor) (out Empl
 	return out, err
 }
 
-// EmployerInput contains changes of an employer's account and organization; nil
-// fields are unchanged.
+// EmployerInput contains changes of an employer's account and organization. A nil field leaves
+// its value unchanged.
 type EmployerInput struct {
 	Profile     *EmployerProfileInput `json:"profile"`
 	CompanyName *string               `json:"companyName" validate:"omitempty,notblank,max=200,line"`
@@ -87,15 +87,15 @@ type EmployerInput struct {
 	Contact     *ContactInput         `json:"contact"`
 }
 
-// EmployerProfileInput contains changes of an employer's profile. Another address is
-// used after it was confirmed.
+// EmployerProfileInput contains changes of an employer's profile. A new address is used after
+// it has been confirmed.
 type EmployerProfileInput struct {
 	Name     *string `json:"name" validate:"omitempty,notblank,max=200,line"`
 	JobTitle *string `json:"jobTitle" validate:"omitempty,max=200,line"`
 	Email    *string `json:"email" validate:"omitempty,max=254,email"`
 }
 
-// ContactInput is the input for Contact; an empty value restores the account's.
+// ContactInput contains changes of the contact details. An empty value restores the default.
 type ContactInput struct {
 	Name  *string `json:"name" validate:"omitempty,max=200,line"`
 	Email *string `json:"email" validate:"omitzero,max=254,email"`
@@ -107,8 +107,8 @@ func (in EmployerInput) company() OrganizationInput {
 	return OrganizationInput{Name: in.CompanyName, Industry: in.Industry, Size: in.CompanySize}
 }
 
-// UpdateEmployer applies all changes or none. Only admins can change the
-// organization.
+// UpdateEmployer changes the caller's account, settings and organization in one transaction.
+// Only admins can change the organization.
 func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerInput) (EmployerAccount, error) {
 	if err := a.RequireEmployer(); err != nil {
 		return EmployerAccount{}, err
@@ -121,14 +121,14 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 	if err := valid.Check("", in); err != nil {
 		return EmployerAccount{}, err
 	}
-	// The address comes first: it may be refused, and waits for confirmation anyway.
+	// The address is changed first, because it may be refused. It has to be confirmed anyway.
 	if p := in.Profile; p != nil && p.Email != nil {
 		if err := s.ChangeEmail(ctx, a, *p.Email); err != nil {
 			return EmployerAccount{}, err
 		}
 	}
 	var out EmployerAccount
-	err := s.maybeRenaming(ctx, a.OrganizationID, func(ctx context.Context, counted bool) (err error) {
+	err := s.withRenameLimit(ctx, a.OrganizationID, func(ctx context.Context, isCounted bool) (err error) {
 		if out, err = s.MyEmployerAccount(ctx, a); err != nil {
 			return err
 		}
@@ -137,11 +137,12 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 			patch.SetName(&name, in.Profile.Name)
 		}
 		if name != out.Name {
-			// An organization with the name of its admin is renamed with the admin, as
-			// dissolve relies on the equal names. A form repeats unchanged values.
-			organization := out.Organization.Name
-			patch.SetName(&organization, company.Name)
-			if organization == out.Name && out.Organization.Name == out.Name && a.May(auth.Manage) {
+			// An organization with the name of its admin keeps having the same name:
+			// closeOrganization replaces an equal name, which is personal data. The input
+			// may contain the unchanged name of the organization.
+			companyName := out.Organization.Name
+			patch.SetName(&companyName, company.Name)
+			if companyName == out.Name && out.Organization.Name == out.Name && a.May(auth.Manage) {
 				company.Name = &name
 			}
 			out.Rename(name, now)
@@ -155,7 +156,7 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 				return err
 			}
 		}
-		return s.rewrite(ctx, &out.Organization, company, counted, now)
+		return s.updateOrganization(ctx, &out.Organization, company, isCounted, now)
 	})
 	return out, err
 }
@@ -193,10 +194,10 @@ func (s *Service) ResetEmployerSettings(ctx context.Context, a auth.Actor) (Empl
 	return out, err
 }
 
-// WantsAlerts reports whether a member receives mails about the organization.
+// WantsAlerts reports whether a member wants e-mails about the organization.
 func (s *Service) WantsAlerts(ctx context.Context, userID string) (bool, error) {
-	found, err := s.EmployerSettings.Get(ctx, userID)
-	return found.EmailAlerts, err
+	settings, err := s.EmployerSettings.Get(ctx, userID)
+	return settings.EmailAlerts, err
 }
 
 // MyOrganization returns the caller's organization.
@@ -204,10 +205,11 @@ func (s *Service) MyOrganization(ctx context.Context, a auth.Actor) (Organizatio
 	if err := a.RequireMember(); err != nil {
 		return Organization{}, err
 	}
-	return s.organization(ctx, a.OrganizationID)
+	return s.getOrganization(ctx, a.OrganizationID)
 }
 
-// OrganizationInput contains changes of an organization; nil fields are unchanged.
+// OrganizationInput contains changes of an organization. A nil field leaves its value
+// unchanged.
 type OrganizationInput struct {
 	Name        *string `json:"name" validate:"omitempty,notblank,max=200,line" sample:"St Brigid’s Hospital"`
 	Description *string `json:"description" validate:"omitempty,max=10000"`
@@ -215,8 +217,8 @@ type OrganizationInput struct {
 	Logo        *string `json:"logo" validate:"omitzero,max=2048,https"`
 	Industry    *string `json:"industry" validate:"omitempty,max=200,line"`
 	Size        *string `json:"size" validate:"omitempty,max=200,line"`
-	// RequireSecondFactor keeps members without a second factor from doing
-	// anything for the organization. Only an admin who has one can set it.
+	// RequireSecondFactor takes all permissions from members without a second factor. Only an
+	// admin with a second factor can set it.
 	RequireSecondFactor *bool `json:"requireSecondFactor"`
 }
 
@@ -226,22 +228,22 @@ func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in Organ
 		return Organization{}, err
 	}
 	var out Organization
-	err := s.maybeRenaming(ctx, a.OrganizationID, func(ctx context.Context, counted bool) (err error) {
-		if out, err = s.organization(ctx, a.OrganizationID); err != nil {
+	err := s.withRenameLimit(ctx, a.OrganizationID, func(ctx context.Context, isCounted bool) (err error) {
+		if out, err = s.getOrganization(ctx, a.OrganizationID); err != nil {
 			return err
 		}
-		if err := s.requireSecondFactor(ctx, a, out, in.RequireSecondFactor); err != nil {
+		if err := s.auditSecondFactorSetting(ctx, a, out, in.RequireSecondFactor); err != nil {
 			return err
 		}
 		now := s.Clock.Now()
-		if err := s.rewrite(ctx, &out, in, counted, now); err != nil || in.Website == nil {
+		if err := s.updateOrganization(ctx, &out, in, isCounted, now); err != nil || in.Website == nil {
 			return err
 		}
-		u, err := s.caller(ctx, a.UserID)
+		u, err := s.getCaller(ctx, a.UserID)
 		if err != nil {
 			return err
 		}
-		if changed, err := s.verifyByDomain(ctx, &out, &u, now); err != nil || !changed {
+		if isChanged, err := s.verifyByDomain(ctx, &out, &u, now); err != nil || !isChanged {
 			return err
 		}
 		return s.Organizations.Upsert(ctx, &out)
@@ -249,15 +251,16 @@ func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in Organ
 	return out, err
 }
 
-// requireSecondFactor checks and records a change of the organization's setting.
-func (s *Service) requireSecondFactor(ctx context.Context, a auth.Actor, o Organization, wanted *bool) error {
-	if wanted == nil || *wanted == o.RequireSecondFactor {
+// auditSecondFactorSetting records a change of RequireSecondFactor in the audit log. It refuses
+// to set it if the caller has no second factor.
+func (s *Service) auditSecondFactorSetting(ctx context.Context, a auth.Actor, o Organization, required *bool) error {
+	if required == nil || *required == o.RequireSecondFactor {
 		return nil
 	}
 	detail := "off"
-	if *wanted {
+	if *required {
 		detail = "on"
-		switch f, err := s.secondFactor(ctx, a.UserID); {
+		switch f, err := s.getSecondFactor(ctx, a.UserID); {
 		case err != nil:
 			return err
 		case !f.Enabled():
@@ -267,9 +270,9 @@ func (s *Service) requireSecondFactor(ctx context.Context, a auth.Actor, o Organ
 	return s.Audit.Record(ctx, audit.By(a, audit.SecondFactorRequired, o.ID).With(detail))
 }
 
-// rewrite stores the changes of the organization and records the event of another name.
-// It fails with errRenames if the rate limiter has not counted that (counted).
-func (s *Service) rewrite(ctx context.Context, o *Organization, in OrganizationInput, counted bool, now time.Time) error {
+// updateOrganization applies the changes to the organization and stores it. If the name
+// changes, it also records an event, and fails with errRenameNotCounted unless isCounted is set.
+func (s *Service) updateOrganization(ctx context.Context, o *Organization, in OrganizationInput, isCounted bool, now time.Time) error {
 	before := *o
 	patch.SetName(&o.Name, in.Name)
 	patch.SetText(&o.Description, in.Description)
@@ -281,8 +284,8 @@ func (s *Service) rewrite(ctx context.Context, o *Organization, in OrganizationI
 	if *o == before {
 		return nil
 	}
-	if o.Name != before.Name && !counted {
-		return errRenames
+	if o.Name != before.Name && !isCounted {
+		return errRenameNotCounted
 	}
 	o.UpdatedAt = now
 	if err := s.reviewChange(ctx, o, before, now); err != nil {
@@ -294,7 +297,7 @@ func (s *Service) rewrite(ctx context.Context, o *Organization, in OrganizationI
 	if o.Name == before.Name {
 		return nil
 	}
-	return s.recordTwice(ctx, kindRename, o.ID+"/"+timestamp(now), event.OrganizationRenamed{OrganizationID: o.ID, RenamedAt: now}, now)
+	return s.recordTwice(ctx, kindRename, o.ID+"/"+encodeTime(now), event.OrganizationRenamed{OrganizationID: o.ID, RenamedAt: now}, now)
 }
 
 const kindRename = "identity.rename-stragglers"

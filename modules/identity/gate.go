@@ -8,28 +8,29 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The limits of passwords that are hashed, or wait for that, at one time. The queue of
-// the hasher has 64 places.
+// The maximum numbers of passwords that are being hashed or wait for the hasher, whose queue
+// has 64 places. A known device is a device on which the account has signed in before.
 const (
-	// maxPerSite is for one /24 or /48, without devices that have an earlier
-	// sign-in: half of the queue.
+	// maxPerSite is the limit for unknown devices of one network, /24 or /48: half of the
+	// queue.
 	maxPerSite = 32
-	// maxUnknown leaves the rest to devices with an earlier sign-in.
+	// maxUnknown is the limit for all unknown devices. The other places of the queue are left
+	// to known devices.
 	maxUnknown = 48
-	// maxPerAccount is for the devices with an earlier sign-in to one account.
+	// maxPerAccount is the limit for the known devices of one account.
 	maxPerAccount = 16
 )
 
-// gate limits the passwords that are being hashed: by the network of the client or,
-// from a device with an earlier sign-in, by the account.
+// gate limits the passwords that are being hashed, so that an attacker cannot fill the queue
+// of the hasher. It counts unknown devices by network, and known devices by account.
 type gate struct {
 	mu      sync.Mutex
-	busy    map[string]int // by network or account; an idle one has no entry
-	unknown int
+	inUse   map[string]int // by network or account
+	unknown int            // by unknown devices of all networks
 }
 
-// acquire admits a password from the address until release is called. account is set
-// for a device with an earlier sign-in to it.
+// acquire admits a password until the caller calls release, or returns fault.ErrUnavailable.
+// The argument account is empty for an unknown device.
 func (g *gate) acquire(address, account string) (release func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -37,19 +38,19 @@ func (g *gate) acquire(address, account string) (release func(), err error) {
 	if account == "" {
 		key, limit, unknown = audit.Prefix(address, 24, 48), maxPerSite, 1
 	}
-	if g.busy[key] >= limit || g.unknown+unknown > maxUnknown {
+	if g.inUse[key] >= limit || g.unknown+unknown > maxUnknown {
 		return nil, fault.ErrUnavailable.WithReason("password hasher: busy").WithRetryAfter(time.Second)
 	}
-	if g.busy == nil {
-		g.busy = map[string]int{}
+	if g.inUse == nil {
+		g.inUse = map[string]int{}
 	}
-	g.busy[key]++
+	g.inUse[key]++
 	g.unknown += unknown
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.busy[key]--; g.busy[key] == 0 {
-			delete(g.busy, key)
+		if g.inUse[key]--; g.inUse[key] == 0 {
+			delete(g.inUse, key)
 		}
 		g.unknown -= unknown
 	}, nil

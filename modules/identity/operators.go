@@ -20,8 +20,8 @@ type AccountStatus struct {
 	Sessions int
 }
 
-// AccountByEmail returns the account with the address for an operator. It fails
-// with ErrUserNotFound, also for a person who was invited and has no account.
+// AccountByEmail returns the account with the address for an operator. It fails with
+// ErrUserNotFound if there is no such account, or only an invited user.
 func (s *Service) AccountByEmail(ctx context.Context, email string) (out AccountStatus, err error) {
 	if out.User, err = s.accountByEmail(ctx, email); err != nil {
 		return out, err
@@ -37,7 +37,7 @@ func (s *Service) AccountByEmail(ctx context.Context, email string) (out Account
 	if out.Membership, err = s.Members.GetByUser(ctx, out.ID); err != nil || out.Membership == nil {
 		return out, err
 	}
-	out.Organization, err = s.organization(ctx, out.Membership.OrganizationID)
+	out.Organization, err = s.getOrganization(ctx, out.Membership.OrganizationID)
 	return out, err
 }
 
@@ -52,7 +52,7 @@ func (s *Service) accountByEmail(ctx context.Context, email string) (User, error
 // LockAccount ends the account's sessions and makes the account unusable: its
 // password, API keys and OAuth tokens are refused until UnlockAccount.
 func (s *Service) LockAccount(ctx context.Context, email string) error {
-	return s.operate(ctx, email, audit.AccountLocked, func(ctx context.Context, u *User, now time.Time) error {
+	return s.changeAsOperator(ctx, email, audit.AccountLocked, func(ctx context.Context, u *User, now time.Time) error {
 		u.Lock(now)
 		if err := s.Users.Update(ctx, u); err != nil {
 			return err
@@ -63,15 +63,15 @@ func (s *Service) LockAccount(ctx context.Context, email string) error {
 
 // UnlockAccount undoes LockAccount. The ended sessions stay ended.
 func (s *Service) UnlockAccount(ctx context.Context, email string) error {
-	return s.operate(ctx, email, audit.AccountUnlocked, func(ctx context.Context, u *User, now time.Time) error {
+	return s.changeAsOperator(ctx, email, audit.AccountUnlocked, func(ctx context.Context, u *User, now time.Time) error {
 		u.Unlock(now)
 		return s.Users.Update(ctx, u)
 	})
 }
 
-// GrantModerator makes the account one of a moderator.
+// GrantModerator makes the user of the account a moderator.
 func (s *Service) GrantModerator(ctx context.Context, email string) error {
-	return s.operate(ctx, email, audit.ModeratorGranted, func(ctx context.Context, u *User, now time.Time) error {
+	return s.changeAsOperator(ctx, email, audit.ModeratorGranted, func(ctx context.Context, u *User, now time.Time) error {
 		u.GrantModerator(now)
 		return s.Users.Update(ctx, u)
 	})
@@ -79,7 +79,7 @@ func (s *Service) GrantModerator(ctx context.Context, email string) error {
 
 // RevokeModerator undoes GrantModerator.
 func (s *Service) RevokeModerator(ctx context.Context, email string) error {
-	return s.operate(ctx, email, audit.ModeratorRevoked, func(ctx context.Context, u *User, now time.Time) error {
+	return s.changeAsOperator(ctx, email, audit.ModeratorRevoked, func(ctx context.Context, u *User, now time.Time) error {
 		u.RevokeModerator(now)
 		return s.Users.Update(ctx, u)
 	})
@@ -87,13 +87,14 @@ func (s *Service) RevokeModerator(ctx context.Context, email string) error {
 
 // SignOutAccount ends the account's sessions.
 func (s *Service) SignOutAccount(ctx context.Context, email string) error {
-	return s.operate(ctx, email, audit.SessionsEnded, func(ctx context.Context, u *User, now time.Time) error {
+	return s.changeAsOperator(ctx, email, audit.SessionsEnded, func(ctx context.Context, u *User, now time.Time) error {
 		return s.Sessions.EndByUsers(ctx, []string{u.ID}, "", now)
 	})
 }
 
-// operate changes the account with the address in the name of an operator.
-func (s *Service) operate(ctx context.Context, email string, action audit.Action, fn func(ctx context.Context, u *User, now time.Time) error) error {
+// changeAsOperator calls fn with the account with the address, and records the action of an
+// operator in the audit log, in one transaction.
+func (s *Service) changeAsOperator(ctx context.Context, email string, action audit.Action, fn func(ctx context.Context, u *User, now time.Time) error) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		u, err := s.accountByEmail(ctx, email)
 		if err != nil {

@@ -18,18 +18,15 @@ type Organization struct {
 	Logo        string
 	Industry    string
 	Size        string
-	// RequireSecondFactor keeps members without a second factor from doing
-	// anything for the organization.
+	// RequireSecondFactor takes all permissions from members without a second factor.
 	RequireSecondFactor bool
-	// VerifiedAt is when the organization was verified by VerifiedBy, zero for one that is
-	// not verified.
+	// VerifiedAt is the time at which the organization was verified, or zero.
 	VerifiedAt time.Time
-	VerifiedBy string
-	// HeldAt is since when the jobs of the organization are held until a moderator decides,
-	// zero if they are not.
+	VerifiedBy string // VerifiedByModerator or VerifiedByDomain
+	// HeldAt is the time since which the jobs of the organization await the decision of a
+	// moderator, or zero.
 	HeldAt time.Time
-	// SuspendedAt is when a moderator suspended the organization, zero if it is not
-	// suspended.
+	// SuspendedAt is the time at which a moderator suspended the organization, or zero.
 	SuspendedAt time.Time
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
@@ -70,7 +67,7 @@ func (r OrgRole) Defaults() Permissions {
 	return Permissions{Applications: ApplicationPermissions{View: true}}
 }
 
-// Permissions are a member's permissions, as they are shown.
+// Permissions are a member's permissions in the form of the API.
 type Permissions struct {
 	Jobs         JobPermissions         `json:"jobs"`
 	Applications ApplicationPermissions `json:"applications"`
@@ -89,7 +86,7 @@ type ApplicationPermissions struct {
 	Update bool `json:"update"`
 }
 
-// List returns the permissions by the names that every module checks.
+// List returns the permissions in the form that the modules check.
 func (p Permissions) List() []auth.Permission {
 	var out []auth.Permission
 	for _, e := range []struct {
@@ -124,13 +121,13 @@ const (
 	MemberActive  MemberStatus = "active"
 )
 
-// invitationLife is how long an invitation can be accepted; afterwards the
-// organization may send another.
+// invitationLife is the time for which an invitation can be accepted. After it, the
+// organization may send another invitation.
 const invitationLife = 7 * 24 * time.Hour
 
 // Membership is the relation of a user to an organization.
 type Membership struct {
-	ID             string // orders the team by the time of the invitation
+	ID             string // a UUIDv7, so the team is ordered by the time of the invitation
 	OrganizationID string
 	UserID         string
 	Role           OrgRole
@@ -138,11 +135,11 @@ type Membership struct {
 	// Founder is set for the user who registered the organization.
 	Founder bool
 	Status  MemberStatus
-	// SecondFactorMissing is set if the organization requires a second factor that
-	// the member does not have: until then the membership grants nothing.
+	// SecondFactorMissing is set if the organization requires a second factor and the member
+	// has none. Such a membership grants no permissions.
 	SecondFactorMissing bool
-	// InvitedName and InvitedEmail are those of the invitation. The organization sees
-	// no others before the user accepts.
+	// InvitedName and InvitedEmail are the name and address that the organization entered.
+	// Before the user accepts, the organization does not see the name of the account.
 	InvitedName  string
 	InvitedEmail string
 	InvitedUntil time.Time
@@ -169,14 +166,14 @@ func NewInvitation(id, organizationID, userID, name, email string, role OrgRole,
 	}
 }
 
-// Renew replaces an invitation that has expired by another one. It reports whether it
-// did: it changes neither members nor open invitations.
-func (m *Membership) Renew(by Membership, now time.Time) bool {
+// Renew replaces an expired invitation with another one. It returns false, and changes
+// nothing, for a member and for an invitation that has not expired.
+func (m *Membership) Renew(next Membership, now time.Time) bool {
 	if m.Status != MemberInvited || m.InvitedUntil.After(now) {
 		return false
 	}
-	by.Version = m.Version
-	*m = by
+	next.Version = m.Version
+	*m = next
 	return true
 }
 

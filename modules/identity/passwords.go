@@ -23,22 +23,22 @@ var (
 	resetsPerClient  = limit.Rule{Name: "forgot-password.client", Max: 20, Per: time.Hour}
 )
 
-// resetResponseTime is longer than the work for an address that has an account, so that
-// the response time does not reveal whether it has one.
+// resetResponseTime is the response time of ForgotPassword. It is longer than the work for an
+// address with an account, so that the response time does not reveal whether there is one.
 const resetResponseTime = 200 * time.Millisecond
 
-// errBadToken is the error for a mailed token that is unknown, used, expired or for
-// another purpose. It does not disclose which.
+// errBadToken is returned for a mailed token that is unknown, used, expired or for another
+// purpose. It does not disclose which.
 var errBadToken = fault.InvalidField("token", "is not valid or has expired")
 
-// ForgotPasswordInput names an address.
+// ForgotPasswordInput contains the address of an account.
 type ForgotPasswordInput struct {
 	Email string `json:"email" validate:"required,max=254,email"`
 }
 
-// ForgotPassword causes a reset link to be mailed to the address if it has an account.
-// The response and its time are the same for an unknown address and for a client or
-// mailbox over its limit.
+// ForgotPassword sends a reset link to the address if it has an account. An event handler sends
+// the e-mail. The response and its time are the same for an unknown address, and for a client
+// or mailbox that has exceeded its limit.
 func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput, from Client) error {
 	if err := valid.Check("", in); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput, fr
 }
 
 func (s *Service) requestReset(ctx context.Context, email string, from Client) error {
-	for _, n := range []count{{resetsPerClient, audit.Prefix(from.Address, 32, 64)}, {resetsPerMailbox, s.Mailboxes.Key(email)}} {
+	for _, n := range []limitKey{{resetsPerClient, audit.Prefix(from.Address, 32, 64)}, {resetsPerMailbox, s.Mailboxes.Key(email)}} {
 		if d, err := s.Limiter.Take(ctx, n.rule, n.key); err != nil || !d.Allowed {
 			return err
 		}
@@ -74,9 +74,9 @@ type ResetPasswordInput struct {
 	Password string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024,password"`
 }
 
-// ResetPassword gives the account a new password, ends all of its sessions and
-// signs its programs out, so that every earlier sign-in loses access. If the address
-// was never verified, its second factor may be a stranger's and is removed too.
+// ResetPassword sets a new password, ends all sessions of the account and signs out its
+// programs. If the address was never verified before, someone else may have registered the
+// account, so that its second factor is removed too.
 func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) error {
 	if err := valid.Check("", in); err != nil {
 		return err
@@ -91,17 +91,17 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 	}
 	return s.redeem(ctx, t, func(ctx context.Context, u *User, now time.Time) error {
 		if EmailKey(u.Email) != EmailKey(t.Email) {
-			return errBadToken // the account's address has changed since
+			return errBadToken // the address of the account was changed after the request
 		}
 		wasVerified := !u.EmailVerifiedAt.IsZero()
-		u.Verify(now) // the link was in a mail to the address
+		u.Verify(now) // the token was sent to the address
 		if err := s.auditUser(ctx, u.ID, audit.PasswordReset, u.ID); err != nil {
 			return err
 		}
 		if err := s.setPassword(ctx, u, hash, "", true, now); err != nil || wasVerified {
 			return err
 		}
-		return s.dropSecondFactor(ctx, u.ID, time.Time{}, now)
+		return s.removeSecondFactor(ctx, u.ID, time.Time{}, now)
 	})
 }
 
@@ -132,7 +132,7 @@ func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePas
 		if err != nil {
 			return err
 		}
-		if u.PasswordHash != checked.PasswordHash { // changed concurrently
+		if u.PasswordHash != checked.PasswordHash { // the password was changed concurrently
 			return fault.InvalidField("currentPassword", "is not right")
 		}
 		if err := s.Audit.Record(ctx, audit.By(a, audit.PasswordChanged, u.ID)); err != nil {
@@ -142,10 +142,10 @@ func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePas
 	})
 }
 
-// checkOwnPassword checks the password of the caller's account. Failures count as
-// failed logins do, so that a stolen access token does not help to guess the password.
+// checkOwnPassword checks the password of the caller's account. It counts failures like failed
+// sign-ins, so that a stolen access token does not help to guess the password.
 func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password string, from Client) (User, error) {
-	u, err := s.caller(ctx, a.UserID)
+	u, err := s.getCaller(ctx, a.UserID)
 	if err != nil {
 		return User{}, err
 	}
@@ -156,9 +156,9 @@ func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password s
 	return u, err
 }
 
-// Confirm returns the caller as confirmed now, for sensitive operations, if the
-// password is the account's. Without a password the caller is returned unchanged:
-// the operations themselves refuse a caller who is not confirmed.
+// Confirm checks the password and returns the caller as confirmed now, for sensitive
+// operations. If the password is empty, it returns the caller unchanged; the operations refuse a
+// caller who is not confirmed.
 func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword string, from Client) (auth.Actor, error) {
 	if err := a.RequireUser(); err != nil {
 		return auth.Actor{}, err
@@ -173,15 +173,15 @@ func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword str
 	return a, nil
 }
 
-// setPassword stores the verifier and revokes what was possible with the old
-// password: all sessions except one, reset links, a requested change of the address
-// and, on request, the access of programs.
-func (s *Service) setPassword(ctx context.Context, u *User, hash, keep string, signOutPrograms bool, now time.Time) error {
+// setPassword stores the password hash and revokes all access that someone with the old
+// password may have gained: sessions except keptSession, reset links, a requested change of the
+// address and, if signOutPrograms is set, the access of programs.
+func (s *Service) setPassword(ctx context.Context, u *User, hash, keptSession string, signOutPrograms bool, now time.Time) error {
 	u.SetPassword(hash, now)
 	if err := s.Users.Update(ctx, u); err != nil {
 		return err
 	}
-	if err := s.Sessions.EndByUsers(ctx, []string{u.ID}, keep, now); err != nil {
+	if err := s.Sessions.EndByUsers(ctx, []string{u.ID}, keptSession, now); err != nil {
 		return err
 	}
 	if err := s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForReset}, now); err != nil {
@@ -190,28 +190,28 @@ func (s *Service) setPassword(ctx context.Context, u *User, hash, keep string, s
 	if err := s.cancelChange(ctx, u.ID); err != nil {
 		return err
 	}
-	var ended []Program
+	var signedOut []Program
 	if signOutPrograms {
-		// After the update of the account: a program that is created concurrently waits
-		// for the account's row (HoldSession) and is not missed here.
+		// The account was updated before, so that a concurrent creation of a program, which
+		// locks the account (HoldSession), is either seen here or refused.
 		var err error
-		if ended, err = s.Programs.SignOut(ctx, u.ID, now); err != nil {
+		if signedOut, err = s.Programs.SignOut(ctx, u.ID, now); err != nil {
 			return err
 		}
 		if err := s.auditUser(ctx, u.ID, audit.ProgramsSignedOut, u.ID); err != nil {
 			return err
 		}
 	}
-	return s.Events.Record(ctx, event.PasswordChanged{UserID: u.ID, ChangedAt: now, Programs: labels(ended), SignedOutPrograms: signOutPrograms})
+	return s.Events.Record(ctx, event.PasswordChanged{UserID: u.ID, ChangedAt: now, Programs: describePrograms(signedOut), SignedOutPrograms: signOutPrograms})
 }
 
-// maxListed bounds the programs that a mail lists.
-const maxListed = 50
+// maxListedPrograms is the maximum number of programs that an e-mail lists.
+const maxListedPrograms = 50
 
-// labels describes at most maxListed programs, and how many more there are.
-func labels(programs []Program) []string {
-	out := list.Map(programs[:min(len(programs), maxListed)], func(p Program) string { return p.Kind + " " + p.Name })
-	if more := len(programs) - maxListed; more > 0 {
+// describePrograms describes at most maxListedPrograms programs, and the number of the others.
+func describePrograms(programs []Program) []string {
+	out := list.Map(programs[:min(len(programs), maxListedPrograms)], func(p Program) string { return p.Kind + " " + p.Name })
+	if more := len(programs) - maxListedPrograms; more > 0 {
 		out = append(out, "and "+strconv.Itoa(more)+" more")
 	}
 	return out
@@ -222,9 +222,9 @@ type VerifyEmailInput struct {
 	Token string `json:"token" validate:"required"`
 }
 
-// VerifyEmail confirms an address of the user: the account's current one, or the
-// requested one, which becomes the account's. It fails with ErrEmailTaken if another
-// account has the requested one.
+// VerifyEmail confirms the current address of an account, or the requested address, which
+// becomes the current one. It fails with ErrEmailTaken if another account has the requested
+// address.
 func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 	if err := valid.Check("", in); err != nil {
 		return err
@@ -250,7 +250,8 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 	})
 }
 
-// findMailToken returns a token that can be used for the purpose.
+// findMailToken returns the token with the secret, or errBadToken if it cannot be used for the
+// purpose.
 func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (MailToken, error) {
 	t, err := s.MailTokens.Get(ctx, auth.HashSecret(secret), p)
 	if err == nil && !t.Usable(s.Clock.Now()) {
@@ -259,7 +260,7 @@ func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (
 	return t, fault.IfNotFound(err, errBadToken)
 }
 
-// redeem marks the token as used and calls fn with its user, who is locked, in the same
+// redeem marks the token as used, locks its user and calls fn with the user, in one
 // transaction.
 func (s *Service) redeem(ctx context.Context, t MailToken, fn func(ctx context.Context, u *User, now time.Time) error) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {

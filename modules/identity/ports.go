@@ -8,33 +8,34 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// PasswordHasher turns passwords into verifiers. Hashing is expensive on
-// purpose, so an implementation limits the number of concurrent calls: a call
-// waits at most 5 s for its slot and then fails with fault.ErrUnavailable.
+// PasswordHasher hashes passwords. Hashing is expensive on purpose, so an implementation
+// limits the number of concurrent calls: a call waits at most 5 s for a slot and then fails
+// with fault.ErrUnavailable.
 type PasswordHasher interface {
-	// Hash returns a self-describing verifier (a PHC string) with a fresh salt.
+	// Hash returns a verifier: a PHC string with the parameters, a new salt and the hash.
 	Hash(ctx context.Context, password string) (string, error)
-	// Verify compares in constant time. An empty verifier represents an account that does
-	// not exist: it takes the same time and is never ok. With stale, the caller stores a
-	// new Hash, because the parameters have changed.
+	// Verify reports whether the password matches the verifier. It compares in constant time.
+	// For an account that does not exist, the verifier is empty: Verify takes the same time
+	// and returns false. If stale is true, the parameters have changed, and the caller has to
+	// store a new Hash.
 	Verify(ctx context.Context, verifier, password string) (ok, stale bool, err error)
 }
 
 // OneTimeCodes creates and checks the codes of authenticator apps (RFC 6238).
 type OneTimeCodes interface {
-	// NewSecret returns a secret in base 32 and its otpauth:// address, which
-	// names the account.
+	// NewSecret returns a secret in base 32 and its otpauth:// URL, which contains the name
+	// of the account.
 	NewSecret(account string) (secret, url string, err error)
-	// Match returns the time step of the code, which is the current one or one
-	// next to it. It is false for every other code.
+	// Match returns the time step of the code. It returns false unless the code is valid for
+	// the current time step, the previous or the next one.
 	Match(secret, code string, now time.Time) (step int64, ok bool)
 }
 
 // AccessTokens signs and checks the portal's access tokens (JWT, RFC 7519).
 type AccessTokens interface {
 	Issue(c AccessClaims) (string, error)
-	// Verify checks signature, issuer, audience and times. Any failure is
-	// fault.ErrUnauthorized with the reason as its cause.
+	// Verify checks the signature, issuer, audience and times of the token. It returns
+	// fault.ErrUnauthorized, with the reason as its cause, for an invalid token.
 	Verify(token string) (AccessClaims, error)
 }
 
@@ -55,7 +56,7 @@ type Subscriptions interface {
 	Status(ctx context.Context, userID string) (string, error)
 }
 
-// Program is a credential with which a program acts for an account: an
+// Program is one way in which software acts for an account or receives its data: an
 // application, an API key, a webhook or a consent.
 type Program struct{ Kind, Name string }
 
@@ -64,16 +65,16 @@ type Programs interface {
 	// List returns the applications, keys, active webhooks and consents of the
 	// account.
 	List(ctx context.Context, userID string) ([]Program, error)
-	// SignOut revokes the keys, grants and consents of the account, pauses its
-	// webhooks, and returns them.
+	// SignOut revokes the keys, grants and consents of the account and pauses its webhooks. It
+	// returns what it has revoked and paused.
 	SignOut(ctx context.Context, userID string, now time.Time) ([]Program, error)
 }
 
-// Mailboxes recognizes addresses that name the same mailbox.
+// Mailboxes recognizes different spellings of the same e-mail address.
 type Mailboxes interface {
-	// Key returns the form of the address that all its spellings have in common:
-	// upper and lower case, composed and decomposed letters, and both forms of an
-	// internationalized domain. Tags and dots are significant.
+	// Key returns the same text for all spellings of an address. Spellings may differ in upper
+	// and lower case, composed and decomposed letters, and the form of an internationalized
+	// domain. Addresses with different tags or dots are different.
 	Key(email string) string
 }
 

@@ -8,19 +8,18 @@ import (
 	"github.com/locumhq/locum/core/retention"
 )
 
-// Updates are optimistic: an entity has a version, which a write increments. If the
-// stored version is another one, the write fails with an error for which the
-// tx.Runner of the storage runs the transaction again.
+// Updates are optimistic: each write increments the version of the entity. If the stored
+// version differs, the write fails with tx.ErrStale, after which the tx.Runner repeats the
+// transaction. Below, "its version is current" means that the stored version is equal.
 
 // Users stores accounts. Except for Exists, no method returns a deleted account.
 type Users interface {
-	// Create stores a new user. If an invited user has the address, the row of that
-	// user is replaced instead, and u takes its id and version. Create fails with
-	// ErrEmailTaken if an active user has the address, also one that a concurrent
-	// call creates.
+	// Create stores a new user. If an invited user has the address, Create replaces the row of
+	// that user, and sets the id and version of u. It fails with ErrEmailTaken if an active
+	// user has the address. Concurrent calls do not create two users with the address.
 	Create(ctx context.Context, u *User) error
-	// GetForUpdate returns a user or fails with ErrUserNotFound. In a transaction,
-	// concurrent updates of the user wait for its end.
+	// GetForUpdate returns a user or fails with ErrUserNotFound. Inside a transaction, the row
+	// is locked until the transaction ends.
 	GetForUpdate(ctx context.Context, id string) (User, error)
 	// GetByIDs returns the users that exist, in any order, in one statement.
 	GetByIDs(ctx context.Context, ids []string) ([]User, error)
@@ -29,10 +28,10 @@ type Users interface {
 	// Update stores the user if its version is current. It fails with ErrEmailTaken
 	// if another user has the address.
 	Update(ctx context.Context, u *User) error
-	// RecordSignIn stores the time of a sign-in and the new verifier, which may equal
-	// the old one. It is false, and nothing is stored, if the account is not active,
-	// is locked or no longer has the old verifier: a password that was changed
-	// concurrently opens no session. It does not change the user's version.
+	// RecordSignIn stores the time of a sign-in and the new verifier, which may equal the old
+	// one. It returns false, and stores nothing, if the account is not active, is locked or
+	// does not have the old verifier any more, because the password was changed concurrently.
+	// It does not change the user's version.
 	RecordSignIn(ctx context.Context, id, oldVerifier, newVerifier string, at time.Time) (bool, error)
 	// Exists reports whether there are users, including invited and deleted ones.
 	Exists(ctx context.Context) (bool, error)
@@ -40,9 +39,8 @@ type Users interface {
 
 // Organizations stores employers.
 type Organizations interface {
-	// GetForUpdate returns an organization or fails with ErrOrganizationNotFound. In
-	// a transaction, other transactions that call it for the organization wait for
-	// its end and then see its changes.
+	// GetForUpdate returns an organization or fails with ErrOrganizationNotFound. Inside a
+	// transaction, the row is locked until the transaction ends.
 	GetForUpdate(ctx context.Context, id string) (Organization, error)
 	// GetByIDs returns the organizations that exist, in any order, in one statement.
 	GetByIDs(ctx context.Context, ids []string) ([]Organization, error)
@@ -53,15 +51,13 @@ type Organizations interface {
 
 // Members stores memberships of organizations and invitations to them.
 type Members interface {
-	// Get returns a member or an invited user with the name and address that the
-	// organization may see: of an invited user those of the invitation, otherwise
-	// those of the account. It fails with ErrNotInTeam.
+	// Get returns a member or invited user, or fails with ErrNotInTeam. The name and address
+	// are those of the account or, for an invited user, those of the invitation.
 	Get(ctx context.Context, organizationID, userID string) (Member, error)
-	// GetByUser returns the user's active membership with SecondFactorMissing, or nil
-	// without one.
+	// GetByUser returns the user's active membership, with SecondFactorMissing, or nil.
 	GetByUser(ctx context.Context, userID string) (*Membership, error)
-	// List returns members and invited users as Get does, in the order in which they
-	// were added. The cursor is the id of the last membership.
+	// List returns members and invited users like Get, in the order in which they were added. A
+	// cursor is the id of the last membership of a page.
 	List(ctx context.Context, organizationID string, f MemberFilter, r page.Request) (page.Result[Member], error)
 	// Upsert stores a membership: a new one with version 0, otherwise if its version
 	// is current. If a new one exists already, or its user was deleted concurrently,
@@ -118,8 +114,8 @@ type MailTokens interface {
 	Create(ctx context.Context, t MailToken) error
 	// Get fails with ErrTokenNotFound, also if the token has another purpose.
 	Get(ctx context.Context, hash string, p Purpose) (MailToken, error)
-	// MarkUsed sets UsedAt of the user's unused tokens that the filter selects and
-	// returns their number. A token is marked by one of any number of callers.
+	// MarkUsed sets UsedAt of the user's unused tokens that match the filter, and returns their
+	// number. Of several concurrent callers, one marks a token.
 	MarkUsed(ctx context.Context, userID string, f MailTokenFilter, at time.Time) (int, error)
 }
 
@@ -130,26 +126,25 @@ type MailTokenFilter struct {
 	OrganizationID string
 }
 
-// EmailChanges stores requested and former addresses of accounts. Callers hold the
-// user with Users.GetForUpdate, or update it, in the transaction of an Upsert.
+// EmailChanges stores requested and former addresses of accounts. Before an Upsert, the
+// transaction has locked the user with Users.GetForUpdate or updated it.
 type EmailChanges interface {
-	// Get returns the history of the account, an empty one if nothing is stored.
+	// Get returns the history of the account. It is empty if nothing is stored.
 	Get(ctx context.Context, userID string) (EmailHistory, error)
-	// Upsert stores the history in place of the stored one.
+	// Upsert replaces the history of the account.
 	Upsert(ctx context.Context, h EmailHistory) error
-	// IsReserved reports whether another account than the user's can restore the
-	// address at the time.
+	// IsReserved reports whether an account other than the user's can restore the address at
+	// the time now.
 	IsReserved(ctx context.Context, emailKey, userID string, now time.Time) (bool, error)
 }
 
 // SecondFactors stores authenticator apps and recovery codes.
 type SecondFactors interface {
-	// Get returns the user's second factor or fails with ErrNoSecondFactor. In a
-	// transaction, other transactions that call it for the user wait for its end and
-	// then see its changes.
+	// Get returns the user's second factor or fails with ErrNoSecondFactor. Inside a
+	// transaction, the row is locked until the transaction ends.
 	Get(ctx context.Context, userID string) (SecondFactor, error)
-	// Upsert stores the factor with its recovery codes in place of the user's earlier
-	// one.
+	// Upsert stores the factor with its recovery codes and replaces an earlier factor of the
+	// user.
 	Upsert(ctx context.Context, f SecondFactor) error
 	// Delete deletes the user's factor with its recovery codes.
 	Delete(ctx context.Context, userID string) error
@@ -174,25 +169,24 @@ type OptOuts interface {
 
 // PersonalData deletes accounts.
 type PersonalData interface {
-	// DeleteByUser deletes everything that this module stores of a user except the
-	// user and the audit log: memberships, invitations, sessions, mail tokens, the
-	// email history, settings and the second factor.
+	// DeleteByUser deletes the memberships, invitations, sessions, mail tokens, e-mail history,
+	// settings and second factor of a user. It does not delete the user and the audit log.
 	DeleteByUser(ctx context.Context, userID string) error
 }
 
-// The rows that expire, by the time that counts.
+// The retention kinds of the module. The comment of each names the time that counts.
 const (
-	// SessionKind is the sessions by ExpiresAt, with their refresh tokens and cookies.
+	// SessionKind selects sessions by ExpiresAt, with their refresh tokens and cookies.
 	SessionKind retention.Kind = "identity.sessions"
-	// RefreshTokenKind is the refresh tokens by ExpiresAt.
+	// RefreshTokenKind selects refresh tokens by ExpiresAt.
 	RefreshTokenKind retention.Kind = "identity.refresh_tokens"
-	// MailTokenKind is the mail tokens by ExpiresAt.
+	// MailTokenKind selects mail tokens by ExpiresAt.
 	MailTokenKind retention.Kind = "identity.mail_tokens"
-	// EmailChangeKind is the requested addresses by RequestedAt.
+	// EmailChangeKind selects requested addresses by RequestedAt.
 	EmailChangeKind retention.Kind = "identity.email_changes"
-	// EmailUndoKind is the former addresses by ExpiresAt.
+	// EmailUndoKind selects former addresses by ExpiresAt.
 	EmailUndoKind retention.Kind = "identity.email_undos"
-	// InvitationKind is the invitations by InvitedUntil. A user with the status
-	// invited is deleted with the last invitation.
+	// InvitationKind selects invitations by InvitedUntil. An invited user is deleted with the
+	// last invitation.
 	InvitationKind retention.Kind = "identity.invitations"
 )

@@ -16,9 +16,9 @@ import (
 	"github.com/locumhq/locum/core/mail"
 )
 
-// The mails are sent by event handlers, so that no request waits for a mail server
-// and no event contains a token. A handler that runs twice creates a second token and
-// sends the same message again: both tokens work until one is used.
+// E-mails are sent by event handlers, so that no request waits for a mail server and no event
+// contains a token. A handler that runs twice creates a second token and sends the e-mail again;
+// both tokens are valid until one is used.
 
 // OnUserRegistered sends a new user the link that confirms the address.
 func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) error {
@@ -30,13 +30,14 @@ func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) 
 		"Welcome to locum. Please confirm that this is your e-mail address.", "If you did not register, you need not do anything.")
 }
 
-// sendVerification sends a link that confirms the address of u, between two texts.
+// sendVerification sends a link that confirms the address of u. The texts first and last stand
+// before and after the link.
 func (s *Service) sendVerification(ctx context.Context, u User, id, subject, first, last string) error {
-	token, err := s.mailToken(ctx, u, ForVerification, "", s.Clock.Now())
+	token, err := s.createMailToken(ctx, u, ForVerification, "", s.Clock.Now())
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the account was deleted
 	}
-	held, err := s.heldPrograms(ctx, u.ID)
+	programs, err := s.programBlocks(ctx, u.ID)
 	if err != nil {
 		return err
 	}
@@ -44,22 +45,22 @@ func (s *Service) sendVerification(ctx context.Context, u User, id, subject, fir
 		{Text: first},
 		s.link("Confirm the address", "verify-email", token),
 		{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, {Code: token},
-	}, held, []mail.Block{{Text: last}})...)
+	}, programs, []mail.Block{{Text: last}})...)
 }
 
-// heldPrograms lists what programs can do for the account, for a mail that asks
-// to confirm its address: the reader may not be the person who registered it.
-func (s *Service) heldPrograms(ctx context.Context, userID string) ([]mail.Block, error) {
-	held, err := s.Programs.List(ctx, userID)
-	if err != nil || len(held) == 0 {
+// programBlocks lists the programs of the account, for an e-mail that asks to confirm the
+// address: someone else may have registered the account and connected the programs.
+func (s *Service) programBlocks(ctx context.Context, userID string) ([]mail.Block, error) {
+	programs, err := s.Programs.List(ctx, userID)
+	if err != nil || len(programs) == 0 {
 		return nil, err
 	}
 	return append([]mail.Block{{Text: "These programs belong to the account. If you do not know them, set a new password: that ends their access."}},
-		listed(labels(held)), s.newPassword()), nil
+		listBlock(describePrograms(programs)), s.newPasswordLink()), nil
 }
 
-// listed returns a list with the lines.
-func listed(lines []string) mail.Block {
+// listBlock returns a list with the lines as items.
+func listBlock(lines []string) mail.Block {
 	return mail.Block{Items: list.Map(lines, func(line string) mail.Entry { return mail.Entry{Title: line} })}
 }
 
@@ -69,49 +70,49 @@ func (s *Service) OnPasswordResetRequested(ctx context.Context, e event.Password
 	if err != nil || u.ID == "" {
 		return err
 	}
-	token, err := s.mailToken(ctx, u, ForReset, "", s.Clock.Now())
+	token, err := s.createMailToken(ctx, u, ForReset, "", s.Clock.Now())
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the account was deleted
 	}
-	return s.send(ctx, u, "reset-password-"+u.ID+"-"+timestamp(e.RequestedAt), "Set a new password",
+	return s.send(ctx, u, "reset-password-"+u.ID+"-"+encodeTime(e.RequestedAt), "Set a new password",
 		mail.Block{Text: "Somebody, hopefully you, asked for a new password for your account."},
 		s.link("Set a new password", "reset-password", token),
 		mail.Block{Text: "The link works once, for 30 minutes. If you use the API, this is the token:"}, mail.Block{Code: token},
 		mail.Block{Text: "If it was not you, your password stays as it is and you need not do anything."})
 }
 
-// OnSecondFactorChanged notifies the owner of the account, who may not have made the
+// OnSecondFactorChanged notifies the owner of the account, in case someone else has made the
 // change.
 func (s *Service) OnSecondFactorChanged(ctx context.Context, e event.SecondFactorChanged) error {
 	subject, text := "Two-step sign-in is off", "The second factor of your account was removed on "
 	if e.Change == string(audit.SecondFactorEnabled) {
 		subject, text = "Two-step sign-in is on", "A second factor was added to your account on "
 	}
-	return s.notify(ctx, e.UserID, "second-factor-"+e.UserID+"-"+timestamp(e.ChangedAt), subject,
-		mail.Block{Text: text + minute(e.ChangedAt) + "."},
-		mail.Block{Text: "If it was not you, set a new password now."}, s.newPassword())
+	return s.notify(ctx, e.UserID, "second-factor-"+e.UserID+"-"+encodeTime(e.ChangedAt), subject,
+		mail.Block{Text: text + formatTime(e.ChangedAt) + "."},
+		mail.Block{Text: "If it was not you, set a new password now."}, s.newPasswordLink())
 }
 
-// OnPasswordChanged notifies the owner of the account, who may not have made the change.
+// OnPasswordChanged notifies the owner of the account, in case someone else has made the change.
 func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged) error {
-	body := []mail.Block{{Text: "The password of your account was changed on " + minute(e.ChangedAt) + ", and your other devices were signed out. If another e-mail address was waiting to be confirmed, it is not any more: your address stays the one that it is."}}
+	body := []mail.Block{{Text: "The password of your account was changed on " + formatTime(e.ChangedAt) + ", and your other devices were signed out. If another e-mail address was waiting to be confirmed, it is not any more: your address stays the one that it is."}}
 	if len(e.Programs) > 0 {
-		body = append(body, mail.Block{Text: "Access by these programs was revoked, and webhooks were paused:"}, listed(e.Programs))
+		body = append(body, mail.Block{Text: "Access by these programs was revoked, and webhooks were paused:"}, listBlock(e.Programs))
 	}
-	body = append(body, mail.Block{Text: "If it was not you, please set a new password now."}, s.newPassword())
-	return s.notify(ctx, e.UserID, "password-changed-"+e.UserID+"-"+timestamp(e.ChangedAt), "Your password was changed", body...)
+	body = append(body, mail.Block{Text: "If it was not you, please set a new password now."}, s.newPasswordLink())
+	return s.notify(ctx, e.UserID, "password-changed-"+e.UserID+"-"+encodeTime(e.ChangedAt), "Your password was changed", body...)
 }
 
-// OnProgramsSignedOut notifies the owner of an account that access by programs
-// has ended, if there was any.
+// OnProgramsSignedOut notifies the owner of an account that the access of its programs was
+// revoked. It sends nothing if the account had no programs.
 func (s *Service) OnProgramsSignedOut(ctx context.Context, e event.ProgramsSignedOut) error {
 	if len(e.Programs) == 0 {
 		return nil
 	}
-	return s.notify(ctx, e.UserID, "programs-signed-out-"+e.UserID+"-"+timestamp(e.SignedOutAt), "Programs of your account were signed out",
+	return s.notify(ctx, e.UserID, "programs-signed-out-"+e.UserID+"-"+encodeTime(e.SignedOutAt), "Programs of your account were signed out",
 		mail.Block{Text: "You joined an organization with an account whose e-mail address had not been confirmed before. To be safe, access by these programs was revoked, and webhooks were paused:"},
-		listed(e.Programs),
-		mail.Block{Text: "If they are yours, create new API keys and resume the webhooks in the developer dashboard. If they are not, set a new password."}, s.newPassword())
+		listBlock(e.Programs),
+		mail.Block{Text: "If they are yours, create new API keys and resume the webhooks in the developer dashboard. If they are not, set a new password."}, s.newPasswordLink())
 }
 
 // OnSessionReuseDetected notifies the owner that a session was ended because its
@@ -119,7 +120,7 @@ func (s *Service) OnProgramsSignedOut(ctx context.Context, e event.ProgramsSigne
 func (s *Service) OnSessionReuseDetected(ctx context.Context, e event.SessionReuseDetected) error {
 	return s.notify(ctx, e.UserID, "session-reuse-"+e.SessionID, "We signed out one of your devices",
 		mail.Block{Text: "A sign-in of your account was used from two places with the same key. That can be a fault in an app; it can also mean that somebody copied it. To be safe we ended that sign-in. Please sign in again."},
-		mail.Block{Text: "If you are not sure what happened, set a new password."}, s.newPassword())
+		mail.Block{Text: "If you are not sure what happened, set a new password."}, s.newPasswordLink())
 }
 
 // OnMemberInvited sends an organization's invitation.
@@ -131,15 +132,15 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 	if err != nil || m.Status != MemberInvited {
 		return err
 	}
-	o, err := s.organization(ctx, e.OrganizationID)
+	o, err := s.getOrganization(ctx, e.OrganizationID)
 	if err != nil {
 		return err
 	}
-	u, err := s.user(ctx, e.UserID)
+	u, err := s.getUser(ctx, e.UserID)
 	if err != nil {
 		return fault.IfNotFound(err, nil)
 	}
-	token, err := s.mailToken(ctx, u, ForInvitation, e.OrganizationID, s.Clock.Now())
+	token, err := s.createMailToken(ctx, u, ForInvitation, e.OrganizationID, s.Clock.Now())
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the account was deleted
 	}
@@ -154,7 +155,7 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 	} else {
 		u.Name = m.InvitedName
 	}
-	return s.send(ctx, u, "invitation-"+m.ID+"-"+timestamp(e.InvitedAt), "Join "+name+" on locum",
+	return s.send(ctx, u, "invitation-"+m.ID+"-"+encodeTime(e.InvitedAt), "Join "+name+" on locum",
 		mail.Block{Text: name + " would like you to join its team on locum. If you agree, " + how + "."},
 		s.link("Join the team", "accept-invitation", token),
 		mail.Block{Text: "The link works once, for 7 days. If you use the API, this is the token:"}, mail.Block{Code: token},
@@ -167,14 +168,14 @@ const optOutLife = 90 * 24 * time.Hour
 
 // recipient returns the user, or the zero User if the account is not active.
 func (s *Service) recipient(ctx context.Context, userID string) (User, error) {
-	u, err := s.user(ctx, userID)
+	u, err := s.getUser(ctx, userID)
 	if err != nil || u.Status != UserActive {
 		return User{}, fault.IfNotFound(err, nil)
 	}
 	return u, nil
 }
 
-// notify sends a mail to the user if the account is active.
+// notify sends an e-mail to the user if the account is active.
 func (s *Service) notify(ctx context.Context, userID, id, subject string, body ...mail.Block) error {
 	u, err := s.recipient(ctx, userID)
 	if err != nil || u.ID == "" {
@@ -189,18 +190,18 @@ func (s *Service) send(ctx context.Context, u User, id, subject string, body ...
 	})
 }
 
-// link returns a link to a page that asks for confirmation before it posts the token:
-// mail scanners follow links and must not use the token.
+// link returns a link to a page that posts the token after a confirmation. Programs that scan
+// e-mails open links, and must not use up the token.
 func (s *Service) link(label, page, token string) mail.Block {
 	return mail.Block{Link: &mail.Link{Label: label, URL: s.PublicURL + "/" + page + "?token=" + token}}
 }
 
-func (s *Service) newPassword() mail.Block {
+func (s *Service) newPasswordLink() mail.Block {
 	return mail.Block{Link: &mail.Link{Label: "Set a new password", URL: s.PublicURL + "/forgot-password"}}
 }
 
-// minute formats a time for the text of a mail.
-func minute(t time.Time) string { return t.UTC().Format("2 January 2006 at 15:04 UTC") }
+// formatTime formats a time for the text of an e-mail.
+func formatTime(t time.Time) string { return t.UTC().Format("2 January 2006 at 15:04 UTC") }
 
-// timestamp formats a time for message and task ids.
-func timestamp(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 36) }
+// encodeTime formats a time for the ids of e-mails and tasks.
+func encodeTime(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 36) }

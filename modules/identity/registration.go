@@ -29,15 +29,15 @@ type RegisterEmployerInput struct {
 
 // Registrable is a RegisterInput or a RegisterEmployerInput.
 type Registrable interface {
-	// registration returns the normalized input, or what is wrong with it.
+	// registration returns the normalized input, or an Invalid fault.
 	registration() (registration, error)
 }
 
-// Register creates an account and signs it in. An employer gets an organization, of
-// which the account is the first admin; with a RegisterInput it has the user's name
-// until it is given another one.
+// Register creates an account and opens a session. For an employer it also creates an
+// organization, of which the account is the first admin. With a RegisterInput, the organization
+// gets the name of the user.
 func (s *Service) Register(ctx context.Context, in Registrable, from Client) (out SignedIn, err error) {
-	err = s.register(ctx, in, from, s.openInto(&out, from))
+	err = s.register(ctx, in, from, s.openSessionInto(&out, from))
 	return out, err
 }
 
@@ -66,28 +66,27 @@ func (in RegisterEmployerInput) registration() (registration, error) {
 	return r, err
 }
 
-// register creates the account and calls open in the same transaction.
-func (s *Service) register(ctx context.Context, in Registrable, from Client, open openFunc) error {
+// register creates the account and calls open, in one transaction.
+func (s *Service) register(ctx context.Context, in Registrable, from Client, open openSessionFunc) error {
 	r, err := in.registration()
 	if err != nil {
 		return err
 	}
-	// This check avoids hashing for an address that is taken; Users.Create decides
-	// between concurrent registrations.
+	// Users.Create checks this too. The early check avoids hashing a password for nothing.
 	invited, err := s.requireFree(ctx, r.email)
 	if err != nil {
 		return err
 	}
 	key := s.Mailboxes.Key(r.email)
-	if invited.ID != "" { // the row becomes the account
+	if invited.ID != "" { // Users.Create replaces the row of the invited user
 		key = invited.EmailKey()
 	}
-	leave, err := s.gate.acquire(from.Address, "")
+	release, err := s.gate.acquire(from.Address, "")
 	if err != nil {
 		return err
 	}
 	hash, err := s.Hasher.Hash(ctx, r.password)
-	leave()
+	release()
 	if err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func (s *Service) register(ctx context.Context, in Registrable, from Client, ope
 		if err := s.Users.Create(ctx, &u); err != nil {
 			return err
 		}
-		if err := s.notReserved(ctx, &u, now); err != nil {
+		if err := s.requireNotReserved(ctx, &u, now); err != nil {
 			return err
 		}
 		if r.kind == KindEmployer {
@@ -124,8 +123,8 @@ func (s *Service) register(ctx context.Context, in Registrable, from Client, ope
 	})
 }
 
-// requireFree returns the invited user with the address, the zero User without one. It
-// fails with ErrEmailTaken if the address has an account.
+// requireFree fails with ErrEmailTaken if the address has an account. It returns the invited
+// user with the address, or the zero User.
 func (s *Service) requireFree(ctx context.Context, email string) (User, error) {
 	u, err := s.findByEmail(ctx, email)
 	if err == nil && u.Status == UserActive {

@@ -12,15 +12,16 @@ import (
 // organization.
 var renamesPerOrganization = limit.Rule{Name: "rename-organization", Max: 20, Per: time.Hour}
 
-// errRenames reports a new name that the rate limiter has not counted yet.
-var errRenames = errors.New("identity: the new name of the organization must be counted first")
+// errRenameNotCounted is returned by a transaction that renames an organization before the
+// rate limiter has counted the renaming.
+var errRenameNotCounted = errors.New("identity: the new name of the organization must be counted first")
 
-// maybeRenaming runs fn in a transaction. If fn renames the organization, the transaction
-// is rolled back, the renaming is counted by the limiter, and fn runs once more: only the
-// transaction can detect a new name, and the limiter must not be called within it.
-func (s *Service) maybeRenaming(ctx context.Context, organizationID string, fn func(ctx context.Context, counted bool) error) error {
+// withRenameLimit runs fn in a transaction. If fn fails with errRenameNotCounted, the limiter
+// counts a renaming and fn runs again, with isCounted set. Only the transaction can detect that
+// the name changes, but the limiter must not be called in a transaction, which may be repeated.
+func (s *Service) withRenameLimit(ctx context.Context, organizationID string, fn func(ctx context.Context, isCounted bool) error) error {
 	err := s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, false) })
-	if !errors.Is(err, errRenames) {
+	if !errors.Is(err, errRenameNotCounted) {
 		return err
 	}
 	if err := limit.Take(ctx, s.Limiter, renamesPerOrganization, organizationID); err != nil {

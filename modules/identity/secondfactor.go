@@ -25,22 +25,21 @@ type SecondFactor struct {
 	// Secret is encrypted; see auth.Vault.
 	Secret    string
 	CreatedAt time.Time
-	// ConfirmedAt is zero until the user has entered a first code. Until then the
-	// account is used without the second factor.
+	// ConfirmedAt is the time at which the user entered a first code, or zero. Before, the
+	// second factor is not required.
 	ConfirmedAt time.Time
-	// LastStep is the newest time step of which a code was used. No code of this
-	// or an earlier step is accepted.
+	// LastStep is the time step of the newest code that was used. Codes of this step and
+	// earlier steps are refused.
 	LastStep int64
-	// RecoveryCodes are the hashes of the recovery codes that were not used, in any
-	// order.
+	// RecoveryCodes are the hashes of the unused recovery codes, in any order.
 	RecoveryCodes []string
 }
 
 // Enabled reports whether sign-ins need the second factor.
 func (f *SecondFactor) Enabled() bool { return !f.ConfirmedAt.IsZero() }
 
-// useRecoveryCode reports whether the hash is one of an unused recovery code, and
-// removes it.
+// useRecoveryCode removes the recovery code with the hash. It returns false if there is no
+// such unused code.
 func (f *SecondFactor) useRecoveryCode(hash string) bool {
 	i := slices.Index(f.RecoveryCodes, hash)
 	if i < 0 {
@@ -54,7 +53,7 @@ func (f *SecondFactor) useRecoveryCode(hash string) bool {
 type SecondFactorStatus struct {
 	Enabled   bool
 	EnabledAt time.Time
-	// RecoveryCodesLeft is the number of recovery codes that were not used.
+	// RecoveryCodesLeft is the number of unused recovery codes.
 	RecoveryCodesLeft int
 	// Required is set if the user's organization requires a second factor.
 	Required bool
@@ -65,7 +64,7 @@ func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (out SecondF
 	if err := a.RequireUser(); err != nil {
 		return out, err
 	}
-	f, err := s.secondFactor(ctx, a.UserID)
+	f, err := s.getSecondFactor(ctx, a.UserID)
 	if err != nil {
 		return out, err
 	}
@@ -76,13 +75,13 @@ func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (out SecondF
 	if err != nil || m == nil {
 		return out, err
 	}
-	o, err := s.organization(ctx, m.OrganizationID)
+	o, err := s.getOrganization(ctx, m.OrganizationID)
 	out.Required = o.RequireSecondFactor
 	return out, err
 }
 
-// secondFactor returns the user's second factor, the zero value without one.
-func (s *Service) secondFactor(ctx context.Context, userID string) (SecondFactor, error) {
+// getSecondFactor returns the user's second factor, or the zero value.
+func (s *Service) getSecondFactor(ctx context.Context, userID string) (SecondFactor, error) {
 	f, err := s.SecondFactors.Get(ctx, userID)
 	return f, fault.IfNotFound(err, nil)
 }
@@ -95,14 +94,14 @@ type Enrollment struct {
 	URL string
 }
 
-// EnrollSecondFactor returns the secret for the caller's authenticator app.
-// ConfirmSecondFactor enables it; until then it can be called again, for another
-// secret. The caller must be confirmed.
+// EnrollSecondFactor returns a new secret for the caller's authenticator app, which
+// ConfirmSecondFactor enables. A second call before the confirmation replaces the secret. The
+// caller must be confirmed.
 func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollment, error) {
 	if err := cmp.Or(a.RequireUser(), a.RequireConfirmed(s.Clock.Now())); err != nil {
 		return Enrollment{}, err
 	}
-	u, err := s.caller(ctx, a.UserID)
+	u, err := s.getCaller(ctx, a.UserID)
 	if err != nil {
 		return Enrollment{}, err
 	}
@@ -115,7 +114,7 @@ func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollm
 		return Enrollment{}, err
 	}
 	return out, s.Tx.Do(ctx, func(ctx context.Context) error {
-		switch existing, err := s.secondFactor(ctx, u.ID); {
+		switch existing, err := s.getSecondFactor(ctx, u.ID); {
 		case err != nil:
 			return err
 		case existing.Enabled():
@@ -130,10 +129,9 @@ type CodeInput struct {
 	Code string `json:"code" validate:"required,max=64" sample:"\"123456\""`
 }
 
-// ConfirmSecondFactor enables the second factor that the caller enrolled, if the
-// code is one of the authenticator app's. It returns the recovery codes, which
-// are not shown again, and ends the caller's other sessions, which were opened
-// without it.
+// ConfirmSecondFactor enables the second factor that the caller has enrolled, if the code is
+// correct. It returns the recovery codes, which are not shown again. It also ends the caller's
+// other sessions, which were opened without the second factor.
 func (s *Service) ConfirmSecondFactor(ctx context.Context, a auth.Actor, in CodeInput) ([]string, error) {
 	if err := a.RequireUser(); err != nil {
 		return nil, err
@@ -168,7 +166,7 @@ func (s *Service) ConfirmSecondFactor(ctx context.Context, a auth.Actor, in Code
 	return codes, err
 }
 
-// DisableSecondFactorInput contains both factors.
+// DisableSecondFactorInput contains the password and a code.
 type DisableSecondFactorInput struct {
 	CurrentPassword string `json:"currentPassword" validate:"required,max=1024"`
 	CodeInput
@@ -188,7 +186,7 @@ func (s *Service) DisableSecondFactor(ctx context.Context, a auth.Actor, in Disa
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		switch f, err := s.secondFactor(ctx, a.UserID); {
+		switch f, err := s.getSecondFactor(ctx, a.UserID); {
 		case err != nil:
 			return err
 		case !f.Enabled():
@@ -211,11 +209,10 @@ func (s *Service) DisableSecondFactor(ctx context.Context, a auth.Actor, in Disa
 	return fault.InvalidField("code", "is not a current code or a recovery code")
 }
 
-// ResetSecondFactor removes the second factor of the account with the address in
-// the name of an operator, for a user who has lost the device and the recovery
-// codes.
+// ResetSecondFactor removes the second factor of the account with the address. An operator
+// calls it for a user who has lost the device and the recovery codes.
 func (s *Service) ResetSecondFactor(ctx context.Context, email string) error {
-	return s.operate(ctx, email, audit.SecondFactorReset, func(ctx context.Context, u *User, now time.Time) error {
+	return s.changeAsOperator(ctx, email, audit.SecondFactorReset, func(ctx context.Context, u *User, now time.Time) error {
 		if _, err := s.SecondFactors.Get(ctx, u.ID); err != nil {
 			return err
 		}
@@ -226,11 +223,12 @@ func (s *Service) ResetSecondFactor(ctx context.Context, email string) error {
 	})
 }
 
-// dropSecondFactor deletes the second factor of an account after its address was proven
-// by a mailed link, unless the factor was enabled before the time. The caller has stored
-// the account, which serializes it with sign-ins.
-func (s *Service) dropSecondFactor(ctx context.Context, userID string, since, now time.Time) error {
-	f, err := s.secondFactor(ctx, userID)
+// removeSecondFactor deletes a second factor that someone else may have enrolled, because the
+// owner of the mailbox has just proven to own the account. It keeps a second factor that was
+// enabled earlier than since. The caller has updated the account, so that concurrent sign-ins
+// wait.
+func (s *Service) removeSecondFactor(ctx context.Context, userID string, since, now time.Time) error {
+	f, err := s.getSecondFactor(ctx, userID)
 	if err != nil || f.UserID == "" || f.Enabled() && f.ConfirmedAt.Before(since) {
 		return err
 	}
@@ -240,16 +238,16 @@ func (s *Service) dropSecondFactor(ctx context.Context, userID string, since, no
 	return s.recordSecondFactor(ctx, userID, audit.SecondFactorReset, now)
 }
 
+// recordSecondFactor records a change of the second factor, as an event and in the audit log.
 func (s *Service) recordSecondFactor(ctx context.Context, userID string, action audit.Action, now time.Time) error {
 	return s.auditUser(ctx, userID, action, userID, event.SecondFactorChanged{UserID: userID, Change: string(action), ChangedAt: now})
 }
 
-// useSecondFactor uses up the code, which works once, in the transaction of ctx.
-// It succeeds for an account without a second factor. Otherwise it fails with
-// ErrSecondFactorRequired if the code is empty and with ErrSecondFactorInvalid if
-// it is wrong or was used.
+// useSecondFactor checks the code and marks it as used, in the transaction of ctx. It fails
+// with ErrSecondFactorRequired if the code is empty, and with ErrSecondFactorInvalid if the
+// code is wrong or was used before. It returns nil for an account without a second factor.
 func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now time.Time) error {
-	f, err := s.secondFactor(ctx, userID)
+	f, err := s.getSecondFactor(ctx, userID)
 	switch {
 	case err != nil || !f.Enabled():
 		return err
@@ -272,7 +270,8 @@ func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now 
 	return s.auditUser(ctx, userID, audit.RecoveryCodeUsed, userID)
 }
 
-// matchCode returns the time step of a code of the authenticator app.
+// matchCode returns the time step of a code of the authenticator app, and whether the code is
+// correct.
 func (s *Service) matchCode(f SecondFactor, code string, now time.Time) (step int64, ok bool, err error) {
 	secret, err := s.Vault.Decrypt(f.Secret, f.UserID)
 	if err != nil {
@@ -282,8 +281,8 @@ func (s *Service) matchCode(f SecondFactor, code string, now time.Time) (step in
 	return step, ok, nil
 }
 
-// secondFactorFailed counts and records a wrong code as a failed sign-in and
-// returns ErrSecondFactorInvalid.
+// secondFactorFailed counts and records a wrong code like a failed sign-in. It returns
+// ErrSecondFactorInvalid.
 func (s *Service) secondFactorFailed(ctx context.Context, u User, from Client) error {
 	if err := limit.Take(ctx, s.Limiter, failedCodes, u.ID); err != nil {
 		return err
@@ -307,8 +306,8 @@ func newRecoveryCodes() (codes, hashes []string) {
 	return codes, hashes
 }
 
-// hashRecoveryCode returns what is stored of a recovery code. Case, spaces and
-// hyphens make no difference.
+// hashRecoveryCode returns the hash of a recovery code. Codes that differ only in case, spaces
+// and hyphens have the same hash.
 func hashRecoveryCode(code string) string {
 	return auth.HashSecret("recovery " + strings.NewReplacer("-", "", " ", "").Replace(strings.ToUpper(code)))
 }

@@ -37,7 +37,7 @@ type Deps struct {
 	EmailChanges     EmailChanges
 	EmployerSettings EmployerSettingsStore
 	PersonalData     PersonalData
-	// Retention may be nil; then nothing expires.
+	// Retention may be nil; then no data is deleted because of its age.
 	Retention     retention.Store
 	Tasks         task.Adder
 	Hasher        PasswordHasher
@@ -55,7 +55,8 @@ type Deps struct {
 	// HoldNewOrganizations holds the jobs of every new organization until a moderator
 	// decides.
 	HoldNewOrganizations bool
-	// PublicURL is the base of the links in mails, without a trailing slash.
+	// PublicURL is the URL of the service, with which the links in e-mails begin. It has no
+	// trailing slash.
 	PublicURL string
 }
 
@@ -76,58 +77,58 @@ type Account struct {
 	SubscriptionStatus string
 }
 
-// SignedIn is the result of opening a session.
+// SignedIn is a new session: its tokens and its account.
 type SignedIn struct {
 	AccessToken  string
 	RefreshToken string
 	Account      Account
 }
 
-// user returns the account or fails with ErrUserNotFound. In contrast to
-// Users.GetForUpdate it locks nothing.
-func (s *Service) user(ctx context.Context, userID string) (User, error) {
+// getUser returns the user or fails with ErrUserNotFound. It does not lock the row.
+func (s *Service) getUser(ctx context.Context, userID string) (User, error) {
 	found, err := s.Users.GetByIDs(ctx, []string{userID})
 	return list.First(found, err, ErrUserNotFound)
 }
 
-// caller is user for the caller of a request. It fails with fault.ErrUnauthorized if the
-// account was deleted since the request began.
-func (s *Service) caller(ctx context.Context, userID string) (User, error) {
-	u, err := s.user(ctx, userID)
+// getCaller returns the caller of a request. It fails with fault.ErrUnauthorized if the
+// account was deleted after the request began.
+func (s *Service) getCaller(ctx context.Context, userID string) (User, error) {
+	u, err := s.getUser(ctx, userID)
 	return u, fault.IfNotFound(err, fault.ErrUnauthorized.WithCause(err))
 }
 
-// organization returns the organization or fails with ErrOrganizationNotFound.
-func (s *Service) organization(ctx context.Context, id string) (Organization, error) {
+// getOrganization returns the organization or fails with ErrOrganizationNotFound. It does not
+// lock the row.
+func (s *Service) getOrganization(ctx context.Context, id string) (Organization, error) {
 	found, err := s.Organizations.GetByIDs(ctx, []string{id})
 	return list.First(found, err, ErrOrganizationNotFound)
 }
 
-// findByEmail finds the account or invited user with the mailbox, or fails with
-// ErrUserNotFound. Rows that were stored before Mailboxes recognized other spellings
-// have the key EmailKey.
+// findByEmail returns the account or invited user with the mailbox, or fails with
+// ErrUserNotFound. Rows of earlier versions, which did not recognize other spellings of an
+// address, have the key that EmailKey returns.
 func (s *Service) findByEmail(ctx context.Context, email string) (User, error) {
-	key, typed := s.Mailboxes.Key(email), EmailKey(email)
+	key, earlierKey := s.Mailboxes.Key(email), EmailKey(email)
 	u, err := s.Users.GetByEmail(ctx, key)
-	if key != typed && errors.Is(err, ErrUserNotFound) {
-		u, err = s.Users.GetByEmail(ctx, typed)
+	if key != earlierKey && errors.Is(err, ErrUserNotFound) {
+		u, err = s.Users.GetByEmail(ctx, earlierKey)
 	}
 	return u, err
 }
 
-// openFunc opens a session of the user in the transaction of ctx.
-type openFunc func(ctx context.Context, userID string, now time.Time) error
+// openSessionFunc opens a session of the user in the transaction of ctx.
+type openSessionFunc func(ctx context.Context, userID string, now time.Time) error
 
-// openInto returns a function that calls Service.open and stores its result.
-func (s *Service) openInto(out *SignedIn, from Client) openFunc {
+// openSessionInto returns a function that opens a session and stores it in out.
+func (s *Service) openSessionInto(out *SignedIn, from Client) openSessionFunc {
 	return func(ctx context.Context, userID string, now time.Time) (err error) {
-		*out, err = s.open(ctx, userID, from, now)
+		*out, err = s.openSession(ctx, userID, from, now)
 		return err
 	}
 }
 
-// open opens a session in the transaction of ctx.
-func (s *Service) open(ctx context.Context, userID string, from Client, now time.Time) (SignedIn, error) {
+// openSession opens a session in the transaction of ctx.
+func (s *Service) openSession(ctx context.Context, userID string, from Client, now time.Time) (SignedIn, error) {
 	session := NewSession(s.NewID(), userID, from, now)
 	token, secret := session.NewRefreshToken(now)
 	if err := s.createSession(ctx, session, token); err != nil {
@@ -137,7 +138,7 @@ func (s *Service) open(ctx context.Context, userID string, from Client, now time
 	if err != nil {
 		return SignedIn{}, err
 	}
-	out, err := s.tokens(p, secret, now)
+	out, err := s.issueTokens(p, secret, now)
 	if err != nil {
 		return SignedIn{}, err
 	}
@@ -145,7 +146,7 @@ func (s *Service) open(ctx context.Context, userID string, from Client, now time
 	return out, err
 }
 
-// createSession stores and audits a session.
+// createSession stores a session and records it in the audit log.
 func (s *Service) createSession(ctx context.Context, session Session, tokens ...RefreshToken) error {
 	if err := s.Sessions.Create(ctx, session, tokens...); err != nil {
 		return err
@@ -153,8 +154,8 @@ func (s *Service) createSession(ctx context.Context, session Session, tokens ...
 	return s.auditUser(ctx, session.UserID, audit.SignInSucceeded, session.ID)
 }
 
-// tokens signs an access token for the principal.
-func (s *Service) tokens(p Principal, refresh string, now time.Time) (SignedIn, error) {
+// issueTokens returns the refresh token together with a new access token for the principal.
+func (s *Service) issueTokens(p Principal, refresh string, now time.Time) (SignedIn, error) {
 	a := p.Actor()
 	access, err := s.AccessTokens.Issue(AccessClaims{
 		UserID: a.UserID, SessionID: a.SessionID, Role: a.Role, OrganizationID: a.OrganizationID,
@@ -163,9 +164,9 @@ func (s *Service) tokens(p Principal, refresh string, now time.Time) (SignedIn, 
 	return SignedIn{AccessToken: access, RefreshToken: refresh, Account: Account{User: p.User, Role: a.Role}}, err
 }
 
-// Authenticate returns the caller with the access token. The token identifies a
-// session; its validity and the permissions of its user are read from the storage.
-// Authenticate fails with fault.ErrUnauthorized if the token or session is invalid.
+// Authenticate returns the caller with the access token, or fails with fault.ErrUnauthorized.
+// The token only identifies a session: whether the session is valid, and the permissions of
+// the user, are read from the database.
 func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Actor, error) {
 	claims, err := s.AccessTokens.Verify(accessToken)
 	if err != nil {
@@ -187,7 +188,7 @@ func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Ac
 // ActorFor returns the account as an actor, for programs that act for it without a
 // session. It fails with fault.ErrUnauthorized if the account is deleted or locked.
 func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, error) {
-	u, err := s.caller(ctx, userID)
+	u, err := s.getCaller(ctx, userID)
 	switch {
 	case err != nil:
 		return auth.Actor{}, err
@@ -198,9 +199,9 @@ func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, erro
 	return Principal{User: u, Membership: m}.Actor(), err
 }
 
-// HoldSession fails with fault.ErrUnauthorized if the actor's session or account
-// has ended. It locks the account: until the end of the transaction, a new password
-// ends neither. For an actor without a session only the account counts.
+// HoldSession fails with fault.ErrUnauthorized if the actor's session or account has ended.
+// It locks the account, so that a new password ends neither before the transaction ends. If
+// the actor has no session, only the account is checked.
 func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
 	u, err := s.Users.GetForUpdate(ctx, by.UserID)
 	if err == nil && u.Status != UserActive {
@@ -209,7 +210,7 @@ func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
 	if err != nil || by.SessionID == "" {
 		return fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
-	// Read after the lock was acquired, to see what was committed before.
+	// Read the session after locking the account, to see all changes committed before.
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: by.SessionID})
 	if err == nil && (p.User.ID != by.UserID || !p.Session.EndedAt.IsZero()) {
 		err = fault.ErrUnauthorized
@@ -222,7 +223,7 @@ func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
 	if err := a.RequireUser(); err != nil {
 		return Account{}, err
 	}
-	u, err := s.caller(ctx, a.UserID)
+	u, err := s.getCaller(ctx, a.UserID)
 	if err != nil {
 		return Account{}, err
 	}
@@ -230,19 +231,19 @@ func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
 	return Account{User: u, Role: a.Role, SubscriptionStatus: status}, err
 }
 
-// OrganizationsOf returns organizations by their ids. Unknown ids are left out.
+// OrganizationsOf returns organizations by id. It omits unknown ids.
 func (s *Service) OrganizationsOf(ctx context.Context, ids []string) (map[string]Organization, error) {
 	if len(ids) == 0 {
 		return map[string]Organization{}, nil
 	}
-	found, err := s.Organizations.GetByIDs(ctx, ids)
-	return list.ToMap(found, func(o Organization) (string, Organization) { return o.ID, o }), err
+	organizations, err := s.Organizations.GetByIDs(ctx, ids)
+	return list.ToMap(organizations, func(o Organization) (string, Organization) { return o.ID, o }), err
 }
 
-// Person is a user as other modules may show it.
+// Person is the part of a user that other modules need.
 type Person struct{ ID, Name, Email string }
 
-// People returns users by their ids. Unknown ids are left out.
+// People returns users by id. It omits unknown ids.
 func (s *Service) People(ctx context.Context, ids []string) (map[string]Person, error) {
 	if len(ids) == 0 {
 		return map[string]Person{}, nil
@@ -253,7 +254,7 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]Person, 
 
 // OrganizationName returns the name of an organization.
 func (s *Service) OrganizationName(ctx context.Context, organizationID string) (string, error) {
-	o, err := s.organization(ctx, organizationID)
+	o, err := s.getOrganization(ctx, organizationID)
 	return o.Name, err
 }
 
@@ -274,8 +275,8 @@ func (s *Service) Admins(ctx context.Context, organizationID string, n int) ([]s
 	return list.Map(found.Items, func(m Member) string { return m.UserID }), err
 }
 
-// The time for which expired rows are kept, for support. The name and address of an
-// invited user are kept for as long as the team list shows them.
+// The times for which expired rows are kept. Operators may need expired sessions and tokens
+// to answer questions of users. The team list shows expired invitations until they are deleted.
 const (
 	expiredFor    = 7 * 24 * time.Hour
 	unacceptedFor = 30 * 24 * time.Hour

@@ -24,7 +24,7 @@ const (
 type Client struct {
 	Address   string
 	UserAgent string
-	// Device is the result of DeviceToken after an earlier sign-in, or empty.
+	// Device is the token that DeviceToken returned after an earlier sign-in, or empty.
 	Device string
 }
 
@@ -32,16 +32,16 @@ type Client struct {
 type Session struct {
 	ID         string
 	UserID     string
-	Address    string // the network that it was opened from, not the host
+	Address    string // the network of the client (audit.Network)
 	UserAgent  string
 	CreatedAt  time.Time
 	LastUsedAt time.Time
 	ExpiresAt  time.Time
 	EndedAt    time.Time // zero while it is active
-	// CookieHash is the hash of the cookie of a browser. It is stored by
-	// Sessions.Create and not read back.
+	// CookieHash is the hash of the cookie of a browser. Sessions.Create stores it; no method
+	// returns it.
 	CookieHash string
-	// Browser is set by Sessions.List for a session whose client holds a cookie.
+	// Browser is true for a session with a cookie. Only Sessions.List sets it.
 	Browser bool
 }
 
@@ -51,19 +51,20 @@ func NewSession(id, userID string, c Client, now time.Time) Session {
 	return Session{ID: id, UserID: userID, Address: audit.Network(c.Address), UserAgent: agent, CreatedAt: now, LastUsedAt: now, ExpiresAt: now.Add(sessionLife)}
 }
 
-// LiveCutoffs returns the times of the last use before which an unused session has
-// expired: of API clients, as their refresh tokens have, and of browsers.
+// LiveCutoffs returns the times after which a session must have been used, or else it has
+// expired: for sessions of API clients, whose refresh tokens have expired, and for sessions of
+// browsers.
 func LiveCutoffs(now time.Time) (api, browser time.Time) {
 	return now.Add(-refreshLife), now.Add(-browserIdle)
 }
 
-// UnusedUntil returns when the session expires unless it is used before.
+// UnusedUntil returns the time at which the session expires unless it is used before.
 func (s Session) UnusedUntil() time.Time {
-	idle := refreshLife
+	maxIdle := refreshLife
 	if s.Browser {
-		idle = browserIdle
+		maxIdle = browserIdle
 	}
-	return earlier(s.LastUsedAt.Add(idle), s.ExpiresAt)
+	return earlier(s.LastUsedAt.Add(maxIdle), s.ExpiresAt)
 }
 
 func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
@@ -71,8 +72,8 @@ func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}
 // Alive reports whether the session has neither ended nor expired.
 func (s Session) Alive(now time.Time) bool { return s.EndedAt.IsZero() && now.Before(s.ExpiresAt) }
 
-// RefreshToken is one of the successive refresh tokens of a session. Only its hash
-// is stored.
+// RefreshToken is a refresh token of a session. Each refresh replaces it with a new one. Only
+// its hash is stored.
 type RefreshToken struct {
 	Hash      string
 	SessionID string
@@ -104,13 +105,13 @@ var purposeLife = map[Purpose]time.Duration{
 	ForInvitation:   invitationLife,
 }
 
-// MailToken is a secret that was sent to an address.
+// MailToken is a secret that was sent by e-mail. Only its hash is stored.
 type MailToken struct {
 	Hash           string
 	UserID         string
 	Purpose        Purpose
-	OrganizationID string // of an invitation
-	Email          string // the address that its use verifies
+	OrganizationID string // set for invitations only
+	Email          string // the address to which the token was sent
 	CreatedAt      time.Time
 	ExpiresAt      time.Time
 	UsedAt         time.Time
@@ -128,11 +129,11 @@ func (t MailToken) Usable(now time.Time) bool { return t.UsedAt.IsZero() && now.
 // Principal is a session with its user and membership.
 type Principal struct {
 	Session    Session
-	User       User        // without the password's verifier
-	Membership *Membership // the active one, nil without
+	User       User        // without the password hash
+	Membership *Membership // the active membership, or nil
 }
 
-// Role returns the role with which the account is shown.
+// Role returns the role of the account in the API.
 func (p Principal) Role() auth.Role {
 	switch {
 	case p.Membership != nil && p.Membership.Founder, p.Membership == nil && p.User.Kind == KindEmployer:

@@ -53,8 +53,7 @@ func (s *Service) endSession(ctx context.Context, session Session, now time.Time
 	return s.Sessions.Update(ctx, session)
 }
 
-// EndOtherSessions ends all of the caller's sessions but the one of this
-// request.
+// EndOtherSessions ends all of the caller's sessions except the session of this request.
 func (s *Service) EndOtherSessions(ctx context.Context, a auth.Actor) error {
 	if err := a.RequireUser(); err != nil {
 		return err

@@ -21,20 +21,20 @@ type LoginInput struct {
 	TOTP string `json:"totp" validate:"max=64" sample:"\"123456\""`
 }
 
-// Login opens a session. An unknown account and a wrong password have the same
-// response, after the same time.
+// Login opens a session. It returns the same error after the same time for an unknown account
+// and a wrong password, so that the response does not reveal which accounts exist.
 func (s *Service) Login(ctx context.Context, in LoginInput, from Client) (SignedIn, error) {
 	if err := valid.Check("", in); err != nil {
 		return SignedIn{}, err
 	}
 	var out SignedIn
-	err := s.signIn(ctx, in, from, s.openInto(&out, from))
+	err := s.signIn(ctx, in, from, s.openSessionInto(&out, from))
 	return out, err
 }
 
 // signIn checks the password and calls open, in one transaction.
-func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open openFunc) error {
-	// The second attempt is for a verifier that a concurrent sign-in has renewed.
+func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open openSessionFunc) error {
+	// The second attempt is needed if a concurrent sign-in has renewed the password hash.
 	for range 2 {
 		u, renewed, err := s.checkPassword(ctx, in.Email, in.Password, from)
 		if err != nil {
@@ -66,18 +66,19 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open o
 	return ErrBadCredentials
 }
 
-// checkPassword checks the password of the account with the address, throttled by
-// failures, which clearFailures resets. renewed is the verifier to store.
+// checkPassword checks the password of the account with the address. It counts failures, and
+// refuses the check after too many; clearFailures resets the count. The caller has to store
+// renewed as the password hash.
 func (s *Service) checkPassword(ctx context.Context, email, password string, from Client) (u User, renewed string, err error) {
 	counts := s.failuresOf(email, from)
 	if err := s.checkFailures(ctx, counts); err != nil {
 		return User{}, "", err
 	}
-	known := ""
+	knownAccount := ""
 	if s.isKnownDevice(email, from) {
-		known = EmailKey(email)
+		knownAccount = EmailKey(email)
 	}
-	release, err := s.gate.acquire(from.Address, known)
+	release, err := s.gate.acquire(from.Address, knownAccount)
 	if err != nil {
 		return User{}, "", err
 	}
@@ -90,22 +91,22 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 		u.PasswordHash = ""
 	}
 	ok, stale := false, false
-	if len(password) <= maxPassword { // longer ones can't have been registered
-		// The verifier of an unknown account or invited user is empty: it takes the
-		// same time and is never right.
+	if len(password) <= maxPassword { // no account has a longer password
+		// For an unknown account or invited user, the hash is empty: Verify takes the same
+		// time and returns false.
 		if ok, stale, err = s.Hasher.Verify(ctx, u.PasswordHash, password); err != nil {
 			return User{}, "", err
 		}
 	}
-	// The right password of a locked account has the response of a wrong one.
+	// A locked account gets the response for a wrong password.
 	if !ok || !u.LockedAt.IsZero() {
 		if err := s.addFailure(ctx, counts); err != nil {
 			return User{}, "", err
 		}
 		return User{}, "", s.signInFailed(ctx, u.ID)
 	}
-	// Concurrent attempts may have failed since: parallel guesses must not get
-	// more tries than sequential ones.
+	// Concurrent attempts may have failed meanwhile. Parallel guesses must not get more tries
+	// than sequential ones.
 	if err := s.checkFailures(ctx, counts); err != nil {
 		return User{}, "", err
 	}
@@ -123,34 +124,34 @@ type RefreshInput struct {
 	RefreshToken string `json:"refreshToken" validate:"required"`
 }
 
-// Refresh exchanges a refresh token for a new pair of tokens. A token works once.
-// It works again within refreshGrace, for clients that did not receive the response.
-// A later use means that two parties have the token, one of which may have stolen
-// it: the session ends.
+// Refresh exchanges a refresh token for a new pair of tokens. A token can be used once, and
+// again within refreshGrace by a client that did not receive the response. A later use means
+// that two clients have the token, so that it may be stolen: Refresh ends the session.
 func (s *Service) Refresh(ctx context.Context, in RefreshInput) (SignedIn, error) {
 	if err := valid.Check("", in); err != nil {
 		return SignedIn{}, err
 	}
 	hash := auth.HashSecret(in.RefreshToken)
-	first, err := s.Sessions.GetRefreshToken(ctx, hash)
+	token, err := s.Sessions.GetRefreshToken(ctx, hash)
 	if err != nil {
 		return SignedIn{}, fault.IfNotFound(err, ErrBadRefreshToken)
 	}
 	var out SignedIn
-	var reused bool
+	var isReused bool
 	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		out, reused, err = s.refresh(ctx, first.SessionID, hash, s.Clock.Now())
+		out, isReused, err = s.useRefreshToken(ctx, token.SessionID, hash, s.Clock.Now())
 		return err
 	})
-	if reused || errors.Is(err, ErrSessionNotFound) {
+	if isReused || errors.Is(err, ErrSessionNotFound) {
 		return SignedIn{}, ErrBadRefreshToken
 	}
 	return out, err
 }
 
-// refresh uses the token in the transaction of ctx. If the token was used before, the
-// session has ended, which is to be committed.
-func (s *Service) refresh(ctx context.Context, sessionID, hash string, now time.Time) (out SignedIn, reused bool, err error) {
+// useRefreshToken uses the token in the transaction of ctx and returns new tokens. If the token
+// was used before, it ends the session and returns no error, so that the transaction is
+// committed.
+func (s *Service) useRefreshToken(ctx context.Context, sessionID, hash string, now time.Time) (out SignedIn, isReused bool, err error) {
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: sessionID})
 	if err != nil {
 		return out, false, err
@@ -158,8 +159,8 @@ func (s *Service) refresh(ctx context.Context, sessionID, hash string, now time.
 	if !p.Session.Alive(now) {
 		return out, false, ErrBadRefreshToken
 	}
-	// The update locks the session, so that the token is read as the previous
-	// transaction has left it.
+	// The update locks the session. The token is read afterwards, to see whether a concurrent
+	// transaction has used it.
 	p.Session.LastUsedAt = now
 	if err := s.Sessions.Update(ctx, p.Session); err != nil {
 		return out, false, err
@@ -169,7 +170,7 @@ func (s *Service) refresh(ctx context.Context, sessionID, hash string, now time.
 	case err != nil:
 		return out, false, err
 	case !t.UsedAt.IsZero() && now.Sub(t.UsedAt) > refreshGrace:
-		return out, true, s.endReused(ctx, p, now)
+		return out, true, s.endReusedSession(ctx, p, now)
 	case !now.Before(t.ExpiresAt):
 		return out, false, ErrBadRefreshToken
 	}
@@ -182,12 +183,12 @@ func (s *Service) refresh(ctx context.Context, sessionID, hash string, now time.
 	if err := s.Sessions.Update(ctx, p.Session, tokens...); err != nil {
 		return out, false, err
 	}
-	out, err = s.tokens(p, secret, now)
+	out, err = s.issueTokens(p, secret, now)
 	return out, false, err
 }
 
-// endReused ends a session whose refresh token was used twice.
-func (s *Service) endReused(ctx context.Context, p Principal, now time.Time) error {
+// endReusedSession ends a session whose refresh token was reused, and records that.
+func (s *Service) endReusedSession(ctx context.Context, p Principal, now time.Time) error {
 	if err := s.endSession(ctx, p.Session, now); err != nil {
 		return err
 	}
@@ -210,6 +211,6 @@ func (s *Service) Logout(ctx context.Context, a auth.Actor) error {
 		if err == nil && p.User.ID == a.UserID {
 			err = s.endSession(ctx, p.Session, s.Clock.Now())
 		}
-		return fault.IfNotFound(err, nil) // it has ended
+		return fault.IfNotFound(err, nil) // the session has ended already
 	})
 }

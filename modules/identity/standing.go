@@ -25,34 +25,35 @@ const (
 	VerifiedByDomain    = "domain"
 )
 
-// IsVerified reports whether the organization is known to be who it says.
+// IsVerified reports whether the identity of the organization is verified.
 func (o *Organization) IsVerified() bool { return !o.VerifiedAt.IsZero() }
 
-// HoldsJobs reports whether the jobs of the organization are not public because of the
-// organization.
+// HoldsJobs reports whether no job of the organization is public, because the organization is
+// held or suspended.
 func (o *Organization) HoldsJobs() bool { return !o.HeldAt.IsZero() || !o.SuspendedAt.IsZero() }
 
 // unverify undoes a verification.
 func (o *Organization) unverify() { o.VerifiedAt, o.VerifiedBy = time.Time{}, "" }
 
-// VerifiedNames finds the verified organizations that have one of the keys, which
-// text.NameKeys returns for the names.
+// VerifiedNames stores the keys of the names of verified organizations (text.NameKeys), to find
+// organizations with similar names.
 type VerifiedNames interface {
-	// Replace stores the keys of an organization in place of its earlier ones.
+	// Replace replaces the keys of an organization.
 	Replace(ctx context.Context, organizationID string, keys []string) error
-	// Find returns at most n organizations, each once, that have one of the keys.
+	// Find returns at most n organizations, without duplicates, that have one of the keys.
 	Find(ctx context.Context, keys []string, n int) (organizationIDs []string, err error)
 }
 
-// resemblesVerified reports whether the name is that of another organization that is
-// verified, or close to it.
+// resemblesVerified reports whether the name equals or resembles the name of another
+// organization that is verified.
 func (s *Service) resemblesVerified(ctx context.Context, organizationID, name string) (bool, error) {
-	found, err := s.VerifiedNames.Find(ctx, text.NameKeys(name), 2)
-	return slices.ContainsFunc(found, func(id string) bool { return id != organizationID }), err
+	// Two results suffice: at most one is the organization itself.
+	similarIDs, err := s.VerifiedNames.Find(ctx, text.NameKeys(name), 2)
+	return slices.ContainsFunc(similarIDs, func(id string) bool { return id != organizationID }), err
 }
 
-// holdIfSuspicious holds the jobs of an organization with a new name that resembles the
-// name of a verified one.
+// holdIfSuspicious holds the jobs of an organization whose new name resembles the name of a
+// verified organization.
 func (s *Service) holdIfSuspicious(ctx context.Context, o *Organization, now time.Time) error {
 	resembles, err := s.resemblesVerified(ctx, o.ID, o.Name)
 	if err == nil && resembles && o.HeldAt.IsZero() {
@@ -61,9 +62,9 @@ func (s *Service) holdIfSuspicious(ctx context.Context, o *Organization, now tim
 	return err
 }
 
-// reviewChange reviews the new name and website of an organization, before it is stored. A
-// verification is for a name, or for a website: another one ends it. An organization whose
-// new name resembles that of a verified one is held.
+// reviewChange reviews the new name and website of an organization, before the organization is
+// stored. A new name ends a verification; a new website ends a verification by domain. If the
+// new name resembles the name of a verified organization, the jobs are held.
 func (s *Service) reviewChange(ctx context.Context, o *Organization, before Organization, now time.Time) error {
 	isRenamed := o.Name != before.Name && !slices.Equal(text.NameKeys(o.Name), text.NameKeys(before.Name))
 	if isRenamed {
@@ -71,7 +72,8 @@ func (s *Service) reviewChange(ctx context.Context, o *Organization, before Orga
 			return err
 		}
 	}
-	if o.IsVerified() && (isRenamed || o.VerifiedBy == VerifiedByDomain && domainOf(o.Website) != domainOf(before.Website)) {
+	isMoved := o.VerifiedBy == VerifiedByDomain && domainOf(o.Website) != domainOf(before.Website)
+	if o.IsVerified() && (isRenamed || isMoved) {
 		o.unverify()
 		if err := s.VerifiedNames.Replace(ctx, o.ID, nil); err != nil {
 			return err
@@ -86,7 +88,7 @@ func (s *Service) reviewChange(ctx context.Context, o *Organization, before Orga
 	return s.Events.Record(ctx, event.OrganizationModerated{OrganizationID: o.ID, Action: string(holdOrganization), ModeratedAt: now})
 }
 
-// domainOf returns the domain of an https address without www.
+// domainOf returns the domain of a URL without www.
 func domainOf(website string) string {
 	u, err := url.Parse(website)
 	if err != nil {
@@ -95,23 +97,23 @@ func domainOf(website string) string {
 	return strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.")
 }
 
-// mailboxProviders are domains on which everyone can get an address.
+// mailboxProviders are domains at which everyone can get an e-mail address.
 var mailboxProviders = strings.Fields("gmail.com googlemail.com yahoo.com yahoo.co.uk ymail.com hotmail.com hotmail.co.uk outlook.com live.com live.co.uk msn.com aol.com icloud.com me.com mac.com " +
 	"proton.me protonmail.com pm.me gmx.com gmx.net gmx.de web.de mail.com zoho.com yandex.com yandex.ru mail.ru fastmail.com hey.com tutanota.com tuta.io btinternet.com sky.com virginmedia.com " +
 	"talktalk.net ntlworld.com comcast.net verizon.net att.net eircom.net qq.com 163.com")
 
-// hasDomainOf reports whether a confirmed address of the user has the domain of the
-// website.
-func (u *User) hasDomainOf(website string) bool {
+// hasEmailAtDomainOf reports whether the user has a confirmed e-mail address at the domain of
+// the website.
+func (u *User) hasEmailAtDomainOf(website string) bool {
 	_, domain, _ := strings.Cut(EmailKey(u.Email), "@")
 	return !u.EmailVerifiedAt.IsZero() && domain != "" && domain == domainOf(website) && !slices.Contains(mailboxProviders, domain)
 }
 
-// verifyByDomain verifies the organization whose admin has a confirmed address at the domain
-// of its website, unless a moderator has to decide about the organization. It reports
-// whether it has changed the organization.
+// verifyByDomain verifies the organization if the user, an admin, has a confirmed address at
+// the domain of its website. It does nothing while the organization is held or suspended,
+// because a moderator has to decide then. It reports whether it has changed the organization.
 func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, now time.Time) (bool, error) {
-	if o.IsVerified() || o.HoldsJobs() || !u.hasDomainOf(o.Website) {
+	if o.IsVerified() || o.HoldsJobs() || !u.hasEmailAtDomainOf(o.Website) {
 		return false, nil
 	}
 	o.VerifiedAt, o.VerifiedBy, o.UpdatedAt = now, VerifiedByDomain, now
@@ -121,8 +123,8 @@ func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, 
 	return true, s.Audit.Record(ctx, audit.Entry{Action: audit.OrganizationVerified, Actor: u.ID, OrganizationID: o.ID, Object: o.ID, Detail: VerifiedByDomain})
 }
 
-// verifyOrganizationOf verifies the organization of a user who has confirmed their address,
-// if that proves it.
+// verifyOrganizationOf calls verifyByDomain for the organization of a user who has just
+// confirmed an address, if the user is an admin.
 func (s *Service) verifyOrganizationOf(ctx context.Context, u *User, now time.Time) error {
 	m, err := s.Members.GetByUser(ctx, u.ID)
 	if err != nil || m == nil || m.Role != Admin {
@@ -132,31 +134,31 @@ func (s *Service) verifyOrganizationOf(ctx context.Context, u *User, now time.Ti
 	if err != nil {
 		return err
 	}
-	if changed, err := s.verifyByDomain(ctx, &o, u, now); err != nil || !changed {
+	if isChanged, err := s.verifyByDomain(ctx, &o, u, now); err != nil || !isChanged {
 		return err
 	}
 	return s.Organizations.Upsert(ctx, &o)
 }
 
-// OrganizationAction is what a moderator does to an organization.
+// OrganizationAction is an action of a moderator on an organization.
 type OrganizationAction string
 
 // The actions.
 const (
-	// VerifyOrganization also shows its jobs, if they were held.
+	// VerifyOrganization also makes held jobs public.
 	VerifyOrganization   OrganizationAction = "verify"
 	UnverifyOrganization OrganizationAction = "unverify"
-	// ReleaseOrganization shows the jobs that were held.
+	// ReleaseOrganization makes held jobs public.
 	ReleaseOrganization OrganizationAction = "release"
-	// SuspendOrganization hides all jobs, present and new ones.
+	// SuspendOrganization hides all current and new jobs.
 	SuspendOrganization OrganizationAction = "suspend"
 	RestoreOrganization OrganizationAction = "restore"
 
-	// holdOrganization is the action of the service itself.
+	// holdOrganization is taken by the service, not by moderators (see holdIfSuspicious).
 	holdOrganization OrganizationAction = "hold"
 )
 
-// organizationAudit are the entries of the audit log about the actions.
+// organizationAudit contains the action in the audit log for each action of a moderator.
 var organizationAudit = map[OrganizationAction]audit.Action{
 	VerifyOrganization: audit.OrganizationVerified, UnverifyOrganization: audit.OrganizationUnverified, ReleaseOrganization: audit.OrganizationReleased,
 	SuspendOrganization: audit.OrganizationSuspended, RestoreOrganization: audit.OrganizationRestored,
@@ -232,8 +234,8 @@ type ModeratedOrganization struct {
 	Members []ModeratedMember
 }
 
-// shownMembers is the maximum number of members of a ModeratedOrganization.
-const shownMembers = 100
+// maxShownMembers is the maximum number of members in a ModeratedOrganization.
+const maxShownMembers = 100
 
 // OrganizationFor returns an organization for a moderator.
 func (s *Service) OrganizationFor(ctx context.Context, by auth.Actor, organizationID string) (out ModeratedOrganization, err error) {
@@ -244,10 +246,10 @@ func (s *Service) OrganizationFor(ctx context.Context, by auth.Actor, organizati
 	if !ok {
 		return out, ErrOrganizationNotFound
 	}
-	if out.Organization, err = s.organization(ctx, organizationID); err != nil {
+	if out.Organization, err = s.getOrganization(ctx, organizationID); err != nil {
 		return out, err
 	}
-	team, err := s.Members.List(ctx, organizationID, MemberFilter{Status: MemberActive}, page.After("", shownMembers))
+	team, err := s.Members.List(ctx, organizationID, MemberFilter{Status: MemberActive}, page.After("", maxShownMembers))
 	if err != nil || len(team.Items) == 0 {
 		return out, err
 	}
@@ -266,10 +268,10 @@ func (s *Service) OrganizationFor(ctx context.Context, by auth.Actor, organizati
 	return out, err
 }
 
-// HoldsJobs reports whether the jobs of the organization are not public because of the
-// organization, and whether they wait for a decision about it.
-func (s *Service) HoldsJobs(ctx context.Context, organizationID string) (holds, waits bool, err error) {
-	o, err := s.organization(ctx, organizationID)
+// HoldsJobs reports whether no job of the organization is public because the organization is
+// held or suspended, and whether that depends on a decision of a moderator.
+func (s *Service) HoldsJobs(ctx context.Context, organizationID string) (holds, awaitsDecision bool, err error) {
+	o, err := s.getOrganization(ctx, organizationID)
 	return o.HoldsJobs(), !o.HeldAt.IsZero() && o.SuspendedAt.IsZero(), err
 }
 
@@ -282,8 +284,8 @@ type AccountActionInput struct {
 
 var errOwnModerator = fault.New(fault.Conflict, "account_of_moderator", "The account is one of a moderator; an operator can lock it")
 
-// ModerateAccount suspends an account, which is LockAccount, or restores it. The user is
-// notified. Moderators only.
+// ModerateAccount suspends an account, as LockAccount does, or restores it. The user is
+// notified. Only moderators can call it.
 func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID string, in AccountActionInput) error {
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
 		return err
@@ -326,7 +328,7 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 	})
 }
 
-// organizationTexts are the subjects and texts of the mails about actions.
+// organizationTexts are the subjects and texts of the e-mails about actions.
 var organizationTexts = map[OrganizationAction][2]string{
 	VerifyOrganization:   {"Your organization is verified", "Our moderators have verified %s. Its jobs are public and are not marked “not verified” any more."},
 	UnverifyOrganization: {"Your organization is not verified any more", "Our moderators have removed the verification of %s."},
@@ -336,12 +338,12 @@ var organizationTexts = map[OrganizationAction][2]string{
 	RestoreOrganization:  {"Your organization is not suspended any more", "Our moderators have restored %s. Its jobs are public again."},
 }
 
-// maxModeratedMails is the maximum number of admins who are mailed about an action.
+// maxModeratedMails is the maximum number of admins who are notified of an action.
 const maxModeratedMails = 10
 
-// OnOrganizationModerated mails the admins of an organization.
+// OnOrganizationModerated notifies the admins of an organization.
 func (s *Service) OnOrganizationModerated(ctx context.Context, e event.OrganizationModerated) error {
-	o, err := s.organization(ctx, e.OrganizationID)
+	o, err := s.getOrganization(ctx, e.OrganizationID)
 	if err != nil {
 		return err
 	}
@@ -349,26 +351,26 @@ func (s *Service) OnOrganizationModerated(ctx context.Context, e event.Organizat
 	if err != nil {
 		return err
 	}
-	words := organizationTexts[OrganizationAction(e.Action)]
-	body := append([]mail.Block{{Text: strings.ReplaceAll(words[1], "%s", mail.SafeName(o.Name, "your organization"))}}, moderatorsWrite(e.Message)...)
+	texts := organizationTexts[OrganizationAction(e.Action)]
+	body := append([]mail.Block{{Text: strings.ReplaceAll(texts[1], "%s", mail.SafeName(o.Name, "your organization"))}}, moderatorsWrite(e.Message)...)
 	for _, userID := range admins {
-		if err := s.notify(ctx, userID, "organization-"+e.Action+"-"+userID+"-"+timestamp(e.ModeratedAt), words[0], body...); err != nil {
+		if err := s.notify(ctx, userID, "organization-"+e.Action+"-"+userID+"-"+encodeTime(e.ModeratedAt), texts[0], body...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// OnAccountModerated mails the owner of an account.
+// OnAccountModerated notifies the owner of an account.
 func (s *Service) OnAccountModerated(ctx context.Context, e event.AccountModerated) error {
 	subject, body := "Your account is not suspended any more", "Our moderators have restored your account. You can sign in again."
 	if e.Action == "suspend" {
 		subject, body = "Your account is suspended", "Our moderators have suspended your account. It cannot be used, and all devices were signed out."
 	}
-	return s.notify(ctx, e.UserID, "account-"+e.Action+"-"+e.UserID+"-"+timestamp(e.ModeratedAt), subject, append([]mail.Block{{Text: body}}, moderatorsWrite(e.Message)...)...)
+	return s.notify(ctx, e.UserID, "account-"+e.Action+"-"+e.UserID+"-"+encodeTime(e.ModeratedAt), subject, append([]mail.Block{{Text: body}}, moderatorsWrite(e.Message)...)...)
 }
 
-// moderatorsWrite returns the blocks of a message of the moderators.
+// moderatorsWrite returns blocks with a message of the moderators, none if it is empty.
 func moderatorsWrite(message string) []mail.Block {
 	if message == "" {
 		return nil

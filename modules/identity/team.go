@@ -26,7 +26,8 @@ type InviteInput struct {
 	Role  string `json:"role"`
 }
 
-// Problems returns the error of the role, which may be in upper case.
+// Problems reports an unknown role. A tag cannot express the rule, because upper case is
+// permitted.
 func (in InviteInput) Problems() []fault.Field {
 	if _, ok := ParseOrgRole(in.Role); !ok {
 		return errRole.Fields
@@ -34,8 +35,8 @@ func (in InviteInput) Problems() []fault.Field {
 	return nil
 }
 
-// Invite adds an invited user to the team and causes an invitation to be mailed. The
-// inviter does not learn whether the address has an account.
+// Invite adds an invited user to the team; an event handler sends the invitation. The caller
+// does not learn whether the address has an account.
 func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) error {
 	if err := cmp.Or(a.Require(auth.Manage), valid.Check("", in)); err != nil {
 		return err
@@ -44,7 +45,7 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 	email, _ := text.ParseEmail(in.Email)
 	role, _ := ParseOrgRole(in.Role)
 	mailbox := s.Mailboxes.Key(email)
-	optedOut, err := s.OptOuts.Exists(ctx, optOutSubject(mailbox))
+	isOptedOut, err := s.OptOuts.Exists(ctx, optOutSubject(mailbox))
 	if err != nil {
 		return err
 	}
@@ -67,11 +68,11 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 		if err := s.Members.Upsert(ctx, &m); err != nil {
 			return err
 		}
-		if err := s.Audit.Record(ctx, audit.By(a, audit.MemberInvited, userID).With(string(role))); err != nil || optedOut {
+		if err := s.Audit.Record(ctx, audit.By(a, audit.MemberInvited, userID).With(string(role))); err != nil || isOptedOut {
 			return err
 		}
-		// The invitation is counted by the one caller that stores it. A transaction that
-		// runs again counts it twice, so that fewer mails are sent, never more.
+		// A repeated transaction counts the invitation twice. Fewer e-mails may then be sent than
+		// the limit permits, but never more.
 		if d, err := s.Limiter.Take(ctx, invitationsPerMailbox, mailbox); err != nil || !d.Allowed {
 			return err
 		}
@@ -79,11 +80,11 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 	})
 }
 
-// getOrCreateInvited returns the id of the user with the address. Without one it stores
+// getOrCreateInvited returns the id of the user with the address. If there is none, it stores
 // an invited user.
 func (s *Service) getOrCreateInvited(ctx context.Context, name, email, key string, now time.Time) (string, error) {
 	var err error
-	// The second attempt is for an account that was created concurrently.
+	// The second attempt finds an account that was created concurrently.
 	for range 2 {
 		var u User
 		if u, err = s.findByEmail(ctx, email); !errors.Is(err, ErrUserNotFound) {
@@ -98,12 +99,12 @@ func (s *Service) getOrCreateInvited(ctx context.Context, name, email, key strin
 	return "", err
 }
 
-// invitationsPerMailbox limits the mails with which organizations can reach an
-// address. The inviter does not learn that the limit is reached.
+// invitationsPerMailbox limits the invitations of all organizations to an address. The caller
+// of Invite does not learn that the limit is reached.
 var invitationsPerMailbox = limit.Rule{Name: "invitations", Max: 3, Per: 24 * time.Hour}
 
-// OptOut ends the invitations to the mailbox that the token is for. An invalid
-// token is fault.ErrUnauthorized.
+// OptOut ends the invitations to the mailbox of the token. It returns fault.ErrUnauthorized for
+// an invalid token.
 func (s *Service) OptOut(ctx context.Context, token string) error {
 	mailbox, err := s.Sealer.Unseal(auth.ForOptOut, token)
 	if err != nil {
@@ -112,7 +113,7 @@ func (s *Service) OptOut(ctx context.Context, token string) error {
 	return s.OptOuts.Create(ctx, mailbox, s.Clock.Now())
 }
 
-// optOutSubject names a mailbox without its address.
+// optOutSubject identifies a mailbox without revealing its address.
 func optOutSubject(key string) string { return auth.HashSecret("invitations " + key) }
 
 // Team lists the members and invited users of the caller's organization.
@@ -123,8 +124,8 @@ func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.
 	return s.Members.List(ctx, a.OrganizationID, MemberFilter{}, r)
 }
 
-// Permissions returns what a member of the caller's organization may do. A
-// member of another organization and an unknown user are the same ErrNotInTeam.
+// Permissions returns a member of the caller's organization with the member's permissions. It
+// fails with ErrNotInTeam for every other user id.
 func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) (Member, error) {
 	if err := a.Require(auth.AnyPermission); err != nil {
 		return Member{}, err
@@ -136,28 +137,30 @@ func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) 
 	return s.Members.Get(ctx, a.OrganizationID, userID)
 }
 
-// ChangePermissionsInput contains changes of a member; nil and empty fields are
-// unchanged. A new role without permissions has its default ones.
+// ChangePermissionsInput contains changes of a member. A nil or empty field leaves its value
+// unchanged. A new role sets the default permissions of the role, to which Permissions is then
+// applied.
 type ChangePermissionsInput struct {
 	Permissions *PermissionsInput `json:"permissions"`
 	Role        string            `json:"role"`
 }
 
-// PermissionsInput contains changes of Permissions; nil fields are unchanged.
+// PermissionsInput contains changes of Permissions. A nil field leaves its value unchanged.
 type PermissionsInput struct {
 	Jobs         *JobPermissionsInput         `json:"jobs"`
 	Applications *ApplicationPermissionsInput `json:"applications"`
 }
 
-// JobPermissionsInput contains changes of JobPermissions; nil fields are unchanged.
+// JobPermissionsInput contains changes of JobPermissions. A nil field leaves its value
+// unchanged.
 type JobPermissionsInput struct {
 	Create *bool `json:"create"`
 	Update *bool `json:"update"`
 	Delete *bool `json:"delete"`
 }
 
-// ApplicationPermissionsInput contains changes of ApplicationPermissions; nil fields
-// are unchanged.
+// ApplicationPermissionsInput contains changes of ApplicationPermissions. A nil field leaves its
+// value unchanged.
 type ApplicationPermissionsInput struct {
 	View   *bool `json:"view"`
 	Update *bool `json:"update"`
@@ -172,16 +175,16 @@ func (in ChangePermissionsInput) applyTo(p Permissions) Permissions {
 		patch.Set(&p.Jobs.Update, j.Update)
 		patch.Set(&p.Jobs.Delete, j.Delete)
 	}
-	if v := in.Permissions.Applications; v != nil {
-		patch.Set(&p.Applications.View, v.View)
-		patch.Set(&p.Applications.Update, v.Update)
+	if a := in.Permissions.Applications; a != nil {
+		patch.Set(&p.Applications.View, a.View)
+		patch.Set(&p.Applications.Update, a.Update)
 	}
 	return p
 }
 
-// ChangePermissions changes a member's role or permissions, effective with the
-// member's next request. Only admins can call it. An organization's last admin cannot
-// be changed.
+// ChangePermissions changes a member's role or permissions, which are effective for the
+// member's next request. Only admins can call it. It fails with ErrLastAdmin for the last admin
+// of the organization.
 func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID string, in ChangePermissionsInput) (Member, error) {
 	if err := a.Require(auth.Manage); err != nil {
 		return Member{}, err
@@ -196,33 +199,32 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 		if err != nil {
 			return err
 		}
-		next, permissions := m.Role, m.Permissions
+		nextRole, permissions := m.Role, m.Permissions
 		if in.Role != "" && role != m.Role {
-			next, permissions = role, role.Defaults()
+			nextRole, permissions = role, role.Defaults()
 		}
 		permissions = in.applyTo(permissions)
-		if next == Admin && permissions != Admin.Defaults() {
+		if nextRole == Admin && permissions != Admin.Defaults() {
 			return fault.InvalidField("permissions", "an admin holds every permission")
 		}
-		if next != Admin {
+		if nextRole != Admin {
 			if err := s.requireOtherAdmin(ctx, m.Membership); err != nil {
 				return err
 			}
 		}
-		m.Change(next, permissions, s.Clock.Now())
+		m.Change(nextRole, permissions, s.Clock.Now())
 		out = m
 		if err := s.Members.Upsert(ctx, &out.Membership); err != nil {
 			return err
 		}
-		return s.Audit.Record(ctx, audit.By(a, audit.PermissionsChanged, m.UserID).With(string(next)))
+		return s.Audit.Record(ctx, audit.By(a, audit.PermissionsChanged, m.UserID).With(string(nextRole)))
 	})
 	return out, err
 }
 
-// RemoveMember ends the membership of a user in the caller's organization, or
-// withdraws the invitation, at once: sessions of the member end and invitation
-// links stop working. Only admins can call it. An organization's last admin cannot be
-// removed.
+// RemoveMember removes a member from the caller's organization and ends the member's sessions,
+// or withdraws an invitation. Only admins can call it. It fails with ErrLastAdmin for the last
+// admin of the organization.
 func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string) error {
 	if err := a.Require(auth.Manage); err != nil {
 		return err
@@ -242,8 +244,8 @@ func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string)
 	})
 }
 
-// lockMember returns a member of the organization and locks the organization, which
-// serializes two admins who demote or remove each other.
+// lockMember returns a member of the organization. It locks the organization, so that two
+// admins cannot demote or remove each other concurrently.
 func (s *Service) lockMember(ctx context.Context, organizationID, userID string) (Member, error) {
 	userID, ok := id.Canonical(userID)
 	if !ok {
@@ -255,8 +257,8 @@ func (s *Service) lockMember(ctx context.Context, organizationID, userID string)
 	return s.Members.Get(ctx, organizationID, userID)
 }
 
-// requireOtherAdmin fails with ErrLastAdmin if m is the only active admin. The caller
-// has locked the organization.
+// requireOtherAdmin fails with ErrLastAdmin if m is the only active admin of the organization,
+// which the caller has locked.
 func (s *Service) requireOtherAdmin(ctx context.Context, m Membership) error {
 	if m.Role != Admin || m.Status != MemberActive {
 		return nil
@@ -268,24 +270,24 @@ func (s *Service) requireOtherAdmin(ctx context.Context, m Membership) error {
 	return err
 }
 
-// AcceptInvitationInput contains a mailed token. Password and name are for a new
-// account; a signed-in user keeps theirs.
+// AcceptInvitationInput contains the token of an invitation. Password and Name are used for a
+// new account only.
 type AcceptInvitationInput struct {
 	Token    string `json:"token" validate:"required"`
 	Password string `json:"password" validate:"omitempty,min=8,max=1024,maxbytes=1024,password"`
 	Name     string `json:"name" validate:"max=200,line"`
 }
 
-// AcceptInvitation makes the invited user a member and signs them in. It creates an
-// account for a user without one. A user with an account must be signed in, because
-// the mail alone does not authenticate them.
+// AcceptInvitation makes the invited user a member and opens a session. If the user has no
+// account, it creates one. A user with an account must be signed in, because access to the
+// mailbox alone does not authenticate the user.
 func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptInvitationInput, from Client) (out SignedIn, err error) {
-	err = s.acceptInvitation(ctx, a, in, s.openInto(&out, from))
+	err = s.acceptInvitation(ctx, a, in, s.openSessionInto(&out, from))
 	return out, err
 }
 
-// acceptInvitation accepts the invitation and calls open in the same transaction.
-func (s *Service) acceptInvitation(ctx context.Context, a auth.Actor, in AcceptInvitationInput, open openFunc) error {
+// acceptInvitation accepts the invitation and calls open, in one transaction.
+func (s *Service) acceptInvitation(ctx context.Context, a auth.Actor, in AcceptInvitationInput, open openSessionFunc) error {
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
@@ -342,17 +344,17 @@ func (s *Service) acceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 	})
 }
 
-// Invitation is an open invitation, for the holder of its token.
+// Invitation is an open invitation, as the page of the link in the e-mail shows it.
 type Invitation struct {
-	Organization string // its name
+	Organization string // the name of the organization
 	UserID       string
 	Name, Email  string // of the invited user
-	// HasAccount is set if the user has an account, with which they have to sign in.
+	// HasAccount is set if the user has an account and has to sign in to accept.
 	HasAccount bool
 }
 
-// FindInvitation returns the invitation of a mailed token. An invalid token is an Invalid
-// fault of the field token.
+// FindInvitation returns the invitation of a mailed token. It returns an Invalid fault about the
+// field token for an invalid token.
 func (s *Service) FindInvitation(ctx context.Context, token string) (Invitation, error) {
 	t, err := s.findMailToken(ctx, token, ForInvitation)
 	if err != nil {
@@ -365,21 +367,21 @@ func (s *Service) FindInvitation(ctx context.Context, token string) (Invitation,
 	if err != nil {
 		return Invitation{}, err
 	}
-	u, err := s.user(ctx, t.UserID)
+	u, err := s.getUser(ctx, t.UserID)
 	if err != nil {
 		return Invitation{}, fault.IfNotFound(err, errBadToken)
 	}
-	o, err := s.organization(ctx, t.OrganizationID)
+	o, err := s.getOrganization(ctx, t.OrganizationID)
 	if err != nil {
 		return Invitation{}, fault.IfNotFound(err, errBadToken)
 	}
 	return Invitation{Organization: o.Name, UserID: u.ID, Name: m.InvitedName, Email: t.Email, HasAccount: u.Status != UserInvited}, nil
 }
 
-// lockInvitation returns the user and the invitation of a mailed token. A concurrent
-// removal waits for the transaction, or lockInvitation fails with errBadToken.
+// lockInvitation returns the user and the invitation of a mailed token, and locks the
+// organization. It fails with errBadToken if the invitation was withdrawn.
 func (s *Service) lockInvitation(ctx context.Context, t MailToken) (u User, m Member, err error) {
-	if u, err = s.user(ctx, t.UserID); err != nil {
+	if u, err = s.getUser(ctx, t.UserID); err != nil {
 		return u, m, err
 	}
 	m, err = s.lockMember(ctx, t.OrganizationID, u.ID)
@@ -389,35 +391,36 @@ func (s *Service) lockInvitation(ctx context.Context, t MailToken) (u User, m Me
 	return u, m, err
 }
 
-// proveAddress verifies the address of an account whose owner has used a mailed link.
-// Before, the account may have been registered by someone else, whose programs must
-// not act for the organization and whose second factor would lock the owner out.
+// proveAddress verifies the address of an account whose owner has used a mailed link. Because
+// the address was not verified before, someone else may have registered the account. The
+// programs of that person must not act for the organization, and their second factor would lock
+// the owner out, so proveAddress removes both.
 func (s *Service) proveAddress(ctx context.Context, u *User, email string, now time.Time) error {
 	if EmailKey(u.Email) == EmailKey(email) {
 		u.Verify(now)
 	}
-	// Updated before the programs are signed out; see HoldSession.
+	// The account is updated before the programs are signed out; see setPassword.
 	u.UpdatedAt = now
 	if err := s.Users.Update(ctx, u); err != nil {
 		return err
 	}
-	if err := s.dropSecondFactor(ctx, u.ID, time.Time{}, now); err != nil {
+	if err := s.removeSecondFactor(ctx, u.ID, time.Time{}, now); err != nil {
 		return err
 	}
-	ended, err := s.Programs.SignOut(ctx, u.ID, now)
+	signedOut, err := s.Programs.SignOut(ctx, u.ID, now)
 	if err != nil {
 		return err
 	}
-	if len(ended) > 0 {
+	if len(signedOut) > 0 {
 		if err := s.auditUser(ctx, u.ID, audit.ProgramsSignedOut, u.ID); err != nil {
 			return err
 		}
 	}
-	return s.Events.Record(ctx, event.ProgramsSignedOut{UserID: u.ID, Programs: labels(ended), SignedOutAt: now})
+	return s.Events.Record(ctx, event.ProgramsSignedOut{UserID: u.ID, Programs: describePrograms(signedOut), SignedOutAt: now})
 }
 
-// mailToken creates a token for a mail to the address of u and returns its secret.
-func (s *Service) mailToken(ctx context.Context, u User, p Purpose, organizationID string, now time.Time) (string, error) {
+// createMailToken stores a token for an e-mail to the user and returns its secret.
+func (s *Service) createMailToken(ctx context.Context, u User, p Purpose, organizationID string, now time.Time) (string, error) {
 	t, secret := NewMailToken(u.ID, u.Email, p, now)
 	t.OrganizationID = organizationID
 	return secret, s.MailTokens.Create(ctx, t)

@@ -12,21 +12,22 @@ import (
 	"github.com/locumhq/locum/core/limit"
 )
 
-// Failed sign-ins are counted per account and network, so that failures in one
-// network do not lock the owner out of others, and per network.
+// failureWindow is the time for which a failed sign-in counts.
 const failureWindow = 15 * time.Minute
 
+// failuresPerAccount limits the failed sign-ins to an account from one network. Failures in
+// one network do not lock out the owner of the account in another network.
 var failuresPerAccount = limit.Rule{Name: "login.account", Max: 10, Per: failureWindow}
 
 // failedCodes limits the wrong codes of an account's second factor, from all networks
-// together. A code is only checked after the right password.
+// together. A code is checked only after the right password.
 var failedCodes = limit.Rule{Name: "login.totp", Max: 10, Per: failureWindow}
 
-// networkRules are the limits of failed sign-ins per network, by the length of
-// its prefix. A provider assigns an IPv6 customer a /56 or a /48, which holds
-// many /64. The last rule refuses every sign-in; the rules before it refuse
-// accounts that have failures of their own, since an office or a proxy can put
-// many users behind one address.
+// networkRules limit the failed sign-ins from a network, for IPv6 (false) and IPv4 (true), by
+// prefixes of different lengths: an internet provider assigns an IPv6 customer a /56 or /48,
+// which contains many /64. The last rule refuses every sign-in from the network. The other
+// rules refuse only accounts with a recent failure, because many users of an office or proxy
+// may have the same address.
 var networkRules = map[bool][]networkRule{
 	false: {{64, limit.Rule{Name: "login.network", Max: 100, Per: failureWindow}}, {56, limit.Rule{Name: "login.56", Max: 300, Per: failureWindow}}, {48, limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}}},
 	true:  {{24, limit.Rule{Name: "login.network", Max: 100, Per: failureWindow}}, {24, limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}}},
@@ -37,36 +38,36 @@ type networkRule struct {
 	rule limit.Rule
 }
 
-// isIPv4 reports whether the address is one, mapped ones included.
+// isIPv4 reports whether the address is an IPv4 address. It may be mapped to IPv6.
 func isIPv4(address string) bool {
 	a, err := netip.ParseAddr(address)
 	return err == nil && a.Unmap().Is4()
 }
 
-// count is a limit and the key that it counts for.
-type count struct {
+// limitKey is a limit together with the key that is counted.
+type limitKey struct {
 	rule limit.Rule
 	key  string
 }
 
-// failures are the counts of a sign-in that fails.
+// failures are the limits that count a failed sign-in.
 type failures struct {
-	account  count
-	networks []count // none for a device on which the account signed in before
+	account  limitKey
+	networks []limitKey // none for a device on which the account signed in before
 }
 
 func (s *Service) failuresOf(email string, from Client) failures {
-	f := failures{account: count{failuresPerAccount, s.Mailboxes.Key(email) + " " + audit.Network(from.Address)}}
+	f := failures{account: limitKey{failuresPerAccount, s.Mailboxes.Key(email) + " " + audit.Network(from.Address)}}
 	if s.isKnownDevice(email, from) {
 		return f
 	}
 	for _, n := range networkRules[isIPv4(from.Address)] {
-		f.networks = append(f.networks, count{n.rule, audit.Prefix(from.Address, n.bits, n.bits)})
+		f.networks = append(f.networks, limitKey{n.rule, audit.Prefix(from.Address, n.bits, n.bits)})
 	}
 	return f
 }
 
-// checkFailures returns fault.ErrRateLimit if there were too many failures.
+// checkFailures returns fault.ErrRateLimit after too many failures.
 func (s *Service) checkFailures(ctx context.Context, f failures) error {
 	account, err := s.Limiter.Peek(ctx, f.account.rule, f.account.key)
 	if err := cmp.Or(err, account.Err()); err != nil {
@@ -85,8 +86,8 @@ func (s *Service) checkFailures(ctx context.Context, f failures) error {
 	return nil
 }
 
-// checkCodeFailures returns fault.ErrRateLimit if the account had too many wrong
-// codes. A sign-in without a code guesses none.
+// checkCodeFailures returns fault.ErrRateLimit after too many wrong codes for the account. It
+// returns nil for a sign-in without a code.
 func (s *Service) checkCodeFailures(ctx context.Context, userID, code string) error {
 	if code == "" {
 		return nil
@@ -97,7 +98,7 @@ func (s *Service) checkCodeFailures(ctx context.Context, userID, code string) er
 
 // addFailure counts a failure and returns fault.ErrRateLimit if it exceeds the limit.
 func (s *Service) addFailure(ctx context.Context, f failures) error {
-	for _, n := range append([]count{f.account}, f.networks...) {
+	for _, n := range append([]limitKey{f.account}, f.networks...) {
 		if err := limit.Take(ctx, s.Limiter, n.rule, n.key); err != nil {
 			return err
 		}
@@ -105,28 +106,28 @@ func (s *Service) addFailure(ctx context.Context, f failures) error {
 	return nil
 }
 
-// DemoDomain is the domain of the demo accounts' addresses. It is reserved and
-// receives no mail (RFC 2606). They cannot sign in over a public https URL.
+// DemoDomain is the domain of the addresses of demo accounts. It is reserved and receives no
+// e-mail (RFC 2606). Demo accounts cannot sign in if the service has an https URL.
 const DemoDomain = "locum.example"
 
 func (s *Service) isDemo(u User) bool {
 	return strings.HasSuffix(u.EmailKey(), "@"+DemoDomain) && strings.HasPrefix(s.PublicURL, "https:")
 }
 
-// clearFailures resets the failures of the account after a complete sign-in. The
-// right password alone does not: otherwise codes of the second factor could be
-// guessed without limit.
+// clearFailures resets the failures of the account after a complete sign-in. It is not called
+// after the right password alone, because codes of the second factor could then be guessed
+// without limit.
 func (s *Service) clearFailures(ctx context.Context, u User, from Client) error {
 	account := s.failuresOf(u.Email, from).account
 	return s.Limiter.Clear(ctx, account.rule, account.key)
 }
 
-// deviceLife is how long a device is known after a sign-in.
+// deviceLife is the time for which a device is known after a sign-in.
 const deviceLife = 180 * 24 * time.Hour
 
-// DeviceToken returns a token for the device on which the account with the
-// address has signed in. It gives no access: failures of other clients in the
-// same network do not lock the account out on this device.
+// DeviceToken returns a token for the device on which the account with the address has signed
+// in. The token gives no access. With it, failures of other clients in the same network do not
+// lock the account out on the device.
 func (s *Service) DeviceToken(email string) (string, error) {
 	return s.Sealer.Seal(auth.ForDevice, deviceSubject(email), s.Clock.Now().Add(deviceLife))
 }
@@ -139,5 +140,5 @@ func (s *Service) isKnownDevice(email string, from Client) bool {
 	return err == nil && subject == deviceSubject(email)
 }
 
-// deviceSubject names the account in a device token without its address.
+// deviceSubject identifies the account in a device token without revealing its address.
 func deviceSubject(email string) string { return auth.HashSecret("device " + EmailKey(email)) }

@@ -16,21 +16,21 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// undoLife is how long a change of address can be undone from the old mailbox.
+// undoLife is the time for which a change of address can be undone from the old mailbox.
 const undoLife = 24 * time.Hour
 
-// EmailUndo is a former address of an account, which can be restored.
+// EmailUndo is a former address of an account, which can be restored until ExpiresAt.
 type EmailUndo struct {
 	Email     string
-	Key       string // that makes the address unique
+	Key       string // the unique form of the address
 	ChangedAt time.Time
 	ExpiresAt time.Time
 }
 
-// notReserved fails with ErrEmailTaken if another account can still restore the
-// account's address. It runs after the account was saved, so
-// that a concurrent change of address is visible.
-func (s *Service) notReserved(ctx context.Context, u *User, now time.Time) error {
+// requireNotReserved fails with ErrEmailTaken if another account can still restore the address
+// of the user. The caller has stored the user, so that a concurrent change of address is
+// visible.
+func (s *Service) requireNotReserved(ctx context.Context, u *User, now time.Time) error {
 	reserved, err := s.EmailChanges.IsReserved(ctx, u.EmailKey(), u.ID, now)
 	if err == nil && reserved {
 		return ErrEmailTaken
@@ -45,21 +45,21 @@ type UndoEmailChangeInput struct {
 	Password string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024,password"`
 }
 
-// UndoEmailChange restores the address that the account had before, for the owner
-// of that mailbox. As the account may have been taken over, it gets a new
-// password, all sessions end, programs are signed out, and a second factor that was
-// enabled since is removed. The link works once; later changes of address cannot be
-// undone any more, earlier ones can.
+// UndoEmailChange restores the former address of an account, for the owner of the old mailbox.
+// Because the account may have been taken over, UndoEmailChange also sets a new password, ends
+// all sessions, signs out programs, and removes a second factor that was enabled after the
+// change. The link can be used once. Afterwards, earlier changes of address can still be
+// undone, but not later ones.
 func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) error {
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
-	userID, changedAt, err := s.unsealUndo(in.Token)
+	userID, changedAt, err := s.parseUndoToken(in.Token)
 	if err != nil {
 		return err
 	}
-	if _, err := s.usableUndo(ctx, userID, changedAt); err != nil {
-		return err // before the password is hashed
+	if _, err := s.findUsableUndo(ctx, userID, changedAt); err != nil {
+		return err // avoid hashing the password for an invalid token
 	}
 	hash, err := s.Hasher.Hash(ctx, in.Password)
 	if err != nil {
@@ -70,11 +70,11 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 		if err != nil {
 			return fault.IfNotFound(err, errBadToken)
 		}
-		undo, err := s.usableUndo(ctx, userID, changedAt)
+		undo, err := s.findUsableUndo(ctx, userID, changedAt)
 		if err != nil {
 			return err
 		}
-		if err := s.takeAddress(ctx, &u, undo.Email); err != nil {
+		if err := s.claimAddress(ctx, &u, undo.Email); err != nil {
 			return err
 		}
 		now := s.Clock.Now()
@@ -82,7 +82,7 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 		if err := s.setPassword(ctx, &u, hash, "", true, now); err != nil {
 			return err
 		}
-		if err := s.dropSecondFactor(ctx, u.ID, undo.ChangedAt, now); err != nil {
+		if err := s.removeSecondFactor(ctx, u.ID, undo.ChangedAt, now); err != nil {
 			return err
 		}
 		h, err := s.EmailChanges.Get(ctx, u.ID)
@@ -100,19 +100,19 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 	})
 }
 
-func (s *Service) usableUndo(ctx context.Context, userID string, changedAt time.Time) (EmailUndo, error) {
+func (s *Service) findUsableUndo(ctx context.Context, userID string, changedAt time.Time) (EmailUndo, error) {
 	h, err := s.EmailChanges.Get(ctx, userID)
 	if err != nil {
 		return EmailUndo{}, err
 	}
-	undo, ok := h.undo(changedAt)
+	undo, ok := h.findUndo(changedAt)
 	if !ok || !s.Clock.Now().Before(undo.ExpiresAt) {
 		return EmailUndo{}, errBadToken
 	}
 	return undo, nil
 }
 
-func (s *Service) unsealUndo(token string) (userID string, changedAt time.Time, err error) {
+func (s *Service) parseUndoToken(token string) (userID string, changedAt time.Time, err error) {
 	subject, err := s.Sealer.Unseal(auth.ForEmailUndo, token)
 	if err != nil {
 		if errors.Is(err, fault.ErrUnauthorized) {
@@ -134,21 +134,21 @@ func (s *Service) OnEmailChanged(ctx context.Context, e event.EmailChanged) erro
 	if err != nil {
 		return err
 	}
-	undo, ok := h.undo(e.ChangedAt)
+	undo, ok := h.findUndo(e.ChangedAt)
 	if !ok {
-		return nil // undone, or the account was deleted
+		return nil // the change was undone, or the account deleted
 	}
 	u, err := s.recipient(ctx, e.UserID)
 	if err != nil || u.ID == "" {
 		return err
 	}
-	token, err := s.Sealer.Seal(auth.ForEmailUndo, u.ID+"."+timestamp(undo.ChangedAt), undo.ExpiresAt)
+	token, err := s.Sealer.Seal(auth.ForEmailUndo, u.ID+"."+encodeTime(undo.ChangedAt), undo.ExpiresAt)
 	if err != nil {
 		return err
 	}
 	u.Email = undo.Email
-	err = s.send(ctx, u, "email-changed-"+u.ID+"-"+timestamp(e.ChangedAt), "Your e-mail address was changed",
-		mail.Block{Text: "The e-mail address of your account was changed on " + minute(e.ChangedAt) + ". This is the last message to this address."},
+	err = s.send(ctx, u, "email-changed-"+u.ID+"-"+encodeTime(e.ChangedAt), "Your e-mail address was changed",
+		mail.Block{Text: "The e-mail address of your account was changed on " + formatTime(e.ChangedAt) + ". This is the last message to this address."},
 		mail.Block{Text: "If you did not change it, restore this address and set a new password. That also signs out all devices and revokes API keys and other access by programs."},
 		s.link("Restore this address", "undo-email-change", token),
 		mail.Block{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, mail.Block{Code: token})

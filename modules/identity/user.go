@@ -12,9 +12,8 @@ import (
 // Kind is the side of the job board that an account was created for.
 type Kind string
 
-// The kinds. An account of KindJobseeker keeps this kind when it joins an organization.
-// An account that was created by an invitation changes to it when the organization is
-// closed.
+// The kinds. A jobseeker who joins an organization keeps KindJobseeker. An account that was
+// created by accepting an invitation gets KindJobseeker when its membership ends.
 const (
 	KindJobseeker Kind = "jobseeker"
 	KindEmployer  Kind = "employer"
@@ -30,12 +29,12 @@ const (
 	UserDeleted UserStatus = "deleted"
 )
 
-// User is a person with an account, or one who was invited to create one.
+// User is a person who has an account, or was invited to create one.
 type User struct {
 	ID    string
 	Email string
-	// Key makes the address unique (Mailboxes.Key). It is empty where that is
-	// EmailKey of the address.
+	// Key is the unique form of the address (Mailboxes.Key). It may be empty in rows of
+	// earlier versions; then it is EmailKey(Email).
 	Key    string
 	Name   string
 	Kind   Kind
@@ -43,13 +42,13 @@ type User struct {
 	// Registered is false for a user who was invited, also after the user has created the
 	// account by accepting. It stays true for users who registered as employers.
 	Registered bool
-	// PasswordHash is empty exactly for an invited person.
+	// PasswordHash is empty for an invited user, and never for another one.
 	PasswordHash string
 	// EmailVerifiedAt is zero until the address is verified.
 	EmailVerifiedAt time.Time
-	// LockedAt is when an operator locked the account, zero if it is not locked.
+	// LockedAt is the time at which the account was locked, or zero.
 	LockedAt time.Time
-	// ModeratorSince is when an operator made the user a moderator, zero for other users.
+	// ModeratorSince is the time at which an operator made the user a moderator, or zero.
 	ModeratorSince time.Time
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
@@ -71,20 +70,20 @@ func NewInvited(id, email, name string, now time.Time) User {
 // EmailKey returns the unique form of the user's address.
 func (u *User) EmailKey() string { return cmp.Or(u.Key, EmailKey(u.Email)) }
 
-// FirstName returns the name in the greeting of mails.
+// FirstName returns the name in the greeting of e-mails.
 func (u *User) FirstName() string {
 	first, _, _ := strings.Cut(u.Name, " ")
 	return first
 }
 
-// Claim makes the account of an invited user active. The invitation was mailed, so the
-// address is verified.
+// Claim makes the account of an invited user active. The user has received the invitation, so
+// the address is verified.
 func (u *User) Claim(name, passwordHash string, now time.Time) {
 	u.Name, u.PasswordHash, u.Status, u.CreatedAt = name, passwordHash, UserActive, now
 	u.Verify(now)
 }
 
-// Verify records that the user receives mail at the address.
+// Verify records that the user receives e-mail at the address.
 func (u *User) Verify(now time.Time) {
 	if u.EmailVerifiedAt.IsZero() {
 		u.EmailVerifiedAt = now
@@ -92,7 +91,7 @@ func (u *User) Verify(now time.Time) {
 	u.UpdatedAt = now
 }
 
-// SetPassword replaces the password's verifier.
+// SetPassword replaces the hash of the password.
 func (u *User) SetPassword(hash string, now time.Time) { u.PasswordHash, u.UpdatedAt = hash, now }
 
 // Lock makes the account unusable until Unlock.
@@ -120,17 +119,17 @@ func (u *User) GrantModerator(now time.Time) {
 // RevokeModerator undoes GrantModerator.
 func (u *User) RevokeModerator(now time.Time) { u.ModeratorSince, u.UpdatedAt = time.Time{}, now }
 
-// Rename gives the user another name, which the caller has checked.
+// Rename changes the name of the user. The caller has validated the name.
 func (u *User) Rename(name string, now time.Time) { u.Name, u.UpdatedAt = name, now }
 
-// Move replaces the address of the account by a verified one.
+// Move replaces the address of the account with a verified one.
 func (u *User) Move(email, key string, now time.Time) {
 	u.Email, u.Key, u.EmailVerifiedAt, u.UpdatedAt = email, key, now, now
 }
 
-// Erase deletes the personal data of the account. The row remains, so that its id is
-// never used again; the address becomes available. The replacements are unpredictable, so
-// that no other account can have them already.
+// Erase deletes the personal data of the account. The row remains, so that its id is never
+// used again. The address becomes available: it is replaced with a random one, which no
+// account can have already.
 func (u *User) Erase(now time.Time) {
 	u.Status, u.Email, u.Name, u.PasswordHash = UserDeleted, auth.NewSecret("", secretChars)+"@"+text.DeletedDomain, DeletedName, ""
 	u.Key, u.EmailVerifiedAt, u.ModeratorSince, u.UpdatedAt = "", time.Time{}, time.Time{}, now
@@ -139,10 +138,10 @@ func (u *User) Erase(now time.Time) {
 // DeletedName is the name of deleted accounts.
 const DeletedName = "Deleted user"
 
-// EmailKey returns an address in lower case. Addresses with the same key are the same;
-// Mailboxes.Key also recognizes other spellings.
+// EmailKey returns the address in lower case. Addresses with the same key belong to the same
+// account. Mailboxes.Key recognizes more spellings.
 func EmailKey(email string) string { return strings.ToLower(email) }
 
-// maxPassword is the maximum size of a password in bytes: more would only be work for the
-// hasher.
+// maxPassword is the maximum size of a password in bytes. Longer passwords are no safer, but
+// take longer to hash.
 const maxPassword = 1024
