@@ -14,9 +14,9 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// Notes and ratings are for the members of an organization who may read applications.
-// Applicants do not see them. They are added until the applicant withdraws, and deleted
-// with the account of the applicant.
+// Notes and ratings are visible to the members of an organization who may view applications,
+// and not to applicants. They can be added until the applicant withdraws, and are deleted
+// when the applicant deletes their account.
 
 // MaxNote is the maximum number of characters of a note.
 const MaxNote = 2_000
@@ -65,8 +65,7 @@ type RatingView struct {
 	Author string
 }
 
-// notesPerDay limits the notes of a member, so that a hijacked account cannot fill the
-// storage.
+// notesPerDay limits the notes of a member, so that a stolen account cannot fill the database.
 var notesPerDay = limit.Rule{Name: "hiring-notes", Max: 500, Per: 24 * time.Hour}
 
 // maxRatings is the maximum number of ratings that ListRatings returns.
@@ -87,7 +86,7 @@ func (s *Service) WriteNote(ctx context.Context, by auth.Actor, applicationID st
 	}
 	var note Note
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		a, err := s.discussed(ctx, by, applicationID)
+		a, err := s.getNotWithdrawn(ctx, by, applicationID)
 		if err != nil {
 			return err
 		}
@@ -103,7 +102,7 @@ func (s *Service) DeleteNote(ctx context.Context, by auth.Actor, applicationID, 
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return err
 	}
-	a, err := s.received(ctx, by, applicationID)
+	a, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return err
 	}
@@ -120,17 +119,17 @@ func (s *Service) ListNotes(ctx context.Context, by auth.Actor, applicationID st
 	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID()); err != nil {
 		return page.Result[NoteView]{}, err
 	}
-	a, err := s.received(ctx, by, applicationID)
+	a, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return page.Result[NoteView]{}, err
 	}
-	found, err := s.Notes.List(ctx, by.OrganizationID, a.ID, r)
+	notes, err := s.Notes.List(ctx, by.OrganizationID, a.ID, r)
 	if err != nil {
 		return page.Result[NoteView]{}, err
 	}
-	names, err := s.authors(ctx, list.Map(found.Items, func(n Note) string { return n.AuthorID }))
-	views := list.Map(found.Items, func(n Note) NoteView { return NoteView{n, cmp.Or(names[n.AuthorID].Name, DeletedName)} })
-	return page.WithItems(found, views), err
+	names, err := s.listAuthors(ctx, list.Map(notes.Items, func(n Note) string { return n.AuthorID }))
+	views := list.Map(notes.Items, func(n Note) NoteView { return NoteView{n, cmp.Or(names[n.AuthorID].Name, DeletedName)} })
+	return page.WithItems(notes, views), err
 }
 
 // RatingInput is a rating.
@@ -144,7 +143,7 @@ func (s *Service) Rate(ctx context.Context, by auth.Actor, applicationID string,
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		a, err := s.discussed(ctx, by, applicationID)
+		a, err := s.getNotWithdrawn(ctx, by, applicationID)
 		if err != nil {
 			return err
 		}
@@ -157,7 +156,7 @@ func (s *Service) RemoveRating(ctx context.Context, by auth.Actor, applicationID
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return err
 	}
-	a, err := s.received(ctx, by, applicationID)
+	a, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return err
 	}
@@ -172,16 +171,16 @@ func (s *Service) ListRatings(ctx context.Context, by auth.Actor, applicationID 
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return nil, err
 	}
-	a, err := s.received(ctx, by, applicationID)
+	a, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.Ratings.List(ctx, by.OrganizationID, a.ID, maxRatings)
+	ratings, err := s.Ratings.List(ctx, by.OrganizationID, a.ID, maxRatings)
 	if err != nil {
 		return nil, err
 	}
-	names, err := s.authors(ctx, list.Map(found, func(r Rating) string { return r.AuthorID }))
-	return list.Map(found, func(r Rating) RatingView { return RatingView{r, cmp.Or(names[r.AuthorID].Name, DeletedName)} }), err
+	names, err := s.listAuthors(ctx, list.Map(ratings, func(r Rating) string { return r.AuthorID }))
+	return list.Map(ratings, func(r Rating) RatingView { return RatingView{r, cmp.Or(names[r.AuthorID].Name, DeletedName)} }), err
 }
 
 // SummarizeRatings returns the summaries of the ratings of applications to the
@@ -193,19 +192,19 @@ func (s *Service) SummarizeRatings(ctx context.Context, by auth.Actor, applicati
 	return s.Ratings.Summarize(ctx, by.OrganizationID, applicationIDs)
 }
 
-// discussed returns an application to the organization, which it locks. It returns
-// ErrWithdrawn if the applicant has withdrawn it: a note that was written after the
-// deletion of the applicant's account would never be deleted.
-func (s *Service) discussed(ctx context.Context, by auth.Actor, applicationID string) (Application, error) {
-	a, err := s.received(ctx, by, applicationID)
+// getNotWithdrawn returns an application to the organization and locks it. It returns
+// ErrWithdrawn if the applicant has withdrawn: a note that is added after the applicant's
+// account was deleted would never be deleted.
+func (s *Service) getNotWithdrawn(ctx context.Context, by auth.Actor, applicationID string) (Application, error) {
+	a, err := s.getReceived(ctx, by, applicationID)
 	if err == nil && a.WithdrawnAt != nil {
 		err = ErrWithdrawn
 	}
 	return a, err
 }
 
-// authors returns the members with the ids whose accounts exist.
-func (s *Service) authors(ctx context.Context, ids []string) (map[string]Person, error) {
+// listAuthors returns the authors by id. It omits authors whose accounts were deleted.
+func (s *Service) listAuthors(ctx context.Context, ids []string) (map[string]Person, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
