@@ -11,7 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// content is the input of an image: new documents or other segments.
+// content provides the documents for an image, which come from new documents or from existing
+// segments.
 type content struct {
 	docs int
 	// row returns the columns of a document. Its keys and words are not used.
@@ -37,7 +38,7 @@ func (c *content) stopped() error {
 // wordDocs are the documents that contain a word anywhere and in the title.
 type wordDocs struct{ anywhere, title []uint32 }
 
-// newContent prepares documents. It sorts them.
+// newContent returns the content of new documents. It sorts the slice.
 func newContent(docs []*search.Document) content {
 	slices.SortFunc(docs, func(a, b *search.Document) int {
 		return cmp.Or(cmp.Compare(b.PostedAt.UnixMicro(), a.PostedAt.UnixMicro()), strings.Compare(b.ID, a.ID))
@@ -65,7 +66,7 @@ func newContent(docs []*search.Document) content {
 	}
 }
 
-// appendNew appends doc unless it is the last one already.
+// appendNew appends doc unless it is already the last element.
 func appendNew(docs []uint32, doc uint32) []uint32 {
 	if n := len(docs); n > 0 && docs[n-1] == doc {
 		return docs
@@ -144,8 +145,8 @@ func buildInMemory(c content, normalize func(string) string) (*segment, error) {
 	return openSegment(&image{bytes: b.bytes()})
 }
 
-// writeImage writes an image. Its memory grows with the columns, not with the
-// text.
+// writeImage writes an image. The memory that it needs grows with the size of the columns, not
+// with the size of the texts.
 func writeImage(w io.Writer, c content, normalize func(string) string) error {
 	b := builder{w: newImageWriter(w), s: &segment{}}
 	b.columns(c)

@@ -58,7 +58,7 @@ func (c compiler) key(key string) node {
 	return newUnion(c.s.keyPostings(), []uint32{uint32(n)})
 }
 
-// members returns the words whose normalized form is that of the given one.
+// members returns the words that have the same normalized form as the given word.
 func (c compiler) members(word string) []uint32 {
 	n, found := c.s.norms.find(c.normalize(word))
 	if !found {

@@ -40,7 +40,7 @@ func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error)
 	return f.result(), nil
 }
 
-// findAll adds the exact hits of all parts, or the relaxed ones.
+// findAll evaluates the query on all parts, for either exact or relaxed hits.
 func (f *finder) findAll(ctx context.Context, parts []*part) error {
 	for _, p := range parts {
 		if err := ctx.Err(); err != nil {
@@ -83,8 +83,8 @@ func newFinder(q *search.Query, after *cursor, normalize func(string) string) *f
 	return f
 }
 
-// wanted is the number of exact hits to collect: one more than are shown, to detect
-// whether there is another page.
+// wanted returns the number of exact hits to collect. It is one more than the page shows, in
+// order to detect whether there is another page.
 func (f *finder) wanted() int {
 	if f.q.Limit == 0 {
 		return 0
@@ -236,9 +236,9 @@ func (f *finder) evaluateMust(pl *plan, hits vector) {
 	copy(hits, found)
 }
 
-// evaluateSlots removes from hits the documents that match no level of a slot,
-// and from exact those with a level that is not exact. It returns the costs of
-// the remaining ones, if they are used.
+// evaluateSlots removes from hits the documents that match no level of a slot, and from exact
+// the documents of which some level is not exact. It returns the costs of the remaining
+// documents, if the query uses costs.
 func (f *finder) evaluateSlots(pl *plan, hits, exact vector) counters {
 	var costs counters
 	if pl.useCosts {
@@ -313,8 +313,8 @@ func (f *finder) page() (page []ranked, more bool) {
 	return page, false
 }
 
-// freePlaces returns the number of relaxed hits that the page can show: only the
-// last page of exact hits, or the first one if there are none, has any.
+// freePlaces returns the number of relaxed hits that the page can show. Only the last page of
+// exact hits, or the first page if there are none, has space for relaxed hits.
 func (f *finder) freePlaces() int {
 	page, more := f.page()
 	if more || len(page) == 0 && (f.total > 0 || f.q.Offset > 0 || f.after != nil) {

@@ -10,8 +10,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// The pauses after a merge that failed, such as on a full disk. They are doubled up
-// to the longest one.
+// The pauses after a failed merge, for example because of a full disk. The pause is doubled after
+// each failure, up to the maximum.
 const (
 	minMergePause = time.Second
 	maxMergePause = time.Minute
@@ -45,7 +45,7 @@ func (x *Index) maintain(ctx context.Context) {
 	}
 }
 
-// report logs an error of maintenance, which is attempted again.
+// report logs an error of maintenance. The operation is attempted again later.
 func (x *Index) report(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, search.ErrIndexClosed) {
 		x.options.Log.Error("search index maintenance failed; will retry", "error", err)
@@ -144,8 +144,8 @@ func (x *Index) merge(ctx context.Context, choose func([]*part) []*part) (merged
 	return true, nil
 }
 
-// claim chooses among the segments that no other merge reads. The caller
-// releases the state.
+// claim chooses segments among those that no other merge reads. The caller has to release the
+// returned state.
 func (x *Index) claim(choose func([]*part) []*part) (*state, []*part, error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()

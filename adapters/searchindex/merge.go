@@ -14,12 +14,12 @@ import (
 // dropped is the new ordinal of a deleted document.
 const dropped = math.MaxUint32
 
-// merger writes the documents of several segments, without the deleted ones,
-// as one. Nothing is analyzed again.
+// merger combines several segments into one, without their deleted documents. It does not analyze
+// any text again.
 type merger struct {
 	sources []*part
 	order   []mergedDoc
-	// ordinals has, for each source, the new ordinals of its documents.
+	// ordinals contains, for each source, the new ordinals of its documents.
 	ordinals [][]uint32
 	// numbers has, for each source, the position plus one of its words among
 	// those of the new segment, and codes the words of its codes.
@@ -68,7 +68,8 @@ func (m *merger) sort() {
 	}
 }
 
-// precedes reports whether document i of a is newer than document j of b.
+// precedes reports whether document i of segment a comes before document j of segment b in a
+// merged segment.
 func precedes(a *segment, i int, b *segment, j int) bool {
 	return cmp.Or(cmp.Compare(b.posted[j], a.posted[i]), strings.Compare(b.ids.at(j), a.ids.at(i))) < 0
 }

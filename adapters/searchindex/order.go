@@ -20,7 +20,7 @@ const (
 	classes
 )
 
-// last is the key of documents without the value that is sorted by.
+// last is the sort key of documents that lack the value by which hits are sorted.
 const last = math.MaxUint64
 
 // sortedByCost reports whether exact hits are in the order of their ordinals,
@@ -41,7 +41,7 @@ type sortOrder struct {
 	docs func(from uint64) iter.Seq[uint32]
 }
 
-// ordered encodes a number so that unsigned keys have its order.
+// ordered encodes a signed number as an unsigned key with the same order.
 func ordered(n int64) uint64 { return uint64(n) ^ 1<<63 }
 
 func newSortOrder(s *segment, q *search.Query) *sortOrder {
@@ -143,8 +143,8 @@ func (l sortedList) descending(from uint64) iter.Seq[uint32] {
 	}
 }
 
-// first returns the first n documents of the set. It looks them up in the order
-// of all documents, but gives up after limit of these.
+// first returns the first n documents of the set. It goes through all documents in their order,
+// and gives up after limit documents.
 func (o *sortOrder) first(set vector, b *bound, n, limit int) (items []item, complete bool) {
 	from := uint64(0)
 	if b != nil {
@@ -186,7 +186,7 @@ func sortedTexts(s *segment, by search.SortKey) (*texts, []uint32) {
 	return nil, nil
 }
 
-// ranked is a hit with what it is ordered by.
+// ranked is a hit with its sort key.
 type ranked struct {
 	part  *part
 	doc   uint32
@@ -219,7 +219,7 @@ func compareRanked(a, b *ranked, descending bool) int {
 	return cmp.Or(cmp.Compare(b.posted(), a.posted()), strings.Compare(b.id(), a.id()))
 }
 
-// cursor is the place of a hit in the order of a query.
+// cursor is the position of a hit in the order of a query.
 type cursor struct {
 	By         search.SortKey `json:"b,omitempty"`
 	Descending bool           `json:"d,omitempty"`

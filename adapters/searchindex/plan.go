@@ -27,7 +27,7 @@ type plan struct {
 	order      *sortOrder // nil if hits are sorted by cost
 	useCosts   bool
 	best       [classes]top
-	// found has the exact hits by class, if there are facets or an order.
+	// found contains the exact hits by class. It is only used for facets and orders.
 	found [classRelaxed]vector
 }
 
@@ -105,8 +105,8 @@ func trimRelaxed(levels []search.SlotLevel) []search.SlotLevel {
 	return levels[:n]
 }
 
-// boundOf returns where the hits of a class begin, nil for all of them. It
-// reports false if none follows the cursor.
+// boundOf returns the bound after which the hits of a class begin, or nil if all hits of the class
+// follow the cursor. It reports false if none does.
 func (pl *plan) boundOf(class int) (*bound, bool) {
 	if pl.bound == nil || class > pl.bound.class {
 		return nil, true

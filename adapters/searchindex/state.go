@@ -7,7 +7,7 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// part is a segment with the documents deleted from it since.
+// part is a segment with the set of its documents that were deleted after it was written.
 type part struct {
 	*segment
 	dead      vector // nil for none
@@ -55,7 +55,7 @@ func (s *state) docs() int {
 	return n
 }
 
-// retain fails if the last holder has released the state already.
+// retain adds a holder. It returns false if the last holder has already released the state.
 func (s *state) retain() bool {
 	for {
 		n := s.holders.Load()

@@ -16,7 +16,7 @@ type top struct {
 	n     int
 	items []item
 	full  bool
-	worst item // the last one, once it is full
+	worst item // the last of the n items, once there are n
 }
 
 func compareItems(a, b item) int {
@@ -51,8 +51,8 @@ func (t *top) cut() {
 	}
 }
 
-// addByCost adds the documents of the set with their cost as the key. It reads
-// no more of them than can be kept. The set is altered.
+// addByCost adds the documents of the set with their cost as the key. It reads no more documents
+// than it can keep. It changes the set.
 func (t *top) addByCost(e *evaluation, set vector, costs counters) {
 	if len(t.items) >= t.n {
 		t.cut()

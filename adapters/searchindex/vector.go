@@ -30,6 +30,7 @@ func (v vector) fill(docs int) {
 	}
 }
 
+// or adds the documents of o.
 func (v vector) or(o vector) {
 	o = o[:len(v)]
 	for i := range v {
@@ -37,6 +38,7 @@ func (v vector) or(o vector) {
 	}
 }
 
+// and removes the documents that are not in o.
 func (v vector) and(o vector) {
 	o = o[:len(v)]
 	for i := range v {
@@ -44,6 +46,7 @@ func (v vector) and(o vector) {
 	}
 }
 
+// andNot removes the documents of o.
 func (v vector) andNot(o vector) {
 	o = o[:len(v)]
 	for i := range v {

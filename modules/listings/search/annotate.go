@@ -41,12 +41,11 @@ type Tag struct {
 	Level   Level
 	// Strength is below 1 if the concept is reached over second-choice links.
 	Strength float64
-	// Named is set if the advert names the concept, as opposed to one below it.
+	// Named is true if the advert names the concept itself, and not only a concept below it.
 	Named bool
 }
 
-// Annotation contains the concepts of an advert. It is closed upwards: next to each
-// concept it has those above it.
+// Annotation contains the concepts of an advert, and the ancestors of each of these concepts.
 type Annotation struct {
 	// Version is the version of the vocabulary.
 	Version string
@@ -96,7 +95,7 @@ func (v *Vocabulary) Annotate(advert *Advert) Annotation {
 	return Annotation{Version: v.version, Tags: slices.Clone(a.tags), Years: a.years}
 }
 
-// annotator annotates one advert. Its buffers are used again for others.
+// annotator annotates one advert at a time. It reuses its buffers for the next advert.
 type annotator struct {
 	v       *Vocabulary
 	advert  *Advert
@@ -120,7 +119,8 @@ func (a *annotator) reset(advert *Advert) {
 	a.years = 0
 }
 
-// addContext collects the concepts that are not ambiguous.
+// addContext collects the concepts of forms that are not ambiguous. They help to decide what
+// ambiguous forms mean.
 func (a *annotator) addContext(p *phrases) {
 	for i := range p.found {
 		f := p.found[i].Form
@@ -230,8 +230,8 @@ func isDiscipline(word string) bool {
 	return strings.HasSuffix(word, "logy") || strings.HasSuffix(word, "iatry") || word == "medicine" || word == "surgery"
 }
 
-// hasComposite reports whether a role is another name of one in a specialty: a
-// neurologist is a doctor in neurology.
+// hasComposite reports whether the vocabulary has a name for the role in the specialty: a doctor
+// in neurology is a neurologist.
 func (v *Vocabulary) hasComposite(role, specialty *Concept) bool {
 	return slices.ContainsFunc(v.concepts, func(c *Concept) bool {
 		return c.Same == role && len(c.Implied) == 1 && c.Implied[0] == specialty
@@ -268,8 +268,8 @@ func (a *annotator) has(kind Kind) bool {
 	return slices.ContainsFunc(a.tags, func(t Tag) bool { return t.Kind == kind })
 }
 
-// add tags a concept, those above it and what it implies. A role that is
-// another one under a different name is tagged as the other one.
+// add tags a concept, its ancestors and the concepts that it implies. A role that is only another
+// name of a role (Same) is tagged as that role.
 func (a *annotator) add(c *Concept, level Level) {
 	a.put(c.base(), level, 1, true)
 	for up := c; up != nil; up = up.Same {
@@ -278,15 +278,15 @@ func (a *annotator) add(c *Concept, level Level) {
 	a.addImplied(c, level)
 }
 
-// addID is add for the id of a concept. An id that the vocabulary lacks is ignored.
+// addID adds the concept with the id. It ignores an id that the vocabulary does not contain.
 func (a *annotator) addID(id string, level Level) {
 	if c := a.v.byID[id]; c != nil {
 		a.add(c, level)
 	}
 }
 
-// addAncestors tags what is above a concept. Over second-choice links this
-// holds for the main roles and for what is no role.
+// addAncestors tags the ancestors of a concept. It follows second-choice links only from main
+// roles and from concepts that are not roles.
 func (a *annotator) addAncestors(c *Concept, level Level) {
 	for _, up := range c.ancestors {
 		switch {
@@ -300,8 +300,8 @@ func (a *annotator) addAncestors(c *Concept, level Level) {
 	}
 }
 
-// addImplied tags what a concept and those above it imply, except for roles:
-// these are tagged only where the title has none.
+// addImplied tags the concepts that a concept and its ancestors imply, except roles. An implied
+// role is only tagged if the title has no role (tagImpliedRole).
 func (a *annotator) addImplied(c *Concept, level Level) {
 	if level < InTitle {
 		level = InTitle
@@ -328,7 +328,7 @@ func (a *annotator) addImpliedBy(c *Concept, level Level) {
 	}
 }
 
-// put stores a tag. Of several tags of a concept the strongest stays.
+// put stores a tag. If the concept has a tag already, the stronger one remains.
 func (a *annotator) put(c *Concept, level Level, strength float64, named bool) {
 	for i := range a.tags {
 		t := &a.tags[i]

@@ -60,17 +60,17 @@ func (r *run) hasRole(i int) bool {
 	return false
 }
 
-// minUnfinished is the length from which a word is completed.
+// minUnfinished is the minimum length of a word that is completed.
 const minUnfinished = 3
 
-// maxUnfinished is how many words a form has that is completed.
+// maxUnfinished is the maximum number of words of a form that is completed.
 const maxUnfinished = 5
 
 // maxCompletions limits the concepts that an unfinished word may mean.
 const maxCompletions = 12
 
-// maxPhrasesBegun is the number of concepts beyond which the first word of their names
-// does not identify them: mobile.
+// maxPhrasesBegun is the maximum number of concepts that the first word of their names may
+// identify. A word such as "mobile" begins the names of more.
 const maxPhrasesBegun = 4
 
 // completions returns the concepts, all of one kind, with a form that continues

@@ -33,8 +33,8 @@ func (r *run) correctPlaces(parts []candidate) bool {
 	return true
 }
 
-// correct replaces misspelt words, and joins words that were divided ("radio
-// grapher"). The run of the tokens begins at base.
+// correct replaces misspelt words, and joins words that were written as two ("radio grapher").
+// base is the offset of the tokens in the query.
 func (q *query) correct(tokens []Token, base int) []Token {
 	out := make([]Token, 0, len(tokens))
 	for i := 0; i < len(tokens); i++ {
@@ -70,9 +70,9 @@ func (q *query) addCorrection(from string, to ...string) {
 	q.out.Corrections = append(q.out.Corrections, Correction{From: from, To: strings.Join(to, " ")})
 }
 
-// isDivided reports whether token i and the next one are parts of one known word.
-// They are not if they make a form apart from each other, or each has a meaning
-// and the word has none.
+// isDivided reports whether token i and the next one are the parts of one known word. They are
+// not if both belong to the same form as separate words, or if each of them has a meaning and
+// the joined word has none.
 func (v *Vocabulary) isDivided(tokens []Token, i int) bool {
 	a, b := tokens[i], tokens[i+1]
 	joined := a.Word + b.Word
@@ -95,14 +95,15 @@ func (v *Vocabulary) isDivided(tokens []Token, i int) bool {
 	return !meanings[0] || !meanings[1] || v.Form(joined) != nil
 }
 
-// minDivided is the length of the shortest word that is joined of two.
+// minDivided is the minimum length of a word that is joined from two.
 const minDivided = 7
 
 // isKnown reports whether a form has the word.
 func (v *Vocabulary) isKnown(word string) bool { return v.trie.words[Normalize(word)] != 0 }
 
-// correctPhrases replaces unknown words that adverts or the gazetteer know, one
-// edit from a word with which the ones beside them make a form: "heath visitor".
+// correctPhrases replaces a word that the vocabulary does not contain, although adverts or the
+// gazetteer do, by a word one edit away with which its neighbours make a form: "heath visitor"
+// becomes "health visitor".
 func (q *query) correctPhrases(tokens []Token, base int) []Token {
 	for i, t := range tokens {
 		if len(tokens) == 1 || len(t.Word) < minInPhrase || hasDigit(t.Word) || q.Vocabulary.isKnown(t.Word) {
@@ -128,11 +129,11 @@ func (q *query) correctPhrases(tokens []Token, base int) []Token {
 	return tokens
 }
 
-// minInPhrase is the length of the shortest word that its neighbours correct.
+// minInPhrase is the minimum length of a word that is corrected because of its neighbours.
 const minInPhrase = 4
 
-// rareInPhrase is how many times as frequent the word must be that replaces one
-// that adverts contain.
+// rareInPhrase is the factor by which a correction must be more frequent in adverts than the word
+// that it replaces.
 const rareInPhrase = 10
 
 // isInPhrase reports whether token i is in a form of several words.
@@ -185,5 +186,5 @@ func (q *query) isInPlace(tokens []Token, i int) bool {
 	return false
 }
 
-// wellKnown is the population of towns whose names are no misspelt words.
+// wellKnown is the population from which the name of a town is not taken for a misspelt word.
 const wellKnown = 10_000

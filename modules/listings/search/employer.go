@@ -24,7 +24,7 @@ func EmployerKeys(company string) []string {
 	return keys
 }
 
-// maxEmployerWords is how many words of a company's name count.
+// maxEmployerWords is the maximum number of words of a company's name that are compared.
 const maxEmployerWords = 6
 
 // employerWords normalizes the words of a name.

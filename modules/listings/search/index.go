@@ -35,8 +35,8 @@ type Index interface {
 	// index. After a crash it may be an earlier one, whose changes are then
 	// applied again.
 	Position() string
-	// Frequency returns the number of documents that contain exactly this word,
-	// not normalized. Documents deleted a short time ago may be counted.
+	// Frequency returns the number of documents that contain exactly this word, without
+	// normalization. It may count documents that were deleted recently.
 	Frequency(word string) int
 	// Words iterates over the words that begin with the prefix, in alphabetical
 	// order, with their frequency.
@@ -104,6 +104,7 @@ type Point struct {
 	Lon float64 `json:"lon"`
 }
 
+// earthRadiusMiles is the mean radius of the Earth.
 const earthRadiusMiles = 3958.7613
 
 // Miles returns the great-circle distance to q (haversine).
@@ -166,14 +167,14 @@ func HasKey(key string) Expr { return Expr{Op: OpKey, Text: key} }
 // word is.
 func HasWord(word string) Expr { return Expr{Op: OpWord, Text: word} }
 
-// HasTitleWord is HasWord for the title.
+// HasTitleWord matches the documents with such a word in the title.
 func HasTitleWord(word string) Expr { return Expr{Op: OpWord, Text: word, Title: true} }
 
 // HasPrefix matches the documents with a word that begins with the prefix;
 // neither is normalized.
 func HasPrefix(prefix string) Expr { return Expr{Op: OpPrefix, Text: prefix} }
 
-// HasTitlePrefix is HasPrefix for the title.
+// HasTitlePrefix matches the documents with such a word in the title.
 func HasTitlePrefix(prefix string) Expr { return Expr{Op: OpPrefix, Text: prefix, Title: true} }
 
 // HasPhrase matches the documents that contain the words side by side, compared
@@ -278,7 +279,7 @@ type Hit struct {
 	ID      string
 	Version int64
 	Exact   bool
-	// Levels has the level of the document in each slot.
+	// Levels contains, for each slot, the index of the level that the document satisfies.
 	Levels []int
 	// Miles is the distance from Query.From, nil if either point is unknown.
 	Miles *float64

@@ -6,17 +6,19 @@ import (
 	"strings"
 )
 
-// level is a SlotLevel and its way.
+// level is a SlotLevel together with how a document satisfies the slot at this level.
 type level struct {
 	SlotLevel
 	how How
 }
 
+// exact returns a level for exact hits.
 func exact(cost int, how How, e Expr) level { return level{SlotLevel{e, cost, true}, how} }
 
+// relaxed returns a level for relaxed hits.
 func relaxed(cost int, how How, e Expr) level { return level{SlotLevel{e, cost, false}, how} }
 
-// levels are the levels of a term, the cheapest first.
+// levels returns the levels of a term, the cheapest first.
 func (b *planner) levels(t *Term) []level {
 	var out []level
 	switch t.Slot {
@@ -78,8 +80,8 @@ func (b *planner) role(t *Term) []level {
 // isMain matches the adverts that name a concept in the title or a field.
 func isMain(c *Concept) Expr { return about(c, keyRoleHead) }
 
-// composed are levels for the posts of a wider role in the specialty that the
-// role implies: a physiologist in neurophysiology is a neurophysiologist.
+// composed returns levels for adverts that name a more general role together with the specialty
+// that the requested role implies: a physiologist in neurophysiology is a neurophysiologist.
 func composed(roles []*Concept) (out []level) {
 	for _, c := range roles {
 		for _, p := range c.Parents {
@@ -110,7 +112,7 @@ func (b *planner) othersInSpecialty() Expr {
 // doctor is the concept above all doctors.
 const doctor = "doctor"
 
-// professions are the roles that staff the specialties or those above them.
+// professions returns the roles that are related to the specialties or to their parents.
 func professions(specialties []*Concept) (out []*Concept) {
 	for _, c := range specialties {
 		for _, l := range c.Related {
@@ -125,29 +127,30 @@ func professions(specialties []*Concept) (out []*Concept) {
 	return out
 }
 
-// relatedLevels returns levels for the concepts related to these, and for others.
+// relatedLevels returns levels for the siblings, parents and related concepts of the given
+// concepts, and for the concepts in others. The weaker the relation, the higher is the cost.
 func relatedLevels(concepts []*Concept, others []Link, prefix string, step float64) []level {
 	strengths := map[*Concept]float64{}
-	note := func(c *Concept, strength float64) {
+	addStrength := func(c *Concept, strength float64) {
 		if !slices.Contains(concepts, c) {
 			strengths[c] = max(strengths[c], strength)
 		}
 	}
 	for _, c := range concepts {
 		for _, s := range c.Siblings() {
-			note(s, kinStrength)
+			addStrength(s, kinStrength)
 		}
 		for _, p := range c.Parents {
 			if !p.To.Broad || c.Kind == Specialty {
-				note(p.To, kinStrength*p.Strength)
+				addStrength(p.To, kinStrength*p.Strength)
 			}
 		}
 		for _, r := range c.Related {
-			note(r.To, r.Strength)
+			addStrength(r.To, r.Strength)
 		}
 	}
 	for _, r := range others {
-		note(r.To, r.Strength)
+		addStrength(r.To, r.Strength)
 	}
 	byCost := map[int][]*Concept{}
 	for c, strength := range strengths {
@@ -168,7 +171,7 @@ func (b *planner) specialty(t *Term) []level {
 		exact(0, HowTitle, And(anyKey(keySpecTitle, t.Concepts), anyKey(keySpecNamed, t.Concepts))),
 		exact(costSpecBelow, HowTitle, anyKey(keySpecTitle, t.Concepts)),
 		exact(costSpecField, HowField, anyKey(keySpecField, t.Concepts)),
-		// An advert that states another specialty mentions this one only.
+		// If an advert states another specialty, it only mentions the requested one.
 		exact(costSpecText, HowText, And(anyKey(keySpecText, t.Concepts), Not(HasKey(keyStated+SlotSpecialty)))),
 		relaxed(costSpecText, HowText, anyKey(keySpecText, t.Concepts)),
 	}
@@ -179,7 +182,7 @@ func (b *planner) specialty(t *Term) []level {
 	return out
 }
 
-// specMissing is the cost of an advert in another specialty.
+// specMissing returns the cost of an advert in another specialty.
 func (b *planner) specMissing() int {
 	if slices.ContainsFunc(b.terms(SlotRole), func(t *Term) bool { return hasBroad(t.Concepts) }) {
 		return costSpecBroad
@@ -194,7 +197,7 @@ func hasBroad(concepts []*Concept) bool {
 // remoteConcept is the concept of working from home.
 const remoteConcept = "work-from-home"
 
-// detail are the levels of grade, experience, contract, hours, shift and setting.
+// detail returns the levels of a term for grade, experience, contract, hours, shift or setting.
 func (b *planner) detail(t *Term) []level {
 	stated := HasKey(keyStated + t.Slot)
 	if slices.ContainsFunc(t.Concepts, func(c *Concept) bool { return c.ID == remoteConcept }) {
@@ -218,7 +221,8 @@ func (b *planner) detail(t *Term) []level {
 	return out
 }
 
-// detailCost keeps the sum over all details within maxDetails.
+// detailCost reduces the cost of a detail, so that the costs of all details together do not
+// exceed maxDetails.
 func (b *planner) detailCost(cost int) int {
 	n := len(b.terms(SlotGrade, SlotExperience, SlotContract, SlotHours, SlotShift, SlotSetting))
 	return min(cost, max(1, cost*maxDetails/(costContradicts*max(n, 1))))
@@ -271,7 +275,7 @@ func PlaceExpr(p Place, radius float64) Expr {
 	return IsWithin(Point{p.Lat, p.Lon}, radius)
 }
 
-// word are the levels of free text. It is never left out.
+// word returns the levels of a term of free text. Every hit contains the text.
 func (b *planner) word(t *Term) []level {
 	if len(t.Concepts) > 0 {
 		return modifier(t)
@@ -290,8 +294,8 @@ func (b *planner) word(t *Term) []level {
 	return []level{exact(0, HowTitle, title), exact(max(1, costWordInText/n), HowText, anywhere)}
 }
 
-// modifier are the levels of a role that only describes another one: the nurse of
-// a nurse recruitment consultant.
+// modifier returns the levels of a role that only describes another role, such as "nurse" in
+// "nurse recruitment consultant".
 func modifier(t *Term) []level {
 	phrase := HasPhrase(t.Words...)
 	inTitle := phrase

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// splitNumbers makes tokens of their own of the numbers of 5/6 and 8a/8b.
+// splitNumbers splits tokens such as 5/6 and 8a/8b into one token for each number.
 func splitNumbers(tokens []Token) []Token {
 	for i := 0; i < len(tokens); i++ {
 		t := tokens[i]
@@ -69,8 +69,8 @@ func seriesAt(tokens []Token, i int) (name, number string, next int) {
 	return "", "", 0
 }
 
-// linkAt returns how token i continues a series, "to" or "and", and the token
-// after the next number. Without a continuation that is i.
+// linkAt returns how token i continues a series ("to" or "and"), and the index of the token
+// after the next number. If token i does not continue a series, the index is i.
 func linkAt(tokens []Token, i int) (string, int) {
 	switch tokens[i].Word {
 	case "to", "and", "or":
@@ -95,13 +95,14 @@ func (a *annotator) tagRange(name, from, to string, level Level) {
 	}
 }
 
+// tagGrade tags the grade with the name, if the vocabulary has it.
 func (a *annotator) tagGrade(text string, level Level) {
 	if c := a.v.grade(text); c != nil {
 		a.add(c, level)
 	}
 }
 
-// fullTime is how many hours a week are full time.
+// fullTime is the number of hours per week from which a job is full time.
 const fullTime = 35
 
 // hours tags full or part time by hours a week and whole-time equivalents.
@@ -134,7 +135,7 @@ func (a *annotator) hours(p *phrases, level Level) {
 	}
 }
 
-// number parses a decimal of at most three digits before the point.
+// number parses a decimal number below 1000.
 func number(s string) (float64, bool) {
 	if s == "" || !digit(s[0]) || strings.Trim(s, "0123456789.") != "" {
 		return 0, false

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Yearly amounts: hours of a full-time year, days and weeks.
+// The numbers of periods in a full-time year, as in package listings.
 const (
 	hoursGBP, hoursUSD = 1_950, 2_080
 	daysYear           = 260
@@ -21,8 +21,7 @@ const (
 // "35k-40k", "$90,000 per year", "60ph".
 var payPattern = regexp.MustCompile(`(?i)([£$€])?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?(?:p([hdwa])\b|\b)(?:\s?(?:-|–|to)\s?[£$€]?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?\b)?(?:\s?\+)?(?:(?:\s*/\s?|\s*\bper\s+|\s*\ban?\s+|\s*p[./]?)(hour|hr|h|day|d|week|wk|w|month|year|annum|yr|a)\b)?`)
 
-// payMarker matches the words before an amount; the group is set if it is the
-// highest one.
+// payMarker matches the words before an amount. Its group matches if the amount is a maximum.
 var payMarker = regexp.MustCompile(`(?i)\b(?:over|above|from|at least|min|minimum|more than|salary|paying|(up to|under|below|max|maximum|less than))\s*$`)
 
 var currencies = map[string]string{"£": "GBP", "$": "USD", "€": "EUR"}
@@ -73,12 +72,15 @@ func (r *run) findPay(text string) {
 	}
 }
 
+// isAlphanumeric reports whether the byte is an ASCII letter or digit.
 func isAlphanumeric(c byte) bool {
 	return c < utf8.RuneSelf && wordBytes[c]
 }
 
+// minorUnits converts major units to minor units.
 func minorUnits(amount float64) int64 { return int64(math.Round(amount * 100)) }
 
+// amount parses an amount in major units. thousands is "k" or empty.
 func amount(digits, thousands string) (float64, bool) {
 	n, err := strconv.ParseFloat(strings.ReplaceAll(digits, ",", ""), 64)
 	if thousands != "" {
@@ -87,8 +89,8 @@ func amount(digits, thousands string) (float64, bool) {
 	return n, err == nil && n > 0 && n < 1e9
 }
 
-// perYear returns how often the period is in a year. Without a period, amounts
-// below 200 are by the hour and below 2,000 by the day.
+// perYear returns the number of periods in a year. Without a period, it takes an amount below 200
+// for hourly pay and one below 2,000 for daily pay.
 func perYear(period, currency string, amount float64) float64 {
 	hours := float64(hoursGBP)
 	if currency == "USD" {

@@ -99,10 +99,10 @@ var directions = wordSet("north south east west central greater inner outer nort
 // homes are the countries of the vocabulary's jobs.
 var homes = [...]string{"United Kingdom", "Ireland", "United States"}
 
-// atHome prefers the largest namesake in one of the homes to a town elsewhere:
-// Halifax is in West Yorkshire. Of those in the homes it prefers the one in the
-// country whose words the query has, and without such words a British or Irish town
-// to an American one that is not much larger.
+// atHome chooses between towns of the same name. It prefers the largest one in a home country to
+// a town elsewhere: Halifax is in West Yorkshire. Among the home countries it prefers the
+// country whose words the query contains, and otherwise a British or Irish town to an American
+// town that is not much larger.
 func (r *run) atHome(start, end int, p Place) Place {
 	name := r.placeName(start, end)
 	if p.Kind != Town || strings.Contains(name, ",") || hasDigit(name) {
@@ -132,8 +132,7 @@ const preferredAtHome = 3
 // country whose words the query has.
 const wordsOfCountry = 10
 
-// weightOf returns the population of a town, multiplied by what speaks for its
-// country.
+// weightOf returns the population of a town, multiplied by a factor if its country is preferred.
 func (r *run) weightOf(p Place) int {
 	w := p.Population
 	if p.Country != "US" {
@@ -146,8 +145,8 @@ func (r *run) weightOf(p Place) int {
 	return w
 }
 
-// american returns the number of American words in the query less that of British
-// and Irish ones.
+// american returns the number of American words in the query minus the number of British and
+// Irish words.
 func (r *run) american() (n int) {
 	for _, t := range r.tokens {
 		switch {
@@ -201,8 +200,8 @@ func (r *run) placeName(start, end int) string {
 	return b.String()
 }
 
-// isPlaceName reports whether words without a marker mean the place of that name:
-// it is large enough, and the words are no other thing.
+// isPlaceName reports whether words without a marker before them mean the place of that name. The
+// place must be large enough, and the words must have no other meaning.
 func (r *run) isPlaceName(start, end int, p Place) bool {
 	if end-start == 1 {
 		word := r.tokens[start].Word
@@ -239,11 +238,11 @@ func (r *run) isForm(i int) bool {
 
 func hasDigit(s string) bool { return strings.IndexFunc(s, unicode.IsDigit) >= 0 }
 
-// shortPlaces are the cities that go by two letters.
+// shortPlaces are the cities that are known by an abbreviation of two letters.
 var shortPlaces = wordSet("la sf kc dc")
 
-// months are the names of months that are towns as well.
+// months are the names of months that are also names of towns.
 var months = wordSet("march april may june august")
 
-// commonPlaces are names of towns that are mostly other words.
+// commonPlaces are names of towns that usually have another meaning.
 var commonPlaces = wordSet("ward home bank street rugby battle deal sandwich poole barking hope rest sale ash bury cross green hall hill house long mill moor new north south east west park rose stone well wells wood general care support mobile house nice best day days young send over nursing street beer eye crook hook looe ware yelling staff")

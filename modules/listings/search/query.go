@@ -19,7 +19,7 @@ const (
 	SlotWord       = "word"
 )
 
-// slots are the slots of the kinds of concepts.
+// slots maps the kinds of concepts to slots.
 var slots = map[Kind]string{
 	Role: SlotRole, Specialty: SlotSpecialty, Grade: SlotGrade, Experience: SlotExperience,
 	Contract: SlotContract, Hours: SlotHours, Shift: SlotShift, Setting: SlotSetting,
@@ -33,9 +33,9 @@ type Term struct {
 	Concepts []*Concept
 	// either are alternatives, each of several concepts, if one of the roles has several.
 	either [][]*Concept
-	// related are roles beside those of Concepts that may be shown.
+	// related are further roles whose adverts may be relaxed hits.
 	related []Link
-	// Places are alternatives too.
+	// Places are alternatives: a listing in any of them satisfies the term.
 	Places []Place
 	// Pay is a yearly range.
 	Pay *PayRange
@@ -46,7 +46,7 @@ type Term struct {
 	Or [][]string
 	// Unfinished is set if the last word may be incomplete.
 	Unfinished bool
-	// Excluded terms must not hold.
+	// Excluded is true if a listing must not satisfy the term.
 	Excluded bool
 	// Start and End are byte offsets into the query.
 	Start, End int

@@ -29,7 +29,7 @@ type Spelling struct {
 	*misspellings
 }
 
-// misspellings find the words of the vocabulary by what is written instead.
+// misspellings finds words of the vocabulary by misspelt forms.
 type misspellings struct {
 	once    sync.Once
 	known   map[string]bool
@@ -114,8 +114,8 @@ func (s *Spelling) Correct(t Token, unfinished bool) []string {
 // maxSimilar is the number of words that are compared with an unknown one.
 const maxSimilar = 2_000
 
-// sureLetters is the number of letters at the beginning of a word that is neither
-// in the vocabulary nor misspelt there.
+// sureLetters is the number of letters at the beginning of a word that are assumed to be correct
+// when it is compared with words of adverts.
 const sureLetters = 2
 
 // similar returns the closest word of the adverts, of equally close ones the most
@@ -237,7 +237,7 @@ func (s *Spelling) nearest(word string, edits int, unfinished bool) (best string
 	return best, distance
 }
 
-// fits reports whether a candidate is likelier than another one with as many edits.
+// fits reports whether candidate a is likelier than candidate b, which has as many edits.
 func (s *Spelling) fits(a, b, word string, anyEnd bool) bool {
 	if x, y := endsAlike(a, word), endsAlike(b, word); x != y && !anyEnd {
 		return x
@@ -282,8 +282,8 @@ func (s *Spelling) isLikelier(a, b, word string) bool {
 	return a < b
 }
 
-// parts divides a word into two known ones, those that make a form together first:
-// "dieteticassistant".
+// parts divides a word such as "dieteticassistant" into two known words. It prefers words that
+// make a form together.
 func (s *Spelling) parts(word string) (first, second string, ok bool) {
 	for i := minPart; i+minPart <= len(word); i++ {
 		a, b := word[:i], word[i:]
