@@ -18,7 +18,7 @@ func TestDeleteEmployerAccount(t *testing.T) {
 
 			a := member.delete("/api/employers/profile").ok(200)
 			require.Equal(t, "Account deleted successfully", a.text("message"))
-			member.isOut(t)
+			member.requireSignedOut(t)
 			member.delete("/api/employers/profile").fails(401, "Unauthorized")
 			w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).fails(401, "Invalid email or password")
 			boss.get("/api/employers/team").ok(200)
@@ -27,9 +27,9 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			admin, last := boss.inviteMember("admin"), boss.inviteMember("viewer")
 			admin.put("/api/employers/team/"+boss.id+"/permissions", object{"role": "viewer"}).ok(200)
 			admin.delete("/api/employers/profile").ok(200)
-			admin.isOut(t)
-			boss.isOut(t)
-			last.isOut(t)
+			admin.requireSignedOut(t)
+			boss.requireSignedOut(t)
+			last.requireSignedOut(t)
 			require.Eventually(t, func() bool {
 				return w.guest(t).get("/api/listings/"+open).status == 404
 			}, waitTimeout, 20*time.Millisecond, "the organization's listings are closed")
@@ -64,8 +64,8 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			jo := w.seeker(t)
 			other := jo.signIn(password)
 			jo.delete("/api/jobseekers/profile").ok(200)
-			jo.isOut(t)
-			other.isOut(t)
+			jo.requireSignedOut(t)
+			other.requireSignedOut(t)
 			jo.delete("/api/jobseekers/profile").fails(401, "Unauthorized")
 			w.guest(t).delete("/api/jobseekers/profile").fails(401, "Unauthorized")
 			w.employer(t).delete("/api/jobseekers/profile").fails(403, "Forbidden")

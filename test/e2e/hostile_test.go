@@ -78,7 +78,7 @@ func TestHostileInput(t *testing.T) {
 					continue // would end the session
 				}
 				t.Run(key, func(t *testing.T) {
-					path := at(r.Path)
+					path := fixedPath(r.Path)
 					if row.path != nil {
 						path = row.path
 					}
@@ -147,7 +147,7 @@ func (h hostileRoute) sendBodies() {
 		body = full
 	}
 	if body == nil {
-		body = saying(object{})
+		body = withBody(object{})
 	}
 	for i, place := range bodyPaths(h.route.Op.In, plainJSON(h.t, body(h.c)), nil) {
 		for j, value := range append(slices.Clone(wrongJSON), hostileJSON...) {

@@ -8,8 +8,8 @@ import (
 )
 
 func TestIdempotencyKey(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer := server.employer(t)
 		keyed := func(a *account, key string) *client {
 			c := a.fromNewAddress()
 			c.key = key
@@ -34,10 +34,10 @@ func TestIdempotencyKey(t *testing.T) {
 			keyed(employer, "k2").post("/api/employers/jobs", object{"title": "T"}).invalid("description")
 			again := keyed(employer, "k2").post("/api/employers/jobs", object{"title": "T"}).invalid("description")
 			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
-			keyed(w.employer(t), "k1").post("/api/employers/jobs", object{"title": "Other", "description": "D"}).ok(201)
+			keyed(server.employer(t), "k1").post("/api/employers/jobs", object{"title": "Other", "description": "D"}).ok(201)
 		})
 		t.Run("unauthorized response is not stored", func(t *testing.T) {
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			keyed(seeker, "k3").post("/api/employers/jobs", body).fails(403, "Forbidden")
 			require.Empty(t, keyed(seeker, "k3").post("/api/employers/jobs", body).fails(403, "Forbidden").header.Get("Idempotency-Replayed"))
 		})

@@ -13,7 +13,7 @@ import (
 
 var mailToken = regexp.MustCompile(`(?m)^loc_mt_\w+`)
 
-// tokenFromMail returns the token in the newest message of the kind.
+// tokenFromMail returns the token in the newest e-mail to the address with the subject.
 func (w *testServer) tokenFromMail(t testing.TB, to, subject string) string {
 	t.Helper()
 	token := mailToken.FindString(w.waitForMail(t, to, subject))
@@ -30,7 +30,8 @@ func (a *account) signIn(password string) *account {
 	return &account{client: c, id: answer.text("data.user.id"), email: a.email, refresh: answer.text("data.refreshToken")}
 }
 
-func (a *account) isOut(t testing.TB) {
+// requireSignedOut requires that neither the access token nor the refresh token is valid.
+func (a *account) requireSignedOut(t testing.TB) {
 	t.Helper()
 	require.Contains(t, a.get("/api/auth/me").fails(401, "Unauthorized").header.Get("WWW-Authenticate"), "Bearer")
 	a.w.guest(t).post("/api/auth/refresh", object{"refreshToken": a.refresh}).fails(401, "Invalid or expired refresh token")
@@ -48,9 +49,9 @@ func (a *account) inviteMember(role string) *account {
 }
 
 func TestSignInAndOut(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/auth/register-employer creates an organization's admin", func(t *testing.T) {
-			c, email := w.guest(t), newEmail()
+			c, email := server.guest(t), newEmail()
 			body := object{"email": email, "password": "all-lower", "name": "Asha Patel", "companyName": "St Brigid's", "industry": "hospital", "companySize": "51-200"}
 			in := c.post("/api/auth/register-employer", body).ok(201)
 			require.Equal(t, "EMPLOYER", in.text("data.user.role"))
@@ -61,9 +62,9 @@ func TestSignInAndOut(t *testing.T) {
 			require.NotEmpty(t, c.post("/api/auth/register-employer", body).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
 		})
 		t.Run("invalid registrations", func(t *testing.T) {
-			c := w.guest(t)
-			a := c.post("/api/auth/register", `{"name":"","userType":"admin","password":"short","email":"x"}`).invalid("name")
-			require.Len(t, a.list("errors"), 4)
+			c := server.guest(t)
+			res := c.post("/api/auth/register", `{"name":"","userType":"admin","password":"short","email":"x"}`).invalid("name")
+			require.Len(t, res.list("errors"), 4)
 			c.post("/api/auth/register", object{}).invalid("email")
 			c.post("/api/auth/register", `{"email":`).invalid("body")
 			c.post("/api/auth/register", `[]`).invalid("body")
@@ -77,9 +78,9 @@ func TestSignInAndOut(t *testing.T) {
 			var made, refused atomic.Int32
 			var all sync.WaitGroup
 			for range 20 {
-				c := w.guest(t)
+				c := server.guest(t)
 				all.Go(func() {
-					switch a := retryWhenBusy(func() *response { return c.try("POST", "/api/auth/register", body) }); a.status {
+					switch res := retryWhenBusy(func() *response { return c.try("POST", "/api/auth/register", body) }); res.status {
 					case 201:
 						made.Add(1)
 					case 409:
@@ -92,66 +93,66 @@ func TestSignInAndOut(t *testing.T) {
 			require.EqualValues(t, 19, refused.Load())
 		})
 		t.Run("POST /api/auth/login", func(t *testing.T) {
-			a := w.seeker(t)
-			in := w.guest(t).post("/api/auth/login", object{"email": strings.ToUpper(a.email), "password": password}).ok(200)
-			require.Equal(t, a.id, in.text("data.user.id"))
+			seeker := server.seeker(t)
+			in := server.guest(t).post("/api/auth/login", object{"email": strings.ToUpper(seeker.email), "password": password}).ok(200)
+			require.Equal(t, seeker.id, in.text("data.user.id"))
 			require.Equal(t, "active", in.text("data.user.subscriptionStatus"))
-			wrong := w.guest(t).post("/api/auth/login", object{"email": a.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
-			nobody := w.guest(t).post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
+			wrong := server.guest(t).post("/api/auth/login", object{"email": seeker.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
+			nobody := server.guest(t).post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
 			require.Equal(t, wrong.raw, nobody.raw)
-			w.guest(t).post("/api/auth/login", object{"password": "x"}).invalid("email")
+			server.guest(t).post("/api/auth/login", object{"password": "x"}).invalid("email")
 		})
 		t.Run("failures throttle the account per network", func(t *testing.T) {
-			a, c := w.seeker(t), w.guest(t)
+			seeker, c := server.seeker(t), server.guest(t)
 			for range 10 {
-				c.post("/api/auth/login", object{"email": a.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
+				c.post("/api/auth/login", object{"email": seeker.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
 			}
-			if w.countsLocally() {
+			if server.countsLocally() {
 				return
 			}
-			require.NotEmpty(t, c.post("/api/auth/login", object{"email": a.email, "password": password}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
-			a.signIn(password)
+			require.NotEmpty(t, c.post("/api/auth/login", object{"email": seeker.email, "password": password}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
+			seeker.signIn(password)
 		})
 		t.Run("GET /api/auth/me", func(t *testing.T) {
-			a := w.seeker(t)
-			me := a.get("/api/auth/me").ok(200)
-			require.Equal(t, a.id, me.text("data.id"))
+			seeker := server.seeker(t)
+			me := seeker.get("/api/auth/me").ok(200)
+			require.Equal(t, seeker.id, me.text("data.id"))
 			require.Equal(t, "jobseeker", me.text("data.role"))
 			require.Equal(t, "active", me.text("data.subscriptionStatus"))
 			require.Regexp(t, `^\d{4}-\d\d-\d\dT.*Z$`, me.text("data.createdAt"))
-			for _, bad := range []string{"", "x", "a.b.c", a.refresh, a.token + "x", a.token[:len(a.token)-6]} {
-				c := w.guest(t)
+			for _, bad := range []string{"", "x", "a.b.c", seeker.refresh, seeker.token + "x", seeker.token[:len(seeker.token)-6]} {
+				c := server.guest(t)
 				c.token = bad
 				c.get("/api/auth/me").fails(401, "Unauthorized")
 			}
 		})
 		t.Run("concurrent refreshes of a session", func(t *testing.T) {
-			a := w.seeker(t)
+			seeker := server.seeker(t)
 			var all sync.WaitGroup
 			var fine atomic.Int32
 			for range 20 {
-				c := w.guest(t)
+				c := server.guest(t)
 				all.Go(func() {
-					if in, _, _ := c.exchange("POST", "/api/auth/refresh", object{"refreshToken": a.refresh}); in.status == 200 {
+					if in, _, _ := c.exchange("POST", "/api/auth/refresh", object{"refreshToken": seeker.refresh}); in.status == 200 {
 						fine.Add(1)
 					}
 				})
 			}
 			all.Wait()
 			require.EqualValues(t, 20, fine.Load())
-			w.guest(t).post("/api/auth/refresh", object{"refreshToken": "loc_rt_nothing"}).fails(401, "Invalid or expired refresh token")
-			w.guest(t).post("/api/auth/refresh", object{}).invalid("refreshToken")
+			server.guest(t).post("/api/auth/refresh", object{"refreshToken": "loc_rt_nothing"}).fails(401, "Invalid or expired refresh token")
+			server.guest(t).post("/api/auth/refresh", object{}).invalid("refreshToken")
 		})
 		t.Run("POST /api/auth/logout ends access and refresh at once", func(t *testing.T) {
-			a := w.seeker(t)
-			other := a.signIn(password)
-			a.post("/api/auth/logout", nil).ok(200)
-			a.isOut(t)
-			a.post("/api/auth/logout", nil).fails(401, "Unauthorized")
+			seeker := server.seeker(t)
+			other := seeker.signIn(password)
+			seeker.post("/api/auth/logout", nil).ok(200)
+			seeker.requireSignedOut(t)
+			seeker.post("/api/auth/logout", nil).fails(401, "Unauthorized")
 			other.get("/api/auth/me").ok(200)
 		})
 		t.Run("GET /.well-known/jwks.json has the keys of access tokens", func(t *testing.T) {
-			resp, err := http.Get(w.url + "/.well-known/jwks.json")
+			resp, err := http.Get(server.url + "/.well-known/jwks.json")
 			require.NoError(t, err)
 			require.NoError(t, resp.Body.Close())
 			require.Equal(t, 200, resp.StatusCode)
@@ -161,10 +162,10 @@ func TestSignInAndOut(t *testing.T) {
 }
 
 func TestPasswordAndEmailChanges(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("pages of mail links", func(t *testing.T) {
 			for _, path := range []string{"/verify-email?token=x", "/reset-password?token=x", "/accept-invitation?token=x", "/forgot-password", "/undo-email-change?token=x"} {
-				resp, err := http.Get(w.url + path)
+				resp, err := http.Get(server.url + path)
 				require.NoError(t, err)
 				require.NoError(t, resp.Body.Close())
 				require.Equal(t, 200, resp.StatusCode, path)
@@ -173,44 +174,44 @@ func TestPasswordAndEmailChanges(t *testing.T) {
 			}
 		})
 		t.Run("POST /api/auth/verify-email confirms an address once", func(t *testing.T) {
-			a := w.seeker(t)
-			token := object{"token": w.tokenFromMail(t, a.email, "confirm")}
-			w.guest(t).post("/api/auth/verify-email", token).ok(200)
-			w.guest(t).post("/api/auth/verify-email", token).invalid("token")
-			w.guest(t).post("/api/auth/verify-email", object{}).invalid("token")
+			seeker := server.seeker(t)
+			token := object{"token": server.tokenFromMail(t, seeker.email, "confirm")}
+			server.guest(t).post("/api/auth/verify-email", token).ok(200)
+			server.guest(t).post("/api/auth/verify-email", token).invalid("token")
+			server.guest(t).post("/api/auth/verify-email", object{}).invalid("token")
 		})
 		t.Run("POST /api/auth/forgot-password and POST /api/auth/reset-password end every session", func(t *testing.T) {
-			a := w.seeker(t)
-			known := w.guest(t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
-			unknown := w.guest(t).post("/api/auth/forgot-password", object{"email": newEmail()}).ok(200)
+			seeker := server.seeker(t)
+			known := server.guest(t).post("/api/auth/forgot-password", object{"email": seeker.email}).ok(200)
+			unknown := server.guest(t).post("/api/auth/forgot-password", object{"email": newEmail()}).ok(200)
 			require.Equal(t, known.raw, unknown.raw)
-			token := w.tokenFromMail(t, a.email, "Set a new password")
-			w.guest(t).post("/api/auth/reset-password", object{"token": token, "password": "weak"}).invalid("password")
-			w.guest(t).post("/api/auth/reset-password", object{"token": "loc_mt_x", "password": password}).invalid("token")
-			w.guest(t).post("/api/auth/verify-email", object{"token": token}).invalid("token")
-			w.guest(t).post("/api/auth/reset-password", object{"token": token, "password": "An0ther-horse"}).ok(200)
-			a.isOut(t)
-			a.signIn("An0ther-horse")
-			w.guest(t).post("/api/auth/reset-password", object{"token": token, "password": password}).invalid("token")
-			require.Contains(t, w.waitForMail(t, a.email, "was changed"), "forgot-password")
+			token := server.tokenFromMail(t, seeker.email, "Set a new password")
+			server.guest(t).post("/api/auth/reset-password", object{"token": token, "password": "weak"}).invalid("password")
+			server.guest(t).post("/api/auth/reset-password", object{"token": "loc_mt_x", "password": password}).invalid("token")
+			server.guest(t).post("/api/auth/verify-email", object{"token": token}).invalid("token")
+			server.guest(t).post("/api/auth/reset-password", object{"token": token, "password": "An0ther-horse"}).ok(200)
+			seeker.requireSignedOut(t)
+			seeker.signIn("An0ther-horse")
+			server.guest(t).post("/api/auth/reset-password", object{"token": token, "password": password}).invalid("token")
+			require.Contains(t, server.waitForMail(t, seeker.email, "was changed"), "forgot-password")
 		})
 		t.Run("POST /api/auth/change-password ends the other sessions", func(t *testing.T) {
-			a := w.seeker(t)
-			other := a.signIn(password)
-			a.post("/api/auth/change-password", object{"currentPassword": "Wr0ng-horse", "newPassword": "An0ther-horse"}).invalid("currentPassword")
-			a.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": "weak"}).invalid("newPassword")
-			w.guest(t).post("/api/auth/change-password", object{}).fails(401, "Unauthorized")
-			a.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": "An0ther-horse"}).ok(200)
-			a.get("/api/auth/me").ok(200)
-			other.isOut(t)
-			a.signIn("An0ther-horse")
+			seeker := server.seeker(t)
+			other := seeker.signIn(password)
+			seeker.post("/api/auth/change-password", object{"currentPassword": "Wr0ng-horse", "newPassword": "An0ther-horse"}).invalid("currentPassword")
+			seeker.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": "weak"}).invalid("newPassword")
+			server.guest(t).post("/api/auth/change-password", object{}).fails(401, "Unauthorized")
+			seeker.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": "An0ther-horse"}).ok(200)
+			seeker.get("/api/auth/me").ok(200)
+			other.requireSignedOut(t)
+			seeker.signIn("An0ther-horse")
 		})
 	})
 }
 
 func TestTeam(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, foreign, seeker := w.employer(t), w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, foreign, seeker := server.employer(t), server.employer(t), server.seeker(t)
 		permissions := func(id string) string { return "/api/employers/team/" + id + "/permissions" }
 
 		t.Run("POST /api/auth/accept-invitation keeps the id of the invited member", func(t *testing.T) {
@@ -233,10 +234,10 @@ func TestTeam(t *testing.T) {
 			}, put.at("data.permissions"))
 			require.Equal(t, put.at("data"), boss.get(permissions(id)).ok(200).at("data"))
 
-			token := w.tokenFromMail(t, email, "Join")
-			w.guest(t).post("/api/auth/accept-invitation", object{"token": token}).invalid("password")
-			w.guest(t).post("/api/auth/accept-invitation", object{"token": "loc_mt_x", "password": password}).invalid("token")
-			c := w.guest(t)
+			token := server.tokenFromMail(t, email, "Join")
+			server.guest(t).post("/api/auth/accept-invitation", object{"token": token}).invalid("password")
+			server.guest(t).post("/api/auth/accept-invitation", object{"token": "loc_mt_x", "password": password}).invalid("token")
+			c := server.guest(t)
 			in := c.post("/api/auth/accept-invitation", object{"token": token, "password": password, "name": "Tomas"}).ok(200)
 			require.Equal(t, id, in.text("data.user.id"))
 			require.Equal(t, "EMPLOYER_TEAM", in.text("data.user.role"))
@@ -245,13 +246,13 @@ func TestTeam(t *testing.T) {
 			c.post("/api/employers/team", object{"intent": "add-member", "name": "X", "email": newEmail()}).fails(403, "Forbidden")
 			c.put(permissions(boss.id), object{"role": "viewer"}).fails(403, "Forbidden")
 			c.get(permissions(boss.id)).ok(200)
-			w.guest(t).post("/api/auth/accept-invitation", object{"token": token, "password": password}).invalid("token")
+			server.guest(t).post("/api/auth/accept-invitation", object{"token": token, "password": password}).invalid("token")
 		})
 		t.Run("jobseeker accepts an invitation", func(t *testing.T) {
-			jo := w.seeker(t)
+			jo := server.seeker(t)
 			boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Jo", "email": jo.email, "role": "viewer"}).ok(200)
-			token := object{"token": w.tokenFromMail(t, jo.email, "Join"), "password": password}
-			w.guest(t).post("/api/auth/accept-invitation", token).fails(401, "Sign in to accept this invitation")
+			token := object{"token": server.tokenFromMail(t, jo.email, "Join"), "password": password}
+			server.guest(t).post("/api/auth/accept-invitation", token).fails(401, "Sign in to accept this invitation")
 			seeker.post("/api/auth/accept-invitation", token).fails(403, "This invitation is for another account")
 			jo.post("/api/auth/accept-invitation", token).ok(200)
 			require.Equal(t, "EMPLOYER_TEAM", jo.get("/api/auth/me").ok(200).text("data.role"))
@@ -271,8 +272,8 @@ func TestTeam(t *testing.T) {
 			}
 			seeker.get("/api/employers/team").fails(403, "Forbidden")
 			seeker.get(permissions(boss.id)).fails(403, "Forbidden")
-			w.guest(t).get("/api/employers/team").fails(401, "Unauthorized")
-			w.guest(t).get(permissions(boss.id)).fails(401, "Unauthorized")
+			server.guest(t).get("/api/employers/team").fails(401, "Unauthorized")
+			server.guest(t).get(permissions(boss.id)).fails(401, "Unauthorized")
 		})
 		t.Run("invalid invitations", func(t *testing.T) {
 			c := foreign.fromNewAddress()
@@ -287,9 +288,9 @@ func TestTeam(t *testing.T) {
 }
 
 func TestTeam_UppercaseID_IsTheSameMember(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer := w.employer(t)
-		member := w.addMember(t, employer, nil)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer := server.employer(t)
+		member := server.addMember(t, employer, nil)
 		path := "/api/employers/team/" + strings.ToUpper(member.id) + "/permissions"
 		require.Equal(t, member.id, employer.get(path).ok(200).text("data.userId"))
 		require.Equal(t, "viewer", employer.put(path, object{"role": "viewer"}).ok(200).text("data.role"))

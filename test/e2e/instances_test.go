@@ -15,9 +15,9 @@ import (
 )
 
 // on returns the same user as a client of another instance.
-func (c *client) on(w *testServer) *client {
+func (c *client) on(server *testServer) *client {
 	other := c.fromNewAddress()
-	other.w = w
+	other.w = server
 	return other
 }
 
@@ -27,7 +27,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 	one := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_LIMITER_URL="+kit.RedisURL(t))
 	two := &testServer{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
 	two.serve(t)
-	both := []*testServer{one, two}
+	users := []*testServer{one, two}
 	employer, seeker := one.employer(t), two.seeker(t)
 
 	t.Run("logout on another instance", func(t *testing.T) {
@@ -53,21 +53,21 @@ func TestInstances_Two_ShareState(t *testing.T) {
 				require.Less(t, asked.Sub(written), 1500*time.Millisecond)
 			}
 		}
-		follows(func(a *response) bool { return a.ok(200).text("data.title") == "New" })
+		follows(func(res *response) bool { return res.ok(200).text("data.title") == "New" })
 		employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": "closed"}).ok(200)
-		follows(func(a *response) bool { return a.status == 404 })
+		follows(func(res *response) bool { return res.status == 404 })
 		require.Equal(t, "closed", employer.on(two).get("/api/employers/jobs/"+id).ok(200).text("data.job.status"), "members of the organization see the change at once")
 	})
 	t.Run("limits are shared by all instances", func(t *testing.T) {
 		c := one.guest(t)
 		for i := range 13 {
 			d := *c
-			d.w = both[i%2]
-			a := d.post("/api/employers/jobs", object{})
+			d.w = users[i%2]
+			res := d.post("/api/employers/jobs", object{})
 			if i < 10 {
-				a.fails(401, "Unauthorized")
+				res.fails(401, "Unauthorized")
 			} else {
-				a.fails(429, "Rate limit exceeded")
+				res.fails(429, "Rate limit exceeded")
 			}
 		}
 	})
@@ -75,22 +75,22 @@ func TestInstances_Two_ShareState(t *testing.T) {
 		const n = 20
 		listing := employer.listing(nil)
 		require.Equal(t, map[int]int{201: 1, 400: n - 1}, concurrently(t, n, func(i int) *response {
-			return seeker.on(both[i%2]).try("POST", "/api/jobseekers/applications", object{"listingId": listing})
+			return seeker.on(users[i%2]).try("POST", "/api/jobseekers/applications", object{"listingId": listing})
 		}))
 		email := newEmail()
 		require.Equal(t, map[int]int{201: 1, 409: n - 1}, concurrently(t, n, func(i int) *response {
 			return retryWhenBusy(func() *response {
-				return both[i%2].guest(t).try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
+				return users[i%2].guest(t).try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
 			})
 		}))
 		require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(i int) *response {
-			return employer.on(both[i%2]).try("PATCH", "/api/listings/"+listing, object{"meta": object{fmt.Sprint("key", i): i}})
+			return employer.on(users[i%2]).try("PATCH", "/api/listings/"+listing, object{"meta": object{fmt.Sprint("key", i): i}})
 		}))
 		require.Len(t, employer.get("/api/employers/jobs/"+listing).ok(200).at("data.job.meta"), n)
 		c := employer.fromNewAddress()
 		c.key = "over-both"
 		counts := concurrently(t, n, func(i int) *response {
-			d := c.on(both[i%2])
+			d := c.on(users[i%2])
 			d.key = c.key
 			return d.try("POST", "/api/employers/jobs", object{"title": "Once " + email, "description": "D"})
 		})
@@ -101,7 +101,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 	t.Run("concurrent opt-outs", func(t *testing.T) {
 		var all []*account
 		for i := range 6 {
-			all = append(all, both[i%2].seeker(t))
+			all = append(all, users[i%2].seeker(t))
 		}
 		for _, s := range all {
 			one.waitForMail(t, s.email, "Subject:")

@@ -16,8 +16,8 @@ func appointment(more object) object {
 }
 
 func TestInterviews(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, seeker := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, seeker := server.employer(t), server.seeker(t)
 		job := employer.listing(object{"title": "Theatre Nurse"})
 		id := seeker.application(job, nil)
 		path := "/api/employers/applications/" + id + "/interview"
@@ -26,14 +26,14 @@ func TestInterviews(t *testing.T) {
 			require.Nil(t, employer.get("/api/employers/applications/"+id).ok(200).at("data.application.interview"))
 		})
 		t.Run("POST /api/employers/applications/:id/interview", func(t *testing.T) {
-			a := employer.post(path, appointment(object{"notes": "Portfolio, please"})).ok(200)
-			require.Equal(t, id, a.text("data.applicationId"))
+			res := employer.post(path, appointment(object{"notes": "Portfolio, please"})).ok(200)
+			require.Equal(t, id, res.text("data.applicationId"))
 			want := object{"scheduledAt": "2027-03-28T09:30:00Z", "location": "Ward 3", "interviewer": "Dr. Byrne", "notes": "Portfolio, please", "status": "scheduled", "outcome": "pending"}
-			require.Equal(t, want, a.at("data.interview"))
+			require.Equal(t, want, res.at("data.interview"))
 			require.Equal(t, want, employer.get("/api/employers/applications/"+id).ok(200).at("data.application.interview"))
 			require.Equal(t, want, employer.get("/api/employers/applications").ok(200).at("data.applications.0.interview"))
 			require.NotContains(t, string(seeker.get("/api/jobseekers/applications/"+id).raw), "Portfolio", "notes are the employer's own")
-			mail := w.waitForMail(t, seeker.email, "Interview: Theatre Nurse")
+			mail := server.waitForMail(t, seeker.email, "Interview: Theatre Nurse")
 			require.Contains(t, mail, "text/calendar; method=REQUEST")
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.post("/api/employers/applications/"+absent+"/interview", appointment(nil)).fails(404, "Application not found")
@@ -46,11 +46,11 @@ func TestInterviews(t *testing.T) {
 			employer.post(path, appointment(object{"scheduledAt": "2027-03-28T10:30:00"})).invalid("scheduledAt")
 		})
 		t.Run("PUT /api/employers/applications/:id/interview", func(t *testing.T) {
-			a := employer.put(path, object{"scheduledAt": "2027-03-29T08:00:00.000Z", "location": "Ward 4"}).ok(200)
-			require.Equal(t, id, a.text("data.applicationId"))
-			require.Equal(t, "2027-03-29T08:00:00Z", a.text("data.interview.scheduledAt"))
-			require.Equal(t, "Dr. Byrne", a.text("data.interview.interviewer"))
-			w.waitForMail(t, seeker.email, "Changed interview: Theatre Nurse")
+			res := employer.put(path, object{"scheduledAt": "2027-03-29T08:00:00.000Z", "location": "Ward 4"}).ok(200)
+			require.Equal(t, id, res.text("data.applicationId"))
+			require.Equal(t, "2027-03-29T08:00:00Z", res.text("data.interview.scheduledAt"))
+			require.Equal(t, "Dr. Byrne", res.text("data.interview.interviewer"))
+			server.waitForMail(t, seeker.email, "Changed interview: Theatre Nurse")
 			require.Equal(t, "fail", employer.put(path, object{"status": "completed", "outcome": "fail"}).ok(200).text("data.interview.outcome"))
 			employer.put(path, object{"status": "later"}).invalid("status")
 			employer.put(path, object{"outcome": "maybe"}).invalid("outcome")
@@ -59,27 +59,27 @@ func TestInterviews(t *testing.T) {
 		t.Run("GET /api/employers/interviews", func(t *testing.T) {
 			other := seeker.application(employer.listing(nil), nil)
 			employer.post("/api/employers/applications/"+other+"/interview", appointment(nil)).ok(200)
-			a := employer.get("/api/employers/interviews").ok(200)
-			require.Equal(t, 2., a.number("data.total"))
-			require.Equal(t, other, a.text("data.interviews.0.applicationId"))
-			a = employer.get("/api/employers/interviews?status=completed").ok(200)
-			require.Equal(t, 1., a.number("data.total"))
+			res := employer.get("/api/employers/interviews").ok(200)
+			require.Equal(t, 2., res.number("data.total"))
+			require.Equal(t, other, res.text("data.interviews.0.applicationId"))
+			res = employer.get("/api/employers/interviews?status=completed").ok(200)
+			require.Equal(t, 1., res.number("data.total"))
 			for field, want := range map[string]string{"applicationId": id, "jobId": job, "jobTitle": "Theatre Nurse", "applicantEmail": seeker.email, "status": "completed"} {
-				require.Equal(t, want, a.text("data.interviews.0."+field), field)
+				require.Equal(t, want, res.text("data.interviews.0."+field), field)
 			}
-			require.NotEmpty(t, a.text("data.interviews.0.applicantName"))
-			require.Equal(t, "Ward 4", a.text("data.interviews.0.interview.location"))
-			require.Equal(t, "2027-03-29T08:00:00Z", a.text("data.interviews.0.interview.scheduledAt"))
+			require.NotEmpty(t, res.text("data.interviews.0.applicantName"))
+			require.Equal(t, "Ward 4", res.text("data.interviews.0.interview.location"))
+			require.Equal(t, "2027-03-29T08:00:00Z", res.text("data.interviews.0.interview.scheduledAt"))
 			require.Empty(t, employer.get("/api/employers/interviews?status=cancelled").ok(200).list("data.interviews"))
 			employer.get("/api/employers/interviews?status=lost").invalid("status")
-			require.Empty(t, w.employer(t).get("/api/employers/interviews").ok(200).list("data.interviews"))
+			require.Empty(t, server.employer(t).get("/api/employers/interviews").ok(200).list("data.interviews"))
 		})
 		t.Run("POST /api/employers/applications/:id/contact", func(t *testing.T) {
 			contact := "/api/employers/applications/" + id + "/contact"
-			a := employer.post(contact, object{"subject": "Your papers", "message": "Please send them."}).ok(200)
-			require.Equal(t, "queued", a.text("message"))
-			require.Equal(t, object{"to": seeker.email, "subject": "Your papers"}, a.at("data"))
-			mail := w.waitForMail(t, seeker.email, "Your papers")
+			res := employer.post(contact, object{"subject": "Your papers", "message": "Please send them."}).ok(200)
+			require.Equal(t, "queued", res.text("message"))
+			require.Equal(t, object{"to": seeker.email, "subject": "Your papers"}, res.at("data"))
+			mail := server.waitForMail(t, seeker.email, "Your papers")
 			require.Contains(t, mail, "> Please send them.")
 			require.Contains(t, mail, employer.email, "the answer goes to who wrote")
 			employer.post("/api/employers/applications/"+nowhere+"/contact", object{"subject": "x", "message": "y"}).fails(404, "Application not found")
@@ -87,11 +87,11 @@ func TestInterviews(t *testing.T) {
 			employer.post(contact, object{"subject": "x"}).invalid("message")
 		})
 		t.Run("interview of a withdrawn application", func(t *testing.T) {
-			gone := seeker.application(employer.listing(nil), nil)
-			path := "/api/employers/applications/" + gone + "/interview"
+			deleted := seeker.application(employer.listing(nil), nil)
+			path := "/api/employers/applications/" + deleted + "/interview"
 			employer.post(path, appointment(nil)).ok(200)
-			seeker.delete("/api/jobseekers/applications/" + gone).ok(200)
-			w.waitForMail(t, seeker.email, "Cancelled interview: Staff Nurse")
+			seeker.delete("/api/jobseekers/applications/" + deleted).ok(200)
+			server.waitForMail(t, seeker.email, "Cancelled interview: Staff Nurse")
 			employer.post(path, appointment(nil)).fails(409, "The applicant has withdrawn this application")
 		})
 	})

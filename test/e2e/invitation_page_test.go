@@ -10,15 +10,15 @@ import (
 )
 
 func TestInvitationPage(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		invite := func(email string) string {
 			boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email, "role": "viewer"}).ok(200)
-			return w.tokenFromMail(t, email, "Join")
+			return server.tokenFromMail(t, email, "Join")
 		}
 		t.Run("without an account", func(t *testing.T) {
 			t.Parallel()
-			email, b := newEmail(), w.browser(t)
+			email, b := newEmail(), server.browser(t)
 			token := invite(email)
 			page := b.show("/accept-invitation?token=" + token)
 			for _, want := range []string{"Join St Brigid", email, `value="Tom Okafor"`, "Create account and join"} {
@@ -37,12 +37,12 @@ func TestInvitationPage(t *testing.T) {
 		})
 		t.Run("with an account", func(t *testing.T) {
 			t.Parallel()
-			jo, b := w.seeker(t), w.browser(t)
+			jo, b := server.seeker(t), server.browser(t)
 			token := invite(jo.email)
 			page := b.show("/accept-invitation?token=" + token)
 			require.NotContains(t, page.text, "Create account")
 			require.Equal(t, 401, b.open("POST", "/accept-invitation", url.Values{"token": {token}, "password": {password}}).status)
-			other := w.signedIn(t, w.seeker(t))
+			other := server.signedIn(t, server.seeker(t))
 			require.Contains(t, other.show("/accept-invitation?token="+token).text, "for another account")
 			require.Equal(t, 403, other.open("POST", "/accept-invitation", url.Values{"token": {token}}).status)
 
@@ -58,12 +58,12 @@ func TestInvitationPage(t *testing.T) {
 			t.Parallel()
 			email := newEmail()
 			token := invite(email)
-			b := w.signedIn(t, boss)
+			b := server.signedIn(t, boss)
 			member := regexp.MustCompile(`/employer/team/[0-9a-f-]{36}`)
 			row := strings.Split(b.show("/employer/team").text, email)[0]
 			all := member.FindAllString(row, -1)
 			b.redirected(all[len(all)-1], url.Values{"action": {"remove"}})
-			require.Contains(t, w.browser(t).show("/accept-invitation?token="+token).text, "not valid any more")
+			require.Contains(t, server.browser(t).show("/accept-invitation?token="+token).text, "not valid any more")
 		})
 	})
 }

@@ -9,10 +9,10 @@ import (
 )
 
 func TestPortal_OrganizationKeyBesideToken_Accepted(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		job := boss.listing(nil)
-		member := w.addMember(t, boss, nil)
+		member := server.addMember(t, boss, nil)
 		with := func(key string) *client { return boss.fromNewAddress().withKey(key) }
 		for _, key := range []string{boss.program().apiKey, member.program().apiKey, ""} {
 			with(key).patch("/api/listings/"+job, object{"meta": object{"a": 1}}).ok(200)
@@ -21,23 +21,23 @@ func TestPortal_OrganizationKeyBesideToken_Accepted(t *testing.T) {
 			boss.fromNewAddress().delete("/api/employers/jobs/" + job).ok(200)
 			with(key).post("/api/listings/"+job+"/restore", nil).ok(200)
 		}
-		for _, key := range []string{w.employer(t).program().apiKey, w.seeker(t).program().apiKey, "nonsense"} {
+		for _, key := range []string{server.employer(t).program().apiKey, server.seeker(t).program().apiKey, "nonsense"} {
 			with(key).patch("/api/listings/"+job, object{"meta": object{"a": 1}}).fails(401, "Unauthorized")
 			with(key).put("/api/listings/batch", []object{{"uuid": job, "meta": object{"a": 2}}}).fails(401, "Unauthorized")
 			with(key).post("/api/listings/"+job+"/archive", nil).fails(401, "Unauthorized")
 			with(key).post("/api/listings/"+job+"/restore", nil).fails(401, "Unauthorized")
 		}
-		alone := w.guest(t).withKey(boss.program().apiKey)
+		alone := server.guest(t).withKey(boss.program().apiKey)
 		alone.patch("/api/listings/"+job, object{"meta": object{"a": 1}}).fails(401, "Unauthorized")
 	})
 }
 
 func TestJobPage(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		const wicked = `</script><script>alert(1)</script><img src=x onerror=alert(1)>`
 		job := boss.listing(object{"title": "Nurse " + wicked, "description": "First\n\n" + wicked, "location": "Leeds", "salary": object{"min": 36000, "currency": "GBP"}, "requirements": []string{wicked}, "applicationDeadline": "2099-03-01"})
-		guest := w.guest(t)
+		guest := server.guest(t)
 		page := guest.try("GET", "/jobs/"+job, nil)
 		require.Equal(t, 200, page.status)
 		require.Contains(t, page.header.Get("Content-Type"), "text/html")

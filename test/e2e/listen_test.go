@@ -75,47 +75,47 @@ func (a *account) hooksOf(app string) []any {
 func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := &testServer{dir: dir, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}
+	server := &testServer{dir: dir, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}
 	for _, args := range [][]string{{"webhooks", "listen", "--forward", "localhost:3000"}, {"webhooks", "trigger", "job.created"}, {"developers", "plan", nowhere, "professional"}, {"tasks", "list"}, {"tasks", "retry", "--all-dead"}} {
-		require.Contains(t, w.fails(t, args...), "locum: database.url (from default): there is no database at "+filepath.Join(dir, "data", "locum.db")+"; run this in the folder of `locum serve`, or with its settings\n")
+		require.Contains(t, server.fails(t, args...), "locum: database.url (from default): there is no database at "+filepath.Join(dir, "data", "locum.db")+"; run this in the folder of `locum serve`, or with its settings\n")
 	}
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	w.env = append(w.env, "LOCUM_DATABASE_URL=sqlite:elsewhere.db")
-	require.Contains(t, w.fails(t, "tasks", "list"), "database.url (from LOCUM_DATABASE_URL): there is no database at "+filepath.Join(dir, "elsewhere.db"))
-	w.run(t, "migrate", "up")
-	require.Contains(t, w.run(t, "tasks", "list"), "ID")
+	server.env = append(server.env, "LOCUM_DATABASE_URL=sqlite:elsewhere.db")
+	require.Contains(t, server.fails(t, "tasks", "list"), "database.url (from LOCUM_DATABASE_URL): there is no database at "+filepath.Join(dir, "elsewhere.db"))
+	server.run(t, "migrate", "up")
+	require.Contains(t, server.run(t, "tasks", "list"), "ID")
 }
 
 // The setups do not allow webhooks to this machine: every delivery that arrives
 // here was forwarded by the listener.
 func TestListeners(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		lost := w.fails(t, "webhooks", "trigger", "job.created")
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		lost := server.fails(t, "webhooks", "trigger", "job.created")
 		require.Contains(t, lost, "there is no application yet: make one at http://localhost:8080/developers")
-		first := w.seeker(t)
+		first := server.seeker(t)
 		only := first.newApp()
 		t.Run("only app needs no name", func(t *testing.T) {
-			require.Contains(t, w.fails(t, "webhooks", "trigger", "job.created"), "no active webhook of Ward Finder wants job.created; `locum webhooks listen --forward URL` makes one")
+			require.Contains(t, server.fails(t, "webhooks", "trigger", "job.created"), "no active webhook of Ward Finder wants job.created; `locum webhooks listen --forward URL` makes one")
 			r := newReceiver(t, nil)
-			l := w.listen(t, "--forward", r.URL)
+			l := server.listen(t, "--forward", r.URL)
 			id := first.hooksOf(only)[0].(object)["id"].(string)
-			require.Equal(t, "job.closed is on its way to "+r.URL+" (webhook "+id+")\n", w.run(t, "webhooks", "trigger", "job.closed"), "there may be several with this URL")
+			require.Equal(t, "job.closed is on its way to "+r.URL+" (webhook "+id+")\n", server.run(t, "webhooks", "trigger", "job.closed"), "there may be several with this URL")
 			h := r.waitForHits(1)[0]
 			require.NoError(t, h.verify(t, l.secret))
 			require.Equal(t, true, h.body.Data["test"])
 			l.end()
 			require.Empty(t, first.hooksOf(only))
 		})
-		employer, seeker := w.employer(t), w.seeker(t)
+		employer, seeker := server.employer(t), server.seeker(t)
 		app := employer.newApp()
 		t.Run("deliveries to the listener", func(t *testing.T) {
 			t.Parallel()
 			r, elsewhere := newReceiver(t, nil), newReceiver(t, nil)
-			l := w.listen(t, "--app", app, "--forward", r.URL+"/hooks?x=1")
-			rival := w.employer(t)
-			other := w.listen(t, "--app", rival.newApp(), "--forward", elsewhere.URL, "--events", "application.submitted,application.status_changed")
+			l := server.listen(t, "--app", app, "--forward", r.URL+"/hooks?x=1")
+			rival := server.employer(t)
+			other := server.listen(t, "--app", rival.newApp(), "--forward", elsewhere.URL, "--events", "application.submitted,application.status_changed")
 			shown := employer.hooksOf(app)[0].(object)
 			require.Equal(t, r.URL+"/hooks?x=1", shown["url"])
 			require.Equal(t, "active", shown["status"])
@@ -129,7 +129,7 @@ func TestListeners(t *testing.T) {
 			require.NoError(t, r.waitForEvent("application.submitted", "application_id", applied).verify(t, l.secret))
 			employer.put("/api/employers/applications/"+applied, object{"status": "review"}).ok(200)
 			r.waitForEvent("application.status_changed", "application_id", applied)
-			w.run(t, "webhooks", "trigger", "application.submitted", "--app", app)
+			server.run(t, "webhooks", "trigger", "application.submitted", "--app", app)
 			r.waitForHits(4)
 			elsewhere.waitForHits(0)
 
@@ -142,7 +142,7 @@ func TestListeners(t *testing.T) {
 		})
 		t.Run("failures, given secret and hanging receiver", func(t *testing.T) {
 			t.Parallel()
-			me, release := w.seeker(t), make(chan struct{})
+			me, release := server.seeker(t), make(chan struct{})
 			r := newReceiver(t, func(n int) int {
 				if n == 3 {
 					<-release
@@ -152,9 +152,9 @@ func TestListeners(t *testing.T) {
 			t.Cleanup(func() { close(release) })
 			mine := me.newApp()
 			const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-			l := w.listen(t, "--app", mine, "--forward", r.URL, "--events", "job.closed", "--secret", secret)
+			l := server.listen(t, "--app", mine, "--forward", r.URL, "--events", "job.closed", "--secret", secret)
 			require.Equal(t, secret, l.secret)
-			trigger := func() { w.run(t, "webhooks", "trigger", "job.closed", "--app", mine) }
+			trigger := func() { server.run(t, "webhooks", "trigger", "job.closed", "--app", mine) }
 			trigger()
 			require.NoError(t, r.waitForHits(2)[0].verify(t, secret), "410 does not end a listener, and what failed is tried again")
 			require.Equal(t, "active", me.hooksOf(mine)[0].(object)["status"])
@@ -166,22 +166,22 @@ func TestListeners(t *testing.T) {
 		})
 		t.Run("forward address without scheme or server", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
+			me := server.seeker(t)
 			mine := me.newApp()
 			r := newReceiver(t, nil)
 			at := strings.TrimPrefix(r.URL, "http://")
 			const private = "application.submitted" // the listings of others are told to everybody who hears of jobs
-			l := w.listen(t, "--app", mine, "--forward", at, "--events", private)
+			l := server.listen(t, "--app", mine, "--forward", at, "--events", private)
 			require.Contains(t, l.out.String(), "webhooks go to "+r.URL)
-			require.Equal(t, integrations.EventTypes(), strings.Fields(w.run(t, "webhooks", "trigger")))
-			w.run(t, "webhooks", "trigger", private, "--app", mine)
+			require.Equal(t, integrations.EventTypes(), strings.Fields(server.run(t, "webhooks", "trigger")))
+			server.run(t, "webhooks", "trigger", private, "--app", mine)
 			r.waitForHits(1)
-			b := w.signedIn(t, me)
+			b := server.signedIn(t, me)
 			path := "/developers/apps/" + mine
 			hook := hookLink.FindString(b.open("GET", path, nil).text)
 			require.Contains(t, b.open("GET", hook, nil).text, "locum webhooks listen")
 			r.Close()
-			w.run(t, "webhooks", "trigger", private, "--app", mine)
+			server.run(t, "webhooks", "trigger", private, "--app", mine)
 			require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "no connection to "+r.URL+": is it running?") }, waitTimeout, 20*time.Millisecond)
 			l.end()
 		})
@@ -198,7 +198,7 @@ func TestListeners(t *testing.T) {
 				`required flag(s) "forward" not set`:                                                                                {"listen", "--app", app},
 				"accepts at most 1 arg(s), received 2":                                                                              {"trigger", "job.created", "job.closed"},
 			} {
-				require.Contains(t, w.fails(t, append([]string{"webhooks"}, args...)...), want)
+				require.Contains(t, server.fails(t, append([]string{"webhooks"}, args...)...), want)
 			}
 		})
 	})

@@ -11,20 +11,20 @@ import (
 )
 
 func TestEmployerJobs(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, rival, seeker, guest := w.employer(t), w.employer(t), w.seeker(t), w.guest(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, rival, seeker, guest := server.employer(t), server.employer(t), server.seeker(t), server.guest(t)
 		subtest := subtests(t, employer.client, rival.client, seeker.client, guest)
 		strangers := func(t *testing.T, method, path string, body any, foreign bool) {
 			t.Helper()
 			guest.fromNewAddress().send(method, path, body).fails(401, "Unauthorized")
-			(&client{t: t, w: w, token: "expired", ip: w.guest(t).ip}).send(method, path, body).fails(401, "Unauthorized")
+			(&client{t: t, w: server, token: "expired", ip: server.guest(t).ip}).send(method, path, body).fails(401, "Unauthorized")
 			seeker.fromNewAddress().send(method, path, body).fails(403, "Forbidden")
 			if foreign {
 				rival.fromNewAddress().send(method, path, body).fails(404, "Job listing not found")
 			}
 		}
 		subtest("GET /api/employers/jobs", func(t *testing.T) {
-			e := w.employer(t)
+			e := server.employer(t)
 			empty := e.get("/api/employers/jobs").ok(200)
 			require.Equal(t, object{"total": 0., "page": 1., "limit": 20., "totalPages": 0.}, empty.at("data.pagination"))
 			require.Empty(t, empty.list("data.listings"))
@@ -33,14 +33,14 @@ func TestEmployerJobs(t *testing.T) {
 				ids = append(ids, e.listing(object{"title": fmt.Sprint("Job ", i), "status": status}))
 			}
 			e.fromNewAddress().delete("/api/employers/jobs/" + ids[2]).ok(200)
-			a := e.get("/api/employers/jobs").ok(200)
-			require.Equal(t, []string{"Job 2", "Job 1", "Job 0"}, titlesIn(a, "data.listings"))
-			require.Equal(t, ids[2], a.text("data.listings.0.id"))
-			require.Equal(t, "St Brigid's Hospital", a.text("data.listings.0.company"))
+			res := e.get("/api/employers/jobs").ok(200)
+			require.Equal(t, []string{"Job 2", "Job 1", "Job 0"}, titlesIn(res, "data.listings"))
+			require.Equal(t, ids[2], res.text("data.listings.0.id"))
+			require.Equal(t, "St Brigid's Hospital", res.text("data.listings.0.company"))
 			for i, status := range []string{"archived", "draft", "active"} {
-				require.Equal(t, status, a.text(fmt.Sprintf("data.listings.%d.status", i)))
+				require.Equal(t, status, res.text(fmt.Sprintf("data.listings.%d.status", i)))
 			}
-			require.Equal(t, object{"total": 3., "page": 1., "limit": 20., "totalPages": 1.}, a.at("data.pagination"))
+			require.Equal(t, object{"total": 3., "page": 1., "limit": 20., "totalPages": 1.}, res.at("data.pagination"))
 			require.Equal(t, object{"total": 3., "page": 2., "limit": 2., "totalPages": 2.}, e.get("/api/employers/jobs?limit=2&page=2").ok(200).at("data.pagination"))
 			first := e.get("/api/employers/jobs?limit=2").ok(200)
 			require.Equal(t, []string{"Job 0"}, titlesIn(e.get("/api/employers/jobs?limit=2&cursor="+first.text("data.nextCursor")).ok(200), "data.listings"))
@@ -53,9 +53,9 @@ func TestEmployerJobs(t *testing.T) {
 			strangers(t, "GET", "/api/employers/jobs", nil, false)
 		})
 		subtest("POST /api/employers/jobs", func(t *testing.T) {
-			a := employer.fromNewAddress().post("/api/employers/jobs", fullListing()).ok(201)
-			require.NotEmpty(t, a.text("data.id"))
-			guest.get("/api/listings/" + a.text("data.id")).ok(200)
+			res := employer.fromNewAddress().post("/api/employers/jobs", fullListing()).ok(201)
+			require.NotEmpty(t, res.text("data.id"))
+			guest.get("/api/listings/" + res.text("data.id")).ok(200)
 			strangers(t, "POST", "/api/employers/jobs", fullListing(), false)
 		})
 		subtest("POST /api/employers/jobs ignores read-only fields", func(t *testing.T) {
@@ -65,20 +65,20 @@ func TestEmployerJobs(t *testing.T) {
 				"version": 7, "open": false, "views": 5, "unknown": []int{1},
 			})).ok(201).text("data.id")
 			require.NotEqual(t, nowhere, id)
-			a := employer.get("/api/employers/jobs/" + id).ok(200)
-			require.Equal(t, "active", a.text("data.job.status"))
-			require.Equal(t, "St Brigid's Hospital", a.text("data.job.company"))
-			require.Equal(t, object{}, a.at("data.job.meta"))
-			requireRecent(t, a.text("data.job.postedAt"))
-			requireRecent(t, a.text("data.job.createdAt"))
-			require.Nil(t, a.at("data.job.archivedAt"))
-			require.Nil(t, a.at("data.job.deletedAt"))
+			res := employer.get("/api/employers/jobs/" + id).ok(200)
+			require.Equal(t, "active", res.text("data.job.status"))
+			require.Equal(t, "St Brigid's Hospital", res.text("data.job.company"))
+			require.Equal(t, object{}, res.at("data.job.meta"))
+			requireRecent(t, res.text("data.job.postedAt"))
+			requireRecent(t, res.text("data.job.createdAt"))
+			require.Nil(t, res.at("data.job.archivedAt"))
+			require.Nil(t, res.at("data.job.deletedAt"))
 			employer.fromNewAddress().put("/api/employers/jobs/"+id, object{
 				"id": nowhere, "organizationId": rival.id, "postedAt": "2001-01-01T00:00:00Z", "company": "Elsewhere", "meta": object{"a": 1},
 				"archivedAt": "2001-01-01T00:00:00Z", "version": 99,
 			}).ok(200)
 			b := employer.get("/api/employers/jobs/" + id).ok(200)
-			before, after := a.at("data.job").(object), b.at("data.job").(object)
+			before, after := res.at("data.job").(object), b.at("data.job").(object)
 			delete(before, "updatedAt")
 			delete(after, "updatedAt")
 			require.Equal(t, before, after)
@@ -88,11 +88,11 @@ func TestEmployerJobs(t *testing.T) {
 				all := object{"title": text, "description": text, "department": text, "location": text, "specialty": text, "requirements": []any{text}, "benefits": []any{text}, "questions": []any{object{"id": text, "text": text, "required": false}}}
 				id := employer.fromNewAddress().post("/api/employers/jobs", all).ok(201).text("data.id")
 				employer.patch("/api/listings/"+id, object{"meta": object{text: text}}).ok(200)
-				a := employer.get("/api/employers/jobs/" + id).ok(200)
+				res := employer.get("/api/employers/jobs/" + id).ok(200)
 				for field, want := range all {
-					require.Equal(t, want, a.at("data.job."+field), field)
+					require.Equal(t, want, res.at("data.job."+field), field)
 				}
-				require.Equal(t, object{text: text}, a.at("data.job.meta"))
+				require.Equal(t, object{text: text}, res.at("data.job.meta"))
 				guest.get("/api/listings/" + id).ok(200)
 				require.Equal(t, text, guest.get("/api/listings?limit=1").ok(200).text("data.listings.0.title"))
 			}
@@ -119,10 +119,10 @@ func TestEmployerJobs(t *testing.T) {
 				`{"title": "T", "title": "U", "description": "D"}`:                                                      "title", `{"title": "T", "description": "D", "extra": {"a": 1, "a": 2}}`: "a",
 				`{"title": "T\u0000", "description": "D"}`: "body", "{\"title\": \"T\xff\", \"description\": \"D\"}": "body", `{"title": "T", `: "body", `[]`: "body", `"T"`: "body", `null`: "body", `{"title": "T", "description": "D"} x`: "body",
 			} {
-				a := employer.fromNewAddress().post("/api/employers/jobs", body)
-				require.Equal(t, 400, a.status, "%s: %s", body, a.raw)
-				a.invalid(field)
-				require.Equal(t, a.at("details"), a.at("errors.0"), body)
+				res := employer.fromNewAddress().post("/api/employers/jobs", body)
+				require.Equal(t, 400, res.status, "%s: %s", body, res.raw)
+				res.invalid(field)
+				require.Equal(t, res.at("details"), res.at("errors.0"), body)
 			}
 			all := employer.fromNewAddress().post("/api/employers/jobs", `{"salary": {"max": -1}, "contractType": "x"}`).invalid("salary.max")
 			require.Equal(t, []any{"salary.max", "contractType", "title", "description"}, errorFields(all))
@@ -142,8 +142,8 @@ func TestEmployerJobs(t *testing.T) {
 					if slices.Contains(allowed, m) {
 						continue
 					}
-					a := employer.fromNewAddress().try(m, path, object{}).fails(405, "Method not allowed")
-					require.ElementsMatch(t, allowed, strings.Split(a.header.Get("Allow"), ", "), "%s %s", m, path)
+					res := employer.fromNewAddress().try(m, path, object{}).fails(405, "Method not allowed")
+					require.ElementsMatch(t, allowed, strings.Split(res.header.Get("Allow"), ", "), "%s %s", m, path)
 				}
 			}
 			employer.get("/api/employers/jobs/"+nowhere+"/nothing").fails(404, "Not found")
@@ -153,9 +153,9 @@ func TestEmployerJobs(t *testing.T) {
 		subtest("GET /api/employers/jobs/:id", func(t *testing.T) {
 			id := employer.listing(fullListing())
 			require.Equal(t, id, employer.get("/api/employers/jobs/"+strings.ToUpper(id)).ok(200).text("data.job.id"))
-			a := employer.get("/api/employers/jobs/" + id).ok(200)
+			res := employer.get("/api/employers/jobs/" + id).ok(200)
 			for field, want := range (object{"id": id, "title": "Charge Nurse", "description": "Leads the ward at night.", "company": "St Brigid's Hospital", "location": "Leeds", "status": "active", "department": "Acute medicine", "contractType": "permanent"}) {
-				require.Equal(t, want, a.at("data.job."+field), field)
+				require.Equal(t, want, res.at("data.job."+field), field)
 			}
 			employer.get("/api/employers/jobs/"+nowhere).fails(404, "Job listing not found")
 			employer.get("/api/employers/jobs/nonsense").fails(404, "Job listing not found")
@@ -165,16 +165,16 @@ func TestEmployerJobs(t *testing.T) {
 			id := employer.listing(fullListing())
 			path := "/api/employers/jobs/" + id
 			require.Equal(t, id, employer.fromNewAddress().put(path, object{"title": "Ward Manager", "salary": object{"min": 50000}}).ok(200).text("data.id"))
-			a := guest.get("/api/listings/" + id).ok(200)
-			require.Equal(t, "Ward Manager", a.text("data.title"))
-			require.Equal(t, 50000., a.number("data.salary.min"))
-			require.Equal(t, "Leads the ward at night.", a.text("data.description"), "absent members stay unchanged")
+			res := guest.get("/api/listings/" + id).ok(200)
+			require.Equal(t, "Ward Manager", res.text("data.title"))
+			require.Equal(t, 50000., res.number("data.salary.min"))
+			require.Equal(t, "Leads the ward at night.", res.text("data.description"), "absent members stay unchanged")
 			employer.fromNewAddress().put(path, object{"requirements": []string{}, "salary": object{}, "applicationDeadline": "", "contractType": "contract"}).ok(200)
-			a = guest.get("/api/listings/" + id).ok(200)
-			require.Empty(t, a.list("data.requirements"))
-			require.Nil(t, a.at("data.salary"))
-			require.Nil(t, a.at("data.applicationDeadline"))
-			require.Equal(t, "contract", a.text("data.contractType"))
+			res = guest.get("/api/listings/" + id).ok(200)
+			require.Empty(t, res.list("data.requirements"))
+			require.Nil(t, res.at("data.salary"))
+			require.Nil(t, res.at("data.applicationDeadline"))
+			require.Equal(t, "contract", res.text("data.contractType"))
 			employer.fromNewAddress().put(path, object{}).ok(200)
 			for body, field := range map[string]string{
 				`{"title": ""}`: "title", `{"description": " "}`: "description", `{"status": "draft"}`: "status", `{"status": "archived"}`: "status", `{"status": 1}`: "status",
@@ -193,29 +193,29 @@ func TestEmployerJobs(t *testing.T) {
 			strangers(t, "DELETE", path, nil, true)
 			require.Equal(t, id, employer.fromNewAddress().delete(path).ok(200).text("data.id"))
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
-			a := employer.get(path).ok(200)
-			require.Equal(t, "archived", a.text("data.job.status"))
-			requireRecent(t, a.text("data.job.deletedAt"))
+			res := employer.get(path).ok(200)
+			require.Equal(t, "archived", res.text("data.job.status"))
+			requireRecent(t, res.text("data.job.deletedAt"))
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.fromNewAddress().delete("/api/employers/jobs/"+absent).fails(404, "Job listing not found")
 			}
 		})
 		subtest("POST /api/employers/jobs/batch", func(t *testing.T) {
 			const path = "/api/employers/jobs/batch"
-			a := employer.fromNewAddress().post(path, object{"jobs": []any{
+			res := employer.fromNewAddress().post(path, object{"jobs": []any{
 				object{"title": "One", "description": "D"}, object{"description": "D"}, merge(fullListing(), object{"title": "Two", "status": "draft"}), object{"title": "Three"},
 				object{"title": "Four", "description": "D", "contractType": "x"}, object{"title": "Five", "description": "D", "status": "closed", "id": nowhere}, "text", nil,
 			}}).ok(200)
-			require.Equal(t, []string{"One", "Two", "Five"}, titlesIn(a, "data.created"))
-			require.Len(t, a.list("data.failed"), 5)
-			require.Equal(t, object{"job": object{"description": "D"}, "error": "title is required"}, a.at("data.failed.0"))
-			require.Equal(t, "description is required", a.text("data.failed.1.error"))
-			require.Contains(t, a.text("data.failed.2.error"), "contractType")
-			require.Equal(t, "text", a.at("data.failed.3.job"))
-			require.Contains(t, a.text("message"), "3")
-			require.Contains(t, a.text("message"), "5")
+			require.Equal(t, []string{"One", "Two", "Five"}, titlesIn(res, "data.created"))
+			require.Len(t, res.list("data.failed"), 5)
+			require.Equal(t, object{"job": object{"description": "D"}, "error": "title is required"}, res.at("data.failed.0"))
+			require.Equal(t, "description is required", res.text("data.failed.1.error"))
+			require.Contains(t, res.text("data.failed.2.error"), "contractType")
+			require.Equal(t, "text", res.at("data.failed.3.job"))
+			require.Contains(t, res.text("message"), "3")
+			require.Contains(t, res.text("message"), "5")
 			for i, status := range []string{"active", "draft", "active"} {
-				id := a.text(fmt.Sprintf("data.created.%d.id", i))
+				id := res.text(fmt.Sprintf("data.created.%d.id", i))
 				require.NotEqual(t, nowhere, id)
 				require.Equal(t, status, employer.get("/api/employers/jobs/"+id).ok(200).text("data.job.status"))
 			}
@@ -237,17 +237,17 @@ func TestEmployerJobs(t *testing.T) {
 		subtest("PUT /api/employers/jobs/batch", func(t *testing.T) {
 			const path = "/api/employers/jobs/batch"
 			one, two, foreign := employer.listing(nil), employer.listing(nil), rival.listing(nil)
-			a := employer.fromNewAddress().put(path, object{"jobs": []any{
+			res := employer.fromNewAddress().put(path, object{"jobs": []any{
 				object{"id": one, "title": "First", "department": "A"}, object{"id": foreign, "title": "Taken"}, object{"id": two, "status": "closed"}, object{"id": nowhere, "title": "T"},
 				object{"id": "nonsense", "title": "T"}, object{"title": "T"}, object{"id": one, "status": "draft"}, object{"id": one, "title": ""}, 7, object{"id": one, "title": "Last"},
 			}}).ok(200)
-			require.Equal(t, []any{object{"id": one}, object{"id": two}, object{"id": one}}, a.at("data.updated"))
-			require.Equal(t, object{"job": object{"id": foreign, "title": "Taken"}, "error": "Job listing not found"}, a.at("data.failed.0"))
+			require.Equal(t, []any{object{"id": one}, object{"id": two}, object{"id": one}}, res.at("data.updated"))
+			require.Equal(t, object{"job": object{"id": foreign, "title": "Taken"}, "error": "Job listing not found"}, res.at("data.failed.0"))
 			for i, message := range []string{"Job listing not found", "Job listing not found", "Job listing not found", "id is required", "status must be one of: active, inactive, closed", "title is required", "item must be a JSON object"} {
-				require.Equal(t, message, a.text(fmt.Sprintf("data.failed.%d.error", i)), "%s", a.raw)
+				require.Equal(t, message, res.text(fmt.Sprintf("data.failed.%d.error", i)), "%s", res.raw)
 			}
-			require.Contains(t, a.text("message"), "3")
-			require.Contains(t, a.text("message"), "7")
+			require.Contains(t, res.text("message"), "3")
+			require.Contains(t, res.text("message"), "7")
 			require.Equal(t, "Last", employer.get("/api/employers/jobs/"+one).text("data.job.title"), "the last value applies")
 			require.Equal(t, "A", employer.get("/api/employers/jobs/"+one).text("data.job.department"), "in order")
 			require.Equal(t, "closed", employer.get("/api/employers/jobs/"+two).text("data.job.status"))
@@ -265,10 +265,10 @@ func TestEmployerJobs(t *testing.T) {
 			id := employer.listing(fullListing())
 			employer.patch("/api/listings/"+id, object{"meta": object{"a": 1}}).ok(200)
 			employer.post("/api/employers/jobs/"+strings.ToUpper(id)+"/duplicate", nil).ok(200)
-			a := employer.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200)
-			require.NotEqual(t, id, a.text("data.id"))
-			require.Equal(t, "Charge Nurse (Copy)", a.text("data.title"))
-			source, twin := employer.get("/api/employers/jobs/"+id).at("data.job").(object), employer.get("/api/employers/jobs/"+a.text("data.id")).at("data.job").(object)
+			res := employer.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200)
+			require.NotEqual(t, id, res.text("data.id"))
+			require.Equal(t, "Charge Nurse (Copy)", res.text("data.title"))
+			source, twin := employer.get("/api/employers/jobs/"+id).at("data.job").(object), employer.get("/api/employers/jobs/"+res.text("data.id")).at("data.job").(object)
 			for _, field := range []string{"description", "department", "contractType", "salary", "location", "requirements", "benefits", "questions", "specialty", "employmentType", "company"} {
 				require.Equal(t, source[field], twin[field], field)
 			}
@@ -284,11 +284,11 @@ func TestEmployerJobs(t *testing.T) {
 			id := employer.listing(object{"applicationDeadline": "2020-01-01"})
 			path := "/api/employers/jobs/" + id + "/renew"
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
-			until := func(a *response) time.Time {
+			until := func(res *response) time.Time {
 				t.Helper()
-				require.Equal(t, id, a.text("data.id"))
-				require.Equal(t, "active", a.text("data.status"))
-				at, err := time.Parse(time.RFC3339, a.text("data.applicationDeadline"))
+				require.Equal(t, id, res.text("data.id"))
+				require.Equal(t, "active", res.text("data.status"))
+				at, err := time.Parse(time.RFC3339, res.text("data.applicationDeadline"))
 				require.NoError(t, err)
 				return at
 			}
@@ -311,11 +311,11 @@ func TestEmployerJobs(t *testing.T) {
 }
 
 // errorFields returns the names of all fields in a validation error.
-func errorFields(a *response) []any {
-	a.t.Helper()
+func errorFields(res *response) []any {
+	res.t.Helper()
 	var out []any
-	for i := range a.list("errors") {
-		out = append(out, a.text(fmt.Sprintf("errors.%d.field", i)))
+	for i := range res.list("errors") {
+		out = append(out, res.text(fmt.Sprintf("errors.%d.field", i)))
 	}
 	return out
 }

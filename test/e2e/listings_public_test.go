@@ -52,11 +52,11 @@ func requireRecent(t *testing.T, moment string) {
 }
 
 // titlesIn returns the titles of the items in a list.
-func titlesIn(a *response, path string) []string {
-	a.t.Helper()
+func titlesIn(res *response, path string) []string {
+	res.t.Helper()
 	out := []string{}
-	for i := range a.list(path) {
-		out = append(out, a.text(fmt.Sprintf("%s.%d.title", path, i)))
+	for i := range res.list(path) {
+		out = append(out, res.text(fmt.Sprintf("%s.%d.title", path, i)))
 	}
 	return out
 }
@@ -75,39 +75,39 @@ func subtests(t *testing.T, people ...*client) func(name string, test func(t *te
 }
 
 func TestPublicListings(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, guest := w.employer(t), w.guest(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, guest := server.employer(t), server.guest(t)
 		subtest := subtests(t, employer.client, guest)
 		subtest("GET /api/listings", func(t *testing.T) {
 			mark := uniqueWord()
 			id := employer.listing(merge(fullListing(), object{"title": "Charge Nurse " + mark}))
-			a := guest.get("/api/listings?search=" + mark).ok(200)
-			require.Equal(t, object{"page": 1., "limit": 20., "total": 1.}, a.at("data.pagination"))
-			require.Len(t, a.list("data.listings"), 1)
-			require.Equal(t, id, a.text("data.listings.0.id"))
-			require.Equal(t, "Charge Nurse "+mark, a.text("data.listings.0.title"))
-			require.Equal(t, "St Brigid's Hospital", a.text("data.listings.0.company"))
-			require.Equal(t, "Leeds", a.text("data.listings.0.location"))
-			require.Equal(t, 38000.5, a.number("data.listings.0.salary.min"))
-			require.Equal(t, 45000., a.number("data.listings.0.salary.max"))
-			require.Equal(t, "permanent", a.text("data.listings.0.contractType"))
-			requireRecent(t, a.text("data.listings.0.postedAt"))
-			for _, everybody := range []*client{employer.client, w.seeker(t).client} {
+			res := guest.get("/api/listings?search=" + mark).ok(200)
+			require.Equal(t, object{"page": 1., "limit": 20., "total": 1.}, res.at("data.pagination"))
+			require.Len(t, res.list("data.listings"), 1)
+			require.Equal(t, id, res.text("data.listings.0.id"))
+			require.Equal(t, "Charge Nurse "+mark, res.text("data.listings.0.title"))
+			require.Equal(t, "St Brigid's Hospital", res.text("data.listings.0.company"))
+			require.Equal(t, "Leeds", res.text("data.listings.0.location"))
+			require.Equal(t, 38000.5, res.number("data.listings.0.salary.min"))
+			require.Equal(t, 45000., res.number("data.listings.0.salary.max"))
+			require.Equal(t, "permanent", res.text("data.listings.0.contractType"))
+			requireRecent(t, res.text("data.listings.0.postedAt"))
+			for _, everybody := range []*client{employer.client, server.seeker(t).client} {
 				require.Equal(t, id, everybody.get("/api/listings?search="+mark).ok(200).text("data.listings.0.id"))
 			}
-			(&client{t: t, w: w, token: "expired", ip: guest.ip}).get("/api/listings").fails(401, "Unauthorized")
+			(&client{t: t, w: server, token: "expired", ip: guest.ip}).get("/api/listings").fails(401, "Unauthorized")
 		})
 		subtest("GET /api/listings describes how the text was interpreted", func(t *testing.T) {
 			mark := uniqueWord()
 			employer.listing(object{"title": "Midwife " + mark, "location": "Truro", "description": "Band 6."})
-			a := guest.get("/api/listings?facets=role,band,region&search=midwifee+" + mark).ok(200)
-			require.Equal(t, object{"slot": "role", "value": "Midwife", "text": "midwifee", "start": 0., "end": 8.}, a.at("data.understood.0"))
-			require.Equal(t, []any{object{"from": "midwifee", "to": "midwife"}}, a.at("data.corrections"))
-			require.Equal(t, []any{object{"slot": "role", "how": "title"}, object{"slot": "word", "how": "title"}}, a.at("data.listings.0.matched"))
-			require.Equal(t, false, a.at("data.listings.0.relaxed"))
-			require.Contains(t, a.list("data.facets.role"), object{"value": "midwife", "label": "Midwife", "count": 1.})
-			require.Contains(t, a.list("data.facets.band"), object{"value": "band-6", "label": "Band 6", "count": 1.})
-			require.Equal(t, []any{object{"value": "GB/Cornwall", "label": "Cornwall, United Kingdom", "count": 1.}}, a.at("data.facets.region"))
+			res := guest.get("/api/listings?facets=role,band,region&search=midwifee+" + mark).ok(200)
+			require.Equal(t, object{"slot": "role", "value": "Midwife", "text": "midwifee", "start": 0., "end": 8.}, res.at("data.understood.0"))
+			require.Equal(t, []any{object{"from": "midwifee", "to": "midwife"}}, res.at("data.corrections"))
+			require.Equal(t, []any{object{"slot": "role", "how": "title"}, object{"slot": "word", "how": "title"}}, res.at("data.listings.0.matched"))
+			require.Equal(t, false, res.at("data.listings.0.relaxed"))
+			require.Contains(t, res.list("data.facets.role"), object{"value": "midwife", "label": "Midwife", "count": 1.})
+			require.Contains(t, res.list("data.facets.band"), object{"value": "band-6", "label": "Band 6", "count": 1.})
+			require.Equal(t, []any{object{"value": "GB/Cornwall", "label": "Cornwall, United Kingdom", "count": 1.}}, res.at("data.facets.region"))
 			guest.get("/api/listings?facets=company").fails(400, "Invalid filter parameters")
 
 			// Without results, alternatives are suggested, and relaxed results
@@ -143,9 +143,9 @@ func TestPublicListings(t *testing.T) {
 				"search=" + strings.Repeat("x", 201): "search", "location=" + strings.Repeat("x", 201): "location",
 				"contractType=permanent&contractType=contract": "contractType", "search=%00": "search", "search=%ff": "search",
 			} {
-				a := guest.get("/api/listings?"+query).fails(400, "Invalid filter parameters")
-				require.Equal(t, field, a.text("details.field"), query)
-				require.NotEmpty(t, a.text("details.message"))
+				res := guest.get("/api/listings?"+query).fails(400, "Invalid filter parameters")
+				require.Equal(t, field, res.text("details.field"), query)
+				require.NotEmpty(t, res.text("details.message"))
 			}
 			// A form also sends its empty fields.
 			guest.try("GET", "/api/listings?contractType=&salary_min=&salary_max=&location=&search=&remote=&sort=", nil).ok(200)
@@ -170,13 +170,13 @@ func TestPublicListings(t *testing.T) {
 			for _, sort := range []string{"", "&sort=date", "&sort=relevance", "&sort=salary", "&sort=distance&location=Leeds&remote=true"} {
 				seen, cursor, pages := map[string]int{}, "", 0
 				for ; pages == 0 || cursor != ""; pages++ {
-					a := guest.get("/api/listings?limit=3&search=" + mark + sort + cursor).ok(200)
-					require.Equal(t, 7., a.number("data.pagination.total"))
-					for _, title := range titlesIn(a, "data.listings") {
+					res := guest.get("/api/listings?limit=3&search=" + mark + sort + cursor).ok(200)
+					require.Equal(t, 7., res.number("data.pagination.total"))
+					for _, title := range titlesIn(res, "data.listings") {
 						seen[title]++
 					}
 					cursor = ""
-					if data := a.at("data").(object); data["nextCursor"] != nil {
+					if data := res.at("data").(object); data["nextCursor"] != nil {
 						cursor = "&cursor=" + data["nextCursor"].(string)
 					}
 				}
@@ -194,20 +194,20 @@ func TestPublicListings(t *testing.T) {
 		subtest("GET /api/listings/:id", func(t *testing.T) {
 			id := employer.listing(fullListing())
 			for _, path := range []string{id, strings.ToUpper(id)} {
-				a := guest.get("/api/listings/" + path).ok(200)
-				require.Equal(t, id, a.text("data.id"))
-				require.Equal(t, "Charge Nurse", a.text("data.title"))
-				require.Equal(t, "St Brigid's Hospital", a.text("data.company"))
-				require.Equal(t, "Leads the ward at night.", a.text("data.description"))
-				require.Equal(t, "Leeds", a.text("data.location"))
-				require.Equal(t, 45000., a.number("data.salary.max"))
-				require.Equal(t, "GBP", a.text("data.salary.currency"))
-				require.Equal(t, "permanent", a.text("data.contractType"))
-				require.Equal(t, []any{"NMC registration", "Two years in charge"}, a.list("data.requirements"))
-				require.Equal(t, []any{"NHS pension"}, a.list("data.benefits"))
-				require.Equal(t, "2099-03-31T12:00:00Z", a.text("data.applicationDeadline"))
-				require.NotContains(t, a.at("data"), "meta", "the employer's own")
-				require.NotContains(t, a.at("data"), "organizationId")
+				res := guest.get("/api/listings/" + path).ok(200)
+				require.Equal(t, id, res.text("data.id"))
+				require.Equal(t, "Charge Nurse", res.text("data.title"))
+				require.Equal(t, "St Brigid's Hospital", res.text("data.company"))
+				require.Equal(t, "Leads the ward at night.", res.text("data.description"))
+				require.Equal(t, "Leeds", res.text("data.location"))
+				require.Equal(t, 45000., res.number("data.salary.max"))
+				require.Equal(t, "GBP", res.text("data.salary.currency"))
+				require.Equal(t, "permanent", res.text("data.contractType"))
+				require.Equal(t, []any{"NMC registration", "Two years in charge"}, res.list("data.requirements"))
+				require.Equal(t, []any{"NHS pension"}, res.list("data.benefits"))
+				require.Equal(t, "2099-03-31T12:00:00Z", res.text("data.applicationDeadline"))
+				require.NotContains(t, res.at("data"), "meta", "the employer's own")
+				require.NotContains(t, res.at("data"), "organizationId")
 			}
 			bare := guest.get("/api/listings/" + employer.listing(nil)).ok(200)
 			require.Empty(t, bare.list("data.requirements"))
@@ -215,10 +215,10 @@ func TestPublicListings(t *testing.T) {
 			for _, absent := range []string{nowhere, "nonsense", "0", "%27", strings.Repeat("9", 300), "00000000-0000-0000-0000-000000000000"} {
 				guest.get("/api/listings/"+absent).fails(404, "Listing not found")
 			}
-			(&client{t: t, w: w, token: "expired", ip: guest.ip}).get("/api/listings/"+id).fails(401, "Unauthorized")
+			(&client{t: t, w: server, token: "expired", ip: guest.ip}).get("/api/listings/"+id).fails(401, "Unauthorized")
 			draft := employer.listing(object{"title": "Unfinished", "status": "draft"})
 			require.Equal(t, "draft", employer.get("/api/listings/"+draft).ok(200).text("data.status"), "the listing's organization sees it")
-			for _, other := range []*client{guest, w.employer(t).client, w.seeker(t).client} {
+			for _, other := range []*client{guest, server.employer(t).client, server.seeker(t).client} {
 				other.get("/api/listings/"+draft).fails(404, "Listing not found")
 			}
 		})
@@ -226,11 +226,11 @@ func TestPublicListings(t *testing.T) {
 			mark := uniqueWord()
 			id := employer.listing(object{"title": "Charge Nurse " + mark, "contractType": "permanent"})
 			employer.listing(object{"title": "Ward Manager", "description": mark})
-			a := guest.post("/api/listings/search", object{"query": mark}).ok(200)
-			require.Equal(t, []string{"Charge Nurse " + mark, "Ward Manager"}, titlesIn(a, "data.results"), "titles come first")
-			require.Equal(t, id, a.text("data.results.0.id"))
-			require.Greater(t, a.number("data.results.0.relevance"), a.number("data.results.1.relevance"))
-			require.Equal(t, 2., a.number("data.total"))
+			res := guest.post("/api/listings/search", object{"query": mark}).ok(200)
+			require.Equal(t, []string{"Charge Nurse " + mark, "Ward Manager"}, titlesIn(res, "data.results"), "titles come first")
+			require.Equal(t, id, res.text("data.results.0.id"))
+			require.Greater(t, res.number("data.results.0.relevance"), res.number("data.results.1.relevance"))
+			require.Equal(t, 2., res.number("data.total"))
 			for _, sort := range []string{"relevance", "date", "salary", "distance"} {
 				require.Equal(t, 2., guest.post("/api/listings/search", object{"query": mark, "sort": sort, "filters": object{}}).ok(200).number("data.total"))
 			}
@@ -240,7 +240,7 @@ func TestPublicListings(t *testing.T) {
 			require.Equal(t, []string{"Ward Manager"}, titlesIn(guest.post("/api/listings/search", object{"query": mark, "limit": 1, "page": 2}).ok(200), "data.results"))
 			require.Len(t, guest.post("/api/listings/search", object{"query": mark, "limit": 1000, "filters": object{"contractType": "permanent"}}).ok(200).list("data.results"), 1)
 			require.Empty(t, guest.post("/api/listings/search", object{"query": uniqueWord()}).ok(200).list("data.results"))
-			(&client{t: t, w: w, token: "expired", ip: guest.ip}).post("/api/listings/search", object{"query": mark}).fails(401, "Unauthorized")
+			(&client{t: t, w: server, token: "expired", ip: guest.ip}).post("/api/listings/search", object{"query": mark}).fails(401, "Unauthorized")
 		})
 		subtest("POST /api/listings/search refuses invalid input", func(t *testing.T) {
 			for body, field := range map[string]string{
@@ -255,8 +255,8 @@ func TestPublicListings(t *testing.T) {
 				`{"query": "nurse", "page": 600}`: "page", `{"query": "nurse", "cursor": "x"}`: "cursor", `["nurse"]`: "body", `{"query": "nurse"`: "body",
 				`{"query": "nurse", "query": "doctor"}`: "query", `{"query": "a\u0000b"}`: "body",
 			} {
-				a := guest.post("/api/listings/search", body).fails(400, "Invalid search query")
-				require.Equal(t, field, a.text("details.field"), body)
+				res := guest.post("/api/listings/search", body).fails(400, "Invalid search query")
+				require.Equal(t, field, res.text("details.field"), body)
 			}
 			all := guest.post("/api/listings/search", `{"filters": {"postedAfter": "soon", "salary_max": 1, "salaryMin": 2}, "sort": "x", "query": ""}`).fails(400, "Invalid search query")
 			require.Equal(t, []any{"filters.postedAfter", "filters.salary_max", "sort", "query"}, errorFields(all))
@@ -265,8 +265,8 @@ func TestPublicListings(t *testing.T) {
 }
 
 func TestOwnedListings(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, rival, seeker, guest := w.employer(t), w.employer(t), w.seeker(t), w.guest(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, rival, seeker, guest := server.employer(t), server.employer(t), server.seeker(t), server.guest(t)
 		subtest := subtests(t, employer.client, rival.client, seeker.client, guest)
 		strangers := func(t *testing.T, method, path string, body any, message string) {
 			t.Helper()
@@ -284,15 +284,15 @@ func TestOwnedListings(t *testing.T) {
 		subtest("PATCH /api/listings/:id", func(t *testing.T) {
 			id := employer.listing(nil)
 			path := "/api/listings/" + id
-			a := employer.patch(path, object{"meta": object{"listing": object{"title": "Front page", "rank": 1}, "tags": []string{"new"}}}).ok(200)
-			require.Equal(t, id, a.text("data.uuid"))
-			require.Equal(t, "Front page", a.text("data.meta.listing.title"))
-			a = employer.patch(path, object{"meta": object{"listing": object{"title": "Back page"}, "campaign": "spring"}}).ok(200)
-			require.Equal(t, object{"listing": object{"title": "Back page", "rank": 1.}, "tags": []any{"new"}, "campaign": "spring"}, a.at("data.meta"))
-			a = employer.patch(path, object{"meta": object{"tags": nil, "listing": object{"rank": nil}}}).ok(200)
-			require.Equal(t, object{"listing": object{"title": "Back page"}, "campaign": "spring"}, a.at("data.meta"))
-			require.Equal(t, a.at("data.meta"), employer.get("/api/employers/jobs/"+id).ok(200).at("data.job.meta"))
-			require.Equal(t, a.at("data.meta"), employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"))
+			res := employer.patch(path, object{"meta": object{"listing": object{"title": "Front page", "rank": 1}, "tags": []string{"new"}}}).ok(200)
+			require.Equal(t, id, res.text("data.uuid"))
+			require.Equal(t, "Front page", res.text("data.meta.listing.title"))
+			res = employer.patch(path, object{"meta": object{"listing": object{"title": "Back page"}, "campaign": "spring"}}).ok(200)
+			require.Equal(t, object{"listing": object{"title": "Back page", "rank": 1.}, "tags": []any{"new"}, "campaign": "spring"}, res.at("data.meta"))
+			res = employer.patch(path, object{"meta": object{"tags": nil, "listing": object{"rank": nil}}}).ok(200)
+			require.Equal(t, object{"listing": object{"title": "Back page"}, "campaign": "spring"}, res.at("data.meta"))
+			require.Equal(t, res.at("data.meta"), employer.get("/api/employers/jobs/"+id).ok(200).at("data.job.meta"))
+			require.Equal(t, res.at("data.meta"), employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"))
 			for at, body := range map[string]string{"meta.a": `{"meta": {"a": 1e200000}}`, "meta.a.1.b": `{"meta": {"a": [1, {"c": [], "b": -1e999}]}}`} {
 				employer.patch(path, body).invalid(at)
 			}
@@ -302,7 +302,7 @@ func TestOwnedListings(t *testing.T) {
 				`{"meta": {"big": "` + strings.Repeat("x", 17<<10) + `"}}`, `{"meta": ` + strings.Repeat(`{"a":`, 9) + `1` + strings.Repeat(`}`, 10)} {
 				employer.patch(path, body).invalid("meta")
 			}
-			require.Equal(t, a.at("data.meta"), employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"), "a refused request changes nothing")
+			require.Equal(t, res.at("data.meta"), employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"), "a refused request changes nothing")
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.patch("/api/listings/"+absent, object{"meta": object{}}).fails(404, "Listing not found")
 			}
@@ -338,22 +338,22 @@ func TestOwnedListings(t *testing.T) {
 		})
 		subtest("PUT /api/listings/batch", func(t *testing.T) {
 			one, two, foreign := employer.listing(nil), employer.listing(nil), rival.listing(nil)
-			a := employer.put("/api/listings/batch", []any{
+			res := employer.put("/api/listings/batch", []any{
 				object{"uuid": one, "meta": object{"n": 1, "first": true}}, object{"uuid": foreign, "meta": object{"n": 1}}, object{"uuid": two, "meta": object{"n": 2}},
 				object{"uuid": "nonsense", "meta": object{}}, object{"meta": object{}}, object{"uuid": one}, "text", nil, object{"uuid": one, "meta": object{"n": 3}},
 			}).ok(200)
-			require.Contains(t, a.text("message"), "3")
-			require.Contains(t, a.text("message"), "9")
+			require.Contains(t, res.text("message"), "3")
+			require.Contains(t, res.text("message"), "9")
 			for i, want := range []struct {
 				id    any
 				error string
 			}{{one, ""}, {foreign, "Listing not found"}, {two, ""}, {"nonsense", "Listing not found"}, {"", "uuid is required"}, {one, "meta is required"}, {"", "item must be a JSON object"}, {"", "item must be a JSON object"}, {one, ""}} {
 				at := fmt.Sprintf("data.%d.", i)
-				require.Equal(t, want.error == "", a.at(at+"success"), "%d %s", i, a.raw)
-				require.Equal(t, want.id, a.at(at+"uuid"), "%d %s", i, a.raw)
-				require.Equal(t, float64(i), a.number(at+"index"))
+				require.Equal(t, want.error == "", res.at(at+"success"), "%d %s", i, res.raw)
+				require.Equal(t, want.id, res.at(at+"uuid"), "%d %s", i, res.raw)
+				require.Equal(t, float64(i), res.number(at+"index"))
 				if want.error != "" {
-					require.Equal(t, want.error, a.text(at+"error"))
+					require.Equal(t, want.error, res.text(at+"error"))
 				}
 			}
 			require.Equal(t, object{"n": 3., "first": true}, employer.get("/api/employers/jobs/"+one).at("data.job.meta"), "the last value applies")

@@ -25,8 +25,8 @@ var board = []object{
 }
 
 func TestSearch(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, guest := w.employer(t), w.guest(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, guest := server.employer(t), server.guest(t)
 		require.Len(t, employer.post("/api/employers/jobs/batch", object{"jobs": board}).ok(200).list("data.created"), len(board))
 		for _, c := range []struct {
 			query string // of GET /api/listings
@@ -118,10 +118,10 @@ func TestSearch(t *testing.T) {
 			{"search=nurse&sort=distance", "Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN, nights|Ward Manager"},
 		} {
 			t.Run(c.query, func(t *testing.T) {
-				a := w.guest(t).try("GET", "/api/listings?relaxed=false&"+c.query, nil).ok(200)
+				res := server.guest(t).try("GET", "/api/listings?relaxed=false&"+c.query, nil).ok(200)
 				want := strings.ReplaceAll(c.want, "%26", "&")
-				require.Equal(t, want, strings.Join(titlesIn(a, "data.listings"), "|"))
-				require.Equal(t, float64(len(a.list("data.listings"))), a.number("data.pagination.total"))
+				require.Equal(t, want, strings.Join(titlesIn(res, "data.listings"), "|"))
+				require.Equal(t, float64(len(res.list("data.listings"))), res.number("data.pagination.total"))
 			})
 		}
 		for _, c := range []struct {
@@ -160,15 +160,15 @@ func TestSearch(t *testing.T) {
 				guest.send("GET", "/api/listings?location="+escapeQuery(text), nil).ok(200)
 				guest.send("GET", "/api/listings?specialty="+escapeQuery(text), nil).ok(200)
 				for _, sort := range []string{"date", "salary", "distance"} {
-					a := guest.send("GET", "/api/listings?sort="+sort+"&search="+escapeQuery(text), nil).ok(200)
-					require.Equal(t, found.at("data.pagination.total"), a.at("data.pagination.total"), "%q by %s", text, sort)
+					res := guest.send("GET", "/api/listings?sort="+sort+"&search="+escapeQuery(text), nil).ok(200)
+					require.Equal(t, found.at("data.pagination.total"), res.at("data.pagination.total"), "%q by %s", text, sort)
 				}
 			}
 		})
 		t.Run("sort by the distance from a location", func(t *testing.T) {
-			a := w.guest(t).get("/api/listings?search=nurse+in+leeds&sort=distance&remote=false").ok(200)
-			require.Less(t, a.number("data.listings.0.distanceMiles"), 10.)
-			require.NotContains(t, string(w.guest(t).get("/api/listings?search=nurse").raw), "distanceMiles")
+			res := server.guest(t).get("/api/listings?search=nurse+in+leeds&sort=distance&remote=false").ok(200)
+			require.Less(t, res.number("data.listings.0.distanceMiles"), 10.)
+			require.NotContains(t, string(server.guest(t).get("/api/listings?search=nurse").raw), "distanceMiles")
 		})
 	})
 }

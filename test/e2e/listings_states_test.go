@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// states has a way to bring a listing into every state.
+// states contains, for every state, how a listing gets into it.
 var states = map[string]struct {
 	status string // as its organization sees it
 	public bool
@@ -21,8 +21,8 @@ var states = map[string]struct {
 }{
 	"active":   {"active", true, func(e *account) string { return e.listing(nil) }},
 	"draft":    {"draft", false, func(e *account) string { return e.listing(object{"status": "draft"}) }},
-	"inactive": {"inactive", false, func(e *account) string { return e.brought("inactive") }},
-	"closed":   {"closed", false, func(e *account) string { return e.brought("closed") }},
+	"inactive": {"inactive", false, func(e *account) string { return e.newListingWithStatus("inactive") }},
+	"closed":   {"closed", false, func(e *account) string { return e.newListingWithStatus("closed") }},
 	"expired":  {"active", false, func(e *account) string { return e.listing(object{"applicationDeadline": "2020-01-01"}) }},
 	"archived": {"archived", false, func(e *account) string {
 		id := e.listing(nil)
@@ -35,26 +35,27 @@ var states = map[string]struct {
 		return id
 	}},
 	"copied": {"active", true, func(e *account) string {
-		return e.post("/api/employers/jobs/"+e.brought("closed")+"/duplicate", nil).ok(200).text("data.id")
+		return e.post("/api/employers/jobs/"+e.newListingWithStatus("closed")+"/duplicate", nil).ok(200).text("data.id")
 	}},
 }
 
-func (a *account) brought(status string) string {
+// newListingWithStatus creates a listing, sets its status and returns its id.
+func (a *account) newListingWithStatus(status string) string {
 	id := a.listing(nil)
 	a.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
 	return id
 }
 
 func TestListingStates(t *testing.T) {
-	onEachSetupIfHeavy(t, func(t *testing.T, w *testServer) {
-		employer, guest, rival := w.employer(t), w.guest(t), w.employer(t)
+	onEachSetupIfHeavy(t, func(t *testing.T, server *testServer) {
+		employer, guest, rival := server.employer(t), server.guest(t), server.employer(t)
 		subtest := subtests(t, employer.client, guest, rival.client)
 		// shows requires the public status of the listing.
 		shows := func(t *testing.T, id, status string, public bool) {
 			t.Helper()
-			a := employer.get("/api/employers/jobs/" + id).ok(200)
-			require.Equal(t, status, a.text("data.job.status"))
-			require.Equal(t, status == "archived", a.at("data.job.archivedAt") != nil)
+			res := employer.get("/api/employers/jobs/" + id).ok(200)
+			require.Equal(t, status, res.text("data.job.status"))
+			require.Equal(t, status == "archived", res.at("data.job.archivedAt") != nil)
 			listed := strings.Contains(string(guest.get("/api/listings?limit=100").ok(200).raw), id)
 			require.Equal(t, public, listed, "in the public list")
 			require.Equal(t, status, employer.get("/api/listings/"+id).ok(200).text("data.status"), "the listing's organization sees it in every state")
@@ -93,13 +94,13 @@ func TestListingStates(t *testing.T) {
 			})
 			subtest(name+" is restored only after deletion", func(t *testing.T) {
 				id := state.enter(employer)
-				a := employer.post("/api/listings/"+id+"/restore", nil)
+				res := employer.post("/api/listings/"+id+"/restore", nil)
 				if name != "deleted" {
-					a.fails(404, "Listing not found or not deleted")
+					res.fails(404, "Listing not found or not deleted")
 					shows(t, id, state.status, state.public)
 					return
 				}
-				a.ok(200)
+				res.ok(200)
 				shows(t, id, "active", true)
 			})
 		}
@@ -175,7 +176,7 @@ func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		for _, r := range routes() {
 			key := r.Method + " " + r.Path
 			if limited[key] == 0 {
@@ -183,7 +184,7 @@ func TestLimits(t *testing.T) {
 			}
 			t.Run(key, func(t *testing.T) {
 				t.Parallel()
-				checkLimit(t, w, w.employer(t), r) // the requests may delete the account
+				checkLimit(t, server, server.employer(t), r) // the requests may delete the account
 			})
 		}
 	})
@@ -191,21 +192,21 @@ func TestLimits(t *testing.T) {
 
 // checkLimit exhausts a limit with varied requests and requires that the next one
 // is refused.
-func checkLimit(t *testing.T, w *testServer, employer *account, r web.Route) {
+func checkLimit(t *testing.T, server *testServer, employer *account, r web.Route) {
 	n := limited[r.Method+" "+r.Path]
-	c := w.guest(t)
+	c := server.guest(t)
 	path := func(id string) string { return strings.ReplaceAll(r.Path, ":id", id) }
 	for i := range n {
 		c.token = []string{"", "expired", employer.token}[i%3] // known or not, right or wrong
-		a := c.try(r.Method, path(fmt.Sprint("id-", i)), `{"title": 5, "intent": 6}`)
+		res := c.try(r.Method, path(fmt.Sprint("id-", i)), `{"title": 5, "intent": 6}`)
 		if r.TakesBody() && r.Method != http.MethodDelete || strings.Contains(r.Path, ":id") {
-			require.GreaterOrEqual(t, a.status, 400)
+			require.GreaterOrEqual(t, res.status, 400)
 		}
-		require.NotEqual(t, http.StatusTooManyRequests, a.status, "call %d", i+1)
+		require.NotEqual(t, http.StatusTooManyRequests, res.status, "call %d", i+1)
 	}
 	for range 3 { // refused calls do not make it longer
-		a := c.send(r.Method, path(nowhere), nil).fails(429, "Rate limit exceeded")
-		after, err := strconv.Atoi(a.header.Get("Retry-After"))
+		res := c.send(r.Method, path(nowhere), nil).fails(429, "Rate limit exceeded")
+		after, err := strconv.Atoi(res.header.Get("Retry-After"))
 		require.NoError(t, err)
 		require.LessOrEqual(t, after, 900)
 		require.Greater(t, after, 800)

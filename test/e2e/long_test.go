@@ -15,32 +15,32 @@ func TestLongLists(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seeds ten thousand listings")
 	}
-	onEachSetupIfHeavy(t, func(t *testing.T, w *testServer) {
-		w.run(t, "seed", "--listings", "12500") // not all of them are public
-		guest := w.guest(t)
+	onEachSetupIfHeavy(t, func(t *testing.T, server *testServer) {
+		server.run(t, "seed", "--listings", "12500") // not all of them are public
+		guest := server.guest(t)
 		require.Eventually(t, func() bool { // the index of the running server is built again
 			return guest.get("/api/listings?limit=1").ok(200).number("data.pagination.total") > page.MaxExact
 		}, time.Minute, 50*time.Millisecond)
-		a := guest.get("/api/listings?limit=100&page=100").ok(200)
-		require.Len(t, a.list("data.listings"), 100, "the last page that has a number")
+		res := guest.get("/api/listings?limit=100&page=100").ok(200)
+		require.Len(t, res.list("data.listings"), 100, "the last page that has a number")
 		guest.get("/api/listings?limit=100&page=101").invalid("page")
-		require.NotContains(t, a.at("data"), "totalIsEstimate")
-		require.Len(t, a.at("data.pagination"), 3)
+		require.NotContains(t, res.at("data"), "totalIsEstimate")
+		require.Len(t, res.at("data.pagination"), 3)
 		open := map[any]bool{}
 		for cursor := ""; ; {
-			a := guest.try("GET", "/api/listings?limit=100"+cursor, nil).ok(200)
-			for _, l := range a.list("data.listings") {
+			res := guest.try("GET", "/api/listings?limit=100"+cursor, nil).ok(200)
+			for _, l := range res.list("data.listings") {
 				id := l.(object)["id"]
 				require.False(t, open[id], "%s twice", id)
 				open[id] = true
 			}
-			next, more := a.at("data").(object)["nextCursor"].(string)
+			next, more := res.at("data").(object)["nextCursor"].(string)
 			if !more {
 				break
 			}
 			cursor = "&cursor=" + next
 		}
 		require.Greater(t, len(open), page.MaxExact)
-		require.InDelta(t, len(open), a.number("data.pagination.total"), 0)
+		require.InDelta(t, len(open), res.number("data.pagination.total"), 0)
 	})
 }

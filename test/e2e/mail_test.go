@@ -86,8 +86,8 @@ func TestMailOverSMTP(t *testing.T) {
 				require.Less(t, time.Since(begun), 10*time.Second)
 				says := func(state string) func() bool {
 					return func() bool {
-						a := late.try("GET", "/readyz", nil) // which is ready without it
-						return a.status == 200 && strings.Contains(string(a.raw), `"mail":"`+state+`"`)
+						res := late.try("GET", "/readyz", nil) // which is ready without it
+						return res.status == 200 && strings.Contains(string(res.raw), `"mail":"`+state+`"`)
 					}
 				}
 				require.Eventually(t, says("degraded"), 10*time.Second, 100*time.Millisecond)

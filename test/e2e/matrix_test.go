@@ -59,228 +59,236 @@ type matrixRow struct {
 	prepare func(c *matrixUsers)
 }
 
-func at(path string) func(*matrixUsers) string { return func(*matrixUsers) string { return path } }
-func saying(body any) func(*matrixUsers) any   { return func(*matrixUsers) any { return body } }
-func job(suffix string) func(*matrixUsers) string {
+// The functions below return the paths and bodies of requests for the rows of the matrix.
+
+func fixedPath(path string) func(*matrixUsers) string {
+	return func(*matrixUsers) string { return path }
+}
+func withBody(body any) func(*matrixUsers) any { return func(*matrixUsers) any { return body } }
+func employerJob(suffix string) func(*matrixUsers) string {
 	return func(c *matrixUsers) string { return "/api/employers/jobs/" + c.listing + suffix }
 }
-func listing(suffix string) func(*matrixUsers) string {
+func publicListing(suffix string) func(*matrixUsers) string {
 	return func(c *matrixUsers) string { return "/api/listings/" + c.listing + suffix }
 }
-func moderated(suffix string) func(*matrixUsers) string {
+func moderatedListing(suffix string) func(*matrixUsers) string {
 	return func(c *matrixUsers) string { return "/api/admin/jobs/" + c.listing + suffix }
 }
-func organization(suffix string) func(*matrixUsers) string {
+func moderatedOrganization(suffix string) func(*matrixUsers) string {
 	return func(c *matrixUsers) string {
 		return "/api/admin/organizations/" + c.employer.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId") + suffix
 	}
 }
-func received(c *matrixUsers) string  { return "/api/employers/applications/" + c.application }
-func interview(c *matrixUsers) string { return received(c) + "/interview" }
-func mine(c *matrixUsers) string      { return "/api/jobseekers/applications/" + c.application }
-func notification(c *matrixUsers) string {
+func receivedApplication(c *matrixUsers) string {
+	return "/api/employers/applications/" + c.application
+}
+func applicationInterview(c *matrixUsers) string { return receivedApplication(c) + "/interview" }
+func ownApplication(c *matrixUsers) string       { return "/api/jobseekers/applications/" + c.application }
+func ownNotification(c *matrixUsers) string {
 	return "/api/jobseekers/notifications/" + c.notification
 }
-func bookmark(c *matrixUsers) string { return "/api/jobseekers/bookmarks/" + c.bookmark }
-func document(suffix string) func(*matrixUsers) string {
+func ownBookmark(c *matrixUsers) string { return "/api/jobseekers/bookmarks/" + c.bookmark }
+func ownDocument(suffix string) func(*matrixUsers) string {
 	return func(c *matrixUsers) string { return "/api/jobseekers/documents/" + c.document + suffix }
 }
-func application(suffix string) func(*matrixUsers) string {
+func ownApp(suffix string) func(*matrixUsers) string {
 	return func(c *matrixUsers) string { return "/api/developers/apps/" + c.app + suffix }
 }
-func webhook(suffix string) func(*matrixUsers) string {
-	return func(c *matrixUsers) string { return application("/webhooks/" + c.webhook + suffix)(c) }
+func appWebhook(suffix string) func(*matrixUsers) string {
+	return func(c *matrixUsers) string { return ownApp("/webhooks/" + c.webhook + suffix)(c) }
 }
-func permissions(c *matrixUsers) string { return "/api/employers/team/" + c.member + "/permissions" }
+func memberPermissions(c *matrixUsers) string {
+	return "/api/employers/team/" + c.member + "/permissions"
+}
 
 // matrix has a row for every route that identifies its caller.
 var matrix = map[string]matrixRow{
-	"POST /api/auth/logout":          {path: at("/api/auth/logout"), isolated: true},
-	"GET /api/auth/me":               {path: at("/api/auth/me")},
-	"POST /api/auth/change-password": {path: at("/api/auth/change-password"), isolated: true, body: saying(object{"currentPassword": password, "newPassword": password + "1"})},
-	"GET /api/auth/sessions":         {path: at("/api/auth/sessions")},
+	"POST /api/auth/logout":          {path: fixedPath("/api/auth/logout"), isolated: true},
+	"GET /api/auth/me":               {path: fixedPath("/api/auth/me")},
+	"POST /api/auth/change-password": {path: fixedPath("/api/auth/change-password"), isolated: true, body: withBody(object{"currentPassword": password, "newPassword": password + "1"})},
+	"GET /api/auth/sessions":         {path: fixedPath("/api/auth/sessions")},
 	"DELETE /api/auth/sessions/:id": {path: func(c *matrixUsers) string { return "/api/auth/sessions/" + c.session }, foreignError: "Session not found", prepare: func(c *matrixUsers) {
 		c.w.guest(c.seeker.t).post("/api/auth/login", object{"email": c.seeker.email, "password": password}).ok(200)
 		c.session = c.seeker.fromNewAddress().get("/api/auth/sessions").ok(200).text("data.sessions.0.id")
 	}},
-	"DELETE /api/auth/sessions":            {path: at("/api/auth/sessions"), isolated: true},
-	"GET /api/auth/second-factor":          {path: at("/api/auth/second-factor")},
-	"POST /api/auth/second-factor":         {path: at("/api/auth/second-factor"), isolated: true},
-	"POST /api/auth/second-factor/confirm": {path: at("/api/auth/second-factor/confirm"), isolated: true, body: saying(object{"code": "000000"}), status: 409},
-	"DELETE /api/auth/second-factor":       {path: at("/api/auth/second-factor"), isolated: true, body: saying(object{"currentPassword": password, "code": "000000"}), status: 409},
-	"POST /api/auth/accept-invitation":     {path: at("/api/auth/accept-invitation"), body: saying(object{"token": "none", "password": password}), status: 400},
+	"DELETE /api/auth/sessions":            {path: fixedPath("/api/auth/sessions"), isolated: true},
+	"GET /api/auth/second-factor":          {path: fixedPath("/api/auth/second-factor")},
+	"POST /api/auth/second-factor":         {path: fixedPath("/api/auth/second-factor"), isolated: true},
+	"POST /api/auth/second-factor/confirm": {path: fixedPath("/api/auth/second-factor/confirm"), isolated: true, body: withBody(object{"code": "000000"}), status: 409},
+	"DELETE /api/auth/second-factor":       {path: fixedPath("/api/auth/second-factor"), isolated: true, body: withBody(object{"currentPassword": password, "code": "000000"}), status: 409},
+	"POST /api/auth/accept-invitation":     {path: fixedPath("/api/auth/accept-invitation"), body: withBody(object{"token": "none", "password": password}), status: 400},
 
-	"GET /api/jobseekers/settings":    {path: at("/api/jobseekers/settings")},
-	"PUT /api/jobseekers/settings":    {path: at("/api/jobseekers/settings"), body: saying(object{"intent": "update-notifications", "email": true})},
-	"DELETE /api/jobseekers/profile":  {path: at("/api/jobseekers/profile"), isolated: true},
-	"GET /api/employers/profile":      {path: at("/api/employers/profile"), anyMember: true},
-	"PUT /api/employers/profile":      {path: at("/api/employers/profile"), body: saying(object{"intent": "update-profile", "profile": object{"jobTitle": "Matron"}}), anyMember: true},
-	"DELETE /api/employers/profile":   {path: at("/api/employers/profile"), isolated: true, anyMember: true},
-	"GET /api/employers/settings":     {path: at("/api/employers/settings"), anyMember: true},
-	"PUT /api/employers/settings":     {path: at("/api/employers/settings"), body: saying(object{"intent": "update-notifications", "emailAlerts": false}), anyMember: true},
-	"DELETE /api/employers/settings":  {path: at("/api/employers/settings"), isolated: true, anyMember: true},
-	"GET /api/employers/organization": {path: at("/api/employers/organization"), anyMember: true},
-	"PUT /api/employers/organization": {path: at("/api/employers/organization"), isolated: true, body: saying(object{"name": "Renamed Clinic"})},
+	"GET /api/jobseekers/settings":    {path: fixedPath("/api/jobseekers/settings")},
+	"PUT /api/jobseekers/settings":    {path: fixedPath("/api/jobseekers/settings"), body: withBody(object{"intent": "update-notifications", "email": true})},
+	"DELETE /api/jobseekers/profile":  {path: fixedPath("/api/jobseekers/profile"), isolated: true},
+	"GET /api/employers/profile":      {path: fixedPath("/api/employers/profile"), anyMember: true},
+	"PUT /api/employers/profile":      {path: fixedPath("/api/employers/profile"), body: withBody(object{"intent": "update-profile", "profile": object{"jobTitle": "Matron"}}), anyMember: true},
+	"DELETE /api/employers/profile":   {path: fixedPath("/api/employers/profile"), isolated: true, anyMember: true},
+	"GET /api/employers/settings":     {path: fixedPath("/api/employers/settings"), anyMember: true},
+	"PUT /api/employers/settings":     {path: fixedPath("/api/employers/settings"), body: withBody(object{"intent": "update-notifications", "emailAlerts": false}), anyMember: true},
+	"DELETE /api/employers/settings":  {path: fixedPath("/api/employers/settings"), isolated: true, anyMember: true},
+	"GET /api/employers/organization": {path: fixedPath("/api/employers/organization"), anyMember: true},
+	"PUT /api/employers/organization": {path: fixedPath("/api/employers/organization"), isolated: true, body: withBody(object{"name": "Renamed Clinic"})},
 
-	"GET /api/employers/audit":                {path: at("/api/employers/audit")},
-	"GET /api/employers/team":                 {path: at("/api/employers/team")},
-	"POST /api/employers/team":                {path: at("/api/employers/team"), body: func(*matrixUsers) any { return object{"intent": "add-member", "name": "N", "email": newEmail()} }},
+	"GET /api/employers/audit":                {path: fixedPath("/api/employers/audit")},
+	"GET /api/employers/team":                 {path: fixedPath("/api/employers/team")},
+	"POST /api/employers/team":                {path: fixedPath("/api/employers/team"), body: func(*matrixUsers) any { return object{"intent": "add-member", "name": "N", "email": newEmail()} }},
 	"DELETE /api/employers/team/:id":          {path: func(c *matrixUsers) string { return teamPath(c.member) }, isolated: true, foreignStatus: 403, foreignError: "Team member not in your organization"},
-	"GET /api/employers/team/:id/permissions": {path: permissions, foreignStatus: 403, foreignError: "Team member not in your organization"},
-	"PUT /api/employers/team/:id/permissions": {path: permissions, isolated: true, body: saying(object{"role": "viewer"}), foreignStatus: 403, foreignError: "Team member not in your organization"},
+	"GET /api/employers/team/:id/permissions": {path: memberPermissions, foreignStatus: 403, foreignError: "Team member not in your organization"},
+	"PUT /api/employers/team/:id/permissions": {path: memberPermissions, isolated: true, body: withBody(object{"role": "viewer"}), foreignStatus: 403, foreignError: "Team member not in your organization"},
 
-	"POST /api/listings/:id/report":              {path: listing("/report"), body: saying(object{"reason": "fraud"}), status: 201},
-	"GET /api/admin/cases":                       {path: at("/api/admin/cases")},
-	"GET /api/admin/jobs/:id":                    {path: moderated("")},
-	"POST /api/admin/jobs/:id/take-down":         {path: moderated("/take-down"), body: saying(object{"message": "No fees."})},
-	"POST /api/admin/jobs/:id/restore":           {path: moderated("/restore"), body: saying(object{})},
-	"GET /api/admin/organizations/:id":           {path: organization("")},
-	"POST /api/admin/organizations/:id/standing": {path: organization("/standing"), body: saying(object{"action": "unverify"})},
-	"POST /api/admin/accounts/:id/standing":      {path: func(c *matrixUsers) string { return "/api/admin/accounts/" + c.otherSeeker.id + "/standing" }, isolated: true, body: saying(object{"action": "suspend"})},
+	"POST /api/listings/:id/report":              {path: publicListing("/report"), body: withBody(object{"reason": "fraud"}), status: 201},
+	"GET /api/admin/cases":                       {path: fixedPath("/api/admin/cases")},
+	"GET /api/admin/jobs/:id":                    {path: moderatedListing("")},
+	"POST /api/admin/jobs/:id/take-down":         {path: moderatedListing("/take-down"), body: withBody(object{"message": "No fees."})},
+	"POST /api/admin/jobs/:id/restore":           {path: moderatedListing("/restore"), body: withBody(object{})},
+	"GET /api/admin/organizations/:id":           {path: moderatedOrganization("")},
+	"POST /api/admin/organizations/:id/standing": {path: moderatedOrganization("/standing"), body: withBody(object{"action": "unverify"})},
+	"POST /api/admin/accounts/:id/standing":      {path: func(c *matrixUsers) string { return "/api/admin/accounts/" + c.otherSeeker.id + "/standing" }, isolated: true, body: withBody(object{"action": "suspend"})},
 
-	"GET /api/listings":              {path: at("/api/listings")},
-	"GET /api/listings/:id":          {path: listing("")},
-	"POST /api/listings/search":      {path: at("/api/listings/search"), body: saying(object{"query": "nurse"})},
-	"PATCH /api/listings/:id":        {path: listing(""), body: saying(object{"meta": object{"a": 1}}), foreignError: "Listing not found"},
-	"POST /api/listings/:id/restore": {path: listing("/restore"), foreignError: "Listing not found or not deleted", prepare: func(c *matrixUsers) { c.employer.fromNewAddress().delete("/api/employers/jobs/" + c.listing).ok(200) }},
-	"POST /api/listings/:id/archive": {path: listing("/archive"), foreignError: "Listing not found"},
-	"PUT /api/listings/batch":        {path: at("/api/listings/batch"), body: func(c *matrixUsers) any { return []object{{"uuid": c.listing, "meta": object{"b": 2}}} }},
+	"GET /api/listings":              {path: fixedPath("/api/listings")},
+	"GET /api/listings/:id":          {path: publicListing("")},
+	"POST /api/listings/search":      {path: fixedPath("/api/listings/search"), body: withBody(object{"query": "nurse"})},
+	"PATCH /api/listings/:id":        {path: publicListing(""), body: withBody(object{"meta": object{"a": 1}}), foreignError: "Listing not found"},
+	"POST /api/listings/:id/restore": {path: publicListing("/restore"), foreignError: "Listing not found or not deleted", prepare: func(c *matrixUsers) { c.employer.fromNewAddress().delete("/api/employers/jobs/" + c.listing).ok(200) }},
+	"POST /api/listings/:id/archive": {path: publicListing("/archive"), foreignError: "Listing not found"},
+	"PUT /api/listings/batch":        {path: fixedPath("/api/listings/batch"), body: func(c *matrixUsers) any { return []object{{"uuid": c.listing, "meta": object{"b": 2}}} }},
 
-	"GET /api/employers/jobs":                {path: at("/api/employers/jobs")},
-	"POST /api/employers/jobs":               {path: at("/api/employers/jobs"), body: saying(object{"title": "T", "description": "D"}), status: 201},
-	"POST /api/employers/jobs/batch":         {path: at("/api/employers/jobs/batch"), body: saying(object{"jobs": []object{{"title": "T", "description": "D"}}})},
-	"PUT /api/employers/jobs/batch":          {path: at("/api/employers/jobs/batch"), body: func(c *matrixUsers) any { return object{"jobs": []object{{"id": c.listing, "title": "Mine"}}} }},
-	"GET /api/employers/jobs/:id":            {path: job(""), foreignError: "Job listing not found"},
-	"PUT /api/employers/jobs/:id":            {path: job(""), body: saying(object{"title": "Taken"}), foreignError: "Job listing not found"},
-	"DELETE /api/employers/jobs/:id":         {path: job(""), foreignError: "Job listing not found"},
-	"POST /api/employers/jobs/:id/duplicate": {path: job("/duplicate"), foreignError: "Job listing not found"},
-	"POST /api/employers/jobs/:id/renew":     {path: job("/renew"), foreignError: "Job listing not found"},
+	"GET /api/employers/jobs":                {path: fixedPath("/api/employers/jobs")},
+	"POST /api/employers/jobs":               {path: fixedPath("/api/employers/jobs"), body: withBody(object{"title": "T", "description": "D"}), status: 201},
+	"POST /api/employers/jobs/batch":         {path: fixedPath("/api/employers/jobs/batch"), body: withBody(object{"jobs": []object{{"title": "T", "description": "D"}}})},
+	"PUT /api/employers/jobs/batch":          {path: fixedPath("/api/employers/jobs/batch"), body: func(c *matrixUsers) any { return object{"jobs": []object{{"id": c.listing, "title": "Mine"}}} }},
+	"GET /api/employers/jobs/:id":            {path: employerJob(""), foreignError: "Job listing not found"},
+	"PUT /api/employers/jobs/:id":            {path: employerJob(""), body: withBody(object{"title": "Taken"}), foreignError: "Job listing not found"},
+	"DELETE /api/employers/jobs/:id":         {path: employerJob(""), foreignError: "Job listing not found"},
+	"POST /api/employers/jobs/:id/duplicate": {path: employerJob("/duplicate"), foreignError: "Job listing not found"},
+	"POST /api/employers/jobs/:id/renew":     {path: employerJob("/renew"), foreignError: "Job listing not found"},
 
-	"GET /api/employers/jobs/export":         {path: at("/api/employers/jobs/export")},
-	"GET /api/employers/jobs/:id/analytics":  {path: job("/analytics"), foreignError: "Job listing not found"},
-	"GET /api/employers/analytics":           {path: at("/api/employers/analytics")},
-	"GET /api/employers/applications/stats":  {path: at("/api/employers/applications/stats")},
-	"GET /api/employers/applications/export": {path: at("/api/employers/applications/export")},
+	"GET /api/employers/jobs/export":         {path: fixedPath("/api/employers/jobs/export")},
+	"GET /api/employers/jobs/:id/analytics":  {path: employerJob("/analytics"), foreignError: "Job listing not found"},
+	"GET /api/employers/analytics":           {path: fixedPath("/api/employers/analytics")},
+	"GET /api/employers/applications/stats":  {path: fixedPath("/api/employers/applications/stats")},
+	"GET /api/employers/applications/export": {path: fixedPath("/api/employers/applications/export")},
 
-	"GET /api/jobseekers/applications":        {path: at("/api/jobseekers/applications")},
-	"POST /api/jobseekers/applications":       {path: at("/api/jobseekers/applications"), body: func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
-	"GET /api/jobseekers/applications/:id":    {path: mine, foreignError: "Application not found"},
-	"PUT /api/jobseekers/applications/:id":    {path: mine, body: saying(object{"status": "in-progress"}), foreignError: "Application not found"},
-	"DELETE /api/jobseekers/applications/:id": {path: mine, foreignError: "Application not found"},
+	"GET /api/jobseekers/applications":        {path: fixedPath("/api/jobseekers/applications")},
+	"POST /api/jobseekers/applications":       {path: fixedPath("/api/jobseekers/applications"), body: func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
+	"GET /api/jobseekers/applications/:id":    {path: ownApplication, foreignError: "Application not found"},
+	"PUT /api/jobseekers/applications/:id":    {path: ownApplication, body: withBody(object{"status": "in-progress"}), foreignError: "Application not found"},
+	"DELETE /api/jobseekers/applications/:id": {path: ownApplication, foreignError: "Application not found"},
 
-	"GET /api/jobseekers/profile": {path: at("/api/jobseekers/profile")},
-	"PUT /api/jobseekers/profile": {path: at("/api/jobseekers/profile"), body: saying(object{"intent": "update-profile", "profile": object{"bio": "Nurse"}})},
+	"GET /api/jobseekers/profile": {path: fixedPath("/api/jobseekers/profile")},
+	"PUT /api/jobseekers/profile": {path: fixedPath("/api/jobseekers/profile"), body: withBody(object{"intent": "update-profile", "profile": object{"bio": "Nurse"}})},
 
-	"POST /api/jobseekers/saved":           {path: at("/api/jobseekers/saved"), body: func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
-	"GET /api/jobseekers/bookmarks":        {path: at("/api/jobseekers/bookmarks")},
-	"POST /api/jobseekers/bookmarks":       {path: at("/api/jobseekers/bookmarks"), body: func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
-	"GET /api/jobseekers/bookmarks/:id":    {path: bookmark, foreignError: "Bookmark not found"},
-	"PUT /api/jobseekers/bookmarks/:id":    {path: bookmark, body: saying(object{"notes": "x"}), foreignError: "Bookmark not found"},
-	"DELETE /api/jobseekers/bookmarks/:id": {path: bookmark, foreignError: "Bookmark not found"},
+	"POST /api/jobseekers/saved":           {path: fixedPath("/api/jobseekers/saved"), body: func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
+	"GET /api/jobseekers/bookmarks":        {path: fixedPath("/api/jobseekers/bookmarks")},
+	"POST /api/jobseekers/bookmarks":       {path: fixedPath("/api/jobseekers/bookmarks"), body: func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
+	"GET /api/jobseekers/bookmarks/:id":    {path: ownBookmark, foreignError: "Bookmark not found"},
+	"PUT /api/jobseekers/bookmarks/:id":    {path: ownBookmark, body: withBody(object{"notes": "x"}), foreignError: "Bookmark not found"},
+	"DELETE /api/jobseekers/bookmarks/:id": {path: ownBookmark, foreignError: "Bookmark not found"},
 
-	"GET /api/jobseekers/analytics": {path: at("/api/jobseekers/analytics")},
+	"GET /api/jobseekers/analytics": {path: fixedPath("/api/jobseekers/analytics")},
 
-	"GET /api/jobseekers/documents":          {path: at("/api/jobseekers/documents")},
-	"POST /api/jobseekers/documents":         {path: at("/api/jobseekers/documents"), body: saying(object{"intent": "upload-document", "type": "cv", "content": "x"})},
-	"GET /api/jobseekers/documents/:id":      {path: document(""), foreignError: "Document not found"},
-	"GET /api/jobseekers/documents/:id/file": {path: document("/file"), foreignError: "Document not found"},
-	"PUT /api/jobseekers/documents/:id":      {path: document(""), body: saying(object{"title": "x"}), foreignError: "Document not found"},
-	"DELETE /api/jobseekers/documents/:id":   {path: document(""), foreignError: "Document not found"},
+	"GET /api/jobseekers/documents":          {path: fixedPath("/api/jobseekers/documents")},
+	"POST /api/jobseekers/documents":         {path: fixedPath("/api/jobseekers/documents"), body: withBody(object{"intent": "upload-document", "type": "cv", "content": "x"})},
+	"GET /api/jobseekers/documents/:id":      {path: ownDocument(""), foreignError: "Document not found"},
+	"GET /api/jobseekers/documents/:id/file": {path: ownDocument("/file"), foreignError: "Document not found"},
+	"PUT /api/jobseekers/documents/:id":      {path: ownDocument(""), body: withBody(object{"title": "x"}), foreignError: "Document not found"},
+	"DELETE /api/jobseekers/documents/:id":   {path: ownDocument(""), foreignError: "Document not found"},
 
-	"GET /api/jobseekers/notifications":          {path: at("/api/jobseekers/notifications")},
-	"PUT /api/jobseekers/notifications/:id":      {path: notification, body: saying(object{"read": true}), foreignError: "Notification not found"},
-	"DELETE /api/jobseekers/notifications/:id":   {path: notification, foreignError: "Notification not found"},
-	"GET /api/jobseekers/activity":               {path: at("/api/jobseekers/activity")},
-	"GET /api/jobseekers/onboarding":             {path: at("/api/jobseekers/onboarding")},
-	"POST /api/jobseekers/onboarding":            {path: at("/api/jobseekers/onboarding"), body: saying(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}})},
-	"GET /api/jobseekers/billing":                {path: at("/api/jobseekers/billing")},
-	"POST /api/jobseekers/billing":               {path: at("/api/jobseekers/billing"), body: saying(object{"intent": "update-payment-method", "paymentMethodId": "pm_card_visa"})},
-	"POST /api/billing/setup-intents":            {path: at("/api/billing/setup-intents")},
-	"GET /api/jobseekers/search":                 {path: at("/api/jobseekers/search")},
-	"POST /api/jobseekers/search":                {path: at("/api/jobseekers/search"), body: saying(object{"intent": "save-search", "query": "nurse"})},
-	"GET /api/jobseekers/recommendations":        {path: at("/api/jobseekers/recommendations"), isPerUser: true},
+	"GET /api/jobseekers/notifications":          {path: fixedPath("/api/jobseekers/notifications")},
+	"PUT /api/jobseekers/notifications/:id":      {path: ownNotification, body: withBody(object{"read": true}), foreignError: "Notification not found"},
+	"DELETE /api/jobseekers/notifications/:id":   {path: ownNotification, foreignError: "Notification not found"},
+	"GET /api/jobseekers/activity":               {path: fixedPath("/api/jobseekers/activity")},
+	"GET /api/jobseekers/onboarding":             {path: fixedPath("/api/jobseekers/onboarding")},
+	"POST /api/jobseekers/onboarding":            {path: fixedPath("/api/jobseekers/onboarding"), body: withBody(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}})},
+	"GET /api/jobseekers/billing":                {path: fixedPath("/api/jobseekers/billing")},
+	"POST /api/jobseekers/billing":               {path: fixedPath("/api/jobseekers/billing"), body: withBody(object{"intent": "update-payment-method", "paymentMethodId": "pm_card_visa"})},
+	"POST /api/billing/setup-intents":            {path: fixedPath("/api/billing/setup-intents")},
+	"GET /api/jobseekers/search":                 {path: fixedPath("/api/jobseekers/search")},
+	"POST /api/jobseekers/search":                {path: fixedPath("/api/jobseekers/search"), body: withBody(object{"intent": "save-search", "query": "nurse"})},
+	"GET /api/jobseekers/recommendations":        {path: fixedPath("/api/jobseekers/recommendations"), isPerUser: true},
 	"DELETE /api/jobseekers/recommendations/:id": {path: func(c *matrixUsers) string { return "/api/jobseekers/recommendations/" + c.listing }, isPerUser: true},
-	"GET /api/jobseekers/dashboard":              {path: at("/api/jobseekers/dashboard"), isPerUser: true},
-	"POST /api/jobseekers/dashboard":             {path: at("/api/jobseekers/dashboard"), body: saying(object{"intent": "generate-personalized-content"}), isPerUser: true},
-	"GET /api/jobseekers/export/applications":    {path: at("/api/jobseekers/export/applications")},
-	"GET /api/jobseekers/export/profile":         {path: at("/api/jobseekers/export/profile?format=csv")},
+	"GET /api/jobseekers/dashboard":              {path: fixedPath("/api/jobseekers/dashboard"), isPerUser: true},
+	"POST /api/jobseekers/dashboard":             {path: fixedPath("/api/jobseekers/dashboard"), body: withBody(object{"intent": "generate-personalized-content"}), isPerUser: true},
+	"GET /api/jobseekers/export/applications":    {path: fixedPath("/api/jobseekers/export/applications")},
+	"GET /api/jobseekers/export/profile":         {path: fixedPath("/api/jobseekers/export/profile?format=csv")},
 
-	"GET /api/employers/applications":                {path: at("/api/employers/applications")},
-	"GET /api/employers/applications/:id":            {path: received, foreignError: "Application not found"},
-	"PUT /api/employers/applications/:id":            {path: received, body: saying(object{"status": "review"}), foreignError: "Application not found"},
-	"DELETE /api/employers/applications/:id":         {path: received, foreignError: "Application not found"},
-	"POST /api/employers/applications/:id/interview": {path: interview, body: saying(appointment(nil)), foreignError: "Application not found"},
-	"PUT /api/employers/applications/:id/interview": {path: interview, body: saying(object{"outcome": "pass"}), foreignError: "Application not found", prepare: func(c *matrixUsers) {
-		c.employer.post(interview(c), appointment(nil)).ok(200)
+	"GET /api/employers/applications":                {path: fixedPath("/api/employers/applications")},
+	"GET /api/employers/applications/:id":            {path: receivedApplication, foreignError: "Application not found"},
+	"PUT /api/employers/applications/:id":            {path: receivedApplication, body: withBody(object{"status": "review"}), foreignError: "Application not found"},
+	"DELETE /api/employers/applications/:id":         {path: receivedApplication, foreignError: "Application not found"},
+	"POST /api/employers/applications/:id/interview": {path: applicationInterview, body: withBody(appointment(nil)), foreignError: "Application not found"},
+	"PUT /api/employers/applications/:id/interview": {path: applicationInterview, body: withBody(object{"outcome": "pass"}), foreignError: "Application not found", prepare: func(c *matrixUsers) {
+		c.employer.post(applicationInterview(c), appointment(nil)).ok(200)
 	}},
-	"GET /api/employers/applications/:id/documents": {path: func(c *matrixUsers) string { return received(c) + "/documents" }, foreignError: "Application not found"},
+	"GET /api/employers/applications/:id/documents": {path: func(c *matrixUsers) string { return receivedApplication(c) + "/documents" }, foreignError: "Application not found"},
 	"GET /api/employers/applications/:id/documents/:documentId": {path: func(c *matrixUsers) string {
-		return received(c) + "/documents/" + c.employer.fromNewAddress().get(received(c)+"/documents").ok(200).text("data.documents.0.id")
+		return receivedApplication(c) + "/documents/" + c.employer.fromNewAddress().get(receivedApplication(c)+"/documents").ok(200).text("data.documents.0.id")
 	}, foreignError: "Application not found"},
-	"POST /api/employers/applications/:id/contact": {path: func(c *matrixUsers) string { return received(c) + "/contact" }, body: saying(object{"subject": "Hello", "message": "there"}), foreignError: "Application not found"},
-	"POST /api/employers/exports":                  {path: at("/api/employers/exports"), body: saying(object{"kind": "jobs"}), status: 202},
+	"POST /api/employers/applications/:id/contact": {path: func(c *matrixUsers) string { return receivedApplication(c) + "/contact" }, body: withBody(object{"subject": "Hello", "message": "there"}), foreignError: "Application not found"},
+	"POST /api/employers/exports":                  {path: fixedPath("/api/employers/exports"), body: withBody(object{"kind": "jobs"}), status: 202},
 	"GET /api/employers/exports/:id":               {path: func(c *matrixUsers) string { return "/api/employers/exports/" + c.export }, foreignError: "Export not found"},
-	"GET /api/employers/interviews":                {path: at("/api/employers/interviews")},
+	"GET /api/employers/interviews":                {path: fixedPath("/api/employers/interviews")},
 
-	"POST /api/developers/apps":                   {path: at("/api/developers/apps"), body: saying(object{"name": "Ward Finder"}), status: 201},
-	"GET /api/developers/apps":                    {path: at("/api/developers/apps")},
-	"GET /api/developers/apps/:id":                {path: application(""), foreignError: "Application not found"},
-	"PUT /api/developers/apps/:id":                {path: application(""), body: saying(object{"name": "Bed Finder"}), foreignError: "Application not found"},
-	"DELETE /api/developers/apps/:id":             {path: application(""), foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/secret":        {path: application("/secret"), foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/keys":          {path: application("/keys"), body: saying(object{"name": "Production"}), status: 201, foreignError: "Application not found"},
-	"GET /api/developers/apps/:id/keys":           {path: application("/keys"), foreignError: "Application not found"},
+	"POST /api/developers/apps":                   {path: fixedPath("/api/developers/apps"), body: withBody(object{"name": "Ward Finder"}), status: 201},
+	"GET /api/developers/apps":                    {path: fixedPath("/api/developers/apps")},
+	"GET /api/developers/apps/:id":                {path: ownApp(""), foreignError: "Application not found"},
+	"PUT /api/developers/apps/:id":                {path: ownApp(""), body: withBody(object{"name": "Bed Finder"}), foreignError: "Application not found"},
+	"DELETE /api/developers/apps/:id":             {path: ownApp(""), foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/secret":        {path: ownApp("/secret"), foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/keys":          {path: ownApp("/keys"), body: withBody(object{"name": "Production"}), status: 201, foreignError: "Application not found"},
+	"GET /api/developers/apps/:id/keys":           {path: ownApp("/keys"), foreignError: "Application not found"},
 	"DELETE /api/developers/apps/:id/keys/:keyId": {path: func(c *matrixUsers) string { return "/api/developers/apps/" + c.app + "/keys/" + c.key }, foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/plan":          {path: application("/plan"), body: saying(object{"plan": "professional", "paymentMethodId": "pm_card_visa"}), foreignError: "Application not found"},
-	"GET /api/auth/consents":                      {path: at("/api/auth/consents")},
+	"POST /api/developers/apps/:id/plan":          {path: ownApp("/plan"), body: withBody(object{"plan": "professional", "paymentMethodId": "pm_card_visa"}), foreignError: "Application not found"},
+	"GET /api/auth/consents":                      {path: fixedPath("/api/auth/consents")},
 	"DELETE /api/auth/consents/:clientId":         {path: func(c *matrixUsers) string { return "/api/auth/consents/" + c.client }, foreignError: "Consent not found", prepare: func(c *matrixUsers) { c.client = c.w.authorizeApp(c.seeker.t, c.seeker) }},
-	"GET /api/developers/apps/:id/usage":          {path: application("/usage"), foreignError: "Application not found"},
+	"GET /api/developers/apps/:id/usage":          {path: ownApp("/usage"), foreignError: "Application not found"},
 
-	"POST /api/developers/apps/:id/webhooks":                                          {path: application("/webhooks"), body: saying(object{"url": "https://receiver.invalid/hook", "events": []string{"job.created"}}), status: 201, foreignError: "Application not found"},
-	"GET /api/developers/apps/:id/webhooks":                                           {path: application("/webhooks"), foreignError: "Application not found"},
-	"GET /api/developers/apps/:id/webhooks/:webhookId":                                {path: webhook(""), foreignError: "Application not found"},
-	"PUT /api/developers/apps/:id/webhooks/:webhookId":                                {path: webhook(""), body: saying(object{"events": []string{"application.submitted"}}), foreignError: "Application not found"},
-	"DELETE /api/developers/apps/:id/webhooks/:webhookId":                             {path: webhook(""), foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/webhooks/:webhookId/secret":                        {path: webhook("/secret"), foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/webhooks/:webhookId/test":                          {path: webhook("/test"), body: saying(object{"type": "job.closed"}), status: 202, foreignError: "Application not found"},
-	"GET /api/developers/apps/:id/webhooks/:webhookId/deliveries":                     {path: webhook("/deliveries"), foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/webhooks/:webhookId/replay":                        {path: webhook("/replay"), body: saying(object{"since": "2026-01-01"}), status: 202, foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay": {path: func(c *matrixUsers) string { return webhook("/deliveries/" + c.delivery + "/replay")(c) }, status: 202, foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/webhooks":                                          {path: ownApp("/webhooks"), body: withBody(object{"url": "https://receiver.invalid/hook", "events": []string{"job.created"}}), status: 201, foreignError: "Application not found"},
+	"GET /api/developers/apps/:id/webhooks":                                           {path: ownApp("/webhooks"), foreignError: "Application not found"},
+	"GET /api/developers/apps/:id/webhooks/:webhookId":                                {path: appWebhook(""), foreignError: "Application not found"},
+	"PUT /api/developers/apps/:id/webhooks/:webhookId":                                {path: appWebhook(""), body: withBody(object{"events": []string{"application.submitted"}}), foreignError: "Application not found"},
+	"DELETE /api/developers/apps/:id/webhooks/:webhookId":                             {path: appWebhook(""), foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/webhooks/:webhookId/secret":                        {path: appWebhook("/secret"), foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/webhooks/:webhookId/test":                          {path: appWebhook("/test"), body: withBody(object{"type": "job.closed"}), status: 202, foreignError: "Application not found"},
+	"GET /api/developers/apps/:id/webhooks/:webhookId/deliveries":                     {path: appWebhook("/deliveries"), foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/webhooks/:webhookId/replay":                        {path: appWebhook("/replay"), body: withBody(object{"since": "2026-01-01"}), status: 202, foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay": {path: func(c *matrixUsers) string { return appWebhook("/deliveries/" + c.delivery + "/replay")(c) }, status: 202, foreignError: "Application not found"},
 
-	"POST /api/employers/applications/batch": {path: at("/api/employers/applications/batch"), body: func(c *matrixUsers) any {
+	"POST /api/employers/applications/batch": {path: fixedPath("/api/employers/applications/batch"), body: func(c *matrixUsers) any {
 		return object{"applications": []object{{"id": c.application, "status": "review"}}}
 	}},
 }
 
 // newMatrixUsersWithResources returns users with all resources.
-func newMatrixUsersWithResources(t *testing.T, w *testServer) *matrixUsers {
+func newMatrixUsersWithResources(t *testing.T, server *testServer) *matrixUsers {
 	t.Helper()
-	c := newMatrixUsers(t, w)
+	c := newMatrixUsers(t, server)
 	c.createResources()
 	c.createDeveloperResources()
-	c.client = w.authorizeApp(t, c.seeker)
+	c.client = server.authorizeApp(t, c.seeker)
 	c.reader, c.writer = c.seeker.programOf(c.app), c.seeker.grantApp(c.app, integrations.Scopes()...)
 	return c
 }
 
 // newMatrixUsers returns users without resources. Most of its time is password
 // hashing.
-func newMatrixUsers(t *testing.T, w *testServer) *matrixUsers {
+func newMatrixUsers(t *testing.T, server *testServer) *matrixUsers {
 	t.Helper()
-	c := &matrixUsers{w: w, guest: w.guest(t), seeker: w.seeker(t), otherSeeker: w.seeker(t), employer: w.employer(t), otherEmployer: w.employer(t)}
-	c.bare = w.addMember(t, c.employer, object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}})
-	c.member = w.addMember(t, c.employer, nil).id
+	c := &matrixUsers{w: server, guest: server.guest(t), seeker: server.seeker(t), otherSeeker: server.seeker(t), employer: server.employer(t), otherEmployer: server.employer(t)}
+	c.bare = server.addMember(t, c.employer, object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}})
+	c.member = server.addMember(t, c.employer, nil).id
 	return c
 }
 
 // sharedMatrixUsers returns a function that creates the users on its first call:
 // sensitive operations need a recent sign-in.
-func sharedMatrixUsers(w *testServer) func(t *testing.T) *matrixUsers {
+func sharedMatrixUsers(server *testServer) func(t *testing.T) *matrixUsers {
 	var once sync.Once
 	var people *matrixUsers
 	return func(t *testing.T) *matrixUsers {
 		t.Helper()
-		once.Do(func() { people = newMatrixUsers(t, w) })
+		once.Do(func() { people = newMatrixUsers(t, server) })
 		require.NotNil(t, people, "the test that created the users failed")
 		return people
 	}
@@ -347,7 +355,7 @@ func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 }
 
 func TestRoleMatrix(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		var people func(*testing.T) *matrixUsers
 		for i, r := range routes() {
 			row, ok := matrix[r.Method+" "+r.Path]
@@ -355,7 +363,7 @@ func TestRoleMatrix(t *testing.T) {
 				continue
 			}
 			if people == nil || i%40 == 0 { // the resources of a user are limited
-				people = sharedMatrixUsers(w)
+				people = sharedMatrixUsers(server)
 			}
 			people := people
 			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
@@ -363,7 +371,7 @@ func TestRoleMatrix(t *testing.T) {
 				// Rows share the users, but not the resources.
 				c := people(t).forTest(t)
 				if row.isolated {
-					c = newMatrixUsers(t, w)
+					c = newMatrixUsers(t, server)
 				}
 				c.createResources()
 				if strings.HasPrefix(r.Path, "/api/developers/") {
@@ -414,19 +422,19 @@ func (row matrixRow) check(t *testing.T, c *matrixUsers, r web.Route) {
 		as(c.bare.client).fails(http.StatusForbidden, "Forbidden")
 	}
 	if r.Audience != web.Anyone && r.Audience != web.Moderator || strings.HasPrefix(r.Path, "/api/developers/") {
-		a := as(stranger.client)
+		res := as(stranger.client)
 		if strings.Contains(r.Path, "/:id") && !row.isPerUser {
 			status := row.foreignStatus
 			if status == 0 {
 				status = http.StatusNotFound
 			}
-			a.fails(status, row.foreignError)
+			res.fails(status, row.foreignError)
 		} else {
 			// A batch reports the refused items as they were sent.
 			if !row.isPerUser {
-				require.NotContains(t, string(a.raw), c.title, "what is not theirs")
+				require.NotContains(t, string(res.raw), c.title, "what is not theirs")
 			}
-			require.NotContains(t, string(a.raw), c.seeker.email, "what is not theirs")
+			require.NotContains(t, string(res.raw), c.seeker.email, "what is not theirs")
 		}
 	}
 	status := row.status

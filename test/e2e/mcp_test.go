@@ -52,7 +52,7 @@ func callTool(t testing.TB, s *mcp.ClientSession, tool string, arguments object)
 	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	require.NoError(t, err)
 	require.False(t, r.IsError, "%s", textOf(r))
-	require.JSONEq(t, encoded(t, r.StructuredContent), textOf(r))
+	require.JSONEq(t, encodeJSON(t, r.StructuredContent), textOf(r))
 	return r.StructuredContent.(object)
 }
 
@@ -65,16 +65,16 @@ func callToolError(t testing.TB, s *mcp.ClientSession, tool string, arguments ob
 	return textOf(r)
 }
 
-func encoded(t testing.TB, v any) string {
+func encodeJSON(t testing.TB, v any) string {
 	t.Helper()
 	raw, err := json.Marshal(v)
 	require.NoError(t, err)
 	return string(raw)
 }
 
-func metricsOf(t testing.TB, w *testServer) string {
+func metricsOf(t testing.TB, server *testServer) string {
 	t.Helper()
-	response, err := http.Get(w.url + "/metrics")
+	response, err := http.Get(server.url + "/metrics")
 	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
 	raw, err := io.ReadAll(response.Body)
@@ -102,20 +102,20 @@ func (c *client) rpc(body string, headers ...string) *response {
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	a := c.do(request)
-	a.repeat = func() *response { return c.rpc(body, headers...) }
-	return a
+	res := c.do(request)
+	res.repeat = func() *response { return c.rpc(body, headers...) }
+	return res
 }
 
 // tool calls a tool without the library.
 func (c *client) tool(name string, arguments object) *response {
 	c.t.Helper()
-	return c.rpc(encoded(c.t, object{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": object{"name": name, "arguments": arguments}}))
+	return c.rpc(encodeJSON(c.t, object{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": object{"name": name, "arguments": arguments}}))
 }
 
 func TestMCP_Tools(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		word := fmt.Sprintf("word%d", time.Now().UnixNano())
 		var jobs []string
 		for range 3 {
@@ -124,7 +124,7 @@ func TestMCP_Tools(t *testing.T) {
 
 		t.Run("list", func(t *testing.T) {
 			t.Parallel()
-			s := w.seeker(t).program().session(t)
+			s := server.seeker(t).program().session(t)
 			require.NotEmpty(t, s.InitializeResult().Instructions)
 			listed, err := s.ListTools(t.Context(), nil)
 			require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestMCP_Tools(t *testing.T) {
 				require.Equal(t, tool.Name != "apply", tool.OutputSchema != nil, tool.Name)
 				in := tool.InputSchema.(object)
 				require.Equal(t, false, in["additionalProperties"], tool.Name)
-				require.NotContains(t, encoded(t, tool), "#/components", tool.Name)
+				require.NotContains(t, encodeJSON(t, tool), "#/components", tool.Name)
 				for name, property := range in["properties"].(object) {
 					require.NotEmpty(t, property.(object)["description"], "%s of %s", name, tool.Name)
 				}
@@ -151,7 +151,7 @@ func TestMCP_Tools(t *testing.T) {
 		})
 		t.Run("reads", func(t *testing.T) {
 			t.Parallel()
-			program := w.seeker(t).program()
+			program := server.seeker(t).program()
 			s := program.session(t)
 			first := callTool(t, s, "search_jobs", object{"keywords": word, "sort": "date", "limit": 2, "facets": []string{"role", "region"}, "remote": nil})
 			require.Len(t, first["data"], 2)
@@ -165,7 +165,7 @@ func TestMCP_Tools(t *testing.T) {
 		})
 		t.Run("errors", func(t *testing.T) {
 			t.Parallel()
-			s := w.seeker(t).program().session(t)
+			s := server.seeker(t).program().session(t)
 			require.Contains(t, callToolError(t, s, "get_job", object{"job_id": "nonsense"}), "job_not_found")
 			require.Contains(t, callToolError(t, s, "get_job", object{"job_id": "../applications"}), "job_not_found")
 			require.Contains(t, callToolError(t, s, "get_job", object{}), "job_id is required")
@@ -181,7 +181,7 @@ func TestMCP_Tools(t *testing.T) {
 		})
 		t.Run("calls count towards the quota", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
+			me := server.seeker(t)
 			app := me.app()
 			program := me.programOf(app)
 			program.t = t
@@ -198,7 +198,7 @@ func TestMCP_Tools(t *testing.T) {
 		})
 		t.Run("exhausted quota", func(t *testing.T) {
 			t.Parallel()
-			program := w.seeker(t).program()
+			program := server.seeker(t).program()
 			program.t = t
 			for range 60 {
 				program.tool("get_job", object{"job_id": "nonsense"})
@@ -212,11 +212,11 @@ func TestMCP_Tools(t *testing.T) {
 }
 
 func TestMCP_Authentication(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const metadata = "/.well-known/oauth-protected-resource/mcp"
 		t.Run("WWW-Authenticate for a guest", func(t *testing.T) {
 			t.Parallel()
-			guest := w.guest(t)
+			guest := server.guest(t)
 			refused := guest.tool("suggest", object{"q": "lee"})
 			require.Equal(t, 401, refused.status)
 			require.Equal(t, "unauthorized", refused.text("code"))
@@ -236,22 +236,22 @@ func TestMCP_Authentication(t *testing.T) {
 		})
 		t.Run("invalid credentials", func(t *testing.T) {
 			t.Parallel()
-			seeker := w.seeker(t)
-			for _, c := range []*client{{t: t, w: w, token: "x"}, {t: t, w: w, token: seeker.token}, w.guest(t).withKey("loc_live_x")} {
-				c.ip = w.guest(t).ip
+			seeker := server.seeker(t)
+			for _, c := range []*client{{t: t, w: server, token: "x"}, {t: t, w: server, token: seeker.token}, server.guest(t).withKey("loc_live_x")} {
+				c.ip = server.guest(t).ip
 				require.Equal(t, 401, c.tool("suggest", object{"q": "lee"}).status)
 			}
-			wrong := (&client{t: t, w: w, ip: w.guest(t).ip, token: "x"}).tool("suggest", object{"q": "lee"})
+			wrong := (&client{t: t, w: server, ip: server.guest(t).ip, token: "x"}).tool("suggest", object{"q": "lee"})
 			require.Contains(t, wrong.header.Get("WWW-Authenticate"), `error="invalid_token"`)
 		})
 		t.Run("OAuth token until its revocation", func(t *testing.T) {
 			t.Parallel()
-			p := w.thirdParty(t, nil)
+			p := server.thirdParty(t, nil)
 			token := p.tokens(t)
-			c := w.guest(t)
+			c := server.guest(t)
 			c.token = token.AccessToken
 			s := c.session(t)
-			job := w.employer(t).listing(nil)
+			job := server.employer(t).listing(nil)
 			require.Equal(t, job, callTool(t, s, "get_job", object{"job_id": job})["data"].(object)["id"])
 			require.Contains(t, callToolError(t, s, "list_my_applications", nil), "applications:read", "the scope that is missing")
 			draft := callTool(t, s, "apply", object{"job_id": job})
@@ -264,7 +264,7 @@ func TestMCP_Authentication(t *testing.T) {
 		})
 		t.Run("pages of other sites", func(t *testing.T) {
 			t.Parallel()
-			program := w.seeker(t).program()
+			program := server.seeker(t).program()
 			const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 			for _, origin := range []string{"https://evil.example.com", "null", issuer + ".evil.example.com", "http://127.0.0.1:1"} {
 				require.Equal(t, 403, program.rpc(list, "Origin", origin).status, origin)
@@ -276,8 +276,8 @@ func TestMCP_Authentication(t *testing.T) {
 }
 
 func TestMCP_Messages(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		program := w.seeker(t).program()
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		program := server.seeker(t).program()
 		for body, want := range map[string]int{
 			"": 400, "{": 400, "5": 400, `"x"`: 400, `{}`: 400, `{"jsonrpc":"1.0","id":1,"method":"tools/list"}`: 400, `{"jsonrpc":"2.0","id":{},"method":"tools/list"}`: 400,
 			`[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]`: 400, "\n [": 400, "\x00": 400,
@@ -289,36 +289,36 @@ func TestMCP_Messages(t *testing.T) {
 			`{"jsonrpc":"2.0","id":1,"method":"ping"}`:                                                   200,
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_job","arguments":"x"}}`: 200,
 		} {
-			a := program.rpc(body)
-			require.Equal(t, want, a.status, "%.80s: %s", body, a.raw)
+			res := program.rpc(body)
+			require.Equal(t, want, res.status, "%.80s: %s", body, res.raw)
 			if want == 200 && !strings.Contains(body, "ping") {
-				require.Regexp(t, `"error"|"isError":true`, string(a.raw), body)
+				require.Regexp(t, `"error"|"isError":true`, string(res.raw), body)
 			}
 		}
 		for _, method := range []string{"GET", "DELETE", "PUT", "HEAD"} {
-			a := program.try(method, "/mcp", nil)
-			require.Equal(t, 405, a.status, method)
-			require.Equal(t, "POST", a.header.Get("Allow"), method)
+			res := program.try(method, "/mcp", nil)
+			require.Equal(t, 405, res.status, method)
+			require.Equal(t, "POST", res.header.Get("Allow"), method)
 		}
 		require.Equal(t, 404, program.try("POST", "/mcp/x", nil).status)
 		require.Equal(t, 404, program.try("POST", "/mcpx", nil).status)
 		require.Equal(t, 400, program.rpc(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, "Mcp-Protocol-Version", "1999-01-01").status)
-		require.Regexp(t, `locum_http_requests_total\{method="POST",route="/mcp",status="200"\}`, metricsOf(t, w))
+		require.Regexp(t, `locum_http_requests_total\{method="POST",route="/mcp",status="200"\}`, metricsOf(t, server))
 	})
 }
 
 func TestMCP_Apply(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
-		writes := func(t *testing.T, who *account) *mcp.ClientSession {
-			return who.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite).session(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
+		writes := func(t *testing.T, user *account) *mcp.ClientSession {
+			return user.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite).session(t)
 		}
-		applications := func(who *account) int {
-			return len(who.get("/api/jobseekers/applications").ok(200).list("data.applications"))
+		applications := func(user *account) int {
+			return len(user.get("/api/jobseekers/applications").ok(200).list("data.applications"))
 		}
 		t.Run("apply without confirmation", func(t *testing.T) {
 			t.Parallel()
-			ann := w.seeker(t)
+			ann := server.seeker(t)
 			job := boss.listing(object{"title": "Theatre Nurse", "questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			s := writes(t, ann)
 			content := object{"job_id": job, "cover_letter": "Hello", "resume_url": "https://example.org/cv.pdf", "answers": []any{object{"question_id": "pin", "answer": "12A3456E"}}}
@@ -336,7 +336,7 @@ func TestMCP_Apply(t *testing.T) {
 				changed[name] = value
 				require.Contains(t, callToolError(t, s, "apply", changed), "confirmation_code_invalid", name)
 			}
-			require.Contains(t, callToolError(t, writes(t, w.seeker(t)), "apply", confirmed), "confirmation_code_invalid", "the code of another user")
+			require.Contains(t, callToolError(t, writes(t, server.seeker(t)), "apply", confirmed), "confirmation_code_invalid", "the code of another user")
 			require.Contains(t, callToolError(t, writes(t, ann), "apply", confirmed), "confirmation_code_invalid", "the code of another application")
 			require.Zero(t, applications(ann))
 
@@ -349,14 +349,14 @@ func TestMCP_Apply(t *testing.T) {
 		})
 		t.Run("renamed job needs another confirmation", func(t *testing.T) {
 			t.Parallel()
-			s, job := writes(t, w.seeker(t)), boss.listing(object{"title": "Staff Nurse"})
+			s, job := writes(t, server.seeker(t)), boss.listing(object{"title": "Staff Nurse"})
 			draft := callTool(t, s, "apply", object{"job_id": job})
 			boss.fromNewAddress().put("/api/employers/jobs/"+job, object{"title": "Night Nurse"}).ok(200)
 			require.Contains(t, callToolError(t, s, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]}), "confirmation_code_invalid")
 		})
 		t.Run("invalid application", func(t *testing.T) {
 			t.Parallel()
-			ann := w.seeker(t)
+			ann := server.seeker(t)
 			applied := boss.listing(nil)
 			ann.application(applied, nil)
 			withdrawn := boss.listing(nil)
@@ -378,15 +378,15 @@ func TestMCP_Apply(t *testing.T) {
 				require.Contains(t, callToolError(t, s, "apply", arguments), want)
 			}
 			require.Contains(t, callToolError(t, writes(t, boss), "apply", object{"job_id": asking}), "403 forbidden", "an employer")
-			for _, reader := range []*client{ann.program(), ann.grantApp(w.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead)} {
+			for _, reader := range []*client{ann.program(), ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead)} {
 				require.Contains(t, callToolError(t, reader.session(t), "apply", object{"job_id": asking}), "applications:write")
 			}
 			require.Equal(t, 1, applications(ann))
 		})
 		t.Run("concurrent confirmations", func(t *testing.T) {
 			t.Parallel()
-			ann := w.seeker(t)
-			program := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
+			ann := server.seeker(t)
+			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			job := boss.listing(nil)
 			code := callTool(t, program.session(t), "apply", object{"job_id": job})["confirmation_code"]
 			statuses := make(chan int, 20)
@@ -404,7 +404,7 @@ func TestMCP_Apply(t *testing.T) {
 func TestMCP_Disabled_IsNotServed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := start(t, dir, append(setups[0].env(t, dir), "LOCUM_MCP_ENABLED=false")...)
-	require.Equal(t, 404, w.guest(t).tool("suggest", object{"q": "lee"}).status)
-	require.NotContains(t, w.run(t, "routes"), "/mcp")
+	server := start(t, dir, append(setups[0].env(t, dir), "LOCUM_MCP_ENABLED=false")...)
+	require.Equal(t, 404, server.guest(t).tool("suggest", object{"q": "lee"}).status)
+	require.NotContains(t, server.run(t, "routes"), "/mcp")
 }

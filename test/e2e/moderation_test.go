@@ -11,8 +11,8 @@ import (
 )
 
 func TestModeration_Reports(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, jo, guest, moderator := w.employer(t), w.seeker(t), w.guest(t), w.moderator(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, jo, guest, moderator := server.employer(t), server.seeker(t), server.guest(t), server.moderator(t)
 		title := "Ward " + newEmail()
 		id := boss.listing(object{"title": title})
 		subtest := func(name string, fn func(t *testing.T)) { t.Run(name, fn) }
@@ -25,7 +25,7 @@ func TestModeration_Reports(t *testing.T) {
 			guest.fromNewAddress().post("/api/listings/"+nowhere+"/report", object{"reason": "fraud"}).fails(404, "Listing not found")
 			draft := boss.listing(object{"status": "draft"})
 			guest.fromNewAddress().post("/api/listings/"+draft+"/report", object{"reason": "fraud"}).fails(404, "Listing not found")
-			limited := w.guest(t)
+			limited := server.guest(t)
 			for range 10 {
 				limited.post("/api/listings/"+nowhere+"/report", object{"reason": "fraud"}).fails(404, "Listing not found")
 			}
@@ -53,8 +53,8 @@ func TestModeration_Reports(t *testing.T) {
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
 			boss.put("/api/employers/jobs/"+id, object{"status": "active", "title": title}).ok(200)
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
-			require.Contains(t, w.waitForMail(t, boss.email, "Job removed by moderators"), "must not ask for fees")
-			told := w.waitForMail(t, jo.email, "Job removed: Ward")
+			require.Contains(t, server.waitForMail(t, boss.email, "Job removed by moderators"), "must not ask for fees")
+			told := server.waitForMail(t, jo.email, "Job removed: Ward")
 			require.Contains(t, told, "Do not pay anything")
 			require.NotContains(t, told, "must not ask for fees")
 			require.Empty(t, moderator.get("/api/admin/cases?state=open").ok(200).list("data.cases"))
@@ -65,8 +65,8 @@ func TestModeration_Reports(t *testing.T) {
 		subtest("POST /api/admin/jobs/:id/restore", func(t *testing.T) {
 			moderator.post("/api/admin/jobs/"+id+"/restore", object{}).ok(200)
 			guest.get("/api/listings/" + id).ok(200)
-			w.waitForMail(t, boss.email, "Job public again")
-			w.requireNoMail(t, jo.email, "Job public again")
+			server.waitForMail(t, boss.email, "Job public again")
+			server.requireNoMail(t, jo.email, "Job public again")
 			moderator.post("/api/admin/jobs/"+nowhere+"/restore", object{}).fails(404, "Job listing not found")
 		})
 		subtest("a report opens the case again", func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestModeration_Reports(t *testing.T) {
 			require.Equal(t, 1., moderator.get("/api/admin/cases?state=open").ok(200).at("data.cases.0.reports"))
 		})
 		subtest("a deleted account leaves no address in its reports", func(t *testing.T) {
-			witness := w.seeker(t)
+			witness := server.seeker(t)
 			witness.post("/api/listings/"+id+"/report", object{"reason": "other", "email": witness.email}).ok(201)
 			require.Contains(t, string(moderator.get("/api/admin/jobs/"+id).raw), witness.email)
 			witness.send("DELETE", "/api/jobseekers/profile", object{"currentPassword": password}).ok(200)
@@ -86,11 +86,11 @@ func TestModeration_Reports(t *testing.T) {
 }
 
 func TestModeration_SuspiciousJobs(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, other, moderator := w.employer(t), w.employer(t), w.moderator(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, other, moderator := server.employer(t), server.employer(t), server.moderator(t)
 		text := "Write to us on WhatsApp and pay the registration fee."
 		id := boss.listing(object{"title": "Dream Nurse", "description": text, "salary": object{"min": 900000}})
-		w.guest(t).get("/api/listings/" + id).ok(200)
+		server.guest(t).get("/api/listings/" + id).ok(200)
 		found := moderator.get("/api/admin/cases?state=open").ok(200)
 		require.Equal(t, id, found.text("data.cases.0.job.id"))
 		require.Equal(t, 100., found.at("data.cases.0.score"))
@@ -107,12 +107,12 @@ func TestModeration_SuspiciousJobs(t *testing.T) {
 }
 
 func TestModeration_Pages(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, jo := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, jo := server.employer(t), server.seeker(t)
 		const wicked = `Nurse <script>alert(1)</script>`
 		id := boss.listing(object{"title": wicked, "description": wicked})
 		jo.application(id, nil)
-		visitor, moderator := w.browser(t), w.signedIn(t, w.moderator(t))
+		visitor, moderator := server.browser(t), server.signedIn(t, server.moderator(t))
 		report := "/jobs/" + id + "/report"
 		require.Equal(t, []string{report}, visitor.open("GET", "/jobs/"+id, nil).links("Report this job"))
 		require.Contains(t, visitor.open("GET", report, nil).text, "What is wrong with it?")
@@ -140,32 +140,32 @@ func TestModeration_Pages(t *testing.T) {
 		require.Equal(t, 303, done.status)
 		require.Contains(t, moderator.follow(done).text, "The job is taken down")
 		require.Equal(t, 410, visitor.open("GET", "/jobs/"+id, nil).status)
-		w.waitForMail(t, jo.email, "Job removed: ")
+		server.waitForMail(t, jo.email, "Job removed: ")
 		require.Equal(t, []string{page}, moderator.open("GET", "/moderation/decided", nil).links("Nurse"))
 		require.Contains(t, moderator.follow(moderator.open("POST", page+"/restore", url.Values{})).text, "The case is closed")
 		require.Equal(t, 404, moderator.open("GET", "/moderation/jobs/nonsense", nil).status)
 		require.Equal(t, 404, moderator.open("POST", "/moderation/jobs/"+nowhere+"/restore", url.Values{}).status)
 
 		for _, who := range []*account{boss, jo} {
-			b := w.signedIn(t, who)
+			b := server.signedIn(t, who)
 			require.NotContains(t, b.open("GET", "/jobs", nil).text, `href="/moderation"`)
 			for _, path := range []string{"/moderation", "/moderation/decided", page} {
 				require.Equal(t, 403, b.open("GET", path, nil).status, path)
 			}
 			require.Equal(t, 403, b.open("POST", page+"/take-down", url.Values{}).status)
 		}
-		require.Equal(t, 303, w.browser(t).open("GET", "/moderation", nil).status)
+		require.Equal(t, 303, server.browser(t).open("GET", "/moderation", nil).status)
 		moderator.Site = "cross-site"
 		require.Equal(t, 403, moderator.open("POST", page+"/take-down", url.Values{}).status)
 	})
 }
 
 func TestModeration_Organizations(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		guest, moderator := w.guest(t), w.moderator(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		guest, moderator := server.guest(t), server.moderator(t)
 		register := func(name string) *account {
-			c, email := w.guest(t), newEmail()
-			return w.account(t, c.register("/api/auth/register-employer", object{"email": email, "password": password, "name": "Asha Patel", "companyName": name}), c, email)
+			c, email := server.guest(t), newEmail()
+			return server.account(t, c.register("/api/auth/register-employer", object{"email": email, "password": password, "name": "Asha Patel", "companyName": name}), c, email)
 		}
 		idOf := func(a *account) string {
 			return a.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId")
@@ -179,7 +179,7 @@ func TestModeration_Organizations(t *testing.T) {
 		boss := register(name)
 		organization := idOf(boss)
 		job := boss.listing(nil)
-		b := w.browser(t)
+		b := server.browser(t)
 
 		subtest("GET /api/admin/organizations/:id", func(t *testing.T) {
 			found := moderator.get("/api/admin/organizations/" + organization).ok(200)
@@ -191,7 +191,7 @@ func TestModeration_Organizations(t *testing.T) {
 		})
 		subtest("POST /api/admin/organizations/:id/standing", func(t *testing.T) {
 			require.Equal(t, "moderator", standing(organization, "verify").ok(200).text("data.verifiedBy"))
-			require.Contains(t, w.waitForMail(t, boss.email, "Your organization is verified"), "Because we verify it.")
+			require.Contains(t, server.waitForMail(t, boss.email, "Your organization is verified"), "Because we verify it.")
 			require.NotContains(t, b.open("GET", "/jobs/"+job, nil).text, "Not verified")
 			require.Contains(t, b.open("GET", b.open("GET", "/jobs/"+job, nil).links(name)[0], nil).text, "Verified")
 			standing(organization, "praise").invalid("action")
@@ -219,14 +219,14 @@ func TestModeration_Organizations(t *testing.T) {
 			require.True(t, isPublic(shown))
 			other.put("/api/employers/organization", object{"name": name}).ok(200)
 			require.Eventually(t, func() bool { return !isPublic(shown) }, waitTimeout, 50*time.Millisecond)
-			w.waitForMail(t, other.email, "Your jobs wait for a check")
+			server.waitForMail(t, other.email, "Your jobs wait for a check")
 		})
 		subtest("suspend and restore", func(t *testing.T) {
 			standing(organization, "suspend").ok(200)
 			require.Eventually(t, func() bool { return !isPublic(job) }, waitTimeout, 50*time.Millisecond)
 			later := boss.listing(nil)
 			require.False(t, isPublic(later))
-			w.waitForMail(t, boss.email, "Your organization is suspended")
+			server.waitForMail(t, boss.email, "Your organization is suspended")
 			standing(organization, "restore").ok(200)
 			require.Eventually(t, func() bool { return isPublic(job) && isPublic(later) }, waitTimeout, 50*time.Millisecond)
 		})
@@ -235,11 +235,11 @@ func TestModeration_Organizations(t *testing.T) {
 				return moderator.post("/api/admin/accounts/"+id+"/standing", object{"action": action})
 			}
 			moderate(boss.id, "suspend").ok(200)
-			boss.isOut(t)
-			w.waitForMail(t, boss.email, "Your account is suspended")
-			w.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).fails(401, "Invalid email or password")
+			boss.requireSignedOut(t)
+			server.waitForMail(t, boss.email, "Your account is suspended")
+			server.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).fails(401, "Invalid email or password")
 			moderate(boss.id, "restore").ok(200)
-			w.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).ok(200)
+			server.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).ok(200)
 			moderate(nowhere, "suspend").fails(404, "User not found")
 			moderate(moderator.id, "suspend").fails(409, "The account is one of a moderator; an operator can lock it")
 			moderate(boss.id, "praise").invalid("action")
@@ -248,15 +248,15 @@ func TestModeration_Organizations(t *testing.T) {
 }
 
 func TestModeration_Domain_VerifiesOrganization(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		verifiedBy := func(a *account) string {
 			id := a.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId")
-			return w.moderator(t).get("/api/admin/organizations/" + id).ok(200).text("data.verifiedBy")
+			return server.moderator(t).get("/api/admin/organizations/" + id).ok(200).text("data.verifiedBy")
 		}
-		boss := w.employer(t) // at example.org
+		boss := server.employer(t) // at example.org
 		boss.put("/api/employers/organization", object{"website": "https://www.example.org/careers"}).ok(200)
 		require.Empty(t, verifiedBy(boss), "the address is not confirmed")
-		w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, boss.email, "confirm your e-mail")}).ok(200)
+		server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, boss.email, "confirm your e-mail")}).ok(200)
 		require.Equal(t, "domain", verifiedBy(boss))
 		boss.fromNewAddress().put("/api/employers/organization", object{"website": "https://other.example"}).ok(200)
 		require.Empty(t, verifiedBy(boss))
@@ -268,22 +268,22 @@ func TestModeration_Domain_VerifiesOrganization(t *testing.T) {
 }
 
 func TestModeration_HoldNewOrganizations_HidesTheirJobs(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, moderator := w.employer(t), w.moderator(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, moderator := server.employer(t), server.moderator(t)
 		job := boss.listing(nil)
-		w.guest(t).get("/api/listings/"+job).fails(404, "Listing not found")
-		b := w.signedIn(t, moderator)
+		server.guest(t).get("/api/listings/"+job).fails(404, "Listing not found")
+		b := server.signedIn(t, moderator)
 		page := b.open("GET", "/moderation", nil)
 		path := page.links("St Brigid")[0]
 		require.Contains(t, b.open("GET", path, nil).text, "Held")
 		require.Equal(t, 303, b.open("POST", path, url.Values{"action": {"verify"}}).status)
-		require.Eventually(t, func() bool { return w.guest(t).get("/api/listings/"+job).status == 200 }, waitTimeout, 50*time.Millisecond)
+		require.Eventually(t, func() bool { return server.guest(t).get("/api/listings/"+job).status == 200 }, waitTimeout, 50*time.Millisecond)
 		require.Contains(t, b.open("GET", path, nil).text, "Verified by a moderator")
 		require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"praise"}}).status)
 		require.Equal(t, 404, b.open("GET", "/moderation/organizations/"+nowhere, nil).status)
 		require.Equal(t, 303, b.open("POST", path+"/accounts/"+boss.id, url.Values{"action": {"suspend"}}).status)
 		require.Contains(t, b.open("GET", path, nil).text, "Restore Asha Patel")
-		other := w.signedIn(t, w.seeker(t))
+		other := server.signedIn(t, server.seeker(t))
 		require.Equal(t, 403, other.open("GET", path, nil).status)
 		require.Equal(t, 403, other.open("POST", path, url.Values{"action": {"verify"}}).status)
 		require.Equal(t, 403, other.open("POST", path+"/accounts/"+boss.id, url.Values{"action": {"suspend"}}).status)

@@ -7,9 +7,9 @@ import (
 )
 
 func TestNamesAndTitles_InvisibleCharacters_Removed(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const typed, stored = "\u202eSt\u200b Mary\u2060's\ufeff \u200d", "St Mary's \u200d"
-		boss, seeker := w.employer(t), w.seeker(t)
+		boss, seeker := server.employer(t), server.seeker(t)
 		boss.put("/api/employers/organization", object{"name": typed}).ok(200)
 		require.Equal(t, stored, boss.get("/api/employers/organization").ok(200).text("data.company.name"))
 		job := boss.listing(object{"title": typed})
@@ -25,6 +25,6 @@ func TestNamesAndTitles_InvisibleCharacters_Removed(t *testing.T) {
 		require.Equal(t, stored, key.text("data.key.name"))
 
 		name := object{"email": newEmail(), "password": password, "name": typed, "userType": "jobseeker"}
-		require.Equal(t, stored, w.guest(t).post("/api/auth/register", name).ok(201).text("data.user.name"))
+		require.Equal(t, stored, server.guest(t).post("/api/auth/register", name).ok(201).text("data.user.name"))
 	})
 }

@@ -15,10 +15,10 @@ import (
 )
 
 func TestOAuthAttacks(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("code replay revokes its tokens", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
 			code, _ := p.authorizationCode(t, verifier)
 			token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 			require.NoError(t, err)
@@ -29,7 +29,7 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("concurrent exchanges of a code", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
 			code, _ := p.authorizationCode(t, verifier)
 			require.EqualValues(t, 1, countSuccesses(t, 20, func() error {
 				_, err := p.Exchange(context.Background(), code, oauth2.VerifierOption(verifier))
@@ -38,7 +38,7 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("concurrent refreshes", func(t *testing.T) {
 			t.Parallel()
-			p := w.thirdParty(t, nil)
+			p := server.thirdParty(t, nil)
 			token := p.tokens(t)
 			token.Expiry = time.Now().Add(-time.Hour)
 			require.EqualValues(t, 1, countSuccesses(t, 20, func() error {
@@ -49,7 +49,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("refresh token replay revokes the family", func(t *testing.T) {
 			t.Parallel()
 			for _, more := range []object{nil, {"public": true}} {
-				p := w.thirdParty(t, more)
+				p := server.thirdParty(t, more)
 				first := p.tokens(t)
 				_, second, _ := p.call(t, "/oauth/token", refreshing(first.RefreshToken))
 				require.NotEmpty(t, second["access_token"])
@@ -60,7 +60,7 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("rotation revokes the previous access token", func(t *testing.T) {
 			t.Parallel()
-			p := w.thirdParty(t, nil)
+			p := server.thirdParty(t, nil)
 			token := p.tokens(t)
 			_, second, _ := p.call(t, "/oauth/token", refreshing(token.RefreshToken))
 			require.False(t, p.active(t, token.AccessToken))
@@ -69,7 +69,7 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("code and refresh token of another client", func(t *testing.T) {
 			t.Parallel()
-			p, other, verifier := w.thirdParty(t, nil), w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			p, other, verifier := server.thirdParty(t, nil), server.thirdParty(t, nil), oauth2.GenerateVerifier()
 			code, _ := p.authorizationCode(t, verifier)
 			other.refused(t, "/oauth/token", redeem(code, verifier), 400, "invalid_grant")
 			token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
@@ -86,7 +86,7 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("two authentication methods are refused", func(t *testing.T) {
 			t.Parallel()
-			p, other := w.thirdParty(t, nil), w.thirdParty(t, nil)
+			p, other := server.thirdParty(t, nil), server.thirdParty(t, nil)
 			token := p.tokens(t)
 			for _, path := range []string{"/oauth/introspect", "/oauth/token", "/oauth/revoke"} {
 				asks := func(more url.Values) url.Values {
@@ -117,21 +117,21 @@ func TestOAuthAttacks(t *testing.T) {
 			}
 			require.False(t, p.active(t, token.AccessToken))
 			// The body alone is accepted.
-			inBody := w.thirdParty(t, nil)
+			inBody := server.thirdParty(t, nil)
 			inBody.Endpoint.AuthStyle = oauth2.AuthStyleInParams
 			inBody.tokens(t)
 		})
 		t.Run("unregistered redirect URI", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			b := w.signedIn(t, w.seeker(t))
+			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			b := server.signedIn(t, server.seeker(t))
 			for _, to := range []string{callback + "/more", "https://evil.wardfinder.example.com/callback", "https://wardfinder.example.com/x/../callback", callback + "?a=b", "http://wardfinder.example.com/callback",
 				"https://wardfinder.example.com.evil.example/callback", "https://wardfinder.example.com@evil.example/callback", "https://WARDFINDER.example.com/callback", callback + "#x", callback + "/", "//wardfinder.example.com/callback", "https://wardfinder.example.com:444/callback"} {
 				p.RedirectURL = to
 				got := b.open("GET", p.authorizationPath(verifier), nil)
 				require.Equal(t, 400, got.status, to)
 				require.Empty(t, got.header.Get("Location"))
-				require.Equal(t, 400, w.browser(t).open("GET", p.authorizationPath(verifier), nil).status, "nor before a sign-in")
+				require.Equal(t, 400, server.browser(t).open("GET", p.authorizationPath(verifier), nil).status, "nor before a sign-in")
 			}
 			p.RedirectURL = callback
 			code := b.allow(p.authorizationPath(verifier)).Get("code")
@@ -143,8 +143,8 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("loopback redirect URI with any port", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb", "http://localhost:1234/cb"}}), oauth2.GenerateVerifier()
-			b := w.signedIn(t, w.seeker(t))
+			p, verifier := server.thirdParty(t, object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb", "http://localhost:1234/cb"}}), oauth2.GenerateVerifier()
+			b := server.signedIn(t, server.seeker(t))
 			p.RedirectURL = "http://127.0.0.1:51004/cb"
 			code := b.allow(p.authorizationPath(verifier)).Get("code")
 			values := redeem(code, verifier)
@@ -159,12 +159,12 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("missing PKCE and plain", func(t *testing.T) {
 			t.Parallel()
 			for _, more := range []object{nil, {"public": true}} {
-				p := w.thirdParty(t, more)
-				b := w.signedIn(t, w.seeker(t))
+				p := server.thirdParty(t, more)
+				b := server.signedIn(t, server.seeker(t))
 				challenge := oauth2.S256ChallengeFromVerifier(oauth2.GenerateVerifier())
 				for _, with := range []url.Values{{}, {"code_challenge": {challenge}}, {"code_challenge": {challenge}, "code_challenge_method": {"plain"}}, {"code_challenge": {challenge}, "code_challenge_method": {"s256"}},
 					{"code_challenge_method": {"S256"}}, {"code_challenge": {"short"}, "code_challenge_method": {"S256"}}} {
-					path := strings.TrimPrefix(p.AuthCodeURL("the state"), w.url) + "&" + with.Encode()
+					path := strings.TrimPrefix(p.AuthCodeURL("the state"), server.url) + "&" + with.Encode()
 					answer := b.redirectQuery(b.open("GET", path, nil))
 					require.Equal(t, "invalid_request", answer.Get("error"), "%v", with)
 					require.Empty(t, answer.Get("code"))
@@ -173,7 +173,7 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("wrong or missing verifier", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
+			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
 			code, _ := p.authorizationCode(t, verifier)
 			for _, wrong := range []string{"", oauth2.GenerateVerifier(), verifier[:42], oauth2.S256ChallengeFromVerifier(verifier), verifier + strings.Repeat("x", 200)} {
 				p.refused(t, "/oauth/token", redeem(code, wrong), 400, "invalid_grant")
@@ -184,7 +184,7 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("refresh cannot widen scopes", func(t *testing.T) {
 			t.Parallel()
-			p := w.thirdParty(t, nil)
+			p := server.thirdParty(t, nil)
 			token := p.tokens(t)
 			for _, wider := range []string{"applications:read", "jobs:read applications:write applications:read", "admin", "*"} {
 				values := refreshing(token.RefreshToken)
@@ -204,8 +204,8 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("unknown and missing scopes", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			b := w.signedIn(t, w.seeker(t))
+			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			b := server.signedIn(t, server.seeker(t))
 			for _, scope := range []string{"admin", "jobs:read admin", "jobs", "jobs:*", "JOBS:READ", "openid", "offline_access"} {
 				p.Scopes = []string{scope}
 				require.Equal(t, "invalid_scope", b.redirectQuery(b.open("GET", p.authorizationPath(verifier), nil)).Get("error"), scope)
@@ -217,9 +217,9 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("consent requires the CSRF token of the session", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			me, stranger := w.seeker(t), w.seeker(t)
-			b, theirs := w.signedIn(t, me), w.signedIn(t, stranger)
+			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			me, stranger := server.seeker(t), server.seeker(t)
+			b, theirs := server.signedIn(t, me), server.signedIn(t, stranger)
 			path := p.authorizationPath(verifier)
 			csrf := b.Open("GET", path, nil).Secret(t)
 			foreign := theirs.Open("GET", path, nil).Secret(t)
@@ -230,17 +230,17 @@ func TestOAuthAttacks(t *testing.T) {
 				require.Equal(t, 403, b.open("POST", path, yes).status)
 			}
 			yes.Set("csrf", csrf)
-			for _, sent := range []struct{ site, from string }{{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"}, {"", "null"}, {"cross-site", w.url}} {
+			for _, sent := range []struct{ site, from string }{{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"}, {"", "null"}, {"cross-site", server.url}} {
 				b.Site, b.From = sent.site, sent.from
 				require.Equal(t, 403, b.open("POST", path, yes).status, "%v", sent)
 			}
-			b.Site, b.From = "", w.url
+			b.Site, b.From = "", server.url
 			require.NotEmpty(t, b.redirectQuery(b.open("POST", path, yes)).Get("code"))
 		})
 		t.Run("frames are refused", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			b := w.signedIn(t, w.seeker(t))
+			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			b := server.signedIn(t, server.seeker(t))
 			p2 := *p
 			p2.RedirectURL = callback + "x"
 			for path, forms := range map[string]string{p.authorizationPath(verifier): "'self' https://wardfinder.example.com", p2.authorizationPath(verifier): "'self'", "/developers/consents": "'self'"} {
@@ -259,9 +259,9 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("interstitial page before a redirect to another host", func(t *testing.T) {
 			t.Parallel()
-			p, me := w.thirdParty(t, nil), w.seeker(t)
-			b := w.browser(t)
-			b.Site, b.From = "", w.url // as over http, where browsers say no more of themselves
+			p, me := server.thirdParty(t, nil), server.seeker(t)
+			b := server.browser(t)
+			b.Site, b.From = "", server.url // as over http, where browsers say no more of themselves
 			path := p.authorizationPath(oauth2.GenerateVerifier())
 			page := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "next": {path}})
 			require.Equal(t, 200, page.status)
@@ -269,9 +269,9 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("open redirect after a sign-in", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
+			me := server.seeker(t)
 			for _, next := range []string{"https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example", "https:evil.example", "/\t/evil.example", "javascript:alert(1)", " //evil.example", "", "evil"} {
-				b := w.browser(t)
+				b := server.browser(t)
 				require.NotContains(t, b.open("GET", "/developers/sign-in?next="+url.QueryEscape(next), nil).text, "evil")
 				in := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "next": {next}})
 				require.Equal(t, 303, in.status)

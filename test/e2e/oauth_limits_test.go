@@ -32,19 +32,19 @@ func (p *thirdParty) at(t *testing.T, ip, path, secret string, values url.Values
 }
 
 func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("limited to sixty failures a minute", func(t *testing.T) {
 			t.Parallel()
-			p, device := w.thirdParty(t, nil), w.thirdParty(t, object{"public": true})
+			p, device := server.thirdParty(t, nil), server.thirdParty(t, object{"public": true})
 			token := p.tokens(t)
-			ip := w.guest(t).ip
+			ip := server.guest(t).ip
 			for i := range 60 {
 				path := []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke"}[i%3]
-				a := p.at(t, ip, path, "loc_cs_wrong"+strconv.Itoa(i), refreshing("x"))
-				require.Equal(t, 401, a.status, "%s", a.raw)
-				require.Equal(t, "invalid_client", a.text("error"))
+				res := p.at(t, ip, path, "loc_cs_wrong"+strconv.Itoa(i), refreshing("x"))
+				require.Equal(t, 401, res.status, "%s", res.raw)
+				require.Equal(t, "invalid_client", res.text("error"))
 			}
-			if w.countsLocally() {
+			if server.countsLocally() {
 				return
 			}
 			for _, secret := range []string{"wrong", p.ClientSecret} {
@@ -62,7 +62,7 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 				}
 			}
 			require.True(t, p.active(t, token.AccessToken), "nothing was revoked, and elsewhere the client goes on")
-			other := w.thirdParty(t, nil)
+			other := server.thirdParty(t, nil)
 			require.Equal(t, 200, other.at(t, ip, "/oauth/introspect", other.ClientSecret, url.Values{"token": {"x"}}).status, "another client at the address")
 			// Clients at the same address cannot lock out a public client,
 			// which has no secret.
@@ -70,12 +70,12 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 		})
 		t.Run("correct secret is not limited", func(t *testing.T) {
 			t.Parallel()
-			p := w.thirdParty(t, nil)
-			ip := w.guest(t).ip
+			p := server.thirdParty(t, nil)
+			ip := server.guest(t).ip
 			for range 150 {
-				a := p.at(t, ip, "/oauth/token", p.ClientSecret, redeem("expired", oauth2.GenerateVerifier()))
-				require.Equal(t, 400, a.status, "%s", a.raw)
-				require.Equal(t, "invalid_grant", a.text("error"))
+				res := p.at(t, ip, "/oauth/token", p.ClientSecret, redeem("expired", oauth2.GenerateVerifier()))
+				require.Equal(t, 400, res.status, "%s", res.raw)
+				require.Equal(t, "invalid_grant", res.text("error"))
 			}
 		})
 	})
@@ -84,7 +84,7 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 // The libraries of the server decode a form with any encoding and without a limit: some
 // hundred bytes would take gigabytes of memory.
 func TestOAuth_EncodedForm_RefusedUnread(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		var bomb bytes.Buffer
 		outer := gzip.NewWriter(&bomb)
 		inner := gzip.NewWriter(outer)
@@ -94,13 +94,13 @@ func TestOAuth_EncodedForm_RefusedUnread(t *testing.T) {
 		require.Less(t, bomb.Len(), 10<<10)
 		for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
 			for _, encodings := range [][]string{{"gzip, gzip"}, {"gzip"}, {"br"}, {"", "gzip"}} {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+path, bytes.NewReader(bomb.Bytes()))
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+path, bytes.NewReader(bomb.Bytes()))
 				require.NoError(t, err)
 				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 				r.Header["Content-Encoding"] = encodings
-				a := (&client{t: t, w: w}).do(r)
-				require.Equal(t, 400, a.status, "%s %q: %s", path, encodings, a.raw)
-				require.Equal(t, "invalid_request", a.text("error"))
+				res := (&client{t: t, w: server}).do(r)
+				require.Equal(t, 400, res.status, "%s %q: %s", path, encodings, res.raw)
+				require.Equal(t, "invalid_request", res.text("error"))
 			}
 		}
 	})
@@ -112,14 +112,14 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // Users are not redirected to a client, even with an error, before they have signed in.
 func TestOAuth_InvalidRequestOfGuest_SignsInFirst(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		p := w.thirdParty(t, nil)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		p := server.thirdParty(t, nil)
 		link := strings.Replace(p.authorizationPath(oauth2.GenerateVerifier()), "response_type=code", "response_type=token", 1)
 		browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		a, err := browser.Get(w.url + link)
+		res, err := browser.Get(server.url + link)
 		require.NoError(t, err)
-		require.NoError(t, a.Body.Close())
-		require.Equal(t, http.StatusSeeOther, a.StatusCode)
-		require.True(t, strings.HasPrefix(a.Header.Get("Location"), "/developers/sign-in?next="), a.Header.Get("Location"))
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, http.StatusSeeOther, res.StatusCode)
+		require.True(t, strings.HasPrefix(res.Header.Get("Location"), "/developers/sign-in?next="), res.Header.Get("Location"))
 	})
 }

@@ -11,10 +11,10 @@ import (
 )
 
 func TestOAuth(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /.well-known/oauth-authorization-server", func(t *testing.T) {
 			t.Parallel()
-			meta := w.guest(t).try("GET", "/.well-known/oauth-authorization-server", nil)
+			meta := server.guest(t).try("GET", "/.well-known/oauth-authorization-server", nil)
 			require.Equal(t, 200, meta.status)
 			require.Equal(t, issuer, meta.text("issuer"))
 			require.Equal(t, []any{"S256"}, meta.at("code_challenge_methods_supported"))
@@ -26,8 +26,8 @@ func TestOAuth(t *testing.T) {
 		t.Run("the whole flow with golang.org/x/oauth2", func(t *testing.T) {
 			t.Parallel()
 			for _, more := range []object{nil, {"public": true}} {
-				p, who, verifier := w.thirdParty(t, more), w.seeker(t), oauth2.GenerateVerifier()
-				b := w.browser(t)
+				p, user, verifier := server.thirdParty(t, more), server.seeker(t), oauth2.GenerateVerifier()
+				b := server.browser(t)
 				asked := b.open("GET", p.authorizationPath(verifier), nil)
 				require.Equal(t, 303, asked.status)
 				signIn, err := url.Parse(asked.header.Get("Location"))
@@ -35,7 +35,7 @@ func TestOAuth(t *testing.T) {
 				require.Equal(t, "/developers/sign-in", signIn.Path)
 				require.Equal(t, p.authorizationPath(verifier), signIn.Query().Get("next"))
 				require.Contains(t, b.open("GET", signIn.String(), nil).text, `name="password"`)
-				onward := b.open("POST", "/developers/sign-in", url.Values{"email": {who.email}, "password": {password}, "next": {signIn.Query().Get("next")}})
+				onward := b.open("POST", "/developers/sign-in", url.Values{"email": {user.email}, "password": {password}, "next": {signIn.Query().Get("next")}})
 				require.Contains(t, onward.text, `href="/oauth/authorize?`)
 				page := b.open("GET", p.authorizationPath(verifier), nil).text
 				for _, words := range []string{"Ward Finder", "St Brigid&#39;s Hospital", "wardfinder.example.com", "Apply for jobs in your name"} {
@@ -62,11 +62,11 @@ func TestOAuth(t *testing.T) {
 		})
 		t.Run("client without an Origin needs the CSRF token", func(t *testing.T) {
 			t.Parallel()
-			p, who, verifier := w.thirdParty(t, nil), w.seeker(t), oauth2.GenerateVerifier()
-			b := w.browser(t)
+			p, user, verifier := server.thirdParty(t, nil), server.seeker(t), oauth2.GenerateVerifier()
+			b := server.browser(t)
 			b.Site = ""
 			path := p.authorizationPath(verifier)
-			signedIn := b.open("POST", "/developers/sign-in", url.Values{"email": {who.email}, "password": {password}, "next": {path}})
+			signedIn := b.open("POST", "/developers/sign-in", url.Values{"email": {user.email}, "password": {password}, "next": {path}})
 			require.Equal(t, 303, signedIn.status)
 			require.Equal(t, path, signedIn.header.Get("Location"))
 			for at, values := range map[string]url.Values{path: {"decision": {"allow"}}, "/developers/apps": {"name": {"Mine"}}, "/developers/sign-out": {}} {
@@ -78,31 +78,31 @@ func TestOAuth(t *testing.T) {
 			require.NotEmpty(t, b.allow(path).Get("code"))
 			mine := url.Values{"name": {"Mine"}, "csrf": {b.Open("GET", "/developers", nil).Secret(t)}}
 			require.Equal(t, 200, b.open("POST", "/developers/apps", mine).status)
-			other := w.browser(t)
+			other := server.browser(t)
 			other.Site = ""
-			other.signIn(w.seeker(t))
+			other.signIn(server.seeker(t))
 			require.Equal(t, 403, other.open("POST", "/developers/apps", mine).status, "a secret is of one session")
 		})
 		t.Run("introspection of own tokens only", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			code, who := p.authorizationCode(t, verifier)
+			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			code, user := p.authorizationCode(t, verifier)
 			token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 			require.NoError(t, err)
 			_, body, _ := p.call(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}})
 			require.Equal(t, true, body["active"])
-			require.Equal(t, who.id, body["sub"])
+			require.Equal(t, user.id, body["sub"])
 			require.Equal(t, p.ClientID, body["client_id"])
 			require.Equal(t, "jobs:read applications:write", body["scope"])
 			require.InDelta(t, time.Now().Add(15*time.Minute).Unix(), body["exp"], 30)
 			require.True(t, p.active(t, token.RefreshToken))
-			_, body, _ = w.thirdParty(t, nil).call(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}})
+			_, body, _ = server.thirdParty(t, nil).call(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}})
 			require.Equal(t, map[string]any{"active": false}, body)
-			w.thirdParty(t, object{"public": true}).refused(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}}, 401, "invalid_client")
+			server.thirdParty(t, object{"public": true}).refused(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}}, 401, "invalid_client")
 			require.False(t, p.active(t, "nonsense"))
 			// Another client cannot revoke it, and does not learn whether it
 			// exists.
-			status, _, _ := w.thirdParty(t, nil).call(t, "/oauth/revoke", url.Values{"token": {token.AccessToken}})
+			status, _, _ := server.thirdParty(t, nil).call(t, "/oauth/revoke", url.Values{"token": {token.AccessToken}})
 			require.Equal(t, 200, status)
 			require.True(t, p.active(t, token.AccessToken))
 			status, _, _ = p.call(t, "/oauth/revoke", url.Values{"token": {token.AccessToken}, "token_type_hint": {"access_token"}})
@@ -112,8 +112,8 @@ func TestOAuth(t *testing.T) {
 		})
 		t.Run("consent is remembered until more is requested", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			b := w.signedIn(t, w.seeker(t))
+			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			b := server.signedIn(t, server.seeker(t))
 			b.allow(p.authorizationPath(verifier))
 			require.NotEmpty(t, b.redirectQuery(b.open("GET", p.authorizationPath(verifier), nil)).Get("code"))
 			fewer := *p
@@ -125,18 +125,18 @@ func TestOAuth(t *testing.T) {
 			require.Equal(t, 200, b.open("GET", more.authorizationPath(verifier), nil).status)
 			// A public client may have been replaced by another program on the
 			// device.
-			device := w.thirdParty(t, object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb"}})
+			device := server.thirdParty(t, object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb"}})
 			device.RedirectURL = "http://127.0.0.1:49152/cb"
 			b.allow(device.authorizationPath(verifier))
 			require.Equal(t, 200, b.open("GET", device.authorizationPath(verifier), nil).status)
 		})
 		t.Run("state parameter", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			b := w.signedIn(t, w.seeker(t))
+			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			b := server.signedIn(t, server.seeker(t))
 			b.allow(p.authorizationPath(verifier))
 			for _, state := range []string{"s", "", "long enough", strings.Repeat("x", 2000)} {
-				path := strings.TrimPrefix(p.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)), w.url)
+				path := strings.TrimPrefix(p.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)), server.url)
 				answer := b.open("GET", path, nil)
 				require.Equal(t, 303, answer.status, answer.text)
 				to, err := url.Parse(answer.header.Get("Location"))
@@ -148,16 +148,16 @@ func TestOAuth(t *testing.T) {
 		})
 		t.Run("denied consent", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			b := w.signedIn(t, w.seeker(t))
+			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			b := server.signedIn(t, server.seeker(t))
 			csrf := b.Open("GET", p.authorizationPath(verifier), nil).Secret(t)
 			require.Equal(t, "access_denied", b.decide(p.authorizationPath(verifier), "deny", csrf).Get("error"))
 			require.Equal(t, 200, b.open("GET", p.authorizationPath(verifier), nil).status, "nothing is remembered")
 		})
 		t.Run("form values in the link", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			b := w.signedIn(t, w.seeker(t))
+			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			b := server.signedIn(t, server.seeker(t))
 			for _, more := range []string{"&decision=allow", "&decision=allow&csrf=x"} {
 				link := p.authorizationPath(verifier) + more
 				csrf := b.Open("GET", link, nil).Secret(t)
@@ -166,8 +166,8 @@ func TestOAuth(t *testing.T) {
 		})
 		t.Run("hostile input is handled", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := w.thirdParty(t, nil), oauth2.GenerateVerifier()
-			b := w.signedIn(t, w.seeker(t))
+			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			b := server.signedIn(t, server.seeker(t))
 			for _, more := range []string{"&request=x", "&request_uri=urn:ietf:params:oauth:request_uri:x", "&client_id=" + p.ClientID, "&%zz", "&registration=x", "&resource=a&resource=b"} {
 				got := b.open("GET", p.authorizationPath(verifier)+more, nil)
 				require.Contains(t, []int{303, 400}, got.status, more)
@@ -196,7 +196,7 @@ func TestOAuth(t *testing.T) {
 				p.refused(t, "/oauth/token", refreshing("x"), 401, "invalid_client")
 			}
 			require.Equal(t, 400, b.open("GET", p.authorizationPath(verifier), nil).status)
-			require.Contains(t, []int{400, 401}, w.guest(t).try("POST", "/oauth/token", object{"grant_type": "authorization_code"}).status)
+			require.Contains(t, []int{400, 401}, server.guest(t).try("POST", "/oauth/token", object{"grant_type": "authorization_code"}).status)
 		})
 	})
 }

@@ -115,10 +115,10 @@ func (b *browser) redirectQuery(answer pageView) url.Values {
 // authorizationCode returns a code with all scopes from a new user.
 func (p *thirdParty) authorizationCode(t testing.TB, verifier string) (string, *account) {
 	t.Helper()
-	who := p.w.seeker(t)
-	code := p.w.signedIn(t, who).allow(p.authorizationPath(verifier)).Get("code")
+	user := p.w.seeker(t)
+	code := p.w.signedIn(t, user).allow(p.authorizationPath(verifier)).Get("code")
 	require.Regexp(t, `^loc_ac_[0-9A-Za-z]{43}$`, code)
-	return code, who
+	return code, user
 }
 
 func (p *thirdParty) tokens(t testing.TB) *oauth2.Token {

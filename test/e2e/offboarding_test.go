@@ -40,25 +40,25 @@ func (a *account) exportLink(kind string) string {
 }
 
 func TestRemoveMember_ActiveMember_LosesAccessAtOnce(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
-		seeker := w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
+		seeker := server.seeker(t)
 		seeker.application(boss.listing(nil), nil)
 		member := boss.inviteMember("recruiter")
 		program, link := member.program(), member.exportLink("applications")
 		require.Len(t, program.get("/v1/applications").okDeveloper(200).list("data"), 1)
-		require.Equal(t, 200, w.guest(t).get(link).status)
+		require.Equal(t, 200, server.guest(t).get(link).status)
 
 		member.delete(teamPath(boss.id)).fails(403, "Forbidden")
-		w.guest(t).delete(teamPath(member.id)).fails(401, "Unauthorized")
-		w.employer(t).delete(teamPath(member.id)).fails(403, "Team member not in your organization")
+		server.guest(t).delete(teamPath(member.id)).fails(401, "Unauthorized")
+		server.employer(t).delete(teamPath(member.id)).fails(403, "Team member not in your organization")
 		boss.delete(teamPath(strings.ToUpper(member.id))).ok(200)
 
-		member.isOut(t)
+		member.requireSignedOut(t)
 		require.False(t, boss.inTeam(member.id))
 		boss.delete(teamPath(member.id)).fails(403, "Team member not in your organization")
 		boss.delete(teamPath("x")).fails(403, "Team member not in your organization")
-		w.guest(t).get(link).fails(403, "Forbidden")
+		server.guest(t).get(link).fails(403, "Forbidden")
 		again := member.signIn(password)
 		again.get("/api/employers/jobs").fails(403, "Forbidden")
 		require.Equal(t, "jobseeker", again.get("/api/auth/me").ok(200).text("data.role"))
@@ -67,50 +67,50 @@ func TestRemoveMember_ActiveMember_LosesAccessAtOnce(t *testing.T) {
 }
 
 func TestRemoveMember_LastAdmin_Conflict(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("DELETE /api/employers/team/:id keeps the last admin", func(t *testing.T) {
-			boss := w.employer(t)
+			boss := server.employer(t)
 			boss.delete(teamPath(boss.id)).fails(409, "An organization needs at least one admin")
 			second := boss.inviteMember("admin")
 			second.delete(teamPath(boss.id)).ok(200)
-			boss.isOut(t)
+			boss.requireSignedOut(t)
 			require.Equal(t, "EMPLOYER", boss.signIn(password).get("/api/auth/me").ok(200).text("data.role"))
 		})
 	})
 }
 
 func TestRemoveMember_Invitation_Withdrawn(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, invited, email := w.employer(t), w.seeker(t), newEmail()
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, invited, email := server.employer(t), server.seeker(t), newEmail()
 		for _, to := range []string{invited.email, email} {
 			boss.post("/api/employers/team", object{"intent": "add-member", "name": "Tom", "email": to}).ok(200)
 		}
-		tokens := []string{w.tokenFromMail(t, email, "Join"), w.tokenFromMail(t, invited.email, "Join")} // not sent after the withdrawal
+		tokens := []string{server.tokenFromMail(t, email, "Join"), server.tokenFromMail(t, invited.email, "Join")} // not sent after the withdrawal
 		for _, m := range boss.get("/api/employers/team").ok(200).list("data.team") {
 			if m := m.(object); m["status"] == "invited" {
 				boss.delete(teamPath(m["id"].(string))).ok(200)
 			}
 		}
 		require.Len(t, boss.get("/api/employers/team").ok(200).list("data.team"), 1)
-		w.guest(t).post("/api/auth/accept-invitation", object{"token": tokens[0], "password": password}).invalid("token")
+		server.guest(t).post("/api/auth/accept-invitation", object{"token": tokens[0], "password": password}).invalid("token")
 		invited.post("/api/auth/accept-invitation", object{"token": tokens[1], "password": password}).invalid("token")
 		boss.post("/api/employers/team", object{"intent": "add-member", "name": "Tom", "email": email}).ok(200)
 	})
 }
 
 func TestMember_WithoutPermissions_SeesPublicOnly(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		draft, posted := boss.listing(object{"status": "draft"}), boss.listing(nil)
 		nothing := object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}}
-		member := w.addMember(t, boss, nil)
+		member := server.addMember(t, boss, nil)
 		link := member.exportLink("jobs")
 		boss.put(teamPath(member.id)+"/permissions", object{"permissions": nothing}).ok(200)
 		for _, path := range []string{"/jobs", "/jobs/" + draft, "/jobs/export", "/team", "/team/" + boss.id + "/permissions", "/analytics", "/applications", "/interviews"} {
 			member.get("/api/employers"+path).fails(403, "Forbidden")
 		}
 		member.post("/api/employers/exports", object{"kind": "jobs"}).fails(403, "Forbidden")
-		w.guest(t).get(link).fails(403, "Forbidden")
+		server.guest(t).get(link).fails(403, "Forbidden")
 		member.get("/api/listings/"+draft).fails(404, "Listing not found")
 		member.get("/api/listings/" + posted).ok(200)
 		boss.get("/api/listings/" + draft).ok(200)

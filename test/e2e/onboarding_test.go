@@ -11,9 +11,9 @@ import (
 const onboardingPath = "/api/jobseekers/onboarding"
 
 // steps returns the states of the onboarding steps by id.
-func steps(a *response) map[string]string {
+func steps(res *response) map[string]string {
 	out := map[string]string{}
-	for _, item := range a.list("onboarding.steps") {
+	for _, item := range res.list("onboarding.steps") {
 		s := item.(object)
 		out[s["id"].(string)] = s["status"].(string)
 	}
@@ -33,29 +33,29 @@ func (a *response) cookie() *http.Cookie {
 // sendOnboarding sends a form and keeps the cookie as a browser does.
 func (c *client) sendOnboarding(body any) *response {
 	c.t.Helper()
-	a := c.fromNewAddress().post(onboardingPath, body)
-	if set := a.cookie(); set != nil {
+	res := c.fromNewAddress().post(onboardingPath, body)
+	if set := res.cookie(); set != nil {
 		c.guestCookie = set.Value
 	}
-	return a
+	return res
 }
 
 func TestOnboarding(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/onboarding as a guest", func(t *testing.T) {
-			a := w.guest(t).get(onboardingPath).ok(200)
-			require.Equal(t, false, a.at("onboardingComplete"))
-			require.Equal(t, true, a.at("isGuest"))
-			require.Equal(t, map[string]string{"account": "pending", "profile": "pending", "preferences": "pending", "documents": "pending", "first-search": "pending", "first-application": "pending"}, steps(a))
-			require.NotEmpty(t, a.text("onboarding.steps.0.title"))
-			require.Nil(t, a.cookie(), "reading sets no cookie")
+			res := server.guest(t).get(onboardingPath).ok(200)
+			require.Equal(t, false, res.at("onboardingComplete"))
+			require.Equal(t, true, res.at("isGuest"))
+			require.Equal(t, map[string]string{"account": "pending", "profile": "pending", "preferences": "pending", "documents": "pending", "first-search": "pending", "first-application": "pending"}, steps(res))
+			require.NotEmpty(t, res.text("onboarding.steps.0.title"))
+			require.Nil(t, res.cookie(), "reading sets no cookie")
 		})
 		t.Run("POST /api/jobseekers/onboarding as a guest", func(t *testing.T) {
-			guest := w.guest(t)
-			a := guest.sendOnboarding(form{"action": {"capture_email"}, "email": {"zoe@example.org"}, "source": {"apply"}}).ok(200)
-			require.NotEmpty(t, a.text("message"))
-			require.Equal(t, true, a.at("isGuest"))
-			set := a.cookie()
+			guest := server.guest(t)
+			res := guest.sendOnboarding(form{"action": {"capture_email"}, "email": {"zoe@example.org"}, "source": {"apply"}}).ok(200)
+			require.NotEmpty(t, res.text("message"))
+			require.Equal(t, true, res.at("isGuest"))
+			set := res.cookie()
 			require.True(t, set.HttpOnly)
 			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
 			require.Equal(t, 90*24*60*60, set.MaxAge)
@@ -65,23 +65,23 @@ func TestOnboarding(t *testing.T) {
 			guest.sendOnboarding(parts{"action": "track_step", "step": "documents", "actionType": "skipped"}).ok(200)
 			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"preferredLocation":"Leeds","n":[1,2.5]}`}}).ok(200)
 			require.Equal(t, set.Value, guest.guestCookie, "the same browser")
-			a = guest.get(onboardingPath).ok(200)
-			s := steps(a)
+			res = guest.get(onboardingPath).ok(200)
+			s := steps(res)
 			require.Equal(t, []string{"viewed", "skipped", "completed"}, []string{s["profile"], s["documents"], s["preferences"]})
-			require.Equal(t, "zoe@example.org", a.text("onboarding.email"))
-			require.Equal(t, object{"preferredLocation": "Leeds", "n": []any{1.0, 2.5}}, a.at("onboarding.preferences"))
-			require.NotContains(t, string(w.guest(t).get(onboardingPath).ok(200).raw), "zoe", "another browser")
+			require.Equal(t, "zoe@example.org", res.text("onboarding.email"))
+			require.Equal(t, object{"preferredLocation": "Leeds", "n": []any{1.0, 2.5}}, res.at("onboarding.preferences"))
+			require.NotContains(t, string(server.guest(t).get(onboardingPath).ok(200).raw), "zoe", "another browser")
 		})
 		t.Run("POST /api/jobseekers/onboarding as a jobseeker", func(t *testing.T) {
-			seeker := w.seeker(t)
-			a := seeker.get(onboardingPath).ok(200)
-			require.Equal(t, false, a.at("isGuest"))
-			require.Equal(t, "completed", steps(a)["account"])
+			seeker := server.seeker(t)
+			res := seeker.get(onboardingPath).ok(200)
+			require.Equal(t, false, res.at("isGuest"))
+			require.Equal(t, "completed", steps(res)["account"])
 			for _, step := range []string{"profile", "preferences", "documents", "first-search", "first-application", "a step of the client's own"} {
 				require.Equal(t, false, seeker.get(onboardingPath).ok(200).at("onboardingComplete"))
-				a := seeker.sendOnboarding(parts{"action": "track_step", "step": step, "actionType": "completed"}).ok(200)
-				require.Equal(t, false, a.at("isGuest"))
-				require.Nil(t, a.cookie())
+				res := seeker.sendOnboarding(parts{"action": "track_step", "step": step, "actionType": "completed"}).ok(200)
+				require.Equal(t, false, res.at("isGuest"))
+				require.Nil(t, res.cookie())
 				if step == "first-application" {
 					break
 				}
@@ -89,10 +89,10 @@ func TestOnboarding(t *testing.T) {
 			require.Equal(t, true, seeker.get(onboardingPath).ok(200).at("onboardingComplete"))
 			seeker.sendOnboarding(form{"action": {"capture_email"}, "email": {"other@example.org"}, "source": {"save"}}).ok(200)
 			require.NotContains(t, string(seeker.get(onboardingPath).ok(200).raw), "other@")
-			require.Equal(t, "pending", steps(w.seeker(t).get(onboardingPath).ok(200))["profile"])
+			require.Equal(t, "pending", steps(server.seeker(t).get(onboardingPath).ok(200))["profile"])
 		})
 		t.Run("POST /api/jobseekers/onboarding refuses unknown values", func(t *testing.T) {
-			guest := w.guest(t)
+			guest := server.guest(t)
 			for _, body := range []any{form{}, form{"action": {""}}, form{"action": {"sell"}}, parts{"action": "CAPTURE_EMAIL"}, parts{"step": "profile"}} {
 				guest.sendOnboarding(body).fails(400, "Invalid action")
 			}
@@ -116,50 +116,50 @@ func TestOnboarding(t *testing.T) {
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"\xff"}, "actionType": {"viewed"}}).invalid("step")
 			guest.sendOnboarding(object{"action": "track_step", "step": "profile", "actionType": "viewed"}).invalid("body")
 			require.Empty(t, guest.guestCookie, "nothing was stored")
-			w.employer(t).sendOnboarding(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).fails(403, "Forbidden")
-			w.employer(t).get(onboardingPath).fails(403, "Forbidden")
+			server.employer(t).sendOnboarding(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).fails(403, "Forbidden")
+			server.employer(t).get(onboardingPath).fails(403, "Forbidden")
 		})
 		t.Run("POST /api/jobseekers/onboarding is limited by address", func(t *testing.T) {
-			guest := w.guest(t)
+			guest := server.guest(t)
 			for range 10 {
 				guest.post(onboardingPath, form{"action": {"sell"}}).fails(400, "Invalid action")
 			}
 			require.NotEmpty(t, guest.post(onboardingPath, form{"action": {"sell"}}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
 		})
 		t.Run("guest registers", func(t *testing.T) {
-			guest, email := w.guest(t), newEmail()
+			guest, email := server.guest(t), newEmail()
 			guest.sendOnboarding(form{"action": {"capture_email"}, "email": {email}, "source": {"save"}}).ok(200)
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"first-search"}, "actionType": {"completed"}}).ok(200)
 			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
 			secret := guest.guestCookie
 
 			// A caller who knows only the address gets nothing.
-			stranger := w.guest(t)
-			a := stranger.post("/api/auth/register", object{"email": email, "password": password, "name": "Mallory", "userType": "jobseeker"}).ok(201)
-			stranger.token = a.text("data.accessToken")
+			stranger := server.guest(t)
+			res := stranger.post("/api/auth/register", object{"email": email, "password": password, "name": "Mallory", "userType": "jobseeker"}).ok(201)
+			stranger.token = res.text("data.accessToken")
 			require.Equal(t, "pending", steps(stranger.get(onboardingPath).ok(200))["first-search"])
 
-			a = guest.post("/api/auth/register", object{"email": newEmail(), "password": password, "name": "Zoe", "userType": "jobseeker"}).ok(201)
-			owner := w.guest(t)
-			owner.token = a.text("data.accessToken")
+			res = guest.post("/api/auth/register", object{"email": newEmail(), "password": password, "name": "Zoe", "userType": "jobseeker"}).ok(201)
+			owner := server.guest(t)
+			owner.token = res.text("data.accessToken")
 			require.Equal(t, "completed", steps(owner.get(onboardingPath).ok(200))["first-search"], "also on another device")
 			require.Equal(t, "Renal", owner.get("/api/jobseekers/profile").ok(200).text("data.specialty"))
 			require.NotContains(t, string(owner.get(onboardingPath).ok(200).raw), email)
 
-			thief := w.guest(t)
+			thief := server.guest(t)
 			thief.guestCookie = secret
 			require.Equal(t, "pending", steps(thief.get(onboardingPath).ok(200))["first-search"], "the secret is no longer valid")
 			thief.sendOnboarding(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).ok(200)
 			require.NotEqual(t, secret, thief.guestCookie, "the secret is not reused")
 		})
 		t.Run("guest signs in", func(t *testing.T) {
-			seeker, guest := w.seeker(t), w.guest(t)
+			seeker, guest := server.seeker(t), server.guest(t)
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"documents"}, "actionType": {"skipped"}}).ok(200)
 			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
-			a := guest.post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
+			res := guest.post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
 			require.Equal(t, "skipped", steps(seeker.get(onboardingPath).ok(200))["documents"])
 			require.NotContains(t, string(seeker.get("/api/jobseekers/profile").ok(200).raw), "Renal", "a browser has many users")
-			guest.token = a.text("data.accessToken")
+			guest.token = res.text("data.accessToken")
 			require.Equal(t, -1, guest.get(onboardingPath).ok(200).cookie().MaxAge)
 		})
 	})

@@ -90,12 +90,12 @@ func TestOpenAPI_Examples_MatchTheirSchemas(t *testing.T) {
 	for _, s := range []web.API{portal.API(adapters.Services{}), developer.API(adapters.Services{}, "http://localhost:8080")} {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			describesItself(t, s)
+			requireCompleteDocument(t, s)
 		})
 	}
 }
 
-func describesItself(t *testing.T, s web.API) {
+func requireCompleteDocument(t *testing.T, s web.API) {
 	raw, d := openAPIOf(t, s)
 	doc, err := libopenapi.NewDocument(raw)
 	require.NoError(t, err)

@@ -51,18 +51,18 @@ func (h hit) documentErrors(t testing.TB, doc validator.Validator, kind string) 
 }
 
 func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
-	onEachSetupWithWebhooks(t, func(t *testing.T, w *testServer) {
-		doc, described := webhooksOf(t, w.guest(t).try("GET", "/openapi/developer.json", nil).raw)
+	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
+		doc, described := webhooksOf(t, server.guest(t).try("GET", "/openapi/developer.json", nil).raw)
 		require.Len(t, described, len(everyEvent))
 
 		r := newReceiver(t, nil)
-		employer := w.employer(t)
+		employer := server.employer(t)
 		path, _ := employer.createWebhook(r.URL, everyEvent...)
 		listing := employer.listing(object{
 			"location": "Leeds", "contractType": "permanent", "employmentType": "part-time", "salary": object{"min": 36000, "max": 44000, "currency": "GBP"},
 			"questions": []object{{"id": "pin", "text": "Your NMC PIN?"}}, "applicationDeadline": "2099-01-01",
 		})
-		application := w.seeker(t).application(listing, nil)
+		application := server.seeker(t).application(listing, nil)
 		employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
 		employer.put("/api/employers/jobs/"+listing, object{"title": "Ward Manager"}).ok(200)
 		r.waitForEvent("job.updated", "id", listing)

@@ -14,65 +14,65 @@ import (
 const noticedWithin = 2 * time.Second
 
 func TestOperatorCommands_Accounts(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
-		member := w.addMember(t, boss, nil)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
+		member := server.addMember(t, boss, nil)
 		app := member.app()
 		key, token := member.programOf(app), member.grantApp(app, integrations.JobsRead)
-		b := w.signedIn(t, member)
+		b := server.signedIn(t, member)
 
-		shown := w.run(t, "users", "show", member.email)
+		shown := server.run(t, "users", "show", member.email)
 		require.Regexp(t, `(?m)^id\s+`+member.id+`$`, shown)
 		require.Regexp(t, `(?m)^role\s+EMPLOYER_TEAM$`, shown)
 		require.Regexp(t, `(?m)^organization\s+St Brigid's Hospital \([0-9a-f-]{36}\), recruiter$`, shown)
 		require.Regexp(t, `(?m)^locked\s+no$`, shown)
 		require.Regexp(t, `(?m)^sessions\s+2$`, shown)
 
-		w.run(t, "users", "sign-out", member.email)
-		member.isOut(t)
+		server.run(t, "users", "sign-out", member.email)
+		member.requireSignedOut(t)
 		require.Equal(t, http.StatusSeeOther, b.open("GET", "/developers", nil).status)
 		key.get("/v1/jobs").okDeveloper(200)
-		again := w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
+		again := server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
 		member.token, member.refresh = again.text("data.accessToken"), again.text("data.refreshToken")
 
-		w.run(t, "users", "lock", member.email)
-		member.isOut(t)
-		w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).fails(401, "Invalid email or password")
-		require.Equal(t, 401, w.browser(t).signIn(member).status)
+		server.run(t, "users", "lock", member.email)
+		member.requireSignedOut(t)
+		server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).fails(401, "Invalid email or password")
+		require.Equal(t, 401, server.browser(t).signIn(member).status)
 		require.Equal(t, 401, key.get("/v1/jobs").status)
 		require.Equal(t, 401, token.get("/v1/jobs").status)
-		require.NotRegexp(t, `(?m)^locked\s+no$`, w.run(t, "users", "show", member.email))
+		require.NotRegexp(t, `(?m)^locked\s+no$`, server.run(t, "users", "show", member.email))
 		boss.get("/api/auth/me").ok(200)
 
-		w.run(t, "users", "unlock", member.email)
-		w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
+		server.run(t, "users", "unlock", member.email)
+		server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
 		key.get("/v1/jobs").okDeveloper(200)
 		token.get("/v1/jobs").okDeveloper(200)
 
-		require.Contains(t, w.fails(t, "users", "lock", newEmail()), "there is no account with this e-mail address")
+		require.Contains(t, server.fails(t, "users", "lock", newEmail()), "there is no account with this e-mail address")
 		require.Equal(t, [][4]string{
 			{"sessions.ended", "operator", member.id, ""},
 			{"account.locked", "operator", member.id, ""},
 			{"account.unlocked", "operator", member.id, ""},
 		}, boss.auditEntries("&actor=operator"))
-		log := w.run(t, "audit", "list", "--user", member.email)
+		log := server.run(t, "audit", "list", "--user", member.email)
 		require.Regexp(t, `account\.locked\s+operator\s`, log)
 		require.Regexp(t, `api_key\.created\s+`+member.email, log)
-		require.NotContains(t, w.run(t, "audit", "list", "--user", boss.email), "account.locked")
-		require.NotContains(t, w.run(t, "audit", "list", "--since", "2100-01-01"), "account.locked")
-		require.Contains(t, w.fails(t, "audit", "list", "--organization", "nonsense"), "--organization: must be the id")
+		require.NotContains(t, server.run(t, "audit", "list", "--user", boss.email), "account.locked")
+		require.NotContains(t, server.run(t, "audit", "list", "--since", "2100-01-01"), "account.locked")
+		require.Contains(t, server.fails(t, "audit", "list", "--organization", "nonsense"), "--organization: must be the id")
 	})
 }
 
 func TestOperatorCommands_Moderators(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
-		require.Regexp(t, `(?m)^moderator\s+no$`, w.run(t, "users", "show", boss.email))
-		require.Contains(t, w.run(t, "admin", "grant", boss.email), "is a moderator")
-		require.NotRegexp(t, `(?m)^moderator\s+no$`, w.run(t, "users", "show", boss.email))
-		w.run(t, "admin", "revoke", boss.email)
-		require.Regexp(t, `(?m)^moderator\s+no$`, w.run(t, "users", "show", boss.email))
-		require.Contains(t, w.fails(t, "admin", "grant", newEmail()), "there is no account with this e-mail address")
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
+		require.Regexp(t, `(?m)^moderator\s+no$`, server.run(t, "users", "show", boss.email))
+		require.Contains(t, server.run(t, "admin", "grant", boss.email), "is a moderator")
+		require.NotRegexp(t, `(?m)^moderator\s+no$`, server.run(t, "users", "show", boss.email))
+		server.run(t, "admin", "revoke", boss.email)
+		require.Regexp(t, `(?m)^moderator\s+no$`, server.run(t, "users", "show", boss.email))
+		require.Contains(t, server.fails(t, "admin", "grant", newEmail()), "there is no account with this e-mail address")
 		require.Equal(t, [][4]string{
 			{"moderator.granted", "operator", boss.id, ""},
 			{"moderator.revoked", "operator", boss.id, ""},
@@ -81,10 +81,10 @@ func TestOperatorCommands_Moderators(t *testing.T) {
 }
 
 func TestOperatorCommands_Listings(t *testing.T) {
-	onEachSetupWithWebhooks(t, func(t *testing.T, w *testServer) {
-		boss, guest, jo := w.employer(t), w.guest(t), w.seeker(t)
+	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
+		boss, guest, jo := server.employer(t), server.guest(t), server.seeker(t)
 		r := newReceiver(t, nil)
-		w.seeker(t).createWebhook(r.URL, "job.updated", "job.closed")
+		server.seeker(t).createWebhook(r.URL, "job.updated", "job.closed")
 		title := "Ward " + newEmail()
 		id := boss.listing(object{"title": title})
 		key := jo.programOf(jo.app())
@@ -93,7 +93,7 @@ func TestOperatorCommands_Listings(t *testing.T) {
 		}
 		require.Eventually(t, listed, waitTimeout, 50*time.Millisecond)
 
-		w.run(t, "listings", "hide", id)
+		server.run(t, "listings", "hide", id)
 		require.Eventually(t, func() bool { return !listed() }, noticedWithin, 50*time.Millisecond)
 		hidden := func() {
 			t.Helper()
@@ -101,7 +101,7 @@ func TestOperatorCommands_Listings(t *testing.T) {
 			require.Equal(t, 404, key.get("/v1/jobs/"+id).status)
 			require.Empty(t, jo.fromNewAddress().get("/api/jobseekers/search?q=ward").ok(200).list("data.search.jobs"))
 			require.NotEqual(t, 201, jo.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": id}).status)
-			require.NotContains(t, w.browser(t).open("GET", "/jobs/"+id, nil).text, title)
+			require.NotContains(t, server.browser(t).open("GET", "/jobs/"+id, nil).text, title)
 			job := boss.get("/api/employers/jobs/" + id).ok(200)
 			require.Equal(t, object{"hidden": true, "public": false}, job.pick("data.job", "hidden", "public"))
 		}
@@ -122,12 +122,12 @@ func TestOperatorCommands_Listings(t *testing.T) {
 		copied := boss.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200).text("data.id")
 		guest.get("/api/listings/"+copied).fails(404, "Listing not found")
 
-		require.Contains(t, w.run(t, "listings", "show", id), "it is public")
+		require.Contains(t, server.run(t, "listings", "show", id), "it is public")
 		require.Eventually(t, listed, noticedWithin, 50*time.Millisecond)
 		guest.get("/api/listings/" + id).ok(200)
 		r.waitForEvent("job.updated", "id", id)
 		require.Equal(t, false, boss.get("/api/employers/jobs/"+id).ok(200).at("data.job.hidden"))
 		require.Equal(t, [][4]string{{"listing.hidden", "operator", id, ""}, {"listing.shown", "operator", id, ""}}, boss.auditEntries("&actor=operator"))
-		require.Contains(t, w.fails(t, "listings", "hide", "nonsense"), "Job listing not found")
+		require.Contains(t, server.fails(t, "listings", "hide", "nonsense"), "Job listing not found")
 	})
 }

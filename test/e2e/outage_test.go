@@ -17,18 +17,18 @@ import (
 )
 
 // requestWithin sends a request that may fail with a 5xx, and requires a response
-// within the bound. It tries up to three times: a delay of the busy machine is
-// random, one of the server is not.
-func (c *client) requestWithin(bound time.Duration, method, path string, body any) (a *response) {
+// within the bound. It tries up to three times, because a delay that the load of
+// the machine causes does not repeat, while a delay of the server does.
+func (c *client) requestWithin(bound time.Duration, method, path string, body any) (res *response) {
 	c.t.Helper()
 	took := bound
 	for try := 0; try < 3 && took >= bound; try++ {
 		begun := time.Now()
-		a = c.try(method, path, body)
+		res = c.try(method, path, body)
 		took = time.Since(begun)
 	}
 	require.Less(c.t, took, bound, "%s %s", method, path)
-	return a
+	return res
 }
 
 // outage is a way in which a server is unavailable, and the time in which a
@@ -39,6 +39,7 @@ type outage struct {
 	bound      time.Duration
 }
 
+// outages returns the ways in which a database can become unavailable.
 func outages(t *testing.T, pg *services.Server) []outage {
 	return []outage{
 		{"refusing", pg.Kill, func() { require.NoError(t, pg.Start()) }, 2 * time.Second},
@@ -64,10 +65,10 @@ func TestDatabaseUnavailable_RequestsAreAnsweredInTime(t *testing.T) {
 // and that the server works again afterwards and has lost no event.
 func surviveOutages(t *testing.T, database *services.Server, url string) {
 	t.Helper()
-	w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+url)
-	employer, s := w.employer(t), w.seeker(t)
+	server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+url)
+	employer, s := server.employer(t), server.seeker(t)
 	s.get("/api/auth/me").ok(200)
-	b := w.signedIn(t, s)
+	b := server.signedIn(t, s)
 
 	for _, outage := range outages(t, database) {
 		listing := employer.listing(object{"title": "Nurse " + outage.name})
@@ -81,9 +82,9 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 			{"GET", "/api/listings", nil},
 			{"POST", "/api/auth/login", object{"email": s.email, "password": password}},
 		} {
-			a := s.requestWithin(outage.bound, request.method, request.path, request.body)
-			require.Equal(t, 503, a.status, "%s: %s", outage.name, request.path)
-			require.NotEmpty(t, a.header.Get("Retry-After"))
+			res := s.requestWithin(outage.bound, request.method, request.path, request.body)
+			require.Equal(t, 503, res.status, "%s: %s", outage.name, request.path)
+			require.NotEmpty(t, res.header.Get("Retry-After"))
 		}
 		for _, path := range []string{"/developers", "/oauth/authorize?client_id=" + stores.NewID()} {
 			page := b.Open("GET", path, nil)
@@ -100,7 +101,7 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 		require.Eventually(t, func() bool { return s.try("GET", "/api/auth/me", nil).status == 200 }, 20*time.Second, 50*time.Millisecond, outage.name)
 		s.fromNewAddress().post("/api/auth/login", object{"email": s.email, "password": password}).ok(200)
 		require.Eventually(t, func() bool {
-			return slices.ContainsFunc(w.messagesTo(t, employer.email, ""), func(mail string) bool { return strings.Contains(mail, "Nurse "+outage.name) })
+			return slices.ContainsFunc(server.messagesTo(t, employer.email, ""), func(mail string) bool { return strings.Contains(mail, "Nurse "+outage.name) })
 		}, waitTimeout, 20*time.Millisecond, "no mail about the application before the outage")
 	}
 }
@@ -108,8 +109,8 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 	t.Parallel()
 	pg := kit.OwnPostgres(t)
-	w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+pg.URL, "LOCUM_LIMITER_URL="+kit.RedisURL(t))
-	me := w.seeker(t)
+	server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+pg.URL, "LOCUM_LIMITER_URL="+kit.RedisURL(t))
+	me := server.seeker(t)
 	app := me.app()
 	reader, writer := me.programOf(app), me.grantApp(app, integrations.Scopes()...)
 	reader.get("/api/v1/jobs").okDeveloper(200)
@@ -118,20 +119,20 @@ func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 		outage.begin()
 		for _, who := range []*client{reader, writer} {
 			for _, path := range []string{"/api/v1/jobs", "/v1/applications/" + nowhere, "/v1/nothing"} {
-				a := who.requestWithin(outage.bound, "GET", path, nil).problem(503, "unavailable")
-				require.Equal(t, path, a.text("instance"))
-				require.NotEmpty(t, a.header.Get("Retry-After"))
-				require.Equal(t, "no-store", a.header.Get("Cache-Control"))
-				require.Empty(t, a.header.Get("WWW-Authenticate"), "the credential was not refused")
+				res := who.requestWithin(outage.bound, "GET", path, nil).problem(503, "unavailable")
+				require.Equal(t, path, res.text("instance"))
+				require.NotEmpty(t, res.header.Get("Retry-After"))
+				require.Equal(t, "no-store", res.header.Get("Cache-Control"))
+				require.Empty(t, res.header.Get("WWW-Authenticate"), "the credential was not refused")
 			}
 		}
-		w.guest(t).try("GET", "/api/v1/jobs", nil).problem(401, "unauthorized") // which needs no database
+		server.guest(t).try("GET", "/api/v1/jobs", nil).problem(401, "unauthorized") // which needs no database
 		form := form{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {app}}
 		for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
-			a := w.guest(t).try("POST", path, form)
-			require.Equal(t, 503, a.status)
-			require.Equal(t, "temporarily_unavailable", a.text("error"))
-			require.NotEmpty(t, a.header.Get("Retry-After"))
+			res := server.guest(t).try("POST", path, form)
+			require.Equal(t, 503, res.status)
+			require.Equal(t, "temporarily_unavailable", res.text("error"))
+			require.NotEmpty(t, res.header.Get("Retry-After"))
 		}
 		outage.end()
 		require.Eventually(t, func() bool { return reader.try("GET", "/api/v1/jobs", nil).status == 200 }, 20*time.Second, 100*time.Millisecond, outage.name)
@@ -143,7 +144,7 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 	t.Parallel()
 	redis := kit.OwnRedis(t)
 	dir := t.TempDir()
-	w := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_LIMITER_URL="+redis.URL)
+	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_LIMITER_URL="+redis.URL)
 	register := func(c *client) int {
 		return c.try("POST", "/api/auth/register-employer", object{"email": newEmail(), "password": password, "name": "A", "companyName": "B"}).status
 	}
@@ -155,7 +156,7 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 		{"hanging", redis.Pause, redis.Resume},
 	} {
 		outage.begin()
-		c := w.guest(t)
+		c := server.guest(t)
 		for range 5 {
 			require.Equal(t, 201, register(c), outage.name)
 		}
@@ -164,7 +165,7 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 		outage.end()
 		// The limiter recovers by itself: it counts in Redis again.
 		require.Eventually(t, func() bool {
-			fresh := w.guest(t)
+			fresh := server.guest(t)
 			fresh.try("POST", "/api/auth/register-employer", object{})
 			return string(c.try("GET", "/readyz", nil).raw) == `{"adapters":{"clock":"ok","database":"ok","events":"ok","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok","search":"ok"},"ready":true}`
 		}, 20*time.Second, 100*time.Millisecond, outage.name)
@@ -176,14 +177,14 @@ func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 	redis := kit.OwnRedis(t)
 	redis.Kill()
 	dir := t.TempDir()
-	w := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_LIMITER_URL="+redis.URL, "LOCUM_QUEUE_URL="+redis.URL)
-	c := w.guest(t)
+	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_LIMITER_URL="+redis.URL, "LOCUM_QUEUE_URL="+redis.URL)
+	c := server.guest(t)
 	says := func(state string) string {
 		return `{"adapters":{"clock":"ok","database":"ok","events":"ok","files":"ok","limiter":"` + state + `","mail":"ok","payments":"ok","queue":"` + state + `","search":"ok"},"ready":true}`
 	}
-	a := c.try("GET", "/readyz", nil)
-	require.Equal(t, 200, a.status, "the server is ready without limiter and queue")
-	require.JSONEq(t, says("degraded"), string(a.raw), "before the first request")
+	res := c.try("GET", "/readyz", nil)
+	require.Equal(t, 200, res.status, "the server is ready without limiter and queue")
+	require.JSONEq(t, says("degraded"), string(res.raw), "before the first request")
 	require.NoError(t, redis.Start())
 	require.Eventually(t, func() bool { return string(c.try("GET", "/readyz", nil).raw) == says("ok") }, 20*time.Second, 100*time.Millisecond)
 }
@@ -202,11 +203,11 @@ func TestStart_SchemaOfAnotherVersion_Refused(t *testing.T) {
 		require.Contains(t, string(out), "database.url (from LOCUM_DATABASE_URL)")
 	}
 	refused("locum migrate up")
-	w := &testServer{dir: dir, env: []string{env, "HOME=" + dir}}
-	w.run(t, "migrate", "up")
-	w.run(t, "migrate", "down")
+	server := &testServer{dir: dir, env: []string{env, "HOME=" + dir}}
+	server.run(t, "migrate", "up")
+	server.run(t, "migrate", "down")
 	refused("locum migrate up")
-	w.run(t, "migrate", "up")
+	server.run(t, "migrate", "up")
 	kit.Exec(t, env[len("LOCUM_DATABASE_URL="):], "INSERT INTO schema_identity (version_id, is_applied) VALUES (9999, true)")
 	refused("run a newer locum")
 }

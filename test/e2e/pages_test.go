@@ -19,14 +19,14 @@ var largestPage = map[string]float64{"GET /api/jobseekers/search": 20}
 // Every list has the same pagination; a new list is tested when it is in the
 // route table.
 func TestLists_EachHasPages(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, seeker, moderator := w.employer(t), w.seeker(t), w.moderator(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, seeker, moderator := server.employer(t), server.seeker(t), server.moderator(t)
 		for _, r := range routes() {
 			if r.Method != http.MethodGet || !slices.Contains(tagged(r.Op.In, "query"), "limit") {
 				continue
 			}
 			t.Run(r.Path, func(t *testing.T) {
-				c, path := w.guest(t), r.Path
+				c, path := server.guest(t), r.Path
 				if strings.Contains(path, ":webhookId") {
 					app := seeker.app()
 					hook := seeker.post("/api/developers/apps/"+app+"/webhooks", object{"url": "https://hooks.example.com/", "events": []string{"job.created"}}).ok(201).text("data.webhook.id")
@@ -49,8 +49,8 @@ func TestLists_EachHasPages(t *testing.T) {
 				most := cmp.Or(largestPage["GET "+r.Path], 100)
 				c.get(fmt.Sprintf("%s?page=%.0f&limit=100", path, 10_000/most+1)).invalid("page")
 				c.get(path + "?cursor=nonsense").invalid("cursor")
-				a := c.get(path + "?limit=100000").ok(200)
-				pages, told := find(a.body, "pagination").(object)
+				res := c.get(path + "?limit=100000").ok(200)
+				pages, told := find(res.body, "pagination").(object)
 				if !told {
 					return // a list that tells its total alone
 				}

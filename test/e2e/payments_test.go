@@ -19,10 +19,10 @@ import (
 )
 
 // withStripe runs the test with servers whose payments a scripted Stripe collects.
-func withStripe(t *testing.T, test func(t *testing.T, w *testServer, stripe *kit.Stripe)) {
+func withStripe(t *testing.T, test func(t *testing.T, server *testServer, stripe *kit.Stripe)) {
 	t.Helper()
 	stripe := kit.NewStripe(t, time.Now)
-	onEachSetup(t, func(t *testing.T, w *testServer) { test(t, w, stripe) },
+	onEachSetup(t, func(t *testing.T, server *testServer) { test(t, server, stripe) },
 		"LOCUM_PAYMENTS_URL=stripe:?api_base="+stripe.URL, "LOCUM_PAYMENTS_STRIPE_KEY=sk_test_hidden",
 		"LOCUM_PAYMENTS_PUBLISHABLE_KEY=pk_test_shown", "LOCUM_PAYMENTS_WEBHOOK_SECRETS=whsec_next,"+kit.StripeSecret)
 }
@@ -81,19 +81,19 @@ func (a *account) requirePremium(stripe *kit.Stripe, key string) {
 var confirmLink = regexp.MustCompile(`<a href="([^"]+)">Confirm the payment</a>`)
 
 func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
-	withStripe(t, func(t *testing.T, w *testServer, stripe *kit.Stripe) {
+	withStripe(t, func(t *testing.T, server *testServer, stripe *kit.Stripe) {
 		t.Run("any order, repeated and concurrent", func(t *testing.T) {
 			t.Parallel()
 			for range 3 {
-				seeker := w.seeker(t)
+				seeker := server.seeker(t)
 				key := seeker.begin(stripe)
 				stale, signature := stripe.Event("payment_intent.requires_action", key, kit.StripeSecret)
-				require.Equal(t, 200, w.deliver(t, stale, signature))
+				require.Equal(t, 200, server.deliver(t, stale, signature))
 				failed, failedSignature := stripe.Event("payment_intent.payment_failed", key, kit.StripeSecret)
-				require.Equal(t, 200, w.deliver(t, failed, failedSignature), "the content of a webhook is not trusted")
+				require.Equal(t, 200, server.deliver(t, failed, failedSignature), "the content of a webhook is not trusted")
 				require.Equal(t, "basic", seeker.tier())
 				stripe.Finish(key, "processing")
-				require.Equal(t, 200, w.deliver(t, stale, signature))
+				require.Equal(t, 200, server.deliver(t, stale, signature))
 				require.Equal(t, "basic", seeker.tier())
 				stripe.Finish(key, "succeeded")
 
@@ -115,7 +115,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				for worker := range 4 {
 					sent.Go(func() {
 						for i := worker; i < len(all); i += 4 {
-							if status := w.deliver(t, all[i].body, all[i].signature); status != all[i].status {
+							if status := server.deliver(t, all[i].body, all[i].signature); status != all[i].status {
 								t.Errorf("%s: %d, not %d", all[i].body, status, all[i].status)
 							}
 						}
@@ -127,7 +127,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 		})
 		t.Run("lost webhook", func(t *testing.T) {
 			t.Parallel()
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			key := seeker.begin(stripe)
 			stripe.Finish(key, "succeeded")
 			require.Eventually(t, func() bool { return seeker.tier() == "premium" }, 5*time.Minute, time.Second, "pending payments are polled")
@@ -135,49 +135,49 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 		})
 		t.Run("payer who returns before the webhook", func(t *testing.T) {
 			t.Parallel()
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			key := seeker.begin(stripe)
 			stripe.Finish(key, "succeeded")
 			require.Equal(t, "premium", seeker.fromNewAddress().post(billingPath, object{"intent": "create-subscription", "planId": "premium"}).ok(200).text("data.subscription.tier"))
 			body, signature := stripe.Event("payment_intent.succeeded", key, kit.StripeSecret)
-			require.Equal(t, 200, w.deliver(t, body, signature))
+			require.Equal(t, 200, server.deliver(t, body, signature))
 			seeker.requirePremium(stripe, key)
 		})
 		t.Run("failed authentication", func(t *testing.T) {
 			t.Parallel()
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			key := seeker.begin(stripe)
 			stripe.Finish(key, "requires_payment_method")
 			for range 3 {
 				body, signature := stripe.Event("payment_intent.payment_failed", key, kit.StripeSecret)
-				require.Equal(t, 200, w.deliver(t, body, signature))
+				require.Equal(t, 200, server.deliver(t, body, signature))
 			}
 			require.Equal(t, "failed", seeker.fromNewAddress().get(billingPath).ok(200).text("data.billing.billingHistory.0.status"))
 			require.Equal(t, "canceled", stripe.Intents(key)[0]["status"])
-			w.waitForMail(t, seeker.email, "Your payment did not work")
-			require.Len(t, w.messagesTo(t, seeker.email, "Your payment did not work"), 1)
+			server.waitForMail(t, seeker.email, "Your payment did not work")
+			require.Len(t, server.messagesTo(t, seeker.email, "Your payment did not work"), 1)
 		})
 		t.Run("application", func(t *testing.T) {
 			t.Parallel()
-			boss := w.employer(t)
+			boss := server.employer(t)
 			app := boss.app()
 			path := "/api/developers/apps/" + app
-			a := boss.fromNewAddress().post(path+"/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).ok(202)
-			require.Equal(t, "free", a.text("data.plan"))
+			res := boss.fromNewAddress().post(path+"/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).ok(202)
+			require.Equal(t, "free", res.text("data.plan"))
 			require.Empty(t, boss.auditEntries("&action=plan.changed"))
-			id, _, _ := strings.Cut(a.text("data.action.clientSecret"), "_secret")
+			id, _, _ := strings.Cut(res.text("data.action.clientSecret"), "_secret")
 			key := stripe.KeyOf(id)
 			stripe.Finish(key, "succeeded")
 			body, signature := stripe.Event("payment_intent.succeeded", key, kit.StripeSecret)
 			for range 3 {
-				require.Equal(t, 200, w.deliver(t, body, signature))
+				require.Equal(t, 200, server.deliver(t, body, signature))
 			}
 			require.Eventually(t, func() bool { return boss.fromNewAddress().get(path).ok(200).text("data.app.plan") == "professional" }, waitTimeout, 100*time.Millisecond)
 			require.Equal(t, [][4]string{{"plan.changed", boss.id, app, "professional"}}, boss.auditEntries("&action=plan.changed"))
 		})
 		t.Run("Idempotency-Key", func(t *testing.T) {
 			t.Parallel()
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			app := seeker.app()
 			for owner, request := range map[string]struct {
 				path string
@@ -204,7 +204,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				requireRepeated()
 				stripe.Finish(key, "succeeded")
 				webhook, signature := stripe.Event("payment_intent.succeeded", key, kit.StripeSecret)
-				require.Equal(t, 200, w.deliver(t, webhook, signature))
+				require.Equal(t, 200, server.deliver(t, webhook, signature))
 				requireRepeated()
 				require.NotContains(t, string(send("k2").ok(200).raw), "action", "another key reads the result")
 				require.Equal(t, 1, stripe.CountOwned("pi", owner))
@@ -214,10 +214,10 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 		})
 		t.Run("dashboard", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
+			me := server.seeker(t)
 			app := me.app()
 			path := "/developers/apps/" + app
-			b := w.signedIn(t, me)
+			b := server.signedIn(t, me)
 			choose := func(method string) pageView {
 				return b.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {method}})
 			}
@@ -245,7 +245,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 		})
 		t.Run("set-up, decline and erasure", func(t *testing.T) {
 			t.Parallel()
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			action := seeker.fromNewAddress().post("/api/billing/setup-intents", nil).ok(200)
 			require.Contains(t, action.text("data.action.clientSecret"), "seti_")
 			require.Equal(t, "pk_test_shown", action.text("data.action.publishableKey"))

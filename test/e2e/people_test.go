@@ -24,11 +24,11 @@ const password = "Corr3ct-horse"
 
 func newEmail() string { return fmt.Sprintf("p%x@example.org", rand.Uint64()) }
 
-func (w *testServer) account(t testing.TB, a *response, c *client, email string) *account {
+func (w *testServer) account(t testing.TB, res *response, c *client, email string) *account {
 	t.Helper()
-	a.ok(201)
-	c.token = a.text("data.accessToken")
-	return &account{client: c, id: a.text("data.user.id"), email: email, refresh: a.text("data.refreshToken")}
+	res.ok(201)
+	c.token = res.text("data.accessToken")
+	return &account{client: c, id: res.text("data.user.id"), email: email, refresh: res.text("data.refreshToken")}
 }
 
 // register sends a registration before a test begins, and repeats it if the
@@ -55,9 +55,9 @@ func (w *testServer) employer(t testing.TB) *account {
 // moderator registers a user and makes the account one of a moderator.
 func (w *testServer) moderator(t testing.TB) *account {
 	t.Helper()
-	a := w.seeker(t)
-	w.run(t, "admin", "grant", a.email)
-	return a
+	seeker := w.seeker(t)
+	w.run(t, "admin", "grant", seeker.email)
+	return seeker
 }
 
 // listing posts a job and returns its id.
@@ -140,10 +140,10 @@ func (w *testServer) addMember(t testing.TB, employer *account, permissions obje
 	token := tokenInMail.FindStringSubmatch(strings.ReplaceAll(text, "=3D", "="))
 	require.NotNil(t, token, text)
 	c := w.guest(t)
-	a := c.post("/api/auth/accept-invitation", object{"token": token[1], "password": password, "name": "Tom Reed"})
-	require.Less(t, a.status, 300, "%s", a.raw)
-	c.token = a.text("data.accessToken")
-	m := &account{client: c, id: a.text("data.user.id"), email: email, refresh: a.text("data.refreshToken")}
+	res := c.post("/api/auth/accept-invitation", object{"token": token[1], "password": password, "name": "Tom Reed"})
+	require.Less(t, res.status, 300, "%s", res.raw)
+	c.token = res.text("data.accessToken")
+	m := &account{client: c, id: res.text("data.user.id"), email: email, refresh: res.text("data.refreshToken")}
 	if permissions != nil {
 		employer.put("/api/employers/team/"+m.id+"/permissions", object{"permissions": permissions}).ok(200)
 	}

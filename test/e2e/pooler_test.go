@@ -17,8 +17,8 @@ import (
 // isListed reports whether the public list has the title.
 func (w *testServer) isListed(t testing.TB, title string) bool {
 	t.Helper()
-	a := w.guest(t).try("GET", "/api/listings?limit=50", nil)
-	return a.status == http.StatusOK && strings.Contains(string(a.raw), title)
+	res := w.guest(t).try("GET", "/api/listings?limit=50", nil)
+	return res.status == http.StatusOK && strings.Contains(string(res.raw), title)
 }
 
 func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
@@ -49,9 +49,9 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	begun := time.Now()
 	counts := concurrently(t, n, func(i int) *response {
 		for {
-			a := seekers[i].fromNewAddress().try("POST", "/api/jobseekers/applications", object{"listingId": listing})
-			if a.status != http.StatusServiceUnavailable || time.Since(begun) > 20*time.Second {
-				return a
+			res := seekers[i].fromNewAddress().try("POST", "/api/jobseekers/applications", object{"listingId": listing})
+			if res.status != http.StatusServiceUnavailable || time.Since(begun) > 20*time.Second {
+				return res
 			}
 		}
 	})

@@ -86,10 +86,10 @@ func (p uniqueUser) createApp() {
 }
 
 func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		p := w.registerUnique(t, "/api/auth/register", object{"userType": "jobseeker"})
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		p := server.registerUnique(t, "/api/auth/register", object{"userType": "jobseeker"})
 		me := "I am " + p.first + " " + p.last + " <" + p.email + ">"
-		employer := w.employer(t)
+		employer := server.employer(t)
 		listing := employer.listing(object{"title": "Staff Nurse", "questions": []object{{"id": "why", "text": "Why?", "required": false}}})
 		second := employer.listing(object{"title": "Ward Sister"})
 		seeker := p.fromNewAddress
@@ -110,7 +110,7 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		seeker().post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": p.first, "fileName": p.last + ".txt", "content": me}).ok(200)
 		seeker().put("/api/jobseekers/settings", object{"intent": "update-privacy", "showProfile": true}).ok(200)
 		seeker().post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200)
-		w.guest(t).post("/api/auth/forgot-password", object{"email": p.email}).ok(200)
+		server.guest(t).post("/api/auth/forgot-password", object{"email": p.email}).ok(200)
 		p.signIn(password)
 		p.createApp()
 
@@ -124,13 +124,13 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return employer.get("/api/employers/exports/"+export).ok(200).text("data.status") == "completed"
 		}, waitTimeout, 20*time.Millisecond)
-		w.waitForMail(t, p.local+"@elsewhere.example", "confirm your new")
-		w.waitForMail(t, p.email, "Set a new password")
-		w.waitForMail(t, p.email, "Join ")
+		server.waitForMail(t, p.local+"@elsewhere.example", "confirm your new")
+		server.waitForMail(t, p.email, "Set a new password")
+		server.waitForMail(t, p.email, "Join ")
 		require.Greater(t, len(p.findTraces()), 8, "the search finds the listings")
 
 		p.delete("/api/jobseekers/profile").ok(200)
-		p.isOut(t)
+		p.requireSignedOut(t)
 		p.requireErased()
 
 		seen := employer.get(path).ok(200)
@@ -139,35 +139,35 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		require.Equal(t, "withdrawn", seen.text("data.application.status"))
 		employer.get("/api/employers/exports/"+export).fails(404, "Export not found")
 		require.Len(t, employer.get("/api/employers/team").ok(200).list("data.team"), 1)
-		c := w.guest(t)
-		again := w.account(t, c.post("/api/auth/register", object{"email": p.email, "password": password, "name": "Somebody Else", "userType": "jobseeker"}), c, p.email)
+		c := server.guest(t)
+		again := server.account(t, c.post("/api/auth/register", object{"email": p.email, "password": password, "name": "Somebody Else", "userType": "jobseeker"}), c, p.email)
 		require.NotEqual(t, p.id, again.id)
 		require.Empty(t, again.get("/api/jobseekers/applications").ok(200).list("data.applications"))
 	})
 }
 
 func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		p := w.registerUnique(t, "/api/auth/register", object{"userType": "employer"}) // whose organization has their name
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		p := server.registerUnique(t, "/api/auth/register", object{"userType": "employer"}) // whose organization has their name
 		p.fromNewAddress().put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Head, " + p.first, "email": p.local + "@elsewhere.example"}}).ok(200)
 		p.fromNewAddress().put("/api/jobseekers/settings", object{"intent": "update-contact", "contact": object{"name": p.first, "email": p.email, "phone": "+44 20 7946 0000"}}).ok(200)
 		p.fromNewAddress().put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": true}).ok(200)
 		open, paused := p.listing(nil), p.listing(nil)
 		p.fromNewAddress().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
-		jo := w.seeker(t)
+		jo := server.seeker(t)
 		id := jo.application(open, nil)
 		jo.fromNewAddress().post("/api/jobseekers/saved", object{"listingId": open}).ok(201)
 		p.post("/api/employers/applications/"+id+"/interview", appointment(nil)).ok(200)
 		p.post("/api/employers/applications/"+id+"/contact", object{"subject": "Hello", "message": "there"}).ok(200)
 		p.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": newEmail()}).ok(200)
 		p.createApp()
-		w.waitForMail(t, p.local+"@elsewhere.example", "confirm your new")
+		server.waitForMail(t, p.local+"@elsewhere.example", "confirm your new")
 		require.Greater(t, len(p.findTraces()), 5, "the search finds the listings")
 
 		p.delete("/api/employers/profile").ok(200)
-		p.isOut(t)
+		p.requireSignedOut(t)
 		p.requireErased()
 		jo.get("/api/jobseekers/applications/" + id).ok(200)
-		w.guest(t).get("/api/listings/"+open).fails(404, "Listing not found")
+		server.guest(t).get("/api/listings/"+open).fails(404, "Listing not found")
 	})
 }

@@ -8,45 +8,45 @@ import (
 )
 
 func TestJobseekerProfile(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const path = "/api/jobseekers/profile"
-		seeker, other := w.seeker(t), w.seeker(t)
+		seeker, other := server.seeker(t), server.seeker(t)
 		update := func(profile object) *response {
 			return seeker.fromNewAddress().put(path, object{"intent": "update-profile", "profile": profile})
 		}
 
 		t.Run("GET /api/jobseekers/profile", func(t *testing.T) {
-			a := seeker.get(path).ok(200)
-			require.Equal(t, seeker.id, a.text("data.id"))
-			require.Equal(t, seeker.email, a.text("data.email"))
-			require.Equal(t, "Niamh Byrne", a.text("data.name"))
-			require.Empty(t, a.text("data.bio"))
-			require.Empty(t, a.text("data.location"))
-			require.Equal(t, true, a.at("data.preferences.jobAlerts"))
-			require.Equal(t, true, a.at("data.preferences.emailNotifications"))
-			require.Nil(t, a.at("data.salaryMin"))
-			require.Empty(t, a.list("data.employmentTypes"))
-			w.guest(t).get(path).fails(401, "Unauthorized")
-			w.employer(t).get(path).fails(403, "Forbidden")
+			res := seeker.get(path).ok(200)
+			require.Equal(t, seeker.id, res.text("data.id"))
+			require.Equal(t, seeker.email, res.text("data.email"))
+			require.Equal(t, "Niamh Byrne", res.text("data.name"))
+			require.Empty(t, res.text("data.bio"))
+			require.Empty(t, res.text("data.location"))
+			require.Equal(t, true, res.at("data.preferences.jobAlerts"))
+			require.Equal(t, true, res.at("data.preferences.emailNotifications"))
+			require.Nil(t, res.at("data.salaryMin"))
+			require.Empty(t, res.list("data.employmentTypes"))
+			server.guest(t).get(path).fails(401, "Unauthorized")
+			server.employer(t).get(path).fails(403, "Forbidden")
 		})
 		t.Run("PUT /api/jobseekers/profile", func(t *testing.T) {
-			a := update(object{
+			res := update(object{
 				"firstName": "Mary Jane", "lastName": "O'Brien", "phone": "+44 20 7946 0000", "location": "Leeds", "specialty": "Theatre", "currentRole": "Band 6 nurse",
 				"experience": "7 years", "preferredLocation": "York", "locationRadius": 25, "employmentTypes": []string{"permanent", "part-time"}, "salaryMin": 32000, "salaryMax": 45000.5,
 			}).ok(200)
-			require.NotEmpty(t, a.text("message"))
-			require.Equal(t, "update-profile", a.text("data.intent"))
-			require.Equal(t, "Mary Jane O'Brien", a.text("data.profile.name"))
+			require.NotEmpty(t, res.text("message"))
+			require.Equal(t, "update-profile", res.text("data.intent"))
+			require.Equal(t, "Mary Jane O'Brien", res.text("data.profile.name"))
 			require.Equal(t, "Leeds", update(object{"bio": "Nurse <b>and</b> more", "experience": 7, "preferences": object{"jobAlerts": false}}).ok(200).text("data.profile.location"))
 
-			a = seeker.get(path).ok(200)
+			res = seeker.get(path).ok(200)
 			for field, want := range map[string]any{
 				"id": seeker.id, "email": seeker.email, "name": "Mary Jane O'Brien", "firstName": "Mary Jane", "lastName": "O'Brien", "bio": "Nurse <b>and</b> more",
 				"phone": "+44 20 7946 0000", "location": "Leeds", "specialty": "Theatre", "currentRole": "Band 6 nurse", "experience": "7", "preferredLocation": "York",
 				"locationRadius": 25.0, "employmentTypes": []any{"permanent", "part-time"}, "salaryMin": 32000.0, "salaryMax": 45000.5,
 				"preferences": object{"jobAlerts": false, "emailNotifications": true},
 			} {
-				require.Equal(t, want, a.at("data."+field), field)
+				require.Equal(t, want, res.at("data."+field), field)
 			}
 			require.Equal(t, "Mary Jane O'Brien", seeker.get("/api/auth/me").ok(200).text("data.name"))
 			require.Equal(t, "Niamh Byrne", other.get(path).ok(200).text("data.name"))
@@ -63,23 +63,23 @@ func TestJobseekerProfile(t *testing.T) {
 			for field, value := range map[string]any{
 				"phone": "12", "bio": strings.Repeat("x", 5001), "experience": true, "locationRadius": 501, "employmentTypes": []string{"often"}, "salaryMin": -1, "salaryMax": 1, "email": "nonsense", "location": 5,
 			} {
-				a := update(object{field: value}).fails(400, "Bad Request - Invalid parameters")
-				require.True(t, strings.HasPrefix(a.text("details.field"), "profile."+field), "%s", a.raw)
+				res := update(object{field: value}).fails(400, "Bad Request - Invalid parameters")
+				require.True(t, strings.HasPrefix(res.text("details.field"), "profile."+field), "%s", res.raw)
 			}
 			require.Equal(t, "Leeds", seeker.get(path).ok(200).text("data.location"))
 		})
 		t.Run("PUT /api/jobseekers/profile with another address", func(t *testing.T) {
 			update(object{"email": other.email, "bio": "half done"}).fails(409, "Email already registered")
 			fresh := newEmail()
-			a := update(object{"email": fresh}).ok(200)
-			require.Equal(t, seeker.email, a.text("data.profile.email"), "the address stays until the new one is confirmed")
-			require.Equal(t, fresh, a.text("data.profile.pendingEmail"))
+			res := update(object{"email": fresh}).ok(200)
+			require.Equal(t, seeker.email, res.text("data.profile.email"), "the address stays until the new one is confirmed")
+			require.Equal(t, fresh, res.text("data.profile.pendingEmail"))
 			require.NotEqual(t, "half done", seeker.get(path).ok(200).text("data.bio"))
-			text := strings.ReplaceAll(strings.ReplaceAll(w.waitForMail(t, fresh, "Subject:"), "=\r\n", ""), "=3D", "=")
-			w.guest(t).post("/api/auth/verify-email", object{"token": tokenInMail.FindStringSubmatch(text)[1]}).ok(200)
-			a = seeker.get(path).ok(200)
-			require.Equal(t, fresh, a.text("data.email"))
-			require.Nil(t, a.at("data.pendingEmail"))
+			text := strings.ReplaceAll(strings.ReplaceAll(server.waitForMail(t, fresh, "Subject:"), "=\r\n", ""), "=3D", "=")
+			server.guest(t).post("/api/auth/verify-email", object{"token": tokenInMail.FindStringSubmatch(text)[1]}).ok(200)
+			res = seeker.get(path).ok(200)
+			require.Equal(t, fresh, res.text("data.email"))
+			require.Nil(t, res.at("data.pendingEmail"))
 			seeker.email = fresh
 		})
 		t.Run("PUT /api/jobseekers/profile is limited by address", func(t *testing.T) {
@@ -91,18 +91,18 @@ func TestJobseekerProfile(t *testing.T) {
 		})
 		t.Run("POST /api/jobseekers/search update-search-preferences changes the same preferences", func(t *testing.T) {
 			other.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "preferredLocation": "Cork", "employmentTypes": []string{"bank"}}).ok(200)
-			a := other.get(path).ok(200)
-			require.Equal(t, "Cork", a.text("data.preferredLocation"))
-			require.Equal(t, []any{"bank"}, a.list("data.employmentTypes"))
+			res := other.get(path).ok(200)
+			require.Equal(t, "Cork", res.text("data.preferredLocation"))
+			require.Equal(t, []any{"bank"}, res.list("data.employmentTypes"))
 		})
 		t.Run("POST /api/listings/search by distance from the profile's location", func(t *testing.T) {
-			employer := w.employer(t)
+			employer := server.employer(t)
 			near := employer.listing(object{"title": "Unusualword nurse", "location": "Cork"})
 			far := employer.listing(object{"title": "Unusualword nurse", "location": "Belfast"})
 			for place, first := range map[string]string{"Cork": near, "Belfast": far} {
 				other.fromNewAddress().put(path, object{"intent": "update-profile", "profile": object{"preferredLocation": place}}).ok(200)
-				a := other.post("/api/listings/search", object{"query": "unusualword", "sort": "distance"}).ok(200)
-				require.Equal(t, first, a.text("data.results.0.id"))
+				res := other.post("/api/listings/search", object{"query": "unusualword", "sort": "distance"}).ok(200)
+				require.Equal(t, first, res.text("data.results.0.id"))
 			}
 		})
 	})

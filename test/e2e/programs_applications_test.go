@@ -42,15 +42,15 @@ func (a *account) app() string {
 }
 
 func TestDeveloperApplications(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, stranger := w.employer(t), w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, stranger := server.employer(t), server.employer(t)
 		job := boss.listing(nil)
 
 		t.Run("POST /api/v1/applications", func(t *testing.T) {
 			t.Parallel()
-			ann := w.seeker(t)
+			ann := server.seeker(t)
 			asking := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
-			program := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
+			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			made := program.post("/api/v1/applications", object{"job_id": asking, "candidate_id": ann.id, "cover_letter": "Hello", "resume_url": "https://example.org/cv.pdf",
 				"answers": []object{{"question_id": "pin", "answer": "12A3456E"}}}).okDeveloper(201)
 			require.Equal(t, "/api/v1/applications/"+made.text("data.id"), made.header.Get("Location"))
@@ -72,8 +72,8 @@ func TestDeveloperApplications(t *testing.T) {
 		})
 		t.Run("POST /api/v1/applications refuses invalid applications", func(t *testing.T) {
 			t.Parallel()
-			ann := w.seeker(t)
-			program := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
+			ann := server.seeker(t)
+			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			asking := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			for field, body := range map[string]object{
 				"job_id": {}, "cover_letter": {"job_id": job, "cover_letter": strings.Repeat("x", 20_001)}, "answers": {"job_id": asking}, "answers.0.question_id": {"job_id": asking, "answers": []object{{"question_id": "other", "answer": "x"}}},
@@ -89,18 +89,18 @@ func TestDeveloperApplications(t *testing.T) {
 			for i, field := range []string{"resume_url", "cover_letter", "job_id"} {
 				require.Equal(t, field, all.text(fmt.Sprintf("errors.%d.field", i)), "%s", all.raw)
 			}
-			program = ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
+			program = ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			for _, missing := range []string{"nonsense", ann.id, boss.listing(object{"status": "draft"})} {
 				program.post("/api/v1/applications", object{"job_id": missing}).problem(404, "job_not_found")
 			}
 			for _, body := range []string{"", "{", "[]", `"x"`} {
 				require.Equal(t, 400, program.try("POST", "/api/v1/applications", body).status, body)
 			}
-			for _, other := range []string{w.seeker(t).id, "nonsense"} {
+			for _, other := range []string{server.seeker(t).id, "nonsense"} {
 				program.post("/api/v1/applications", object{"job_id": job, "candidate_id": other}).problem(403, "forbidden")
 			}
-			boss.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite).post("/api/v1/applications", object{"job_id": job}).problem(403, "forbidden")
-			for _, reader := range []*client{ann.program(), ann.grantApp(w.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead)} {
+			boss.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite).post("/api/v1/applications", object{"job_id": job}).problem(403, "forbidden")
+			for _, reader := range []*client{ann.program(), ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead)} {
 				refused := reader.post("/api/v1/applications", object{"job_id": job}).problem(403, "insufficient_scope")
 				require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="applications:write"`)
 			}
@@ -108,8 +108,8 @@ func TestDeveloperApplications(t *testing.T) {
 		})
 		t.Run("POST /api/v1/applications with an Idempotency-Key", func(t *testing.T) {
 			t.Parallel()
-			ann := w.seeker(t)
-			program := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
+			ann := server.seeker(t)
+			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			program.key = "once"
 			first := program.post("/api/v1/applications", object{"job_id": job}).okDeveloper(201)
 			again := program.post("/api/v1/applications", object{"job_id": job}).okDeveloper(201)
@@ -117,17 +117,17 @@ func TestDeveloperApplications(t *testing.T) {
 			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 			require.Equal(t, first.header.Get("Location"), again.header.Get("Location"))
 			program.post("/api/v1/applications", object{"job_id": boss.listing(nil)}).problem(422, "idempotency_key_reused")
-			other := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
+			other := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			other.key = "once"
 			other.post("/api/v1/applications", object{"job_id": job}).problem(409, "already_applied")
-			kept := other.post("/api/v1/applications", object{"job_id": job})
-			require.Equal(t, 409, kept.status)
-			require.Equal(t, "application/problem+json", kept.header.Get("Content-Type"))
-			require.Equal(t, "true", kept.header.Get("Idempotency-Replayed"))
+			stored := other.post("/api/v1/applications", object{"job_id": job})
+			require.Equal(t, 409, stored.status)
+			require.Equal(t, "application/problem+json", stored.header.Get("Content-Type"))
+			require.Equal(t, "true", stored.header.Get("Idempotency-Replayed"))
 		})
 		t.Run("GET /api/v1/applications", func(t *testing.T) {
 			t.Parallel()
-			chief, ann, ben := w.employer(t), w.seeker(t), w.seeker(t)
+			chief, ann, ben := server.employer(t), server.seeker(t), server.seeker(t)
 			one, two := chief.listing(nil), chief.listing(nil)
 			first, second, third := ann.application(one, object{"coverLetter": "Hello"}), ben.application(one, nil), ann.application(two, nil)
 			elsewhere := ann.application(job, nil)
@@ -141,11 +141,11 @@ func TestDeveloperApplications(t *testing.T) {
 				return out
 			}
 			byKey := chief.program()
-			for _, c := range []*client{byKey, chief.grantApp(w.seeker(t).app(), integrations.ApplicationsRead)} {
+			for _, c := range []*client{byKey, chief.grantApp(server.seeker(t).app(), integrations.ApplicationsRead)} {
 				require.Equal(t, []string{third, second, first}, ids(c, ""))
 			}
 			require.Equal(t, []string{elsewhere, third, first}, ids(ann.program(), ""))
-			require.Equal(t, []string{second}, ids(ben.grantApp(w.seeker(t).app(), integrations.ApplicationsRead), ""))
+			require.Equal(t, []string{second}, ids(ben.grantApp(server.seeker(t).app(), integrations.ApplicationsRead), ""))
 			require.Empty(t, ids(stranger.program(), ""))
 
 			require.Equal(t, []string{second, first}, ids(byKey, "?job_id="+strings.ToUpper(one)))
@@ -174,22 +174,22 @@ func TestDeveloperApplications(t *testing.T) {
 			for query, field := range map[string]string{"status=open": "status", "submitted_after=soon": "submitted_after", "cursor=x": "cursor", "page=0": "page"} {
 				require.Equal(t, field, byKey.get("/api/v1/applications?"+query).problem(400, "invalid_parameters").text("errors.0.field"), query)
 			}
-			ann.grantApp(w.seeker(t).app(), integrations.JobsRead, integrations.ApplicationsWrite).get("/api/v1/applications").problem(403, "insufficient_scope")
-			ann.grantApp(w.seeker(t).app(), integrations.ApplicationsRead).get("/api/v1/jobs").problem(403, "insufficient_scope")
+			ann.grantApp(server.seeker(t).app(), integrations.JobsRead, integrations.ApplicationsWrite).get("/api/v1/applications").problem(403, "insufficient_scope")
+			ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead).get("/api/v1/jobs").problem(403, "insufficient_scope")
 
-			bare := w.addMember(t, chief, object{"applications": object{"view": false, "update": false}})
+			bare := server.addMember(t, chief, object{"applications": object{"view": false, "update": false}})
 			require.Empty(t, ids(bare.program(), ""), "members without the permission have no access here either")
 		})
 		t.Run("GET /api/v1/applications/:id", func(t *testing.T) {
 			t.Parallel()
-			ann := w.seeker(t)
+			ann := server.seeker(t)
 			mine := ann.application(job, object{"coverLetter": "Hello"})
-			for _, c := range []*client{boss.program(), ann.program(), ann.grantApp(w.seeker(t).app(), integrations.ApplicationsRead)} {
+			for _, c := range []*client{boss.program(), ann.program(), ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead)} {
 				one := c.get("/api/v1/applications/" + mine).okDeveloper(200)
 				require.Equal(t, "Hello", one.text("data.cover_letter"))
 				require.NotEmpty(t, one.header.Get("ETag"))
 			}
-			for _, c := range []*client{stranger.program(), w.seeker(t).program()} {
+			for _, c := range []*client{stranger.program(), server.seeker(t).program()} {
 				c.get("/api/v1/applications/"+mine).problem(404, "application_not_found")
 			}
 			boss.program().get("/api/v1/applications/nonsense").problem(404, "application_not_found")
@@ -199,7 +199,7 @@ func TestDeveloperApplications(t *testing.T) {
 		})
 		t.Run("key beside a token", func(t *testing.T) {
 			t.Parallel()
-			dev, ann := w.seeker(t), w.seeker(t)
+			dev, ann := server.seeker(t), server.seeker(t)
 			own := dev.app()
 			program := ann.grantApp(own, integrations.ApplicationsWrite)
 			program.withKey(dev.programOf(own).apiKey).post("/api/v1/applications", object{"job_id": job}).okDeveloper(201)
@@ -209,9 +209,9 @@ func TestDeveloperApplications(t *testing.T) {
 		})
 		t.Run("forty concurrent requests", func(t *testing.T) {
 			t.Parallel()
-			ann := w.seeker(t)
+			ann := server.seeker(t)
 			statuses := make(chan int, 40)
-			program := ann.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
+			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			for range cap(statuses) {
 				go func() { statuses <- program.try("POST", "/v1/applications", object{"job_id": job}).status }()
 			}

@@ -75,11 +75,11 @@ func TestDeveloperRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 }
 
 func TestDeveloperRoleMatrix(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		for _, r := range developerRoutes() {
 			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
 				t.Parallel()
-				o := &programUsers{w: w, boss: w.employer(t), rival: w.employer(t), seeker: w.seeker(t), other: w.seeker(t)}
+				o := &programUsers{w: server, boss: server.employer(t), rival: server.employer(t), seeker: server.seeker(t), other: server.seeker(t)}
 				o.listing, o.another, o.draft = o.boss.listing(nil), o.boss.listing(nil), o.boss.listing(object{"status": "draft"})
 				o.application = o.seeker.application(o.listing, nil)
 				row := programMatrix[r.Method+" "+r.Path]
@@ -149,21 +149,21 @@ func (row programRow) play(t *testing.T, o *programUsers, r web.Route, prefix st
 	}
 	for _, who := range strangers {
 		if row.hidden == nil {
-			a := as(who).okDeveloper(200)
-			require.NotContains(t, string(a.raw), o.application)
-			require.NotContains(t, string(a.raw), o.draft)
+			res := as(who).okDeveloper(200)
+			require.NotContains(t, string(res.raw), o.application)
+			require.NotContains(t, string(res.raw), o.draft)
 			continue
 		}
 		var body any
 		if row.hiddenBody != nil {
 			body = row.hiddenBody(o)
 		}
-		a := who.send(r.Method, prefix+row.hidden(o), body)
+		res := who.send(r.Method, prefix+row.hidden(o), body)
 		if write && who == strangers[0] { // an employer, who cannot apply at all
-			a.problem(403, "forbidden")
+			res.problem(403, "forbidden")
 			continue
 		}
-		a.problem(404, row.code)
+		res.problem(404, row.code)
 	}
 
 	// Authorized callers.
@@ -184,17 +184,17 @@ func (row programRow) checkTool(t *testing.T, o *programUsers, r web.Route) {
 		return who.tool(row.tool, arguments)
 	}
 	as := func(who *client) *response { return call(who, row.arguments(o)) }
-	fails := func(a *response, code string) {
+	fails := func(res *response, code string) {
 		t.Helper()
-		require.Equal(t, 200, a.status, "%s", a.raw)
-		require.Equal(t, true, a.at("result.isError"), "%s", a.raw)
-		require.Contains(t, a.text("result.content.0.text"), code)
+		require.Equal(t, 200, res.status, "%s", res.raw)
+		require.Equal(t, true, res.at("result.isError"), "%s", res.raw)
+		require.Contains(t, res.text("result.content.0.text"), code)
 	}
-	succeeds := func(a *response) *response {
+	succeeds := func(res *response) *response {
 		t.Helper()
-		require.Equal(t, 200, a.status, "%s", a.raw)
-		require.NotContains(t, a.at("result"), "isError", "%s", a.raw)
-		return a
+		require.Equal(t, 200, res.status, "%s", res.raw)
+		require.NotContains(t, res.at("result"), "isError", "%s", res.raw)
+		return res
 	}
 	all, app := integrations.Scopes(), o.w.employer(t).app()
 	for _, who := range []*client{o.w.guest(t), o.w.guest(t).withKey("x"), {token: "x"}, {token: o.seeker.token}, o.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, all...)} {
@@ -222,16 +222,16 @@ func (row programRow) checkTool(t *testing.T, o *programUsers, r web.Route) {
 			fails(call(who, row.concealed(o)), row.code)
 			continue
 		}
-		a := succeeds(as(who))
-		require.NotContains(t, string(a.raw), o.application)
-		require.NotContains(t, string(a.raw), o.draft)
+		res := succeeds(as(who))
+		require.NotContains(t, string(res.raw), o.application)
+		require.NotContains(t, string(res.raw), o.draft)
 	}
 }
 
 // Credentials of the developer API are refused by the portal.
 func TestPortal_DeveloperCredentials_Refused(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		me := w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		me := server.seeker(t)
 		app := me.app()
 		token, key := me.grantApp(app, integrations.Scopes()...).token, me.programOf(app).apiKey
 		for _, r := range routes() {
@@ -245,12 +245,12 @@ func TestPortal_DeveloperCredentials_Refused(t *testing.T) {
 				path = strings.TrimSuffix(before+"/"+nowhere+"/"+rest, "/")
 			}
 			for _, credential := range []string{token, key} {
-				who := w.guest(t)
-				who.token = credential
-				who.try(r.Method, path, nil).fails(401, "Unauthorized")
+				user := server.guest(t)
+				user.token = credential
+				user.try(r.Method, path, nil).fails(401, "Unauthorized")
 				if r.Auth == web.Required {
-					who.token, who.apiKey = "", credential
-					who.fromNewAddress().withKey(credential).try(r.Method, path, nil).fails(401, "Unauthorized")
+					user.token, user.apiKey = "", credential
+					user.fromNewAddress().withKey(credential).try(r.Method, path, nil).fails(401, "Unauthorized")
 				}
 			}
 		}

@@ -32,8 +32,8 @@ var jobMembers = []string{"id", "title", "description", "company", "location", "
 // The operations of the developer API, one parameter after the other, under both
 // prefixes.
 func TestDeveloperRoutes(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		word := fmt.Sprintf("word%d", time.Now().UnixNano())
 		listing := func(more object) string {
 			in := object{"title": word}
@@ -50,9 +50,9 @@ func TestDeveloperRoutes(t *testing.T) {
 		for _, prefix := range []string{"/api/v1", "/v1"} {
 			t.Run("GET "+prefix+"/jobs", func(t *testing.T) {
 				t.Parallel()
-				dev := w.seeker(t)
+				dev := server.seeker(t)
 				app := dev.app()
-				w.run(t, "developers", "plan", app, "enterprise")
+				server.run(t, "developers", "plan", app, "enterprise")
 				me := dev.programOf(app)
 				find := func(query string) *response {
 					t.Helper()
@@ -130,26 +130,26 @@ func TestDeveloperRoutes(t *testing.T) {
 					"salary_min=-1": "salary_min", "salary_max=x": "salary_max", "salary_min=Inf": "salary_min", "remote=maybe": "remote", "employment_type=Full-Time": "employment_type",
 					"posted_after=2026-13-01": "posted_after", "cursor=": "", "location=" + strings.Repeat("x", 201): "location", "specialty=" + strings.Repeat("x", 201): "specialty", "location=%ff": "location", "location=%00": "location",
 				} {
-					a := find(query)
+					res := find(query)
 					if field == "" {
-						a.okDeveloper(200)
+						res.okDeveloper(200)
 						continue
 					}
-					a.problem(400, "invalid_parameters")
-					require.Equal(t, field, a.text("errors.0.field"), "%s: %s", query, a.raw)
+					res.problem(400, "invalid_parameters")
+					require.Equal(t, field, res.text("errors.0.field"), "%s: %s", query, res.raw)
 				}
 			})
 			t.Run("what stands around "+prefix, func(t *testing.T) {
 				t.Parallel()
-				me := w.seeker(t).program()
+				me := server.seeker(t).program()
 				for path, allow := range map[string][]string{"/jobs": {"GET", "HEAD", "OPTIONS"}, "/jobs/" + leeds: {"GET", "HEAD", "OPTIONS"}, "/applications": {"GET", "HEAD", "OPTIONS", "POST"}, "/applications/" + nowhere: {"GET", "HEAD", "OPTIONS"}} {
 					for _, method := range []string{"PUT", "PATCH", "DELETE", "PROPFIND"} {
-						a := me.try(method, prefix+path, nil).problem(405, "method_not_allowed")
-						got := strings.Split(a.header.Get("Allow"), ", ")
+						res := me.try(method, prefix+path, nil).problem(405, "method_not_allowed")
+						got := strings.Split(res.header.Get("Allow"), ", ")
 						slices.Sort(got)
 						require.Equal(t, allow, got, path)
 					}
-					preflight := w.guest(t).sendWithHeaders("OPTIONS", prefix+path, map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, content-type, idempotency-key"})
+					preflight := server.guest(t).sendWithHeaders("OPTIONS", prefix+path, map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, content-type, idempotency-key"})
 					require.Equal(t, 204, preflight.status)
 					require.Empty(t, preflight.raw)
 					for _, method := range allow {
@@ -181,17 +181,17 @@ func TestDeveloperRoutes(t *testing.T) {
 
 				tag := got.header.Get("ETag")
 				for _, match := range []string{tag, strings.TrimPrefix(tag, "W/"), "*", `"a", ` + tag} {
-					a := me.sendWithHeaders("GET", prefix+"/jobs/"+leeds, map[string]string{"If-None-Match": match})
-					require.Equal(t, 304, a.status, match)
-					require.Empty(t, a.raw)
-					require.NotEmpty(t, a.header.Get("Cache-Control"))
-					a.requireLimitHeaders()
+					res := me.sendWithHeaders("GET", prefix+"/jobs/"+leeds, map[string]string{"If-None-Match": match})
+					require.Equal(t, 304, res.status, match)
+					require.Empty(t, res.raw)
+					require.NotEmpty(t, res.header.Get("Cache-Control"))
+					res.requireLimitHeaders()
 				}
 			})
 		}
 		t.Run("links keep the other parameters", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t).program()
+			me := server.seeker(t).program()
 			list := me.get("/v1/jobs?keywords=" + word + "&limit=2&page=2&location=").okDeveloper(200)
 			links := map[string]string{}
 			for link := range strings.SplitSeq(list.header.Get("Link"), ", ") {
@@ -212,7 +212,7 @@ func TestDeveloperRoutes(t *testing.T) {
 		})
 		t.Run("idempotency key under both prefixes", func(t *testing.T) {
 			t.Parallel()
-			program := w.seeker(t).grantApp(w.seeker(t).app(), integrations.ApplicationsWrite)
+			program := server.seeker(t).grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			program.key = "one"
 			first := program.post("/api/v1/applications", object{"job_id": leeds}).okDeveloper(201)
 			again := program.post("/v1/applications", object{"job_id": leeds}).okDeveloper(201)
@@ -232,8 +232,8 @@ func TestDeveloperRoutes(t *testing.T) {
 				answers = append(answers, object{"question_id": fmt.Sprint(i), "answer": strings.Repeat("ä", 1000)})
 			}
 			asking := boss.listing(object{"questions": questions})
-			seeker := w.seeker(t)
-			program := seeker.grantApp(w.seeker(t).app(), integrations.ApplicationsWrite, integrations.ApplicationsRead)
+			seeker := server.seeker(t)
+			program := seeker.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite, integrations.ApplicationsRead)
 			letter := strings.Repeat("🏥", 20_000)
 			made := program.post("/v1/applications", object{"job_id": asking, "cover_letter": letter, "answers": answers}).okDeveloper(201)
 			require.Equal(t, letter, made.text("data.cover_letter"))
@@ -250,15 +250,15 @@ func TestDeveloperRoutes(t *testing.T) {
 func TestDeveloperLists_Beyond10000_ByCursor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
-	w.env = []string{"HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db"), "LOCUM_LIMITS_SEARCH_TIMEOUT=10s"}
-	w.run(t, "migrate", "up")
-	w.run(t, "seed", "--listings", "11200")
-	w.serve(t)
-	w.ready(t)
-	me := w.seeker(t)
+	server := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
+	server.env = []string{"HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db"), "LOCUM_LIMITS_SEARCH_TIMEOUT=10s"}
+	server.run(t, "migrate", "up")
+	server.run(t, "seed", "--listings", "11200")
+	server.serve(t)
+	server.ready(t)
+	me := server.seeker(t)
 	app := me.app()
-	w.run(t, "developers", "plan", app, "enterprise")
+	server.run(t, "developers", "plan", app, "enterprise")
 	program := me.programOf(app)
 	last := program.get("/api/v1/jobs?limit=100&page=100").okDeveloper(200)
 	require.Equal(t, false, last.at("total_is_estimate"), "totals of job searches are exact")

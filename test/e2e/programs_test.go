@@ -96,14 +96,14 @@ func (c *client) sendWithHeaders(method, path string, headers map[string]string)
 }
 
 func TestDeveloperJobs(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		boss.put("/api/employers/organization", object{"website": "https://stbrigids.example.org"}).ok(200)
 		word := fmt.Sprintf("word%d", time.Now().UnixNano())
 		full := boss.listing(object{"title": word + " one", "location": "Leeds", "specialty": "Intensive Care", "employmentType": "full-time", "contractType": "permanent",
 			"salary": object{"min": 36000, "max": 44000, "currency": "GBP"}, "requirements": []string{"NMC registration"}, "questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 		bare := boss.listing(object{"title": word + " two"})
-		me := w.seeker(t).program()
+		me := server.seeker(t).program()
 
 		t.Run("GET /api/v1/jobs/suggest", func(t *testing.T) {
 			all := me.get("/api/v1/jobs/suggest?q=lee").okDeveloper(200).list("data")
@@ -154,7 +154,7 @@ func TestDeveloperJobs(t *testing.T) {
 		})
 		t.Run("GET /api/v1/jobs refuses invalid parameters", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t).program()
+			me := server.seeker(t).program()
 			all := me.get("/api/v1/jobs?sort=zz&salary_max=2&posted_after=z&salary_min=5").problem(400, "invalid_parameters")
 			require.Len(t, all.list("errors"), 3, "%s", all.raw)
 			for query, field := range map[string]string{"page=0": "page", "limit=x": "limit", "radius=-1": "radius", "salary_min=2&salary_max=1": "salary_max", "sort=title": "sort",
@@ -166,7 +166,7 @@ func TestDeveloperJobs(t *testing.T) {
 		})
 		t.Run("GET /api/v1/jobs/:job_id", func(t *testing.T) {
 			t.Parallel()
-			me := w.employer(t).program()
+			me := server.employer(t).program()
 			require.Equal(t, bare, me.get("/v1/jobs/"+bare).okDeveloper(200).text("data.id"))
 			hidden := boss.listing(object{"status": "draft"})
 			for _, missing := range []string{hidden, "nonsense", boss.id} {
@@ -176,24 +176,24 @@ func TestDeveloperJobs(t *testing.T) {
 		})
 		t.Run("documented response headers", func(t *testing.T) {
 			t.Parallel()
-			_, d := openAPIOf(t, developer.API(adapters.Services{}, w.url))
-			me := w.seeker(t).program()
+			_, d := openAPIOf(t, developer.API(adapters.Services{}, server.url))
+			me := server.seeker(t).program()
 			first := me.get("/v1/jobs/" + full).okDeveloper(200)
 			for status, a := range map[string]*response{
 				"200": first, "304": me.sendWithHeaders("GET", "/v1/jobs/"+full, map[string]string{"If-None-Match": first.header.Get("ETag")}),
-				"401": w.guest(t).get("/api/v1/jobs/"+full).problem(401, "unauthorized"), "404": me.get("/v1/jobs/"+nowhere).problem(404, "job_not_found"),
+				"401": server.guest(t).get("/api/v1/jobs/"+full).problem(401, "unauthorized"), "404": me.get("/v1/jobs/"+nowhere).problem(404, "job_not_found"),
 			} {
-				said := d.Paths["/api/v1/jobs/{job_id}"]["get"].Responses[status].Headers
-				require.Contains(t, said, "X-RateLimit-Remaining")
-				require.Equal(t, status == "200" || status == "304", said["ETag"] != nil)
-				for name := range said {
+				body := d.Paths["/api/v1/jobs/{job_id}"]["get"].Responses[status].Headers
+				require.Contains(t, body, "X-RateLimit-Remaining")
+				require.Equal(t, status == "200" || status == "304", body["ETag"] != nil)
+				for name := range body {
 					require.NotEmpty(t, a.header.Get(name), "%s of %s", name, status)
 				}
 			}
 		})
 		t.Run("conditional requests", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t).program()
+			me := server.seeker(t).program()
 			for _, path := range []string{"/api/v1/jobs?keywords=" + word, "/v1/jobs/" + full} {
 				first := me.get(path).okDeveloper(200)
 				require.Equal(t, "private, max-age=0, must-revalidate", first.header.Get("Cache-Control"))
@@ -215,10 +215,10 @@ func TestDeveloperJobs(t *testing.T) {
 }
 
 func TestDeveloperAPI_Authentication(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("strangers", func(t *testing.T) {
 			t.Parallel()
-			guest, seeker := w.guest(t), w.seeker(t)
+			guest, seeker := server.guest(t), server.seeker(t)
 			bare := guest.get("/api/v1/jobs").problem(401, "unauthorized")
 			require.Equal(t, `Bearer realm="locum", ApiKey realm="locum"`, bare.header.Get("WWW-Authenticate"))
 			require.Equal(t, "60", bare.header.Get("X-RateLimit-Limit"))
@@ -227,25 +227,25 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			require.Equal(t, `Bearer realm="locum", error="invalid_token"`, portal.header.Get("WWW-Authenticate"))
 			key := seeker.program().apiKey
 			for _, wrong := range []string{"x", key + "x", key[:len(key)-1] + "!", "loc_live_" + regexp.MustCompile(`.`).ReplaceAllString(key[9:], "0")} {
-				refused := (&client{t: t, w: w, ip: guest.ip, apiKey: wrong}).get("/api/v1/jobs").problem(401, "unauthorized")
+				refused := (&client{t: t, w: server, ip: guest.ip, apiKey: wrong}).get("/api/v1/jobs").problem(401, "unauthorized")
 				require.Equal(t, `ApiKey realm="locum"`, refused.header.Get("WWW-Authenticate"))
 			}
-			both := *seeker.client
-			both.apiKey = key
-			both.get("/api/v1/jobs").problem(401, "unauthorized") // a good key does not save a bad token
-			basic := (&client{t: t, w: w, ip: guest.ip}).sendWithHeaders("GET", "/api/v1/jobs", map[string]string{"Authorization": "Basic eDp5"})
+			combined := *seeker.client
+			combined.apiKey = key
+			combined.get("/api/v1/jobs").problem(401, "unauthorized") // a good key does not save a bad token
+			basic := (&client{t: t, w: server, ip: guest.ip}).sendWithHeaders("GET", "/api/v1/jobs", map[string]string{"Authorization": "Basic eDp5"})
 			require.Equal(t, 401, basic.status)
 			require.Equal(t, `Bearer realm="locum"`, basic.header.Get("WWW-Authenticate"), "a request without a token has no error code (RFC 6750 §3.1)")
 		})
 		t.Run("API key as a portal token", func(t *testing.T) {
 			t.Parallel()
-			program := w.seeker(t).program()
+			program := server.seeker(t).program()
 			program.token, program.apiKey = program.apiKey, ""
 			program.get("/api/jobseekers/profile").fails(401, "Unauthorized")
 		})
 		t.Run("deleted key", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
+			me := server.seeker(t)
 			app := me.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
 			program := me.programOf(app)
 			program.get("/api/v1/jobs").okDeveloper(200)
@@ -254,34 +254,34 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 		})
 		t.Run("every error is a problem with headers", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t).program()
+			me := server.seeker(t).program()
 			for _, path := range []string{"/api/v1", "/v1", "/v1/", "/api/v1/nothing", "/v1/jobs/a/b"} {
-				a := me.try("GET", path, nil)
-				require.Equal(t, path, a.problem(404, "not_found").text("instance"))
-				w.guest(t).try("GET", path, nil).problem(401, "unauthorized")
+				res := me.try("GET", path, nil)
+				require.Equal(t, path, res.problem(404, "not_found").text("instance"))
+				server.guest(t).try("GET", path, nil).problem(401, "unauthorized")
 			}
 			wrong := me.try("DELETE", "/v1/jobs", nil).problem(405, "method_not_allowed")
 			require.Contains(t, wrong.header.Get("Allow"), "GET")
 			large := make([]byte, 3<<20)
 			require.Equal(t, 413, me.try("GET", "/api/v1/jobs", large).problem(413, "payload_too_large").status)
-			outside := w.guest(t).try("GET", "/api/v10/jobs", nil)
+			outside := server.guest(t).try("GET", "/api/v10/jobs", nil)
 			require.Empty(t, outside.header.Get("RateLimit"))
 		})
 		t.Run("CORS", func(t *testing.T) {
 			t.Parallel()
-			a := w.guest(t).sendWithHeaders("OPTIONS", "/v1/jobs", map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "X-API-Key"})
-			require.Equal(t, 204, a.status)
-			a.requireLimitHeaders()
-			require.Contains(t, a.header.Get("Access-Control-Allow-Methods"), "GET")
-			require.Contains(t, a.header.Get("Access-Control-Allow-Headers"), "X-API-Key")
+			res := server.guest(t).sendWithHeaders("OPTIONS", "/v1/jobs", map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "X-API-Key"})
+			require.Equal(t, 204, res.status)
+			res.requireLimitHeaders()
+			require.Contains(t, res.header.Get("Access-Control-Allow-Methods"), "GET")
+			require.Contains(t, res.header.Get("Access-Control-Allow-Headers"), "X-API-Key")
 		})
 		t.Run("error pages", func(t *testing.T) {
 			t.Parallel()
-			guest := w.guest(t)
-			a := guest.try("GET", "/problems/insufficient_scope", nil)
-			require.Equal(t, 200, a.status)
-			require.Contains(t, string(a.raw), "insufficient_scope")
-			require.Contains(t, a.header.Get("Content-Security-Policy"), "default-src 'none'")
+			guest := server.guest(t)
+			res := guest.try("GET", "/problems/insufficient_scope", nil)
+			require.Equal(t, 200, res.status)
+			require.Contains(t, string(res.raw), "insufficient_scope")
+			require.Contains(t, res.header.Get("Content-Security-Policy"), "default-src 'none'")
 			require.Equal(t, 404, guest.try("GET", "/problems/nothing", nil).status)
 			require.Equal(t, 200, guest.try("GET", "/docs/developer", nil).status)
 		})
@@ -289,10 +289,10 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 }
 
 func TestDeveloperAPI_Quotas(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("quota counts all keys of an app", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
+			me := server.seeker(t)
 			app := me.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
 			one, two := me.programOf(app), me.programOf(app)
 			begun := time.Now()
@@ -311,7 +311,7 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 				statuses[two.fromNewAddress().withKey(two.apiKey).try("GET", "/api/v1/jobs?limit=1", nil).status]++
 				_ = i
 			}
-			if w.countsLocally() {
+			if server.countsLocally() {
 				return
 			}
 			require.Equal(t, map[int]int{404: 30, 200: 29, 429: 1}, statuses)
@@ -338,14 +338,14 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 		})
 		t.Run("anonymous limit per address", func(t *testing.T) {
 			t.Parallel()
-			guest := w.guest(t)
+			guest := server.guest(t)
 			for range 60 {
 				require.Equal(t, 401, guest.try("GET", "/v1/jobs", nil).status)
 			}
 			over := guest.get("/api/v1/jobs").problem(429, "rate_limit_exceeded")
 			require.Equal(t, []any{"minute"}, over.at("violated-policies"))
 			guest.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized")
-			program := w.seeker(t).program()
+			program := server.seeker(t).program()
 			program.ip = guest.ip
 			program.get("/api/v1/jobs").okDeveloper(200)
 		})

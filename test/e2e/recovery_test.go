@@ -168,7 +168,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 			w.guest(t).post("/api/auth/undo-email-change", object{"token": token + "x", "password": password}).invalid("token")
 			w.guest(t).post("/api/auth/undo-email-change", undo).ok(200)
 			w.guest(t).post("/api/auth/undo-email-change", undo).invalid("token")
-			victim.isOut(t)
+			victim.requireSignedOut(t)
 			owner := victim.signIn(password + "1")
 			require.Equal(t, victim.email, owner.get("/api/auth/me").ok(200).text("data.email"))
 			p.requireRevoked(t, owner.client)

@@ -66,7 +66,7 @@ func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 	t.Logf("%d queries, %d corrections, %d adverts, %d matches", len(texts), corrected, len(ids), matches)
 }
 
-// beginnings returns the text and what is typed a little earlier.
+// beginnings returns the text, and the shorter texts that a user has typed before it.
 func beginnings(text string) (out []string) {
 	runes := []rune(text)
 	for n := len(runes); n >= max(1, len(runes)-3); n-- {
@@ -75,12 +75,12 @@ func beginnings(text string) (out []string) {
 	return out
 }
 
-// seekers know no home.
+// seekers implements listings.Seekers without any home location.
 type seekers struct{}
 
 func (seekers) HomeLocation(context.Context, string) (string, error) { return "", nil }
 
-// organizations are the names of organizations by id.
+// organizations implements listings.Organizations. It maps ids to names.
 type organizations map[string]string
 
 func (organizations) HoldsJobs(context.Context, string) (bool, bool, error) { return false, false, nil }
@@ -111,7 +111,7 @@ func create(t *testing.T, svc *listings.Service, organizationID string, adverts 
 	return ids
 }
 
-// input returns the advert as the module takes it.
+// input returns the advert as the input of module listings.
 func (a *advert) input() listings.CreateInput {
 	remote := a.attributes.one("remote") == "yes"
 	contract, hours := a.attributes.one("contract"), a.attributes.one("hours")

@@ -43,6 +43,7 @@ type advert struct {
 	attributes   attributes
 }
 
+// pay is a pay range.
 type pay struct {
 	min, max         float64
 	currency, period string
@@ -57,9 +58,10 @@ func (p pay) yearly() (low, high float64) {
 	return p.min * perYear, p.max * perYear
 }
 
-// attributes are the values by key.
+// attributes maps the keys of attributes to their values.
 type attributes map[string][]string
 
+// one returns the first value of the key, or "".
 func (a attributes) one(key string) string {
 	if len(a[key]) == 0 {
 		return ""
@@ -120,14 +122,14 @@ func parsePay(text, currency string) (pay, error) {
 	return p, err
 }
 
-// hash is a stable number for a text.
+// hash returns a number for a text that is the same in every run.
 func hash(text string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(text))
 	return int(h.Sum32() >> 1)
 }
 
-// miles is the distance between two places on a sphere.
+// miles returns the distance between two places on a sphere.
 func miles(a, b *place) float64 {
 	const radius, degree = 3958.8, math.Pi / 180
 	dLat, dLon := (b.lat-a.lat)*degree/2, (b.lon-a.lon)*degree/2
@@ -141,7 +143,7 @@ func (a *advert) text() string {
 	return strings.ToLower(strings.Join(all, "\n"))
 }
 
-// board is everything that the suite posts.
+// board contains the adverts that the suite posts, with their places, specialties and employers.
 type board struct {
 	places       map[string]*place
 	specialties  map[string][]string // display name, paragraphs
@@ -281,7 +283,7 @@ func (b *board) readEmployer(line string) error {
 	return nil
 }
 
-// group is a role with what its adverts have in common.
+// group is a role with the attributes and paragraphs that its adverts share.
 type group struct {
 	defaults   attributes
 	paragraphs []string
@@ -379,8 +381,8 @@ func (a *advert) setPay() (err error) {
 	return err
 }
 
-// write composes the body: the role's paragraph, the specialties', what the
-// attributes say, and the employer's boilerplate.
+// write composes the body from the paragraphs of the role and of the specialties, sentences about
+// the attributes, and the boilerplate of the employer.
 func (b *board) write(a *advert, paragraph string, n int) error {
 	body := []string{paragraph}
 	for i, key := range a.attributes["spec"] {

@@ -22,7 +22,7 @@ type lab struct {
 	v      *search.Vocabulary
 	index  search.Index
 	parser search.Parser
-	// annotations are what the adverts are about, by id.
+	// annotations maps the ids of adverts to their annotations.
 	annotations map[string]search.Annotation
 }
 
@@ -99,11 +99,11 @@ func (l *lab) isAbout(id string, c *search.Concept) bool {
 	})
 }
 
-// variation is another way to write a form. It returns "" where there is none.
+// variation is another way to write a form. Its function returns "" for a form that has none.
 type variation struct {
 	name  string
 	write func(form string) string
-	// failing is how many in a thousand may fail.
+	// failing is the number of names per thousand that may fail.
 	failing int
 }
 
@@ -124,7 +124,7 @@ func plural(form string) string {
 	return form + "s"
 }
 
-// otherSpelling writes the words as the other side of the Atlantic does.
+// otherSpelling returns the form in American instead of British spelling, or the reverse.
 func otherSpelling(form string) string {
 	words := strings.Fields(form)
 	for i, w := range words {

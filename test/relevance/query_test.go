@@ -16,7 +16,8 @@ type query struct {
 	grades      [4]rule // by grade; 0 is what must not be found
 }
 
-// heldOut reports whether only the sums of the query may be printed.
+// heldOut reports whether the query is held out: a third of the queries only count in sums, which
+// shows whether search was fitted to the others.
 func (q *query) heldOut() bool { return hash(q.id())%3 == 0 }
 
 // id identifies the query.
@@ -27,7 +28,7 @@ func (q *query) id() string {
 	return q.text + " ? " + q.params.Encode()
 }
 
-// findsNothing reports whether the query has no answer.
+// findsNothing reports whether no advert is an answer to the query.
 func (q *query) findsNothing() bool { return q.grades[3] == nil }
 
 // grade returns the advert's grade, 0 to 3, and whether it must not be found.

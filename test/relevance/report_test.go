@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// maxDrop is by how much NDCG and recall may fall below the baseline.
+	// maxDrop is the amount by which NDCG and recall may fall below the baseline.
 	maxDrop = .005
-	// maxGap is by how much the tuned queries may do better than the held-out
-	// ones, unless the baseline has a larger gap. Beyond it, search was fitted
-	// to the queries.
+	// maxGap is the amount by which the NDCG of the tuned queries may exceed that of the
+	// held-out queries, unless the gap of the baseline is larger. A larger gap means that
+	// search was fitted to the tuned queries.
 	maxGap = .03
 	// weak is the NDCG below which the results of a query are printed.
 	weak = .9
@@ -26,7 +26,7 @@ const (
 
 var baselineFile = filepath.Join("testdata", "baseline.json")
 
-// result is what one query found.
+// result is the result of one query.
 type result struct {
 	query *query
 	score score
@@ -45,7 +45,7 @@ type sums struct {
 	ZeroWrong int     `json:"zeroWrong"`
 }
 
-// report is what the baseline file holds. Groups are of tuned queries alone.
+// report is the content of the baseline file. Groups only contain tuned queries.
 type report struct {
 	All     sums            `json:"all"`
 	Tuned   sums            `json:"tuned"`
@@ -114,7 +114,7 @@ func (r report) String() string {
 	return b.String()
 }
 
-// problems lists in what the report is worse than the baseline.
+// problems returns in which respects the report is worse than the baseline.
 func (r report) problems(baseline report) (out []string) {
 	drop := func(name string, was, is float64) {
 		if was-is > maxDrop {
@@ -136,7 +136,7 @@ func (r report) problems(baseline report) (out []string) {
 	return out
 }
 
-// gap is by how much the tuned queries do better than the held-out ones.
+// gap returns the NDCG of the tuned queries minus that of the held-out queries.
 func (r report) gap() float64 { return r.Tuned.NDCG - r.HeldOut.NDCG }
 
 // failures describes the tuned queries with weak or wrong results.

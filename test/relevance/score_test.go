@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// depth is how many results of a query are judged.
+// depth is the number of results of a query that are graded.
 const depth = 10
 
 // score is the quality of one query's results.
@@ -20,7 +20,8 @@ type score struct {
 	wrong bool
 }
 
-// evaluate scores the adverts found, the best first, of which total are exact.
+// evaluate scores the adverts that a search found, the best first. total is the number of exact
+// results.
 func evaluate(q *query, adverts, found []*advert, total int) score {
 	var ideal, actual []int
 	for _, a := range adverts {

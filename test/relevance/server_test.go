@@ -25,12 +25,12 @@ import (
 
 type object = map[string]any
 
-// server is the built program on a database of its own.
+// server is the built program with its own database.
 type server struct {
 	t   *testing.T
 	url string
 	ids map[string]*advert
-	// requests gives each request a client address of its own, so that rate
+	// requests counts the requests. Each request gets another client address, so that rate
 	// limits do not apply.
 	requests int
 }
@@ -106,7 +106,7 @@ func (s *server) do(method, path, token string, body any) object {
 	}
 }
 
-// at returns the value at a path of keys.
+// at returns the value at a path of keys in v.
 func at[T any](v any, path ...string) T {
 	for _, key := range path {
 		v = v.(object)[key]
@@ -156,7 +156,7 @@ func (s *server) post(token string, adverts []*advert) {
 	}
 }
 
-// fields returns the advert as the API takes it.
+// fields returns the advert as the body of a request.
 func (a *advert) fields() object {
 	out := object{
 		"title": a.title, "description": a.body, "location": a.location, "remote": a.attributes.one("remote") == "yes",
