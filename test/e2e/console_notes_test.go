@@ -42,7 +42,7 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		}
 		first := b.show(path)
 		require.Equal(t, 50, strings.Count(first.text, "Called again"))
-		older := b.show(strings.TrimSuffix(first.links("Show older notes")[0], "#notes"))
+		older := b.show(strings.TrimSuffix(first.links("Show older notes")[0], "#team-notes"))
 		require.Equal(t, 1, strings.Count(older.text, "Called again"))
 		require.Contains(t, older.text, "éé")
 		require.Empty(t, older.links("Show older notes"))

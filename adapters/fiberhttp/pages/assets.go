@@ -23,6 +23,8 @@ func assetPath(name string) (string, error) {
 func (f *Renderer) addAssets(app *fiber.App) {
 	app.Get("/site.webmanifest", f.manifest)
 	f.addBrandAssets(app)
+	// Browsers request it for documents that name no icon, such as files.
+	app.Get("/favicon.ico", func(c *fiber.Ctx) error { return c.Redirect("/assets/icon.svg", fiber.StatusMovedPermanently) })
 	for name, mediaType := range assets {
 		file, _ := files.ReadFile(name) // embedded, so that it cannot fail
 		app.Get("/assets/"+name, func(c *fiber.Ctx) error {

@@ -58,7 +58,7 @@ func (s *Site) discussionOf(ctx context.Context, actor auth.Actor, id, cursor st
 	}
 	d.Notes = list.Map(notes.Items, func(n hiring.NoteView) noteRow { return noteRow{n, n.AuthorID == actor.UserID} })
 	if d.AreOlder = cursor != ""; notes.NextCursor != "" {
-		d.OlderNotes = withQuery("/employer/applications/"+id, "notes", notes.NextCursor) + "#notes"
+		d.OlderNotes = withQuery("/employer/applications/"+id, "notes", notes.NextCursor) + "#team-notes"
 	}
 	if d.Ratings, err = s.services.Hiring.ListRatings(ctx, actor, id); err != nil {
 		return d, err
