@@ -52,6 +52,8 @@ func TestBrowser_Console(t *testing.T) {
 		require.NoError(t, err)
 		useConsole(t, s, p)
 	})
+	t.Run("documents of applicants", func(t *testing.T) { readDocuments(t, s, axe) })
+	t.Run("times in the zone of the browser", func(t *testing.T) { readTimes(t, s) })
 	t.Run("suggestions and progress", func(t *testing.T) {
 		p := newBrowser(t, s.url, "")
 		signInEmployer(s, p)
@@ -154,7 +156,16 @@ func handleApplications(t *testing.T, p *browser) {
 	p.do(chromedp.SetAttributeValue(chromedp.CSS("#scheduledAt"), "value", "2099-03-03T10:00"))
 	p.press("Schedule")
 	require.Contains(t, p.text(), "3 Mar 2099, 10:00 UTC")
+	p.field("note", "Strong references.\nPrefers nights.")
+	p.press("Save note")
+	require.Contains(t, p.text(), "The note is saved.")
+	p.do(chromedp.SetAttributeValue(chromedp.CSS(`#rating option[value="4"]`), "selected", "selected"))
+	p.press("Save rating")
+	require.Contains(t, p.text(), "4 of 5 (1 rating)")
 	p.checkPage("console-application-interview")
+	p.open("/employer/applications/board")
+	require.Contains(t, p.text(), "Rating: 4 of 5")
+	p.checkPage("console-board-rated")
 }
 
 func inviteColleague(t *testing.T, s *testServer, p *browser) {

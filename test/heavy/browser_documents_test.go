@@ -1,0 +1,116 @@
+package heavy
+
+import (
+	"bytes"
+	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// redPDF returns a PDF document with a red page.
+func redPDF() []byte {
+	var b bytes.Buffer
+	b.WriteString("%PDF-1.4\n")
+	const paint = "1 0 0 rg 0 0 600 800 re f"
+	var offsets []int
+	for i, object := range []string{
+		"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>", "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R >>",
+		fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(paint), paint),
+	} {
+		offsets = append(offsets, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, object)
+	}
+	table := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
+	for _, offset := range offsets {
+		fmt.Fprintf(&b, "%010d 00000 n \n", offset)
+	}
+	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(offsets)+1, table)
+	return b.Bytes()
+}
+
+// readDocuments applies for a job of the employer with a PDF document and a text that is HTML,
+// and opens both as the employer.
+func readDocuments(t *testing.T, s *testServer, axe string) {
+	t.Helper()
+	p, clinician := newBrowser(t, s.url, axe), newBrowser(t, s.url, "")
+	signInEmployer(s, p)
+	p.open("/employer/jobs?status=active")
+	job := filepath.Base(evaluate[string](p, `document.querySelector("tbody th a").pathname`))
+	clinician.open("/register?as=jobseeker")
+	signUp(clinician, "orla@example.org")
+	clinician.press("Create account")
+	for name, content := range map[string][]byte{"cv.pdf": redPDF(), "letter.html": []byte("<script>document.title = 'run'</script><h1>Dear ward</h1>")} {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+		clinician.open("/account/documents")
+		clinician.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{path}))
+		clinician.press("Upload")
+	}
+	clinician.open("/jobs/" + job + "/apply")
+	_ = evaluate[chromedp.Void](clinician, `document.querySelectorAll("main textarea[required]").forEach(t => { t.value = "12A3456E" })`)
+	_ = evaluate[chromedp.Void](clinician, `document.querySelectorAll("main [name=documentIds]").forEach(d => { d.checked = true })`)
+	clinician.pressFor("Review your application", "Check your application")
+	clinician.press("Send application")
+
+	p.open("/employer/applications?job=" + job)
+	p.leads(chromedp.Click(`(//tbody//th/a)[1]`))
+	p.checkPage("console-application-documents")
+	links := evaluate[[]string](p, `[...document.querySelectorAll('a[target="_blank"][href$="?view=1"]')].map(a => a.textContent.trim() + "|" + a.getAttribute("href"))`)
+	require.Len(t, links, 2)
+	paths := map[string]string{}
+	for _, link := range links {
+		title, path, _ := bytes.Cut([]byte(link), []byte("|"))
+		paths[string(bytes.TrimSuffix(title, []byte(" (opens in a new tab)")))] = string(path)
+	}
+	p.open(paths["letter"])
+	require.Equal(t, "<script>document.title = 'run'</script><h1>Dear ward</h1>", p.text())
+	require.NotEqual(t, "run", evaluate[string](p, "document.title"))
+	p.requireNoErrors()
+	p.open(paths["cv"])
+	require.Eventually(t, func() bool {
+		picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+		require.NoError(t, err)
+		image, err := png.Decode(bytes.NewReader(picture))
+		require.NoError(t, err)
+		r, g, b, _ := image.At(image.Bounds().Dx()/2, image.Bounds().Dy()/2).RGBA()
+		return r > 0xf000 && g < 0x1000 && b < 0x1000
+	}, 20*time.Second, 100*time.Millisecond, "the viewer shows the red page")
+	p.requireNoErrors()
+}
+
+// readTimes requires that times of day are those of the browser's time zone.
+func readTimes(t *testing.T, s *testServer) {
+	t.Helper()
+	p := newBrowser(t, s.url, "")
+	_, err := chromedp.Call(p.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "America/New_York"})
+	require.NoError(t, err)
+	signInEmployer(s, p)
+	p.open("/employer/interviews")
+	// Interviews have a time of day, which is 4 or 5 hours earlier.
+	times := evaluate[[][]string](p, `[...document.querySelectorAll("main time")].map(e => [e.dateTime, e.textContent, e.title])`)
+	require.NotEmpty(t, times)
+	zone, err := time.LoadLocation("America/New_York")
+	require.NoError(t, err)
+	for _, shown := range times {
+		at, err := time.Parse(time.RFC3339, shown[0])
+		require.NoError(t, err)
+		_, offset := at.In(zone).Zone()
+		require.Equal(t, at.In(zone).Format("2 Jan 2006, 15:04 ")+fmt.Sprintf("GMT%d", offset/3600), shown[1])
+		require.Equal(t, at.UTC().Format("2 Jan 2006, 15:04 UTC"), shown[2])
+	}
+	p.open("/employer/applications")
+	require.Equal(t, []string{}, evaluate[[]string](p, `[...document.querySelectorAll("main time")].filter(e => !e.dateTime.includes("T") && e.title).map(e => e.textContent)`), "dates stay")
+	p.leads(chromedp.Click(`(//tbody//th/a)[1]`))
+	p.do(chromedp.Click(`//summary[contains(., "nterview")]`))
+	_ = evaluate[chromedp.Void](p, `(() => { const f = document.querySelector("#scheduledAt"); f.value = "2099-03-03T10:00"; f.dispatchEvent(new Event("input")); })()`)
+	require.Contains(t, p.text(), "In your time zone: 3 Mar 2099, 05:00 GMT-5")
+	p.requireNoErrors()
+}
