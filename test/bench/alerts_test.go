@@ -43,22 +43,22 @@ type alertsBench struct {
 // listings, with the searches read from PostgreSQL. The first run parses and plans
 // the searches, the others remember that.
 func BenchmarkAlerts(b *testing.B) {
-	x := newAlertsBench(b)
+	bench := newAlertsBench(b)
 	before := heap()
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			fresh := listings.New(x.Deps)
-			x.measure(b, fresh)
+			fresh := listings.New(bench.Deps)
+			bench.measure(b, fresh)
 		}
 	})
-	x.run(b, x.Service)
+	bench.run(b, bench.Service)
 	b.Run("next", func(b *testing.B) {
 		for b.Loop() {
-			x.measure(b, x.Service)
+			bench.measure(b, bench.Service)
 		}
 	})
 	b.Logf("plans of %d searches take %.0f MB", savedSearches, float64(heap()-before)/1e6)
-	runtime.KeepAlive(x)
+	runtime.KeepAlive(bench)
 }
 
 func heap() uint64 {
@@ -70,35 +70,35 @@ func heap() uint64 {
 
 func newAlertsBench(b *testing.B) *alertsBench {
 	clk := kit.NewClock()
-	s := stores.Postgres(b, clk)
-	x := &alertsBench{Storage: s, random: rand.New(rand.NewPCG(1, 2))}
-	x.Service = listings.New(listings.Deps{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings.Listings, Public: s.Listings.Public, Cases: s.Listings.Cases, Views: s.Listings.Views,
-		Engine: stores.Engine(b, s), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: employers{},
+	storage := stores.Postgres(b, clk)
+	bench := &alertsBench{Storage: storage, random: rand.New(rand.NewPCG(1, 2))}
+	bench.Service = listings.New(listings.Deps{
+		Tx: storage.Identity.Tx, Events: storage.Identity.Events, Audit: storage.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: storage.Listings.Listings, Public: storage.Listings.Public, Cases: storage.Listings.Cases, Views: storage.Listings.Views,
+		Engine: stores.Engine(b, storage), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: employers{},
 	})
-	v, err := search.Load()
+	vocabulary, err := search.Load()
 	require.NoError(b, err)
-	for _, f := range v.Forms() {
+	for _, f := range vocabulary.Forms() {
 		if f.Readings[0].Concept.Kind == search.Role {
-			x.roles = append(x.roles, f.Text)
+			bench.roles = append(bench.roles, f.Text)
 		}
 	}
-	x.random.Shuffle(len(x.roles), func(i, j int) { x.roles[i], x.roles[j] = x.roles[j], x.roles[i] })
-	require.NoError(b, s.Identity.Tx.Do(b.Context(), func(ctx context.Context) error {
+	bench.random.Shuffle(len(bench.roles), func(i, j int) { bench.roles[i], bench.roles[j] = bench.roles[j], bench.roles[i] })
+	require.NoError(b, storage.Identity.Tx.Do(b.Context(), func(ctx context.Context) error {
 		for seen := map[jobseeker.Terms]bool{}; len(seen) < savedSearches; {
-			terms := x.terms()
+			terms := bench.terms()
 			if seen[terms] {
 				continue
 			}
 			seen[terms] = true
 			saved := jobseeker.Search{ID: stores.NewID(), UserID: stores.NewID(), Name: "Search", Terms: terms, Resolved: terms.Query, CreatedAt: clk.Now()}
-			if err := s.Jobseeker.Searches.Replace(ctx, saved.UserID, []jobseeker.Search{saved}); err != nil {
+			if err := storage.Jobseeker.Searches.Replace(ctx, saved.UserID, []jobseeker.Search{saved}); err != nil {
 				return err
 			}
 		}
 		return nil
 	}))
-	return x
+	return bench
 }
 
 // employers have one name.

@@ -26,10 +26,10 @@ import (
 // database.
 func BenchmarkApply(b *testing.B) {
 	url := kit.PostgresURL(b)
-	s, err := gormdb.Open(b.Context(), url, adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
+	storage, err := gormdb.Open(b.Context(), url, adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
-	defer func() { _ = s.Identity.Close() }()
-	_, err = s.Identity.Schema.Up(b.Context())
+	defer func() { _ = storage.Identity.Close() }()
+	_, err = storage.Identity.Schema.Up(b.Context())
 	require.NoError(b, err)
 	settings, err := pgxpool.ParseConfig(url)
 	require.NoError(b, err)
@@ -66,11 +66,11 @@ func BenchmarkApply(b *testing.B) {
 	for range rounds {
 		ours += rate(func(ctx context.Context) error {
 			a, e := candidacy()
-			return s.Hiring.Tx.Do(ctx, func(ctx context.Context) error {
-				if err := s.Hiring.Applications.Create(ctx, a); err != nil {
+			return storage.Hiring.Tx.Do(ctx, func(ctx context.Context) error {
+				if err := storage.Hiring.Applications.Create(ctx, a); err != nil {
 					return err
 				}
-				return s.Hiring.Events.Record(ctx, e)
+				return storage.Hiring.Events.Record(ctx, e)
 			})
 		})
 		limit += rate(func(ctx context.Context) error {

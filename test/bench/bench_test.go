@@ -266,8 +266,8 @@ func compareRates(b *testing.B, ours, limit func(r *fasthttp.Request, n int64)) 
 // BenchmarkLatestListings is GET /api/listings beside Fiber and pgx with the
 // same rows: without the cache, and with it.
 func BenchmarkLatestListings(b *testing.B) {
-	p := newProduct(b, 20_000)
-	url, limit := p.serve().url, p.limit()
+	product := newProduct(b, 20_000)
+	url, limit := product.serve().url, product.limit()
 	byHand := func(path string) func(*fasthttp.Request, int64) {
 		return func(r *fasthttp.Request, _ int64) { r.SetRequestURI(limit + path) }
 	}

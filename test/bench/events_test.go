@@ -72,14 +72,14 @@ func asynqAlone(b *testing.B, tasks int) float64 {
 	return float64(tasks) / time.Since(begun).Seconds()
 }
 
-func recordEvents(b *testing.B, s adapters.Storage, n int) {
+func recordEvents(b *testing.B, storage adapters.Storage, n int) {
 	b.Helper()
 	for done := 0; done < n; done += 1000 {
 		events := make([]event.Event, 1000)
 		for i := range events {
 			events[i] = event.JobCreated{JobID: stores.NewID(), OrganizationID: stores.NewID()}
 		}
-		require.NoError(b, s.Identity.Tx.Do(b.Context(), func(ctx context.Context) error { return s.Identity.Events.Record(ctx, events...) }))
+		require.NoError(b, storage.Identity.Tx.Do(b.Context(), func(ctx context.Context) error { return storage.Identity.Events.Record(ctx, events...) }))
 	}
 }
 
@@ -91,11 +91,11 @@ func BenchmarkOutbox(b *testing.B) {
 	log := slog.New(slog.DiscardHandler)
 	var reacted atomic.Int64
 	table := []event.Subscription{event.On("nothing", func(context.Context, event.JobCreated) error { reacted.Add(1); return nil })}
-	relay := func(b *testing.B, s adapters.Storage, q task.Queue) (*event.Relay, *task.Runner) {
+	relay := func(b *testing.B, storage adapters.Storage, q task.Queue) (*event.Relay, *task.Runner) {
 		b.Helper()
-		runner, err := task.NewRunner(task.Deps{Store: s.Identity.Tasks, Queue: q, Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
+		runner, err := task.NewRunner(task.Deps{Store: storage.Identity.Tasks, Queue: q, Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
 		require.NoError(b, err)
-		return event.NewRelay(event.RelayDeps{Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}}, Runner: runner, Table: table, Log: log}), runner
+		return event.NewRelay(event.RelayDeps{Sources: []event.Source{{Tx: storage.Identity.Tx, Outbox: storage.Identity.Outbox, Tasks: storage.Identity.Tasks}}, Runner: runner, Table: table, Log: log}), runner
 	}
 	report := func(b *testing.B, ours, limit float64) {
 		b.Helper()
@@ -105,12 +105,12 @@ func BenchmarkOutbox(b *testing.B) {
 		b.ReportMetric(0, "ns/op")
 	}
 	b.Run("drained", func(b *testing.B) {
-		s := stores.Postgres(b, clock.System{})
+		storage := stores.Postgres(b, clock.System{})
 		var ours, limit float64
 		for range rounds {
-			recordEvents(b, s, events)
+			recordEvents(b, storage, events)
 			var q countingQueue
-			r, _ := relay(b, s, &q)
+			r, _ := relay(b, storage, &q)
 			ctx, stop := context.WithCancel(context.Background())
 			var working sync.WaitGroup
 			begun := time.Now()
@@ -124,21 +124,21 @@ func BenchmarkOutbox(b *testing.B) {
 		report(b, ours/rounds, limit/rounds)
 	})
 	b.Run("through Asynq", func(b *testing.B) {
-		s := stores.Postgres(b, clock.System{})
+		storage := stores.Postgres(b, clock.System{})
 		var ours, limit float64
 		for round := range rounds {
 			q, err := asynqtasks.Open(kit.RedisURL(b), log)
 			require.NoError(b, err)
-			r, runner := relay(b, s, q)
+			r, runner := relay(b, storage, q)
 			ctx, stop := context.WithCancel(context.Background())
 			var working sync.WaitGroup
-			recordEvents(b, s, events)
+			recordEvents(b, storage, events)
 			working.Go(func() { _ = runner.Work(ctx) })
 			begun := time.Now()
 			working.Go(func() { r.Run(ctx) })
 			require.Eventually(b, func() bool { return reacted.Load() == int64((round+1)*events) }, time.Minute, time.Millisecond)
 			require.Eventually(b, func() bool {
-				left, err := s.Identity.Tasks.Backlog(b.Context())
+				left, err := storage.Identity.Tasks.Backlog(b.Context())
 				return err == nil && len(left) == 0
 			}, time.Minute, time.Millisecond)
 			ours += events / time.Since(begun).Seconds()

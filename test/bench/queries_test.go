@@ -51,9 +51,9 @@ func newQueries(tb testing.TB) *queries {
 	}
 	slices.Sort(q.words)
 	q.words = slices.DeleteFunc(slices.Compact(q.words), func(word string) bool { return len(word) < 4 })
-	v, err := search.Load()
+	vocabulary, err := search.Load()
 	require.NoError(tb, err)
-	for _, form := range v.Forms() {
+	for _, form := range vocabulary.Forms() {
 		switch c := form.Readings[0].Concept; {
 		case c.Kind == search.Role && advertised[c.ID]:
 			q.roles = append(q.roles, form.Text)

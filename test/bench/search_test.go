@@ -43,29 +43,29 @@ func BenchmarkSearch(b *testing.B) {
 	var small, large map[int]time.Duration // latency of 95 % by number of clients
 	var smallHeap, largeHeap float64
 	b.Run("10000", func(b *testing.B) {
-		p := newProduct(b, 10_000)
-		s := p.serve()
-		small = measureSearches(b, s)
-		s.stop()
-		smallHeap = p.serve().heap()
+		product := newProduct(b, 10_000)
+		server := product.serve()
+		small = measureSearches(b, server)
+		server.stop()
+		smallHeap = product.serve().heap()
 	})
 	b.Run("100000", func(b *testing.B) { measureSearches(b, newProduct(b, 100_000).serve()) })
 	b.Run("1000000", func(b *testing.B) {
-		p := newProduct(b, 1_000_000)
-		b.Logf("seeded in %v", p.seeding.Round(time.Second))
+		product := newProduct(b, 1_000_000)
+		b.Logf("seeded in %v", product.seeding.Round(time.Second))
 		var built, restarted *server
 		b.Run("rebuild", func(b *testing.B) {
-			built = p.serve("GOMAXPROCS=2")
+			built = product.serve("GOMAXPROCS=2")
 			built.report(b)
 		})
 		large = measureSearches(b, built)
 		built.stop()
-		require.NoError(b, os.CopyFS(filepath.Join(p.dir, "of-two"), os.DirFS(filepath.Join(p.dir, "data", "search"))))
+		require.NoError(b, os.CopyFS(filepath.Join(product.dir, "of-two"), os.DirFS(filepath.Join(product.dir, "data", "search"))))
 		b.Run("restart", func(b *testing.B) {
 			if restarted != nil {
 				restarted.stop() // the benchmark is repeated
 			}
-			restarted = p.serve()
+			restarted = product.serve()
 			largeHeap = restarted.heap()
 			restarted.report(b)
 			b.ReportMetric(largeHeap-smallHeap, "MB-heap-of-index")
@@ -73,7 +73,7 @@ func BenchmarkSearch(b *testing.B) {
 		b.Run("pages", func(b *testing.B) { measurePages(b, restarted) })
 		var visible time.Duration
 		b.Run("visibility", func(b *testing.B) {
-			visible = measureVisibility(b, restarted, p.serve("LOCUM_SEARCH_URL=embedded:of-two"))
+			visible = measureVisibility(b, restarted, product.serve("LOCUM_SEARCH_URL=embedded:of-two"))
 		})
 
 		assert.LessOrEqual(b, large[1], maxLatency1, "95 %% of searches, 1 client")
@@ -90,8 +90,8 @@ func BenchmarkSearch(b *testing.B) {
 // measureSearches returns the latency of 95 % of the searches by number of clients.
 func measureSearches(b *testing.B, s *server) map[int]time.Duration {
 	b.Helper()
-	q := newQueries(b)
-	latencies(b, s, 1, q.take(200)) // so that the measured ones do not read files first
+	queries := newQueries(b)
+	latencies(b, s, 1, queries.take(200)) // so that the measured ones do not read files first
 	p95 := map[int]time.Duration{}
 	for _, n := range []int{1, 8} {
 		b.Run(fmt.Sprintf("%d-clients", n), func(b *testing.B) {
@@ -99,7 +99,7 @@ func measureSearches(b *testing.B, s *server) map[int]time.Duration {
 			byShape := map[string][]time.Duration{}
 			cpu := s.cpu()
 			for b.Loop() {
-				requests := q.take(searchesPerRun)
+				requests := queries.take(searchesPerRun)
 				for i, took := range latencies(b, s, n, requests) {
 					all = append(all, took)
 					byShape[requests[i].shape] = append(byShape[requests[i].shape], took)

@@ -68,8 +68,8 @@ func (s *server) jobPaths(n int) []string {
 // Fiber, which serves the same bytes from memory, and others beside the same search as
 // JSON.
 func BenchmarkSite(b *testing.B) {
-	p := newProduct(b, 100_000)
-	server, limit := p.serve(), p.limit()
+	product := newProduct(b, 100_000)
+	server, limit := product.serve(), product.limit()
 	jobs := server.jobPaths(400)
 	for name, path := range map[string]string{"cached search": "/jobs?q=nurse&where=Leeds", "cached job": jobs[0]} {
 		b.Run(name, func(b *testing.B) {

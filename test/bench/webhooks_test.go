@@ -59,16 +59,16 @@ func BenchmarkWebhooks(b *testing.B) {
 		},
 	} {
 		b.Run(name+"/delivered", func(b *testing.B) {
-			s := newWebhookBench(b, env)
+			bench := newWebhookBench(b, env)
 			for n := range hookEndpoints {
-				s.hook(fmt.Sprint("/hook/", n))
+				bench.hook(fmt.Sprint("/hook/", n))
 			}
-			s.example()
+			bench.example()
 			var ours, path, limit float64
 			for range rounds {
-				path += s.fannedOutRate()
-				ours += s.deliveredRate()
-				limit += s.bareRate()
+				path += bench.fannedOutRate()
+				ours += bench.deliveredRate()
+				limit += bench.bareRate()
 			}
 			b.ReportMetric(ours/rounds, "deliveries/s")
 			b.ReportMetric(path/rounds, "from-events/s")
@@ -77,13 +77,13 @@ func BenchmarkWebhooks(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 		b.Run(name+"/beside one that hangs", func(b *testing.B) {
-			s := newWebhookBench(b, env)
+			bench := newWebhookBench(b, env)
 			for n := range hookEndpoints - 1 {
-				s.hook(fmt.Sprint("/hook/", n))
+				bench.hook(fmt.Sprint("/hook/", n))
 			}
-			without := s.latency()
-			s.hook("/hangs")
-			with := s.latency()
+			without := bench.latency()
+			bench.hook("/hangs")
+			with := bench.latency()
 			b.ReportMetric(float64(without.Microseconds())/1000, "p99-ms-without")
 			b.ReportMetric(float64(with.Microseconds())/1000, "p99-ms-beside")
 			b.ReportMetric(float64(with)/float64(without), "of-without")
@@ -128,7 +128,7 @@ func newWebhookBench(b *testing.B, env func(b *testing.B, dir string) []string) 
 		return cmd
 	}
 	require.NoError(b, run("migrate", "up").Run())
-	s := &webhookBench{b: b, url: spawn(b, run("serve"))}
+	bench := &webhookBench{b: b, url: spawn(b, run("serve"))}
 	if len(vars) > 1 && strings.HasPrefix(vars[1], "LOCUM_QUEUE_URL=") {
 		worker := run("worker")
 		require.NoError(b, worker.Start())
@@ -136,21 +136,21 @@ func newWebhookBench(b *testing.B, env func(b *testing.B, dir string) []string) 
 	}
 	database, _ := strings.CutPrefix(vars[0], "LOCUM_DATABASE_URL=")
 	var err error
-	s.storage, err = gormdb.Open(b.Context(), database, adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
+	bench.storage, err = gormdb.Open(b.Context(), database, adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
-	b.Cleanup(func() { _ = s.storage.Identity.Close() })
-	s.receiver = httptest.NewServer(http.HandlerFunc(s.receive))
-	b.Cleanup(func() { s.receiver.CloseClientConnections(); s.receiver.Close() }) // also those that hang
+	b.Cleanup(func() { _ = bench.storage.Identity.Close() })
+	bench.receiver = httptest.NewServer(http.HandlerFunc(bench.receive))
+	b.Cleanup(func() { bench.receiver.CloseClientConnections(); bench.receiver.Close() }) // also those that hang
 
 	signUp := func(path, more string) (token, id string) {
-		data := s.send("", "POST", path, fmt.Sprintf(`{"email":"b%x@example.org","password":"Bench-mark-1","name":"B",%s}`, rand.Uint64(), more), 201)
+		data := bench.send("", "POST", path, fmt.Sprintf(`{"email":"b%x@example.org","password":"Bench-mark-1","name":"B",%s}`, rand.Uint64(), more), 201)
 		return data["accessToken"].(string), data["user"].(map[string]any)["id"].(string)
 	}
-	s.employer, _ = signUp("/api/auth/register-employer", `"companyName":"Clinic"`)
-	s.owner, s.ownerID = signUp("/api/auth/register", `"userType":"jobseeker"`)
-	s.app = s.send(s.owner, "POST", "/api/developers/apps", `{"name":"Ward Finder"}`, 201)["app"].(map[string]any)["id"].(string)
-	s.job = s.send(s.employer, "POST", "/api/employers/jobs", `{"title":"Staff Nurse","location":"Leeds","description":"`+strings.Repeat("Days and nights on a ward. ", 60)+`"}`, 201)["id"].(string)
-	return s
+	bench.employer, _ = signUp("/api/auth/register-employer", `"companyName":"Clinic"`)
+	bench.owner, bench.ownerID = signUp("/api/auth/register", `"userType":"jobseeker"`)
+	bench.app = bench.send(bench.owner, "POST", "/api/developers/apps", `{"name":"Ward Finder"}`, 201)["app"].(map[string]any)["id"].(string)
+	bench.job = bench.send(bench.employer, "POST", "/api/employers/jobs", `{"title":"Staff Nurse","location":"Leeds","description":"`+strings.Repeat("Days and nights on a ward. ", 60)+`"}`, 201)["id"].(string)
+	return bench
 }
 
 // send sends a request from a new address and returns the data of its response.

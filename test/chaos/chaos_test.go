@@ -30,16 +30,16 @@ func (w *installation) mailServer() victim {
 func TestNotifications_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	database, queue := kit.OwnPostgres(t), kit.OwnRedis(t)
-	w := newInstallation(t, database.URL, "LOCUM_QUEUE_URL="+queue.URL)
-	w.victims = []victim{w.process("serve"), w.process("worker"), serverVictim("redis", queue), serverVictim("postgres", database), w.mailServer()}
-	w.changeStatuses()
+	inst := newInstallation(t, database.URL, "LOCUM_QUEUE_URL="+queue.URL)
+	inst.victims = []victim{inst.process("serve"), inst.process("worker"), serverVictim("redis", queue), serverVictim("postgres", database), inst.mailServer()}
+	inst.changeStatuses()
 }
 
 func TestNotifications_ProcessKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
-	w := newInstallation(t, "")
-	w.victims = []victim{w.process("serve"), w.mailServer()}
-	w.changeStatuses()
+	inst := newInstallation(t, "")
+	inst.victims = []victim{inst.process("serve"), inst.mailServer()}
+	inst.changeStatuses()
 }
 
 // application is one application and the users on both sides.
@@ -72,7 +72,7 @@ func (w *installation) changeStatuses() {
 	if isFull() {
 		changes, kills, pace = 2000, 8*len(w.victims), 10*time.Millisecond
 	}
-	all := w.createApplications(20)
+	applications := w.createApplications(20)
 
 	var accepted, refused, unknown atomic.Int64
 	next := time.NewTicker(pace)
@@ -87,7 +87,7 @@ func (w *installation) changeStatuses() {
 				<-next.C
 				// Each worker has its own applications, so that it knows their
 				// statuses.
-				c := &all[(n*4+worker)%len(all)]
+				c := &applications[(n*4+worker)%len(applications)]
 				if n%10 == 9 {
 					// A refused change has no effect.
 					if status, _, err := w.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "lost"}); err == nil && status == 400 {
@@ -117,7 +117,7 @@ func (w *installation) changeStatuses() {
 	w.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", accepted.Load(), refused.Load(), unknown.Load())
 
 	w.waitIdle()
-	happened := w.requireNotifications(all)
+	happened := w.requireNotifications(applications)
 	require.GreaterOrEqual(w.t, happened, int(accepted.Load()), "every accepted change is stored")
 	require.LessOrEqual(w.t, happened, int(accepted.Load()+unknown.Load()), "rejected changes are not stored")
 }
@@ -176,7 +176,7 @@ func (w *installation) createApplications(n int) []application {
 
 // requireNotifications compares the timelines with the notifications and mails of
 // the applicants, and returns the number of changes.
-func (w *installation) requireNotifications(all []application) (happened int) {
+func (w *installation) requireNotifications(applications []application) (happened int) {
 	w.t.Helper()
 	mails := map[string]map[string]bool{}
 	for _, m := range w.mail.Mails() {
@@ -187,7 +187,7 @@ func (w *installation) requireNotifications(all []application) (happened int) {
 			mails[m.To][id] = true
 		}
 	}
-	for _, c := range all {
+	for _, c := range applications {
 		application := w.must(c.employer, http.MethodGet, "/api/employers/applications/"+c.id, nil)["application"].(object)
 		var moves []string
 		for _, entry := range application["timeline"].([]any)[1:] {

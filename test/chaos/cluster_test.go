@@ -21,22 +21,22 @@ func TestRedisCluster_MastersKilled_NothingIsLost(t *testing.T) {
 	}
 	t.Parallel()
 	url, servers := kit.RedisClusterWithReplicas(t)
-	w := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+url, "LOCUM_LIMITER_URL="+url)
-	w.process("serve")
-	w.process("worker")
-	all := w.createApplications(8)
-	w.waitIdle()
-	w.waitForState("limiter", "ok", true)
+	inst := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+url, "LOCUM_LIMITER_URL="+url)
+	inst.process("serve")
+	inst.process("worker")
+	applications := inst.createApplications(8)
+	inst.waitIdle()
+	inst.waitForState("limiter", "ok", true)
 
 	failedOver := make(chan error, 1)
 	go func() { failedOver <- killMasters(t.Context(), servers) }()
 	written, slow := 0, 0
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for done := false; !done || written%len(all) != 0; written++ {
+	for done := false; !done || written%len(applications) != 0; written++ {
 		<-tick.C
 		begun := time.Now()
-		w.setStatus(all[written%len(all)], statuses[(written/len(all))%len(statuses)])
+		inst.setStatus(applications[written%len(applications)], statuses[(written/len(applications))%len(statuses)])
 		if time.Since(begun) > 2*time.Second {
 			slow++
 		}
@@ -48,10 +48,10 @@ func TestRedisCluster_MastersKilled_NothingIsLost(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, slow, 2+written/100, "requests do not wait for a master that was killed")
-	w.waitIdle()
-	require.Equal(t, written, w.requireNotifications(all))
-	w.waitForState("limiter", "ok", true)
-	w.waitForState("queue", "ok", true)
+	inst.waitIdle()
+	require.Equal(t, written, inst.requireNotifications(applications))
+	inst.waitForState("limiter", "ok", true)
+	inst.waitForState("queue", "ok", true)
 }
 
 // killMasters kills two of the three masters, one after the failover of the

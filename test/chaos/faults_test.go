@@ -119,13 +119,13 @@ func (w *installation) requireListings(employer user, titles []string) {
 func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
 	t.Parallel()
 	disk := mountFS(t, "16m")
-	w := newInstallation(t, "sqlite:"+filepath.Join(disk, "locum.db"))
-	w.process("serve")
-	employer := w.register("/api/auth/register-employer", object{"companyName": "Clinic"})
-	w.waitForState("database", "ok", true)
+	inst := newInstallation(t, "sqlite:"+filepath.Join(disk, "locum.db"))
+	inst.process("serve")
+	employer := inst.register("/api/auth/register-employer", object{"companyName": "Clinic"})
+	inst.waitForState("database", "ok", true)
 	var titles []string
 	post := func() bool {
-		title, accepted := w.post(employer, len(titles))
+		title, accepted := inst.post(employer, len(titles))
 		if accepted {
 			titles = append(titles, title)
 		}
@@ -136,26 +136,26 @@ func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
 	fill(t, filler)
 	// The write-ahead log of SQLite may have space for a few more rows.
 	require.Eventually(t, func() bool { return !post() }, time.Minute, time.Millisecond)
-	w.waitForState("database", "down", false)
+	inst.waitForState("database", "down", false)
 	// SQLite returns an I/O error if its shared-memory file cannot grow.
-	w.requireLogged("service unavailable", "database: ", "disk")
-	w.requireLogged("readiness check failed", "database")
-	w.must(employer, http.MethodGet, "/api/auth/me", nil) // reads go on
+	inst.requireLogged("service unavailable", "database: ", "disk")
+	inst.requireLogged("readiness check failed", "database")
+	inst.must(employer, http.MethodGet, "/api/auth/me", nil) // reads go on
 
 	require.NoError(t, os.Remove(filler))
-	w.waitForState("database", "ok", true)
+	inst.waitForState("database", "ok", true)
 	require.Eventually(t, post, 30*time.Second, 100*time.Millisecond)
-	w.requireListings(employer, titles)
-	w.waitIdle()
+	inst.requireListings(employer, titles)
+	inst.waitIdle()
 }
 
 func TestReadOnlyMount_FilesAndMail_RecoverWithoutLoss(t *testing.T) {
 	t.Parallel()
 	disk := mountFS(t, "16m")
-	w := newInstallation(t, "", "LOCUM_FILES_URL=file:"+filepath.Join(disk, "files"), "LOCUM_MAIL_URL=file:"+filepath.Join(disk, "mail"))
-	w.process("serve")
-	seeker := w.register("/api/auth/register", object{"userType": "jobseeker"})
-	w.waitIdle()
+	inst := newInstallation(t, "", "LOCUM_FILES_URL=file:"+filepath.Join(disk, "files"), "LOCUM_MAIL_URL=file:"+filepath.Join(disk, "mail"))
+	inst.process("serve")
+	seeker := inst.register("/api/auth/register", object{"userType": "jobseeker"})
+	inst.waitIdle()
 	remount := func(mode string) {
 		// Writing the next file fails.
 		require.Eventually(t, func() bool {
@@ -163,23 +163,23 @@ func TestReadOnlyMount_FilesAndMail_RecoverWithoutLoss(t *testing.T) {
 		}, 30*time.Second, 50*time.Millisecond)
 	}
 	remount("ro")
-	w.waitForState("files", "degraded", true)
-	w.waitForState("mail", "degraded", true)
-	w.requireLogged("readiness check failed", "read-only file system")
+	inst.waitForState("files", "degraded", true)
+	inst.waitForState("mail", "degraded", true)
+	inst.requireLogged("readiness check failed", "read-only file system")
 	document := object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.pdf", "content": "data:application/pdf;base64,JVBERi0xLjQKJcOkw7zDtsOfCg=="}
-	status, _, err := w.call(seeker, http.MethodPost, "/api/jobseekers/documents", document)
+	status, _, err := inst.call(seeker, http.MethodPost, "/api/jobseekers/documents", document)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusServiceUnavailable, status)
-	w.requireLogged("service unavailable", "files")
-	late := w.register("/api/auth/register", object{"userType": "jobseeker"})
+	inst.requireLogged("service unavailable", "files")
+	late := inst.register("/api/auth/register", object{"userType": "jobseeker"})
 	require.Empty(t, mailsTo(disk, late.email))
 
 	remount("rw")
-	w.waitForState("files", "ok", true)
-	w.waitForState("mail", "ok", true)
-	w.must(seeker, http.MethodPost, "/api/jobseekers/documents", document)
+	inst.waitForState("files", "ok", true)
+	inst.waitForState("mail", "ok", true)
+	inst.must(seeker, http.MethodPost, "/api/jobseekers/documents", document)
 	require.Eventually(t, func() bool { return len(mailsTo(disk, late.email)) == 1 }, 3*time.Minute, 200*time.Millisecond)
-	w.waitIdle()
+	inst.waitIdle()
 }
 
 // mailsTo returns the messages to the address below the folder.
@@ -212,10 +212,10 @@ func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 	address, err := url.Parse(pg.URL)
 	require.NoError(t, err)
 	address.User, address.Path = url.User("app"), "/app"
-	w := newInstallation(t, address.String())
-	w.process("serve")
-	employer := w.register("/api/auth/register-employer", object{"companyName": "Clinic"})
-	w.waitForState("database", "ok", true)
+	inst := newInstallation(t, address.String())
+	inst.process("serve")
+	employer := inst.register("/api/auth/register-employer", object{"companyName": "Clinic"})
+	inst.waitForState("database", "ok", true)
 	var titles []string
 	for _, fault := range []struct{ name, begin, end string }{
 		{"database: too many connections", "ALTER ROLE app CONNECTION LIMIT 0", "ALTER ROLE app CONNECTION LIMIT -1"},
@@ -223,28 +223,28 @@ func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 	} {
 		const disconnect = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'"
 		exec(fault.begin, disconnect)
-		w.waitForState("database", "down", false)
+		inst.waitForState("database", "down", false)
 		for range 10 { // a connection that was being opened before the fault may still serve
-			title, accepted := w.post(employer, len(titles))
+			title, accepted := inst.post(employer, len(titles))
 			if !accepted {
 				break
 			}
 			titles = append(titles, title)
 			exec(disconnect)
 		}
-		w.requireLogged("service unavailable", fault.name)
+		inst.requireLogged("service unavailable", fault.name)
 		exec(fault.end, disconnect)
-		w.waitForState("database", "ok", true)
+		inst.waitForState("database", "ok", true)
 		require.Eventually(t, func() bool {
-			title, accepted := w.post(employer, len(titles))
+			title, accepted := inst.post(employer, len(titles))
 			if accepted {
 				titles = append(titles, title)
 			}
 			return accepted
 		}, 30*time.Second, 100*time.Millisecond, fault.name)
-		w.requireListings(employer, titles)
+		inst.requireListings(employer, titles)
 	}
-	w.waitIdle()
+	inst.waitIdle()
 }
 
 func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
@@ -257,43 +257,43 @@ func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			offset := filepath.Join(t.TempDir(), "offset")
-			w := newInstallation(t, database(t), "LOCUM_TEST_CLOCK="+offset)
+			inst := newInstallation(t, database(t), "LOCUM_TEST_CLOCK="+offset)
 			set := func(by string) {
 				require.NoError(t, os.WriteFile(offset+".new", []byte(by), 0o600))
 				require.NoError(t, os.Rename(offset+".new", offset))
 			}
 			set("0s")
-			w.program = kit.FailingProgram(t)
-			w.process("serve")
-			all := w.createApplications(4)
-			w.waitIdle()
+			inst.program = kit.FailingProgram(t)
+			inst.process("serve")
+			applications := inst.createApplications(4)
+			inst.waitIdle()
 
 			set("48h")
-			w.waitForState("clock", "degraded", true)
-			w.requireLogged("readiness check failed", "the clock was set by 48h")
-			w.mail.Stop()
-			ahead := w.register("/api/auth/register", object{"userType": "jobseeker"})
-			for _, c := range all {
+			inst.waitForState("clock", "degraded", true)
+			inst.requireLogged("readiness check failed", "the clock was set by 48h")
+			inst.mail.Stop()
+			ahead := inst.register("/api/auth/register", object{"userType": "jobseeker"})
+			for _, c := range applications {
 				// The earlier access tokens have expired.
-				c.employer.token = w.signIn(c.employer)
-				w.must(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "review"})
+				c.employer.token = inst.signIn(c.employer)
+				inst.must(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "review"})
 			}
-			require.Eventually(t, func() bool { return w.countAttempts(all[0]) > 0 || len(w.mail.Tries()) > 0 }, time.Minute, 50*time.Millisecond)
+			require.Eventually(t, func() bool { return inst.countAttempts(applications[0]) > 0 || len(inst.mail.Tries()) > 0 }, time.Minute, 50*time.Millisecond)
 
 			set("0s")
-			w.mail.Start()
-			w.waitForState("clock", "ok", true)
-			w.waitIdle()
-			for _, c := range all {
-				require.Equal(t, 1, w.countMails(c), c.seeker.email)
+			inst.mail.Start()
+			inst.waitForState("clock", "ok", true)
+			inst.waitIdle()
+			for _, c := range applications {
+				require.Equal(t, 1, inst.countMails(c), c.seeker.email)
 			}
-			require.True(t, slices.ContainsFunc(w.mail.Mails(), func(m kit.Mail) bool { return m.To == ahead.email }))
+			require.True(t, slices.ContainsFunc(inst.mail.Mails(), func(m kit.Mail) bool { return m.To == ahead.email }))
 		})
 	}
 }
 
 // signIn returns a new access token.
-func (w *installation) signIn(who user) string {
+func (w *installation) signIn(account user) string {
 	w.t.Helper()
-	return w.must(user{}, http.MethodPost, "/api/auth/login", object{"email": who.email, "password": password})["accessToken"].(string)
+	return w.must(user{}, http.MethodPost, "/api/auth/login", object{"email": account.email, "password": password})["accessToken"].(string)
 }

@@ -162,8 +162,8 @@ func (w *installation) keyedOperations() []keyedOperation {
 	t := w.t
 	employer := w.register("/api/auth/register-employer", object{"companyName": "St Brigid's"})
 	seeker := w.register("/api/auth/register", object{"userType": "jobseeker"})
-	list := func(who user, path, key string) []any {
-		data := w.must(who, http.MethodGet, path, nil)
+	list := func(account user, path, key string) []any {
+		data := w.must(account, http.MethodGet, path, nil)
 		if inner, ok := data["bookmarks"].(object); ok {
 			data = inner
 		}

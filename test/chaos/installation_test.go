@@ -78,25 +78,25 @@ func (w *installation) process(command string) victim {
 func newInstallation(t *testing.T, database string, env ...string) *installation {
 	t.Helper()
 	addr := kit.Address(t)
-	w := &installation{t: t, dir: t.TempDir(), url: "http://" + addr, mail: kit.NewSMTP(t)}
+	inst := &installation{t: t, dir: t.TempDir(), url: "http://" + addr, mail: kit.NewSMTP(t)}
 	if database == "" {
-		database = "sqlite:" + filepath.Join(w.dir, "locum.db")
+		database = "sqlite:" + filepath.Join(inst.dir, "locum.db")
 	}
-	w.db = database
-	w.env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "LOCUM_HTTP_ADDR=" + addr, "LOCUM_HTTP_DRAIN=10ms", "LOCUM_HTTP_PUBLIC_URL=" + w.url,
-		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_DATABASE_URL=" + database, "LOCUM_MAIL_URL=" + w.mail.URL(),
+	inst.db = database
+	inst.env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + inst.dir, "LOCUM_HTTP_ADDR=" + addr, "LOCUM_HTTP_DRAIN=10ms", "LOCUM_HTTP_PUBLIC_URL=" + inst.url,
+		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_DATABASE_URL=" + database, "LOCUM_MAIL_URL=" + inst.mail.URL(),
 	}, env...)
 	migrate := exec.Command(kit.Program(t), "migrate", "up")
-	migrate.Dir, migrate.Env = w.dir, w.env
+	migrate.Dir, migrate.Env = inst.dir, inst.env
 	out, err := migrate.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	t.Cleanup(func() {
 		if t.Failed() {
-			w.printLogs()
+			inst.printLogs()
 		}
 	})
-	return w
+	return inst
 }
 
 // printLogs logs the output of the processes when the test fails.
@@ -111,9 +111,9 @@ func (w *installation) printLogs() {
 // openStorage opens the installation's database directly.
 func (w *installation) openStorage() adapters.Storage {
 	w.t.Helper()
-	s := stores.Open(w.t, w.db, clock.System{})
-	w.t.Cleanup(func() { _ = s.Identity.Close() })
-	return s
+	storage := stores.Open(w.t, w.db, clock.System{})
+	w.t.Cleanup(func() { _ = storage.Identity.Close() })
+	return storage
 }
 
 // object is a JSON object.
@@ -131,7 +131,7 @@ func newAddress() string {
 
 // call sends a request from a new address. An error means that its outcome is
 // unknown.
-func (w *installation) call(who user, method, path string, body any) (int, object, error) {
+func (w *installation) call(account user, method, path string, body any) (int, object, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return 0, nil, err
@@ -146,8 +146,8 @@ func (w *installation) call(who user, method, path string, body any) (int, objec
 		request.Header.Set("Content-Type", "application/json")
 	}
 	request.Header.Set("X-Forwarded-For", newAddress())
-	if who.token != "" {
-		request.Header.Set("Authorization", "Bearer "+who.token)
+	if account.token != "" {
+		request.Header.Set("Authorization", "Bearer "+account.token)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -163,11 +163,11 @@ func (w *installation) call(who user, method, path string, body any) (int, objec
 }
 
 // must repeats a request until it succeeds, and returns its data.
-func (w *installation) must(who user, method, path string, body any) object {
+func (w *installation) must(account user, method, path string, body any) object {
 	w.t.Helper()
 	var data object
 	require.Eventually(w.t, func() bool {
-		status, answer, err := w.call(who, method, path, body)
+		status, answer, err := w.call(account, method, path, body)
 		if err != nil || status >= 500 {
 			return false
 		}
@@ -187,25 +187,25 @@ func (w *installation) register(path string, body object) user {
 // countPending returns the pending tasks and events. Events are counted before
 // and after the tasks: one that is relayed meanwhile is counted as itself or as
 // its tasks.
-func countPending(ctx context.Context, s adapters.Storage) (jobs []task.Backlog, events int, err error) {
-	before, _, err1 := s.Identity.Outbox.Lag(ctx)
-	jobs, err2 := s.Identity.Tasks.Backlog(ctx)
-	after, _, err3 := s.Identity.Outbox.Lag(ctx)
+func countPending(ctx context.Context, storage adapters.Storage) (jobs []task.Backlog, events int, err error) {
+	before, _, err1 := storage.Identity.Outbox.Lag(ctx)
+	jobs, err2 := storage.Identity.Tasks.Backlog(ctx)
+	after, _, err3 := storage.Identity.Outbox.Lag(ctx)
 	return jobs, max(before, after), errors.Join(err1, err2, err3)
 }
 
 // waitIdle waits until every event is relayed and every task is done.
 func (w *installation) waitIdle() {
 	w.t.Helper()
-	s := w.openStorage()
+	storage := w.openStorage()
 	var jobs []task.Backlog
 	var events int
 	require.Eventually(w.t, func() bool {
 		var err error
-		jobs, events, err = countPending(w.t.Context(), s)
+		jobs, events, err = countPending(w.t.Context(), storage)
 		return err == nil && len(jobs) == 0 && events == 0
 	}, 5*time.Minute, 200*time.Millisecond, "tasks or events are still pending: %v, %d events", &jobs, &events)
-	dead, err := s.Identity.Tasks.List(w.t.Context(), task.Filter{State: task.Dead, Limit: 10})
+	dead, err := storage.Identity.Tasks.List(w.t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(w.t, err)
 	require.Empty(w.t, dead)
 }

@@ -45,11 +45,11 @@ func (w *installation) countAttempts(c application) (n int) {
 func TestRedisUnavailable_WritesSucceed_BacklogDrains(t *testing.T) {
 	t.Parallel()
 	queue := kit.OwnRedis(t)
-	w := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+queue.URL, "LOCUM_LIMITER_URL="+queue.URL)
-	w.process("serve")
-	w.process("worker")
-	all := w.createApplications(4)
-	w.waitIdle()
+	inst := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+queue.URL, "LOCUM_LIMITER_URL="+queue.URL)
+	inst.process("serve")
+	inst.process("worker")
+	applications := inst.createApplications(4)
+	inst.waitIdle()
 	away := 5 * time.Second
 	if isFull() {
 		away = time.Minute
@@ -61,32 +61,32 @@ func TestRedisUnavailable_WritesSucceed_BacklogDrains(t *testing.T) {
 	for gone := time.Now(); time.Since(gone) < away; written++ {
 		<-tick.C
 		begun := time.Now()
-		w.setStatus(all[written%len(all)], statuses[(written/len(all))%len(statuses)])
+		inst.setStatus(applications[written%len(applications)], statuses[(written/len(applications))%len(statuses)])
 		if time.Since(begun) > 2*time.Second {
 			slow++
 		}
 	}
 	require.LessOrEqual(t, slow, 1+written/300, "requests do not wait for unavailable services, except for a short load of the machine")
-	for _, c := range all {
-		require.Zero(t, w.countMails(c))
+	for _, c := range applications {
+		require.Zero(t, inst.countMails(c))
 	}
 	require.NoError(t, queue.Start())
-	w.waitIdle()
-	require.Equal(t, written, w.requireNotifications(all))
+	inst.waitIdle()
+	require.Equal(t, written, inst.requireNotifications(applications))
 }
 
 func TestWorker_StartsWithoutRedis_RecoversWhenAvailable(t *testing.T) {
 	t.Parallel()
 	queue := kit.OwnRedis(t)
 	queue.Kill()
-	w := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+queue.URL)
-	w.process("serve")
-	w.process("worker")
-	all := w.createApplications(2)
-	w.setStatus(all[0], "review")
+	inst := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+queue.URL)
+	inst.process("serve")
+	inst.process("worker")
+	applications := inst.createApplications(2)
+	inst.setStatus(applications[0], "review")
 	require.NoError(t, queue.Start())
-	w.waitIdle()
-	require.Equal(t, 1, w.requireNotifications(all))
+	inst.waitIdle()
+	require.Equal(t, 1, inst.requireNotifications(applications))
 }
 
 func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
@@ -100,48 +100,48 @@ func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newInstallation(t, "")
-			w.process("serve")
-			all := w.createApplications(2)
-			w.waitIdle()
-			trouble(w.mail)
-			w.setStatus(all[0], "review")
-			w.setStatus(all[1], "accepted")
-			s := w.openStorage()
+			inst := newInstallation(t, "")
+			inst.process("serve")
+			applications := inst.createApplications(2)
+			inst.waitIdle()
+			trouble(inst.mail)
+			inst.setStatus(applications[0], "review")
+			inst.setStatus(applications[1], "accepted")
+			storage := inst.openStorage()
 			// Tasks that send no mail continue.
 			require.Eventually(t, func() bool {
-				_, answer, err := w.call(all[1].seeker, http.MethodGet, "/api/jobseekers/notifications", nil)
+				_, answer, err := inst.call(applications[1].seeker, http.MethodGet, "/api/jobseekers/notifications", nil)
 				return err == nil && len(answer["data"].(object)["notifications"].([]any)) == 1
 			}, time.Minute, 50*time.Millisecond)
 			require.Eventually(t, func() bool {
-				jobs, events, err := countPending(t.Context(), s)
+				jobs, events, err := countPending(t.Context(), storage)
 				return err == nil && events == 0 && len(jobs) == 1 && jobs[0].Queue == task.Mail && jobs[0].Tasks == 2
 			}, time.Minute, 200*time.Millisecond, "only the mails are pending")
-			w.mail.Accept()
-			w.mail.Start()
-			w.waitIdle()
-			require.Equal(t, 2, w.requireNotifications(all))
+			inst.mail.Accept()
+			inst.mail.Start()
+			inst.waitIdle()
+			require.Equal(t, 2, inst.requireNotifications(applications))
 		})
 	}
 }
 
 func TestMail_PermanentRefusal_IsTriedOnce(t *testing.T) {
 	t.Parallel()
-	w := newInstallation(t, "")
-	w.process("serve")
-	all := w.createApplications(2)
-	w.waitIdle()
-	gone, there := all[0], all[1]
-	before := w.countAttempts(gone)
-	w.mail.Refuse("RCPT", 550, gone.seeker.email)
-	w.setStatus(gone, "review")
-	w.setStatus(there, "review")
-	require.Eventually(t, func() bool { return w.countMails(there) == 1 }, time.Minute, 50*time.Millisecond)
-	s := w.openStorage()
+	inst := newInstallation(t, "")
+	inst.process("serve")
+	applications := inst.createApplications(2)
+	inst.waitIdle()
+	gone, there := applications[0], applications[1]
+	before := inst.countAttempts(gone)
+	inst.mail.Refuse("RCPT", 550, gone.seeker.email)
+	inst.setStatus(gone, "review")
+	inst.setStatus(there, "review")
+	require.Eventually(t, func() bool { return inst.countMails(there) == 1 }, time.Minute, 50*time.Millisecond)
+	storage := inst.openStorage()
 	require.Eventually(t, func() bool {
-		jobs, events, err := countPending(t.Context(), s)
+		jobs, events, err := countPending(t.Context(), storage)
 		return err == nil && len(jobs) == 0 && events == 0
 	}, time.Minute, 50*time.Millisecond, "no task waits for a retry")
-	require.Equal(t, before+1, w.countAttempts(gone))
-	require.Zero(t, w.countMails(gone))
+	require.Equal(t, before+1, inst.countAttempts(gone))
+	require.Zero(t, inst.countMails(gone))
 }

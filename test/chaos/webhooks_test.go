@@ -30,16 +30,16 @@ const privateReceivers = "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"
 
 func TestWebhooks_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
-	w := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.OwnRedis(t).URL, privateReceivers)
-	w.victims = []victim{w.process("serve"), w.process("worker")}
-	w.deliverUnderKills()
+	inst := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.OwnRedis(t).URL, privateReceivers)
+	inst.victims = []victim{inst.process("serve"), inst.process("worker")}
+	inst.deliverUnderKills()
 }
 
 func TestWebhooks_ProcessKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
-	w := newInstallation(t, "", privateReceivers)
-	w.victims = []victim{w.process("serve")}
-	w.deliverUnderKills()
+	inst := newInstallation(t, "", privateReceivers)
+	inst.victims = []victim{inst.process("serve")}
+	inst.deliverUnderKills()
 }
 
 // subject identifies events of one kind about one object, the unit in which tests
@@ -162,16 +162,16 @@ func (e *webhookReceiver) setMode(mode int) {
 // newReceiver creates an app with one endpoint that subscribes to all events.
 func (w *installation) newReceiver(name string, owner user, hears func(applicant string) bool) *webhookReceiver {
 	w.t.Helper()
-	e := &webhookReceiver{name: name, owner: owner, isAuthorized: hears, healed: make(chan struct{}), bodies: map[string]string{}, taken: map[string]subject{}}
-	e.Server = httptest.NewServer(e)
-	w.t.Cleanup(func() { e.setMode(answers); e.Close() })
-	e.app = w.must(owner, http.MethodPost, "/api/developers/apps", object{"name": name, "redirectUris": []string{callback}})["app"].(object)["id"].(string)
-	made := w.must(owner, http.MethodPost, "/api/developers/apps/"+e.app+"/webhooks", object{"url": e.URL, "events": integrations.EventTypes()})
-	e.path = "/api/developers/apps/" + e.app + "/webhooks/" + made["webhook"].(object)["id"].(string)
+	receiver := &webhookReceiver{name: name, owner: owner, isAuthorized: hears, healed: make(chan struct{}), bodies: map[string]string{}, taken: map[string]subject{}}
+	receiver.Server = httptest.NewServer(receiver)
+	w.t.Cleanup(func() { receiver.setMode(answers); receiver.Close() })
+	receiver.app = w.must(owner, http.MethodPost, "/api/developers/apps", object{"name": name, "redirectUris": []string{callback}})["app"].(object)["id"].(string)
+	made := w.must(owner, http.MethodPost, "/api/developers/apps/"+receiver.app+"/webhooks", object{"url": receiver.URL, "events": integrations.EventTypes()})
+	receiver.path = "/api/developers/apps/" + receiver.app + "/webhooks/" + made["webhook"].(object)["id"].(string)
 	var err error
-	e.verifier, err = standardwebhooks.NewWebhook(made["secret"].(string))
+	receiver.verifier, err = standardwebhooks.NewWebhook(made["secret"].(string))
 	require.NoError(w.t, err)
-	return e
+	return receiver
 }
 
 // callback is the redirect URI of the apps; no request is sent to it.
@@ -179,13 +179,13 @@ const callback = "https://receiver.invalid/callback"
 
 // grantConsent lets the user grant the receiver's app access to applications on
 // the consent pages.
-func (w *installation) grantConsent(who user, e *webhookReceiver) {
+func (w *installation) grantConsent(account user, receiver *webhookReceiver) {
 	w.t.Helper()
 	b := kit.NewBrowser(w.t, w.url, newAddress())
-	signedIn := b.SignIn(who.email, password)
+	signedIn := b.SignIn(account.email, password)
 	require.Equal(w.t, http.StatusSeeOther, signedIn.Status, signedIn.Text)
 	answer := b.Allow("/oauth/authorize?" + url.Values{
-		"response_type": {"code"}, "client_id": {e.app}, "redirect_uri": {callback}, "scope": {string(integrations.ApplicationsRead)},
+		"response_type": {"code"}, "client_id": {receiver.app}, "redirect_uri": {callback}, "scope": {string(integrations.ApplicationsRead)},
 		"code_challenge": {oauth2.S256ChallengeFromVerifier(oauth2.GenerateVerifier())}, "code_challenge_method": {"S256"},
 	}.Encode())
 	require.Equal(w.t, http.StatusSeeOther, answer.Status, answer.Text)
@@ -215,7 +215,7 @@ func (w *installation) deliverUnderKills() {
 	}
 	w.grantConsent(seekers[0], all[2])
 
-	y := &eventCounts{certain: map[subject]int{}, maybe: map[subject]int{}}
+	counts := &eventCounts{certain: map[subject]int{}, maybe: map[subject]int{}}
 	applicants := &sync.Map{} // by application
 	ceasefire, calm := make(chan struct{}), make(chan struct{})
 	go func() { defer close(ceasefire); w.killVictims(kills) }()
@@ -229,9 +229,9 @@ func (w *installation) deliverUnderKills() {
 	var load sync.WaitGroup
 	for range 4 {
 		load.Go(func() {
-			enough := func() bool { y.mu.Lock(); defer y.mu.Unlock(); return y.accepted >= events }
+			enough := func() bool { counts.mu.Lock(); defer counts.mu.Unlock(); return counts.accepted >= events }
 			for n := 0; !enough() || !isClosed(ceasefire); n++ {
-				w.runListing(y, employer, seekers[n%2], ids[n%2], applicants)
+				w.runListing(counts, employer, seekers[n%2], ids[n%2], applicants)
 				if enough() {
 					pause(200 * time.Millisecond) // until the last is killed
 				}
@@ -241,24 +241,24 @@ func (w *installation) deliverUnderKills() {
 	load.Wait()
 	close(calm)
 	trouble.Wait()
-	for _, e := range all {
-		e.setMode(answers)
+	for _, receiver := range all {
+		receiver.setMode(answers)
 	}
-	w.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", y.accepted, y.bad, y.lost+len(y.maybe))
+	w.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", counts.accepted, counts.bad, counts.lost+len(counts.maybe))
 
 	w.waitFannedOut()
 	w.waitQuiet()
-	for _, e := range all {
-		w.replayFailed(e)
+	for _, receiver := range all {
+		w.replayFailed(receiver)
 	}
 	w.waitQuiet()
-	for _, e := range all {
-		require.Zero(w.t, w.deliveries(e, "pending")+w.deliveries(e, "failed"), "%s: replays to a working receiver succeed", e.name)
-		e.requireEvents(w.t, y, applicants)
+	for _, receiver := range all {
+		require.Zero(w.t, w.deliveries(receiver, "pending")+w.deliveries(receiver, "failed"), "%s: replays to a working receiver succeed", receiver.name)
+		receiver.requireEvents(w.t, counts, applicants)
 	}
 	bodies := map[string]string{}
-	for _, e := range all {
-		for id, body := range e.bodies {
+	for _, receiver := range all {
+		for id, body := range receiver.bodies {
 			if before, there := bodies[id]; there {
 				require.Equal(w.t, before, body, "all receivers get the same body")
 			}
@@ -268,36 +268,36 @@ func (w *installation) deliverUnderKills() {
 }
 
 // runListing takes a listing from publication to deletion, with one application.
-func (w *installation) runListing(y *eventCounts, employer, seeker user, applicant string, applicants *sync.Map) {
-	refused := func(who user, method, path string, body object) {
-		if status, _, err := w.call(who, method, path, body); err == nil && status == 400 {
-			y.mu.Lock()
-			y.bad++
-			y.mu.Unlock()
+func (w *installation) runListing(counts *eventCounts, employer, seeker user, applicant string, applicants *sync.Map) {
+	refused := func(account user, method, path string, body object) {
+		if status, _, err := w.call(account, method, path, body); err == nil && status == 400 {
+			counts.mu.Lock()
+			counts.bad++
+			counts.mu.Unlock()
 		}
 	}
 	refused(employer, http.MethodPost, "/api/employers/jobs", object{"title": "", "description": "Days."})
 	status, answer, err := w.call(employer, http.MethodPost, "/api/employers/jobs", object{"title": "Nurse", "description": "Days."})
 	if err != nil || status >= 300 {
-		y.record(status, err, subject{})
+		counts.record(status, err, subject{})
 		pause(50 * time.Millisecond)
 		return
 	}
 	job := answer["data"].(object)["id"].(string)
-	y.record(status, nil, subject{"job.created", job})
+	counts.record(status, nil, subject{"job.created", job})
 	put := func(path string, body object, s subject) {
 		status, _, err := w.call(employer, http.MethodPut, path, body)
-		y.record(status, err, s)
+		counts.record(status, err, s)
 	}
 	put("/api/employers/jobs/"+job, object{"title": fmt.Sprintf("Nurse %x", rand.Uint32())}, subject{"job.updated", job})
 	refused(employer, http.MethodPut, "/api/employers/jobs/"+job, object{"title": ""})
 	status, answer, err = w.call(seeker, http.MethodPost, "/api/jobseekers/applications", object{"listingId": job})
 	if err != nil || status >= 300 {
-		y.record(status, err, subject{})
+		counts.record(status, err, subject{})
 	} else {
 		application := answer["data"].(object)["id"].(string)
 		applicants.Store(application, applicant)
-		y.record(status, nil, subject{"application.submitted", application})
+		counts.record(status, nil, subject{"application.submitted", application})
 		for _, to := range []string{"review", "accepted"} {
 			put("/api/employers/applications/"+application, object{"status": to}, subject{"application.status_changed", application})
 			refused(employer, http.MethodPut, "/api/employers/applications/"+application, object{"status": "lost"})
@@ -309,9 +309,9 @@ func (w *installation) runListing(y *eventCounts, employer, seeker user, applica
 // waitFannedOut waits until every event has its deliveries.
 func (w *installation) waitFannedOut() {
 	w.t.Helper()
-	s := w.openStorage()
+	storage := w.openStorage()
 	require.Eventually(w.t, func() bool {
-		jobs, events, err := countPending(w.t.Context(), s)
+		jobs, events, err := countPending(w.t.Context(), storage)
 		reacts := func(b task.Backlog) bool { return b.Queue == task.Events }
 		return err == nil && events == 0 && !slices.ContainsFunc(jobs, reacts)
 	}, 3*time.Minute, 100*time.Millisecond, "not every event was relayed")
@@ -324,11 +324,11 @@ func (w *installation) waitFannedOut() {
 // quiet minute before the sixth attempt.
 func (w *installation) waitQuiet() {
 	w.t.Helper()
-	s := w.openStorage()
+	storage := w.openStorage()
 	require.Eventually(w.t, func() bool {
-		all, err := s.Integrations.Webhooks.List(w.t.Context(), integrations.AnyOwner, integrations.EndpointFilter{}, "", 100)
+		all, err := storage.Integrations.Webhooks.List(w.t.Context(), integrations.AnyOwner, integrations.EndpointFilter{}, "", 100)
 		for _, e := range all {
-			soon, failed := s.Integrations.Deliveries.ListMessages(w.t.Context(), integrations.AnyOwner, e.ID, integrations.MessageFilter{DueBy: time.Now().Add(time.Minute)}, 1)
+			soon, failed := storage.Integrations.Deliveries.ListMessages(w.t.Context(), integrations.AnyOwner, e.ID, integrations.MessageFilter{DueBy: time.Now().Add(time.Minute)}, 1)
 			if err = errors.Join(err, failed); len(soon) > 0 {
 				return false
 			}
@@ -337,33 +337,33 @@ func (w *installation) waitQuiet() {
 	}, 8*time.Minute, 100*time.Millisecond, "not every due delivery was sent")
 }
 
-func (w *installation) deliveries(e *webhookReceiver, status string) int {
+func (w *installation) deliveries(receiver *webhookReceiver, status string) int {
 	w.t.Helper()
-	return int(w.must(e.owner, http.MethodGet, e.path+"/deliveries?limit=1&status="+status, nil)["pagination"].(object)["total"].(float64))
+	return int(w.must(receiver.owner, http.MethodGet, receiver.path+"/deliveries?limit=1&status="+status, nil)["pagination"].(object)["total"].(float64))
 }
 
 // replayFailed replays each failed delivery once, as an owner does after an outage
 // of the receiver. Pending deliveries, whose next attempt may be hours away, are
 // failed by pausing the webhook.
-func (w *installation) replayFailed(e *webhookReceiver) {
+func (w *installation) replayFailed(receiver *webhookReceiver) {
 	w.t.Helper()
-	waiting, failed := w.deliveries(e, "pending"), w.deliveries(e, "failed")
-	require.Zero(w.t, failed, "%s: no delivery has ten attempts", e.name)
-	w.must(e.owner, http.MethodPut, e.path, object{"status": "paused"})
-	require.Zero(w.t, w.deliveries(e, "pending"), e.name)
-	w.must(e.owner, http.MethodPut, e.path, object{"status": "active"})
+	waiting, failed := w.deliveries(receiver, "pending"), w.deliveries(receiver, "failed")
+	require.Zero(w.t, failed, "%s: no delivery has ten attempts", receiver.name)
+	w.must(receiver.owner, http.MethodPut, receiver.path, object{"status": "paused"})
+	require.Zero(w.t, w.deliveries(receiver, "pending"), receiver.name)
+	w.must(receiver.owner, http.MethodPut, receiver.path, object{"status": "active"})
 	since, again := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), 0
 	for again < waiting {
-		n := int(w.must(e.owner, http.MethodPost, e.path+"/replay", object{"since": since})["count"].(float64))
-		require.Positive(w.t, n, e.name)
+		n := int(w.must(receiver.owner, http.MethodPost, receiver.path+"/replay", object{"since": since})["count"].(float64))
+		require.Positive(w.t, n, receiver.name)
 		again += n
 	}
-	require.Equal(w.t, waiting, again, e.name)
-	w.t.Logf("%s: %d deliveries had failed", e.name, again)
+	require.Equal(w.t, waiting, again, receiver.name)
+	w.t.Logf("%s: %d deliveries had failed", receiver.name, again)
 }
 
 // requireEvents compares the deliveries with the events that happened.
-func (e *webhookReceiver) requireEvents(t *testing.T, y *eventCounts, applicants *sync.Map) {
+func (e *webhookReceiver) requireEvents(t *testing.T, counts *eventCounts, applicants *sync.Map) {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -382,20 +382,20 @@ func (e *webhookReceiver) requireEvents(t *testing.T, y *eventCounts, applicants
 	}
 	unexpected := 0
 	for s, n := range got {
-		if y.certain[s]+y.maybe[s] == 0 {
+		if counts.certain[s]+counts.maybe[s] == 0 {
 			unexpected += n
 			require.False(t, e.name == "stranger" && strings.HasPrefix(s.kind, "application."), "%s: %v", e.name, s)
 			continue
 		}
 		require.True(t, sees(s), "%s is not authorized to receive %v", e.name, s)
-		require.LessOrEqual(t, n, y.certain[s]+y.maybe[s], "%s: %v", e.name, s)
+		require.LessOrEqual(t, n, counts.certain[s]+counts.maybe[s], "%s: %v", e.name, s)
 	}
-	require.LessOrEqual(t, unexpected, y.lost, "%s: there are no events without a change", e.name)
+	require.LessOrEqual(t, unexpected, counts.lost, "%s: there are no events without a change", e.name)
 	told := 0
-	for s := range maps.Keys(y.certain) {
+	for s := range maps.Keys(counts.certain) {
 		if sees(s) {
 			told++
-			require.GreaterOrEqual(t, got[s], y.certain[s], "%s: %v", e.name, s)
+			require.GreaterOrEqual(t, got[s], counts.certain[s], "%s: %v", e.name, s)
 		}
 	}
 	t.Logf("%s: %d events about %d things", e.name, len(e.taken), told)

@@ -279,8 +279,8 @@ func (su matchSuite) createConcurrently(t *testing.T) {
 func (su matchSuite) jobAlertsTurnedOff(t *testing.T) {
 	s, now := openJobseeker(t, su.open)
 	off, on, unknown := newSearch(newID(), true, now), newSearch(newID(), true, now), newSearch(newID(), false, now)
-	for _, p := range []jobseeker.Profile{{UserID: off.UserID}, {UserID: on.UserID, JobAlerts: true}} {
-		withProfile(t, s, p.UserID, func(ctx context.Context) error { return s.Profiles.Update(ctx, p) })
+	for _, profile := range []jobseeker.Profile{{UserID: off.UserID}, {UserID: on.UserID, JobAlerts: true}} {
+		withProfile(t, s, profile.UserID, func(ctx context.Context) error { return s.Profiles.Update(ctx, profile) })
 	}
 	stored := []jobseeker.Match{newMatch(on, newID(), now), newMatch(unknown, newID(), now)}
 	require.ElementsMatch(t, stored, storeMatches(t, s, append(stored, newMatch(off, newID(), now))...))

@@ -22,9 +22,9 @@ func newApplicationDocument(a hiring.Application, now time.Time) hiring.Document
 func attachDocuments(t testing.TB, s adapters.HiringStorage, a hiring.Application, n int, now time.Time) (out []hiring.Document) {
 	t.Helper()
 	for range n {
-		d := newApplicationDocument(a, now)
-		require.NoError(t, s.Documents.Reserve(context.Background(), d, now.Add(time.Hour)))
-		out = append(out, d)
+		document := newApplicationDocument(a, now)
+		require.NoError(t, s.Documents.Reserve(context.Background(), document, now.Add(time.Hour)))
+		out = append(out, document)
 	}
 	require.NoError(t, s.Documents.Attach(context.Background(), a.ApplicantID, a.ID, n, now))
 	return out
@@ -56,25 +56,25 @@ func (su applicationDocumentSuite) claim(t *testing.T, s adapters.HiringStorage,
 	t.Helper()
 	got, err := s.Documents.Claim(context.Background(), 10, now, until)
 	require.NoError(t, err)
-	return list.Map(got, func(d hiring.Document) string { return d.ID + d.Extension })
+	return list.Map(got, func(document hiring.Document) string { return document.ID + document.Extension })
 }
 
 func (su applicationDocumentSuite) attach(t *testing.T) {
 	ctx := context.Background()
 	s, now := openHiring(t, su.open)
 	a := apply(t, s, newID(), newID(), now)
-	d := newApplicationDocument(a, now)
-	require.NoError(t, s.Documents.Reserve(ctx, d, now.Add(time.Hour)))
+	document := newApplicationDocument(a, now)
+	require.NoError(t, s.Documents.Reserve(ctx, document, now.Add(time.Hour)))
 	require.Empty(t, su.list(t, s, toOrganization(a.OrganizationID), a.ID), "not attached yet")
 	require.Error(t, s.Documents.Attach(ctx, a.ApplicantID, a.ID, 2, now), "only one is reserved")
 	require.Empty(t, su.list(t, s, toOrganization(a.OrganizationID), a.ID))
 	require.Error(t, s.Documents.Attach(ctx, newID(), a.ID, 1, now), "of another applicant")
 	require.NoError(t, s.Documents.Attach(ctx, a.ApplicantID, a.ID, 1, now))
-	require.Equal(t, []hiring.Document{d}, su.list(t, s, toOrganization(a.OrganizationID), a.ID))
-	require.Equal(t, []hiring.Document{d}, su.list(t, s, ofApplicant(a.ApplicantID), a.ID))
-	require.Equal(t, []hiring.Document{d}, su.list(t, s, hiring.Visibility{OrganizationID: newID(), ApplicantID: a.ApplicantID}, a.ID))
+	require.Equal(t, []hiring.Document{document}, su.list(t, s, toOrganization(a.OrganizationID), a.ID))
+	require.Equal(t, []hiring.Document{document}, su.list(t, s, ofApplicant(a.ApplicantID), a.ID))
+	require.Equal(t, []hiring.Document{document}, su.list(t, s, hiring.Visibility{OrganizationID: newID(), ApplicantID: a.ApplicantID}, a.ID))
 	require.Empty(t, su.claim(t, s, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)))
-	require.Error(t, s.Documents.Reserve(ctx, d, now.Add(time.Hour)), "the same id")
+	require.Error(t, s.Documents.Reserve(ctx, document, now.Add(time.Hour)), "the same id")
 }
 
 func (su applicationDocumentSuite) otherOwner(t *testing.T) {
@@ -96,14 +96,14 @@ func (su applicationDocumentSuite) otherOwner(t *testing.T) {
 func (su applicationDocumentSuite) expiry(t *testing.T) {
 	ctx := context.Background()
 	s, now := openHiring(t, su.open)
-	d, end := newApplicationDocument(newApplication(newID(), newID(), now), now), now.Add(time.Hour)
-	require.NoError(t, s.Documents.Reserve(ctx, d, end))
+	document, end := newApplicationDocument(newApplication(newID(), newID(), now), now), now.Add(time.Hour)
+	require.NoError(t, s.Documents.Reserve(ctx, document, end))
 	require.Empty(t, su.claim(t, s, end.Add(-time.Microsecond), end))
-	require.Error(t, s.Documents.Attach(ctx, d.ApplicantID, d.ApplicationID, 1, end), "expired")
-	require.Equal(t, []string{d.ID + ".pdf"}, su.claim(t, s, end, end.Add(time.Minute)))
+	require.Error(t, s.Documents.Attach(ctx, document.ApplicantID, document.ApplicationID, 1, end), "expired")
+	require.Equal(t, []string{document.ID + ".pdf"}, su.claim(t, s, end, end.Add(time.Minute)))
 	require.Empty(t, su.claim(t, s, end, end.Add(time.Minute)), "claimed by another caller")
-	require.Equal(t, []string{d.ID + ".pdf"}, su.claim(t, s, end.Add(time.Minute), end.Add(time.Hour)))
-	require.NoError(t, s.Documents.Delete(ctx, []string{d.ID}))
+	require.Equal(t, []string{document.ID + ".pdf"}, su.claim(t, s, end.Add(time.Minute), end.Add(time.Hour)))
+	require.NoError(t, s.Documents.Delete(ctx, []string{document.ID}))
 	require.NoError(t, s.Documents.Delete(ctx, nil))
 	require.Empty(t, su.claim(t, s, end.Add(2*time.Hour), end.Add(3*time.Hour)))
 }
@@ -137,9 +137,9 @@ func (su applicationDocumentSuite) claimedOnce(t *testing.T) {
 	claims[12], _ = s.Documents.Claim(ctx, 100, now, now.Add(time.Hour))
 	seen := map[string]bool{}
 	for _, c := range claims {
-		for _, d := range c {
-			require.False(t, seen[d.ID])
-			seen[d.ID] = true
+		for _, document := range c {
+			require.False(t, seen[document.ID])
+			seen[document.ID] = true
 		}
 	}
 	require.Len(t, seen, 12)

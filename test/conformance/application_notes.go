@@ -29,14 +29,14 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 
 	t.Run("pages, newest first", func(t *testing.T) {
 		s, now := openHiring(t, open)
-		a, other := apply(t, s, newID(), newID(), now), apply(t, s, newID(), newID(), now)
+		a, otherApplication := apply(t, s, newID(), newID(), now), apply(t, s, newID(), newID(), now)
 		var want []hiring.Note
 		for range 5 {
 			n := newNote(a, newID(), now)
 			require.NoError(t, s.Notes.Create(ctx, n))
 			want = append([]hiring.Note{n}, want...)
 		}
-		require.NoError(t, s.Notes.Create(ctx, newNote(other, newID(), now)))
+		require.NoError(t, s.Notes.Create(ctx, newNote(otherApplication, newID(), now)))
 		got, err := s.Notes.List(ctx, a.OrganizationID, a.ID, page.Request{Number: 1, Size: 2})
 		require.NoError(t, err)
 		require.Equal(t, page.Result[hiring.Note]{Items: want[:2], Total: 5, NextCursor: want[1].ID}, got)

@@ -33,7 +33,7 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	s := open(t, clk)
 	requirePorts(t, s)
 	ctx := audit.WithAddress(t.Context(), "192.0.2.44")
-	mine, theirs, jo := newID(), newID(), newID()
+	own, foreign, jo := newID(), newID(), newID()
 	record := func(e audit.Entry) time.Time {
 		clk.Advance(time.Minute)
 		require.NoError(t, s.Audit.Record(ctx, e))
@@ -49,26 +49,26 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	}
 	all := page.Request{Number: 1, Size: 10}
 
-	first := record(audit.Entry{Action: audit.APIKeyCreated, Actor: jo, OrganizationID: mine, Object: "one"})
-	second := record(audit.Entry{Action: audit.PermissionsChanged, Actor: jo, OrganizationID: mine, Object: "two", Detail: "admin"})
-	record(audit.Entry{Action: audit.SignInFailed, OrganizationID: theirs, Object: "three"})
+	first := record(audit.Entry{Action: audit.APIKeyCreated, Actor: jo, OrganizationID: own, Object: "one"})
+	second := record(audit.Entry{Action: audit.PermissionsChanged, Actor: jo, OrganizationID: own, Object: "two", Detail: "admin"})
+	record(audit.Entry{Action: audit.SignInFailed, OrganizationID: foreign, Object: "three"})
 	record(audit.Entry{Action: audit.AccountLocked, Actor: audit.Operator, Object: jo})
 
-	got, err := s.AuditLog.List(ctx, audit.Filter{OrganizationID: mine, Action: audit.PermissionsChanged}, all)
+	got, err := s.AuditLog.List(ctx, audit.Filter{OrganizationID: own, Action: audit.PermissionsChanged}, all)
 	require.NoError(t, err)
 	require.Len(t, got.Items, 1)
 	require.NotEmpty(t, got.Items[0].ID)
 	got.Items[0].ID = ""
-	require.Equal(t, audit.Entry{At: second, Action: audit.PermissionsChanged, Actor: jo, OrganizationID: mine, Network: "192.0.2.0/24", Object: "two", Detail: "admin"}, got.Items[0])
+	require.Equal(t, audit.Entry{At: second, Action: audit.PermissionsChanged, Actor: jo, OrganizationID: own, Network: "192.0.2.0/24", Object: "two", Detail: "admin"}, got.Items[0])
 
 	for _, c := range []struct {
 		filter audit.Filter
 		want   []string
 	}{
 		{audit.Filter{}, []string{jo, "three", "two", "one"}},
-		{audit.Filter{OrganizationID: mine}, []string{"two", "one"}},
-		{audit.Filter{OrganizationID: theirs}, []string{"three"}},
-		{audit.Filter{OrganizationID: theirs, Actor: jo}, nil},
+		{audit.Filter{OrganizationID: own}, []string{"two", "one"}},
+		{audit.Filter{OrganizationID: foreign}, []string{"three"}},
+		{audit.Filter{OrganizationID: foreign, Actor: jo}, nil},
 		{audit.Filter{Actor: jo}, []string{"two", "one"}},
 		{audit.Filter{About: jo}, []string{jo, "two", "one"}},
 		{audit.Filter{From: second}, []string{jo, "three", "two"}},
@@ -78,19 +78,19 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 		require.Equal(t, c.want, objects, "%+v", c.filter)
 		require.Equal(t, len(c.want), total)
 	}
-	objects, next, total := list(audit.Filter{OrganizationID: mine}, page.Request{Number: 1, Size: 1})
+	objects, next, total := list(audit.Filter{OrganizationID: own}, page.Request{Number: 1, Size: 1})
 	require.Equal(t, []string{"two"}, objects)
 	require.Equal(t, 2, total)
-	objects, next, _ = list(audit.Filter{OrganizationID: mine}, page.Request{Number: 2, Size: 1, Cursor: next})
+	objects, next, _ = list(audit.Filter{OrganizationID: own}, page.Request{Number: 2, Size: 1, Cursor: next})
 	require.Equal(t, []string{"one"}, objects)
 	require.Empty(t, next)
 
 	undone := s.Tx.Do(ctx, func(ctx context.Context) error {
-		require.NoError(t, s.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: mine, Object: "undone"}))
+		require.NoError(t, s.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: own, Object: "undone"}))
 		return errUndo
 	})
 	require.ErrorIs(t, undone, errUndo)
-	objects, _, _ = list(audit.Filter{OrganizationID: mine}, all)
+	objects, _, _ = list(audit.Filter{OrganizationID: own}, all)
 	require.NotContains(t, objects, "undone")
 
 	if s.Retention == nil {

@@ -44,42 +44,42 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		t.Helper()
 		return openBilling(t, open)
 	}
-	change := func(t *testing.T, s adapters.BillingStorage, o billing.Owner, fn func(sub *billing.Subscription)) billing.Subscription {
+	change := func(t *testing.T, s adapters.BillingStorage, owner billing.Owner, fn func(sub *billing.Subscription)) billing.Subscription {
 		t.Helper()
 		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			sub, err := s.Subscriptions.Lock(ctx, o)
+			sub, err := s.Subscriptions.Lock(ctx, owner)
 			if err != nil {
 				return err
 			}
 			fn(&sub)
 			return s.Subscriptions.Update(ctx, sub)
 		}))
-		sub, err := s.Subscriptions.Get(ctx, o)
+		sub, err := s.Subscriptions.Get(ctx, owner)
 		require.NoError(t, err)
 		return sub
 	}
 
 	t.Run("no subscription", func(t *testing.T) {
 		s, _ := start(t)
-		o := payer()
-		found, err := s.Subscriptions.Get(ctx, o)
+		owner := payer()
+		found, err := s.Subscriptions.Get(ctx, owner)
 		require.NoError(t, err)
-		require.Equal(t, billing.NewSubscription(o), found)
+		require.Equal(t, billing.NewSubscription(owner), found)
 		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			locked, err := s.Subscriptions.Lock(ctx, o)
+			locked, err := s.Subscriptions.Lock(ctx, owner)
 			require.Equal(t, found, locked)
 			return err
 		}))
-		found, err = s.Subscriptions.Get(ctx, o)
+		found, err = s.Subscriptions.Get(ctx, owner)
 		require.NoError(t, err)
-		require.Equal(t, billing.NewSubscription(o), found)
+		require.Equal(t, billing.NewSubscription(owner), found)
 	})
 
 	t.Run("update", func(t *testing.T) {
 		s, now := start(t)
-		o := payer()
+		owner := payer()
 		var want billing.Subscription
-		got := change(t, s, o, func(sub *billing.Subscription) {
+		got := change(t, s, owner, func(sub *billing.Subscription) {
 			sub.Plan, sub.Status, sub.AutoRenew, sub.Failures, sub.Method = "premium", billing.PastDue, true, 2, someMethod
 			sub.AnchorAt, sub.ExpiresAt, sub.NextAt = now, now.Add(time.Hour), now.Add(2*time.Hour)
 			want = *sub
@@ -87,16 +87,20 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		require.Equal(t, want.Version+1, got.Version)
 		want.Version = got.Version
 		require.Equal(t, want, got)
-		got = change(t, s, o, func(sub *billing.Subscription) { v := sub.Version; *sub = billing.NewSubscription(o); sub.Version = v })
+		got = change(t, s, owner, func(sub *billing.Subscription) {
+			v := sub.Version
+			*sub = billing.NewSubscription(owner)
+			sub.Version = v
+		})
 		require.True(t, got.ExpiresAt.IsZero() && got.NextAt.IsZero() && got.AnchorAt.IsZero())
 	})
 
 	t.Run("concurrent changes", func(t *testing.T) {
 		s, _ := start(t)
-		o := payer()
+		owner := payer()
 		together(t, 20, func(int) error {
 			return s.Tx.Do(ctx, func(ctx context.Context) error {
-				sub, err := s.Subscriptions.Lock(ctx, o)
+				sub, err := s.Subscriptions.Lock(ctx, owner)
 				if err != nil {
 					return err
 				}
@@ -104,7 +108,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 				return s.Subscriptions.Update(ctx, sub)
 			})
 		})
-		got, err := s.Subscriptions.Get(ctx, o)
+		got, err := s.Subscriptions.Get(ctx, owner)
 		require.NoError(t, err)
 		require.Equal(t, 20, got.Failures)
 	})
@@ -113,9 +117,9 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		s, now := start(t)
 		var owners []billing.Owner
 		for i := range 4 {
-			o := payer()
-			change(t, s, o, func(sub *billing.Subscription) { sub.NextAt = now.Add(-time.Duration(i) * time.Hour) })
-			owners = append([]billing.Owner{o}, owners...)
+			owner := payer()
+			change(t, s, owner, func(sub *billing.Subscription) { sub.NextAt = now.Add(-time.Duration(i) * time.Hour) })
+			owners = append([]billing.Owner{owner}, owners...)
 		}
 		change(t, s, payer(), func(*billing.Subscription) {})
 		due, err := s.Subscriptions.ListDue(ctx, now.Add(-time.Hour), 10)
@@ -131,8 +135,8 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 	})
 }
 
-func newCharge(o billing.Owner, at time.Time) billing.Charge {
-	return billing.Charge{ID: newID(), Owner: o, Plan: "premium", Amount: billing.Money{Minor: 999, Currency: "GBP"}, Method: someMethod,
+func newCharge(owner billing.Owner, at time.Time) billing.Charge {
+	return billing.Charge{ID: newID(), Owner: owner, Plan: "premium", Amount: billing.Money{Minor: 999, Currency: "GBP"}, Method: someMethod,
 		PeriodStart: at, PeriodEnd: at.Add(time.Hour), Status: billing.Pending, CreatedAt: at, NextAt: at}
 }
 
@@ -166,9 +170,9 @@ func (su chargeSuite) chargesOf(t *testing.T, cs billing.Charges, f billing.Char
 	return found
 }
 
-func (su chargeSuite) pending(t *testing.T, cs billing.Charges, o billing.Owner) []billing.Charge {
+func (su chargeSuite) pending(t *testing.T, cs billing.Charges, owner billing.Owner) []billing.Charge {
 	t.Helper()
-	return su.chargesOf(t, cs, billing.ChargeFilter{Owner: o, Status: billing.Pending})
+	return su.chargesOf(t, cs, billing.ChargeFilter{Owner: owner, Status: billing.Pending})
 }
 
 func (su chargeSuite) settle(t *testing.T, cs billing.Charges, c billing.Charge, status billing.ChargeStatus) {
@@ -229,8 +233,8 @@ func (su chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
 
 func (su chargeSuite) concurrentCreation(t *testing.T) {
 	cs, now := su.start(t)
-	o := payer()
-	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) { return cs.Create(context.Background(), newCharge(o, now)) == nil, nil }))
+	owner := payer()
+	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) { return cs.Create(context.Background(), newCharge(owner, now)) == nil, nil }))
 }
 
 func (su chargeSuite) concurrentAttempts(t *testing.T) {
@@ -263,25 +267,25 @@ func (su chargeSuite) otherOwner(t *testing.T) {
 
 func (su chargeSuite) list(t *testing.T) {
 	cs, now := su.start(t)
-	o := payer()
+	owner := payer()
 	var want []billing.Charge
 	for i := range 3 {
-		c := newCharge(o, now.Add(time.Duration(i)*time.Hour))
+		c := newCharge(owner, now.Add(time.Duration(i)*time.Hour))
 		require.NoError(t, cs.Create(context.Background(), c))
 		su.settle(t, cs, c, billing.Declined)
 		c.Status = billing.Declined
 		want = append([]billing.Charge{c}, want...)
 	}
-	got, err := cs.List(context.Background(), billing.ChargeFilter{Owner: o}, 2)
+	got, err := cs.List(context.Background(), billing.ChargeFilter{Owner: owner}, 2)
 	require.NoError(t, err)
 	require.Equal(t, want[:2], got)
-	late, early := newCharge(o, now), newCharge(payer(), now.Add(-time.Hour))
+	late, early := newCharge(owner, now), newCharge(payer(), now.Add(-time.Hour))
 	require.NoError(t, cs.Create(context.Background(), late))
 	require.NoError(t, cs.Create(context.Background(), early))
-	require.Equal(t, []billing.Charge{late}, su.pending(t, cs, o))
-	require.Equal(t, want, su.chargesOf(t, cs, billing.ChargeFilter{Owner: o, Status: billing.Declined}))
+	require.Equal(t, []billing.Charge{late}, su.pending(t, cs, owner))
+	require.Equal(t, want, su.chargesOf(t, cs, billing.ChargeFilter{Owner: owner, Status: billing.Declined}))
 	require.Equal(t, []billing.Charge{early, late}, su.chargesOf(t, cs, billing.ChargeFilter{DueBy: now}))
-	require.Equal(t, []billing.Charge{late}, su.chargesOf(t, cs, billing.ChargeFilter{Owner: o, DueBy: now}))
+	require.Equal(t, []billing.Charge{late}, su.chargesOf(t, cs, billing.ChargeFilter{Owner: owner, DueBy: now}))
 	require.Equal(t, []billing.Charge{early}, su.chargesOf(t, cs, billing.ChargeFilter{DueBy: now.Add(-time.Microsecond)}))
 	for _, f := range []billing.ChargeFilter{{}, {Status: billing.Pending}} {
 		require.Empty(t, su.chargesOf(t, cs, f), "neither an owner nor a due time")
@@ -290,16 +294,16 @@ func (su chargeSuite) list(t *testing.T) {
 
 func (su chargeSuite) erasedOwner(t *testing.T) {
 	s, now := openBilling(t, su.open)
-	cs, o, anonymous := s.Charges, payer(), nobody()
-	paid, open, other := newCharge(o, now), newCharge(o, now.Add(time.Hour)), newCharge(payer(), now)
+	cs, owner, anonymous := s.Charges, payer(), nobody()
+	paid, open, other := newCharge(owner, now), newCharge(owner, now.Add(time.Hour)), newCharge(payer(), now)
 	require.NoError(t, cs.Create(context.Background(), paid))
 	su.settle(t, cs, paid, billing.Paid)
 	require.NoError(t, cs.Create(context.Background(), open))
 	require.NoError(t, cs.Create(context.Background(), other))
 	for range 2 {
-		require.NoError(t, s.Subscriptions.Erase(context.Background(), o, anonymous))
+		require.NoError(t, s.Subscriptions.Erase(context.Background(), owner, anonymous))
 	}
-	require.Empty(t, su.chargesOf(t, cs, billing.ChargeFilter{Owner: o}))
+	require.Empty(t, su.chargesOf(t, cs, billing.ChargeFilter{Owner: owner}))
 	kept := su.chargesOf(t, cs, billing.ChargeFilter{Owner: anonymous})
 	require.Len(t, kept, 2)
 	require.Equal(t, billing.Method{ID: someMethod.ID}, kept[0].Method, "needed to repeat the call")

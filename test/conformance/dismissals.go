@@ -14,21 +14,21 @@ func Dismissals(t *testing.T, open JobseekerOpener) {
 
 	t.Run("limit per user", func(t *testing.T) {
 		s, now := openJobseeker(t, open)
-		user, other := newID(), newID()
+		user, otherID := newID(), newID()
 		listings := []string{newID(), newID(), newID(), newID()}
 		for i, l := range listings {
 			for range 2 {
 				require.NoError(t, s.Dismissals.Create(ctx, user, l, now.Add(time.Duration(i)*time.Hour), 3))
 			}
 		}
-		require.NoError(t, s.Dismissals.Create(ctx, other, listings[0], now, 3))
+		require.NoError(t, s.Dismissals.Create(ctx, otherID, listings[0], now, 3))
 		got, err := s.Dismissals.ListByListings(ctx, user, append(listings, newID()))
 		require.NoError(t, err)
 		require.ElementsMatch(t, listings[1:], got)
 		none, err := s.Dismissals.ListByListings(ctx, user, nil)
 		require.NoError(t, err)
 		require.Empty(t, none)
-		got, err = s.Dismissals.ListByListings(ctx, other, listings)
+		got, err = s.Dismissals.ListByListings(ctx, otherID, listings)
 		require.NoError(t, err)
 		require.Equal(t, listings[:1], got)
 	})

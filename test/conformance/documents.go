@@ -22,13 +22,13 @@ func newDocument(user string, kind jobseeker.DocumentType, isDefault bool, now t
 }
 
 // storeDocument reserves the file and stores the document.
-func storeDocument(t testing.TB, s adapters.JobseekerStorage, d jobseeker.Document) {
+func storeDocument(t testing.TB, s adapters.JobseekerStorage, document jobseeker.Document) {
 	t.Helper()
-	withProfile(t, s, d.UserID, func(ctx context.Context) error {
-		if err := s.DocumentFiles.Reserve(ctx, d.UserID, d.File, d.UpdatedAt.Add(time.Hour)); err != nil {
+	withProfile(t, s, document.UserID, func(ctx context.Context) error {
+		if err := s.DocumentFiles.Reserve(ctx, document.UserID, document.File, document.UpdatedAt.Add(time.Hour)); err != nil {
 			return err
 		}
-		return s.Documents.Upsert(ctx, d)
+		return s.Documents.Upsert(ctx, document)
 	})
 }
 
@@ -50,9 +50,9 @@ type documentSuite struct {
 
 func (su documentSuite) add(t *testing.T, s adapters.JobseekerStorage, user string, kind jobseeker.DocumentType, isDefault bool, now time.Time) jobseeker.Document {
 	t.Helper()
-	d := newDocument(user, kind, isDefault, now)
-	storeDocument(t, s, d)
-	return d
+	document := newDocument(user, kind, isDefault, now)
+	storeDocument(t, s, document)
+	return document
 }
 
 func (su documentSuite) get(t *testing.T, s adapters.JobseekerStorage, user, id string) []jobseeker.Document {
@@ -73,18 +73,18 @@ func (su documentSuite) released(t *testing.T, s adapters.JobseekerStorage, at t
 
 func (su documentSuite) createAndUpdate(t *testing.T) {
 	s, now := openJobseeker(t, su.open)
-	d := su.add(t, s, newID(), jobseeker.CV, true, now)
-	require.Equal(t, []jobseeker.Document{d}, su.get(t, s, d.UserID, d.ID))
-	old := d.File
-	d.Title, d.FileName, d.IsDefault, d.UpdatedAt = "T", "", false, now.Add(time.Hour)
-	d.Content = jobseeker.Content{File: jobseeker.DocumentFile{ID: newID(), Extension: ".txt"}, Size: 1, Form: jobseeker.AsText, MediaType: "text/plain"}
-	storeDocument(t, s, d)
-	require.Equal(t, []jobseeker.Document{d}, su.get(t, s, d.UserID, d.ID))
-	require.Empty(t, su.released(t, s, d.UpdatedAt.Add(-time.Microsecond)))
-	require.Equal(t, []jobseeker.DocumentFile{old}, su.released(t, s, d.UpdatedAt))
-	d.Title = "Same file"
-	withProfile(t, s, d.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, d) })
-	require.Equal(t, []jobseeker.Document{d}, su.get(t, s, d.UserID, d.ID))
+	document := su.add(t, s, newID(), jobseeker.CV, true, now)
+	require.Equal(t, []jobseeker.Document{document}, su.get(t, s, document.UserID, document.ID))
+	old := document.File
+	document.Title, document.FileName, document.IsDefault, document.UpdatedAt = "T", "", false, now.Add(time.Hour)
+	document.Content = jobseeker.Content{File: jobseeker.DocumentFile{ID: newID(), Extension: ".txt"}, Size: 1, Form: jobseeker.AsText, MediaType: "text/plain"}
+	storeDocument(t, s, document)
+	require.Equal(t, []jobseeker.Document{document}, su.get(t, s, document.UserID, document.ID))
+	require.Empty(t, su.released(t, s, document.UpdatedAt.Add(-time.Microsecond)))
+	require.Equal(t, []jobseeker.DocumentFile{old}, su.released(t, s, document.UpdatedAt))
+	document.Title = "Same file"
+	withProfile(t, s, document.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, document) })
+	require.Equal(t, []jobseeker.Document{document}, su.get(t, s, document.UserID, document.ID))
 }
 
 func (su documentSuite) fileNotReserved(t *testing.T) {
@@ -97,33 +97,33 @@ func (su documentSuite) fileNotReserved(t *testing.T) {
 	used.File = stored.File
 	replaced := stored
 	replaced.File = jobseeker.DocumentFile{ID: newID()}
-	for _, d := range []jobseeker.Document{expired, foreign, used, replaced, newDocument(stored.UserID, jobseeker.CV, false, now)} {
-		require.Error(t, locked(s, d.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, d) }))
+	for _, document := range []jobseeker.Document{expired, foreign, used, replaced, newDocument(stored.UserID, jobseeker.CV, false, now)} {
+		require.Error(t, locked(s, document.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, document) }))
 	}
 	require.Equal(t, []jobseeker.Document{stored}, su.get(t, s, stored.UserID, ""))
 }
 
 func (su documentSuite) otherOwner(t *testing.T) {
 	s, now := openJobseeker(t, su.open)
-	d := su.add(t, s, newID(), jobseeker.CV, false, now)
+	document := su.add(t, s, newID(), jobseeker.CV, false, now)
 	stolen := newDocument(newID(), jobseeker.CV, false, now)
-	stolen.ID = d.ID
+	stolen.ID = document.ID
 	require.NoError(t, s.DocumentFiles.Reserve(context.Background(), stolen.UserID, stolen.File, now.Add(time.Hour)))
 	require.Error(t, locked(s, stolen.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, stolen) }))
-	for _, other := range []struct{ user, id string }{{newID(), d.ID}, {d.UserID, newID()}} {
+	for _, other := range []struct{ user, id string }{{newID(), document.ID}, {document.UserID, newID()}} {
 		require.Empty(t, su.get(t, s, other.user, other.id))
 		require.ErrorIs(t, s.Documents.Delete(context.Background(), other.user, other.id, now), jobseeker.ErrDocumentNotFound)
 	}
-	require.Equal(t, []jobseeker.Document{d}, su.get(t, s, d.UserID, d.ID))
+	require.Equal(t, []jobseeker.Document{document}, su.get(t, s, document.UserID, document.ID))
 }
 
 func (su documentSuite) delete(t *testing.T) {
 	s, now := openJobseeker(t, su.open)
-	d := su.add(t, s, newID(), jobseeker.CV, false, now)
-	require.NoError(t, s.Documents.Delete(context.Background(), d.UserID, d.ID, now.Add(time.Minute)))
-	require.ErrorIs(t, s.Documents.Delete(context.Background(), d.UserID, d.ID, now), jobseeker.ErrDocumentNotFound)
+	document := su.add(t, s, newID(), jobseeker.CV, false, now)
+	require.NoError(t, s.Documents.Delete(context.Background(), document.UserID, document.ID, now.Add(time.Minute)))
+	require.ErrorIs(t, s.Documents.Delete(context.Background(), document.UserID, document.ID, now), jobseeker.ErrDocumentNotFound)
 	require.Empty(t, su.released(t, s, now))
-	require.Equal(t, []jobseeker.DocumentFile{d.File}, su.released(t, s, now.Add(time.Minute)))
+	require.Equal(t, []jobseeker.DocumentFile{document.File}, su.released(t, s, now.Add(time.Minute)))
 }
 
 func (su documentSuite) pages(t *testing.T) {
@@ -147,8 +147,8 @@ func (su documentSuite) oneDefaultOfAType(t *testing.T) {
 	second := su.add(t, s, user, jobseeker.CV, true, now)
 	check := func(isDefault map[string]bool) {
 		t.Helper()
-		for _, d := range []jobseeker.Document{first, second, letter, other} {
-			require.Equal(t, isDefault[d.ID], su.get(t, s, d.UserID, d.ID)[0].IsDefault)
+		for _, document := range []jobseeker.Document{first, second, letter, other} {
+			require.Equal(t, isDefault[document.ID], su.get(t, s, document.UserID, document.ID)[0].IsDefault)
 		}
 	}
 	check(map[string]bool{second.ID: true, letter.ID: true, other.ID: true})
@@ -184,11 +184,11 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 
 	t.Run("reserved again", func(t *testing.T) {
 		s, now := openJobseeker(t, open)
-		d := newDocument(newID(), jobseeker.CV, false, now)
-		require.NoError(t, s.DocumentFiles.Reserve(ctx, d.UserID, d.File, now.Add(time.Hour)))
-		require.NoError(t, s.DocumentFiles.Reserve(ctx, d.UserID, d.File, now))
-		require.Equal(t, []jobseeker.DocumentFile{d.File}, claim(t, s, 10, now, now.Add(time.Minute)))
-		used := newDocument(d.UserID, jobseeker.CV, false, now)
+		document := newDocument(newID(), jobseeker.CV, false, now)
+		require.NoError(t, s.DocumentFiles.Reserve(ctx, document.UserID, document.File, now.Add(time.Hour)))
+		require.NoError(t, s.DocumentFiles.Reserve(ctx, document.UserID, document.File, now))
+		require.Equal(t, []jobseeker.DocumentFile{document.File}, claim(t, s, 10, now, now.Add(time.Minute)))
+		used := newDocument(document.UserID, jobseeker.CV, false, now)
 		storeDocument(t, s, used)
 		require.NoError(t, s.DocumentFiles.Reserve(ctx, used.UserID, used.File, now))
 		require.NoError(t, s.DocumentFiles.Delete(ctx, []string{used.File.ID}))

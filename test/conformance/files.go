@@ -37,9 +37,9 @@ func (su fileSuite) text(s string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 }
 
-func (su fileSuite) read(t *testing.T, s files.Store, key string) string {
+func (su fileSuite) read(t *testing.T, store files.Store, key string) string {
 	t.Helper()
-	f, info, err := s.Open(context.Background(), key)
+	f, info, err := store.Open(context.Background(), key)
 	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	b, err := io.ReadAll(f)
@@ -51,36 +51,36 @@ func (su fileSuite) read(t *testing.T, s files.Store, key string) string {
 
 func (su fileSuite) putReplacesAFile(t *testing.T) {
 	t.Parallel()
-	s := requirePort(t, "files.Store", su.open(t))
-	require.NoError(t, s.Put(context.Background(), "a/b/one.csv", su.text("first")))
-	require.NoError(t, s.Put(context.Background(), "a/b/one.csv", su.text("")))
-	require.Empty(t, su.read(t, s, "a/b/one.csv"))
-	require.NoError(t, s.Put(context.Background(), "a/b/one.csv", su.text("third")))
-	require.Equal(t, "third", su.read(t, s, "a/b/one.csv"))
+	store := requirePort(t, "files.Store", su.open(t))
+	require.NoError(t, store.Put(context.Background(), "a/b/one.csv", su.text("first")))
+	require.NoError(t, store.Put(context.Background(), "a/b/one.csv", su.text("")))
+	require.Empty(t, su.read(t, store, "a/b/one.csv"))
+	require.NoError(t, store.Put(context.Background(), "a/b/one.csv", su.text("third")))
+	require.Equal(t, "third", su.read(t, store, "a/b/one.csv"))
 }
 
 func (su fileSuite) interruptedPut(t *testing.T) {
 	t.Parallel()
-	s := requirePort(t, "files.Store", su.open(t))
-	require.NoError(t, s.Put(context.Background(), "one", su.text("first")))
+	store := requirePort(t, "files.Store", su.open(t))
+	require.NoError(t, store.Put(context.Background(), "one", su.text("first")))
 	boom := errors.New("boom")
-	require.ErrorIs(t, s.Put(context.Background(), "one", func(w io.Writer) error {
+	require.ErrorIs(t, store.Put(context.Background(), "one", func(w io.Writer) error {
 		_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
 		return boom
 	}), boom)
-	require.Equal(t, "first", su.read(t, s, "one"))
+	require.Equal(t, "first", su.read(t, store, "one"))
 	gone, cancel := context.WithCancel(context.Background())
-	require.Error(t, s.Put(gone, "one", func(io.Writer) error { cancel(); return nil }))
-	require.Equal(t, "first", su.read(t, s, "one"))
+	require.Error(t, store.Put(gone, "one", func(io.Writer) error { cancel(); return nil }))
+	require.Equal(t, "first", su.read(t, store, "one"))
 }
 
 func (su fileSuite) readAfterTheCallHasEnded(t *testing.T) {
 	t.Parallel()
-	s := requirePort(t, "files.Store", su.open(t))
+	store := requirePort(t, "files.Store", su.open(t))
 	long := strings.Repeat("line\n", 100_000)
-	require.NoError(t, s.Put(context.Background(), "one", su.text(long)))
+	require.NoError(t, store.Put(context.Background(), "one", su.text(long)))
 	call, over := context.WithCancel(context.Background())
-	f, _, err := s.Open(call, "one")
+	f, _, err := store.Open(call, "one")
 	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	over()
@@ -91,7 +91,7 @@ func (su fileSuite) readAfterTheCallHasEnded(t *testing.T) {
 
 func (su fileSuite) largeFile(t *testing.T) {
 	t.Parallel()
-	s := requirePort(t, "files.Store", su.open(t))
+	store := requirePort(t, "files.Store", su.open(t))
 	const size = 20 << 20
 	sum := func(r io.Reader) uint32 {
 		h := crc32.NewIEEE()
@@ -101,21 +101,21 @@ func (su fileSuite) largeFile(t *testing.T) {
 		return h.Sum32()
 	}
 	content := func() io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{}), size) }
-	require.NoError(t, s.Put(context.Background(), "large", su.text("small")))
-	require.NoError(t, s.Put(context.Background(), "large", func(w io.Writer) error { _, err := io.Copy(w, content()); return err }))
-	f, info, err := s.Open(context.Background(), "large")
+	require.NoError(t, store.Put(context.Background(), "large", su.text("small")))
+	require.NoError(t, store.Put(context.Background(), "large", func(w io.Writer) error { _, err := io.Copy(w, content()); return err }))
+	f, info, err := store.Open(context.Background(), "large")
 	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	require.EqualValues(t, size, info.Size)
 	require.Equal(t, sum(content()), sum(f))
 	for _, wrong := range []error{io.EOF, io.ErrUnexpectedEOF} { // the end of what write copies from
-		require.ErrorIs(t, s.Put(context.Background(), "large", func(w io.Writer) error {
+		require.ErrorIs(t, store.Put(context.Background(), "large", func(w io.Writer) error {
 			_, err := io.Copy(w, io.LimitReader(content(), size/2))
 			return errors.Join(wrong, err)
 		}), wrong)
-		require.ErrorIs(t, s.Put(context.Background(), "large", func(io.Writer) error { return wrong }), wrong)
+		require.ErrorIs(t, store.Put(context.Background(), "large", func(io.Writer) error { return wrong }), wrong)
 	}
-	again, info, err := s.Open(context.Background(), "large")
+	again, info, err := store.Open(context.Background(), "large")
 	require.NoError(t, err)
 	require.NoError(t, again.Close())
 	require.EqualValues(t, size, info.Size)
@@ -123,54 +123,54 @@ func (su fileSuite) largeFile(t *testing.T) {
 
 func (su fileSuite) delete(t *testing.T) {
 	t.Parallel()
-	s := requirePort(t, "files.Store", su.open(t))
-	require.NoError(t, s.Put(context.Background(), "a/one", su.text("x")))
-	require.NoError(t, s.Delete(context.Background(), "a/one"))
-	require.NoError(t, s.Delete(context.Background(), "a/one"))
-	_, _, err := s.Open(context.Background(), "a/one")
+	store := requirePort(t, "files.Store", su.open(t))
+	require.NoError(t, store.Put(context.Background(), "a/one", su.text("x")))
+	require.NoError(t, store.Delete(context.Background(), "a/one"))
+	require.NoError(t, store.Delete(context.Background(), "a/one"))
+	_, _, err := store.Open(context.Background(), "a/one")
 	require.ErrorIs(t, err, files.ErrNotFound)
-	_, _, err = s.Open(context.Background(), "a")
+	_, _, err = store.Open(context.Background(), "a")
 	require.ErrorIs(t, err, files.ErrNotFound)
 }
 
 func (su fileSuite) invalidKeys(t *testing.T) {
 	t.Parallel()
-	s := requirePort(t, "files.Store", su.open(t))
+	store := requirePort(t, "files.Store", su.open(t))
 	for _, key := range []string{"", ".", "..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "a\\b", ".hidden", "a/.b", "é", "a b", "a\x00b", strings.Repeat("a", 201)} {
 		for name, err := range map[string]error{
-			"put": s.Put(context.Background(), key, su.text("x")), "delete": s.Delete(context.Background(), key), "open": opened(s, key),
+			"put": store.Put(context.Background(), key, su.text("x")), "delete": store.Delete(context.Background(), key), "open": opened(store, key),
 		} {
 			require.ErrorIs(t, err, fault.ErrInvalid, "%s %q", name, key)
 		}
 	}
 }
 
-func (su fileSuite) duringOutage(t *testing.T, s files.Store, begin, end func()) {
-	require.NoError(t, s.Put(context.Background(), "a/kept", su.text("kept")))
-	require.NoError(t, s.Put(context.Background(), "a/deleted", su.text("deleted")))
+func (su fileSuite) duringOutage(t *testing.T, store files.Store, begin, end func()) {
+	require.NoError(t, store.Put(context.Background(), "a/kept", su.text("kept")))
+	require.NoError(t, store.Put(context.Background(), "a/deleted", su.text("deleted")))
 	begin()
-	for _, call := range []func() error{
-		func() error { return s.Put(context.Background(), "a/kept", su.text("new")) },
-		func() error { return s.Put(context.Background(), "a/large", su.text(strings.Repeat("x", 20<<20))) },
-		func() error { return opened(s, "a/kept") },
-		func() error { return opened(s, "a/missing") },
-		func() error { return s.Delete(context.Background(), "a/deleted") },
+	for _, try := range []func() error{
+		func() error { return store.Put(context.Background(), "a/kept", su.text("new")) },
+		func() error { return store.Put(context.Background(), "a/large", su.text(strings.Repeat("x", 20<<20))) },
+		func() error { return opened(store, "a/kept") },
+		func() error { return opened(store, "a/missing") },
+		func() error { return store.Delete(context.Background(), "a/deleted") },
 	} {
-		err := failsInTime(t, call)
+		err := failsInTime(t, try)
 		require.NotErrorIs(t, err, files.ErrNotFound, "whether there is a file is unknown")
 		require.NotErrorIs(t, err, fault.ErrInvalid)
 	}
 	end()
-	recovers(t, func() error { return opened(s, "a/kept") })
-	require.Equal(t, "kept", su.read(t, s, "a/kept"))
-	require.Equal(t, "deleted", su.read(t, s, "a/deleted"))
-	require.ErrorIs(t, opened(s, "a/large"), files.ErrNotFound)
-	require.NoError(t, s.Put(context.Background(), "a/kept", su.text("new")))
-	require.Equal(t, "new", su.read(t, s, "a/kept"))
+	recovers(t, func() error { return opened(store, "a/kept") })
+	require.Equal(t, "kept", su.read(t, store, "a/kept"))
+	require.Equal(t, "deleted", su.read(t, store, "a/deleted"))
+	require.ErrorIs(t, opened(store, "a/large"), files.ErrNotFound)
+	require.NoError(t, store.Put(context.Background(), "a/kept", su.text("new")))
+	require.Equal(t, "new", su.read(t, store, "a/kept"))
 }
 
-func opened(s files.Store, key string) error {
-	f, _, err := s.Open(context.Background(), key)
+func opened(store files.Store, key string) error {
+	f, _, err := store.Open(context.Background(), key)
 	if err != nil {
 		return err
 	}

@@ -110,19 +110,19 @@ func applicationsOnePerApplicantAndListing(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	s, now := openHiring(t, open)
 	a := apply(t, s, newID(), newID(), now)
-	second, other := newApplication(a.OrganizationID, a.ApplicantID, now), newApplication(a.OrganizationID, a.ApplicantID, now)
+	second, otherApplication := newApplication(a.OrganizationID, a.ApplicantID, now), newApplication(a.OrganizationID, a.ApplicantID, now)
 	second.ListingID = a.ListingID
 	require.ErrorIs(t, s.Applications.Create(ctx, second), hiring.ErrAlreadyApplied)
 	require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-		return errors.Join(s.Applications.Create(ctx, other), s.Applications.Create(ctx, second))
+		return errors.Join(s.Applications.Create(ctx, otherApplication), s.Applications.Create(ctx, second))
 	}), hiring.ErrAlreadyApplied)
-	require.False(t, isVisible(t, s, other), "the transaction failed")
+	require.False(t, isVisible(t, s, otherApplication), "the transaction failed")
 	require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
 		_, err := s.Applications.Get(ctx, toOrganization(a.OrganizationID), a.ID)
-		return errors.Join(err, s.Applications.Create(ctx, other), s.Applications.Create(ctx, second))
+		return errors.Join(err, s.Applications.Create(ctx, otherApplication), s.Applications.Create(ctx, second))
 	}), hiring.ErrAlreadyApplied, "after a read")
-	require.False(t, isVisible(t, s, other), "the transaction failed after a read")
-	require.NoError(t, s.Applications.Create(ctx, other))
+	require.False(t, isVisible(t, s, otherApplication), "the transaction failed after a read")
+	require.NoError(t, s.Applications.Create(ctx, otherApplication))
 	require.False(t, isVisible(t, s, second))
 	a.Withdraw(now)
 	require.NoError(t, s.Applications.Update(ctx, a.ApplicantID, a))
@@ -237,18 +237,18 @@ func ApplicationLists(t *testing.T, open HiringOpener) {
 func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	s, now := openHiring(t, open)
-	org, ann, other := newID(), newID(), newID()
+	org, ann, otherID := newID(), newID(), newID()
 	at := func(organization, applicant string, status hiring.Status, days int) hiring.Application {
 		a := newApplication(organization, applicant, now.AddDate(0, 0, days))
 		a.CoverLetter, a.ResumeURL, a.Answers, a.Status = "Letter", "https://example.org/cv.pdf", []hiring.Answer{{QuestionID: "a", Answer: "b"}}, status
 		require.NoError(t, s.Applications.Create(ctx, a))
 		return a
 	}
-	first, second, third := at(org, newID(), hiring.Pending, 0), at(org, ann, hiring.Review, 1), at(other, ann, hiring.Pending, 2)
+	first, second, third := at(org, newID(), hiring.Pending, 0), at(org, ann, hiring.Review, 1), at(otherID, ann, hiring.Pending, 2)
 	withdrawn := at(org, ann, hiring.Pending, 3)
 	withdrawn.WithdrawnAt, withdrawn.Status = &now, hiring.Withdrawn
 	require.NoError(t, s.Applications.Update(ctx, ann, withdrawn))
-	elsewhere := at(other, newID(), hiring.Pending, 4)
+	elsewhere := at(otherID, newID(), hiring.Pending, 4)
 	theirs, own, both := toOrganization(org), ofApplicant(ann), hiring.Visibility{OrganizationID: org, ApplicantID: ann}
 	for _, c := range []struct {
 		name string
@@ -458,14 +458,14 @@ func applicationStatusesManyStatuses(t *testing.T, open HiringOpener) {
 func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	s, now := openHiring(t, open)
-	a, other := apply(t, s, newID(), newID(), now), apply(t, s, newID(), newID(), now)
+	a, otherApplication := apply(t, s, newID(), newID(), now), apply(t, s, newID(), newID(), now)
 	var all []hiring.Change
 	for range 5 {
 		c := changeOf(a, hiring.Review)
 		all = append(all, c)
 		require.NoError(t, s.Applications.UpdateStatuses(ctx, a.OrganizationID, []hiring.Application{a}, []hiring.Change{c}))
 	}
-	require.NoError(t, s.Applications.UpdateStatuses(ctx, other.OrganizationID, []hiring.Application{other}, []hiring.Change{changeOf(other, hiring.Review)}))
+	require.NoError(t, s.Applications.UpdateStatuses(ctx, otherApplication.OrganizationID, []hiring.Application{otherApplication}, []hiring.Change{changeOf(otherApplication, hiring.Review)}))
 	got, err := s.Applications.ListChanges(ctx, a.OrganizationID, a.ID, 3)
 	require.NoError(t, err)
 	require.Equal(t, all[2:], got)

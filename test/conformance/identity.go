@@ -34,110 +34,110 @@ func Identity(t *testing.T, open IdentityOpener) {
 	t.Run("retention", func(t *testing.T) { IdentityRetention(t, open) })
 }
 
-// people is the fixture of the suites of identity.
-type people struct {
+// identityFixture is the fixture of the suites of identity.
+type identityFixture struct {
 	adapters.IdentityStorage
 	t   *testing.T
 	now time.Time
 }
 
 // runIdentity runs the tests in parallel, each with an empty storage.
-func runIdentity(t *testing.T, open IdentityOpener, tests map[string]func(*testing.T, *people)) {
+func runIdentity(t *testing.T, open IdentityOpener, tests map[string]func(*testing.T, *identityFixture)) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clk := newFakeClock()
 			s := open(t, clk)
 			requirePorts(t, s)
-			test(t, &people{IdentityStorage: s, t: t, now: clk.Now()})
+			test(t, &identityFixture{IdentityStorage: s, t: t, now: clk.Now()})
 		})
 	}
 }
 
-func (p *people) user(email string) identity.User {
+func (p *identityFixture) user(email string) identity.User {
 	p.t.Helper()
-	u := identity.NewUser(newID(), email, "Jo Doe", identity.KindJobseeker, "verifier", p.now)
-	require.NoError(p.t, p.Users.Create(p.t.Context(), &u))
-	return u
+	user := identity.NewUser(newID(), email, "Jo Doe", identity.KindJobseeker, "verifier", p.now)
+	require.NoError(p.t, p.Users.Create(p.t.Context(), &user))
+	return user
 }
 
-func (p *people) getUser(id string) identity.User {
+func (p *identityFixture) getUser(id string) identity.User {
 	p.t.Helper()
-	u, err := p.Users.GetForUpdate(p.t.Context(), id)
+	user, err := p.Users.GetForUpdate(p.t.Context(), id)
 	require.NoError(p.t, err)
-	return u
+	return user
 }
 
-func (p *people) organization(founder string) identity.Organization {
+func (p *identityFixture) organization(founder string) identity.Organization {
 	p.t.Helper()
-	o, m := identity.NewOrganization(newID(), newID(), founder, "St Mary's", "hospital", "51-200", p.now)
-	require.NoError(p.t, p.Organizations.Upsert(p.t.Context(), &o))
-	require.NoError(p.t, p.Members.Upsert(p.t.Context(), &m))
-	return o
+	org, member := identity.NewOrganization(newID(), newID(), founder, "St Mary's", "hospital", "51-200", p.now)
+	require.NoError(p.t, p.Organizations.Upsert(p.t.Context(), &org))
+	require.NoError(p.t, p.Members.Upsert(p.t.Context(), &member))
+	return org
 }
 
 // invited returns the id of the user with the address, who is created if necessary.
-func (p *people) invited(email string) string {
+func (p *identityFixture) invited(email string) string {
 	p.t.Helper()
-	u, err := p.Users.GetByEmail(p.t.Context(), identity.EmailKey(email))
+	user, err := p.Users.GetByEmail(p.t.Context(), identity.EmailKey(email))
 	if errors.Is(err, identity.ErrUserNotFound) {
-		u = identity.NewInvited(newID(), email, "In Vited", p.now)
-		err = p.Users.Create(p.t.Context(), &u)
+		user = identity.NewInvited(newID(), email, "In Vited", p.now)
+		err = p.Users.Create(p.t.Context(), &user)
 	}
 	require.NoError(p.t, err)
-	return u.ID
+	return user.ID
 }
 
-func (p *people) invite(o identity.Organization, email string, role identity.OrgRole) identity.Membership {
+func (p *identityFixture) invite(org identity.Organization, email string, role identity.OrgRole) identity.Membership {
 	p.t.Helper()
-	m := identity.NewInvitation(newID(), o.ID, p.invited(email), "In Vited", email, role, p.now)
-	require.NoError(p.t, p.Members.Upsert(p.t.Context(), &m))
-	return m
+	member := identity.NewInvitation(newID(), org.ID, p.invited(email), "In Vited", email, role, p.now)
+	require.NoError(p.t, p.Members.Upsert(p.t.Context(), &member))
+	return member
 }
 
-func (p *people) accept(m *identity.Membership) {
+func (p *identityFixture) accept(member *identity.Membership) {
 	p.t.Helper()
-	m.Accept(p.now)
-	require.NoError(p.t, p.Members.Upsert(p.t.Context(), m))
+	member.Accept(p.now)
+	require.NoError(p.t, p.Members.Upsert(p.t.Context(), member))
 }
 
-func (p *people) session(u identity.User) (identity.Session, identity.RefreshToken) {
+func (p *identityFixture) session(user identity.User) (identity.Session, identity.RefreshToken) {
 	p.t.Helper()
-	s := identity.NewSession(newID(), u.ID, identity.Client{Address: "192.0.2.44", UserAgent: "agent"}, p.now)
-	token, _ := s.NewRefreshToken(p.now)
-	require.NoError(p.t, p.Sessions.Create(p.t.Context(), s, token))
-	return s, token
+	session := identity.NewSession(newID(), user.ID, identity.Client{Address: "192.0.2.44", UserAgent: "agent"}, p.now)
+	token, _ := session.NewRefreshToken(p.now)
+	require.NoError(p.t, p.Sessions.Create(p.t.Context(), session, token))
+	return session, token
 }
 
-func (p *people) mailToken(u identity.User, purpose identity.Purpose, organizationID string) identity.MailToken {
+func (p *identityFixture) mailToken(user identity.User, purpose identity.Purpose, organizationID string) identity.MailToken {
 	p.t.Helper()
-	token, _ := identity.NewMailToken(u.ID, u.Email, purpose, p.now)
+	token, _ := identity.NewMailToken(user.ID, user.Email, purpose, p.now)
 	token.OrganizationID = organizationID
 	require.NoError(p.t, p.MailTokens.Create(p.t.Context(), token))
 	return token
 }
 
-func (p *people) principal(k identity.SessionKey) identity.Principal {
+func (p *identityFixture) principal(k identity.SessionKey) identity.Principal {
 	p.t.Helper()
 	got, err := p.Sessions.GetPrincipal(p.t.Context(), k)
 	require.NoError(p.t, err)
 	return got
 }
 
-func (p *people) isNotInTeam(organizationID, userID string) {
+func (p *identityFixture) isNotInTeam(organizationID, userID string) {
 	p.t.Helper()
 	_, err := p.Members.Get(p.t.Context(), organizationID, userID)
 	require.ErrorIs(p.t, err, identity.ErrNotInTeam)
 }
 
 // do runs fn in a transaction.
-func (p *people) do(fn func(ctx context.Context) error) error {
+func (p *identityFixture) do(fn func(ctx context.Context) error) error {
 	return p.Tx.Do(p.t.Context(), fn)
 }
 
 // Users checks the port identity.Users.
 func Users(t *testing.T, open IdentityOpener) {
-	runIdentity(t, open, map[string]func(*testing.T, *people){
+	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"create and read":          userReads,
 		"update":                   userUpdates,
 		"unique address":           addressIsUnique,
@@ -156,60 +156,60 @@ func Users(t *testing.T, open IdentityOpener) {
 	})
 }
 
-func userReads(t *testing.T, p *people) {
-	u := identity.NewUser(newID(), "Jo@example.org", "Jo Doe", identity.KindEmployer, "verifier", p.now)
-	u.Verify(p.now.Add(1234567 * time.Microsecond))
-	require.NoError(t, p.Users.Create(t.Context(), &u))
-	require.Equal(t, u, p.getUser(u.ID))
-	got, err := p.Users.GetByEmail(t.Context(), "jo@example.org")
+func userReads(t *testing.T, fixture *identityFixture) {
+	user := identity.NewUser(newID(), "Jo@example.org", "Jo Doe", identity.KindEmployer, "verifier", fixture.now)
+	user.Verify(fixture.now.Add(1234567 * time.Microsecond))
+	require.NoError(t, fixture.Users.Create(t.Context(), &user))
+	require.Equal(t, user, fixture.getUser(user.ID))
+	got, err := fixture.Users.GetByEmail(t.Context(), "jo@example.org")
 	require.NoError(t, err)
-	require.Equal(t, u, got)
-	_, err = p.Users.GetForUpdate(t.Context(), newID())
+	require.Equal(t, user, got)
+	_, err = fixture.Users.GetForUpdate(t.Context(), newID())
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	_, err = p.Users.GetByEmail(t.Context(), "Jo@example.org")
+	_, err = fixture.Users.GetByEmail(t.Context(), "Jo@example.org")
 	require.ErrorIs(t, err, identity.ErrUserNotFound, "the key is in lower case")
 }
 
-func userUpdates(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
-	u.Verify(p.now.Add(time.Microsecond))
-	u.SetPassword("other", p.now.Add(time.Hour))
-	require.NoError(t, p.Users.Update(t.Context(), &u))
-	require.Equal(t, u, p.getUser(u.ID))
+func userUpdates(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
+	user.Verify(fixture.now.Add(time.Microsecond))
+	user.SetPassword("other", fixture.now.Add(time.Hour))
+	require.NoError(t, fixture.Users.Update(t.Context(), &user))
+	require.Equal(t, user, fixture.getUser(user.ID))
 }
 
-func usersByIDs(t *testing.T, p *people) {
-	u, other := p.user("jo@example.org"), p.user("al@example.org")
-	for _, want := range [][]identity.User{{}, {u}, {u, other}} {
+func usersByIDs(t *testing.T, fixture *identityFixture) {
+	user, otherUser := fixture.user("jo@example.org"), fixture.user("al@example.org")
+	for _, want := range [][]identity.User{{}, {user}, {user, otherUser}} {
 		ids := []string{newID()}
 		for _, w := range want {
 			ids = append(ids, w.ID)
 		}
-		got, err := p.Users.GetByIDs(t.Context(), ids)
+		got, err := fixture.Users.GetByIDs(t.Context(), ids)
 		require.NoError(t, err)
 		require.ElementsMatch(t, want, got)
 	}
-	got, err := p.Users.GetByIDs(t.Context(), []string{u.ID})
+	got, err := fixture.Users.GetByIDs(t.Context(), []string{user.ID})
 	require.NoError(t, err)
-	require.Equal(t, []identity.User{u}, got)
-	got, err = p.Users.GetByIDs(t.Context(), nil)
+	require.Equal(t, []identity.User{user}, got)
+	got, err = fixture.Users.GetByIDs(t.Context(), nil)
 	require.NoError(t, err)
 	require.Empty(t, got)
 }
 
-func addressIsUnique(t *testing.T, p *people) {
-	p.user("jo@example.org")
-	u := identity.NewUser(newID(), "JO@example.org", "Jo", identity.KindEmployer, "v", p.now)
-	require.ErrorIs(t, p.Users.Create(t.Context(), &u), identity.ErrEmailTaken)
-	other := p.user("al@example.org")
-	other.Email = "jo@example.org"
-	require.ErrorIs(t, p.Users.Update(t.Context(), &other), identity.ErrEmailTaken)
+func addressIsUnique(t *testing.T, fixture *identityFixture) {
+	fixture.user("jo@example.org")
+	user := identity.NewUser(newID(), "JO@example.org", "Jo", identity.KindEmployer, "v", fixture.now)
+	require.ErrorIs(t, fixture.Users.Create(t.Context(), &user), identity.ErrEmailTaken)
+	otherUser := fixture.user("al@example.org")
+	otherUser.Email = "jo@example.org"
+	require.ErrorIs(t, fixture.Users.Update(t.Context(), &otherUser), identity.ErrEmailTaken)
 }
 
-func concurrentCreations(t *testing.T, p *people) {
+func concurrentCreations(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
-		u := identity.NewUser(newID(), "jo@example.org", "Jo", identity.KindJobseeker, "v", p.now)
-		err := p.do(func(ctx context.Context) error { return p.Users.Create(ctx, &u) })
+		user := identity.NewUser(newID(), "jo@example.org", "Jo", identity.KindJobseeker, "v", fixture.now)
+		err := fixture.do(func(ctx context.Context) error { return fixture.Users.Create(ctx, &user) })
 		if errors.Is(err, identity.ErrEmailTaken) {
 			return false, nil
 		}
@@ -217,23 +217,23 @@ func concurrentCreations(t *testing.T, p *people) {
 	}))
 }
 
-func invitedBecomesAccount(t *testing.T, p *people) {
-	id := p.invited("Jo@example.org")
-	u := identity.NewUser(newID(), "jo@example.org", "Own Name", identity.KindJobseeker, "v", p.now.Add(time.Hour))
-	require.NoError(t, p.Users.Create(t.Context(), &u))
-	require.Equal(t, id, u.ID)
-	require.Equal(t, u, p.getUser(id))
-	u.SetPassword("w", p.now)
-	require.NoError(t, p.Users.Update(t.Context(), &u), "Create returns the stored version")
+func invitedBecomesAccount(t *testing.T, fixture *identityFixture) {
+	id := fixture.invited("Jo@example.org")
+	user := identity.NewUser(newID(), "jo@example.org", "Own Name", identity.KindJobseeker, "v", fixture.now.Add(time.Hour))
+	require.NoError(t, fixture.Users.Create(t.Context(), &user))
+	require.Equal(t, id, user.ID)
+	require.Equal(t, user, fixture.getUser(id))
+	user.SetPassword("w", fixture.now)
+	require.NoError(t, fixture.Users.Update(t.Context(), &user), "Create returns the stored version")
 }
 
-func concurrentInvited(t *testing.T, p *people) {
+func concurrentInvited(t *testing.T, fixture *identityFixture) {
 	var ids [20]string
 	together(t, len(ids), func(i int) error {
-		return p.do(func(ctx context.Context) error {
-			u := identity.NewInvited(newID(), "new@example.org", "New", p.now)
-			err := p.Users.Create(ctx, &u)
-			ids[i] = u.ID
+		return fixture.do(func(ctx context.Context) error {
+			user := identity.NewInvited(newID(), "new@example.org", "New", fixture.now)
+			err := fixture.Users.Create(ctx, &user)
+			ids[i] = user.ID
 			return err
 		})
 	})
@@ -242,44 +242,44 @@ func concurrentInvited(t *testing.T, p *people) {
 	}
 }
 
-func invitedAndAccount(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
-	invited := identity.NewInvited(newID(), "JO@example.org", "New", p.now)
-	require.ErrorIs(t, p.Users.Create(t.Context(), &invited), identity.ErrEmailTaken)
-	require.Equal(t, u, p.getUser(u.ID), "an invitation does not change an account")
+func invitedAndAccount(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
+	invited := identity.NewInvited(newID(), "JO@example.org", "New", fixture.now)
+	require.ErrorIs(t, fixture.Users.Create(t.Context(), &invited), identity.ErrEmailTaken)
+	require.Equal(t, user, fixture.getUser(user.ID), "an invitation does not change an account")
 }
 
-func concurrentUpdates(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
+func concurrentUpdates(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
 	together(t, 20, func(int) error {
-		return p.do(func(ctx context.Context) error {
-			found, err := p.Users.GetByIDs(ctx, []string{u.ID})
+		return fixture.do(func(ctx context.Context) error {
+			found, err := fixture.Users.GetByIDs(ctx, []string{user.ID})
 			if err != nil {
 				return err
 			}
 			found[0].Name += "+"
-			return p.Users.Update(ctx, &found[0])
+			return fixture.Users.Update(ctx, &found[0])
 		})
 	})
-	require.Equal(t, 20, strings.Count(p.getUser(u.ID).Name, "+"))
+	require.Equal(t, 20, strings.Count(fixture.getUser(user.ID).Name, "+"))
 }
 
-func userIsLocked(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
+func userIsLocked(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
 	locked, updated := make(chan struct{}), make(chan error, 1)
 	go func() {
 		<-locked
-		updated <- p.do(func(ctx context.Context) error {
-			u, err := p.Users.GetForUpdate(ctx, u.ID)
+		updated <- fixture.do(func(ctx context.Context) error {
+			user, err := fixture.Users.GetForUpdate(ctx, user.ID)
 			if err != nil {
 				return err
 			}
-			u.Name += " (second)"
-			return p.Users.Update(ctx, &u)
+			user.Name += " (second)"
+			return fixture.Users.Update(ctx, &user)
 		})
 	}()
-	require.NoError(t, p.do(func(ctx context.Context) error {
-		got, err := p.Users.GetForUpdate(ctx, u.ID)
+	require.NoError(t, fixture.do(func(ctx context.Context) error {
+		got, err := fixture.Users.GetForUpdate(ctx, user.ID)
 		if err != nil {
 			return err
 		}
@@ -289,100 +289,100 @@ func userIsLocked(t *testing.T, p *people) {
 			close(locked)
 		}
 		got.Name += " (first)"
-		return p.Users.Update(ctx, &got)
+		return fixture.Users.Update(ctx, &got)
 	}))
 	require.NoError(t, <-updated)
-	name := p.getUser(u.ID).Name
+	name := fixture.getUser(user.ID).Name
 	require.Contains(t, name, " (first)")
 	require.Contains(t, name, " (second)")
 }
 
-func signInNeedsVerifier(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
-	ok, err := p.Users.RecordSignIn(t.Context(), u.ID, "verifier", "renewed", p.now)
+func signInNeedsVerifier(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
+	ok, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "renewed", fixture.now)
 	require.NoError(t, err)
 	require.True(t, ok)
-	ok, err = p.Users.RecordSignIn(t.Context(), u.ID, "verifier", "again", p.now)
+	ok, err = fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "again", fixture.now)
 	require.NoError(t, err)
 	require.False(t, ok)
-	got := p.getUser(u.ID)
+	got := fixture.getUser(user.ID)
 	require.Equal(t, "renewed", got.PasswordHash)
-	require.Equal(t, u.Version, got.Version)
-	invited := p.invited("new@example.org")
-	ok, err = p.Users.RecordSignIn(t.Context(), invited, "", "", p.now)
+	require.Equal(t, user.Version, got.Version)
+	invited := fixture.invited("new@example.org")
+	ok, err = fixture.Users.RecordSignIn(t.Context(), invited, "", "", fixture.now)
 	require.NoError(t, err)
 	require.False(t, ok)
 }
 
-func lockedAccount(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
-	s, _ := p.session(u)
-	u.Lock(p.now)
-	require.NoError(t, p.Users.Update(t.Context(), &u))
-	got, err := p.Users.GetByEmail(t.Context(), "jo@example.org")
+func lockedAccount(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
+	session, _ := fixture.session(user)
+	user.Lock(fixture.now)
+	require.NoError(t, fixture.Users.Update(t.Context(), &user))
+	got, err := fixture.Users.GetByEmail(t.Context(), "jo@example.org")
 	require.NoError(t, err)
-	require.Equal(t, u, got)
-	_, err = p.Sessions.GetPrincipal(t.Context(), identity.SessionKey{ID: s.ID})
+	require.Equal(t, user, got)
+	_, err = fixture.Sessions.GetPrincipal(t.Context(), identity.SessionKey{ID: session.ID})
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
-	ok, err := p.Users.RecordSignIn(t.Context(), u.ID, "verifier", "verifier", p.now)
+	ok, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "verifier", fixture.now)
 	require.NoError(t, err)
 	require.False(t, ok)
-	u.Unlock(p.now)
-	require.NoError(t, p.Users.Update(t.Context(), &u))
-	p.principal(identity.SessionKey{ID: s.ID})
+	user.Unlock(fixture.now)
+	require.NoError(t, fixture.Users.Update(t.Context(), &user))
+	fixture.principal(identity.SessionKey{ID: session.ID})
 }
 
-func deletedAccount(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
-	s, _ := p.session(u)
-	o := p.organization(u.ID)
-	u.Status = identity.UserDeleted
-	require.NoError(t, p.Users.Update(t.Context(), &u))
-	_, err := p.Users.GetForUpdate(t.Context(), u.ID)
+func deletedAccount(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
+	session, _ := fixture.session(user)
+	org := fixture.organization(user.ID)
+	user.Status = identity.UserDeleted
+	require.NoError(t, fixture.Users.Update(t.Context(), &user))
+	_, err := fixture.Users.GetForUpdate(t.Context(), user.ID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	_, err = p.Users.GetByEmail(t.Context(), "jo@example.org")
+	_, err = fixture.Users.GetByEmail(t.Context(), "jo@example.org")
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	_, err = p.Sessions.GetPrincipal(t.Context(), identity.SessionKey{ID: s.ID})
+	_, err = fixture.Sessions.GetPrincipal(t.Context(), identity.SessionKey{ID: session.ID})
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
-	p.isNotInTeam(o.ID, u.ID)
-	found, err := p.Users.GetByIDs(t.Context(), []string{u.ID})
+	fixture.isNotInTeam(org.ID, user.ID)
+	found, err := fixture.Users.GetByIDs(t.Context(), []string{user.ID})
 	require.NoError(t, err)
 	require.Empty(t, found)
-	ok, err := p.Users.RecordSignIn(t.Context(), u.ID, "verifier", "verifier", p.now)
+	ok, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "verifier", fixture.now)
 	require.NoError(t, err)
 	require.False(t, ok)
 }
 
-func usersExist(t *testing.T, p *people) {
-	exist, err := p.Users.Exists(t.Context())
+func usersExist(t *testing.T, fixture *identityFixture) {
+	exist, err := fixture.Users.Exists(t.Context())
 	require.NoError(t, err)
 	require.False(t, exist)
-	u := p.user("jo@example.org")
-	u.Erase(p.now)
-	require.NoError(t, p.Users.Update(t.Context(), &u))
-	exist, err = p.Users.Exists(t.Context())
+	user := fixture.user("jo@example.org")
+	user.Erase(fixture.now)
+	require.NoError(t, fixture.Users.Update(t.Context(), &user))
+	exist, err = fixture.Users.Exists(t.Context())
 	require.NoError(t, err)
 	require.True(t, exist, "a deleted user counts")
 }
 
-func errorUndoes(t *testing.T, p *people) {
+func errorUndoes(t *testing.T, fixture *identityFixture) {
 	boom := errors.New("boom")
-	u := identity.NewUser(newID(), "jo@example.org", "Jo", identity.KindEmployer, "v", p.now)
-	require.ErrorIs(t, p.do(func(ctx context.Context) error {
-		require.NoError(t, p.Users.Create(ctx, &u))
-		o, m := identity.NewOrganization(newID(), newID(), u.ID, "X", "", "", p.now)
-		require.NoError(t, p.Organizations.Upsert(ctx, &o))
-		require.NoError(t, p.Members.Upsert(ctx, &m))
-		s := identity.NewSession(newID(), u.ID, identity.Client{}, p.now)
-		token, _ := s.NewRefreshToken(p.now)
-		require.NoError(t, p.Sessions.Create(ctx, s, token))
-		_, err := p.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: s.ID})
+	user := identity.NewUser(newID(), "jo@example.org", "Jo", identity.KindEmployer, "v", fixture.now)
+	require.ErrorIs(t, fixture.do(func(ctx context.Context) error {
+		require.NoError(t, fixture.Users.Create(ctx, &user))
+		org, member := identity.NewOrganization(newID(), newID(), user.ID, "X", "", "", fixture.now)
+		require.NoError(t, fixture.Organizations.Upsert(ctx, &org))
+		require.NoError(t, fixture.Members.Upsert(ctx, &member))
+		session := identity.NewSession(newID(), user.ID, identity.Client{}, fixture.now)
+		token, _ := session.NewRefreshToken(fixture.now)
+		require.NoError(t, fixture.Sessions.Create(ctx, session, token))
+		_, err := fixture.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: session.ID})
 		require.NoError(t, err, "a transaction sees its own changes")
 		return boom
 	}), boom)
-	_, err := p.Users.GetByEmail(t.Context(), "jo@example.org")
+	_, err := fixture.Users.GetByEmail(t.Context(), "jo@example.org")
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	m, err := p.Members.GetByUser(t.Context(), u.ID)
+	member, err := fixture.Members.GetByUser(t.Context(), user.ID)
 	require.NoError(t, err)
-	require.Nil(t, m)
+	require.Nil(t, member)
 }

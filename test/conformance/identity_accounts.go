@@ -13,199 +13,199 @@ import (
 
 // EmailChanges checks the port identity.EmailChanges.
 func EmailChanges(t *testing.T, open IdentityOpener) {
-	runIdentity(t, open, map[string]func(*testing.T, *people){
+	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"create and replace":  emailHistoryReads,
 		"reserved address":    addressIsReserved,
 		"concurrent requests": concurrentRequests,
 	})
 }
 
-func (p *people) history(userID string) identity.EmailHistory {
+func (p *identityFixture) history(userID string) identity.EmailHistory {
 	p.t.Helper()
-	h, err := p.EmailChanges.Get(p.t.Context(), userID)
+	history, err := p.EmailChanges.Get(p.t.Context(), userID)
 	require.NoError(p.t, err)
-	return h
+	return history
 }
 
-func (p *people) undo(email string, at time.Duration) identity.EmailUndo {
+func (p *identityFixture) undo(email string, at time.Duration) identity.EmailUndo {
 	changed := p.now.Add(at)
 	return identity.EmailUndo{Email: email, Key: identity.EmailKey(email), ChangedAt: changed, ExpiresAt: changed.Add(time.Hour)}
 }
 
-func emailHistoryReads(t *testing.T, p *people) {
-	ctx, u, other := t.Context(), p.user("jo@example.org"), p.user("al@example.org")
-	require.Equal(t, identity.EmailHistory{UserID: u.ID}, p.history(u.ID))
-	first, second, again := p.undo("First@example.org", 0), p.undo("zoë@example.org", 1234567*time.Microsecond), p.undo("first@example.org", time.Minute)
-	theirs := identity.EmailHistory{UserID: other.ID, Requested: &identity.EmailChange{Email: "x@example.org", RequestedAt: p.now}, Undos: []identity.EmailUndo{first}}
-	require.NoError(t, p.EmailChanges.Upsert(ctx, theirs))
-	for _, h := range []identity.EmailHistory{
-		{UserID: u.ID, Requested: &identity.EmailChange{Email: "zoë@example.org", RequestedAt: p.now}},
-		{UserID: u.ID, Requested: &identity.EmailChange{Email: "zoe@example.org", RequestedAt: p.now.Add(1234567 * time.Microsecond)}, Undos: []identity.EmailUndo{first}},
-		{UserID: u.ID, Undos: []identity.EmailUndo{first, second, again}},
-		{UserID: u.ID, Undos: []identity.EmailUndo{first}},
-		{UserID: u.ID},
+func emailHistoryReads(t *testing.T, fixture *identityFixture) {
+	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
+	require.Equal(t, identity.EmailHistory{UserID: user.ID}, fixture.history(user.ID))
+	first, second, again := fixture.undo("First@example.org", 0), fixture.undo("zoë@example.org", 1234567*time.Microsecond), fixture.undo("first@example.org", time.Minute)
+	theirs := identity.EmailHistory{UserID: otherUser.ID, Requested: &identity.EmailChange{Email: "x@example.org", RequestedAt: fixture.now}, Undos: []identity.EmailUndo{first}}
+	require.NoError(t, fixture.EmailChanges.Upsert(ctx, theirs))
+	for _, history := range []identity.EmailHistory{
+		{UserID: user.ID, Requested: &identity.EmailChange{Email: "zoë@example.org", RequestedAt: fixture.now}},
+		{UserID: user.ID, Requested: &identity.EmailChange{Email: "zoe@example.org", RequestedAt: fixture.now.Add(1234567 * time.Microsecond)}, Undos: []identity.EmailUndo{first}},
+		{UserID: user.ID, Undos: []identity.EmailUndo{first, second, again}},
+		{UserID: user.ID, Undos: []identity.EmailUndo{first}},
+		{UserID: user.ID},
 	} {
-		require.NoError(t, p.EmailChanges.Upsert(ctx, h))
-		require.Equal(t, h, p.history(u.ID))
+		require.NoError(t, fixture.EmailChanges.Upsert(ctx, history))
+		require.Equal(t, history, fixture.history(user.ID))
 	}
-	require.NoError(t, p.EmailChanges.Upsert(ctx, identity.EmailHistory{UserID: u.ID, Undos: []identity.EmailUndo{again, first}}))
-	require.Equal(t, []identity.EmailUndo{first, again}, p.history(u.ID).Undos, "in the order of the changes")
-	require.Equal(t, theirs, p.history(other.ID))
+	require.NoError(t, fixture.EmailChanges.Upsert(ctx, identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{again, first}}))
+	require.Equal(t, []identity.EmailUndo{first, again}, fixture.history(user.ID).Undos, "in the order of the changes")
+	require.Equal(t, theirs, fixture.history(otherUser.ID))
 }
 
-func addressIsReserved(t *testing.T, p *people) {
-	ctx, u, other := t.Context(), p.user("jo@example.org"), p.user("al@example.org")
-	first, second := p.undo("First@example.org", 0), p.undo("second@example.org", time.Minute)
-	require.NoError(t, p.EmailChanges.Upsert(ctx, identity.EmailHistory{UserID: u.ID, Undos: []identity.EmailUndo{first, second}}))
+func addressIsReserved(t *testing.T, fixture *identityFixture) {
+	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
+	first, second := fixture.undo("First@example.org", 0), fixture.undo("second@example.org", time.Minute)
+	require.NoError(t, fixture.EmailChanges.Upsert(ctx, identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{first, second}}))
 	reserved := func(key, userID string, now time.Time) bool {
-		found, err := p.EmailChanges.IsReserved(ctx, key, userID, now)
+		found, err := fixture.EmailChanges.IsReserved(ctx, key, userID, now)
 		require.NoError(t, err)
 		return found
 	}
-	require.True(t, reserved("first@example.org", other.ID, p.now))
-	require.True(t, reserved("second@example.org", other.ID, p.now))
-	require.False(t, reserved("third@example.org", other.ID, p.now))
-	require.False(t, reserved("first@example.org", u.ID, p.now), "by the account itself")
-	require.False(t, reserved("first@example.org", other.ID, first.ExpiresAt), "expired")
+	require.True(t, reserved("first@example.org", otherUser.ID, fixture.now))
+	require.True(t, reserved("second@example.org", otherUser.ID, fixture.now))
+	require.False(t, reserved("third@example.org", otherUser.ID, fixture.now))
+	require.False(t, reserved("first@example.org", user.ID, fixture.now), "by the account itself")
+	require.False(t, reserved("first@example.org", otherUser.ID, first.ExpiresAt), "expired")
 }
 
-func concurrentRequests(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
+func concurrentRequests(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
 	together(t, 20, func(i int) error {
-		return p.do(func(ctx context.Context) error {
-			if _, err := p.Users.GetForUpdate(ctx, u.ID); err != nil {
+		return fixture.do(func(ctx context.Context) error {
+			if _, err := fixture.Users.GetForUpdate(ctx, user.ID); err != nil {
 				return err
 			}
-			h, err := p.EmailChanges.Get(ctx, u.ID)
+			history, err := fixture.EmailChanges.Get(ctx, user.ID)
 			if err != nil {
 				return err
 			}
-			h.Undos = append(h.Undos, p.undo("x@example.org", time.Duration(i)*time.Second))
-			return p.EmailChanges.Upsert(ctx, h)
+			history.Undos = append(history.Undos, fixture.undo("x@example.org", time.Duration(i)*time.Second))
+			return fixture.EmailChanges.Upsert(ctx, history)
 		})
 	})
-	require.Len(t, p.history(u.ID).Undos, 20)
+	require.Len(t, fixture.history(user.ID).Undos, 20)
 }
 
 // SecondFactors checks the port identity.SecondFactors.
 func SecondFactors(t *testing.T, open IdentityOpener) {
-	runIdentity(t, open, map[string]func(*testing.T, *people){
+	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"create and replace": secondFactorReads,
 		"concurrent uses":    secondFactorUsedOnce,
 	})
 }
 
-func (p *people) secondFactor(userID string) identity.SecondFactor {
+func (p *identityFixture) secondFactor(userID string) identity.SecondFactor {
 	p.t.Helper()
 	f, err := p.SecondFactors.Get(p.t.Context(), userID)
 	require.NoError(p.t, err)
 	return f
 }
 
-func secondFactorReads(t *testing.T, p *people) {
-	ctx, u, other := t.Context(), p.user("jo@example.org"), p.user("al@example.org")
-	_, err := p.SecondFactors.Get(ctx, u.ID)
+func secondFactorReads(t *testing.T, fixture *identityFixture) {
+	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
+	_, err := fixture.SecondFactors.Get(ctx, user.ID)
 	require.ErrorIs(t, err, identity.ErrNoSecondFactor)
-	theirs := identity.SecondFactor{UserID: other.ID, Secret: "theirs", CreatedAt: p.now, RecoveryCodes: []string{"c"}}
-	require.NoError(t, p.SecondFactors.Upsert(ctx, theirs))
-	f := identity.SecondFactor{UserID: u.ID, Secret: "first", CreatedAt: p.now}
-	require.NoError(t, p.SecondFactors.Upsert(ctx, f))
-	got := p.secondFactor(u.ID)
+	theirs := identity.SecondFactor{UserID: otherUser.ID, Secret: "theirs", CreatedAt: fixture.now, RecoveryCodes: []string{"c"}}
+	require.NoError(t, fixture.SecondFactors.Upsert(ctx, theirs))
+	f := identity.SecondFactor{UserID: user.ID, Secret: "first", CreatedAt: fixture.now}
+	require.NoError(t, fixture.SecondFactors.Upsert(ctx, f))
+	got := fixture.secondFactor(user.ID)
 	require.Empty(t, got.RecoveryCodes)
 	got.RecoveryCodes = nil
 	require.Equal(t, f, got)
-	f.Secret, f.CreatedAt, f.ConfirmedAt, f.LastStep = "second", p.now.Add(time.Microsecond), p.now.Add(time.Second), 7
+	f.Secret, f.CreatedAt, f.ConfirmedAt, f.LastStep = "second", fixture.now.Add(time.Microsecond), fixture.now.Add(time.Second), 7
 	for _, codes := range [][]string{{"a", "b"}, {"c", "d", "e"}, {"d"}, {"d"}} {
 		f.RecoveryCodes = codes
 		f.LastStep++
-		require.NoError(t, p.SecondFactors.Upsert(ctx, f))
-		got = p.secondFactor(u.ID)
+		require.NoError(t, fixture.SecondFactors.Upsert(ctx, f))
+		got = fixture.secondFactor(user.ID)
 		require.ElementsMatch(t, codes, got.RecoveryCodes)
 		got.RecoveryCodes = codes
 		require.Equal(t, f, got)
 	}
-	require.NoError(t, p.SecondFactors.Delete(ctx, u.ID))
-	_, err = p.SecondFactors.Get(ctx, u.ID)
+	require.NoError(t, fixture.SecondFactors.Delete(ctx, user.ID))
+	_, err = fixture.SecondFactors.Get(ctx, user.ID)
 	require.ErrorIs(t, err, identity.ErrNoSecondFactor)
-	require.NoError(t, p.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: u.ID, Secret: "third", CreatedAt: p.now}))
-	require.Empty(t, p.secondFactor(u.ID).RecoveryCodes, "the codes are deleted with the factor")
-	require.Equal(t, theirs, p.secondFactor(other.ID))
+	require.NoError(t, fixture.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: user.ID, Secret: "third", CreatedAt: fixture.now}))
+	require.Empty(t, fixture.secondFactor(user.ID).RecoveryCodes, "the codes are deleted with the factor")
+	require.Equal(t, theirs, fixture.secondFactor(otherUser.ID))
 }
 
 // secondFactorUsedOnce uses a time step and a recovery code as the service does, in
 // twenty transactions at once.
-func secondFactorUsedOnce(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
-	require.NoError(t, p.SecondFactors.Upsert(t.Context(), identity.SecondFactor{UserID: u.ID, Secret: "s", CreatedAt: p.now, ConfirmedAt: p.now, LastStep: 7, RecoveryCodes: []string{"a", "b"}}))
-	require.Equal(t, 1, atOnce(t, 20, func(int) (used bool, err error) {
-		return used, p.do(func(ctx context.Context) error {
-			used = false
-			f, err := p.SecondFactors.Get(ctx, u.ID)
+func secondFactorUsedOnce(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
+	require.NoError(t, fixture.SecondFactors.Upsert(t.Context(), identity.SecondFactor{UserID: user.ID, Secret: "s", CreatedAt: fixture.now, ConfirmedAt: fixture.now, LastStep: 7, RecoveryCodes: []string{"a", "b"}}))
+	require.Equal(t, 1, atOnce(t, 20, func(int) (wasUsed bool, err error) {
+		return wasUsed, fixture.do(func(ctx context.Context) error {
+			wasUsed = false
+			f, err := fixture.SecondFactors.Get(ctx, user.ID)
 			if err != nil || f.LastStep >= 8 {
 				return err
 			}
-			used, f.LastStep, f.RecoveryCodes = true, 8, []string{"b"}
-			return p.SecondFactors.Upsert(ctx, f)
+			wasUsed, f.LastStep, f.RecoveryCodes = true, 8, []string{"b"}
+			return fixture.SecondFactors.Upsert(ctx, f)
 		})
 	}))
-	got := p.secondFactor(u.ID)
+	got := fixture.secondFactor(user.ID)
 	require.EqualValues(t, 8, got.LastStep)
 	require.Equal(t, []string{"b"}, got.RecoveryCodes)
 }
 
 // EmployerSettings checks the port identity.EmployerSettingsStore.
 func EmployerSettings(t *testing.T, open IdentityOpener) {
-	runIdentity(t, open, map[string]func(*testing.T, *people){
+	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"create and update":  employerSettingsRead,
 		"concurrent creates": concurrentSettings,
 	})
 }
 
-func employerSettingsRead(t *testing.T, p *people) {
-	ctx, u := t.Context(), p.user("jo@example.org")
-	s, err := p.EmployerSettings.Get(ctx, u.ID)
+func employerSettingsRead(t *testing.T, fixture *identityFixture) {
+	ctx, user := t.Context(), fixture.user("jo@example.org")
+	s, err := fixture.EmployerSettings.Get(ctx, user.ID)
 	require.NoError(t, err)
-	require.Equal(t, identity.DefaultSettings(u.ID), s)
+	require.Equal(t, identity.DefaultSettings(user.ID), s)
 	for _, contact := range []identity.Contact{{Name: "Zoë", Email: "zoë@example.org", Phone: "+44 (0)20 7946 0000"}, {}} {
-		s.JobTitle, s.Contact, s.EmailAlerts, s.UpdatedAt = "Matron", contact, !s.EmailAlerts, p.now.Add(time.Microsecond)
-		require.NoError(t, p.EmployerSettings.Upsert(ctx, &s))
-		got, err := p.EmployerSettings.Get(ctx, u.ID)
+		s.JobTitle, s.Contact, s.EmailAlerts, s.UpdatedAt = "Matron", contact, !s.EmailAlerts, fixture.now.Add(time.Microsecond)
+		require.NoError(t, fixture.EmployerSettings.Upsert(ctx, &s))
+		got, err := fixture.EmployerSettings.Get(ctx, user.ID)
 		require.NoError(t, err)
 		require.Equal(t, s, got)
 	}
 }
 
-func concurrentSettings(t *testing.T, p *people) {
-	ctx, u := t.Context(), p.user("jo@example.org")
+func concurrentSettings(t *testing.T, fixture *identityFixture) {
+	ctx, user := t.Context(), fixture.user("jo@example.org")
 	// Transactions that lose too many races may fail; no update is lost.
 	stored := atOnce(t, 20, func(int) (bool, error) {
-		err := p.do(func(ctx context.Context) error {
-			s, err := p.EmployerSettings.Get(ctx, u.ID)
+		err := fixture.do(func(ctx context.Context) error {
+			s, err := fixture.EmployerSettings.Get(ctx, user.ID)
 			if err != nil {
 				return err
 			}
-			s.JobTitle, s.UpdatedAt = s.JobTitle+"x", p.now
-			return p.EmployerSettings.Upsert(ctx, &s)
+			s.JobTitle, s.UpdatedAt = s.JobTitle+"x", fixture.now
+			return fixture.EmployerSettings.Upsert(ctx, &s)
 		})
 		return err == nil, nil
 	})
 	require.NotZero(t, stored)
-	got, err := p.EmployerSettings.Get(ctx, u.ID)
+	got, err := fixture.EmployerSettings.Get(ctx, user.ID)
 	require.NoError(t, err)
 	require.Len(t, got.JobTitle, stored)
 }
 
 // OptOuts checks the port identity.OptOuts.
 func OptOuts(t *testing.T, open IdentityOpener) {
-	runIdentity(t, open, map[string]func(*testing.T, *people){
-		"create twice": func(t *testing.T, p *people) {
+	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
+		"create twice": func(t *testing.T, fixture *identityFixture) {
 			for _, want := range []bool{false, true, true} {
-				exists, err := p.OptOuts.Exists(t.Context(), "mailbox")
+				exists, err := fixture.OptOuts.Exists(t.Context(), "mailbox")
 				require.NoError(t, err)
 				require.Equal(t, want, exists)
-				require.NoError(t, p.OptOuts.Create(t.Context(), "mailbox", p.now))
+				require.NoError(t, fixture.OptOuts.Create(t.Context(), "mailbox", fixture.now))
 			}
-			exists, err := p.OptOuts.Exists(t.Context(), "other")
+			exists, err := fixture.OptOuts.Exists(t.Context(), "other")
 			require.NoError(t, err)
 			require.False(t, exists)
 		},
@@ -214,55 +214,55 @@ func OptOuts(t *testing.T, open IdentityOpener) {
 
 // IdentityPersonalData checks the port identity.PersonalData.
 func IdentityPersonalData(t *testing.T, open IdentityOpener) {
-	runIdentity(t, open, map[string]func(*testing.T, *people){"one of two users": personalDataIsDeleted})
+	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){"one of two users": personalDataIsDeleted})
 }
 
-func personalDataIsDeleted(t *testing.T, p *people) {
+func personalDataIsDeleted(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
-	deleted, kept := p.user("jo@example.org"), p.user("al@example.org")
+	deleted, kept := fixture.user("jo@example.org"), fixture.user("al@example.org")
 	organizations, sessions, tokens := map[string]identity.Organization{}, map[string]identity.RefreshToken{}, map[string]identity.MailToken{}
-	for _, u := range []identity.User{deleted, kept} {
-		organizations[u.ID] = p.organization(u.ID)
-		_, sessions[u.ID] = p.session(u)
-		tokens[u.ID] = p.mailToken(u, identity.ForReset, "")
-		require.NoError(t, p.EmailChanges.Upsert(ctx, identity.EmailHistory{
-			UserID: u.ID, Requested: &identity.EmailChange{Email: "x@example.org", RequestedAt: p.now}, Undos: []identity.EmailUndo{p.undo("y@example.org", 0)},
+	for _, user := range []identity.User{deleted, kept} {
+		organizations[user.ID] = fixture.organization(user.ID)
+		_, sessions[user.ID] = fixture.session(user)
+		tokens[user.ID] = fixture.mailToken(user, identity.ForReset, "")
+		require.NoError(t, fixture.EmailChanges.Upsert(ctx, identity.EmailHistory{
+			UserID: user.ID, Requested: &identity.EmailChange{Email: "x@example.org", RequestedAt: fixture.now}, Undos: []identity.EmailUndo{fixture.undo("y@example.org", 0)},
 		}))
-		require.NoError(t, p.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: u.ID, Secret: "s", CreatedAt: p.now, RecoveryCodes: []string{"a"}}))
-		s := identity.DefaultSettings(u.ID)
-		s.JobTitle, s.UpdatedAt = "Matron", p.now
-		require.NoError(t, p.EmployerSettings.Upsert(ctx, &s))
+		require.NoError(t, fixture.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: user.ID, Secret: "s", CreatedAt: fixture.now, RecoveryCodes: []string{"a"}}))
+		s := identity.DefaultSettings(user.ID)
+		s.JobTitle, s.UpdatedAt = "Matron", fixture.now
+		require.NoError(t, fixture.EmployerSettings.Upsert(ctx, &s))
 	}
-	p.invite(organizations[kept.ID], "jo@example.org", identity.Viewer)
+	fixture.invite(organizations[kept.ID], "jo@example.org", identity.Viewer)
 	for range 2 {
-		require.NoError(t, p.PersonalData.DeleteByUser(ctx, deleted.ID))
+		require.NoError(t, fixture.PersonalData.DeleteByUser(ctx, deleted.ID))
 	}
-	p.isNotInTeam(organizations[kept.ID].ID, deleted.ID)
+	fixture.isNotInTeam(organizations[kept.ID].ID, deleted.ID)
 	for id, want := range map[string]bool{deleted.ID: false, kept.ID: true} {
-		u := p.getUser(id)
-		_, err := p.Members.Get(ctx, organizations[u.ID].ID, u.ID)
+		user := fixture.getUser(id)
+		_, err := fixture.Members.Get(ctx, organizations[user.ID].ID, user.ID)
 		require.Equal(t, want, err == nil)
-		_, err = p.Sessions.GetRefreshToken(ctx, sessions[u.ID].Hash)
+		_, err = fixture.Sessions.GetRefreshToken(ctx, sessions[user.ID].Hash)
 		require.Equal(t, want, err == nil)
-		_, err = p.MailTokens.Get(ctx, tokens[u.ID].Hash, identity.ForReset)
+		_, err = fixture.MailTokens.Get(ctx, tokens[user.ID].Hash, identity.ForReset)
 		require.Equal(t, want, err == nil)
-		h := p.history(u.ID)
-		require.Equal(t, want, h.Requested != nil)
-		require.Equal(t, want, len(h.Undos) == 1)
-		_, err = p.SecondFactors.Get(ctx, u.ID)
+		history := fixture.history(user.ID)
+		require.Equal(t, want, history.Requested != nil)
+		require.Equal(t, want, len(history.Undos) == 1)
+		_, err = fixture.SecondFactors.Get(ctx, user.ID)
 		require.Equal(t, want, err == nil)
-		s, err := p.EmployerSettings.Get(ctx, u.ID)
+		s, err := fixture.EmployerSettings.Get(ctx, user.ID)
 		require.NoError(t, err)
-		require.Equal(t, want, s != identity.DefaultSettings(u.ID))
+		require.Equal(t, want, s != identity.DefaultSettings(user.ID))
 	}
-	require.NoError(t, p.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: deleted.ID, Secret: "s", CreatedAt: p.now}))
-	require.Empty(t, p.secondFactor(deleted.ID).RecoveryCodes)
+	require.NoError(t, fixture.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: deleted.ID, Secret: "s", CreatedAt: fixture.now}))
+	require.Empty(t, fixture.secondFactor(deleted.ID).RecoveryCodes)
 }
 
 // IdentityRetention checks the expiry of the rows of identity. It is skipped without
 // Retention.
 func IdentityRetention(t *testing.T, open IdentityOpener) {
-	runIdentity(t, open, map[string]func(*testing.T, *people){
+	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"sessions":      sessionsExpire,
 		"mail tokens":   mailTokensExpire,
 		"email changes": emailChangesExpire,
@@ -271,7 +271,7 @@ func IdentityRetention(t *testing.T, open IdentityOpener) {
 }
 
 // deleteBefore expects n rows of the kind to be deleted.
-func (p *people) deleteBefore(kind retention.Kind, before time.Time, n int) {
+func (p *identityFixture) deleteBefore(kind retention.Kind, before time.Time, n int) {
 	p.t.Helper()
 	if p.Retention == nil {
 		p.t.Skip("no retention port")
@@ -281,79 +281,79 @@ func (p *people) deleteBefore(kind retention.Kind, before time.Time, n int) {
 	require.Equal(p.t, n, got)
 }
 
-func sessionsExpire(t *testing.T, p *people) {
-	ctx, u := t.Context(), p.user("jo@example.org")
-	old, oldToken := p.session(u)
-	browser := p.browserSession(u)
-	young := identity.Session{ID: newID(), UserID: u.ID, CreatedAt: p.now, LastUsedAt: p.now, ExpiresAt: old.ExpiresAt.Add(time.Hour)}
-	youngToken := identity.RefreshToken{Hash: newID(), SessionID: young.ID, IssuedAt: p.now, ExpiresAt: young.ExpiresAt}
-	used := identity.RefreshToken{Hash: newID(), SessionID: young.ID, IssuedAt: p.now, ExpiresAt: p.now}
-	require.NoError(t, p.Sessions.Create(ctx, young, youngToken, used))
+func sessionsExpire(t *testing.T, fixture *identityFixture) {
+	ctx, user := t.Context(), fixture.user("jo@example.org")
+	old, oldToken := fixture.session(user)
+	browser := fixture.browserSession(user)
+	young := identity.Session{ID: newID(), UserID: user.ID, CreatedAt: fixture.now, LastUsedAt: fixture.now, ExpiresAt: old.ExpiresAt.Add(time.Hour)}
+	youngToken := identity.RefreshToken{Hash: newID(), SessionID: young.ID, IssuedAt: fixture.now, ExpiresAt: young.ExpiresAt}
+	used := identity.RefreshToken{Hash: newID(), SessionID: young.ID, IssuedAt: fixture.now, ExpiresAt: fixture.now}
+	require.NoError(t, fixture.Sessions.Create(ctx, young, youngToken, used))
 
-	p.deleteBefore(identity.SessionKind, old.ExpiresAt, 0)
-	p.deleteBefore(identity.RefreshTokenKind, p.now, 0)
-	p.deleteBefore(identity.SessionKind, old.ExpiresAt.Add(time.Minute), 2)
-	p.deleteBefore(identity.RefreshTokenKind, old.ExpiresAt.Add(time.Minute), 1)
+	fixture.deleteBefore(identity.SessionKind, old.ExpiresAt, 0)
+	fixture.deleteBefore(identity.RefreshTokenKind, fixture.now, 0)
+	fixture.deleteBefore(identity.SessionKind, old.ExpiresAt.Add(time.Minute), 2)
+	fixture.deleteBefore(identity.RefreshTokenKind, old.ExpiresAt.Add(time.Minute), 1)
 	for _, hash := range []string{oldToken.Hash, used.Hash} {
-		_, err := p.Sessions.GetRefreshToken(ctx, hash)
+		_, err := fixture.Sessions.GetRefreshToken(ctx, hash)
 		require.ErrorIs(t, err, identity.ErrSessionNotFound)
 	}
-	_, err := p.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: browser.CookieHash})
+	_, err := fixture.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: browser.CookieHash})
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
-	_, err = p.Sessions.GetRefreshToken(ctx, youngToken.Hash)
+	_, err = fixture.Sessions.GetRefreshToken(ctx, youngToken.Hash)
 	require.NoError(t, err)
-	p.principal(identity.SessionKey{ID: young.ID})
+	fixture.principal(identity.SessionKey{ID: young.ID})
 }
 
-func mailTokensExpire(t *testing.T, p *people) {
-	token := p.mailToken(p.user("jo@example.org"), identity.ForReset, "")
-	p.deleteBefore(identity.MailTokenKind, token.ExpiresAt, 0)
-	p.deleteBefore(identity.MailTokenKind, token.ExpiresAt.Add(time.Microsecond), 1)
-	_, err := p.MailTokens.Get(t.Context(), token.Hash, identity.ForReset)
+func mailTokensExpire(t *testing.T, fixture *identityFixture) {
+	token := fixture.mailToken(fixture.user("jo@example.org"), identity.ForReset, "")
+	fixture.deleteBefore(identity.MailTokenKind, token.ExpiresAt, 0)
+	fixture.deleteBefore(identity.MailTokenKind, token.ExpiresAt.Add(time.Microsecond), 1)
+	_, err := fixture.MailTokens.Get(t.Context(), token.Hash, identity.ForReset)
 	require.ErrorIs(t, err, identity.ErrTokenNotFound)
 }
 
-func emailChangesExpire(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
-	first, second := p.undo("first@example.org", 0), p.undo("second@example.org", time.Minute)
-	h := identity.EmailHistory{UserID: u.ID, Requested: &identity.EmailChange{Email: "next@example.org", RequestedAt: p.now}, Undos: []identity.EmailUndo{first, second}}
-	require.NoError(t, p.EmailChanges.Upsert(t.Context(), h))
-	p.deleteBefore(identity.EmailChangeKind, p.now, 0)
-	p.deleteBefore(identity.EmailUndoKind, first.ExpiresAt, 0)
-	p.deleteBefore(identity.EmailChangeKind, p.now.Add(time.Microsecond), 1)
-	p.deleteBefore(identity.EmailUndoKind, first.ExpiresAt.Add(time.Microsecond), 1)
-	require.Equal(t, identity.EmailHistory{UserID: u.ID, Undos: []identity.EmailUndo{second}}, p.history(u.ID))
+func emailChangesExpire(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
+	first, second := fixture.undo("first@example.org", 0), fixture.undo("second@example.org", time.Minute)
+	history := identity.EmailHistory{UserID: user.ID, Requested: &identity.EmailChange{Email: "next@example.org", RequestedAt: fixture.now}, Undos: []identity.EmailUndo{first, second}}
+	require.NoError(t, fixture.EmailChanges.Upsert(t.Context(), history))
+	fixture.deleteBefore(identity.EmailChangeKind, fixture.now, 0)
+	fixture.deleteBefore(identity.EmailUndoKind, first.ExpiresAt, 0)
+	fixture.deleteBefore(identity.EmailChangeKind, fixture.now.Add(time.Microsecond), 1)
+	fixture.deleteBefore(identity.EmailUndoKind, first.ExpiresAt.Add(time.Microsecond), 1)
+	require.Equal(t, identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{second}}, fixture.history(user.ID))
 }
 
-func invitationsExpire(t *testing.T, p *people) {
+func invitationsExpire(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
-	boss := p.user("boss@example.org")
-	o, other := p.organization(boss.ID), p.organization(p.user("al@example.org").ID)
-	once, twice := p.invite(o, "once@example.org", identity.Viewer), p.invite(o, "twice@example.org", identity.Viewer)
-	account := p.user("jo@example.org")
-	p.invite(o, "jo@example.org", identity.Viewer)
-	again := identity.NewInvitation(newID(), other.ID, twice.UserID, "In Vited", "twice@example.org", identity.Viewer, p.now.Add(time.Microsecond))
-	require.NoError(t, p.Members.Upsert(ctx, &again))
+	boss := fixture.user("boss@example.org")
+	org, otherOrg := fixture.organization(boss.ID), fixture.organization(fixture.user("al@example.org").ID)
+	once, twice := fixture.invite(org, "once@example.org", identity.Viewer), fixture.invite(org, "twice@example.org", identity.Viewer)
+	account := fixture.user("jo@example.org")
+	fixture.invite(org, "jo@example.org", identity.Viewer)
+	again := identity.NewInvitation(newID(), otherOrg.ID, twice.UserID, "In Vited", "twice@example.org", identity.Viewer, fixture.now.Add(time.Microsecond))
+	require.NoError(t, fixture.Members.Upsert(ctx, &again))
 
-	p.deleteBefore(identity.InvitationKind, once.InvitedUntil, 0)
+	fixture.deleteBefore(identity.InvitationKind, once.InvitedUntil, 0)
 	total := 0
 	for range 3 {
-		n, err := retentionOf(p.t, p.Retention).DeleteBefore(ctx, identity.InvitationKind, once.InvitedUntil.Add(time.Microsecond), 2)
+		n, err := retentionOf(fixture.t, fixture.Retention).DeleteBefore(ctx, identity.InvitationKind, once.InvitedUntil.Add(time.Microsecond), 2)
 		require.NoError(t, err)
 		require.LessOrEqual(t, n, 2)
 		total += n
 	}
 	require.Equal(t, 3, total)
-	_, err := p.Users.GetForUpdate(ctx, once.UserID)
+	_, err := fixture.Users.GetForUpdate(ctx, once.UserID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
 	for _, id := range []string{twice.UserID, account.ID, boss.ID} {
-		p.getUser(id)
+		fixture.getUser(id)
 	}
-	_, err = p.Members.Get(ctx, other.ID, twice.UserID)
+	_, err = fixture.Members.Get(ctx, otherOrg.ID, twice.UserID)
 	require.NoError(t, err, "it has not expired")
-	_, err = p.Members.Get(ctx, o.ID, boss.ID)
+	_, err = fixture.Members.Get(ctx, org.ID, boss.ID)
 	require.NoError(t, err, "an active member")
-	p.isNotInTeam(o.ID, account.ID)
-	late := identity.NewInvitation(newID(), o.ID, once.UserID, "In Vited", "once@example.org", identity.Viewer, p.now)
-	require.Error(t, p.Members.Upsert(ctx, &late), "the invited user was deleted")
+	fixture.isNotInTeam(org.ID, account.ID)
+	late := identity.NewInvitation(newID(), org.ID, once.UserID, "In Vited", "once@example.org", identity.Viewer, fixture.now)
+	require.Error(t, fixture.Members.Upsert(ctx, &late), "the invited user was deleted")
 }

@@ -14,67 +14,67 @@ import (
 
 // Organizations checks the port identity.Organizations.
 func Organizations(t *testing.T, open IdentityOpener) {
-	runIdentity(t, open, map[string]func(*testing.T, *people){
+	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"create and read":   organizationReads,
 		"update":            organizationUpdates,
 		"locked for update": organizationIsLocked,
 	})
 }
 
-func organizationReads(t *testing.T, p *people) {
-	o, other := p.organization(p.user("jo@example.org").ID), p.organization(p.user("al@example.org").ID)
-	require.EqualValues(t, 1, o.Version)
-	got, err := p.Organizations.GetForUpdate(t.Context(), o.ID)
+func organizationReads(t *testing.T, fixture *identityFixture) {
+	org, otherOrg := fixture.organization(fixture.user("jo@example.org").ID), fixture.organization(fixture.user("al@example.org").ID)
+	require.EqualValues(t, 1, org.Version)
+	got, err := fixture.Organizations.GetForUpdate(t.Context(), org.ID)
 	require.NoError(t, err)
-	require.Equal(t, o, got)
-	_, err = p.Organizations.GetForUpdate(t.Context(), newID())
+	require.Equal(t, org, got)
+	_, err = fixture.Organizations.GetForUpdate(t.Context(), newID())
 	require.ErrorIs(t, err, identity.ErrOrganizationNotFound)
-	found, err := p.Organizations.GetByIDs(t.Context(), []string{other.ID, newID(), o.ID})
+	found, err := fixture.Organizations.GetByIDs(t.Context(), []string{otherOrg.ID, newID(), org.ID})
 	require.NoError(t, err)
-	require.ElementsMatch(t, []identity.Organization{o, other}, found)
+	require.ElementsMatch(t, []identity.Organization{org, otherOrg}, found)
 }
 
-func organizationUpdates(t *testing.T, p *people) {
+func organizationUpdates(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
-	o := p.organization(p.user("jo@example.org").ID)
-	stale := o
-	o.Name, o.Description, o.Website, o.Logo = "Zoë's 100% \"Care\"", "Line one\nline two", "https://care.example", "https://care.example/logo.png"
-	o.Industry, o.Size, o.RequireSecondFactor, o.UpdatedAt = "nursing home", "11-50", true, p.now.Add(time.Microsecond)
-	require.NoError(t, p.Organizations.Upsert(ctx, &o))
+	org := fixture.organization(fixture.user("jo@example.org").ID)
+	stale := org
+	org.Name, org.Description, org.Website, org.Logo = "Zoë's 100% \"Care\"", "Line one\nline two", "https://care.example", "https://care.example/logo.png"
+	org.Industry, org.Size, org.RequireSecondFactor, org.UpdatedAt = "nursing home", "11-50", true, fixture.now.Add(time.Microsecond)
+	require.NoError(t, fixture.Organizations.Upsert(ctx, &org))
 	get := func(ctx context.Context) identity.Organization {
-		got, err := p.Organizations.GetForUpdate(ctx, o.ID)
+		got, err := fixture.Organizations.GetForUpdate(ctx, org.ID)
 		require.NoError(t, err)
 		return got
 	}
-	require.Equal(t, o, get(ctx))
+	require.Equal(t, org, get(ctx))
 	tries := 0
-	require.NoError(t, p.do(func(ctx context.Context) error {
+	require.NoError(t, fixture.do(func(ctx context.Context) error {
 		if tries++; tries > 1 {
 			stale = get(ctx)
 		}
 		stale.Industry = "hospital"
-		return p.Organizations.Upsert(ctx, &stale)
+		return fixture.Organizations.Upsert(ctx, &stale)
 	}))
 	require.Equal(t, 2, tries, "the version was outdated")
 	got := get(ctx)
-	require.Equal(t, o.Name, got.Name)
+	require.Equal(t, org.Name, got.Name)
 	require.Equal(t, "hospital", got.Industry)
 }
 
-func organizationIsLocked(t *testing.T, p *people) {
-	o := p.organization(p.user("boss@example.org").ID)
+func organizationIsLocked(t *testing.T, fixture *identityFixture) {
+	org := fixture.organization(fixture.user("boss@example.org").ID)
 	var inside, most int
 	var mu sync.Mutex
 	together(t, 20, func(int) error {
-		return p.do(func(ctx context.Context) error {
-			if _, err := p.Organizations.GetForUpdate(ctx, o.ID); err != nil {
+		return fixture.do(func(ctx context.Context) error {
+			if _, err := fixture.Organizations.GetForUpdate(ctx, org.ID); err != nil {
 				return err
 			}
 			mu.Lock()
 			inside++
 			most = max(most, inside)
 			mu.Unlock()
-			_, err := p.Members.List(ctx, o.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 2})
+			_, err := fixture.Members.List(ctx, org.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 2})
 			mu.Lock()
 			inside--
 			mu.Unlock()
@@ -86,7 +86,7 @@ func organizationIsLocked(t *testing.T, p *people) {
 
 // Members checks the port identity.Members.
 func Members(t *testing.T, open IdentityOpener) {
-	runIdentity(t, open, map[string]func(*testing.T, *people){
+	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"active membership":          activeMembership,
 		"second active membership":   oneActiveMembership,
 		"renewed invitation":         invitationIsRenewed,
@@ -102,124 +102,124 @@ func Members(t *testing.T, open IdentityOpener) {
 	})
 }
 
-func activeMembership(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
-	p.organization(u.ID)
-	m, err := p.Members.GetByUser(t.Context(), u.ID)
+func activeMembership(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
+	fixture.organization(user.ID)
+	member, err := fixture.Members.GetByUser(t.Context(), user.ID)
 	require.NoError(t, err)
-	require.True(t, m.Founder)
-	require.Equal(t, identity.Admin, m.Role)
-	require.Equal(t, identity.Admin.Defaults(), m.Permissions)
-	require.EqualValues(t, 1, m.Version)
-	m.Change(identity.Viewer, identity.Viewer.Defaults(), p.now.Add(time.Microsecond))
-	require.NoError(t, p.Members.Upsert(t.Context(), m))
-	got, err := p.Members.GetByUser(t.Context(), u.ID)
+	require.True(t, member.Founder)
+	require.Equal(t, identity.Admin, member.Role)
+	require.Equal(t, identity.Admin.Defaults(), member.Permissions)
+	require.EqualValues(t, 1, member.Version)
+	member.Change(identity.Viewer, identity.Viewer.Defaults(), fixture.now.Add(time.Microsecond))
+	require.NoError(t, fixture.Members.Upsert(t.Context(), member))
+	got, err := fixture.Members.GetByUser(t.Context(), user.ID)
 	require.NoError(t, err)
-	require.Equal(t, m, got)
-	none, err := p.Members.GetByUser(t.Context(), newID())
+	require.Equal(t, member, got)
+	none, err := fixture.Members.GetByUser(t.Context(), newID())
 	require.NoError(t, err)
 	require.Nil(t, none)
 }
 
-func oneActiveMembership(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
-	first := p.organization(u.ID)
-	second := p.organization(p.user("al@example.org").ID)
-	m := p.invite(second, "jo@example.org", identity.Viewer)
-	m.Accept(p.now)
-	require.Error(t, p.Members.Upsert(t.Context(), &m))
-	require.NoError(t, p.Members.Delete(t.Context(), first.ID, []string{u.ID}))
-	require.NoError(t, p.Members.Upsert(t.Context(), &m))
-	got, err := p.Members.GetByUser(t.Context(), u.ID)
+func oneActiveMembership(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
+	first := fixture.organization(user.ID)
+	second := fixture.organization(fixture.user("al@example.org").ID)
+	member := fixture.invite(second, "jo@example.org", identity.Viewer)
+	member.Accept(fixture.now)
+	require.Error(t, fixture.Members.Upsert(t.Context(), &member))
+	require.NoError(t, fixture.Members.Delete(t.Context(), first.ID, []string{user.ID}))
+	require.NoError(t, fixture.Members.Upsert(t.Context(), &member))
+	got, err := fixture.Members.GetByUser(t.Context(), user.ID)
 	require.NoError(t, err)
-	require.Equal(t, m, *got)
+	require.Equal(t, member, *got)
 }
 
-func invitationIsRenewed(t *testing.T, p *people) {
-	o := p.organization(p.user("boss@example.org").ID)
-	m := p.invite(o, "new@example.org", identity.Viewer)
-	again := identity.NewInvitation(newID(), o.ID, m.UserID, "Renamed", "new@example.org", identity.Admin, m.InvitedUntil)
-	require.False(t, m.Renew(again, m.InvitedUntil.Add(-time.Microsecond)))
-	require.True(t, m.Renew(again, m.InvitedUntil))
-	stale := m
-	require.NoError(t, p.Members.Upsert(t.Context(), &m))
-	got, err := p.Members.Get(t.Context(), o.ID, m.UserID)
+func invitationIsRenewed(t *testing.T, fixture *identityFixture) {
+	org := fixture.organization(fixture.user("boss@example.org").ID)
+	member := fixture.invite(org, "new@example.org", identity.Viewer)
+	again := identity.NewInvitation(newID(), org.ID, member.UserID, "Renamed", "new@example.org", identity.Admin, member.InvitedUntil)
+	require.False(t, member.Renew(again, member.InvitedUntil.Add(-time.Microsecond)))
+	require.True(t, member.Renew(again, member.InvitedUntil))
+	stale := member
+	require.NoError(t, fixture.Members.Upsert(t.Context(), &member))
+	got, err := fixture.Members.Get(t.Context(), org.ID, member.UserID)
 	require.NoError(t, err)
-	require.Equal(t, m, got.Membership)
+	require.Equal(t, member, got.Membership)
 	require.Equal(t, again.ID, got.ID)
-	require.Error(t, p.Members.Upsert(t.Context(), &stale), "the version is outdated")
-	p.accept(&got.Membership)
-	require.False(t, got.Renew(again, p.now.Add(365*24*time.Hour)), "a member is not invited again")
+	require.Error(t, fixture.Members.Upsert(t.Context(), &stale), "the version is outdated")
+	fixture.accept(&got.Membership)
+	require.False(t, got.Renew(again, fixture.now.Add(365*24*time.Hour)), "a member is not invited again")
 }
 
-func concurrentInvitations(t *testing.T, p *people) {
-	o := p.organization(p.user("boss@example.org").ID)
-	id := p.invited("new@example.org")
+func concurrentInvitations(t *testing.T, fixture *identityFixture) {
+	org := fixture.organization(fixture.user("boss@example.org").ID)
+	id := fixture.invited("new@example.org")
 	require.Equal(t, 1, atOnce(t, 20, func(int) (stored bool, err error) {
-		return stored, p.do(func(ctx context.Context) error {
+		return stored, fixture.do(func(ctx context.Context) error {
 			stored = false
-			found, err := p.Members.List(ctx, o.ID, identity.MemberFilter{UserIDs: []string{id}}, page.Request{Number: 1, Size: 1})
+			found, err := fixture.Members.List(ctx, org.ID, identity.MemberFilter{UserIDs: []string{id}}, page.Request{Number: 1, Size: 1})
 			if err != nil || len(found.Items) > 0 {
 				return err
 			}
-			m := identity.NewInvitation(newID(), o.ID, id, "New", "new@example.org", identity.Viewer, p.now)
+			member := identity.NewInvitation(newID(), org.ID, id, "New", "new@example.org", identity.Viewer, fixture.now)
 			stored = true
-			return p.Members.Upsert(ctx, &m)
+			return fixture.Members.Upsert(ctx, &member)
 		})
 	}))
 }
 
-func deletedIsNotInvited(t *testing.T, p *people) {
-	o := p.organization(p.user("boss@example.org").ID)
-	m := p.invite(o, "new@example.org", identity.Viewer)
-	require.NoError(t, p.Members.Delete(t.Context(), o.ID, []string{m.UserID}))
-	m.Version = 0
-	require.Error(t, p.Members.Upsert(t.Context(), &m))
+func deletedIsNotInvited(t *testing.T, fixture *identityFixture) {
+	org := fixture.organization(fixture.user("boss@example.org").ID)
+	member := fixture.invite(org, "new@example.org", identity.Viewer)
+	require.NoError(t, fixture.Members.Delete(t.Context(), org.ID, []string{member.UserID}))
+	member.Version = 0
+	require.Error(t, fixture.Members.Upsert(t.Context(), &member))
 }
 
-func membersAreOwned(t *testing.T, p *people) {
-	one, two := p.user("one@example.org"), p.user("two@example.org")
-	o := p.organization(one.ID)
-	p.organization(two.ID)
-	for _, foreign := range []string{two.ID, p.user("free@example.org").ID, newID()} {
-		p.isNotInTeam(o.ID, foreign)
-		require.NoError(t, p.Members.Delete(t.Context(), o.ID, []string{foreign}))
+func membersAreOwned(t *testing.T, fixture *identityFixture) {
+	one, two := fixture.user("one@example.org"), fixture.user("two@example.org")
+	org := fixture.organization(one.ID)
+	fixture.organization(two.ID)
+	for _, foreign := range []string{two.ID, fixture.user("free@example.org").ID, newID()} {
+		fixture.isNotInTeam(org.ID, foreign)
+		require.NoError(t, fixture.Members.Delete(t.Context(), org.ID, []string{foreign}))
 	}
-	m, err := p.Members.GetByUser(t.Context(), two.ID)
+	member, err := fixture.Members.GetByUser(t.Context(), two.ID)
 	require.NoError(t, err)
-	require.NotNil(t, m)
+	require.NotNil(t, member)
 }
 
-func invitedName(t *testing.T, p *people) {
-	o := p.organization(p.user("boss@example.org").ID)
-	u := p.user("jo@example.org")
-	m := p.invite(o, "JO@example.org", identity.Recruiter)
-	got, err := p.Members.Get(t.Context(), o.ID, u.ID)
+func invitedName(t *testing.T, fixture *identityFixture) {
+	org := fixture.organization(fixture.user("boss@example.org").ID)
+	user := fixture.user("jo@example.org")
+	member := fixture.invite(org, "JO@example.org", identity.Recruiter)
+	got, err := fixture.Members.Get(t.Context(), org.ID, user.ID)
 	require.NoError(t, err)
 	require.Equal(t, "In Vited", got.Name)
 	require.Equal(t, "JO@example.org", got.Email)
-	p.accept(&m)
-	got, err = p.Members.Get(t.Context(), o.ID, u.ID)
+	fixture.accept(&member)
+	got, err = fixture.Members.Get(t.Context(), org.ID, user.ID)
 	require.NoError(t, err)
 	require.Equal(t, "Jo Doe", got.Name)
 	require.Equal(t, "jo@example.org", got.Email)
 }
 
-func membersAreFiltered(t *testing.T, p *people) {
-	boss := p.user("boss@example.org")
-	o := p.organization(boss.ID)
-	jo, admin := p.invite(o, "jo@example.org", identity.Viewer), p.invite(o, "admin@example.org", identity.Admin)
-	other := p.user("al@example.org")
-	p.organization(other.ID)
+func membersAreFiltered(t *testing.T, fixture *identityFixture) {
+	boss := fixture.user("boss@example.org")
+	org := fixture.organization(boss.ID)
+	jo, admin := fixture.invite(org, "jo@example.org", identity.Viewer), fixture.invite(org, "admin@example.org", identity.Admin)
+	otherUser := fixture.user("al@example.org")
+	fixture.organization(otherUser.ID)
 	list := func(f identity.MemberFilter, size int) (ids []string) {
-		got, err := p.Members.List(t.Context(), o.ID, f, page.Request{Number: 1, Size: size})
+		got, err := fixture.Members.List(t.Context(), org.ID, f, page.Request{Number: 1, Size: size})
 		require.NoError(t, err)
 		for _, m := range got.Items {
 			ids = append(ids, m.UserID)
 		}
 		return ids
 	}
-	got, err := p.Members.List(t.Context(), o.ID, identity.MemberFilter{UserIDs: []string{jo.UserID, other.ID, newID()}}, page.Request{Number: 1, Size: 3})
+	got, err := fixture.Members.List(t.Context(), org.ID, identity.MemberFilter{UserIDs: []string{jo.UserID, otherUser.ID, newID()}}, page.Request{Number: 1, Size: 3})
 	require.NoError(t, err)
 	require.Len(t, got.Items, 1)
 	require.Equal(t, jo, got.Items[0].Membership)
@@ -229,136 +229,136 @@ func membersAreFiltered(t *testing.T, p *people) {
 	admins := identity.MemberFilter{Role: identity.Admin, Status: identity.MemberActive}
 	require.Equal(t, []string{boss.ID}, list(admins, 10))
 	require.Equal(t, []string{jo.UserID, admin.UserID}, list(identity.MemberFilter{Status: identity.MemberInvited}, 10))
-	p.accept(&admin)
+	fixture.accept(&admin)
 	require.Equal(t, []string{boss.ID, admin.UserID}, list(admins, 10))
 	require.Equal(t, []string{boss.ID}, list(admins, 1))
 }
 
-func teamPages(t *testing.T, p *people) {
-	o := p.organization(p.user("boss@example.org").ID)
-	p.organization(p.user("other@example.org").ID)
+func teamPages(t *testing.T, fixture *identityFixture) {
+	org := fixture.organization(fixture.user("boss@example.org").ID)
+	fixture.organization(fixture.user("other@example.org").ID)
 	for _, email := range []string{"a@example.org", "b@example.org"} {
-		p.invite(o, email, identity.Viewer)
+		fixture.invite(org, email, identity.Viewer)
 	}
-	first, err := p.Members.List(t.Context(), o.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 2})
+	first, err := fixture.Members.List(t.Context(), org.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 2})
 	require.NoError(t, err)
 	require.Len(t, first.Items, 2)
 	require.Equal(t, 3, first.Total)
 	require.False(t, first.TotalIsEstimate)
 	require.Equal(t, "boss@example.org", first.Items[0].Email)
 	for _, r := range []page.Request{{Number: 2, Size: 2}, {Number: 1, Size: 2, Cursor: first.NextCursor}} {
-		second, err := p.Members.List(t.Context(), o.ID, identity.MemberFilter{}, r)
+		second, err := fixture.Members.List(t.Context(), org.ID, identity.MemberFilter{}, r)
 		require.NoError(t, err)
 		require.Len(t, second.Items, 1)
 		require.Equal(t, "b@example.org", second.Items[0].Email)
 		require.Equal(t, 3, second.Total)
 		require.Empty(t, second.NextCursor)
 	}
-	beyond, err := p.Members.List(t.Context(), o.ID, identity.MemberFilter{}, page.Request{Number: 9, Size: 2})
+	beyond, err := fixture.Members.List(t.Context(), org.ID, identity.MemberFilter{}, page.Request{Number: 9, Size: 2})
 	require.NoError(t, err)
 	require.NotNil(t, beyond.Items)
 	require.Empty(t, beyond.Items)
 }
 
-func membersAreDeleted(t *testing.T, p *people) {
+func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
-	boss, account := p.user("jo@example.org"), p.user("al@example.org")
-	o, other := p.organization(boss.ID), p.organization(p.user("other@example.org").ID)
-	member, kept := p.user("member@example.org"), p.user("kept@example.org")
-	for _, u := range []identity.User{member, kept} {
-		m := p.invite(o, u.Email, identity.Recruiter)
-		p.accept(&m)
+	boss, account := fixture.user("jo@example.org"), fixture.user("al@example.org")
+	org, otherOrg := fixture.organization(boss.ID), fixture.organization(fixture.user("other@example.org").ID)
+	member, kept := fixture.user("member@example.org"), fixture.user("kept@example.org")
+	for _, user := range []identity.User{member, kept} {
+		member := fixture.invite(org, user.Email, identity.Recruiter)
+		fixture.accept(&member)
 	}
-	once, twice := p.invite(o, "once@example.org", identity.Viewer), p.invite(o, "twice@example.org", identity.Viewer)
-	p.invite(other, "twice@example.org", identity.Viewer)
-	p.invite(o, account.Email, identity.Viewer)
-	session, _ := p.session(member)
+	once, twice := fixture.invite(org, "once@example.org", identity.Viewer), fixture.invite(org, "twice@example.org", identity.Viewer)
+	fixture.invite(otherOrg, "twice@example.org", identity.Viewer)
+	fixture.invite(org, account.Email, identity.Viewer)
+	session, _ := fixture.session(member)
 	var deleted []identity.MailToken
 	for _, id := range []string{once.UserID, twice.UserID, account.ID} {
-		deleted = append(deleted, p.mailToken(p.getUser(id), identity.ForInvitation, o.ID))
+		deleted = append(deleted, fixture.mailToken(fixture.getUser(id), identity.ForInvitation, org.ID))
 	}
 	stays := []identity.MailToken{
-		p.mailToken(p.getUser(twice.UserID), identity.ForInvitation, other.ID), p.mailToken(account, identity.ForVerification, ""),
+		fixture.mailToken(fixture.getUser(twice.UserID), identity.ForInvitation, otherOrg.ID), fixture.mailToken(account, identity.ForVerification, ""),
 	}
 
 	all := []string{member.ID, once.UserID, twice.UserID, account.ID, newID()}
-	require.NoError(t, p.Members.Delete(ctx, other.ID, []string{member.ID, kept.ID}), "members of another organization")
-	require.NoError(t, p.Members.Delete(ctx, o.ID, nil))
-	require.NoError(t, p.Members.Delete(ctx, o.ID, all))
+	require.NoError(t, fixture.Members.Delete(ctx, otherOrg.ID, []string{member.ID, kept.ID}), "members of another organization")
+	require.NoError(t, fixture.Members.Delete(ctx, org.ID, nil))
+	require.NoError(t, fixture.Members.Delete(ctx, org.ID, all))
 	for _, id := range all {
-		p.isNotInTeam(o.ID, id)
+		fixture.isNotInTeam(org.ID, id)
 	}
 	for _, id := range []string{boss.ID, kept.ID} {
-		_, err := p.Members.Get(ctx, o.ID, id)
+		_, err := fixture.Members.Get(ctx, org.ID, id)
 		require.NoError(t, err)
 	}
-	_, err := p.Members.Get(ctx, other.ID, twice.UserID)
+	_, err := fixture.Members.Get(ctx, otherOrg.ID, twice.UserID)
 	require.NoError(t, err)
-	_, err = p.Users.GetForUpdate(ctx, once.UserID)
+	_, err = fixture.Users.GetForUpdate(ctx, once.UserID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound, "invited by no other organization")
 	for _, id := range []string{member.ID, twice.UserID, account.ID} {
-		p.getUser(id)
+		fixture.getUser(id)
 	}
-	require.True(t, p.principal(identity.SessionKey{ID: session.ID}).Session.Alive(p.now))
+	require.True(t, fixture.principal(identity.SessionKey{ID: session.ID}).Session.Alive(fixture.now))
 	for _, token := range deleted {
-		_, err := p.MailTokens.Get(ctx, token.Hash, token.Purpose)
+		_, err := fixture.MailTokens.Get(ctx, token.Hash, token.Purpose)
 		require.ErrorIs(t, err, identity.ErrTokenNotFound)
 	}
 	for _, token := range stays {
-		_, err := p.MailTokens.Get(ctx, token.Hash, token.Purpose)
+		_, err := fixture.MailTokens.Get(ctx, token.Hash, token.Purpose)
 		require.NoError(t, err)
 	}
 }
 
-func invitedIsMerged(t *testing.T, p *people) {
-	ctx, u := t.Context(), p.user("jo@example.org")
-	first, second := p.organization(p.user("a@example.org").ID), p.organization(u.ID)
-	m := p.invite(first, "jo@elsewhere.example", identity.Viewer)
-	p.invite(second, "jo@elsewhere.example", identity.Viewer)
-	token := p.mailToken(p.getUser(m.UserID), identity.ForInvitation, first.ID)
+func invitedIsMerged(t *testing.T, fixture *identityFixture) {
+	ctx, user := t.Context(), fixture.user("jo@example.org")
+	first, second := fixture.organization(fixture.user("a@example.org").ID), fixture.organization(user.ID)
+	member := fixture.invite(first, "jo@elsewhere.example", identity.Viewer)
+	fixture.invite(second, "jo@elsewhere.example", identity.Viewer)
+	token := fixture.mailToken(fixture.getUser(member.UserID), identity.ForInvitation, first.ID)
 
-	require.NoError(t, p.Members.MergeInvited(ctx, m.UserID, u.ID))
-	_, err := p.Users.GetForUpdate(ctx, m.UserID)
+	require.NoError(t, fixture.Members.MergeInvited(ctx, member.UserID, user.ID))
+	_, err := fixture.Users.GetForUpdate(ctx, member.UserID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
-	got, err := p.Members.Get(ctx, first.ID, u.ID)
+	got, err := fixture.Members.Get(ctx, first.ID, user.ID)
 	require.NoError(t, err)
 	require.Equal(t, identity.MemberInvited, got.Status)
 	require.Equal(t, identity.Viewer, got.Role)
-	got, err = p.Members.Get(ctx, second.ID, u.ID)
+	got, err = fixture.Members.Get(ctx, second.ID, user.ID)
 	require.NoError(t, err)
 	require.Equal(t, identity.Admin, got.Role, "the existing membership")
-	moved, err := p.MailTokens.Get(ctx, token.Hash, identity.ForInvitation)
+	moved, err := fixture.MailTokens.Get(ctx, token.Hash, identity.ForInvitation)
 	require.NoError(t, err)
-	require.Equal(t, u.ID, moved.UserID)
+	require.Equal(t, user.ID, moved.UserID)
 
-	other := p.user("al@example.org")
-	o := p.organization(other.ID)
-	require.NoError(t, p.Members.MergeInvited(ctx, other.ID, u.ID))
-	p.getUser(other.ID)
-	_, err = p.Members.Get(ctx, o.ID, other.ID)
+	otherUser := fixture.user("al@example.org")
+	org := fixture.organization(otherUser.ID)
+	require.NoError(t, fixture.Members.MergeInvited(ctx, otherUser.ID, user.ID))
+	fixture.getUser(otherUser.ID)
+	_, err = fixture.Members.Get(ctx, org.ID, otherUser.ID)
 	require.NoError(t, err, "an account is not merged")
-	require.NoError(t, p.Members.MergeInvited(ctx, newID(), u.ID))
+	require.NoError(t, fixture.Members.MergeInvited(ctx, newID(), user.ID))
 }
 
-func secondFactorIsRequired(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
-	o := p.organization(u.ID)
-	s, _ := p.session(u)
+func secondFactorIsRequired(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
+	org := fixture.organization(user.ID)
+	session, _ := fixture.session(user)
 	missing := func() bool {
-		principal := p.principal(identity.SessionKey{ID: s.ID})
-		m, err := p.Members.GetByUser(t.Context(), u.ID)
+		principal := fixture.principal(identity.SessionKey{ID: session.ID})
+		member, err := fixture.Members.GetByUser(t.Context(), user.ID)
 		require.NoError(t, err)
-		require.Equal(t, principal.Membership.SecondFactorMissing, m.SecondFactorMissing)
-		return m.SecondFactorMissing
+		require.Equal(t, principal.Membership.SecondFactorMissing, member.SecondFactorMissing)
+		return member.SecondFactorMissing
 	}
 	require.False(t, missing())
-	o.RequireSecondFactor = true
-	require.NoError(t, p.Organizations.Upsert(t.Context(), &o))
+	org.RequireSecondFactor = true
+	require.NoError(t, fixture.Organizations.Upsert(t.Context(), &org))
 	require.True(t, missing())
-	f := identity.SecondFactor{UserID: u.ID, Secret: "secret", CreatedAt: p.now}
-	require.NoError(t, p.SecondFactors.Upsert(t.Context(), f))
+	f := identity.SecondFactor{UserID: user.ID, Secret: "secret", CreatedAt: fixture.now}
+	require.NoError(t, fixture.SecondFactors.Upsert(t.Context(), f))
 	require.True(t, missing(), "it is not confirmed")
-	f.ConfirmedAt = p.now
-	require.NoError(t, p.SecondFactors.Upsert(t.Context(), f))
+	f.ConfirmedAt = fixture.now
+	require.NoError(t, fixture.SecondFactors.Upsert(t.Context(), f))
 	require.False(t, missing())
 }

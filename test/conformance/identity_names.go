@@ -11,53 +11,53 @@ import (
 // VerifiedNames checks the port identity.VerifiedNames, and the standing of organizations and
 // users.
 func VerifiedNames(t *testing.T, open IdentityOpener) {
-	runIdentity(t, open, map[string]func(*testing.T, *people){
+	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"replace and find":         verifiedNamesReplace,
 		"standing of organization": standingReadsBack,
 		"moderator":                moderatorReadsBack,
 	})
 }
 
-func (p *people) findNames(n int, keys ...string) []string {
+func (p *identityFixture) findNames(n int, keys ...string) []string {
 	p.t.Helper()
 	found, err := p.VerifiedNames.Find(p.t.Context(), keys, n)
 	require.NoError(p.t, err)
 	return found
 }
 
-func verifiedNamesReplace(t *testing.T, p *people) {
-	first, second := p.organization(p.user("a@example.org").ID), p.organization(p.user("b@example.org").ID)
-	require.Empty(t, p.findNames(10, "saintthoma"))
-	require.Empty(t, p.findNames(10))
-	require.NoError(t, p.VerifiedNames.Replace(t.Context(), first.ID, []string{"saintthoma", "saintthom", "aintthoma"}))
-	require.NoError(t, p.VerifiedNames.Replace(t.Context(), second.ID, []string{"saintthoma"}))
-	require.Equal(t, []string{first.ID}, p.findNames(10, "saintthom", "aintthoma", "x"), "each once")
-	require.ElementsMatch(t, []string{first.ID, second.ID}, p.findNames(10, "saintthoma"))
-	require.Len(t, p.findNames(1, "saintthoma"), 1)
-	require.NoError(t, p.VerifiedNames.Replace(t.Context(), first.ID, []string{"guy"}))
-	require.Empty(t, p.findNames(10, "saintthom"))
-	require.Equal(t, []string{first.ID}, p.findNames(10, "guy"))
-	require.NoError(t, p.VerifiedNames.Replace(t.Context(), first.ID, nil))
-	require.Empty(t, p.findNames(10, "guy"))
+func verifiedNamesReplace(t *testing.T, fixture *identityFixture) {
+	first, second := fixture.organization(fixture.user("a@example.org").ID), fixture.organization(fixture.user("b@example.org").ID)
+	require.Empty(t, fixture.findNames(10, "saintthoma"))
+	require.Empty(t, fixture.findNames(10))
+	require.NoError(t, fixture.VerifiedNames.Replace(t.Context(), first.ID, []string{"saintthoma", "saintthom", "aintthoma"}))
+	require.NoError(t, fixture.VerifiedNames.Replace(t.Context(), second.ID, []string{"saintthoma"}))
+	require.Equal(t, []string{first.ID}, fixture.findNames(10, "saintthom", "aintthoma", "x"), "each once")
+	require.ElementsMatch(t, []string{first.ID, second.ID}, fixture.findNames(10, "saintthoma"))
+	require.Len(t, fixture.findNames(1, "saintthoma"), 1)
+	require.NoError(t, fixture.VerifiedNames.Replace(t.Context(), first.ID, []string{"guy"}))
+	require.Empty(t, fixture.findNames(10, "saintthom"))
+	require.Equal(t, []string{first.ID}, fixture.findNames(10, "guy"))
+	require.NoError(t, fixture.VerifiedNames.Replace(t.Context(), first.ID, nil))
+	require.Empty(t, fixture.findNames(10, "guy"))
 }
 
-func standingReadsBack(t *testing.T, p *people) {
-	o := p.organization(p.user("a@example.org").ID)
-	require.False(t, o.IsVerified())
-	require.False(t, o.HoldsJobs())
-	o.VerifiedAt, o.VerifiedBy, o.HeldAt, o.SuspendedAt = p.now, identity.VerifiedByDomain, p.now, p.now
-	require.NoError(t, p.Organizations.Upsert(t.Context(), &o))
-	found, err := p.Organizations.GetByIDs(t.Context(), []string{o.ID})
+func standingReadsBack(t *testing.T, fixture *identityFixture) {
+	org := fixture.organization(fixture.user("a@example.org").ID)
+	require.False(t, org.IsVerified())
+	require.False(t, org.HoldsJobs())
+	org.VerifiedAt, org.VerifiedBy, org.HeldAt, org.SuspendedAt = fixture.now, identity.VerifiedByDomain, fixture.now, fixture.now
+	require.NoError(t, fixture.Organizations.Upsert(t.Context(), &org))
+	found, err := fixture.Organizations.GetByIDs(t.Context(), []string{org.ID})
 	require.NoError(t, err)
-	require.Equal(t, []identity.Organization{o}, found)
+	require.Equal(t, []identity.Organization{org}, found)
 }
 
-func moderatorReadsBack(t *testing.T, p *people) {
-	u := p.user("jo@example.org")
-	require.False(t, u.IsModerator())
-	u.GrantModerator(p.now)
-	require.NoError(t, p.Users.Update(t.Context(), &u))
-	found, err := p.Users.GetByIDs(t.Context(), []string{u.ID})
+func moderatorReadsBack(t *testing.T, fixture *identityFixture) {
+	user := fixture.user("jo@example.org")
+	require.False(t, user.IsModerator())
+	user.GrantModerator(fixture.now)
+	require.NoError(t, fixture.Users.Update(t.Context(), &user))
+	found, err := fixture.Users.GetByIDs(t.Context(), []string{user.ID})
 	require.NoError(t, err)
-	require.Equal(t, []identity.User{u}, found)
+	require.Equal(t, []identity.User{user}, found)
 }

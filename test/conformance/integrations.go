@@ -42,10 +42,10 @@ func newIntegrationsFixture(t *testing.T, open IntegrationsOpener) *integrations
 	t.Helper()
 	t.Parallel()
 	clk := newFakeClock()
-	f := &integrationsFixture{IntegrationsStorage: open(t, clk), t: t, clk: clk}
-	requirePorts(t, f.IntegrationsStorage)
-	f.app = f.application(newID())
-	return f
+	fixture := &integrationsFixture{IntegrationsStorage: open(t, clk), t: t, clk: clk}
+	requirePorts(t, fixture.IntegrationsStorage)
+	fixture.app = fixture.application(newID())
+	return fixture
 }
 
 func (f *integrationsFixture) ctx() context.Context { return f.t.Context() }
@@ -55,10 +55,10 @@ func (f *integrationsFixture) now() time.Time { return f.clk.Now().Add(1234567 *
 
 func (f *integrationsFixture) application(ownerID string) integrations.App {
 	f.t.Helper()
-	a := integrations.App{ID: newID(), OwnerID: ownerID, Name: "Zoë's \"100%\"", Description: "d", SecretHash: "h", Plan: integrations.Free,
+	app := integrations.App{ID: newID(), OwnerID: ownerID, Name: "Zoë's \"100%\"", Description: "d", SecretHash: "h", Plan: integrations.Free,
 		RedirectURIs: []string{"https://a.example/cb?x=1,2", "http://127.0.0.1/"}, CreatedAt: f.now(), UpdatedAt: f.now(), Version: 1}
-	require.NoError(f.t, f.Apps.Create(f.ctx(), a, 100))
-	return a
+	require.NoError(f.t, f.Apps.Create(f.ctx(), app, 100))
+	return app
 }
 
 func (f *integrationsFixture) apps(filter integrations.AppFilter, r page.Request) page.Result[integrations.App] {
@@ -68,26 +68,26 @@ func (f *integrationsFixture) apps(filter integrations.AppFilter, r page.Request
 	return out
 }
 
-func (f *integrationsFixture) key(a integrations.App) integrations.Key {
+func (f *integrationsFixture) key(app integrations.App) integrations.Key {
 	f.t.Helper()
-	k := integrations.Key{ID: newID(), AppID: a.ID, Name: "k", Prefix: "loc_live_abcd", Hash: newID(), CreatedAt: f.now()}
-	require.NoError(f.t, f.Keys.Create(f.ctx(), a.OwnerID, k))
+	k := integrations.Key{ID: newID(), AppID: app.ID, Name: "k", Prefix: "loc_live_abcd", Hash: newID(), CreatedAt: f.now()}
+	require.NoError(f.t, f.Keys.Create(f.ctx(), app.OwnerID, k))
 	return k
 }
 
 // grant stores an authorization with its code.
-func (f *integrationsFixture) grant(a integrations.App, userID string, at time.Time) (integrations.Grant, integrations.Token) {
+func (f *integrationsFixture) grant(app integrations.App, userID string, at time.Time) (integrations.Grant, integrations.Token) {
 	f.t.Helper()
-	g := integrations.Grant{ID: newID(), AppID: a.ID, UserID: userID, Scopes: []integrations.Scope{integrations.JobsRead, integrations.ApplicationsWrite}, CreatedAt: at, ExpiresAt: at.Add(time.Hour)}
-	code := integrations.Token{Hash: newID(), GrantID: g.ID, Kind: integrations.Code, Scopes: g.Scopes, RedirectURI: "https://a.example/cb?x=1", Challenge: "c", IssuedAt: at, ExpiresAt: at.Add(time.Minute)}
-	require.NoError(f.t, f.Grants.Create(f.ctx(), code, &g))
-	return g, code
+	grant := integrations.Grant{ID: newID(), AppID: app.ID, UserID: userID, Scopes: []integrations.Scope{integrations.JobsRead, integrations.ApplicationsWrite}, CreatedAt: at, ExpiresAt: at.Add(time.Hour)}
+	code := integrations.Token{Hash: newID(), GrantID: grant.ID, Kind: integrations.Code, Scopes: grant.Scopes, RedirectURI: "https://a.example/cb?x=1", Challenge: "c", IssuedAt: at, ExpiresAt: at.Add(time.Minute)}
+	require.NoError(f.t, f.Grants.Create(f.ctx(), code, &grant))
+	return grant, code
 }
 
 // issue stores a further token of an authorization.
-func (f *integrationsFixture) issue(g integrations.Grant, kind integrations.TokenKind, at time.Time) integrations.Token {
+func (f *integrationsFixture) issue(grant integrations.Grant, kind integrations.TokenKind, at time.Time) integrations.Token {
 	f.t.Helper()
-	token := integrations.Token{Hash: newID(), GrantID: g.ID, Kind: kind, Scopes: g.Scopes[:1], IssuedAt: at, ExpiresAt: at.Add(time.Minute)}
+	token := integrations.Token{Hash: newID(), GrantID: grant.ID, Kind: kind, Scopes: grant.Scopes[:1], IssuedAt: at, ExpiresAt: at.Add(time.Minute)}
 	require.NoError(f.t, f.Grants.Create(f.ctx(), token, nil))
 	return token
 }

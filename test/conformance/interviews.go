@@ -225,7 +225,7 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 			return a
 		}
 		withdrawn, active := add(newID(), ann), add(newID(), ann)
-		other := add(withdrawn.OrganizationID, newID())
+		otherApplication := add(withdrawn.OrganizationID, newID())
 		withdrawn.WithdrawnAt, withdrawn.Tracker, withdrawn.TrackerColor = &now, "completed", "ann-red"
 		require.NoError(t, s.Applications.Update(ctx, ann, withdrawn))
 		for range 2 {
@@ -233,7 +233,7 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 		}
 		erased := withdrawn
 		erased.CoverLetter, erased.ResumeURL, erased.Answers, erased.Tracker, erased.TrackerColor = "", "", nil, "", ""
-		for _, want := range []hiring.Application{erased, active, other} {
+		for _, want := range []hiring.Application{erased, active, otherApplication} {
 			got, err := s.Applications.Get(ctx, toOrganization(want.OrganizationID), want.ID)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
@@ -257,15 +257,15 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 		ann := newID()
 		as := []hiring.Application{apply(t, s, newID(), ann, now), apply(t, s, newID(), ann, now), apply(t, s, newID(), ann, now)}
 		first := page.Request{Number: 1, Size: 2}
-		for left := 3; left > 0; {
+		for remaining := 3; remaining > 0; {
 			active, err := s.Applications.List(ctx, ofApplicant(ann), hiring.ApplicationFilter{}, first)
 			require.NoError(t, err)
-			require.Equal(t, left, active.Total)
+			require.Equal(t, remaining, active.Total)
 			for _, a := range active.Items {
 				require.True(t, slices.ContainsFunc(as, func(b hiring.Application) bool { return a.ID == b.ID }))
 				a.WithdrawnAt = &now
 				require.NoError(t, s.Applications.Update(ctx, ann, a))
-				left--
+				remaining--
 			}
 		}
 	})

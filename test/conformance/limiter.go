@@ -46,22 +46,22 @@ func (su limiterSuite) quotas(t *testing.T) { t.Parallel(); quotas(t, su.open) }
 func (su limiterSuite) start(t *testing.T) (limit.Limiter, *fakeClock, func(limit.Rule, string) limit.Decision) {
 	t.Parallel()
 	clk := newFakeClock()
-	l := requirePort(t, "limit.Limiter", su.open(t, clk))
-	return l, clk, func(r limit.Rule, key string) limit.Decision {
+	limiter := requirePort(t, "limit.Limiter", su.open(t, clk))
+	return limiter, clk, func(r limit.Rule, key string) limit.Decision {
 		t.Helper()
-		d, err := l.Take(context.Background(), r, key)
+		d, err := limiter.Take(context.Background(), r, key)
 		require.NoError(t, err)
 		return d
 	}
 }
 
 func (su limiterSuite) concurrentCalls(t *testing.T) {
-	l, _, _ := su.start(t)
+	limiter, _, _ := su.start(t)
 	var admitted, failed atomic.Int64
-	var all sync.WaitGroup
+	var group sync.WaitGroup
 	for range 200 {
-		all.Go(func() {
-			d, err := l.Take(context.Background(), tenPerQuarterHour, "k")
+		group.Go(func() {
+			d, err := limiter.Take(context.Background(), tenPerQuarterHour, "k")
 			if err != nil {
 				failed.Add(1)
 			} else if d.Allowed {
@@ -69,15 +69,15 @@ func (su limiterSuite) concurrentCalls(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	group.Wait()
 	require.Zero(t, failed.Load())
 	require.EqualValues(t, 10, admitted.Load())
 }
 
 func (su limiterSuite) remainingCalls(t *testing.T) {
 	_, _, take := su.start(t)
-	for left := 9; left >= 0; left-- {
-		require.Equal(t, limit.Decision{Allowed: true, Remaining: left}, take(tenPerQuarterHour, "k"))
+	for remaining := 9; remaining >= 0; remaining-- {
+		require.Equal(t, limit.Decision{Allowed: true, Remaining: remaining}, take(tenPerQuarterHour, "k"))
 	}
 	require.Equal(t, limit.Decision{RetryAfter: 15 * time.Minute}, take(tenPerQuarterHour, "k"))
 }
@@ -135,9 +135,9 @@ func (su limiterSuite) otherKeysAndRules(t *testing.T) {
 }
 
 func (su limiterSuite) peek(t *testing.T) {
-	l, clk, take := su.start(t)
+	limiter, clk, take := su.start(t)
 	peek := func() limit.Decision {
-		d, err := l.Peek(context.Background(), tenPerQuarterHour, "k")
+		d, err := limiter.Peek(context.Background(), tenPerQuarterHour, "k")
 		require.NoError(t, err)
 		return d
 	}
@@ -152,13 +152,13 @@ func (su limiterSuite) peek(t *testing.T) {
 }
 
 func (su limiterSuite) clear(t *testing.T) {
-	l, _, take := su.start(t)
+	limiter, _, take := su.start(t)
 	for range 11 {
 		take(tenPerQuarterHour, "k")
 		take(tenPerQuarterHour, "other")
 	}
-	require.NoError(t, l.Clear(context.Background(), tenPerQuarterHour, "k"))
-	require.NoError(t, l.Clear(context.Background(), tenPerQuarterHour, "never seen"))
+	require.NoError(t, limiter.Clear(context.Background(), tenPerQuarterHour, "k"))
+	require.NoError(t, limiter.Clear(context.Background(), tenPerQuarterHour, "never seen"))
 	require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(tenPerQuarterHour, "k"))
 	require.False(t, take(tenPerQuarterHour, "other").Allowed)
 }
@@ -193,15 +193,15 @@ func (su limiterSuite) loweredMaximum(t *testing.T) {
 }
 
 // Neither all calls nor none are allowed while the backend is unavailable.
-func (su limiterSuite) duringOutage(t *testing.T, l limit.Limiter, begin, end func()) {
+func (su limiterSuite) duringOutage(t *testing.T, limiter limit.Limiter, begin, end func()) {
 	take := func() bool {
 		begun := time.Now()
-		d, err := l.Take(context.Background(), tenPerQuarterHour, "k")
+		d, err := limiter.Take(context.Background(), tenPerQuarterHour, "k")
 		require.NoError(t, err)
 		require.Less(t, time.Since(begun), 5*time.Second, "requests wait for the limiter")
 		return d.Allowed
 	}
-	degraded := func() bool { d, ok := l.(adapters.Degrader); return ok && d.Degraded() }
+	degraded := func() bool { d, ok := limiter.(adapters.Degrader); return ok && d.Degraded() }
 	require.True(t, take())
 	begin()
 	admitted := 0
@@ -212,7 +212,7 @@ func (su limiterSuite) duringOutage(t *testing.T, l limit.Limiter, begin, end fu
 	}
 	require.GreaterOrEqual(t, admitted, 1)
 	require.LessOrEqual(t, admitted, tenPerQuarterHour.Max)
-	SpendAtOnce(t, l, limit.Quota{PerMinute: 5, PerDay: 100}, "k", 50, 5)
+	SpendAtOnce(t, limiter, limit.Quota{PerMinute: 5, PerDay: 100}, "k", 50, 5)
 	require.True(t, degraded())
 	end()
 	recovers(t, func() error {

@@ -266,17 +266,17 @@ func listingSaves(t *testing.T, b *board) {
 
 func listingsAreOwned(t *testing.T, b *board) {
 	l := b.post(t, fullInput())
-	other := newID()
-	_, err := b.get(t.Context(), other, l.ID)
+	otherID := newID()
+	_, err := b.get(t.Context(), otherID, l.ID)
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
-	many, err := b.Listings.ListBySelection(t.Context(), other, listings.Selection{IDs: []string{l.ID}}, 1)
+	many, err := b.Listings.ListBySelection(t.Context(), otherID, listings.Selection{IDs: []string{l.ID}}, 1)
 	require.NoError(t, err)
 	require.Empty(t, many)
-	own, err := b.Listings.List(t.Context(), other, "", page.Request{Number: 1, Size: 10})
+	own, err := b.Listings.List(t.Context(), otherID, "", page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
 	require.Empty(t, own.Items)
 	require.Zero(t, own.Total)
-	_, err = b.svc.Update(t.Context(), admin(other), l.ID, listings.UpdateInput{Title: ptr("Mine now")})
+	_, err = b.svc.Update(t.Context(), admin(otherID), l.ID, listings.UpdateInput{Title: ptr("Mine now")})
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -284,7 +284,7 @@ func listingsAreOwned(t *testing.T, b *board) {
 	require.NoError(t, err)
 	stolen.Title = "Mine now"
 	require.Error(t, b.Tx.Do(ctx, func(ctx context.Context) error {
-		return b.Listings.Update(ctx, other, []listings.Listing{stolen})
+		return b.Listings.Update(ctx, otherID, []listings.Listing{stolen})
 	}))
 	got, err := b.get(ctx, b.org, l.ID)
 	require.NoError(t, err)

@@ -42,10 +42,10 @@ func (b *board) reports(t testing.TB, listingID string, n int) []listings.JobRep
 }
 
 func reportsReadBack(t *testing.T, b *board) {
-	listing, other := newID(), newID()
+	listing, otherID := newID(), newID()
 	require.Empty(t, b.reports(t, listing, 10))
 	first, second := b.report(t, listing, ""), b.report(t, listing, newID())
-	b.report(t, other, newID())
+	b.report(t, otherID, newID())
 	require.Equal(t, []listings.JobReport{second, first}, b.reports(t, listing, 10))
 	require.Equal(t, []listings.JobReport{second}, b.reports(t, listing, 1))
 }

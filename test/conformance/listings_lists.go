@@ -24,11 +24,11 @@ func publicIsPublic(t *testing.T, b *board) {
 	closed := b.post(t, listings.CreateInput{Title: "Closed"})
 	_, err := b.svc.Update(t.Context(), admin(b.org), closed.ID, listings.UpdateInput{Status: ptr("closed")})
 	require.NoError(t, err)
-	gone := b.post(t, listings.CreateInput{Title: "Gone"})
-	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), gone.ID))
+	deleted := b.post(t, listings.CreateInput{Title: "Gone"})
+	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), deleted.ID))
 	seen := func() []string {
 		var out []string
-		for _, x := range []listings.Listing{l, draft, closed, gone} {
+		for _, x := range []listings.Listing{l, draft, closed, deleted} {
 			if _, err := b.svc.Detail(t.Context(), auth.Actor{}, x.ID); err == nil {
 				out = append(out, x.Title)
 			} else {

@@ -27,114 +27,114 @@ type grantSuite struct {
 }
 
 // within calls fn outside and inside of a transaction.
-func (su grantSuite) within(f *integrationsFixture, fn func(ctx context.Context)) {
-	fn(f.ctx())
-	require.NoError(f.t, f.Tx.Do(f.ctx(), func(ctx context.Context) error { fn(ctx); return nil }))
+func (su grantSuite) within(fixture *integrationsFixture, fn func(ctx context.Context)) {
+	fn(fixture.ctx())
+	require.NoError(fixture.t, fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error { fn(ctx); return nil }))
 }
 
 func (su grantSuite) getByHashAndKind(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	g, code := f.grant(f.app, newID(), f.now())
-	access := f.issue(g, integrations.Access, f.now())
-	su.within(f, func(ctx context.Context) {
+	fixture := newIntegrationsFixture(t, su.open)
+	grant, code := fixture.grant(fixture.app, newID(), fixture.now())
+	access := fixture.issue(grant, integrations.Access, fixture.now())
+	su.within(fixture, func(ctx context.Context) {
 		for _, want := range []integrations.Token{code, access} {
-			got, err := f.Grants.Get(ctx, want.Kind, want.Hash)
+			got, err := fixture.Grants.Get(ctx, want.Kind, want.Hash)
 			require.NoError(t, err)
-			require.Equal(t, integrations.IssuedToken{Token: want, Grant: g, App: f.app}, got)
+			require.Equal(t, integrations.IssuedToken{Token: want, Grant: grant, App: fixture.app}, got)
 		}
 		for hash, kind := range map[string]integrations.TokenKind{access.Hash: integrations.Refresh, code.Hash: integrations.Access, "nothing": integrations.Code} {
-			_, err := f.Grants.Get(ctx, kind, hash)
+			_, err := fixture.Grants.Get(ctx, kind, hash)
 			require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 		}
 	})
 }
 
 func (su grantSuite) concurrentUse(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	g, code := f.grant(f.app, newID(), f.now())
-	for _, token := range []integrations.Token{code, f.issue(g, integrations.Refresh, f.now())} {
-		require.Equal(t, 1, atOnce(t, 20, func(int) (used bool, err error) {
-			err = f.Tx.Do(f.ctx(), func(ctx context.Context) error {
-				if _, err := f.Grants.Get(ctx, token.Kind, token.Hash); err != nil {
+	fixture := newIntegrationsFixture(t, su.open)
+	grant, code := fixture.grant(fixture.app, newID(), fixture.now())
+	for _, token := range []integrations.Token{code, fixture.issue(grant, integrations.Refresh, fixture.now())} {
+		require.Equal(t, 1, atOnce(t, 20, func(int) (wasUsed bool, err error) {
+			err = fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
+				if _, err := fixture.Grants.Get(ctx, token.Kind, token.Hash); err != nil {
 					return err
 				}
-				used, err = f.Grants.Use(ctx, g.ID, token.Hash, f.now())
+				wasUsed, err = fixture.Grants.Use(ctx, grant.ID, token.Hash, fixture.now())
 				return err
 			})
-			return used, err
+			return wasUsed, err
 		}))
-		found, err := f.Grants.Get(f.ctx(), token.Kind, token.Hash)
+		found, err := fixture.Grants.Get(fixture.ctx(), token.Kind, token.Hash)
 		require.NoError(t, err)
-		require.Equal(t, f.now(), *found.Token.UsedAt)
+		require.Equal(t, fixture.now(), *found.Token.UsedAt)
 	}
 }
 
 func (su grantSuite) useAndEnd(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	me, now := newID(), f.now()
-	g, code := f.grant(f.app, me, now)
-	other, _ := f.grant(f.app, me, now)
-	access, refresh, theirs := f.issue(g, integrations.Access, now), f.issue(g, integrations.Refresh, now), f.issue(other, integrations.Access, now)
+	fixture := newIntegrationsFixture(t, su.open)
+	me, now := newID(), fixture.now()
+	grant, code := fixture.grant(fixture.app, me, now)
+	other, _ := fixture.grant(fixture.app, me, now)
+	access, refresh, theirs := fixture.issue(grant, integrations.Access, now), fixture.issue(grant, integrations.Refresh, now), fixture.issue(other, integrations.Access, now)
 	active := func(token integrations.Token) bool {
-		i, err := f.Grants.Get(f.ctx(), token.Kind, token.Hash)
+		i, err := fixture.Grants.Get(fixture.ctx(), token.Kind, token.Hash)
 		require.NoError(t, err)
 		return i.Token.Active(i.Grant, now)
 	}
-	used, err := f.Grants.Use(f.ctx(), other.ID, code.Hash, now)
+	wasUsed, err := fixture.Grants.Use(fixture.ctx(), other.ID, code.Hash, now)
 	require.NoError(t, err)
-	require.False(t, used, "a token of another authorization")
+	require.False(t, wasUsed, "a token of another authorization")
 	require.True(t, active(access))
-	used, err = f.Grants.Use(f.ctx(), g.ID, code.Hash, now)
+	wasUsed, err = fixture.Grants.Use(fixture.ctx(), grant.ID, code.Hash, now)
 	require.NoError(t, err)
-	require.True(t, used)
+	require.True(t, wasUsed)
 	require.False(t, active(code))
 	require.False(t, active(access))
 	require.True(t, active(refresh))
-	require.NoError(t, f.Grants.End(f.ctx(), g.ID, now))
-	require.NoError(t, f.Grants.End(f.ctx(), g.ID, now.Add(time.Hour)))
+	require.NoError(t, fixture.Grants.End(fixture.ctx(), grant.ID, now))
+	require.NoError(t, fixture.Grants.End(fixture.ctx(), grant.ID, now.Add(time.Hour)))
 	require.False(t, active(refresh))
 	require.True(t, active(theirs))
-	ended, err := f.Grants.Get(f.ctx(), integrations.Refresh, refresh.Hash)
+	ended, err := fixture.Grants.Get(fixture.ctx(), integrations.Refresh, refresh.Hash)
 	require.NoError(t, err)
 	require.Equal(t, now, *ended.Grant.EndedAt)
 }
 
 func (su grantSuite) deletedApplication(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	g, code := f.grant(f.app, newID(), f.now())
-	access := f.issue(g, integrations.Access, f.now())
-	require.NoError(t, f.Apps.Delete(f.ctx(), f.app.OwnerID, f.app.ID))
-	su.within(f, func(ctx context.Context) {
-		_, err := f.Grants.Get(ctx, integrations.Access, access.Hash)
+	fixture := newIntegrationsFixture(t, su.open)
+	grant, code := fixture.grant(fixture.app, newID(), fixture.now())
+	access := fixture.issue(grant, integrations.Access, fixture.now())
+	require.NoError(t, fixture.Apps.Delete(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID))
+	su.within(fixture, func(ctx context.Context) {
+		_, err := fixture.Grants.Get(ctx, integrations.Access, access.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	})
 	late := code
 	late.Hash = newID()
-	require.ErrorIs(t, f.Grants.Create(f.ctx(), late, nil), integrations.ErrAppNotFound, "no authorization")
-	g.ID = newID()
-	late.GrantID = g.ID
-	require.ErrorIs(t, f.Grants.Create(f.ctx(), late, &g), integrations.ErrAppNotFound)
-	require.ErrorIs(t, f.Consents.Upsert(f.ctx(), integrations.Consent{UserID: newID(), AppID: f.app.ID, GivenAt: f.now()}), integrations.ErrAppNotFound)
+	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), late, nil), integrations.ErrAppNotFound, "no authorization")
+	grant.ID = newID()
+	late.GrantID = grant.ID
+	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), late, &grant), integrations.ErrAppNotFound)
+	require.ErrorIs(t, fixture.Consents.Upsert(fixture.ctx(), integrations.Consent{UserID: newID(), AppID: fixture.app.ID, GivenAt: fixture.now()}), integrations.ErrAppNotFound)
 }
 
 func (su grantSuite) retention(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	me, now := newID(), f.now()
+	fixture := newIntegrationsFixture(t, su.open)
+	me, now := newID(), fixture.now()
 	for range 3 {
-		g, _ := f.grant(f.app, me, now)
-		f.issue(g, integrations.Refresh, now)
+		grant, _ := fixture.grant(fixture.app, me, now)
+		fixture.issue(grant, integrations.Refresh, now)
 	}
-	last, _ := f.grant(f.app, me, now.Add(time.Hour))
-	f.issue(last, integrations.Access, now)
-	refresh := f.issue(last, integrations.Refresh, now.Add(2*time.Hour))
+	last, _ := fixture.grant(fixture.app, me, now.Add(time.Hour))
+	fixture.issue(last, integrations.Access, now)
+	refresh := fixture.issue(last, integrations.Refresh, now.Add(2*time.Hour))
 	before := now.Add(90 * time.Minute)
 	for _, n := range []int{2, 1, 0} {
-		f.deleteBefore(integrations.GrantsKind, before, 2, n)
+		fixture.deleteBefore(integrations.GrantsKind, before, 2, n)
 	}
 	for _, n := range []int{2, 0} { // of the last one, whose code and access token have expired
-		f.deleteBefore(integrations.TokensKind, before, 2, n)
+		fixture.deleteBefore(integrations.TokensKind, before, 2, n)
 	}
-	_, err := f.Grants.Get(f.ctx(), integrations.Refresh, refresh.Hash)
+	_, err := fixture.Grants.Get(fixture.ctx(), integrations.Refresh, refresh.Hash)
 	require.NoError(t, err)
 }
 
@@ -153,117 +153,117 @@ type consentSuite struct {
 	open IntegrationsOpener
 }
 
-func (su consentSuite) allowed(f *integrationsFixture, userIDs []string, appID string, r page.Request) page.Result[integrations.AppConsent] {
-	f.t.Helper()
-	out, err := f.Consents.List(f.ctx(), userIDs, appID, r)
-	require.NoError(f.t, err)
+func (su consentSuite) allowed(fixture *integrationsFixture, userIDs []string, appID string, r page.Request) page.Result[integrations.AppConsent] {
+	fixture.t.Helper()
+	out, err := fixture.Consents.List(fixture.ctx(), userIDs, appID, r)
+	require.NoError(fixture.t, err)
 	return out
 }
 
 func (su consentSuite) list(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	a, b, me, other := f.app, f.application(newID()), newID(), newID()
-	f.consent(me, a.ID, integrations.ApplicationsWrite)
-	mine := f.consent(me, a.ID, integrations.JobsRead, integrations.ApplicationsRead)
-	more := f.consent(me, b.ID, integrations.JobsRead)
-	f.consent(other, a.ID, integrations.JobsRead)
-	require.Equal(t, mine, su.allowed(f, []string{me}, a.ID, firstHundred).Items[0].Consent, "the later one")
-	first := su.allowed(f, []string{me}, "", page.Request{Number: 1, Size: 1})
+	fixture := newIntegrationsFixture(t, su.open)
+	app, b, me, otherID := fixture.app, fixture.application(newID()), newID(), newID()
+	fixture.consent(me, app.ID, integrations.ApplicationsWrite)
+	mine := fixture.consent(me, app.ID, integrations.JobsRead, integrations.ApplicationsRead)
+	more := fixture.consent(me, b.ID, integrations.JobsRead)
+	fixture.consent(otherID, app.ID, integrations.JobsRead)
+	require.Equal(t, mine, su.allowed(fixture, []string{me}, app.ID, firstHundred).Items[0].Consent, "the later one")
+	first := su.allowed(fixture, []string{me}, "", page.Request{Number: 1, Size: 1})
 	require.Equal(t, []integrations.AppConsent{{Consent: more, Name: b.Name, Description: b.Description}}, first.Items)
 	require.Equal(t, 2, first.Total)
-	rest := su.allowed(f, []string{me}, "", page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
+	rest := su.allowed(fixture, []string{me}, "", page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
 	require.Len(t, rest.Items, 1)
 	require.Equal(t, mine, rest.Items[0].Consent)
 	require.Empty(t, rest.NextCursor)
-	_, err := f.Consents.List(f.ctx(), []string{me}, "", page.Request{Number: 1, Size: 1, Cursor: "x"})
+	_, err := fixture.Consents.List(fixture.ctx(), []string{me}, "", page.Request{Number: 1, Size: 1, Cursor: "x"})
 	require.Error(t, err)
-	require.Empty(t, su.allowed(f, []string{newID()}, "", firstHundred).Items)
-	require.Empty(t, su.allowed(f, nil, "", firstHundred).Items, "no user")
+	require.Empty(t, su.allowed(fixture, []string{newID()}, "", firstHundred).Items)
+	require.Empty(t, su.allowed(fixture, nil, "", firstHundred).Items, "no user")
 }
 
 func (su consentSuite) listOfManyUsers(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	other := f.application(newID())
+	fixture := newIntegrationsFixture(t, su.open)
+	otherApp := fixture.application(newID())
 	var users []string
 	for range 700 {
 		users = append(users, newID())
 	}
-	f.consent(users[3], f.app.ID, integrations.JobsRead)
-	f.consent(users[650], f.app.ID, integrations.JobsRead)
-	f.consent(users[4], other.ID, integrations.JobsRead)
-	f.consent(newID(), f.app.ID, integrations.JobsRead)
+	fixture.consent(users[3], fixture.app.ID, integrations.JobsRead)
+	fixture.consent(users[650], fixture.app.ID, integrations.JobsRead)
+	fixture.consent(users[4], otherApp.ID, integrations.JobsRead)
+	fixture.consent(newID(), fixture.app.ID, integrations.JobsRead)
 	var found []string
-	for _, c := range su.allowed(f, users, f.app.ID, firstHundred).Items {
+	for _, c := range su.allowed(fixture, users, fixture.app.ID, firstHundred).Items {
 		found = append(found, c.UserID)
 	}
 	require.ElementsMatch(t, []string{users[3], users[650]}, found)
-	require.Len(t, su.allowed(f, users, f.app.ID, page.Request{Number: 1, Size: 1}).Items, 1)
-	require.Len(t, su.allowed(f, users, "", firstHundred).Items, 3)
+	require.Len(t, su.allowed(fixture, users, fixture.app.ID, page.Request{Number: 1, Size: 1}).Items, 1)
+	require.Len(t, su.allowed(fixture, users, "", firstHundred).Items, 3)
 }
 
 func (su consentSuite) concurrentChanges(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
+	fixture := newIntegrationsFixture(t, su.open)
 	me := newID()
-	f.consent(me, f.app.ID)
+	fixture.consent(me, fixture.app.ID)
 	together(t, 10, func(int) error {
-		return f.Tx.Do(f.ctx(), func(ctx context.Context) error {
-			found, err := f.Consents.List(ctx, []string{me}, f.app.ID, firstHundred)
+		return fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
+			found, err := fixture.Consents.List(ctx, []string{me}, fixture.app.ID, firstHundred)
 			if err != nil {
 				return err
 			}
 			c := found.Items[0].Consent
 			c.Scopes = append(c.Scopes, integrations.JobsRead)
-			return f.Consents.Upsert(ctx, c)
+			return fixture.Consents.Upsert(ctx, c)
 		})
 	})
-	require.Len(t, su.allowed(f, []string{me}, f.app.ID, firstHundred).Items[0].Scopes, 10)
+	require.Len(t, su.allowed(fixture, []string{me}, fixture.app.ID, firstHundred).Items[0].Scopes, 10)
 }
 
 func (su consentSuite) delete(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	a, b, me, other, now := f.app, f.application(newID()), newID(), newID(), f.now()
-	f.consent(me, a.ID, integrations.JobsRead)
-	f.consent(me, b.ID, integrations.JobsRead)
-	theirs := f.consent(other, a.ID, integrations.JobsRead)
-	_, deleted := f.grant(a, me, now)
-	_, kept := f.grant(b, me, now)
-	_, foreign := f.grant(a, other, now)
+	fixture := newIntegrationsFixture(t, su.open)
+	app, b, me, otherID, now := fixture.app, fixture.application(newID()), newID(), newID(), fixture.now()
+	fixture.consent(me, app.ID, integrations.JobsRead)
+	fixture.consent(me, b.ID, integrations.JobsRead)
+	theirs := fixture.consent(otherID, app.ID, integrations.JobsRead)
+	_, deleted := fixture.grant(app, me, now)
+	_, kept := fixture.grant(b, me, now)
+	_, foreign := fixture.grant(app, otherID, now)
 	for _, want := range []int{1, 0} {
-		n, err := f.Consents.Delete(f.ctx(), me, integrations.ConsentFilter{AppID: a.ID})
+		n, err := fixture.Consents.Delete(fixture.ctx(), me, integrations.ConsentFilter{AppID: app.ID})
 		require.NoError(t, err)
 		require.Equal(t, want, n)
 	}
-	require.Empty(t, su.allowed(f, []string{me}, a.ID, firstHundred).Items)
-	_, err := f.Grants.Get(f.ctx(), integrations.Code, deleted.Hash)
+	require.Empty(t, su.allowed(fixture, []string{me}, app.ID, firstHundred).Items)
+	_, err := fixture.Grants.Get(fixture.ctx(), integrations.Code, deleted.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	for _, token := range []integrations.Token{kept, foreign} {
-		_, err = f.Grants.Get(f.ctx(), integrations.Code, token.Hash)
+		_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, token.Hash)
 		require.NoError(t, err)
 	}
-	n, err := f.Consents.Delete(f.ctx(), me, integrations.ConsentFilter{})
+	n, err := fixture.Consents.Delete(fixture.ctx(), me, integrations.ConsentFilter{})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	_, err = f.Grants.Get(f.ctx(), integrations.Code, kept.Hash)
+	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, kept.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-	require.Equal(t, theirs, su.allowed(f, []string{other}, a.ID, firstHundred).Items[0].Consent)
+	require.Equal(t, theirs, su.allowed(fixture, []string{otherID}, app.ID, firstHundred).Items[0].Consent)
 }
 
 func (su consentSuite) deleteByTime(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	other, me := f.application(newID()), newID()
-	f.consent(me, f.app.ID, integrations.JobsRead)
-	_, old := f.grant(other, me, f.now())
-	f.clk.Advance(time.Minute)
-	kept := f.consent(me, other.ID, integrations.JobsRead)
-	_, recent := f.grant(other, me, f.now())
-	n, err := f.Consents.Delete(f.ctx(), me, integrations.ConsentFilter{Before: f.now()})
+	fixture := newIntegrationsFixture(t, su.open)
+	otherApp, me := fixture.application(newID()), newID()
+	fixture.consent(me, fixture.app.ID, integrations.JobsRead)
+	_, old := fixture.grant(otherApp, me, fixture.now())
+	fixture.clk.Advance(time.Minute)
+	kept := fixture.consent(me, otherApp.ID, integrations.JobsRead)
+	_, recent := fixture.grant(otherApp, me, fixture.now())
+	n, err := fixture.Consents.Delete(fixture.ctx(), me, integrations.ConsentFilter{Before: fixture.now()})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	left := su.allowed(f, []string{me}, "", firstHundred)
+	left := su.allowed(fixture, []string{me}, "", firstHundred)
 	require.Len(t, left.Items, 1)
 	require.Equal(t, kept, left.Items[0].Consent)
-	_, err = f.Grants.Get(f.ctx(), integrations.Code, old.Hash)
+	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, old.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-	_, err = f.Grants.Get(f.ctx(), integrations.Code, recent.Hash)
+	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, recent.Hash)
 	require.NoError(t, err)
 }

@@ -32,17 +32,17 @@ func withOutage[Port any](t *testing.T, name string, outages []Outage[Port], tes
 }
 
 // recovers waits until a call succeeds after an outage.
-func recovers(t *testing.T, call func() error) {
+func recovers(t *testing.T, try func() error) {
 	t.Helper()
 	var err error
-	require.Eventually(t, func() bool { err = call(); return err == nil }, recovery, 50*time.Millisecond, "the adapter does not use the backend again: %v", &err)
+	require.Eventually(t, func() bool { err = try(); return err == nil }, recovery, 50*time.Millisecond, "the adapter does not use the backend again: %v", &err)
 }
 
 // failsInTime makes a call that must fail, in time.
-func failsInTime(t *testing.T, call func() error) error {
+func failsInTime(t *testing.T, try func() error) error {
 	t.Helper()
 	begun := time.Now()
-	err := call()
+	err := try()
 	require.Error(t, err)
 	require.Less(t, time.Since(begun), outageAnswer)
 	return err

@@ -70,11 +70,11 @@ func (su paymentSuite) owner() billing.Owner { return billing.Owner{Kind: billin
 
 func (su paymentSuite) attached(t *testing.T, p PaymentProvider, method func() string) billing.Bill {
 	t.Helper()
-	o, methodID := su.owner(), method()
-	m, err := p.Connect().Attach(context.Background(), o, methodID)
+	owner, methodID := su.owner(), method()
+	m, err := p.Connect().Attach(context.Background(), owner, methodID)
 	require.NoError(t, err)
 	require.Equal(t, methodID, m.ID)
-	return billing.Bill{Key: newID(), Owner: o, MethodID: m.ID, Amount: billing.Money{Minor: 999, Currency: "GBP"}, Description: "Premium", CreatedAt: p.Clock.Now()}
+	return billing.Bill{Key: newID(), Owner: owner, MethodID: m.ID, Amount: billing.Money{Minor: 999, Currency: "GBP"}, Description: "Premium", CreatedAt: p.Clock.Now()}
 }
 
 func (su paymentSuite) requireAction(t *testing.T, err error) billing.Action {
@@ -86,35 +86,35 @@ func (su paymentSuite) requireAction(t *testing.T, err error) billing.Action {
 }
 
 func (su paymentSuite) attachTwice(t *testing.T) {
-	provider, p := su.start(t)
-	o, methodID := su.owner(), provider.Good()
-	first, err := p.Attach(context.Background(), o, methodID)
+	provider, payments := su.start(t)
+	owner, methodID := su.owner(), provider.Good()
+	first, err := payments.Attach(context.Background(), owner, methodID)
 	require.NoError(t, err)
 	require.NotEmpty(t, first.Brand)
 	require.Len(t, first.Last4, 4)
 	require.True(t, first.ExpiryMonth >= 1 && first.ExpiryMonth <= 12 && first.ExpiryYear > 2000)
-	again, err := provider.Connect().Attach(context.Background(), o, methodID)
+	again, err := provider.Connect().Attach(context.Background(), owner, methodID)
 	require.NoError(t, err)
 	require.Equal(t, first, again)
 }
 
 func (su paymentSuite) declinedAndUnknownMethods(t *testing.T) {
-	provider, p := su.start(t)
-	_, err := p.Attach(context.Background(), su.owner(), provider.Refused())
+	provider, payments := su.start(t)
+	_, err := payments.Attach(context.Background(), su.owner(), provider.Refused())
 	require.ErrorIs(t, err, billing.ErrDeclined)
-	_, err = p.Attach(context.Background(), su.owner(), provider.Unknown())
+	_, err = payments.Attach(context.Background(), su.owner(), provider.Unknown())
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 	require.Equal(t, billing.ErrUnknownMethod.Fields, fault.Of(err).Fields)
 }
 
 func (su paymentSuite) concurrentChargesWithOneKey(t *testing.T) {
-	provider, p := su.start(t)
+	provider, payments := su.start(t)
 	bill := su.attached(t, provider, provider.Good)
 	receipts := map[string]bool{}
 	var mu sync.Mutex
-	var all sync.WaitGroup
+	var group sync.WaitGroup
 	for range 20 {
-		all.Go(func() {
+		group.Go(func() {
 			receipt, err := provider.Connect().Charge(context.Background(), bill)
 			if err != nil || receipt == "" {
 				t.Error(receipt, err)
@@ -124,19 +124,19 @@ func (su paymentSuite) concurrentChargesWithOneKey(t *testing.T) {
 			receipts[receipt] = true
 		})
 	}
-	all.Wait()
+	group.Wait()
 	require.Len(t, receipts, 1)
 	other := bill
 	other.Key = newID()
-	receipt, err := p.Charge(context.Background(), other)
+	receipt, err := payments.Charge(context.Background(), other)
 	require.NoError(t, err)
 	require.NotContains(t, receipts, receipt)
 }
 
 func (su paymentSuite) declinedRenewal(t *testing.T) {
-	provider, p := su.start(t)
+	provider, payments := su.start(t)
 	bill := su.attached(t, provider, provider.Expiring)
-	_, err := p.Charge(context.Background(), bill)
+	_, err := payments.Charge(context.Background(), bill)
 	require.NoError(t, err)
 	bill.Key, bill.Unattended = newID(), true
 	for range 2 {
@@ -146,31 +146,31 @@ func (su paymentSuite) declinedRenewal(t *testing.T) {
 }
 
 func (su paymentSuite) interruptedCalls(t *testing.T) {
-	provider, p := su.start(t)
+	provider, payments := su.start(t)
 	bill := su.attached(t, provider, provider.Good)
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := p.Charge(cancelled, bill)
+	_, err := payments.Charge(cancelled, bill)
 	require.Error(t, err)
 	require.NotErrorIs(t, err, billing.ErrDeclined)
-	_, err = p.Charge(context.Background(), bill)
+	_, err = payments.Charge(context.Background(), bill)
 	require.NoError(t, err)
-	_, err = p.Attach(cancelled, su.owner(), provider.Good())
+	_, err = payments.Attach(cancelled, su.owner(), provider.Good())
 	require.Error(t, err)
-	require.Error(t, p.Forget(cancelled, bill.Owner))
+	require.Error(t, payments.Forget(cancelled, bill.Owner))
 }
 
-func (su paymentSuite) duringOutage(t *testing.T, p billing.Payments, begin, end func()) {
+func (su paymentSuite) duringOutage(t *testing.T, payments billing.Payments, begin, end func()) {
 	provider := su.open(t)
-	o := su.owner()
-	method, err := p.Attach(context.Background(), o, provider.Good())
+	owner := su.owner()
+	method, err := payments.Attach(context.Background(), owner, provider.Good())
 	require.NoError(t, err)
-	bill := billing.Bill{Key: newID(), Owner: o, MethodID: method.ID, Amount: billing.Money{Minor: 999, Currency: "GBP"}, Description: "Premium", CreatedAt: provider.Clock.Now()}
+	bill := billing.Bill{Key: newID(), Owner: owner, MethodID: method.ID, Amount: billing.Money{Minor: 999, Currency: "GBP"}, Description: "Premium", CreatedAt: provider.Clock.Now()}
 	begin()
-	charge := func() error { _, err := p.Charge(context.Background(), bill); return err }
+	charge := func() error { _, err := payments.Charge(context.Background(), bill); return err }
 	require.NotErrorIs(t, failsInTime(t, charge), billing.ErrDeclined, "the charge has to be repeated")
-	failsInTime(t, func() error { return p.Forget(context.Background(), su.owner()) })
-	attach := func() error { _, err := p.Attach(context.Background(), su.owner(), provider.Good()); return err }
+	failsInTime(t, func() error { return payments.Forget(context.Background(), su.owner()) })
+	attach := func() error { _, err := payments.Attach(context.Background(), su.owner(), provider.Good()); return err }
 	err = failsInTime(t, attach)
 	require.NotErrorIs(t, err, billing.ErrDeclined)
 	require.NotErrorIs(t, err, billing.ErrUnknownMethod)
@@ -180,21 +180,21 @@ func (su paymentSuite) duringOutage(t *testing.T, p billing.Payments, begin, end
 }
 
 func (su paymentSuite) forgetAnOwner(t *testing.T) {
-	provider, p := su.start(t)
+	provider, payments := su.start(t)
 	bill := su.attached(t, provider, provider.Good)
-	receipt, err := p.Charge(context.Background(), bill)
+	receipt, err := payments.Charge(context.Background(), bill)
 	require.NoError(t, err)
 	for range 2 {
-		require.NoError(t, p.Forget(context.Background(), bill.Owner))
+		require.NoError(t, payments.Forget(context.Background(), bill.Owner))
 	}
-	again, err := p.Charge(context.Background(), bill)
+	again, err := payments.Charge(context.Background(), bill)
 	require.NoError(t, err, "a charge with a result keeps it")
 	require.Equal(t, receipt, again)
 }
 
 func (su paymentSuite) setUpAMethod(t *testing.T) {
-	_, p := su.start(t)
-	collector, ok := p.(billing.MethodCollector)
+	_, payments := su.start(t)
+	collector, ok := payments.(billing.MethodCollector)
 	if !ok {
 		t.Skip("the provider does not collect payment methods")
 	}

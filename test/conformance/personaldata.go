@@ -19,9 +19,9 @@ func SeekerPersonalData(t *testing.T, open JobseekerOpener) {
 		ann, bob, listing := newID(), newID(), newID()
 		documents := map[string]jobseeker.Document{}
 		for _, user := range []string{ann, bob} {
-			p := jobseeker.NewProfile(user)
-			p.Bio = "I am " + user
-			withProfile(t, s, user, func(ctx context.Context) error { return s.Profiles.Update(ctx, p) })
+			profile := jobseeker.NewProfile(user)
+			profile.Bio = "I am " + user
+			withProfile(t, s, user, func(ctx context.Context) error { return s.Profiles.Update(ctx, profile) })
 			search := newSearch(user, true, now)
 			storeSearches(t, s, search)
 			storeMatches(t, s, newMatch(search, newID(), now))
@@ -64,9 +64,9 @@ func SeekerPersonalData(t *testing.T, open JobseekerOpener) {
 				require.NoError(t, err)
 				require.Len(t, activities.Items, kept)
 			}
-			p, err := s.Profiles.Get(ctx, user)
+			profile, err := s.Profiles.Get(ctx, user)
 			require.NoError(t, err)
-			require.Equal(t, kept == 1, p.Bio != "")
+			require.Equal(t, kept == 1, profile.Bio != "")
 		}
 		released, err := s.DocumentFiles.Claim(ctx, 10, now, now)
 		require.NoError(t, err)

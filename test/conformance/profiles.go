@@ -37,9 +37,9 @@ func (su profileSuite) full(user string) jobseeker.Profile {
 
 func (su profileSuite) get(t *testing.T, s adapters.JobseekerStorage, user string) jobseeker.Profile {
 	t.Helper()
-	p, err := s.Profiles.Get(context.Background(), user)
+	profile, err := s.Profiles.Get(context.Background(), user)
 	require.NoError(t, err)
-	return p
+	return profile
 }
 
 func (su profileSuite) numbersConcurrently(t *testing.T) {
@@ -47,21 +47,21 @@ func (su profileSuite) numbersConcurrently(t *testing.T) {
 	users := []string{newID(), newID(), newID()}
 	together(t, 21, func(i int) error {
 		return s.Tx.Do(context.Background(), func(ctx context.Context) error {
-			p, err := s.Profiles.Get(ctx, users[i%3])
+			profile, err := s.Profiles.Get(ctx, users[i%3])
 			if err != nil {
 				return err
 			}
-			return s.Profiles.Update(ctx, p)
+			return s.Profiles.Update(ctx, profile)
 		})
 	})
 	seen := map[int64]bool{}
 	for _, user := range users {
-		p := su.get(t, s, user)
-		require.Positive(t, p.Number)
-		seen[p.Number] = true
-		p.Bio = "changed"
-		withProfile(t, s, user, func(ctx context.Context) error { return s.Profiles.Update(ctx, p) })
-		require.Equal(t, p, su.get(t, s, user))
+		profile := su.get(t, s, user)
+		require.Positive(t, profile.Number)
+		seen[profile.Number] = true
+		profile.Bio = "changed"
+		withProfile(t, s, user, func(ctx context.Context) error { return s.Profiles.Update(ctx, profile) })
+		require.Equal(t, profile, su.get(t, s, user))
 	}
 	require.Len(t, seen, 3)
 }
@@ -82,25 +82,25 @@ func (su profileSuite) getAndUpdate(t *testing.T) {
 	got := su.get(t, s, user)
 	want.Number = got.Number
 	require.Equal(t, want, got)
-	other := newID()
-	require.Equal(t, jobseeker.NewProfile(other), su.get(t, s, other))
+	otherID := newID()
+	require.Equal(t, jobseeker.NewProfile(otherID), su.get(t, s, otherID))
 }
 
 func (su profileSuite) updateToZeroValues(t *testing.T) {
 	s, _ := openJobseeker(t, su.open)
 	want := su.full(newID())
-	for _, p := range []jobseeker.Profile{want, {UserID: want.UserID}} {
+	for _, profile := range []jobseeker.Profile{want, {UserID: want.UserID}} {
 		require.NoError(t, s.Tx.Do(context.Background(), func(ctx context.Context) error {
-			stored, err := s.Profiles.Get(ctx, p.UserID)
+			stored, err := s.Profiles.Get(ctx, profile.UserID)
 			if err != nil {
 				return err
 			}
-			p.Number = stored.Number
-			return s.Profiles.Update(ctx, p)
+			profile.Number = stored.Number
+			return s.Profiles.Update(ctx, profile)
 		}))
-		got := su.get(t, s, p.UserID)
-		p.Number = got.Number
-		require.Equal(t, p, got)
+		got := su.get(t, s, profile.UserID)
+		profile.Number = got.Number
+		require.Equal(t, profile, got)
 	}
 }
 
@@ -119,12 +119,12 @@ func (su profileSuite) concurrentUpdates(t *testing.T) {
 	user := newID()
 	together(t, 20, func(int) error {
 		return s.Tx.Do(context.Background(), func(ctx context.Context) error {
-			p, err := s.Profiles.Get(ctx, user)
+			profile, err := s.Profiles.Get(ctx, user)
 			if err != nil {
 				return err
 			}
-			p.LocationRadius++
-			return s.Profiles.Update(ctx, p)
+			profile.LocationRadius++
+			return s.Profiles.Update(ctx, profile)
 		})
 	})
 	require.Equal(t, 20, su.get(t, s, user).LocationRadius)

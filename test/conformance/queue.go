@@ -31,11 +31,11 @@ type queueSuite struct {
 	outage []Outage[task.Queue]
 }
 
-func (su queueSuite) work(t *testing.T, q task.Queue, do func(context.Context, task.Reference)) (stop func()) {
+func (su queueSuite) work(t *testing.T, queue task.Queue, do func(context.Context, task.Reference)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- q.Work(ctx, do) }()
+	go func() { done <- queue.Work(ctx, do) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		select {
@@ -79,14 +79,14 @@ func (su queueSuite) everyQueue(t *testing.T) {
 
 func (su queueSuite) manyReferencesInOneCall(t *testing.T) {
 	t.Parallel()
-	q := requirePort(t, "task.Queue", su.open(t))
+	queue := requirePort(t, "task.Queue", su.open(t))
 	came := make(chan task.Reference, 2000)
 	var many []task.Reference
 	for i := range 1000 {
 		many = append(many, su.ref(task.Events, i))
 	}
-	require.NoError(t, q.Enqueue(t.Context(), many...))
-	su.work(t, q, func(_ context.Context, got task.Reference) { came <- got })
+	require.NoError(t, queue.Enqueue(t.Context(), many...))
+	su.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
 	seen := map[string]bool{}
 	for len(seen) < len(many) {
 		seen[su.await(t, came).ID] = true
@@ -95,12 +95,12 @@ func (su queueSuite) manyReferencesInOneCall(t *testing.T) {
 
 func (su queueSuite) numberOfWorkers(t *testing.T) {
 	t.Parallel()
-	q := requirePort(t, "task.Queue", su.open(t))
+	queue := requirePort(t, "task.Queue", su.open(t))
 	begun, release := make(chan task.Reference, 100), make(chan struct{})
-	su.work(t, q, func(_ context.Context, got task.Reference) { begun <- got; <-release })
+	su.work(t, queue, func(_ context.Context, got task.Reference) { begun <- got; <-release })
 	defer close(release)
 	for i := range task.Workers[task.Mail] {
-		require.NoError(t, q.Enqueue(t.Context(), su.ref(task.Mail, i)))
+		require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Mail, i)))
 	}
 	for range task.Workers[task.Mail] {
 		su.await(t, begun)
@@ -109,9 +109,9 @@ func (su queueSuite) numberOfWorkers(t *testing.T) {
 
 func (su queueSuite) fullQueue(t *testing.T) {
 	t.Parallel()
-	q := requirePort(t, "task.Queue", su.open(t))
+	queue := requirePort(t, "task.Queue", su.open(t))
 	others, release := make(chan task.Reference, 10), make(chan struct{})
-	su.work(t, q, func(_ context.Context, got task.Reference) {
+	su.work(t, queue, func(_ context.Context, got task.Reference) {
 		if got.Queue == task.Exports {
 			<-release
 			return
@@ -120,9 +120,9 @@ func (su queueSuite) fullQueue(t *testing.T) {
 	})
 	defer close(release)
 	for i := range 200 {
-		require.NoError(t, q.Enqueue(t.Context(), su.ref(task.Exports, i)))
+		require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Exports, i)))
 	}
-	require.NoError(t, q.Enqueue(t.Context(), su.ref(task.Mail, 1), su.ref(task.Events, 2), su.ref(task.Webhooks, 3), su.ref(task.Maintenance, 4)))
+	require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Mail, 1), su.ref(task.Events, 2), su.ref(task.Webhooks, 3), su.ref(task.Maintenance, 4)))
 	for range 4 {
 		su.await(t, others)
 	}
@@ -130,14 +130,14 @@ func (su queueSuite) fullQueue(t *testing.T) {
 
 func (su queueSuite) stopWhileATaskRuns(t *testing.T) {
 	t.Parallel()
-	q := requirePort(t, "task.Queue", su.open(t))
+	queue := requirePort(t, "task.Queue", su.open(t))
 	begun, release, ended := make(chan task.Reference, 1), make(chan struct{}), make(chan error, 1)
-	stop := su.work(t, q, func(ctx context.Context, got task.Reference) {
+	stop := su.work(t, queue, func(ctx context.Context, got task.Reference) {
 		begun <- got
 		<-release
 		ended <- ctx.Err()
 	})
-	require.NoError(t, q.Enqueue(t.Context(), su.ref(task.Events, 1)))
+	require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Events, 1)))
 	su.await(t, begun)
 	go close(release)
 	stop()
@@ -146,17 +146,17 @@ func (su queueSuite) stopWhileATaskRuns(t *testing.T) {
 
 func (su queueSuite) embeddedOrShared(t *testing.T) {
 	t.Parallel()
-	q := requirePort(t, "task.Queue", su.open(t))
-	embedded, came := q.Embedded(), make(chan task.Reference, 1)
-	su.work(t, q, func(_ context.Context, got task.Reference) { came <- got })
-	require.NoError(t, q.Enqueue(t.Context(), su.ref(task.Mail, 1)))
+	queue := requirePort(t, "task.Queue", su.open(t))
+	embedded, came := queue.Embedded(), make(chan task.Reference, 1)
+	su.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
+	require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Mail, 1)))
 	su.await(t, came)
-	require.Equal(t, embedded, q.Embedded(), "it is asked once, before Work")
+	require.Equal(t, embedded, queue.Embedded(), "it is asked once, before Work")
 }
 
 func (su queueSuite) cancelledCall(t *testing.T) {
 	t.Parallel()
-	q := requirePort(t, "task.Queue", su.open(t))
+	queue := requirePort(t, "task.Queue", su.open(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	many := make([]task.Reference, 10_000)
@@ -164,24 +164,24 @@ func (su queueSuite) cancelledCall(t *testing.T) {
 		many[i] = su.ref(task.Events, i)
 	}
 	begun := time.Now()
-	_ = q.Enqueue(ctx, many...) // taken or refused, but not waited for
+	_ = queue.Enqueue(ctx, many...) // taken or refused, but not waited for
 	require.Less(t, time.Since(begun), 10*time.Second)
 }
 
-func (su queueSuite) duringOutage(t *testing.T, q task.Queue, begin, end func()) {
+func (su queueSuite) duringOutage(t *testing.T, queue task.Queue, begin, end func()) {
 	came := make(chan task.Reference, 1000)
-	su.work(t, q, func(_ context.Context, got task.Reference) { came <- got })
-	require.NoError(t, q.Enqueue(t.Context(), su.ref(task.Events, 1)))
+	su.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
+	require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Events, 1)))
 	su.await(t, came)
 	begin()
 	many := make([]task.Reference, 200)
 	for i := range many {
 		many[i] = su.ref(task.Events, 10+i)
 	}
-	failsInTime(t, func() error { return q.Enqueue(t.Context(), many...) })
+	failsInTime(t, func() error { return queue.Enqueue(t.Context(), many...) })
 	end()
 	next := 1000
-	recovers(t, func() error { next++; return q.Enqueue(t.Context(), su.ref(task.Mail, next)) })
+	recovers(t, func() error { next++; return queue.Enqueue(t.Context(), su.ref(task.Mail, next)) })
 	// Those of the failed call may come before.
 	for last := fmt.Sprint("task-", next); su.await(t, came).ID != last; {
 	}

@@ -50,7 +50,7 @@ type quotaSuite struct {
 func (su quotaSuite) start(t *testing.T) quotaLimiter {
 	t.Parallel()
 	clk := newFakeClock() // 10:30 in UTC
-	l, key := requirePort(t, "limit.Limiter", su.open(t, clk)), rand.Text()
+	limiter, key := requirePort(t, "limit.Limiter", su.open(t, clk)), rand.Text()
 	with := func(do func(context.Context, limit.Quota, string) (limit.QuotaStatus, error)) func(limit.Quota) limit.QuotaStatus {
 		return func(q limit.Quota) limit.QuotaStatus {
 			t.Helper()
@@ -59,152 +59,152 @@ func (su quotaSuite) start(t *testing.T) quotaLimiter {
 			return s
 		}
 	}
-	return quotaLimiter{l, clk, key, with(l.Spend), with(l.Status)}
+	return quotaLimiter{limiter, clk, key, with(limiter.Spend), with(limiter.Status)}
 }
 
 func (su quotaSuite) concurrentCalls(t *testing.T) {
-	on := su.start(t)
-	SpendAtOnce(t, on, sixtyPerMinute, on.key, 200, 60)
-	SpendAtOnce(t, on, limit.Quota{PerMinute: 1_000, PerDay: 90}, on.key, 200, 30) // the day has 60 already
+	limiter := su.start(t)
+	SpendAtOnce(t, limiter, sixtyPerMinute, limiter.key, 200, 60)
+	SpendAtOnce(t, limiter, limit.Quota{PerMinute: 1_000, PerDay: 90}, limiter.key, 200, 30) // the day has 60 already
 }
 
 func (su quotaSuite) remainingCalls(t *testing.T) {
-	on := su.start(t)
-	fresh := on.look(sixtyPerMinute)
+	limiter := su.start(t)
+	fresh := limiter.look(sixtyPerMinute)
 	require.Equal(t, limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 60}, Day: limit.Window{Limit: 10_000, Remaining: 10_000}}, fresh)
-	require.Equal(t, limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 59, Reset: time.Minute}, Day: limit.Window{Limit: 10_000, Remaining: 9_999, Reset: untilMidnight}}, on.spend(sixtyPerMinute))
-	on.Advance(20 * time.Second)
+	require.Equal(t, limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 59, Reset: time.Minute}, Day: limit.Window{Limit: 10_000, Remaining: 9_999, Reset: untilMidnight}}, limiter.spend(sixtyPerMinute))
+	limiter.Advance(20 * time.Second)
 	second := limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 58, Reset: 40 * time.Second}, Day: limit.Window{Limit: 10_000, Remaining: 9_998, Reset: untilMidnight - 20*time.Second}}
-	require.Equal(t, second, on.spend(sixtyPerMinute))
+	require.Equal(t, second, limiter.spend(sixtyPerMinute))
 	for range 3 {
-		require.Equal(t, second, on.look(sixtyPerMinute), "looking costs nothing")
+		require.Equal(t, second, limiter.look(sixtyPerMinute), "looking costs nothing")
 	}
 }
 
 func (su quotaSuite) windowAcrossAMinute(t *testing.T) {
-	on := su.start(t)
-	on.Advance(59 * time.Second)
+	limiter := su.start(t)
+	limiter.Advance(59 * time.Second)
 	for range 60 {
-		require.True(t, on.spend(sixtyPerMinute).Allowed)
+		require.True(t, limiter.spend(sixtyPerMinute).Allowed)
 	}
-	on.Advance(2 * time.Second) // a fixed window begins anew here
+	limiter.Advance(2 * time.Second) // a fixed window begins anew here
 	for range 60 {
-		s := on.spend(sixtyPerMinute)
+		s := limiter.spend(sixtyPerMinute)
 		require.False(t, s.Allowed)
 		require.Equal(t, []string{limit.MinuteWindow}, s.Violated)
 		require.Equal(t, 58*time.Second, s.RetryAfter)
 	}
-	on.Advance(58 * time.Second)
-	require.True(t, on.spend(sixtyPerMinute).Allowed, "RetryAfter is the time to wait")
+	limiter.Advance(58 * time.Second)
+	require.True(t, limiter.spend(sixtyPerMinute).Allowed, "RetryAfter is the time to wait")
 }
 
 func (su quotaSuite) midnightInUTC(t *testing.T) {
-	on := su.start(t)
+	limiter := su.start(t)
 	five := limit.Quota{PerMinute: 8, PerDay: 5}
-	on.Advance(untilMidnight - 30*time.Second)
+	limiter.Advance(untilMidnight - 30*time.Second)
 	for range 5 {
-		require.True(t, on.spend(five).Allowed)
+		require.True(t, limiter.spend(five).Allowed)
 	}
-	s := on.spend(five)
+	s := limiter.spend(five)
 	require.False(t, s.Allowed)
 	require.Equal(t, []string{limit.DayWindow}, s.Violated)
 	require.Equal(t, 30*time.Second, s.RetryAfter)
 	require.Equal(t, limit.Window{Limit: 5, Reset: 30 * time.Second}, s.Day)
 	require.Equal(t, 3, s.Minute.Remaining, "what is refused by the day costs the minute nothing")
-	on.Advance(30 * time.Second)
-	for left := 4; left >= 2; left-- {
-		s = on.spend(five)
+	limiter.Advance(30 * time.Second)
+	for remaining := 4; remaining >= 2; remaining-- {
+		s = limiter.spend(five)
 		require.True(t, s.Allowed)
-		require.Equal(t, left, s.Day.Remaining)
+		require.Equal(t, remaining, s.Day.Remaining)
 	}
-	s = on.spend(five)
+	s = limiter.spend(five)
 	require.Equal(t, []string{limit.MinuteWindow}, s.Violated)
 	require.Equal(t, 2, s.Day.Remaining, "what is refused by the minute costs the day nothing")
-	on.Advance(24 * time.Hour)
-	require.Equal(t, 4, on.spend(five).Day.Remaining)
+	limiter.Advance(24 * time.Hour)
+	require.Equal(t, 4, limiter.spend(five).Day.Remaining)
 }
 
 func (su quotaSuite) refusedCallsAreNotRecorded(t *testing.T) {
-	on := su.start(t)
+	limiter := su.start(t)
 	for range 60 {
-		on.spend(sixtyPerMinute)
+		limiter.spend(sixtyPerMinute)
 	}
 	for range 59 {
-		on.Advance(time.Second)
-		require.False(t, on.spend(sixtyPerMinute).Allowed)
+		limiter.Advance(time.Second)
+		require.False(t, limiter.spend(sixtyPerMinute).Allowed)
 	}
-	on.Advance(time.Second)
-	s := on.spend(sixtyPerMinute)
+	limiter.Advance(time.Second)
+	s := limiter.spend(sixtyPerMinute)
 	require.True(t, s.Allowed)
 	require.Equal(t, 59, s.Minute.Remaining)
 	require.Equal(t, 10_000-61, s.Day.Remaining)
 }
 
 func (su quotaSuite) bothWindowsAreUsedUp(t *testing.T) {
-	on := su.start(t)
+	limiter := su.start(t)
 	one := limit.Quota{PerMinute: 1, PerDay: 1}
-	require.True(t, on.spend(one).Allowed)
-	s := on.spend(one)
+	require.True(t, limiter.spend(one).Allowed)
+	s := limiter.spend(one)
 	require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, s.Violated)
 	require.Equal(t, untilMidnight, s.RetryAfter)
 }
 
 func (su quotaSuite) leastWaitIsASecond(t *testing.T) {
-	on := su.start(t)
+	limiter := su.start(t)
 	one := limit.Quota{PerMinute: 1}
-	require.True(t, on.spend(one).Allowed)
-	on.Advance(time.Minute - time.Microsecond)
-	s := on.spend(one)
+	require.True(t, limiter.spend(one).Allowed)
+	limiter.Advance(time.Minute - time.Microsecond)
+	s := limiter.spend(one)
 	require.Equal(t, time.Second, s.RetryAfter)
 	require.Equal(t, time.Microsecond, s.Minute.Reset)
 }
 
 func (su quotaSuite) changedQuota(t *testing.T) {
-	on := su.start(t)
+	limiter := su.start(t)
 	for range 60 {
-		on.spend(sixtyPerMinute)
-		on.Advance(100 * time.Millisecond)
+		limiter.spend(sixtyPerMinute)
+		limiter.Advance(100 * time.Millisecond)
 	}
-	require.False(t, on.spend(sixtyPerMinute).Allowed)
-	s := on.spend(limit.Quota{PerMinute: 300, PerDay: 50_000})
+	require.False(t, limiter.spend(sixtyPerMinute).Allowed)
+	s := limiter.spend(limit.Quota{PerMinute: 300, PerDay: 50_000})
 	require.True(t, s.Allowed)
 	require.Equal(t, 300-61, s.Minute.Remaining)
 	require.Equal(t, 50_000-61, s.Day.Remaining)
-	s = on.spend(limit.Quota{PerMinute: 1_000})
+	s = limiter.spend(limit.Quota{PerMinute: 1_000})
 	require.True(t, s.Allowed)
 	require.Zero(t, s.Day)
-	s = on.spend(limit.Quota{PerMinute: 10, PerDay: 10})
+	s = limiter.spend(limit.Quota{PerMinute: 10, PerDay: 10})
 	require.False(t, s.Allowed)
 	require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, s.Violated)
 	require.Zero(t, s.Minute.Remaining)
-	on.Advance(s.Minute.Reset)
-	require.True(t, on.spend(limit.Quota{PerMinute: 10}).Allowed, "the wait is until there is room in the lower quota")
-	require.False(t, on.spend(limit.Quota{}).Allowed, "a quota of nothing")
+	limiter.Advance(s.Minute.Reset)
+	require.True(t, limiter.spend(limit.Quota{PerMinute: 10}).Allowed, "the wait is until there is room in the lower quota")
+	require.False(t, limiter.spend(limit.Quota{}).Allowed, "a quota of nothing")
 }
 
 func (su quotaSuite) otherKeysAndRules(t *testing.T) {
-	on := su.start(t)
+	limiter := su.start(t)
 	one := limit.Quota{PerMinute: 1, PerDay: 1}
-	require.True(t, on.spend(one).Allowed)
-	for _, key := range []string{strings.ToLower(on.key), on.key + " ", on.key + "\x00{}\n\xff"} {
-		s, err := on.Spend(context.Background(), one, key)
+	require.True(t, limiter.spend(one).Allowed)
+	for _, key := range []string{strings.ToLower(limiter.key), limiter.key + " ", limiter.key + "\x00{}\n\xff"} {
+		s, err := limiter.Spend(context.Background(), one, key)
 		require.NoError(t, err)
 		require.True(t, s.Allowed, key)
 	}
-	d, err := on.Take(context.Background(), limit.Rule{Name: "one", Max: 1, Per: time.Minute}, on.key)
+	d, err := limiter.Take(context.Background(), limit.Rule{Name: "one", Max: 1, Per: time.Minute}, limiter.key)
 	require.NoError(t, err)
 	require.True(t, d.Allowed)
 }
 
 // SpendAtOnce spends of the key's quota by as many goroutines as calls, of which
 // exactly allowed must be.
-func SpendAtOnce(t testing.TB, l limit.Limiter, q limit.Quota, key string, calls, allowed int) {
+func SpendAtOnce(t testing.TB, limiter limit.Limiter, q limit.Quota, key string, calls, allowed int) {
 	t.Helper()
 	var admitted, failed atomic.Int64
-	var all sync.WaitGroup
+	var group sync.WaitGroup
 	for range calls {
-		all.Go(func() {
-			s, err := l.Spend(context.Background(), q, key)
+		group.Go(func() {
+			s, err := limiter.Spend(context.Background(), q, key)
 			if err != nil {
 				failed.Add(1)
 			} else if s.Allowed {
@@ -212,7 +212,7 @@ func SpendAtOnce(t testing.TB, l limit.Limiter, q limit.Quota, key string, calls
 			}
 		})
 	}
-	all.Wait()
+	group.Wait()
 	require.Zero(t, failed.Load())
 	require.EqualValues(t, allowed, admitted.Load())
 }

@@ -244,9 +244,9 @@ func Activities(t *testing.T, open JobseekerOpener) {
 
 	t.Run("limit per user", func(t *testing.T) {
 		s, now := openJobseeker(t, open)
-		busy, other := newID(), newID()
+		busy, otherID := newID(), newID()
 		var events []string
-		require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: other, EventID: newID(), At: now}))
+		require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: otherID, EventID: newID(), At: now}))
 		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
 			events = nil
 			for range jobseeker.MaxActivities + 2 {
@@ -258,7 +258,7 @@ func Activities(t *testing.T, open JobseekerOpener) {
 			return nil
 		}))
 		require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}), "delivered again, older than the others")
-		for user, want := range map[string]int{busy: jobseeker.MaxActivities, other: 1} {
+		for user, want := range map[string]int{busy: jobseeker.MaxActivities, otherID: 1} {
 			got, err := s.Activities.List(ctx, user, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
 			require.Equal(t, want, got.Total)

@@ -93,12 +93,12 @@ func retentionOf(t testing.TB, s retention.Store) retention.Store {
 // the number of calls that returned true.
 func atOnce(t testing.TB, n int, do func(i int) (bool, error)) (yes int) {
 	t.Helper()
-	var all sync.WaitGroup
+	var group sync.WaitGroup
 	oks, errs := make([]bool, n), make([]error, n)
 	for i := range n {
-		all.Go(func() { oks[i], errs[i] = do(i) })
+		group.Go(func() { oks[i], errs[i] = do(i) })
 	}
-	all.Wait()
+	group.Wait()
 	for i, ok := range oks {
 		require.NoError(t, errs[i])
 		if ok {

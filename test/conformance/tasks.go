@@ -164,19 +164,19 @@ func (su taskSuite) duplicateKey(t *testing.T) {
 
 func (su taskSuite) duplicateKeyConcurrently(t *testing.T) {
 	s, _ := su.fresh(t)
-	var all sync.WaitGroup
+	var group sync.WaitGroup
 	for range 20 {
-		all.Go(func() { require.NoError(t, s.Tasks.Add(context.Background(), su.mail("a"))) })
+		group.Go(func() { require.NoError(t, s.Tasks.Add(context.Background(), su.mail("a"))) })
 	}
-	all.Wait()
+	group.Wait()
 	require.Len(t, su.due(t, s), 1)
 }
 
 func (su taskSuite) startWithAClockSlightlyBehind(t *testing.T) {
 	s, clk := su.fresh(t)
-	j := su.mail("a")
-	j.RunAt = clk.Now().Add(2 * time.Second) // by the clock of the process that reserved it
-	refs, err := s.Tasks.AddAndReserve(t.Context(), j)
+	task := su.mail("a")
+	task.RunAt = clk.Now().Add(2 * time.Second) // by the clock of the process that reserved it
+	refs, err := s.Tasks.AddAndReserve(t.Context(), task)
 	require.NoError(t, err)
 	require.Len(t, su.start(t, s, refs[0].ID), 1)
 }
@@ -186,9 +186,9 @@ func (su taskSuite) startWithAClockSlightlyBehind(t *testing.T) {
 func (su taskSuite) in(t *testing.T, s adapters.Database, clk *fakeClock, group string, n int) (ids []string) {
 	t.Helper()
 	for i := range n {
-		j := su.mail(fmt.Sprint(group, i))
-		j.Group, j.RunAt = group, clk.Now().Add(-time.Duration(i)*time.Microsecond)
-		su.add(t, s, j)
+		task := su.mail(fmt.Sprint(group, i))
+		task.Group, task.RunAt = group, clk.Now().Add(-time.Duration(i)*time.Microsecond)
+		su.add(t, s, task)
 	}
 	for _, r := range su.list(t, s, task.Waiting) {
 		if r.Group == group {
@@ -207,9 +207,9 @@ func (su taskSuite) end(t *testing.T, s adapters.Database, j task.Task, state ta
 func (su taskSuite) groupRunsOneTask(t *testing.T) {
 	s, clk := su.fresh(t)
 	ids := su.in(t, s, clk, "a", 3)
-	other := su.in(t, s, clk, "b", 1)
+	otherID := su.in(t, s, clk, "b", 1)
 	require.Len(t, su.due(t, s), 4)
-	require.Len(t, su.start(t, s, append(ids, other...)...), 2)
+	require.Len(t, su.start(t, s, append(ids, otherID...)...), 2)
 	require.Empty(t, su.start(t, s, ids...))
 	for n := range 3 {
 		running := su.list(t, s, task.Running)
@@ -231,11 +231,11 @@ func (su taskSuite) groupConcurrently(t *testing.T) {
 	s, clk := su.fresh(t)
 	ids := su.in(t, s, clk, "a", 20)
 	for range 3 {
-		var all sync.WaitGroup
+		var group sync.WaitGroup
 		var mu sync.Mutex
 		var started []task.Task
 		for _, id := range ids {
-			all.Go(func() {
+			group.Go(func() {
 				some, err := s.Tasks.Start(context.Background(), []string{id, ids[0]}, 30*time.Second)
 				require.NoError(t, err)
 				mu.Lock()
@@ -243,7 +243,7 @@ func (su taskSuite) groupConcurrently(t *testing.T) {
 				started = append(started, some...)
 			})
 		}
-		all.Wait()
+		group.Wait()
 		require.Len(t, started, 1)
 		su.end(t, s, started[0], task.Done, time.Time{})
 	}
@@ -504,9 +504,9 @@ func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 	su.add(t, s, many...)
 	var mu sync.Mutex
 	handed, started := map[string]int{}, map[string]int{}
-	var all sync.WaitGroup
+	var group sync.WaitGroup
 	for range 6 {
-		all.Go(func() {
+		group.Go(func() {
 			for {
 				refs, err := s.Tasks.Due(context.Background(), 9)
 				if err != nil || len(refs) == 0 {
@@ -526,15 +526,15 @@ func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 					tasks, err := s.Tasks.Start(context.Background(), append([]string{}, ids...), time.Minute)
 					require.NoError(t, err)
 					mu.Lock()
-					for _, j := range tasks {
-						started[j.ID]++
+					for _, task := range tasks {
+						started[task.ID]++
 					}
 					mu.Unlock()
 				}
 			}
 		})
 	}
-	all.Wait()
+	group.Wait()
 	require.Len(t, handed, total)
 	require.Len(t, started, total)
 	for id, n := range started {

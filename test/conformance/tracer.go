@@ -53,13 +53,13 @@ func Tracer(t *testing.T, open func(t testing.TB) trace.Tracer) {
 	})
 	t.Run("concurrent spans, errors", func(t *testing.T) {
 		tracer := start(t)
-		var all sync.WaitGroup
+		var group sync.WaitGroup
 		for range 20 {
-			all.Go(func() {
+			group.Go(func() {
 				_, end := tracer.Start(t.Context(), "span", "")
 				end(errors.New("failed"))
 			})
 		}
-		all.Wait()
+		group.Wait()
 	})
 }

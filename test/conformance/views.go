@@ -23,17 +23,17 @@ func Views(t *testing.T, open ListingsOpener) {
 	}
 	for name, test := range map[string]func(*testing.T, *board){
 		"repeated visits": func(t *testing.T, b *board) {
-			one, other := b.post(t, listings.CreateInput{Title: "One"}).ID, b.post(t, listings.CreateInput{Title: "Other"}).ID
+			one, otherID := b.post(t, listings.CreateInput{Title: "One"}).ID, b.post(t, listings.CreateInput{Title: "Other"}).ID
 			visits := []listings.Visit{
 				{Day: "2026-03-01", ListingID: one, Visitor: "a"}, {Day: "2026-03-01", ListingID: one, Visitor: "b"},
-				{Day: "2026-03-01", ListingID: other, Visitor: "a"}, {Day: "2026-03-02", ListingID: one, Visitor: "a"},
+				{Day: "2026-03-01", ListingID: otherID, Visitor: "a"}, {Day: "2026-03-02", ListingID: one, Visitor: "a"},
 			}
 			for range 2 {
 				require.NoError(t, b.Views.Add(t.Context(), visits))
 			}
-			require.Equal(t, map[string]int{one: 3, other: 1}, seen(t, b, one, other))
-			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-02", ListingID: other, Visitor: "c"}}))
-			require.Equal(t, map[string]int{other: 2}, seen(t, b, other))
+			require.Equal(t, map[string]int{one: 3, otherID: 1}, seen(t, b, one, otherID))
+			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-02", ListingID: otherID, Visitor: "c"}}))
+			require.Equal(t, map[string]int{otherID: 2}, seen(t, b, otherID))
 		},
 		"limit per network": func(t *testing.T, b *board) {
 			l := b.post(t, listings.CreateInput{Title: "One"}).ID
@@ -76,12 +76,12 @@ func Views(t *testing.T, open ListingsOpener) {
 					visits = append(visits, listings.Visit{Day: "2026-03-01", ListingID: ids[i], Visitor: fmt.Sprint(v)})
 				}
 			}
-			var all sync.WaitGroup
+			var group sync.WaitGroup
 			failed := make([]error, 8)
 			for n := range failed {
-				all.Go(func() { failed[n] = b.Views.Add(t.Context(), visits) })
+				group.Go(func() { failed[n] = b.Views.Add(t.Context(), visits) })
 			}
-			all.Wait()
+			group.Wait()
 			for _, err := range failed {
 				require.NoError(t, err)
 			}
@@ -108,9 +108,9 @@ func Views(t *testing.T, open ListingsOpener) {
 			again, err := b.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "two")
 			require.NoError(t, err)
 			require.Equal(t, "one", again)
-			other, err := b.Views.GetOrCreateSalt(t.Context(), "2026-03-01", "three")
+			otherID, err := b.Views.GetOrCreateSalt(t.Context(), "2026-03-01", "three")
 			require.NoError(t, err)
-			require.Equal(t, "three", other)
+			require.Equal(t, "three", otherID)
 			_, err = retentionOf(t, b.Retention).DeleteBefore(t.Context(), listings.Visits, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 10)
 			require.NoError(t, err)
 			gone, err := b.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "four")
@@ -120,8 +120,8 @@ func Views(t *testing.T, open ListingsOpener) {
 		"count by status": func(t *testing.T, b *board) {
 			b.post(t, listings.CreateInput{Title: "One"})
 			b.post(t, listings.CreateInput{Title: "Two", Status: ptr("draft")})
-			gone := b.post(t, listings.CreateInput{Title: "Three"})
-			require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), gone.ID))
+			deleted := b.post(t, listings.CreateInput{Title: "Three"})
+			require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), deleted.ID))
 			counts, err := b.svc.CountByStatus(t.Context(), b.org)
 			require.NoError(t, err)
 			require.Equal(t, map[listings.Status]int{listings.Active: 1, listings.Draft: 1, listings.Archived: 1}, counts)

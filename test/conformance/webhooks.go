@@ -12,20 +12,20 @@ import (
 )
 
 // endpoint stores an endpoint of the application.
-func (f *integrationsFixture) endpoint(a integrations.App, events ...string) integrations.Endpoint {
+func (f *integrationsFixture) endpoint(app integrations.App, events ...string) integrations.Endpoint {
 	f.t.Helper()
 	now := f.clk.Now()
-	e := integrations.Endpoint{ID: newID(), AppID: a.ID, OwnerID: a.OwnerID, URL: "https://x.example/\"1\"", Events: events, Status: integrations.EndpointActive, Secret: "hidden", CreatedAt: now, UpdatedAt: now}
-	require.NoError(f.t, f.Webhooks.Upsert(f.ctx(), e))
-	e.Version = 1
-	return e
+	endpoint := integrations.Endpoint{ID: newID(), AppID: app.ID, OwnerID: app.OwnerID, URL: "https://x.example/\"1\"", Events: events, Status: integrations.EndpointActive, Secret: "hidden", CreatedAt: now, UpdatedAt: now}
+	require.NoError(f.t, f.Webhooks.Upsert(f.ctx(), endpoint))
+	endpoint.Version = 1
+	return endpoint
 }
 
 // change changes an endpoint in a transaction.
-func (f *integrationsFixture) change(e integrations.Endpoint, fn func(e *integrations.Endpoint)) {
+func (f *integrationsFixture) change(endpoint integrations.Endpoint, fn func(endpoint *integrations.Endpoint)) {
 	f.t.Helper()
 	require.NoError(f.t, f.Tx.Do(f.ctx(), func(ctx context.Context) error {
-		stored, err := f.Webhooks.Get(ctx, e.OwnerID, e.ID)
+		stored, err := f.Webhooks.Get(ctx, endpoint.OwnerID, endpoint.ID)
 		if err != nil {
 			return err
 		}
@@ -40,24 +40,24 @@ func (f *integrationsFixture) endpoints(filter integrations.EndpointFilter, afte
 	found, err := f.Webhooks.List(f.ctx(), integrations.AnyOwner, filter, after, n)
 	require.NoError(f.t, err)
 	ids := []string{}
-	for _, e := range found {
-		ids = append(ids, e.ID)
+	for _, endpoint := range found {
+		ids = append(ids, endpoint.ID)
 	}
 	return ids
 }
 
 // delivery returns a pending delivery of a message that is not stored.
-func (f *integrationsFixture) delivery(e integrations.Endpoint, eventID string) integrations.Delivery {
+func (f *integrationsFixture) delivery(endpoint integrations.Endpoint, eventID string) integrations.Delivery {
 	now := f.clk.Now()
-	return integrations.Delivery{ID: newID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: eventID, Type: "job.created", Status: integrations.Pending, NextAt: &now, CreatedAt: now, Attempts: []integrations.Attempt{}}
+	return integrations.Delivery{ID: newID(), EndpointID: endpoint.ID, OwnerID: endpoint.OwnerID, EventID: eventID, Type: "job.created", Status: integrations.Pending, NextAt: &now, CreatedAt: now, Attempts: []integrations.Attempt{}}
 }
 
 // queue stores a message with a delivery.
-func (f *integrationsFixture) queue(e integrations.Endpoint) integrations.Delivery {
+func (f *integrationsFixture) queue(endpoint integrations.Endpoint) integrations.Delivery {
 	f.t.Helper()
-	d := f.delivery(e, newID())
-	f.enqueue(integrations.Message{EventID: d.EventID, Type: d.Type, Body: `{"b":"ä"}`, CreatedAt: f.clk.Now()}, d)
-	return d
+	delivery := f.delivery(endpoint, newID())
+	f.enqueue(integrations.Message{EventID: delivery.EventID, Type: delivery.Type, Body: `{"b":"ä"}`, CreatedAt: f.clk.Now()}, delivery)
+	return delivery
 }
 
 func (f *integrationsFixture) enqueue(m integrations.Message, ds ...integrations.Delivery) {
@@ -66,22 +66,22 @@ func (f *integrationsFixture) enqueue(m integrations.Message, ds ...integrations
 }
 
 // first returns the delivery that has been due for longest, nil without one.
-func (f *integrationsFixture) first(e integrations.Endpoint) *integrations.Outgoing {
+func (f *integrationsFixture) first(endpoint integrations.Endpoint) *integrations.Outgoing {
 	f.t.Helper()
-	if out := f.due(e, 1); len(out) > 0 {
+	if out := f.due(endpoint, 1); len(out) > 0 {
 		return &out[0]
 	}
 	return nil
 }
 
-func (f *integrationsFixture) due(e integrations.Endpoint, n int) []integrations.Outgoing {
+func (f *integrationsFixture) due(endpoint integrations.Endpoint, n int) []integrations.Outgoing {
 	f.t.Helper()
-	return f.messages(e, integrations.MessageFilter{DueBy: f.clk.Now()}, n)
+	return f.messages(endpoint, integrations.MessageFilter{DueBy: f.clk.Now()}, n)
 }
 
-func (f *integrationsFixture) messages(e integrations.Endpoint, filter integrations.MessageFilter, n int) []integrations.Outgoing {
+func (f *integrationsFixture) messages(endpoint integrations.Endpoint, filter integrations.MessageFilter, n int) []integrations.Outgoing {
 	f.t.Helper()
-	out, err := f.Deliveries.ListMessages(f.ctx(), integrations.AnyOwner, e.ID, filter, n)
+	out, err := f.Deliveries.ListMessages(f.ctx(), integrations.AnyOwner, endpoint.ID, filter, n)
 	require.NoError(f.t, err)
 	return out
 }
@@ -89,14 +89,14 @@ func (f *integrationsFixture) messages(e integrations.Endpoint, filter integrati
 // record stores a final result, and reports whether it was stored.
 func (f *integrationsFixture) record(o *integrations.Outgoing, status integrations.DeliveryStatus) bool {
 	f.t.Helper()
-	d := o.Delivery
-	d.Attempt, d.Tries, d.Status, d.NextAt = d.Attempt+1, d.Tries+1, status, nil
+	delivery := o.Delivery
+	delivery.Attempt, delivery.Tries, delivery.Status, delivery.NextAt = delivery.Attempt+1, delivery.Tries+1, status, nil
 	if now := f.clk.Now(); status == integrations.Failed {
-		d.FailedAt = &now
+		delivery.FailedAt = &now
 	}
-	changed, err := f.Deliveries.RecordResults(f.ctx(), d.EndpointID, []integrations.Delivery{d})
+	changed, err := f.Deliveries.RecordResults(f.ctx(), delivery.EndpointID, []integrations.Delivery{delivery})
 	require.NoError(f.t, err)
-	return len(changed) == 1 && changed[0] == d.ID
+	return len(changed) == 1 && changed[0] == delivery.ID
 }
 
 // retry stores that a delivery is due again at the time.
@@ -108,16 +108,16 @@ func (f *integrationsFixture) retry(o integrations.Outgoing, at time.Time) {
 	require.Len(f.t, changed, 1)
 }
 
-func (f *integrationsFixture) replay(ownerID string, e integrations.Endpoint, filter integrations.ReplayFilter, n int) int {
+func (f *integrationsFixture) replay(ownerID string, endpoint integrations.Endpoint, filter integrations.ReplayFilter, n int) int {
 	f.t.Helper()
-	replayed, err := f.Deliveries.Replay(f.ctx(), ownerID, e.ID, filter, f.clk.Now(), n)
+	replayed, err := f.Deliveries.Replay(f.ctx(), ownerID, endpoint.ID, filter, f.clk.Now(), n)
 	require.NoError(f.t, err)
 	return replayed
 }
 
-func (f *integrationsFixture) log(e integrations.Endpoint, status integrations.DeliveryStatus) page.Result[integrations.Delivery] {
+func (f *integrationsFixture) log(endpoint integrations.Endpoint, status integrations.DeliveryStatus) page.Result[integrations.Delivery] {
 	f.t.Helper()
-	r, err := f.Deliveries.List(f.ctx(), e.OwnerID, e.ID, status, page.Request{Number: 1, Size: 50})
+	r, err := f.Deliveries.List(f.ctx(), endpoint.OwnerID, endpoint.ID, status, page.Request{Number: 1, Size: 50})
 	require.NoError(f.t, err)
 	return r
 }
@@ -141,136 +141,136 @@ type webhookSuite struct {
 }
 
 func (su webhookSuite) upsertAndGet(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	e := f.endpoint(f.app, "job.created", "job.closed")
-	for _, ownerID := range []string{e.OwnerID, integrations.AnyOwner} {
-		got, err := f.Webhooks.Get(f.ctx(), ownerID, e.ID)
+	fixture := newIntegrationsFixture(t, su.open)
+	endpoint := fixture.endpoint(fixture.app, "job.created", "job.closed")
+	for _, ownerID := range []string{endpoint.OwnerID, integrations.AnyOwner} {
+		got, err := fixture.Webhooks.Get(fixture.ctx(), ownerID, endpoint.ID)
 		require.NoError(t, err)
-		require.Equal(t, e, got)
+		require.Equal(t, endpoint, got)
 	}
-	until := f.clk.Now().Add(time.Hour)
-	got := e
+	until := fixture.clk.Now().Add(time.Hour)
+	got := endpoint
 	got.Status, got.Secret, got.PreviousSecret, got.PreviousUntil, got.FailingSince, got.WarnedAt, got.Events = integrations.EndpointPaused, "new", "hidden", &until, &until, &until, []string{"job.updated"}
 	got.ListeningUntil, got.URL, got.UpdatedAt = &until, "https://y.example/", until
-	require.NoError(t, f.Webhooks.Upsert(f.ctx(), got))
+	require.NoError(t, fixture.Webhooks.Upsert(fixture.ctx(), got))
 	got.Version++
-	stored, err := f.Webhooks.Get(f.ctx(), e.OwnerID, e.ID)
+	stored, err := fixture.Webhooks.Get(fixture.ctx(), endpoint.OwnerID, endpoint.ID)
 	require.NoError(t, err)
 	require.Equal(t, got, stored)
-	require.Error(t, f.Webhooks.Upsert(f.ctx(), e), "an earlier version")
+	require.Error(t, fixture.Webhooks.Upsert(fixture.ctx(), endpoint), "an earlier version")
 }
 
 func (su webhookSuite) otherOwner(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	e := f.endpoint(f.app, "job.created")
-	other, mine := f.application(newID()), f.application(f.app.OwnerID)
-	for _, ownerID := range []string{other.OwnerID, ""} {
-		_, err := f.Webhooks.Get(f.ctx(), ownerID, e.ID)
+	fixture := newIntegrationsFixture(t, su.open)
+	endpoint := fixture.endpoint(fixture.app, "job.created")
+	otherApp, mine := fixture.application(newID()), fixture.application(fixture.app.OwnerID)
+	for _, ownerID := range []string{otherApp.OwnerID, ""} {
+		_, err := fixture.Webhooks.Get(fixture.ctx(), ownerID, endpoint.ID)
 		require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
-		list, err := f.Webhooks.List(f.ctx(), ownerID, integrations.EndpointFilter{AppID: e.AppID}, "", 9)
+		list, err := fixture.Webhooks.List(fixture.ctx(), ownerID, integrations.EndpointFilter{AppID: endpoint.AppID}, "", 9)
 		require.NoError(t, err)
 		require.Empty(t, list)
 	}
-	for _, a := range []integrations.App{other, {OwnerID: other.OwnerID, ID: e.AppID}, mine} {
-		require.ErrorIs(t, f.Webhooks.Delete(f.ctx(), a.OwnerID, a.ID, e.ID), integrations.ErrWebhookNotFound)
+	for _, app := range []integrations.App{otherApp, {OwnerID: otherApp.OwnerID, ID: endpoint.AppID}, mine} {
+		require.ErrorIs(t, fixture.Webhooks.Delete(fixture.ctx(), app.OwnerID, app.ID, endpoint.ID), integrations.ErrWebhookNotFound)
 	}
-	foreign := e
-	foreign.OwnerID = other.OwnerID
-	require.Error(t, f.Webhooks.Upsert(f.ctx(), foreign))
+	foreign := endpoint
+	foreign.OwnerID = otherApp.OwnerID
+	require.Error(t, fixture.Webhooks.Upsert(fixture.ctx(), foreign))
 }
 
 func (su webhookSuite) delete(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	e, second := f.endpoint(f.app, "job.created"), f.endpoint(f.app, "job.created")
-	list, err := f.Webhooks.List(f.ctx(), e.OwnerID, integrations.EndpointFilter{AppID: e.AppID}, "", 9)
+	fixture := newIntegrationsFixture(t, su.open)
+	endpoint, second := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
+	list, err := fixture.Webhooks.List(fixture.ctx(), endpoint.OwnerID, integrations.EndpointFilter{AppID: endpoint.AppID}, "", 9)
 	require.NoError(t, err)
-	require.Equal(t, []integrations.Endpoint{e, second}, list)
-	f.queue(e)
-	require.NoError(t, f.Webhooks.Delete(f.ctx(), e.OwnerID, e.AppID, e.ID))
-	_, err = f.Webhooks.Get(f.ctx(), integrations.AnyOwner, e.ID)
+	require.Equal(t, []integrations.Endpoint{endpoint, second}, list)
+	fixture.queue(endpoint)
+	require.NoError(t, fixture.Webhooks.Delete(fixture.ctx(), endpoint.OwnerID, endpoint.AppID, endpoint.ID))
+	_, err = fixture.Webhooks.Get(fixture.ctx(), integrations.AnyOwner, endpoint.ID)
 	require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
-	require.Empty(t, f.log(e, "").Items)
-	require.NoError(t, f.Apps.Delete(f.ctx(), f.app.OwnerID, f.app.ID))
-	_, err = f.Webhooks.Get(f.ctx(), integrations.AnyOwner, second.ID)
+	require.Empty(t, fixture.log(endpoint, "").Items)
+	require.NoError(t, fixture.Apps.Delete(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID))
+	_, err = fixture.Webhooks.Get(fixture.ctx(), integrations.AnyOwner, second.ID)
 	require.ErrorIs(t, err, integrations.ErrWebhookNotFound, "deleted with its application")
 }
 
 func (su webhookSuite) concurrentChanges(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	e := f.endpoint(f.app, "job.created")
+	fixture := newIntegrationsFixture(t, su.open)
+	endpoint := fixture.endpoint(fixture.app, "job.created")
 	together(t, 10, func(int) error {
-		return f.Tx.Do(f.ctx(), func(ctx context.Context) error {
-			stored, err := f.Webhooks.Get(ctx, e.OwnerID, e.ID)
+		return fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
+			stored, err := fixture.Webhooks.Get(ctx, endpoint.OwnerID, endpoint.ID)
 			if err != nil {
 				return err
 			}
 			stored.URL += "x"
-			return f.Webhooks.Upsert(ctx, stored)
+			return fixture.Webhooks.Upsert(ctx, stored)
 		})
 	})
-	stored, err := f.Webhooks.Get(f.ctx(), e.OwnerID, e.ID)
+	stored, err := fixture.Webhooks.Get(fixture.ctx(), endpoint.OwnerID, endpoint.ID)
 	require.NoError(t, err)
-	require.Equal(t, e.URL+"xxxxxxxxxx", stored.URL)
+	require.Equal(t, endpoint.URL+"xxxxxxxxxx", stored.URL)
 }
 
 func (su webhookSuite) listener(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	usual, e := f.endpoint(f.app, "job.created"), f.endpoint(f.app, "job.created")
-	until := f.clk.Now().Add(time.Minute)
-	f.change(e, func(e *integrations.Endpoint) { e.ListeningUntil = &until })
+	fixture := newIntegrationsFixture(t, su.open)
+	usual, endpoint := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
+	until := fixture.clk.Now().Add(time.Minute)
+	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &until })
 	later := until.Add(time.Minute)
-	f.change(e, func(e *integrations.Endpoint) { e.ListeningUntil = &later })
-	f.deleteBefore(integrations.ListenersKind, later, 10, 0)
-	f.deleteBefore(integrations.ListenersKind, later.Add(time.Microsecond), 10, 1)
-	require.Equal(t, []string{usual.ID}, f.endpoints(integrations.EndpointFilter{AppID: f.app.ID}, "", 10))
+	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &later })
+	fixture.deleteBefore(integrations.ListenersKind, later, 10, 0)
+	fixture.deleteBefore(integrations.ListenersKind, later.Add(time.Microsecond), 10, 1)
+	require.Equal(t, []string{usual.ID}, fixture.endpoints(integrations.EndpointFilter{AppID: fixture.app.ID}, "", 10))
 }
 
 func (su webhookSuite) subscribedEndpoints(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	one, two, three := f.endpoint(f.app, "job.created", "job.closed"), f.endpoint(f.app, "job.created"), f.endpoint(f.application(newID()), "job.created")
+	fixture := newIntegrationsFixture(t, su.open)
+	one, two, three := fixture.endpoint(fixture.app, "job.created", "job.closed"), fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.application(newID()), "job.created")
 	created := integrations.EndpointFilter{Event: "job.created"}
-	require.Equal(t, []string{one.ID, two.ID}, f.endpoints(created, "", 2))
-	require.Equal(t, []string{three.ID}, f.endpoints(created, two.ID, 2))
-	require.Equal(t, []string{one.ID}, f.endpoints(integrations.EndpointFilter{Event: "job.closed"}, "", 2))
-	f.change(two, func(e *integrations.Endpoint) { e.Status = integrations.EndpointPaused })
-	f.change(one, func(e *integrations.Endpoint) { e.Events = []string{"job.closed"} })
-	require.Equal(t, []string{three.ID}, f.endpoints(created, "", 9))
-	f.change(one, func(e *integrations.Endpoint) { e.Events = []string{"job.closed", "job.created"} })
-	require.Equal(t, []string{one.ID, three.ID}, f.endpoints(created, "", 9))
+	require.Equal(t, []string{one.ID, two.ID}, fixture.endpoints(created, "", 2))
+	require.Equal(t, []string{three.ID}, fixture.endpoints(created, two.ID, 2))
+	require.Equal(t, []string{one.ID}, fixture.endpoints(integrations.EndpointFilter{Event: "job.closed"}, "", 2))
+	fixture.change(two, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
+	fixture.change(one, func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed"} })
+	require.Equal(t, []string{three.ID}, fixture.endpoints(created, "", 9))
+	fixture.change(one, func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed", "job.created"} })
+	require.Equal(t, []string{one.ID, three.ID}, fixture.endpoints(created, "", 9))
 }
 
 func (su webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
-	overdue, later, paused, listener := f.endpoint(f.app, "job.created"), f.endpoint(f.app, "job.created"), f.endpoint(f.app, "job.created"), f.endpoint(f.app, "job.created")
-	for _, e := range []integrations.Endpoint{overdue, paused, listener} {
-		f.queue(e)
+	fixture := newIntegrationsFixture(t, su.open)
+	overdue, later, paused, listener := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
+	for _, endpoint := range []integrations.Endpoint{overdue, paused, listener} {
+		fixture.queue(endpoint)
 	}
-	f.clk.Advance(time.Minute)
-	f.queue(later)
-	until := f.clk.Now().Add(time.Hour)
-	f.change(listener, func(e *integrations.Endpoint) { e.ListeningUntil = &until })
-	f.change(paused, func(e *integrations.Endpoint) { e.Status = integrations.EndpointPaused })
-	require.Equal(t, []string{overdue.ID}, f.endpoints(integrations.EndpointFilter{DueBefore: f.clk.Now()}, "", 10))
-	require.Empty(t, f.endpoints(integrations.EndpointFilter{DueBefore: f.clk.Now()}, overdue.ID, 10))
+	fixture.clk.Advance(time.Minute)
+	fixture.queue(later)
+	until := fixture.clk.Now().Add(time.Hour)
+	fixture.change(listener, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &until })
+	fixture.change(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
+	require.Equal(t, []string{overdue.ID}, fixture.endpoints(integrations.EndpointFilter{DueBefore: fixture.clk.Now()}, "", 10))
+	require.Empty(t, fixture.endpoints(integrations.EndpointFilter{DueBefore: fixture.clk.Now()}, overdue.ID, 10))
 }
 
 func (su webhookSuite) endpointsOfUsers(t *testing.T) {
-	f := newIntegrationsFixture(t, su.open)
+	fixture := newIntegrationsFixture(t, su.open)
 	const kind = "application.submitted"
 	applicant, colleague, stranger := newID(), newID(), newID()
 	users := []string{newID(), colleague, newID(), applicant}
 	for range 500 {
 		users = append(users, newID())
 	}
-	byApplicant, byColleague := f.endpoint(f.application(applicant), kind), f.endpoint(f.application(colleague), kind)
-	f.endpoint(f.application(applicant), "job.created")
-	allowed, foreign := f.application(stranger), f.application(stranger)
-	byConsent := f.endpoint(allowed, kind)
-	f.endpoint(foreign, kind)
-	f.consent(users[400], allowed.ID, integrations.ApplicationsRead)
-	f.consent(stranger, foreign.ID, integrations.ApplicationsRead)
+	byApplicant, byColleague := fixture.endpoint(fixture.application(applicant), kind), fixture.endpoint(fixture.application(colleague), kind)
+	fixture.endpoint(fixture.application(applicant), "job.created")
+	allowed, foreign := fixture.application(stranger), fixture.application(stranger)
+	byConsent := fixture.endpoint(allowed, kind)
+	fixture.endpoint(foreign, kind)
+	fixture.consent(users[400], allowed.ID, integrations.ApplicationsRead)
+	fixture.consent(stranger, foreign.ID, integrations.ApplicationsRead)
 	want, filter := []string{byApplicant.ID, byColleague.ID, byConsent.ID}, integrations.EndpointFilter{Event: kind, UserIDs: users}
-	require.Equal(t, want, f.endpoints(filter, "", 10))
-	require.Equal(t, want[2:], f.endpoints(filter, want[1], 10))
-	require.Equal(t, want[:1], f.endpoints(filter, "", 1))
+	require.Equal(t, want, fixture.endpoints(filter, "", 10))
+	require.Equal(t, want[2:], fixture.endpoints(filter, want[1], 10))
+	require.Equal(t, want[:1], fixture.endpoints(filter, "", 1))
 }

@@ -39,12 +39,12 @@ type workSuite struct {
 }
 
 // startWorkers runs workers of the handlers until the test ends or stop is called.
-func (su workSuite) startWorkers(t *testing.T, s adapters.Database, q task.Queue, periodic []task.Periodic, handlers ...task.Handler) (stop func()) {
+func (su workSuite) startWorkers(t *testing.T, s adapters.Database, queue task.Queue, periodic []task.Periodic, handlers ...task.Handler) (stop func()) {
 	t.Helper()
 	requirePorts(t, s)
 	requirePort(t, "task.Store", s.Tasks)
-	requirePort(t, "task.Queue", q)
-	r, err := task.NewRunner(task.Deps{Store: s.Tasks, Queue: q, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler), Handlers: handlers, Periodic: periodic})
+	requirePort(t, "task.Queue", queue)
+	r, err := task.NewRunner(task.Deps{Store: s.Tasks, Queue: queue, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler), Handlers: handlers, Periodic: periodic})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -84,9 +84,9 @@ func (su workSuite) state(t *testing.T, s adapters.Database, want task.State, ke
 
 func (su workSuite) taskIsExecuted(t *testing.T) {
 	t.Parallel()
-	s, q := su.open(t)
+	s, queue := su.open(t)
 	came := make(chan string, 1)
-	su.startWorkers(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error { came <- p; return nil }))
+	su.startWorkers(t, s, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error { came <- p; return nil }))
 	require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
 	require.Equal(t, "hello", <-came)
 	su.state(t, s, task.Done, "a")
@@ -94,9 +94,9 @@ func (su workSuite) taskIsExecuted(t *testing.T) {
 
 func (su workSuite) taskWithRunAt(t *testing.T) {
 	t.Parallel()
-	s, q := su.open(t)
+	s, queue := su.open(t)
 	came := make(chan time.Time, 1)
-	su.startWorkers(t, s, q, nil, task.Handle("k", task.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
+	su.startWorkers(t, s, queue, nil, task.Handle("k", task.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
 	j := task.New("k", task.Events, "a", "hello")
 	j.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
 	require.NoError(t, s.Tasks.Add(t.Context(), j))
@@ -105,9 +105,9 @@ func (su workSuite) taskWithRunAt(t *testing.T) {
 
 func (su workSuite) permanentFailure(t *testing.T) {
 	t.Parallel()
-	s, q := su.open(t)
+	s, queue := su.open(t)
 	var tries atomic.Int32
-	su.startWorkers(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
+	su.startWorkers(t, s, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
 		if p == "bad" {
 			tries.Add(1)
 			return task.Permanent(errors.New("no such address"))
@@ -123,8 +123,8 @@ func (su workSuite) permanentFailure(t *testing.T) {
 
 func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 	t.Parallel()
-	s, q := su.open(t)
-	su.startWorkers(t, s, q, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
+	s, queue := su.open(t)
+	su.startWorkers(t, s, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
 		if p == "panic" {
 			panic("broken")
 		}
@@ -149,17 +149,17 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 
 func (su workSuite) lastAttemptFails(t *testing.T) {
 	t.Parallel()
-	s, q := su.open(t)
+	s, queue := su.open(t)
 	h := task.Handle("k", task.Events, func(context.Context, string) error { return errors.New("away") })
 	h.Attempts = 1
-	su.startWorkers(t, s, q, nil, h)
+	su.startWorkers(t, s, queue, nil, h)
 	require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "a")))
 	require.Equal(t, "away", su.state(t, s, task.Dead, "a").Err)
 }
 
 func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 	t.Parallel()
-	s, q := su.open(t)
+	s, queue := su.open(t)
 	release := make(chan struct{})
 	defer close(release)
 	h := task.Handle("k", task.Exports, func(_ context.Context, p string) error {
@@ -169,7 +169,7 @@ func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 		return nil
 	}).WithTimeout(200 * time.Millisecond)
 	h.Attempts = 1
-	su.startWorkers(t, s, q, nil, h)
+	su.startWorkers(t, s, queue, nil, h)
 	for i := range task.Workers[task.Exports] {
 		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
 	}
@@ -180,9 +180,9 @@ func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 
 func (su workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 	t.Parallel()
-	s, q := su.open(t)
+	s, queue := su.open(t)
 	var times [20]atomic.Int32
-	su.startWorkers(t, s, &failing{Queue: q, left: 3}, nil, task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil }))
+	su.startWorkers(t, s, &failing{Queue: queue, left: 3}, nil, task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil }))
 	for i := range times {
 		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 	}
@@ -194,10 +194,10 @@ func (su workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 
 func (su workSuite) referencesDeliveredTwice(t *testing.T) {
 	t.Parallel()
-	s, q := su.open(t)
+	s, queue := su.open(t)
 	var times [100]atomic.Int32
 	h := task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil })
-	twice := doubling{q}
+	twice := doubling{queue}
 	su.startWorkers(t, s, twice, nil, h)
 	su.startWorkers(t, s, twice, nil, h)
 	for i := range times {
@@ -211,13 +211,13 @@ func (su workSuite) referencesDeliveredTwice(t *testing.T) {
 
 func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 	t.Parallel()
-	s, q := su.open(t)
+	s, queue := su.open(t)
 	var runs atomic.Int32
 	const every = 1000 * 24 * time.Hour // none ends while the test runs
 	periodic := []task.Periodic{{Kind: "sweep", Every: every, Do: func(context.Context) error { runs.Add(1); return nil }}}
 	var stops []func()
 	for range 3 {
-		stops = append(stops, su.startWorkers(t, s, q, periodic))
+		stops = append(stops, su.startWorkers(t, s, queue, periodic))
 	}
 	key := "sweep:" + time.Now().UTC().Truncate(every).Format(time.RFC3339)
 	su.state(t, s, task.Done, key)
@@ -233,7 +233,7 @@ func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 
 func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
 	t.Parallel()
-	s, q := su.open(t)
+	s, queue := su.open(t)
 	begun := make(chan string, 2)
 	short := task.Handle("short", task.Events, func(ctx context.Context, _ string) error {
 		begun <- "short"
@@ -245,7 +245,7 @@ func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}).WithTimeout(time.Hour)
-	stop := su.startWorkers(t, s, q, nil, short, long)
+	stop := su.startWorkers(t, s, queue, nil, short, long)
 	require.NoError(t, s.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""), task.New("long", task.Exports, "long", "")))
 	<-begun
 	<-begun

@@ -57,12 +57,12 @@ func (s *alertServer) exec(sql string, args ...any) {
 	require.NoError(s.t, err, sql)
 }
 
-func ask[T any](s *alertServer, sql string, args ...any) []T {
-	s.t.Helper()
-	rows, err := s.db.Query(s.t.Context(), sql, args...)
-	require.NoError(s.t, err)
+func ask[T any](server *alertServer, sql string, args ...any) []T {
+	server.t.Helper()
+	rows, err := server.db.Query(server.t.Context(), sql, args...)
+	require.NoError(server.t, err)
 	out, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
-	require.NoError(s.t, err)
+	require.NoError(server.t, err)
 	return out
 }
 
@@ -186,12 +186,12 @@ func newLargeServer(t *testing.T) *alertServer {
 	t.Helper()
 	skipUnlessHeavy(t)
 	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
-	s := &alertServer{testServer: newTestServer(t)}
+	server := &alertServer{testServer: newTestServer(t)}
 	var err error
-	s.db, err = pgx.Connect(t.Context(), s.pg.URL)
+	server.db, err = pgx.Connect(t.Context(), server.pg.URL)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.db.Close(t.Context()) })
-	return s
+	t.Cleanup(func() { _ = server.db.Close(t.Context()) })
+	return server
 }
 
 // employer registers an employer and returns the access token.
@@ -203,39 +203,39 @@ func (s *alertServer) employer() string {
 
 func newAlertStage(t *testing.T) *alertServer {
 	t.Helper()
-	s := newLargeServer(t)
-	s.run("seed", "--listings", "2000")
-	s.exec("SELECT setseed(0.5)")
+	server := newLargeServer(t)
+	server.run("seed", "--listings", "2000")
+	server.exec("SELECT setseed(0.5)")
 	pick := func(of string) string {
 		return "($" + of + "::text[])[1 + floor(random() * cardinality($" + of + "::text[]))::int]"
 	}
-	s.exec(`INSERT INTO saved_searches (id, user_id, name, query, location, contract_type, email_alerts, created_at)
+	server.exec(`INSERT INTO saved_searches (id, user_id, name, query, location, contract_type, email_alerts, created_at)
 		SELECT gen_random_uuid(), md5('user' || CASE WHEN n <= `+strconv.Itoa(mailedUsers)+` THEN n ELSE `+strconv.Itoa(mailedUsers)+` + n / 50 END)::uuid, 'Search ' || n,
 			`+pick("1")+`, `+pick("2")+`, `+pick("3")+`, n <= `+strconv.Itoa(mailedUsers)+`, now() FROM generate_series(1, `+strconv.Itoa(savedSearches)+`) n`, trades, towns, contracts)
-	s.exec(`INSERT INTO users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)
+	server.exec(`INSERT INTO users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)
 		SELECT md5('user' || n)::uuid, 'seeker' || n || '@example.org', 'seeker' || n || '@example.org', 'Seeker', 'jobseeker', 'active', 'none', now(), now(), 1
 		FROM generate_series(1, ` + strconv.Itoa(mailedUsers) + `) n`)
-	s.exec("ANALYZE")
-	s.exec(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET log_statement = ''all''', current_database());
+	server.exec("ANALYZE")
+	server.exec(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET log_statement = ''all''', current_database());
 		EXECUTE format('ALTER DATABASE %I SET log_parameter_max_length = 0', current_database()); END $$`)
-	s.up()
-	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait() })
-	s.token = s.call("POST", "/api/auth/register-employer", map[string]any{
+	server.up()
+	t.Cleanup(func() { _ = server.cmd.Process.Kill(); _ = server.cmd.Wait() })
+	server.token = server.call("POST", "/api/auth/register-employer", map[string]any{
 		"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})["accessToken"].(string)
-	return s
+	return server
 }
 
 func TestAlerts_100000Searches_1000Listings(t *testing.T) {
-	s := newAlertStage(t)
+	server := newAlertStage(t)
 	since := time.Now().UTC().Truncate(time.Microsecond)
-	before, begun := s.peak(), time.Now()
-	log, err := s.pg.Log()
+	before, begun := server.peak(), time.Now()
+	log, err := server.pg.Log()
 	require.NoError(t, err)
-	s.post(newListings)
+	server.post(newListings)
 	posted := time.Since(begun)
-	s.waitIdle()
+	server.waitIdle()
 	took := time.Since(begun)
-	all, err := s.pg.Log()
+	all, err := server.pg.Log()
 	require.NoError(t, err)
 	asked, pages := 0, 0
 	for line := range bytes.Lines(all[len(log):]) {
@@ -246,57 +246,57 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 			}
 		}
 	}
-	matches := s.count("SELECT count(*) FROM search_matches")
+	matches := server.count("SELECT count(*) FROM search_matches")
 	t.Logf("%d listings posted in %s, matched with %d searches after %s: %d matches, %d pages of searches, %d statements altogether, %d MiB more memory at the most",
-		newListings, posted.Round(time.Second/10), savedSearches, took.Round(time.Second/10), matches, pages, asked, (s.peak()-before)>>20)
+		newListings, posted.Round(time.Second/10), savedSearches, took.Round(time.Second/10), matches, pages, asked, (server.peak()-before)>>20)
 	require.Greater(t, matches, 100_000)
 	require.Less(t, pages, savedSearches/100)
 	// asked counts all statements of the service: posting, events, pages of
 	// searches, blocks of matches, and a few statements for each mail.
 	require.Less(t, asked, savedSearches/4)
-	require.Less(t, s.peak()-before, alertMemory)
+	require.Less(t, server.peak()-before, alertMemory)
 
-	s.requireSameAsSearch(since)
+	server.requireSameAsSearch(since)
 
 	// The next day has more matches, and the server is killed repeatedly.
-	s.exec("UPDATE seekers SET digest_after = now()")
+	server.exec("UPDATE seekers SET digest_after = now()")
 	for range 4 {
-		s.post(100)
-		seen := s.count("SELECT count(*) FROM search_matches")
-		require.Eventually(t, func() bool { return s.count("SELECT count(*) FROM search_matches") > seen }, time.Minute, 5*time.Millisecond)
-		s.kill()
-		s.up()
+		server.post(100)
+		seen := server.count("SELECT count(*) FROM search_matches")
+		require.Eventually(t, func() bool { return server.count("SELECT count(*) FROM search_matches") > seen }, time.Minute, 5*time.Millisecond)
+		server.kill()
+		server.up()
 	}
-	s.waitIdle()
-	s.requireSameAsSearch(since)
+	server.waitIdle()
+	server.requireSameAsSearch(since)
 	// On the third day it is killed while it sends mail.
-	s.post(100)
-	s.waitIdle()
-	s.exec("UPDATE seekers SET digest_after = now()")
+	server.post(100)
+	server.waitIdle()
+	server.exec("UPDATE seekers SET digest_after = now()")
 	for range 3 {
-		mails := s.mailed()
+		mails := server.mailed()
 		require.Eventually(t, func() bool {
-			return s.mailed() > mails || s.count("SELECT count(*) FROM seekers WHERE digest_waiting") == 0
+			return server.mailed() > mails || server.count("SELECT count(*) FROM seekers WHERE digest_waiting") == 0
 		}, 2*time.Minute, 2*time.Millisecond)
-		s.kill()
-		s.up()
+		server.kill()
+		server.up()
 	}
-	s.waitIdle()
-	s.requireDigests()
+	server.waitIdle()
+	server.requireDigests()
 }
 
 func TestAlerts_NewListings_CPUTime(t *testing.T) {
-	s := newAlertStage(t)
-	s.post(100)
-	s.waitIdle()
-	before := s.cpu()
+	server := newAlertStage(t)
+	server.post(100)
+	server.waitIdle()
+	before := server.cpu()
 	jobs := make([]map[string]any, 64)
 	for i := range jobs {
 		jobs[i] = map[string]any{"title": "Perfusionist", "location": "Carlisle", "description": "The team works in theatres."}
 	}
-	require.Len(t, s.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})["created"], len(jobs))
-	s.waitIdle()
-	each := (s.cpu() - before) / time.Duration(len(jobs))
+	require.Len(t, server.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})["created"], len(jobs))
+	server.waitIdle()
+	each := (server.cpu() - before) / time.Duration(len(jobs))
 	t.Logf("%s for a new listing, posting and indexing it included", each.Round(time.Millisecond/10))
 	require.Less(t, each, alertCPU)
 }

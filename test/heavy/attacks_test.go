@@ -36,7 +36,7 @@ type attackTarget struct {
 }
 
 // onEachDatabase runs the test on a server with 20,000 listings on each database.
-func onEachDatabase(t *testing.T, test func(t *testing.T, a *attackTarget)) {
+func onEachDatabase(t *testing.T, test func(t *testing.T, target *attackTarget)) {
 	t.Helper()
 	skipUnlessHeavy(t)
 	program := filepath.Join(t.TempDir(), "locum")
@@ -58,10 +58,10 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, a *attackTarget)) {
 				out, err := command(args...).CombinedOutput()
 				require.NoError(t, err, "%s", out)
 			}
-			a := &attackTarget{t: t}
-			a.serve(command("serve"))
-			a.signIn()
-			test(t, a)
+			target := &attackTarget{t: t}
+			target.serve(command("serve"))
+			target.signIn()
+			test(t, target)
 		})
 	}
 }
@@ -184,14 +184,14 @@ func (a *attackTarget) runBesideUser(loops int, attack func(client *http.Client,
 
 func TestAttack_ExpensiveSearches_UserServed(t *testing.T) {
 	texts := []string{`"the" "and the"`, `"of the" "in the" "to the"`, "nurse -a -b -c -d -e", "the OR and OR of OR to OR in OR a"}
-	onEachDatabase(t, func(t *testing.T, a *attackTarget) {
+	onEachDatabase(t, func(t *testing.T, target *attackTarget) {
 		seen := sync.Map{}
 		for name, address := range map[string]func(n int64) string{
 			"one address":    func(int64) string { return attackerAddress },
 			"many addresses": func(n int64) string { return fmt.Sprintf("10.%d.%d.1", n>>8&255, n&255) },
 		} {
 			t.Run(name, func(t *testing.T) {
-				inner := *a
+				inner := *target
 				inner.t = t
 				inner.runBesideUser(24, func(client *http.Client, n int64) {
 					path := fmt.Sprintf("/api/listings?page=%d&radius=500&location=Leeds&search=%s", n%100+1, url.QueryEscape(texts[n%int64(len(texts))]))
@@ -210,9 +210,9 @@ func TestAttack_ExpensiveSearches_UserServed(t *testing.T) {
 }
 
 func TestAttack_UnsentBodies_UserServed(t *testing.T) {
-	onEachDatabase(t, func(_ *testing.T, a *attackTarget) {
-		a.runBesideUser(100, func(_ *http.Client, n int64) {
-			c, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
+	onEachDatabase(t, func(_ *testing.T, target *attackTarget) {
+		target.runBesideUser(100, func(_ *http.Client, n int64) {
+			c, err := net.Dial("tcp", strings.TrimPrefix(target.url, "http://"))
 			if err != nil {
 				return
 			}
@@ -221,7 +221,7 @@ func TestAttack_UnsentBodies_UserServed(t *testing.T) {
 			if n%2 == 0 {
 				path, length, sent = "/api/jobseekers/documents", 10<<20, 1
 			}
-			_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.1.%d.%d\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", path, n>>8&255, n&255, a.token, length)
+			_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.1.%d.%d\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", path, n>>8&255, n&255, target.token, length)
 			_, _ = c.Write(bytes.Repeat([]byte(" "), sent))
 			_ = c.SetReadDeadline(time.Now().Add(2 * time.Second))
 			_, _ = io.Copy(io.Discard, c)
@@ -232,14 +232,14 @@ func TestAttack_UnsentBodies_UserServed(t *testing.T) {
 func TestAttack_LargeJSON_UserServed(t *testing.T) {
 	body := `{"email":[` + strings.TrimSuffix(strings.Repeat("1,", 1<<19-100), ",") + `]}`
 	small := body[:16<<10-2] + "]}"
-	onEachDatabase(t, func(_ *testing.T, a *attackTarget) {
-		a.runBesideUser(24, func(client *http.Client, n int64) {
+	onEachDatabase(t, func(_ *testing.T, target *attackTarget) {
+		target.runBesideUser(24, func(client *http.Client, n int64) {
 			paths := []string{"/api/auth/login", "/api/auth/forgot-password", "/api/listings/search", "/api/employers/jobs"}
 			sent := body
 			if n%2 == 0 {
 				sent = small
 			}
-			a.do(client, "POST", paths[n%int64(len(paths))], fmt.Sprintf("10.1.%d.%d", n>>8&255, n&255), sent)
+			target.do(client, "POST", paths[n%int64(len(paths))], fmt.Sprintf("10.1.%d.%d", n>>8&255, n&255), sent)
 		})
 	})
 }

@@ -16,14 +16,14 @@ import (
 // TestBrowser_Account does what a clinician does, from the registration to the withdrawal of
 // an application: with a check of every page, and again without script.
 func TestBrowser_Account(t *testing.T) {
-	s := demoSite(t)
+	server := demoSite(t)
 	axe := axeCore(t)
-	t.Run("every page checked", func(t *testing.T) { visitAccount(t, newBrowser(t, s.url, axe), "niamh@example.org") })
+	t.Run("every page checked", func(t *testing.T) { visitAccount(t, newBrowser(t, server.url, axe), "niamh@example.org") })
 	t.Run("without script", func(t *testing.T) {
-		p := newBrowser(t, s.url, "")
-		_, err := chromedp.Call(p.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		browser := newBrowser(t, server.url, "")
+		_, err := chromedp.Call(browser.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		require.NoError(t, err)
-		visitAccount(t, p, "asha@example.org")
+		visitAccount(t, browser, "asha@example.org")
 	})
 	t.Run("progress of uploads", func(t *testing.T) { uploadInBackground(t, newBrowser(t, s.url, axe)) })
 }

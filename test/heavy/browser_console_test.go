@@ -43,45 +43,45 @@ func (s *testServer) invitationToken(email string) (token string) {
 // TestBrowser_Console does what employers do, in a real browser: with a check of every page,
 // and again without script.
 func TestBrowser_Console(t *testing.T) {
-	s := demoSite(t)
+	server := demoSite(t)
 	axe := axeCore(t)
-	t.Run("every page checked", func(t *testing.T) { useConsole(t, s, newBrowser(t, s.url, axe)) })
+	t.Run("every page checked", func(t *testing.T) { useConsole(t, server, newBrowser(t, server.url, axe)) })
 	t.Run("without script", func(t *testing.T) {
-		p := newBrowser(t, s.url, "")
-		_, err := chromedp.Call(p.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		browser := newBrowser(t, server.url, "")
+		_, err := chromedp.Call(browser.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		require.NoError(t, err)
-		useConsole(t, s, p)
+		useConsole(t, server, browser)
 	})
 	t.Run("documents of applicants", func(t *testing.T) { readDocuments(t, s, axe) })
 	t.Run("times in the zone of the browser", func(t *testing.T) { readTimes(t, s) })
 	t.Run("suggestions and progress", func(t *testing.T) {
-		p := newBrowser(t, s.url, "")
-		signInEmployer(s, p)
-		p.open("/employer/jobs/new")
-		p.do(chromedp.SendKeys(chromedp.CSS("#location"), "Lee"), chromedp.WaitReady(`#location-suggestions option[value^="Leeds"]`))
-		p.open("/employer/exports")
-		p.press("Start the export")
-		p.do(chromedp.WaitVisible(`//a[normalize-space()="Download"]`))
-		p.requireNoErrors()
+		browser := newBrowser(t, server.url, "")
+		signInEmployer(server, browser)
+		browser.open("/employer/jobs/new")
+		browser.do(chromedp.SendKeys(chromedp.CSS("#location"), "Lee"), chromedp.WaitReady(`#location-suggestions option[value^="Leeds"]`))
+		browser.open("/employer/exports")
+		browser.press("Start the export")
+		browser.do(chromedp.WaitVisible(`//a[normalize-space()="Download"]`))
+		browser.requireNoErrors()
 	})
 }
 
-func signInEmployer(s *testServer, p *browser) {
+func signInEmployer(server *testServer, p *browser) {
 	const email = "employer@locum.example"
 	p.open("/employer")
 	p.leads(chromedp.Click(`//main//a[normalize-space()="Sign in"]`))
 	p.field("email", email)
-	p.field("password", s.demoPassword(email))
+	p.field("password", server.demoPassword(email))
 	p.press("Sign in")
 	p.waitForAddress("/employer")
 }
 
-func useConsole(t *testing.T, s *testServer, p *browser) {
+func useConsole(t *testing.T, server *testServer, p *browser) {
 	t.Helper()
 	p.sources = map[string]string{}
 	p.open("/employer")
 	p.checkPage("employers")
-	signInEmployer(s, p)
+	signInEmployer(server, p)
 	require.Contains(t, p.text(), "Next interviews")
 	p.checkPage("console-overview")
 	postJob(t, p)
@@ -100,7 +100,7 @@ func useConsole(t *testing.T, s *testServer, p *browser) {
 	p.press("Save")
 	require.Contains(t, p.text(), "There is a problem")
 	p.checkPage("console-organization-refused")
-	inviteColleague(t, s, p)
+	inviteColleague(t, server, p)
 	p.requireNoErrors("400", "403", "404")
 	p.validateSources()
 }
@@ -168,7 +168,7 @@ func handleApplications(t *testing.T, p *browser) {
 	p.checkPage("console-board-rated")
 }
 
-func inviteColleague(t *testing.T, s *testServer, p *browser) {
+func inviteColleague(t *testing.T, server *testServer, p *browser) {
 	t.Helper()
 	email := fmt.Sprintf("colleague-%d@example.org", time.Now().UnixNano())
 	p.follow("Team")
@@ -180,7 +180,7 @@ func inviteColleague(t *testing.T, s *testServer, p *browser) {
 	require.Contains(t, p.text(), "The invitation is on its way.")
 	p.leads(chromedp.Click(`(//main//th[@scope="row"]/a[normalize-space()="Tom Okafor"])[last()]`))
 	p.checkPage("console-member")
-	token := s.invitationToken(email)
+	token := server.invitationToken(email)
 	p.open("/accept-invitation?token=" + token)
 	require.Contains(t, p.text(), "This invitation is for another account")
 	p.checkPage("invitation-other")

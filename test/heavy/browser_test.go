@@ -328,11 +328,11 @@ func (p *browser) picture(name string) {
 // site starts the built program with its own address as public URL.
 func site(t *testing.T) *testServer {
 	t.Helper()
-	s := newTestServer(t)
+	server := newTestServer(t)
 	at := kit.Address(t)
-	s.env = []string{"LOCUM_HTTP_ADDR=" + at, "LOCUM_HTTP_PUBLIC_URL=http://" + at, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
-	s.serve()
-	return s
+	server.env = []string{"LOCUM_HTTP_ADDR=" + at, "LOCUM_HTTP_PUBLIC_URL=http://" + at, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
+	server.serve()
+	return server
 }
 
 // callbackServer is a server on this machine that records the requests it gets.

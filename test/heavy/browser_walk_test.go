@@ -25,18 +25,18 @@ import (
 // TestBrowser_Developer does what a developer does, from sign-up to consent, in a
 // real browser: with a check of every page, and again without script.
 func TestBrowser_Developer(t *testing.T) {
-	s := site(t)
+	server := site(t)
 	axe := axeCore(t)
-	t.Run("every page checked", func(t *testing.T) { checkDashboard(t, s, newBrowser(t, s.url, axe)) })
+	t.Run("every page checked", func(t *testing.T) { checkDashboard(t, server, newBrowser(t, server.url, axe)) })
 	t.Run("without script", func(t *testing.T) {
-		p := newBrowser(t, s.url, "")
-		_, err := chromedp.Call(p.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		browser := newBrowser(t, server.url, "")
+		_, err := chromedp.Call(browser.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		require.NoError(t, err)
-		checkDashboard(t, s, p)
+		checkDashboard(t, server, browser)
 	})
-	t.Run("keyboard only", func(t *testing.T) { signUpByKeyboard(t, newBrowser(t, s.url, "")) })
-	t.Run("pages of mail links", func(t *testing.T) { checkMailPages(t, newBrowser(t, s.url, axe)) })
-	t.Run("error pages", func(t *testing.T) { checkErrorPages(t, newBrowser(t, s.url, axe)) })
+	t.Run("keyboard only", func(t *testing.T) { signUpByKeyboard(t, newBrowser(t, server.url, "")) })
+	t.Run("pages of mail links", func(t *testing.T) { checkMailPages(t, newBrowser(t, server.url, axe)) })
+	t.Run("error pages", func(t *testing.T) { checkErrorPages(t, newBrowser(t, server.url, axe)) })
 }
 
 func signUp(p *browser, email string) {
@@ -46,7 +46,7 @@ func signUp(p *browser, email string) {
 	p.field("password", "Night-shift-1")
 }
 
-func checkDashboard(t *testing.T, s *testServer, p *browser) {
+func checkDashboard(t *testing.T, server *testServer, p *browser) {
 	t.Helper()
 	begun := time.Now()
 	var secret atomic.Value
@@ -97,7 +97,7 @@ func checkDashboard(t *testing.T, s *testServer, p *browser) {
 
 	p.open("/developers/apps/" + app)
 	for i := range 30 { // what there is after a month of use
-		kit.Exec(t, s.pg.URL, fmt.Sprintf("INSERT INTO app_usage (app_id, day, requests, errors) VALUES ('%s', '%s', %d, %d) ON CONFLICT DO NOTHING",
+		kit.Exec(t, server.pg.URL, fmt.Sprintf("INSERT INTO app_usage (app_id, day, requests, errors) VALUES ('%s', '%s', %d, %d) ON CONFLICT DO NOTHING",
 			app, time.Now().UTC().AddDate(0, 0, -i-1).Format(time.DateOnly), 1000+i*300, 10+i*7))
 	}
 	p.field("url", receiver.URL+"/hooks/a-rather-long-path-that-has-to-be-broken-somewhere/because-it-is-wider-than-a-telephone")
@@ -140,7 +140,7 @@ func checkDashboard(t *testing.T, s *testServer, p *browser) {
 
 	// Consent, from sign-in to revocation.
 	config := oauth2.Config{ClientID: app, ClientSecret: clientSecret, RedirectURL: client.URL + "/callback", Scopes: []string{"jobs:read", "applications:read", "applications:write"},
-		Endpoint: oauth2.Endpoint{AuthURL: s.url + "/oauth/authorize", TokenURL: s.url + "/oauth/token", AuthStyle: oauth2.AuthStyleInHeader}}
+		Endpoint: oauth2.Endpoint{AuthURL: server.url + "/oauth/authorize", TokenURL: server.url + "/oauth/token", AuthStyle: oauth2.AuthStyleInHeader}}
 	verifier := oauth2.GenerateVerifier()
 	ask := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier))
 	p.leads(chromedp.Click(`//header//button[normalize-space()="Sign out"]`))
@@ -163,7 +163,7 @@ func checkDashboard(t *testing.T, s *testServer, p *browser) {
 	token, err := config.Exchange(ctx, back.Query().Get("code"), oauth2.VerifierOption(verifier))
 	require.NoError(t, err)
 	call := func() int {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/v1/applications", nil)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/v1/applications", nil)
 		require.NoError(t, err)
 		token.SetAuthHeader(r)
 		answer, err := http.DefaultClient.Do(r)

@@ -24,10 +24,10 @@ type npmPackage struct {
 	dir string
 }
 
-func newNPMPackage(t *testing.T, s *testServer, folder, api string) *npmPackage {
+func newNPMPackage(t *testing.T, server *testServer, folder, api string) *npmPackage {
 	t.Helper()
 	npm := kit.Tool(t, "npm")
-	p := &npmPackage{t, s, t.TempDir()}
+	p := &npmPackage{t, server, t.TempDir()}
 	folder = filepath.Join("..", folder)
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func newNPMPackage(t *testing.T, s *testServer, folder, api string) *npmPackage 
 		}
 	}
 	p.run(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	document, err := s.command("openapi", api).Output()
+	document, err := server.command("openapi", api).Output()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(p.dir, api+".json"), document, 0o600))
 	p.run(npm, "run", "--silent", "generate")
@@ -60,27 +60,27 @@ func (p *npmPackage) run(name string, args ...string) string {
 // running server; the TypeScript compiler checks test/client/main.ts against
 // them, and Node runs it.
 func TestTypeScriptClient_MainJob(t *testing.T) {
-	s := newTestServer(t)
+	server := newTestServer(t)
 	node := kit.Tool(t, "node")
-	s.serve()
-	p := newNPMPackage(t, s, "client", "portal")
-	require.Contains(t, p.run(node, "built/main.js", s.url), "the main job is done")
+	server.serve()
+	p := newNPMPackage(t, server, "client", "portal")
+	require.Contains(t, p.run(node, "built/main.js", server.url), "the main job is done")
 }
 
 // Third-party programs are used unchanged: a client generated from the document
 // calls every operation, openid-client runs the code flow, and the Standard
 // Webhooks library verifies the deliveries that Node receives.
 func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
-	s := newTestServer(t)
+	server := newTestServer(t)
 	node := kit.Tool(t, "node")
 	// OAuth clients require that the server's address is its issuer.
-	s.env = []string{"LOCUM_HTTP_ADDR=" + kit.Address(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
-	s.env = append(s.env, "LOCUM_HTTP_PUBLIC_URL=http://"+strings.TrimPrefix(s.env[0], "LOCUM_HTTP_ADDR="))
-	s.serve()
-	p := newNPMPackage(t, s, "developer-client", "developer")
+	server.env = []string{"LOCUM_HTTP_ADDR=" + kit.Address(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
+	server.env = append(server.env, "LOCUM_HTTP_PUBLIC_URL=http://"+strings.TrimPrefix(server.env[0], "LOCUM_HTTP_ADDR="))
+	server.serve()
+	p := newNPMPackage(t, server, "developer-client", "developer")
 	for program, want := range map[string]string{"oauth": "the code flow works", "webhooks": "deliveries verify", "every": "all 6 operations work"} {
 		t.Run(program, func(t *testing.T) {
-			require.Contains(t, p.runWithBrowsers(t, node, "built/"+program+".js", s.url), want)
+			require.Contains(t, p.runWithBrowsers(t, node, "built/"+program+".js", server.url), want)
 		})
 	}
 }

@@ -26,23 +26,23 @@ const (
 // pages, and without escaping.
 func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 	skipUnlessBench(t)
-	s := newLargeServer(t)
-	s.up()
-	t.Cleanup(s.kill)
-	s.token = s.employer()
-	s.exec(`INSERT INTO listings (id, organization_id, open, remote, posted_at, application_deadline, salary_min, salary_max, created_at, updated_at, version, contract_type, employment_type,
+	server := newLargeServer(t)
+	server.up()
+	t.Cleanup(server.kill)
+	server.token = server.employer()
+	server.exec(`INSERT INTO listings (id, organization_id, open, remote, posted_at, application_deadline, salary_min, salary_max, created_at, updated_at, version, contract_type, employment_type,
 			country, nation, region, city, place_kind, status, salary_currency, salary_period, specialty, title, company, department, location,
 			description, requirements, benefits, questions, meta)
 		SELECT (lpad(to_hex(1790000000000 - n::bigint * 60000), 12, '0') || '7' || substr(md5(n::text), 1, 3) || 'a' || substr(md5(n::text), 4, 15))::uuid, o.id, false, false, now() - n * interval '1 minute', now() + interval '30 days', 3100000 + n, 4200050 + n, now() - n * interval '1 minute', now(), 1, 'permanent', 'full-time',
 			'GB', 'ENG', 'West Yorkshire', 'Leeds', 'town', 'inactive', 'GBP', 'year', 'Cardiology', 'Staff Nurse, Ward ' || n, 'St Brigid''s', 'Cardiology', 'Leeds, West Yorkshire',
 			repeat('Days and nights on a ward. ', 20), '[]', '[]', '[]', '{}'
 		FROM generate_series(1, $1::int) n, organizations o`, streamed)
-	s.exec(`INSERT INTO listing_views SELECT id, 1 + (salary_min % 90) FROM listings WHERE salary_min % 2 = 0`)
-	s.exec("VACUUM ANALYZE")
+	server.exec(`INSERT INTO listing_views SELECT id, 1 + (salary_min % 90) FROM listings WHERE salary_min % 2 = 0`)
+	server.exec("VACUUM ANALYZE")
 
 	bare := func() float64 {
 		begun := time.Now()
-		rows, err := s.db.Query(t.Context(), `SELECT l.id::text, l.title, l.department, l.company, l.location, l.contract_type, l.status, l.salary_min, l.salary_max, l.salary_currency,
+		rows, err := server.db.Query(t.Context(), `SELECT l.id::text, l.title, l.department, l.company, l.location, l.contract_type, l.status, l.salary_min, l.salary_max, l.salary_currency,
 			coalesce(v.views, 0), (SELECT count(*) FROM applications a WHERE a.listing_id = l.id), l.posted_at, l.application_deadline, l.updated_at
 			FROM listings l LEFT JOIN listing_views v ON v.listing_id = l.id WHERE l.organization_id = (SELECT id FROM organizations) ORDER BY l.created_at DESC, l.id DESC`)
 		require.NoError(t, err)
@@ -63,9 +63,9 @@ func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 		return float64(n) / time.Since(begun).Seconds()
 	}
 	ours := func() float64 {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/employers/jobs/export", nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/employers/jobs/export", nil)
 		require.NoError(t, err)
-		request.Header.Set("Authorization", "Bearer "+s.token)
+		request.Header.Set("Authorization", "Bearer "+server.token)
 		begun := time.Now()
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
@@ -80,12 +80,12 @@ func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 		require.Equal(t, streamed, n)
 		return float64(n) / time.Since(begun).Seconds()
 	}
-	before := s.peak()
+	before := server.peak()
 	var limit, rate float64
 	for range 3 { // the best of three alternating runs, because of other load on the machine
 		limit, rate = max(limit, bare()), max(rate, ours())
 	}
-	grown := s.peak() - before
+	grown := server.peak() - before
 	t.Logf("%.0f rows/s, a bare loop %.0f: %.2f of it; %d MiB of memory", rate, limit, rate/limit, grown>>20)
 	require.Less(t, grown, streamMemory)
 	require.GreaterOrEqual(t, rate, streamRate*limit)

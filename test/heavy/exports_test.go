@@ -24,39 +24,39 @@ const (
 // A killed export restarts by itself and has each row once. Memory does not grow
 // with the number of rows.
 func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
-	s := newLargeServer(t)
-	s.up()
-	t.Cleanup(s.kill)
-	s.token = s.employer()
-	listing := s.call("POST", "/api/employers/jobs", map[string]any{"title": "=cmd|' /C calc'!A0", "description": "Days and nights on a ward."})["id"].(string)
-	s.exec(`INSERT INTO users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)
+	server := newLargeServer(t)
+	server.up()
+	t.Cleanup(server.kill)
+	server.token = server.employer()
+	listing := server.call("POST", "/api/employers/jobs", map[string]any{"title": "=cmd|' /C calc'!A0", "description": "Days and nights on a ward."})["id"].(string)
+	server.exec(`INSERT INTO users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)
 		SELECT md5('user' || n)::uuid, 'seeker' || n || '@example.org', 'seeker' || n || '@example.org', 'Seeker ' || n, 'jobseeker', 'active', 'none', now(), now(), 1
 		FROM generate_series(1, $1::int) n`, exported)
-	s.exec(`INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at)
+	server.exec(`INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at)
 		SELECT md5('application' || n)::uuid, l.id, l.organization_id, md5('user' || n)::uuid, 'pending', '', '', repeat('Dear all ', 50), '[]', now(), now()
 		FROM generate_series(1, $1::int) n, listings l WHERE l.id = $2`, exported, listing)
-	s.exec("ANALYZE")
+	server.exec("ANALYZE")
 
-	id := s.call("POST", "/api/employers/exports", map[string]any{"kind": "applications"})["id"].(string)
-	state := func() map[string]any { return s.call("GET", "/api/employers/exports/"+id, nil) }
+	id := server.call("POST", "/api/employers/exports", map[string]any{"kind": "applications"})["id"].(string)
+	state := func() map[string]any { return server.call("GET", "/api/employers/exports/"+id, nil) }
 	require.Eventually(t, func() bool { return state()["rowsDone"].(float64) > exported/10 }, time.Minute, 5*time.Millisecond)
 	halfway := state()
 	require.Equal(t, "running", halfway["status"])
 	require.EqualValues(t, exported, halfway["rowsTotal"])
 	require.Nil(t, halfway["url"])
-	s.kill()
-	files, err := filepath.Glob(filepath.Join(s.dir, "data/files/exports/*/*"))
+	server.kill()
+	files, err := filepath.Glob(filepath.Join(server.dir, "data/files/exports/*/*"))
 	require.NoError(t, err)
 	require.Empty(t, files, "an incomplete export cannot be downloaded")
 
-	s.up()
-	before, begun := s.peak(), time.Now()
+	server.up()
+	before, begun := server.peak(), time.Now()
 	require.Eventually(t, func() bool { return state()["status"] == "completed" }, 3*time.Minute, 50*time.Millisecond)
 	done := state()
 	require.EqualValues(t, exported, done["rowsDone"])
 	t.Logf("%d rows, %s after the restart", exported, time.Since(begun).Round(time.Second/10))
 
-	link := regexp.MustCompile(`^https?://[^/]+`).ReplaceAllString(done["url"].(string), s.url)
+	link := regexp.MustCompile(`^https?://[^/]+`).ReplaceAllString(done["url"].(string), server.url)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
@@ -80,12 +80,12 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, exported)
-	grown := s.peak() - before
+	grown := server.peak() - before
 	t.Logf("%d MiB of memory for it", grown>>20)
 	require.Less(t, grown, exportMemory)
 
 	ready := func() (n int) {
-		mails, err := filepath.Glob(filepath.Join(s.dir, "data/mail/*"))
+		mails, err := filepath.Glob(filepath.Join(server.dir, "data/mail/*"))
 		require.NoError(t, err)
 		for _, path := range mails {
 			raw, err := os.ReadFile(path)

@@ -15,17 +15,17 @@ import (
 
 // The Node receiver of the guide runs with the package that the guide installs.
 func TestGuide_NodeReceiver_VerifiesDeliveries(t *testing.T) {
-	s := newTestServer(t)
-	s.env = []string{"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
+	server := newTestServer(t)
+	server.env = []string{"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
 	node, npm := kit.Tool(t, "node"), kit.Tool(t, "npm")
-	s.serve()
+	server.serve()
 	text, err := os.ReadFile(filepath.Join("..", "..", "adapters", "fiberhttp", "guides", "webhooks.md"))
 	require.NoError(t, err)
 	program := regexp.MustCompile("(?s)```js\n(.*?)```").FindSubmatch(text)
 	require.NotNil(t, program)
 	dir := installNPM(t, npm, "receiver")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "receiver.mjs"), program[1], 0o600))
-	kit.CheckReceiver(t, s.url, func(ctx context.Context) *exec.Cmd {
+	kit.CheckReceiver(t, server.url, func(ctx context.Context) *exec.Cmd {
 		return exec.CommandContext(ctx, node, filepath.Join(dir, "receiver.mjs"))
 	})
 }

@@ -53,11 +53,11 @@ func skipUnlessBench(t *testing.T) {
 func newTestServer(t *testing.T) *testServer {
 	t.Helper()
 	skipUnlessHeavy(t)
-	s := &testServer{t: t, pg: kit.OwnPostgres(t), dir: t.TempDir()}
-	out, err := exec.Command("go", "build", "-o", filepath.Join(s.dir, "locum"), "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
+	server := &testServer{t: t, pg: kit.OwnPostgres(t), dir: t.TempDir()}
+	out, err := exec.Command("go", "build", "-o", filepath.Join(server.dir, "locum"), "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	s.run("migrate", "up")
-	return s
+	server.run("migrate", "up")
+	return server
 }
 
 func (s *testServer) command(args ...string) *exec.Cmd {
@@ -128,12 +128,12 @@ func (s *testServer) request(method, path, body, name string) []any {
 }
 
 func TestSeed_100000Listings_InTime(t *testing.T) {
-	s := newTestServer(t)
+	server := newTestServer(t)
 	begun := time.Now()
-	s.run("seed", "--listings", "100000")
+	server.run("seed", "--listings", "100000")
 	took := time.Since(begun)
 	t.Logf("seeded 100,000 listings in %s", took.Round(time.Second/10))
 	require.Less(t, took, 90*time.Second)
-	s.serve()
-	require.NotEmpty(t, s.request("GET", "/api/listings?search=nurse", "", "listings"))
+	server.serve()
+	require.NotEmpty(t, server.request("GET", "/api/listings?search=nurse", "", "listings"))
 }

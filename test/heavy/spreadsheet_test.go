@@ -22,10 +22,10 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	skipUnlessHeavy(t)
 	office := kit.LibreOffice(t)
 	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
-	s := &alertServer{testServer: newTestServer(t)}
-	s.up()
-	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait() })
-	s.token = s.call("POST", "/api/auth/register-employer", map[string]any{
+	server := &alertServer{testServer: newTestServer(t)}
+	server.up()
+	t.Cleanup(func() { _ = server.cmd.Process.Kill(); _ = server.cmd.Wait() })
+	server.token = server.call("POST", "/api/auth/register-employer", map[string]any{
 		"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "Zoë’s, \"Ward\""})["accessToken"].(string)
 	titles := []string{
 		"=1+1", "+1+1", "-1+1", "@SUM(A1)", "=cmd|' /C calc'!A0", "=HYPERLINK(\"http://127.0.0.1/\",\"x\")", "＝1+1", "=1+1", "|calc", "%0A=1",
@@ -35,11 +35,11 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	for _, title := range titles {
 		jobs = append(jobs, map[string]any{"title": title, "description": "Days.", "department": title, "location": "Leeds", "salary": map[string]any{"min": 31000.5, "max": 40000}})
 	}
-	s.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})
+	server.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})
 
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/employers/jobs/export", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/employers/jobs/export", nil)
 	require.NoError(t, err)
-	request.Header.Set("Authorization", "Bearer "+s.token)
+	request.Header.Set("Authorization", "Bearer "+server.token)
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()

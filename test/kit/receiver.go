@@ -28,12 +28,12 @@ import (
 func CheckReceiver(t *testing.T, server string, command func(ctx context.Context) *exec.Cmd) {
 	t.Helper()
 	h := hooked{t: t, server: server}
-	who := h.call(http.MethodPost, "/api/auth/register", map[string]any{"email": strings.ToLower("receiver-" + rand.Text() + "@example.org"), "password": "Night-shift-1", "name": "Sam Lee", "userType": "jobseeker"}, 201)
-	h.token = who["accessToken"].(string)
+	client := h.call(http.MethodPost, "/api/auth/register", map[string]any{"email": strings.ToLower("receiver-" + rand.Text() + "@example.org"), "password": "Night-shift-1", "name": "Sam Lee", "userType": "jobseeker"}, 201)
+	h.token = client["accessToken"].(string)
 	app := "/api/developers/apps/" + h.call(http.MethodPost, "/api/developers/apps", map[string]any{"name": "Ward Finder"}, 201)["app"].(map[string]any)["id"].(string) + "/webhooks"
-	hooks := func(address string) string { return "http://" + address + "/hooks" }
+	webhooks := func(address string) string { return "http://" + address + "/hooks" }
 	address := Address(t)
-	made := h.call(http.MethodPost, app, map[string]any{"url": hooks(address), "events": []string{"job.created"}}, 201)
+	made := h.call(http.MethodPost, app, map[string]any{"url": webhooks(address), "events": []string{"job.created"}}, 201)
 	h.path = app + "/" + made["webhook"].(map[string]any)["id"].(string)
 	first := made["secret"].(string)
 
@@ -49,7 +49,7 @@ func CheckReceiver(t *testing.T, server string, command func(ctx context.Context
 	const body = `{"type":"job.created","timestamp":"2026-11-21T09:30:00Z","data":{}}`
 	post := func(v *standardwebhooks.Webhook, at time.Time, signed, sent string, headers bool) int {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, hooks(address), strings.NewReader(sent))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, webhooks(address), strings.NewReader(sent))
 		require.NoError(t, err)
 		signature, err := v.Sign("an-event", at, []byte(signed))
 		require.NoError(t, err)
@@ -76,11 +76,11 @@ func CheckReceiver(t *testing.T, server string, command func(ctx context.Context
 	require.Equal(t, "succeeded", h.test("job.closed"), "the old secret")
 	another := Address(t)
 	run(t, command, another, second)
-	h.call(http.MethodPut, h.path, map[string]any{"url": hooks(another)}, 200)
+	h.call(http.MethodPut, h.path, map[string]any{"url": webhooks(another)}, 200)
 	require.Equal(t, "succeeded", h.test("job.created"), "the new secret")
 	wrong := Address(t)
 	run(t, command, wrong, "whsec_"+strings.Repeat("A", 43)+"=")
-	h.call(http.MethodPut, h.path, map[string]any{"url": hooks(wrong)}, 200)
+	h.call(http.MethodPut, h.path, map[string]any{"url": webhooks(wrong)}, 200)
 	require.Equal(t, "refused with 401", h.test("job.created"))
 }
 

@@ -15,12 +15,12 @@ import (
 // Holding returns the columns (table.column) of the database at the URL, which is
 // a database.url, that contain one of the words in some row, case-insensitively,
 // with an example of each.
-func Holding(t testing.TB, url string, words ...string) map[string]string {
+func Holding(t testing.TB, url string, parts ...string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	everyRow(t, url, func(table string, columns, values []string) {
 		for i, text := range values {
-			if hasAny(text, words) {
+			if hasAny(text, parts) {
 				found[table+"."+columns[i]] = text
 			}
 		}
@@ -30,7 +30,7 @@ func Holding(t testing.TB, url string, words ...string) map[string]string {
 
 // RowsWith returns the rows, as text, that contain one of the words in some
 // column, by table. without lists tables and columns (table.column) to omit.
-func RowsWith(t testing.TB, url string, without []string, words ...string) map[string][]string {
+func RowsWith(t testing.TB, url string, without []string, parts ...string) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
 	everyRow(t, url, func(table string, columns, values []string) {
@@ -43,7 +43,7 @@ func RowsWith(t testing.TB, url string, without []string, words ...string) map[s
 				fmt.Fprintf(&row, "%s: %s\n", columns[i], text)
 			}
 		}
-		if hasAny(row.String(), words) {
+		if hasAny(row.String(), parts) {
 			found[table] = append(found[table], row.String())
 		}
 	})

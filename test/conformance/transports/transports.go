@@ -73,17 +73,17 @@ type TransportOpener func(t testing.TB, s adapters.Services, api web.API) (adapt
 func Transport(t *testing.T, open TransportOpener) {
 	t.Run("operation", func(t *testing.T) {
 		t.Parallel()
-		p := openTransport(t, open)
-		answer := p.call(t, "GET", "/api/v1/things/a%20b?q=c%26d", "reader", "")
+		transport := openTransport(t, open)
+		answer := transport.call(t, "GET", "/api/v1/things/a%20b?q=c%26d", "reader", "")
 		require.Equal(t, 200, answer.Status, "%s", answer.Body)
 		var got thing
 		require.NoError(t, json.Unmarshal(answer.Body, &got))
 		require.NotEmpty(t, got.Address, "limits need the address of the client")
 		require.Equal(t, thing{ID: "a b", Text: "c&d", Address: got.Address}, got)
-		created := p.call(t, "POST", "/api/v1/things", "writer", `{"text":"é"}`)
+		created := transport.call(t, "POST", "/api/v1/things", "writer", `{"text":"é"}`)
 		require.Equal(t, 201, created.Status, "%s", created.Body)
 		require.Contains(t, string(created.Body), "é")
-		require.Equal(t, 202, p.call(t, "GET", "/api/v1/pending", "reader", "").Status)
+		require.Equal(t, 202, transport.call(t, "GET", "/api/v1/pending", "reader", "").Status)
 	})
 	t.Run("headers", func(t *testing.T) { transportHeaders(t, open) })
 	t.Run("streams", func(t *testing.T) { transportStreams(t, open) })
@@ -93,55 +93,57 @@ func Transport(t *testing.T, open TransportOpener) {
 	})
 	t.Run("credentials", func(t *testing.T) {
 		t.Parallel()
-		p := openTransport(t, open)
+		transport := openTransport(t, open)
 		for token, want := range map[string]int{"": 401, "unknown": 401, "reader": 403, "limited": 429, "writer": 201} {
-			answer := p.call(t, "POST", "/api/v1/things", token, `{"text":"a"}`)
+			answer := transport.call(t, "POST", "/api/v1/things", token, `{"text":"a"}`)
 			require.Equal(t, want, answer.Status, "token %q: %s", token, answer.Body)
 			if want != 201 {
 				require.Contains(t, string(answer.Body), `"code"`, "an error is that of the API")
 			}
 		}
-		require.EqualValues(t, 1, p.api.created.Load())
-		require.Eventually(t, func() bool { return maps.Equal(map[int]int{201: 1, 403: 1, 429: 1}, p.api.authenticator.statuses()) },
+		require.EqualValues(t, 1, transport.api.created.Load())
+		require.Eventually(t, func() bool {
+			return maps.Equal(map[int]int{201: 1, 403: 1, 429: 1}, transport.api.authenticator.statuses())
+		},
 			30*time.Second, 10*time.Millisecond, "Done is called with the status of each response to a caller")
 	})
 	t.Run("errors", func(t *testing.T) {
 		t.Parallel()
-		p := openTransport(t, open)
+		transport := openTransport(t, open)
 		for path, want := range map[string]int{"/api/v1/missing": 404, "/api/v1/nothing": 404, "/api/v1/broken": 500, "/api/v1/panic": 500, "/api/v1/things/a": 400, "/api/v1/things/%00?q=a": 404, "/api/v1/things/%ff?q=a": 404} {
-			answer := p.call(t, "GET", path, "reader", "")
+			answer := transport.call(t, "GET", path, "reader", "")
 			require.Equal(t, want, answer.Status, "%s: %s", path, answer.Body)
 			require.NotContains(t, string(answer.Body), "secret")
 		}
 		for _, body := range []string{"{", `{"text":5}`, `{}`, "[]"} {
-			require.Equal(t, 400, p.call(t, "POST", "/api/v1/things", "writer", body).Status, body)
+			require.Equal(t, 400, transport.call(t, "POST", "/api/v1/things", "writer", body).Status, body)
 		}
-		require.Zero(t, p.api.created.Load())
+		require.Zero(t, transport.api.created.Load())
 	})
 	t.Run("large bodies", func(t *testing.T) {
 		t.Parallel()
-		p := openTransport(t, open)
+		transport := openTransport(t, open)
 		large := `{"text":"` + strings.Repeat("x", web.DefaultBody) + `"}`
-		require.Equal(t, 413, p.call(t, "POST", "/api/v1/things", "writer", large).Status)
+		require.Equal(t, 413, transport.call(t, "POST", "/api/v1/things", "writer", large).Status)
 		fits := `{"text":"` + strings.Repeat("x", web.DefaultBody-20) + `"}`
-		require.Equal(t, 201, p.call(t, "POST", "/api/v1/things", "writer", fits).Status)
-		require.Equal(t, 413, p.call(t, "POST", "/api/v1/small", "writer", fits).Status)
+		require.Equal(t, 201, transport.call(t, "POST", "/api/v1/things", "writer", fits).Status)
+		require.Equal(t, 413, transport.call(t, "POST", "/api/v1/small", "writer", fits).Status)
 	})
 	t.Run("limits of a route", func(t *testing.T) {
 		t.Parallel()
-		p := openTransport(t, open)
+		transport := openTransport(t, open)
 		for _, want := range []int{200, 200, 429, 429} {
-			require.Equal(t, want, p.call(t, "GET", "/api/v1/limited", "reader", "").Status)
+			require.Equal(t, want, transport.call(t, "GET", "/api/v1/limited", "reader", "").Status)
 		}
 	})
 	t.Run("idempotency", func(t *testing.T) { transportIdempotency(t, open) })
 	t.Run("concurrent requests", func(t *testing.T) {
 		t.Parallel()
-		p := openTransport(t, open)
+		transport := openTransport(t, open)
 		var wait sync.WaitGroup
 		for i := range 50 {
 			wait.Go(func() {
-				answer, err := p.try(t.Context(), "GET", fmt.Sprintf("/api/v1/things/%d?q=%d", i, -i), "reader", "")
+				answer, err := transport.try(t.Context(), "GET", fmt.Sprintf("/api/v1/things/%d?q=%d", i, -i), "reader", "")
 				if err != nil || answer.Status != 200 || !strings.Contains(string(answer.Body), fmt.Sprintf(`"id":"%d","text":"%d"`, i, -i)) {
 					t.Errorf("request %d: %d %s %v", i, answer.Status, answer.Body, err)
 				}
@@ -154,7 +156,7 @@ func Transport(t *testing.T, open TransportOpener) {
 
 func transportHeaders(t *testing.T, open TransportOpener) {
 	t.Parallel()
-	p := openTransport(t, open)
+	transport := openTransport(t, open)
 	const read, write = "/api/v1/things/a?q=b", "/api/v1/things"
 	for _, c := range []struct{ method, path, token, name, want string }{
 		{"GET", read, "reader", "Content-Type", web.JSONType},
@@ -176,31 +178,31 @@ func transportHeaders(t *testing.T, open TransportOpener) {
 		if c.method == "POST" {
 			body = `{"text":"a"}`
 		}
-		answer := p.call(t, c.method, c.path, c.token, body)
+		answer := transport.call(t, c.method, c.path, c.token, body)
 		require.Equal(t, c.want, answer.Header.Get(c.name), "%s of %s %s by %q: %d %s", c.name, c.method, c.path, c.token, answer.Status, answer.Body)
 	}
 }
 
 func transportStreams(t *testing.T, open TransportOpener) {
 	t.Parallel()
-	p := openTransport(t, open)
+	transport := openTransport(t, open)
 	for path, want := range map[string][]string{
 		"/api/v1/table": {"text/csv; charset=utf-8", `attachment; filename="things.csv"`, ""},
 		"/api/v1/file":  {"application/pdf", `attachment; filename="r_sum_.pdf"; filename*=UTF-8''r%C3%A9sum%C3%A9.pdf`, "sandbox; default-src 'none'"},
 	} {
-		answer := p.call(t, "GET", path, "reader", "")
+		answer := transport.call(t, "GET", path, "reader", "")
 		require.Equal(t, 200, answer.Status, path)
 		require.Equal(t, streamed, string(answer.Body), path)
 		require.Equal(t, want, []string{answer.Header.Get("Content-Type"), answer.Header.Get("Content-Disposition"), answer.Header.Get("Content-Security-Policy")}, path)
 	}
-	require.Eventually(t, func() bool { return p.api.closed.Load() == 2 }, 30*time.Second, 10*time.Millisecond, "the transport closes streams")
+	require.Eventually(t, func() bool { return transport.api.closed.Load() == 2 }, 30*time.Second, 10*time.Millisecond, "the transport closes streams")
 }
 
 func transportIdempotency(t *testing.T, open TransportOpener) {
 	t.Parallel()
-	p := openTransport(t, open)
+	transport := openTransport(t, open)
 	send := func(key, body string) TransportAnswer {
-		answer, err := p.client(t.Context(), TransportRequest{Method: "POST", Path: "/api/v1/things", Body: body, Header: map[string]string{"Authorization": "Bearer writer", "Content-Type": "application/json", web.IdempotencyKey: key}})
+		answer, err := transport.client(t.Context(), TransportRequest{Method: "POST", Path: "/api/v1/things", Body: body, Header: map[string]string{"Authorization": "Bearer writer", "Content-Type": "application/json", web.IdempotencyKey: key}})
 		require.NoError(t, err)
 		return answer
 	}
@@ -212,47 +214,47 @@ func transportIdempotency(t *testing.T, open TransportOpener) {
 	require.Equal(t, 422, send("one", `{"text":"b"}`).Status)
 	require.Equal(t, 201, send("two", `{"text":"a"}`).Status)
 	require.Equal(t, 400, send(strings.Repeat("k", 256), `{"text":"a"}`).Status)
-	require.EqualValues(t, 2, p.api.created.Load())
+	require.EqualValues(t, 2, transport.api.created.Load())
 }
 
 func transportShutdown(t *testing.T, open TransportOpener) {
 	t.Run("request in flight", func(t *testing.T) {
 		t.Parallel()
-		p := openTransport(t, open)
+		transport := openTransport(t, open)
 		answers := make(chan TransportAnswer, 1)
 		go func() {
-			answer, _ := p.try(t.Context(), "GET", "/api/v1/slow", "reader", "")
+			answer, _ := transport.try(t.Context(), "GET", "/api/v1/slow", "reader", "")
 			answers <- answer
 		}()
-		<-p.api.entered
+		<-transport.api.entered
 		stopped := make(chan error, 1)
-		go func() { stopped <- p.Shutdown(t.Context()) }()
+		go func() { stopped <- transport.Shutdown(t.Context()) }()
 		require.Eventually(t, func() bool {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			_, err := p.try(ctx, "GET", "/api/v1/things/a?q=b", "reader", "")
+			_, err := transport.try(ctx, "GET", "/api/v1/things/a?q=b", "reader", "")
 			return err != nil
 		}, 30*time.Second, 10*time.Millisecond, "new requests are not accepted")
 		require.Empty(t, stopped, "Shutdown has returned before the request has")
-		close(p.api.release)
+		close(transport.api.release)
 		require.Equal(t, 200, (<-answers).Status)
 		require.NoError(t, <-stopped)
 	})
 	t.Run("request that does not end", func(t *testing.T) {
 		t.Parallel()
-		p := openTransport(t, open)
-		go func() { _, _ = p.try(context.WithoutCancel(t.Context()), "GET", "/api/v1/slow", "reader", "") }()
-		<-p.api.entered
+		transport := openTransport(t, open)
+		go func() { _, _ = transport.try(context.WithoutCancel(t.Context()), "GET", "/api/v1/slow", "reader", "") }()
+		<-transport.api.entered
 		ctx, cancel := context.WithCancel(t.Context())
 		stopped := make(chan error, 1)
-		go func() { stopped <- p.Shutdown(ctx) }()
+		go func() { stopped <- transport.Shutdown(ctx) }()
 		cancel()
 		select {
 		case <-stopped:
 		case <-time.After(30 * time.Second):
 			require.Fail(t, "Shutdown must return when its context ends")
 		}
-		close(p.api.release)
+		close(transport.api.release)
 	})
 }
 
@@ -265,17 +267,17 @@ type openedTransport struct {
 
 func openTransport(t *testing.T, open TransportOpener) *openedTransport {
 	t.Helper()
-	p := &openedTransport{api: &testAPI{entered: make(chan struct{}, 1), release: make(chan struct{})}}
+	transport := &openedTransport{api: &testAPI{entered: make(chan struct{}, 1), release: make(chan struct{})}}
 	keys := &memoryKeys{answers: map[string]storedAnswer{}}
 	services := adapters.Services{Limiter: &countingLimiter{counts: map[string]int{}}, Idempotency: idempotency.NewRunner(keys, keys, false, slog.New(slog.DiscardHandler))}
-	p.Transport, p.client = open(t, services, p.api.table())
-	require.NoError(t, p.Start(t.Context()))
+	transport.Transport, transport.client = open(t, services, transport.api.table())
+	require.NoError(t, transport.Start(t.Context()))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		_ = p.Shutdown(ctx) // some subtests have called it
+		_ = transport.Shutdown(ctx) // some subtests have called it
 	})
-	return p
+	return transport
 }
 
 func (p *openedTransport) try(ctx context.Context, method, path, token, body string) (TransportAnswer, error) {

@@ -85,14 +85,14 @@ func (s *Server) Start() error {
 	if err != nil {
 		return err
 	}
-	said, err := guard.StdoutPipe()
+	output, err := guard.StdoutPipe()
 	if err != nil {
 		return err
 	}
 	if err := guard.Start(); err != nil {
 		return err
 	}
-	line, err := bufio.NewReader(said).ReadString('\n')
+	line, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("%s: the guard said nothing: %w", s.name, err)
 	}
