@@ -166,12 +166,12 @@ type product struct {
 // newProduct returns the product with demo data on Postgres.
 func newProduct(b *testing.B, n int) *product {
 	b.Helper()
-	p := &product{b: b, dir: b.TempDir(), database: kit.PostgresURL(b)}
-	p.run("migrate", "up")
+	built := &product{b: b, dir: b.TempDir(), database: kit.PostgresURL(b)}
+	built.run("migrate", "up")
 	start := time.Now()
-	p.run("seed", "--listings", strconv.Itoa(n))
-	p.seeding = time.Since(start)
-	return p
+	built.run("seed", "--listings", strconv.Itoa(n))
+	built.seeding = time.Since(start)
+	return built
 }
 
 // command returns a command of the program with settings besides the usual ones.

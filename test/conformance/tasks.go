@@ -118,9 +118,9 @@ func (su taskSuite) clockSetBack(t *testing.T) {
 
 func (su taskSuite) addStartDone(t *testing.T) {
 	s, clk := su.fresh(t)
-	j := su.mail("a")
-	j.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	su.add(t, s, j)
+	queued := su.mail("a")
+	queued.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	su.add(t, s, queued)
 	refs, err := s.Tasks.Due(t.Context(), 10)
 	require.NoError(t, err)
 	require.Len(t, refs, 1)
@@ -128,7 +128,7 @@ func (su taskSuite) addStartDone(t *testing.T) {
 	started := su.start(t, s, refs[0].ID, unknownTask)
 	require.Len(t, started, 1)
 	got := started[0]
-	require.Equal(t, []any{"greet", task.Mail, "a", `{"to":"é"}`, j.Trace, 1}, []any{got.Kind, got.Queue, got.Key, string(got.Payload), got.Trace, got.Attempt})
+	require.Equal(t, []any{"greet", task.Mail, "a", `{"to":"é"}`, queued.Trace, 1}, []any{got.Kind, got.Queue, got.Key, string(got.Payload), got.Trace, got.Attempt})
 	require.True(t, clk.Now().Equal(got.CreatedAt))
 	require.Empty(t, su.start(t, s, got.ID), "another worker has reserved it")
 	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))
@@ -155,8 +155,8 @@ func (su taskSuite) duplicateKey(t *testing.T) {
 	su.add(t, s, su.mail("a"), su.mail("c"))
 	ids := su.due(t, s)
 	require.Len(t, ids, 3)
-	for _, j := range su.start(t, s, ids...) {
-		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Done}))
+	for _, queued := range su.start(t, s, ids...) {
+		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Done}))
 	}
 	su.add(t, s, su.mail("a"))
 	require.Empty(t, su.due(t, s))
@@ -199,9 +199,9 @@ func (su taskSuite) in(t *testing.T, s adapters.Database, clk *fakeClock, group 
 	return ids
 }
 
-func (su taskSuite) end(t *testing.T, s adapters.Database, j task.Task, state task.State, runAt time.Time) {
+func (su taskSuite) end(t *testing.T, s adapters.Database, queued task.Task, state task.State, runAt time.Time) {
 	t.Helper()
-	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: j.Attempt}, Group: j.Group, State: state, RunAt: runAt}))
+	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: queued.Attempt}, Group: queued.Group, State: state, RunAt: runAt}))
 }
 
 func (su taskSuite) groupRunsOneTask(t *testing.T) {
@@ -284,9 +284,9 @@ func (su taskSuite) groupOfAFailedTask(t *testing.T) {
 func (su taskSuite) groupInWhichATaskWaits(t *testing.T) {
 	s, clk := su.fresh(t)
 	grouped := func(key string, in time.Duration) task.Task {
-		j := su.mail(key)
-		j.Group, j.RunAt = "a", clk.Now().Add(in)
-		return j
+		queued := su.mail(key)
+		queued.Group, queued.RunAt = "a", clk.Now().Add(in)
+		return queued
 	}
 	su.add(t, s, grouped("1", time.Minute), grouped("2", time.Hour))
 	su.add(t, s, grouped("3", time.Hour))
@@ -330,9 +330,9 @@ func (su taskSuite) deadTasksBeforeATime(t *testing.T) {
 
 func (su taskSuite) taskIsNotStartedBeforeRunAt(t *testing.T) {
 	s, clk := su.fresh(t)
-	j := su.mail("a")
-	j.RunAt = clk.Now().Add(time.Hour)
-	refs, err := s.Tasks.AddAndReserve(t.Context(), j)
+	queued := su.mail("a")
+	queued.RunAt = clk.Now().Add(time.Hour)
+	refs, err := s.Tasks.AddAndReserve(t.Context(), queued)
 	require.NoError(t, err)
 	require.Empty(t, su.start(t, s, refs[0].ID))
 	su.add(t, s, task.Task{Kind: "k", Queue: task.Events, Key: "b", Payload: []byte("{}"), RunAt: clk.Now().Add(time.Minute)})
@@ -421,8 +421,8 @@ func (su taskSuite) failedTaskIsDueAtRunAt(t *testing.T) {
 func (su taskSuite) retryAndDropDeadTasks(t *testing.T) {
 	s, clk := su.fresh(t)
 	su.add(t, s, su.mail("a"), su.mail("b"))
-	for _, j := range su.start(t, s, su.due(t, s)...) {
-		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Dead, Err: "no such address"}))
+	for _, queued := range su.start(t, s, su.due(t, s)...) {
+		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead, Err: "no such address"}))
 	}
 	clk.Advance(30 * 24 * time.Hour)
 	require.Empty(t, su.due(t, s))
@@ -470,13 +470,13 @@ func (su taskSuite) backlog(t *testing.T) {
 func (su taskSuite) retention(t *testing.T) {
 	s, clk := su.fresh(t)
 	su.add(t, s, su.mail("a"), su.mail("b"), su.mail("c"), su.mail("open"), su.mail("dead"))
-	for _, j := range su.start(t, s, su.due(t, s)...) {
-		switch j.Key {
+	for _, queued := range su.start(t, s, su.due(t, s)...) {
+		switch queued.Key {
 		case "open":
 		case "dead":
-			require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Dead}))
+			require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead}))
 		default:
-			require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: j.ID, Attempt: 1}, State: task.Done}))
+			require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Done}))
 		}
 	}
 	expire := func(kind retention.Kind, want ...int) {

@@ -145,9 +145,9 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	deliver := func() task.Task {
-		j := task.New("deliver", task.Webhooks, newID(), struct{}{})
-		j.Group, j.RunAt = endpoint.ID, fixture.clk.Now()
-		return j
+		queued := task.New("deliver", task.Webhooks, newID(), struct{}{})
+		queued.Group, queued.RunAt = endpoint.ID, fixture.clk.Now()
+		return queued
 	}
 	for range 50 {
 		refs, err := fixture.Tasks.AddAndReserve(fixture.ctx(), deliver())

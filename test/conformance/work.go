@@ -97,10 +97,10 @@ func (su workSuite) taskWithRunAt(t *testing.T) {
 	s, queue := su.open(t)
 	came := make(chan time.Time, 1)
 	su.startWorkers(t, s, queue, nil, task.Handle("k", task.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
-	j := task.New("k", task.Events, "a", "hello")
-	j.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
-	require.NoError(t, s.Tasks.Add(t.Context(), j))
-	require.False(t, (<-came).Before(j.RunAt))
+	queued := task.New("k", task.Events, "a", "hello")
+	queued.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
+	require.NoError(t, s.Tasks.Add(t.Context(), queued))
+	require.False(t, (<-came).Before(queued.RunAt))
 }
 
 func (su workSuite) permanentFailure(t *testing.T) {

@@ -18,19 +18,19 @@ func concurrently(t *testing.T, n int, request func(i int) *response) map[int]in
 	t.Helper()
 	answers := make([]*response, n)
 	start := make(chan struct{})
-	var all sync.WaitGroup
+	var group sync.WaitGroup
 	for i := range n {
-		all.Go(func() {
+		group.Go(func() {
 			<-start
 			answers[i] = request(i)
 		})
 	}
 	close(start)
-	all.Wait()
+	group.Wait()
 	counts := map[int]int{}
-	for _, a := range answers {
-		require.NotNil(t, a, "a request got no response")
-		counts[a.status]++
+	for _, resp := range answers {
+		require.NotNil(t, resp, "a request got no response")
+		counts[resp.status]++
 	}
 	return counts
 }
@@ -38,20 +38,20 @@ func concurrently(t *testing.T, n int, request func(i int) *response) map[int]in
 // retryWhenBusy repeats a request that failed because the machine is too busy:
 // with passwords to hash, or connections to open.
 func retryWhenBusy(request func() *response) *response {
-	a := request()
-	for i := 0; i < 5 && a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != ""; i++ {
-		a = request()
+	resp := request()
+	for i := 0; i < 5 && resp.status == http.StatusServiceUnavailable && resp.header.Get("Retry-After") != ""; i++ {
+		resp = request()
 	}
-	return a
+	return resp
 }
 
 func TestRaces(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const n = 20
-		employer, seeker := w.employer(t), w.seeker(t)
+		employer, seeker := server.employer(t), server.seeker(t)
 		subtest := subtests(t, employer.client, seeker.client)
 		subtest("concurrent creation of apps at the limit", func(t *testing.T) {
-			maker := w.seeker(t)
+			maker := server.seeker(t)
 			require.Equal(t, map[int]int{201: 50, 409: 10}, concurrently(t, 60, func(int) *response {
 				return maker.fromNewAddress().try("POST", "/api/developers/apps", object{"name": "One of many"})
 			}))
@@ -89,12 +89,12 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, map[int]int{201: 1, 409: n - 1}, concurrently(t, n, func(i int) *response {
 				return retryWhenBusy(func() *response {
 					if i%2 == 0 {
-						return w.guest(t).try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
+						return server.guest(t).try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
 					}
-					return w.guest(t).try("POST", "/api/auth/register-employer", object{"email": email, "password": password, "name": "N", "companyName": "C"})
+					return server.guest(t).try("POST", "/api/auth/register-employer", object{"email": email, "password": password, "name": "N", "companyName": "C"})
 				})
 			}))
-			w.guest(t).post("/api/auth/login", object{"email": email, "password": password}).ok(200)
+			server.guest(t).post("/api/auth/login", object{"email": email, "password": password}).ok(200)
 		})
 		subtest("concurrent changes of meta", func(t *testing.T) {
 			listing := employer.listing(nil)
@@ -105,10 +105,10 @@ func TestRaces(t *testing.T) {
 				}
 				return employer.fromNewAddress().try("PUT", "/api/listings/batch", []object{{"uuid": listing, "meta": meta}})
 			}))
-			a := employer.get("/api/employers/jobs/" + listing).ok(200)
+			resp := employer.get("/api/employers/jobs/" + listing).ok(200)
 			for i := range n {
-				require.Equal(t, float64(i), a.number(fmt.Sprint("data.job.meta.key", i)))
-				require.Equal(t, float64(i), a.number(fmt.Sprint("data.job.meta.inner.key", i)))
+				require.Equal(t, float64(i), resp.number(fmt.Sprint("data.job.meta.key", i)))
+				require.Equal(t, float64(i), resp.number(fmt.Sprint("data.job.meta.inner.key", i)))
 			}
 		})
 		subtest("concurrent changes of different fields", func(t *testing.T) {
@@ -121,10 +121,10 @@ func TestRaces(t *testing.T) {
 				}
 				return employer.fromNewAddress().try("PUT", "/api/employers/jobs/batch", object{"jobs": []object{merge(change, object{"id": listing})}})
 			}))
-			a := employer.get("/api/employers/jobs/" + listing).ok(200)
+			resp := employer.get("/api/employers/jobs/" + listing).ok(200)
 			for _, change := range changes {
 				for field, value := range change {
-					require.Equal(t, fmt.Sprint(value), fmt.Sprint(a.at("data.job."+field)), field)
+					require.Equal(t, fmt.Sprint(value), fmt.Sprint(resp.at("data.job."+field)), field)
 				}
 			}
 		})
@@ -174,25 +174,25 @@ func TestRaces(t *testing.T) {
 				return employer.fromNewAddress().try("PUT", "/api/employers/applications/"+id, object{"status": []string{"review", "interview", "rejected"}[i%3]})
 			})
 			require.Equal(t, n, counts[200]+counts[400], "%v", counts)
-			a := employer.get("/api/employers/applications/" + id).ok(200)
-			require.Equal(t, "withdrawn", a.text("data.application.status"))
-			timeline := a.list("data.application.timeline")
+			resp := employer.get("/api/employers/applications/" + id).ok(200)
+			require.Equal(t, "withdrawn", resp.text("data.application.status"))
+			timeline := resp.list("data.application.timeline")
 			for i := 1; i < len(timeline); i++ {
 				require.Equal(t, timeline[i-1].(object)["to"], timeline[i].(object)["from"], "each change starts from the previous status")
 			}
 		})
 		subtest("concurrent refresh keeps the session", func(t *testing.T) {
-			s := w.seeker(t)
+			seeker := server.seeker(t)
 			counts := concurrently(t, 5, func(int) *response {
-				return w.guest(t).try("POST", "/api/auth/refresh", object{"refreshToken": s.refresh})
+				return server.guest(t).try("POST", "/api/auth/refresh", object{"refreshToken": seeker.refresh})
 			})
 			require.Equal(t, map[int]int{200: 5}, counts, "a refresh with a lost response may be retried")
-			s.get("/api/auth/me").ok(200)
+			seeker.get("/api/auth/me").ok(200)
 		})
 		subtest("concurrent requests at the limit", func(t *testing.T) {
-			c := w.guest(t)
+			c := server.guest(t)
 			counts := concurrently(t, n, func(int) *response { return c.try("POST", "/api/employers/jobs", nil) })
-			if !w.countsLocally() {
+			if !server.countsLocally() {
 				require.Equal(t, map[int]int{401: 10, 429: n - 10}, counts)
 			}
 		})
@@ -200,12 +200,12 @@ func TestRaces(t *testing.T) {
 }
 
 func TestRaces_Users(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const n = 10
 		t.Run("concurrent demotions of admins", func(t *testing.T) {
 			for range 4 {
-				one := w.employer(t)
-				two := w.addMember(t, one, nil)
+				one := server.employer(t)
+				two := server.addMember(t, one, nil)
 				one.put("/api/employers/team/"+two.id+"/permissions", object{"role": "admin"}).ok(200)
 				admins := []*account{one, two}
 				counts := concurrently(t, n, func(i int) *response {
@@ -217,14 +217,14 @@ func TestRaces_Users(t *testing.T) {
 			}
 		})
 		t.Run("concurrent invitations", func(t *testing.T) {
-			employer, email := w.employer(t), newEmail()
+			employer, email := server.employer(t), newEmail()
 			require.Equal(t, map[int]int{200: 1, 409: n - 1}, concurrently(t, n, func(int) *response {
 				return employer.fromNewAddress().try("POST", "/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email})
 			}))
-			token := w.token(t, email)
+			token := server.token(t, email)
 			counts := concurrently(t, n, func(int) *response {
 				return retryWhenBusy(func() *response {
-					return w.guest(t).try("POST", "/api/auth/accept-invitation", object{"token": token, "password": password, "name": "Tom Reed"})
+					return server.guest(t).try("POST", "/api/auth/accept-invitation", object{"token": token, "password": password, "name": "Tom Reed"})
 				})
 			})
 			require.Equal(t, 1, counts[200]+counts[201], "%v", counts)
@@ -232,43 +232,43 @@ func TestRaces_Users(t *testing.T) {
 			require.Equal(t, 2., employer.get("/api/employers/team").ok(200).number("data.pagination.total"))
 		})
 		t.Run("concurrent use of a reset link", func(t *testing.T) {
-			s := w.seeker(t)
-			require.NotEmpty(t, w.waitForMail(t, s.email, "Subject:"))
-			w.guest(t).post("/api/auth/forgot-password", object{"email": s.email}).ok(200)
-			token := w.tokenAbout(t, s.email, "assword")
+			seeker := server.seeker(t)
+			require.NotEmpty(t, server.waitForMail(t, seeker.email, "Subject:"))
+			server.guest(t).post("/api/auth/forgot-password", object{"email": seeker.email}).ok(200)
+			token := server.tokenAbout(t, seeker.email, "assword")
 			counts := concurrently(t, n, func(i int) *response {
 				return retryWhenBusy(func() *response {
-					return w.guest(t).try("POST", "/api/auth/reset-password", object{"token": token, "password": fmt.Sprint(password, i)})
+					return server.guest(t).try("POST", "/api/auth/reset-password", object{"token": token, "password": fmt.Sprint(password, i)})
 				})
 			})
 			require.Equal(t, map[int]int{200: 1, 400: n - 1}, counts)
 		})
 		t.Run("concurrent deletions of an account", func(t *testing.T) {
-			s := w.seeker(t)
-			counts := concurrently(t, n, func(int) *response { return s.fromNewAddress().try("DELETE", "/api/jobseekers/profile", nil) })
+			seeker := server.seeker(t)
+			counts := concurrently(t, n, func(int) *response { return seeker.fromNewAddress().try("DELETE", "/api/jobseekers/profile", nil) })
 			require.Equal(t, map[int]int{200: 1, 401: n - 1}, counts)
 		})
 		t.Run("concurrent changes to one address", func(t *testing.T) {
-			both, next := []*account{w.seeker(t), w.employer(t)}, newEmail()
+			both, next := []*account{server.seeker(t), server.employer(t)}, newEmail()
 			var tokens []string
 			for i, path := range []string{"/api/jobseekers/profile", "/api/employers/profile"} {
 				both[i].put(path, object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
 				var token string
 				require.Eventually(t, func() bool { // so far it is the other's
-					token = w.tokenFromMail(t, next, "confirm your new")
+					token = server.tokenFromMail(t, next, "confirm your new")
 					return !slices.Contains(tokens, token)
 				}, waitTimeout, 50*time.Millisecond)
 				tokens = append(tokens, token)
 			}
 			counts := concurrently(t, n, func(i int) *response {
-				return w.guest(t).try("POST", "/api/auth/verify-email", object{"token": tokens[i%2]})
+				return server.guest(t).try("POST", "/api/auth/verify-email", object{"token": tokens[i%2]})
 			})
 			require.Equal(t, 1, counts[200], "%v", counts)
 			require.Equal(t, n-1, counts[400]+counts[409], "%v", counts)
-			w.guest(t).post("/api/auth/login", object{"email": next, "password": password}).ok(200)
+			server.guest(t).post("/api/auth/login", object{"email": next, "password": password}).ok(200)
 		})
 		t.Run("repeated request", func(t *testing.T) {
-			employer := w.employer(t)
+			employer := server.employer(t)
 			counts := concurrently(t, n, func(int) *response {
 				c := employer.fromNewAddress()
 				c.key = "one-key"

@@ -32,14 +32,14 @@ func TestREADME_MainJob_WorksAsPasted(t *testing.T) {
 	require.Equal(t, 10, strings.Count(script.String(), "curl "), "ten calls are promised")
 
 	dir := t.TempDir()
-	w := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0"}}
-	require.Contains(t, w.run(t, "seed"), "@")
-	w.serve(t)
-	w.ready(t)
+	server := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0"}}
+	require.Contains(t, server.run(t, "seed"), "@")
+	server.serve(t)
+	server.ready(t)
 	written, err := filepath.Glob(filepath.Join(dir, "data", "mail", "*.eml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, written, "the mails of the demo data come, and are logged, before the address is printed")
-	pasted := strings.ReplaceAll(script.String(), "http://localhost:8080", w.url)
+	pasted := strings.ReplaceAll(script.String(), "http://localhost:8080", server.url)
 	out, err := exec.Command("bash", "-ec", pasted+"\necho; echo JOB=$JOB APPLICATION=$APPLICATION").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	ids := regexp.MustCompile(`JOB=([0-9a-f-]{36}) APPLICATION=([0-9a-f-]{36})`).FindStringSubmatch(string(out))

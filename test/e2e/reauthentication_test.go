@@ -39,8 +39,8 @@ func (a *account) needsPassword(t *testing.T, method, path string, body object, 
 }
 
 func TestSensitiveOperations_OldSession_NeedPassword(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		seeker := w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		seeker := server.seeker(t)
 		seeker.ageSignIns()
 		app := "/api/developers/apps/" + seeker.needsPassword(t, "POST", "/api/developers/apps", object{"name": "Ward Finder"}, 201).text("data.app.id")
 		seeker.needsPassword(t, "POST", app+"/secret", nil, 200)
@@ -55,7 +55,7 @@ func TestSensitiveOperations_OldSession_NeedPassword(t *testing.T) {
 		seeker.fromNewAddress().put("/api/jobseekers/profile", profile(seeker.email)).ok(200)
 		seeker.needsPassword(t, "DELETE", "/api/jobseekers/profile", nil, 200)
 
-		boss := w.employer(t)
+		boss := server.employer(t)
 		boss.ageSignIns()
 		boss.needsPassword(t, "PUT", "/api/employers/profile", profile(newEmail()), 200)
 		boss.needsPassword(t, "DELETE", "/api/employers/profile", nil, 200)
@@ -63,20 +63,20 @@ func TestSensitiveOperations_OldSession_NeedPassword(t *testing.T) {
 }
 
 func TestSensitiveOperations_RecentSignIn_NeedNoPassword(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		someone := w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		someone := server.seeker(t)
 		someone.ageSignIns()
-		in := w.guest(t).post("/api/auth/refresh", object{"refreshToken": someone.refresh}).ok(200)
+		in := server.guest(t).post("/api/auth/refresh", object{"refreshToken": someone.refresh}).ok(200)
 		someone.token = in.text("data.accessToken")
 		someone.post("/api/developers/apps", object{"name": "Ward Finder"}).fails(403, "Confirm this with your current password")
 		someone.signIn(password).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
-		w.addMember(t, w.employer(t), nil).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
+		server.addMember(t, server.employer(t), nil).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
 	})
 }
 
 func TestReauthentication_WrongPasswords_Throttled(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		someone := w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		someone := server.seeker(t)
 		someone.ageSignIns()
 		for range 10 {
 			someone.post("/api/developers/apps", object{"name": "n", "currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
@@ -86,12 +86,12 @@ func TestReauthentication_WrongPasswords_Throttled(t *testing.T) {
 }
 
 func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		someone := w.seeker(t)
-		b := w.signedIn(t, someone)
-		require.NotContains(t, b.open("GET", "/developers", nil).text, "currentPassword")
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		someone := server.seeker(t)
+		browser := server.signedIn(t, someone)
+		require.NotContains(t, browser.open("GET", "/developers", nil).text, "currentPassword")
 		someone.ageSignIns()
-		asked := b.open("GET", "/developers", nil)
+		asked := browser.open("GET", "/developers", nil)
 		require.Contains(t, asked.text, `name="currentPassword"`)
 		form := func(more ...string) url.Values {
 			v := url.Values{"name": {"Ward Finder"}, "csrf": {kit.Page{Text: asked.text}.Secret(t)}}
@@ -100,16 +100,16 @@ func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
 			}
 			return v
 		}
-		refused := b.open("POST", "/developers/apps", form())
+		refused := browser.open("POST", "/developers/apps", form())
 		require.Equal(t, 403, refused.status)
 		require.Contains(t, refused.text, "Your password is required")
-		require.Equal(t, 400, b.open("POST", "/developers/apps", form("currentPassword", "Wr0ng-horse")).status)
-		made := b.open("POST", "/developers/apps", form("currentPassword", password))
+		require.Equal(t, 400, browser.open("POST", "/developers/apps", form("currentPassword", "Wr0ng-horse")).status)
+		made := browser.open("POST", "/developers/apps", form("currentPassword", password))
 		require.Equal(t, 200, made.status, made.text)
 		app := made.header.Get("Content-Location")
 		for _, path := range []string{"/secret", "/keys"} {
-			require.Equal(t, 403, b.open("POST", app+path, form()).status)
-			require.Equal(t, 200, b.open("POST", app+path, form("currentPassword", password)).status)
+			require.Equal(t, 403, browser.open("POST", app+path, form()).status)
+			require.Equal(t, 200, browser.open("POST", app+path, form("currentPassword", password)).status)
 		}
 	})
 }

@@ -39,27 +39,27 @@ type hit struct {
 
 func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 	t.Helper()
-	r := &receiver{t: t, answer: answer}
-	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+	hooks := &receiver{t: t, answer: answer}
+	hooks.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		raw, err := io.ReadAll(request.Body)
 		h := hit{headers: request.Header, raw: string(raw)}
 		if err != nil || json.Unmarshal(raw, &h.body) != nil {
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}
-		r.mu.Lock()
-		r.hits = append(r.hits, h)
-		n := len(r.hits)
-		r.mu.Unlock()
+		hooks.mu.Lock()
+		hooks.hits = append(hooks.hits, h)
+		n := len(hooks.hits)
+		hooks.mu.Unlock()
 		status := http.StatusOK
-		if r.answer != nil {
-			status = r.answer(n)
+		if hooks.answer != nil {
+			status = hooks.answer(n)
 		}
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, "thanks")
 	}))
-	t.Cleanup(r.Close)
-	return r
+	t.Cleanup(hooks.Close)
+	return hooks
 }
 
 // waitForHits waits for n requests and returns them in the order of their
@@ -110,27 +110,27 @@ func (a *account) createWebhook(url string, events ...string) (path, secret stri
 }
 
 // onEachSetupWithWebhooks is onEachSetup with webhooks to this machine allowed.
-func onEachSetupWithWebhooks(t *testing.T, test func(t *testing.T, w *testServer)) {
+func onEachSetupWithWebhooks(t *testing.T, test func(t *testing.T, server *testServer)) {
 	t.Helper()
 	onEachSetup(t, test, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
 }
 
 // onEachQueueWithWebhooks is onEachSetupWithWebhooks, and an additional setup in
 // which a separate worker sends the webhooks.
-func onEachQueueWithWebhooks(t *testing.T, test func(t *testing.T, w *testServer)) {
+func onEachQueueWithWebhooks(t *testing.T, test func(t *testing.T, server *testServer)) {
 	t.Helper()
 	onEachSetupWithWebhooks(t, test)
 	t.Run("postgres+redis+worker", func(t *testing.T) {
 		t.Parallel()
-		w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.RedisURL(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
+		server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.RedisURL(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
 		worker := exec.Command(kit.Program(t), "worker")
-		worker.Dir, worker.Env, worker.Stderr = w.dir, w.env, w.log
+		worker.Dir, worker.Env, worker.Stderr = server.dir, server.env, server.log
 		worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		require.NoError(t, worker.Start())
 		t.Cleanup(func() {
 			require.NoError(t, worker.Process.Signal(os.Interrupt))
 			require.NoError(t, worker.Wait())
 		})
-		test(t, w)
+		test(t, server)
 	})
 }

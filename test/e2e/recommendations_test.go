@@ -12,21 +12,21 @@ const (
 )
 
 // postJobs posts the listings as one employer and returns their ids by title.
-func postJobs(t *testing.T, w *testServer, jobs ...object) map[string]string {
+func postJobs(t *testing.T, server *testServer, jobs ...object) map[string]string {
 	t.Helper()
 	for _, p := range jobs {
 		if p["description"] == nil {
 			p["description"] = "A good place to work."
 		}
 	}
-	employer := w.employer(t)
-	a := employer.post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
+	employer := server.employer(t)
+	resp := employer.post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
 	ids := map[string]string{}
-	for _, item := range a.list("data.created") {
+	for _, item := range resp.list("data.created") {
 		o := item.(object)
 		ids[o["title"].(string)] = o["id"].(string)
 	}
-	require.Len(t, ids, len(jobs), "%s", a.raw)
+	require.Len(t, ids, len(jobs), "%s", resp.raw)
 	return ids
 }
 
@@ -49,9 +49,9 @@ func (a *account) recommendedTitles() (titles []string) {
 // The expected first result for each profile, all from one employer, as a
 // recruiter would rank them.
 func TestRecommendations_RankLikeARecruiter(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		pay := func(lowest, highest int) object { return object{"min": lowest, "max": highest, "currency": "GBP"} }
-		postJobs(t, w,
+		postJobs(t, server,
 			object{"title": "Registered Nurse, ICU", "specialty": "Critical care", "location": "Leeds", "contractType": "permanent", "employmentType": "full-time", "salary": pay(36000, 44000)},
 			object{"title": "Staff Nurse, ITU nights", "specialty": "Intensive care", "location": "London", "contractType": "permanent", "employmentType": "full-time", "salary": pay(40000, 48000)},
 			object{"title": "Staff Nurse, Renal", "specialty": "Renal", "location": "Bradford", "contractType": "temporary", "employmentType": "bank"},
@@ -85,7 +85,7 @@ func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 			"somebody who only named a town":              {object{"location": "Cardiff"}, []string{"Theatre Practitioner"}},
 			"an operating department practitioner abroad": {object{"currentRole": "Theatre Practitioner", "location": "Glasgow"}, []string{"Theatre Practitioner"}},
 		} {
-			got := w.seekerWithProfile(t, c.profile).recommendedTitles()
+			got := server.seekerWithProfile(t, c.profile).recommendedTitles()
 			require.GreaterOrEqual(t, len(got), len(c.first), name)
 			require.Equal(t, c.first, got[:len(c.first)], "%s: %v", name, got)
 		}
@@ -93,46 +93,46 @@ func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 }
 
 func TestRecommendations_OtherNameOfTheRole_CountsAsTheRole(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		postJobs(t, w, object{"title": "Registered Nurse", "location": "Leeds"})
-		seeker := w.seekerWithProfile(t, object{"currentRole": "RN", "location": "Leeds"})
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		postJobs(t, server, object{"title": "Registered Nurse", "location": "Leeds"})
+		seeker := server.seekerWithProfile(t, object{"currentRole": "RN", "location": "Leeds"})
 		require.InDelta(t, 100, seeker.get(recommendationsPath).ok(200).number("data.recommendations.0.relevanceScore"), 0)
 	})
 }
 
 func TestRecommendationsAndDashboard(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/dashboard without listings", func(t *testing.T) {
-			a := w.guest(t).get(dashboardPath).ok(200)
+			resp := server.guest(t).get(dashboardPath).ok(200)
 			require.Equal(t, object{"isGuest": true, "subscriptionStatus": object{"tier": "basic", "isActive": false}, "recommendations": []any{}, "recentActivity": []any{},
-				"stats": object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 0.0}}, a.at("data.dashboard"))
+				"stats": object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 0.0}}, resp.at("data.dashboard"))
 		})
-		ids := postJobs(t, w, object{"title": "Staff Nurse", "location": "Leeds"}, object{"title": "Cook", "location": "Leeds"}, object{"title": "Porter"}, object{"title": "Draft Nurse", "status": "draft"})
+		ids := postJobs(t, server, object{"title": "Staff Nurse", "location": "Leeds"}, object{"title": "Cook", "location": "Leeds"}, object{"title": "Porter"}, object{"title": "Draft Nurse", "status": "draft"})
 		t.Run("GET /api/jobseekers/recommendations", func(t *testing.T) {
-			seeker := w.seekerWithProfile(t, object{"currentRole": "Staff Nurse", "location": "Leeds"})
-			a := seeker.get(recommendationsPath).ok(200)
-			require.InDelta(t, 3, a.number("data.total"), 0)
-			require.Len(t, a.list("data.recommendations"), 3)
-			first := a.at("data.recommendations.0").(object)
+			seeker := server.seekerWithProfile(t, object{"currentRole": "Staff Nurse", "location": "Leeds"})
+			resp := seeker.get(recommendationsPath).ok(200)
+			require.InDelta(t, 3, resp.number("data.total"), 0)
+			require.Len(t, resp.list("data.recommendations"), 3)
+			first := resp.at("data.recommendations.0").(object)
 			require.Equal(t, ids["Staff Nurse"], first["uuid"])
 			require.Equal(t, ids["Staff Nurse"], first["id"])
 			require.Equal(t, "Staff Nurse", first["title"])
 			require.Equal(t, "St Brigid's Hospital", first["company"])
 			require.InDelta(t, 100, first["relevanceScore"], 0)
 			require.Contains(t, first["reasons"], "Fits your role")
-			require.Less(t, a.number("data.recommendations.1.relevanceScore"), 100.0)
-			require.Equal(t, string(a.raw), string(seeker.get(recommendationsPath).ok(200).raw), "the same again")
+			require.Less(t, resp.number("data.recommendations.1.relevanceScore"), 100.0)
+			require.Equal(t, string(resp.raw), string(seeker.get(recommendationsPath).ok(200).raw), "the same again")
 			b := seeker.get(recommendationsPath + "?limit=1&page=2").ok(200)
-			require.Equal(t, a.at("data.recommendations.1"), b.at("data.recommendations.0"))
+			require.Equal(t, resp.at("data.recommendations.1"), b.at("data.recommendations.0"))
 			c := seeker.get(recommendationsPath + "?limit=1&cursor=" + b.text("data.nextCursor")).ok(200)
-			require.Equal(t, a.at("data.recommendations.2"), c.at("data.recommendations.0"))
+			require.Equal(t, resp.at("data.recommendations.2"), c.at("data.recommendations.0"))
 			seeker.get(recommendationsPath + "?page=0").invalid("page")
 			seeker.get(recommendationsPath + "?cursor=nonsense").invalid("cursor")
-			w.guest(t).get(recommendationsPath).fails(401, "Unauthorized")
-			w.employer(t).get(recommendationsPath).fails(403, "Forbidden")
+			server.guest(t).get(recommendationsPath).fails(401, "Unauthorized")
+			server.employer(t).get(recommendationsPath).fails(403, "Forbidden")
 		})
 		t.Run("GET /api/jobseekers/recommendations without applied and dismissed jobs", func(t *testing.T) {
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			require.Len(t, seeker.recommendedTitles(), 3)
 			application := seeker.application(ids["Porter"], nil)
 			require.NotContains(t, seeker.recommendedTitles(), "Porter")
@@ -142,57 +142,57 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Equal(t, []string{"Staff Nurse"}, seeker.recommendedTitles())
 		})
 		t.Run("DELETE /api/jobseekers/recommendations/:id", func(t *testing.T) {
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			require.NotEmpty(t, seeker.delete(recommendationsPath+"/"+ids["Cook"]).ok(200).text("message"))
 			seeker.delete(recommendationsPath + "/" + ids["Cook"]).ok(200)
 			require.NotContains(t, seeker.recommendedTitles(), "Cook")
 			for _, absent := range []string{nowhere, "nonsense"} {
 				seeker.delete(recommendationsPath+"/"+absent).fails(404, "Listing not found")
 			}
-			require.Contains(t, w.seeker(t).recommendedTitles(), "Cook")
+			require.Contains(t, server.seeker(t).recommendedTitles(), "Cook")
 		})
 		t.Run("GET /api/jobseekers/dashboard", func(t *testing.T) {
-			seeker := w.seekerWithProfile(t, object{"currentRole": "Cook"})
+			seeker := server.seekerWithProfile(t, object{"currentRole": "Cook"})
 			seeker.application(ids["Porter"], nil)
 			seeker.post("/api/jobseekers/saved", object{"listingId": ids["Porter"]}).ok(201)
 			seeker.post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_1"}).ok(200)
 			seeker.waitForNotifications(1)
-			a := seeker.get(dashboardPath).ok(200)
-			require.Equal(t, false, a.at("data.dashboard.isGuest"))
-			require.Equal(t, object{"tier": "premium", "isActive": true}, a.at("data.dashboard.subscriptionStatus"))
-			require.Equal(t, object{"applicationsCount": 1.0, "bookmarksCount": 1.0, "recommendationsCount": 2.0}, a.at("data.dashboard.stats"))
-			require.Equal(t, object{"id": ids["Cook"], "title": "Cook", "company": "St Brigid's Hospital", "location": "Leeds"}, a.at("data.dashboard.recommendations.0"))
+			resp := seeker.get(dashboardPath).ok(200)
+			require.Equal(t, false, resp.at("data.dashboard.isGuest"))
+			require.Equal(t, object{"tier": "premium", "isActive": true}, resp.at("data.dashboard.subscriptionStatus"))
+			require.Equal(t, object{"applicationsCount": 1.0, "bookmarksCount": 1.0, "recommendationsCount": 2.0}, resp.at("data.dashboard.stats"))
+			require.Equal(t, object{"id": ids["Cook"], "title": "Cook", "company": "St Brigid's Hospital", "location": "Leeds"}, resp.at("data.dashboard.recommendations.0"))
 			r := seeker.get(recommendationsPath).ok(200)
-			for i, item := range a.list("data.dashboard.recommendations") {
+			for i, item := range resp.list("data.dashboard.recommendations") {
 				require.Equal(t, r.list("data.recommendations")[i].(object)["id"], item.(object)["id"])
 			}
 			types := map[string]bool{}
-			for _, item := range a.list("data.dashboard.recentActivity") {
+			for _, item := range resp.list("data.dashboard.recentActivity") {
 				o := item.(object)
 				require.NotEmpty(t, o["title"])
 				require.NotEmpty(t, o["timestamp"])
 				types[o["type"].(string)] = true
 			}
-			require.True(t, types["billing"] && types["bookmark"], "%s", a.raw)
-			w.employer(t).get(dashboardPath).fails(403, "Forbidden")
+			require.True(t, types["billing"] && types["bookmark"], "%s", resp.raw)
+			server.employer(t).get(dashboardPath).fails(403, "Forbidden")
 		})
 		t.Run("GET /api/jobseekers/dashboard as a guest", func(t *testing.T) {
-			a := w.guest(t).get(dashboardPath).ok(200)
-			require.Equal(t, true, a.at("data.dashboard.isGuest"))
-			require.Len(t, a.list("data.dashboard.recommendations"), 3)
-			require.NotContains(t, string(a.raw), "Draft")
-			require.Equal(t, object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 3.0}, a.at("data.dashboard.stats"))
-			require.Empty(t, a.list("data.dashboard.recentActivity"))
+			resp := server.guest(t).get(dashboardPath).ok(200)
+			require.Equal(t, true, resp.at("data.dashboard.isGuest"))
+			require.Len(t, resp.list("data.dashboard.recommendations"), 3)
+			require.NotContains(t, string(resp.raw), "Draft")
+			require.Equal(t, object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 3.0}, resp.at("data.dashboard.stats"))
+			require.Empty(t, resp.list("data.dashboard.recentActivity"))
 		})
 		t.Run("POST /api/jobseekers/dashboard generate-personalized-content", func(t *testing.T) {
-			seeker := w.seekerWithProfile(t, object{"location": "Leeds"})
-			a := seeker.post(dashboardPath, object{"intent": "generate-personalized-content", "specialty": "Nursing", "careerGoals": "Lead a ward", "experience": "5 years"}).ok(200)
-			require.Equal(t, "generate-personalized-content", a.text("data.intent"))
-			require.Contains(t, a.text("data.personalizedContent.headline"), "Nursing")
-			require.Contains(t, a.text("data.personalizedContent.headline"), "Leeds")
-			require.Equal(t, "You bring 5 years of experience to Nursing. What you are after: Lead a ward.", a.text("data.personalizedContent.summary"))
-			require.NotEmpty(t, a.list("data.personalizedContent.suggestions"))
-			require.Len(t, a.list("data.personalizedContent.recommendations"), 3)
+			seeker := server.seekerWithProfile(t, object{"location": "Leeds"})
+			resp := seeker.post(dashboardPath, object{"intent": "generate-personalized-content", "specialty": "Nursing", "careerGoals": "Lead a ward", "experience": "5 years"}).ok(200)
+			require.Equal(t, "generate-personalized-content", resp.text("data.intent"))
+			require.Contains(t, resp.text("data.personalizedContent.headline"), "Nursing")
+			require.Contains(t, resp.text("data.personalizedContent.headline"), "Leeds")
+			require.Equal(t, "You bring 5 years of experience to Nursing. What you are after: Lead a ward.", resp.text("data.personalizedContent.summary"))
+			require.NotEmpty(t, resp.list("data.personalizedContent.suggestions"))
+			require.Len(t, resp.list("data.personalizedContent.recommendations"), 3)
 			for _, body := range []object{{}, {"careerGoals": []string{"Teach", "Travel"}, "experience": 5}} {
 				body["intent"] = "generate-personalized-content"
 				require.NotEmpty(t, seeker.post(dashboardPath, body).ok(200).text("data.personalizedContent.headline"))
@@ -201,27 +201,27 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			seeker.post(dashboardPath, object{"intent": "generate-personalized-content", "careerGoals": 7}).invalid("careerGoals")
 		})
 		t.Run("POST /api/jobseekers/dashboard track-dashboard-action", func(t *testing.T) {
-			seeker := w.seeker(t)
-			a := seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "view-recommendation", "listingId": ids["Cook"]}).ok(200)
-			require.Equal(t, "track-dashboard-action", a.text("data.intent"))
+			seeker := server.seeker(t)
+			resp := seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "view-recommendation", "listingId": ids["Cook"]}).ok(200)
+			require.Equal(t, "track-dashboard-action", resp.text("data.intent"))
 			require.Contains(t, seeker.recommendedTitles(), "Cook")
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation", "listingId": ids["Cook"]}).ok(200)
 			require.NotContains(t, seeker.recommendedTitles(), "Cook")
 			require.Equal(t, "Dismissed Cook", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation"}).invalid("listingId")
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation", "listingId": nowhere}).fails(404, "Listing not found")
-			secret := w.employer(t).listing(object{"title": "Secret", "status": "draft"})
+			secret := server.employer(t).listing(object{"title": "Secret", "status": "draft"})
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "looked", "listingId": secret}).fails(404, "Listing not found")
 			seeker.delete("/api/jobseekers/recommendations/"+secret).fails(404, "Listing not found")
 			require.Equal(t, "track-dashboard-action", seeker.post(dashboardPath, object{"intent": "track-dashboard-action"}).ok(200).text("data.intent"))
 			require.Equal(t, "Used the dashboard", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))
 		})
 		t.Run("POST /api/jobseekers/dashboard refuses unknown values", func(t *testing.T) {
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			seeker.post(dashboardPath, object{}).fails(400, "Intent is required")
 			seeker.post(dashboardPath, object{"intent": "dance"}).invalid("intent")
-			w.guest(t).post(dashboardPath, object{"intent": "generate-personalized-content"}).fails(401, "Unauthorized")
-			w.employer(t).post(dashboardPath, object{"intent": "generate-personalized-content"}).fails(403, "Forbidden")
+			server.guest(t).post(dashboardPath, object{"intent": "generate-personalized-content"}).fails(401, "Unauthorized")
+			server.employer(t).post(dashboardPath, object{"intent": "generate-personalized-content"}).fails(403, "Forbidden")
 		})
 	})
 }

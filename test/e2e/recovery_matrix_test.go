@@ -142,11 +142,11 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 		return cell(a.w.guest(t).get(a.link).status == 200)
 	},
 	"invitation": func(t *testing.T, a *accountAccess, again *account) string {
-		who := a.w.guest(t)
+		user := a.w.guest(t)
 		if again != nil {
-			who = again.client
+			user = again.client
 		}
-		return cell(who.post("/api/auth/accept-invitation", object{"token": a.invitation, "password": password}).status == 200)
+		return cell(user.post("/api/auth/accept-invitation", object{"token": a.invitation, "password": password}).status == 200)
 	},
 }
 
@@ -181,12 +181,12 @@ func TestRecoveryMatrix_EveryCell_IsAsDocumented(t *testing.T) {
 	header, rows := table(t, "accounts")
 	require.Len(t, header, len(recoveryColumns)+1)
 	require.Len(t, rows, len(recoveryEvents))
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		for _, row := range rows {
 			t.Run(row[0], func(t *testing.T) {
 				t.Parallel()
 				require.Contains(t, recoveryEvents, row[0])
-				a := w.accessOf(t)
+				a := server.accessOf(t)
 				recoveryEvents[row[0]](t, a)
 				again := a.signInAgain(t)
 				require.Len(t, row, len(header))

@@ -30,9 +30,9 @@ func (w *testServer) metric(t *testing.T, name string) float64 {
 // adapter returns the state of an adapter in /readyz.
 func (w *testServer) adapter(t *testing.T, name string) string {
 	t.Helper()
-	a := w.guest(t).try("GET", "/readyz", nil)
-	require.Equal(t, http.StatusOK, a.status, "%s", a.raw)
-	return a.text("adapters." + name)
+	resp := w.guest(t).try("GET", "/readyz", nil)
+	require.Equal(t, http.StatusOK, resp.status, "%s", resp.raw)
+	return resp.text("adapters." + name)
 }
 
 // page requests the page of a listing, which is not cached.
@@ -102,8 +102,8 @@ func TestReplica_Lags_IsSkipped(t *testing.T) {
 	t.Parallel()
 	w := newReplicated(t)
 	dir := t.TempDir()
-	two := &testServer{dir: w.dir, env: append(serverEnv(dir), "LOCUM_DATABASE_URL="+w.primary.URL, "LOCUM_SEARCH_URL=embedded:"+dir), log: &kit.Log{}, exited: make(chan error, 1)}
-	two.serve(t)
+	second := &testServer{dir: w.dir, env: append(serverEnv(dir), "LOCUM_DATABASE_URL="+w.primary.URL, "LOCUM_SEARCH_URL=embedded:"+dir), log: &kit.Log{}, exited: make(chan error, 1)}
+	second.serve(t)
 	employer := w.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
 	w.waitForReplica(t, listing)
@@ -114,7 +114,7 @@ func TestReplica_Lags_IsSkipped(t *testing.T) {
 	require.Eventually(t, func() bool { return w.adapter(t, "replicas") == "degraded" }, waitTimeout, 50*time.Millisecond)
 	reads := w.metric(t, "locum_database_replica_reads_total")
 	fallbacks := w.metric(t, "locum_database_replica_fallbacks_total")
-	employer.fromNewAddress().on(two).put("/api/employers/jobs/"+listing, object{"title": "Matron"}).ok(200)
+	employer.fromNewAddress().on(second).put("/api/employers/jobs/"+listing, object{"title": "Matron"}).ok(200)
 	require.Contains(t, string(w.page(t, listing).raw), "Matron", "a write of another process")
 	require.InDelta(t, reads, w.metric(t, "locum_database_replica_reads_total"), 0)
 	require.Greater(t, w.metric(t, "locum_database_replica_fallbacks_total"), fallbacks)
@@ -176,19 +176,19 @@ func TestReplica_AnotherDatabase_IsNotUsed(t *testing.T) {
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
 	kit.Exec(t, primary.URL, "CREATE DATABASE other")
-	w := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+strings.Replace(primary.URL, "/postgres?", "/other?", 1), "LOCUM_DATABASE_REPLICA_URLS="+replica.URL+","+primary.URL)
-	listing := w.employer(t).listing(object{"title": "Theatre Nurse"})
+	server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+strings.Replace(primary.URL, "/postgres?", "/other?", 1), "LOCUM_DATABASE_REPLICA_URLS="+replica.URL+","+primary.URL)
+	listing := server.employer(t).listing(object{"title": "Theatre Nurse"})
 	require.Eventually(t, func() bool {
-		return strings.Contains(w.log.String(), "is not a replica of the primary") && strings.Contains(w.log.String(), "is not a standby server")
+		return strings.Contains(server.log.String(), "is not a replica of the primary") && strings.Contains(server.log.String(), "is not a standby server")
 	}, waitTimeout, 20*time.Millisecond)
-	require.Equal(t, http.StatusOK, w.page(t, listing).status)
-	require.Equal(t, "degraded", w.adapter(t, "replicas"))
-	require.Zero(t, w.metric(t, "locum_database_replica_reads_total"))
+	require.Equal(t, http.StatusOK, server.page(t, listing).status)
+	require.Equal(t, "degraded", server.adapter(t, "replicas"))
+	require.Zero(t, server.metric(t, "locum_database_replica_reads_total"))
 }
 
 func TestReplica_SQLite_IsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := &testServer{dir: dir, env: append(serverEnv(dir), "LOCUM_DATABASE_REPLICA_URLS=sqlite:replica.db")}
-	require.Contains(t, w.fails(t, "serve"), "sqlite does not support database.replica_urls")
+	server := &testServer{dir: dir, env: append(serverEnv(dir), "LOCUM_DATABASE_REPLICA_URLS=sqlite:replica.db")}
+	require.Contains(t, server.fails(t, "serve"), "sqlite does not support database.replica_urls")
 }

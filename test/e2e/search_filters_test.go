@@ -14,8 +14,8 @@ var filteredListings = []object{
 }
 
 func TestSearchFilters(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer := server.employer(t)
 		for _, l := range filteredListings {
 			employer.listing(l)
 		}
@@ -30,15 +30,15 @@ func TestSearchFilters(t *testing.T) {
 			"contractType=permanent&location=Cork": "",
 		} {
 			t.Run("GET "+query, func(t *testing.T) {
-				a := w.guest(t).get("/api/listings?relaxed=false&sort=date&" + query).ok(200)
-				require.Equal(t, want, strings.Join(titlesIn(a, "data.listings"), "|"))
+				resp := server.guest(t).get("/api/listings?relaxed=false&sort=date&" + query).ok(200)
+				require.Equal(t, want, strings.Join(titlesIn(resp, "data.listings"), "|"))
 			})
 		}
 		for _, query := range []string{"currency=POUND", "currency=12", "contractType=forever", "employmentType=never"} {
 			t.Run("GET "+query, func(t *testing.T) {
-				a := w.guest(t).get("/api/listings?"+query).fails(400, "Invalid filter parameters")
+				resp := server.guest(t).get("/api/listings?"+query).fails(400, "Invalid filter parameters")
 				name, _, _ := strings.Cut(query, "=")
-				require.Equal(t, name, a.text("details.field"))
+				require.Equal(t, name, resp.text("details.field"))
 			})
 		}
 		for filters, want := range map[string]string{
@@ -60,8 +60,8 @@ func TestSearchFilters(t *testing.T) {
 			`{"currency": "eur", "salaryMin": 1}`:             "Porter",
 		} {
 			t.Run("POST "+filters, func(t *testing.T) {
-				a := w.guest(t).post("/api/listings/search", `{"query": "nurse or midwife or porter", "relaxed": false, "sort": "date", "filters": `+filters+`}`).ok(200)
-				require.Equal(t, want, strings.Join(titlesIn(a, "data.results"), "|"))
+				resp := server.guest(t).post("/api/listings/search", `{"query": "nurse or midwife or porter", "relaxed": false, "sort": "date", "filters": `+filters+`}`).ok(200)
+				require.Equal(t, want, strings.Join(titlesIn(resp, "data.results"), "|"))
 			})
 		}
 		for filters, field := range map[string]string{
@@ -81,12 +81,12 @@ func TestSearchFilters(t *testing.T) {
 			`{"employer": ["` + strings.Repeat(`a", "`, 20) + `"]}`: "filters.employer",
 		} {
 			t.Run("POST "+filters, func(t *testing.T) {
-				a := w.guest(t).try("POST", "/api/listings/search", `{"query": "nurse", "filters": `+filters+`}`)
+				resp := server.guest(t).try("POST", "/api/listings/search", `{"query": "nurse", "filters": `+filters+`}`)
 				if field == "" {
-					a.ok(200)
+					resp.ok(200)
 					return
 				}
-				require.Equal(t, field, a.fails(400, "Invalid search query").text("details.field"))
+				require.Equal(t, field, resp.fails(400, "Invalid search query").text("details.field"))
 			})
 		}
 	})

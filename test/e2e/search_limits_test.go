@@ -9,8 +9,8 @@ import (
 )
 
 func TestSearch_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, seeker := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, seeker := server.employer(t), server.seeker(t)
 		employer.listing(object{"title": "Nurse", "location": "Leeds"})
 		me := employer.program()
 		for _, text := range []string{"nurse -a1 -b1 -c1 -d1 -e1", `"a b" "c d" "e f"`} {
@@ -18,7 +18,7 @@ func TestSearch_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 			if strings.Contains(text, `"`) {
 				more = text + ` "g h"`
 			}
-			guest := w.guest(t)
+			guest := server.guest(t)
 			guest.get("/api/listings?search=" + escapeQuery(text)).ok(200)
 			guest.get("/api/listings?search="+escapeQuery(more)).fails(400, "Invalid filter parameters")
 			guest.post("/api/listings/search", object{"query": text}).ok(200)
@@ -31,15 +31,15 @@ func TestSearch_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 }
 
 func TestSearch_NetworkOverBudget_RateLimited(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		w.employer(t).listing(object{"title": "Nurse", "location": "Leeds"})
-		guest := w.guest(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		server.employer(t).listing(object{"title": "Nurse", "location": "Leeds"})
+		guest := server.guest(t)
 		refused := guest.until(429, "POST", "/api/listings/search", object{"query": "nurse leeds"})
 		refused.fails(429, "Rate limit exceeded")
 		after, err := strconv.Atoi(refused.header.Get("Retry-After"))
 		require.NoError(t, err)
 		require.Positive(t, after)
-		w.guest(t).post("/api/listings/search", object{"query": "nurse leeds"}).ok(200)
+		server.guest(t).post("/api/listings/search", object{"query": "nurse leeds"}).ok(200)
 	}, "LOCUM_LIMITS_SEARCH_CPU=0.001")
 }
 
@@ -47,8 +47,8 @@ func TestSearch_NetworkOverBudget_RateLimited(t *testing.T) {
 func (c *client) until(status int, method, path string, body any) *response {
 	c.t.Helper()
 	for range 1000 {
-		if a := c.send(method, path, body); a.status == status {
-			return a
+		if resp := c.send(method, path, body); resp.status == status {
+			return resp
 		}
 	}
 	require.Fail(c.t, "no such status", "%d to %s %s", status, method, path)

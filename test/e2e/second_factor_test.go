@@ -48,17 +48,17 @@ func (a *response) asksForCode(message, code string) {
 
 func TestSecondFactor(t *testing.T) {
 	const required, invalid = "Enter the code of your authenticator app", "Invalid authentication code"
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		login := func(t *testing.T, who *account, password, code string) *response {
-			body := object{"email": who.email, "password": password}
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		login := func(t *testing.T, user *account, password, code string) *response {
+			body := object{"email": user.email, "password": password}
 			if code != "" {
 				body["totp"] = code
 			}
-			return w.guest(t).post("/api/auth/login", body)
+			return server.guest(t).post("/api/auth/login", body)
 		}
 		t.Run("POST /api/auth/second-factor and POST /api/auth/second-factor/confirm", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
+			me := server.seeker(t)
 			me.post("/api/auth/second-factor/confirm", object{"code": "000000"}).fails(409, "The account has no second factor")
 			enrolled := me.post("/api/auth/second-factor", nil).ok(200)
 			require.Contains(t, enrolled.text("data.url"), "otpauth://totp/locum:")
@@ -78,13 +78,13 @@ func TestSecondFactor(t *testing.T) {
 			login(t, me, password, code).asksForCode(invalid, "second_factor_invalid")
 			login(t, me, password, app.recovery[0]).ok(200)
 			login(t, me, password, app.recovery[0]).asksForCode(invalid, "second_factor_invalid")
-			require.Contains(t, w.waitForMail(t, me.email, "Two-step sign-in is on"), "second factor")
-			w.guest(t).post("/api/auth/second-factor", nil).fails(401, "Unauthorized")
-			w.guest(t).post("/api/auth/second-factor/confirm", object{"code": "000000"}).fails(401, "Unauthorized")
+			require.Contains(t, server.waitForMail(t, me.email, "Two-step sign-in is on"), "second factor")
+			server.guest(t).post("/api/auth/second-factor", nil).fails(401, "Unauthorized")
+			server.guest(t).post("/api/auth/second-factor/confirm", object{"code": "000000"}).fails(401, "Unauthorized")
 		})
 		t.Run("GET and DELETE /api/auth/second-factor", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
+			me := server.seeker(t)
 			require.Equal(t, object{"enabled": false, "enabledAt": nil, "recoveryCodesLeft": 0., "required": false}, me.get("/api/auth/second-factor").ok(200).at("data"))
 			app := me.enroll()
 			login(t, me, password, app.recovery[9]).ok(200)
@@ -98,16 +98,16 @@ func TestSecondFactor(t *testing.T) {
 			disable(object{"currentPassword": password, "code": "000000"}).invalid("code")
 			disable(object{"currentPassword": password, "code": app.recovery[1]}).ok(200)
 			login(t, me, password, "").ok(200)
-			w.guest(t).get("/api/auth/second-factor").fails(401, "Unauthorized")
+			server.guest(t).get("/api/auth/second-factor").fails(401, "Unauthorized")
 		})
 		t.Run("sign-in page asks for a code", func(t *testing.T) {
 			t.Parallel()
-			me, p := w.seeker(t), w.thirdParty(t, nil)
+			me, thirdParty := server.seeker(t), server.thirdParty(t, nil)
 			app := me.enroll()
 			signIn := func(b *browser, next, password, code string) pageView {
 				return b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "totp": {code}, "next": {next}})
 			}
-			b := w.browser(t)
+			b := server.browser(t)
 			require.Contains(t, b.open("GET", "/developers/sign-in", nil).text, `name="totp"`)
 			asked := signIn(b, "", password, "")
 			require.Equal(t, 401, asked.status)
@@ -118,20 +118,20 @@ func TestSecondFactor(t *testing.T) {
 			require.Equal(t, 303, signIn(b, "", password, app.code()).status)
 			require.Equal(t, 200, b.open("GET", "/developers", nil).status)
 
-			authorize, err := url.Parse(p.authorizationPath(oauth2.GenerateVerifier()))
+			authorize, err := url.Parse(thirdParty.authorizationPath(oauth2.GenerateVerifier()))
 			require.NoError(t, err)
-			other := w.browser(t)
-			require.Equal(t, 303, other.open("GET", authorize.RequestURI(), nil).status)
-			require.Equal(t, 401, signIn(other, authorize.RequestURI(), password, "").status)
-			require.Equal(t, 303, other.open("GET", authorize.RequestURI(), nil).status, "not signed in")
-			require.Less(t, signIn(other, authorize.RequestURI(), password, app.recovery[0]).status, 400)
-			require.Equal(t, 200, other.open("GET", authorize.RequestURI(), nil).status)
+			otherBrowser := server.browser(t)
+			require.Equal(t, 303, otherBrowser.open("GET", authorize.RequestURI(), nil).status)
+			require.Equal(t, 401, signIn(otherBrowser, authorize.RequestURI(), password, "").status)
+			require.Equal(t, 303, otherBrowser.open("GET", authorize.RequestURI(), nil).status, "not signed in")
+			require.Less(t, signIn(otherBrowser, authorize.RequestURI(), password, app.recovery[0]).status, 400)
+			require.Equal(t, 200, otherBrowser.open("GET", authorize.RequestURI(), nil).status)
 		})
 		t.Run("required by the organization", func(t *testing.T) {
 			t.Parallel()
 			const needed = "Your organization requires a second factor; enroll one first"
-			boss := w.employer(t)
-			member := w.addMember(t, boss, nil)
+			boss := server.employer(t)
+			member := server.addMember(t, boss, nil)
 			job := boss.listing(nil)
 			require.Equal(t, false, boss.get("/api/employers/organization").ok(200).at("data.requireSecondFactor"))
 			boss.put("/api/employers/organization", object{"requireSecondFactor": true}).invalid("requireSecondFactor")
@@ -140,8 +140,8 @@ func TestSecondFactor(t *testing.T) {
 			member.put("/api/employers/organization", object{"requireSecondFactor": false}).fails(403, needed)
 			boss.get("/api/employers/jobs").ok(200)
 
-			again := login(t, member, password, "").ok(200)
-			member.token = again.text("data.accessToken")
+			second := login(t, member, password, "").ok(200)
+			member.token = second.text("data.accessToken")
 			for _, path := range []string{"/api/employers/jobs", "/api/employers/jobs/" + job, "/api/employers/team", "/api/employers/applications", "/api/employers/profile"} {
 				refused := member.get(path).fails(403, needed)
 				require.Equal(t, "second_factor_enrollment_required", refused.text("code"))
@@ -158,14 +158,14 @@ func TestSecondFactor(t *testing.T) {
 		})
 		t.Run("operator resets a lost factor", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
-			require.Contains(t, w.fails(t, "users", "reset-second-factor", me.email), "The account has no second factor")
+			me := server.seeker(t)
+			require.Contains(t, server.fails(t, "users", "reset-second-factor", me.email), "The account has no second factor")
 			me.enroll()
-			require.Regexp(t, `(?m)^second factor\s+20.*, 10 recovery codes left$`, w.run(t, "users", "show", me.email))
-			w.run(t, "users", "reset-second-factor", me.email)
+			require.Regexp(t, `(?m)^second factor\s+20.*, 10 recovery codes left$`, server.run(t, "users", "show", me.email))
+			server.run(t, "users", "reset-second-factor", me.email)
 			login(t, me, password, "").ok(200)
-			require.Contains(t, w.run(t, "audit", "list", "--user", me.email), "second_factor.reset")
-			require.Contains(t, w.waitForMail(t, me.email, "Two-step sign-in is off"), "second factor")
+			require.Contains(t, server.run(t, "audit", "list", "--user", me.email), "second_factor.reset")
+			require.Contains(t, server.waitForMail(t, me.email, "Two-step sign-in is off"), "second factor")
 		})
 	})
 }

@@ -18,15 +18,15 @@ import (
 var demoAccount = regexp.MustCompile(`(?m)^([a-z]+@locum\.example) +(\S+) `)
 
 func TestSeed(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seed := func(more []string, args ...string) (string, error) {
 			cmd := exec.Command(kit.Program(t), append([]string{"seed"}, args...)...)
-			cmd.Dir, cmd.Env = w.dir, append(append([]string{}, w.env...), more...)
+			cmd.Dir, cmd.Env = server.dir, append(append([]string{}, server.env...), more...)
 			out, err := cmd.CombinedOutput()
 			return string(out), err
 		}
 		login := func(account []string) *response {
-			return w.guest(t).post("/api/auth/login", object{"email": account[1], "password": account[2]})
+			return server.guest(t).post("/api/auth/login", object{"email": account[1], "password": account[2]})
 		}
 
 		out, err := seed([]string{"LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org"})
@@ -35,7 +35,7 @@ func TestSeed(t *testing.T) {
 
 		out, err = seed(nil)
 		require.NoError(t, err, "%s", out)
-		file := filepath.Join(w.dir, "data", "demo.txt")
+		file := filepath.Join(server.dir, "data", "demo.txt")
 		kept, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.Contains(t, out, string(kept))
@@ -55,17 +55,17 @@ func TestSeed(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, out, "no demo data is added: the store has users")
 
-		w.stop(t)
-		w.env = append(w.env, "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
-		w.serve(t)
+		server.stop(t)
+		server.env = append(server.env, "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
+		server.serve(t)
 		for _, a := range accounts {
 			login(a).fails(401, "Invalid email or password")
 		}
-		w.env = w.env[:len(w.env)-1]
-		w.stop(t)
-		w.serve(t)
+		server.env = server.env[:len(server.env)-1]
+		server.stop(t)
+		server.serve(t)
 
-		w.employer(t).listing(object{"title": "Registered Midwife"})
+		server.employer(t).listing(object{"title": "Registered Midwife"})
 		out, err = seed(nil, "--remove")
 		require.NoError(t, err, "%s", out)
 		require.Contains(t, out, "200 listings")
@@ -74,25 +74,25 @@ func TestSeed(t *testing.T) {
 			login(a).fails(401, "Invalid email or password")
 		}
 		require.Eventually(t, func() bool {
-			return w.guest(t).get("/api/listings").ok(200).number("data.pagination.total") == 1
+			return server.guest(t).get("/api/listings").ok(200).number("data.pagination.total") == 1
 		}, waitTimeout, 200*time.Millisecond, "serve notices a foreign write")
 		out, err = seed(nil, "--remove")
 		require.NoError(t, err)
 		require.Contains(t, out, "removed 0 demo accounts and 0 listings")
-		require.NotContains(t, strings.ToLower(w.log.String()), "panic")
+		require.NotContains(t, strings.ToLower(server.log.String()), "panic")
 	})
 }
 
 func TestMigrateDown_StoreHasUsers_NeedsYes(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		w.employer(t)
-		w.stop(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		server.employer(t)
+		server.stop(t)
 		cmd := exec.Command(kit.Program(t), "migrate", "down")
-		cmd.Dir, cmd.Env = w.dir, w.env
+		cmd.Dir, cmd.Env = server.dir, server.env
 		out, err := cmd.CombinedOutput()
 		require.Error(t, err)
 		require.Contains(t, string(out), "--yes")
-		require.Contains(t, w.run(t, "migrate", "down", "--yes"), "reverted")
-		require.Contains(t, w.run(t, "migrate", "up"), "applied")
+		require.Contains(t, server.run(t, "migrate", "down", "--yes"), "reverted")
+		require.Contains(t, server.run(t, "migrate", "up"), "applied")
 	})
 }

@@ -9,8 +9,8 @@ import (
 )
 
 func TestJobseekerSearch(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, seeker := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, seeker := server.employer(t), server.seeker(t)
 		word := "Zq" + newEmail()[1:9] // only these listings have it
 		leeds := employer.listing(object{"title": word + " b nurse", "location": "Leeds", "contractType": "permanent", "salary": object{"min": 30000, "max": 40000}})
 		boston := employer.listing(object{"title": word + " A nurse", "location": "Boston, Lincolnshire", "contractType": "temporary", "salary": object{"min": 20, "max": 25, "period": "hour"}})
@@ -25,12 +25,12 @@ func TestJobseekerSearch(t *testing.T) {
 			}
 			return out
 		}
-		guest := w.guest(t)
+		guest := server.guest(t)
 
 		t.Run("GET /api/jobseekers/search", func(t *testing.T) {
-			a := seeker.get("/api/jobseekers/search?sort=title&order=asc&limit=3&q=" + word).ok(200)
-			require.Equal(t, object{"total": 4., "page": 1., "limit": 3., "totalPages": 2., "hasNext": true, "hasPrev": false}, a.at("data.search.pagination"))
-			first := a.at("data.search.jobs.0").(map[string]any)
+			resp := seeker.get("/api/jobseekers/search?sort=title&order=asc&limit=3&q=" + word).ok(200)
+			require.Equal(t, object{"total": 4., "page": 1., "limit": 3., "totalPages": 2., "hasNext": true, "hasPrev": false}, resp.at("data.search.pagination"))
+			first := resp.at("data.search.jobs.0").(map[string]any)
 			require.Equal(t, boston, first["id"])
 			require.Equal(t, word+" A nurse", first["title"])
 			require.Equal(t, "St Brigid's Hospital", first["company"])
@@ -38,9 +38,9 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Equal(t, "temporary", first["type"])
 			require.Equal(t, object{"min": 20., "max": 25., "currency": "GBP", "period": "hour"}, first["salary"])
 			require.Equal(t, true, first["isBookmarked"])
-			require.Equal(t, false, a.at("data.search.jobs.1.isBookmarked"))
-			require.Equal(t, object{"city": "Mare Tranquillitatis", "region": ""}, a.at("data.search.jobs.2.location"))
-			next := seeker.get("/api/jobseekers/search?sort=title&order=asc&limit=3&q=" + word + "&cursor=" + url.QueryEscape(a.text("data.search.nextCursor"))).ok(200)
+			require.Equal(t, false, resp.at("data.search.jobs.1.isBookmarked"))
+			require.Equal(t, object{"city": "Mare Tranquillitatis", "region": ""}, resp.at("data.search.jobs.2.location"))
+			next := seeker.get("/api/jobseekers/search?sort=title&order=asc&limit=3&q=" + word + "&cursor=" + url.QueryEscape(resp.text("data.search.nextCursor"))).ok(200)
 			require.Equal(t, bare, next.text("data.search.jobs.0.id"))
 			require.Equal(t, false, guest.get("/api/jobseekers/search?sort=title&order=asc&q="+word).ok(200).at("data.search.jobs.0.isBookmarked"))
 			require.Equal(t, false, employer.get("/api/jobseekers/search?sort=title&order=asc&q="+word).ok(200).at("data.search.jobs.0.isBookmarked"))
@@ -65,18 +65,18 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Empty(t, ids(guest, "&type=contract"))
 		})
 		t.Run("GET /api/jobseekers/search page size", func(t *testing.T) {
-			other := w.employer(t)
+			otherUser := server.employer(t)
 			var jobs []object
 			for i := range 25 {
 				jobs = append(jobs, object{"title": fmt.Sprint(word, "x porter ", i), "description": "Days."})
 			}
-			other.fromNewAddress().post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
-			a := guest.get("/api/jobseekers/search?q=" + word + "x").ok(200)
-			require.Len(t, a.list("data.search.jobs"), 10)
-			require.InDelta(t, 10, a.number("data.search.pagination.limit"), 0)
-			a = guest.get("/api/jobseekers/search?limit=100&page=2&q=" + word + "x").ok(200)
-			require.Len(t, a.list("data.search.jobs"), 5)
-			require.Equal(t, object{"total": 25., "page": 2., "limit": 20., "totalPages": 2., "hasNext": false, "hasPrev": true}, a.at("data.search.pagination"))
+			otherUser.fromNewAddress().post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
+			resp := guest.get("/api/jobseekers/search?q=" + word + "x").ok(200)
+			require.Len(t, resp.list("data.search.jobs"), 10)
+			require.InDelta(t, 10, resp.number("data.search.pagination.limit"), 0)
+			resp = guest.get("/api/jobseekers/search?limit=100&page=2&q=" + word + "x").ok(200)
+			require.Len(t, resp.list("data.search.jobs"), 5)
+			require.Equal(t, object{"total": 25., "page": 2., "limit": 20., "totalPages": 2., "hasNext": false, "hasPrev": true}, resp.at("data.search.pagination"))
 		})
 		t.Run("GET /api/jobseekers/search refuses unknown values", func(t *testing.T) {
 			for query, field := range map[string]string{
@@ -85,7 +85,7 @@ func TestJobseekerSearch(t *testing.T) {
 			} {
 				guest.get("/api/jobseekers/search?" + query).invalid(field)
 			}
-			(&client{t: t, w: w, ip: guest.ip, token: "nonsense"}).get("/api/jobseekers/search").fails(401, "Unauthorized")
+			(&client{t: t, w: server, ip: guest.ip, token: "nonsense"}).get("/api/jobseekers/search").fails(401, "Unauthorized")
 		})
 	})
 }

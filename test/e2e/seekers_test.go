@@ -43,8 +43,8 @@ func (a *account) waitForNotification(words string) (id string) {
 }
 
 func TestJobseekerNotifications(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, seeker, other := w.employer(t), w.seeker(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, seeker, otherUser := server.employer(t), server.seeker(t), server.seeker(t)
 		application := seeker.application(employer.listing(object{"title": "Theatre Nurse"}), nil)
 		for _, status := range []string{"review", "review", "interview", "accepted"} {
 			employer.fromNewAddress().put("/api/employers/applications/"+application, object{"status": status}).ok(200)
@@ -58,15 +58,15 @@ func TestJobseekerNotifications(t *testing.T) {
 				"Your application for Theatre Nurse has moved to the interview stage",
 				"Your application for Theatre Nurse has been accepted",
 			}, []string{notes[0].message, notes[1].message, notes[2].message})
-			a := seeker.get("/api/jobseekers/notifications?limit=2").ok(200)
-			require.Equal(t, "application", a.text("data.notifications.0.type"))
-			require.Equal(t, false, a.at("data.notifications.0.read"))
-			require.InDelta(t, 3, a.number("data.pagination.total"), 0)
-			require.Equal(t, true, a.at("data.pagination.hasNext"))
-			require.Equal(t, false, a.at("data.pagination.hasPrev"))
+			resp := seeker.get("/api/jobseekers/notifications?limit=2").ok(200)
+			require.Equal(t, "application", resp.text("data.notifications.0.type"))
+			require.Equal(t, false, resp.at("data.notifications.0.read"))
+			require.InDelta(t, 3, resp.number("data.pagination.total"), 0)
+			require.Equal(t, true, resp.at("data.pagination.hasNext"))
+			require.Equal(t, false, resp.at("data.pagination.hasPrev"))
 			require.Equal(t, notes[2].id, seeker.get("/api/jobseekers/notifications?limit=2&page=2").ok(200).text("data.notifications.0.id"))
-			require.Equal(t, notes[2].id, seeker.get("/api/jobseekers/notifications?limit=2&cursor="+a.text("data.nextCursor")).ok(200).text("data.notifications.0.id"))
-			require.Empty(t, other.get("/api/jobseekers/notifications").ok(200).list("data.notifications"))
+			require.Equal(t, notes[2].id, seeker.get("/api/jobseekers/notifications?limit=2&cursor="+resp.text("data.nextCursor")).ok(200).text("data.notifications.0.id"))
+			require.Empty(t, otherUser.get("/api/jobseekers/notifications").ok(200).list("data.notifications"))
 			seeker.get("/api/jobseekers/notifications?page=0").invalid("page")
 			seeker.get("/api/jobseekers/notifications?cursor=x").invalid("cursor")
 		})
@@ -82,7 +82,7 @@ func TestJobseekerNotifications(t *testing.T) {
 			for _, absent := range []string{nowhere, "nonsense"} {
 				s.put("/api/jobseekers/notifications/"+absent, object{"read": true}).fails(404, "Notification not found")
 			}
-			other.fromNewAddress().put(path, object{"read": true}).fails(404, "Notification not found")
+			otherUser.fromNewAddress().put(path, object{"read": true}).fails(404, "Notification not found")
 		})
 		t.Run("PUT /api/jobseekers/notifications/:id is limited by address", func(t *testing.T) {
 			s := seeker.fromNewAddress()
@@ -93,7 +93,7 @@ func TestJobseekerNotifications(t *testing.T) {
 		})
 		t.Run("DELETE /api/jobseekers/notifications/:id", func(t *testing.T) {
 			path := "/api/jobseekers/notifications/" + notes[1].id
-			other.delete(path).fails(404, "Notification not found")
+			otherUser.delete(path).fails(404, "Notification not found")
 			require.NotEmpty(t, seeker.delete(path).ok(200).text("message"))
 			seeker.delete(path).fails(404, "Notification not found")
 			seeker.delete("/api/jobseekers/notifications/nonsense").fails(404, "Notification not found")
@@ -104,17 +104,17 @@ func TestJobseekerNotifications(t *testing.T) {
 			require.Eventually(t, func() bool {
 				return seeker.get("/api/jobseekers/activity").ok(200).number("data.total") == 5
 			}, waitTimeout, 50*time.Millisecond)
-			a := seeker.get("/api/jobseekers/activity?limit=1").ok(200)
-			require.Equal(t, "application", a.text("data.activities.0.type"))
-			require.Equal(t, "withdrew", a.text("data.activities.0.action"))
-			require.Equal(t, "Withdrew the application for Theatre Nurse", a.text("data.activities.0.description"))
-			_, err := time.Parse(time.RFC3339, a.text("data.activities.0.timestamp"))
+			resp := seeker.get("/api/jobseekers/activity?limit=1").ok(200)
+			require.Equal(t, "application", resp.text("data.activities.0.type"))
+			require.Equal(t, "withdrew", resp.text("data.activities.0.action"))
+			require.Equal(t, "Withdrew the application for Theatre Nurse", resp.text("data.activities.0.description"))
+			_, err := time.Parse(time.RFC3339, resp.text("data.activities.0.timestamp"))
 			require.NoError(t, err)
 			require.Equal(t, "applied", seeker.get("/api/jobseekers/activity?limit=1&page=5").ok(200).text("data.activities.0.action"))
-			require.NotEmpty(t, seeker.get("/api/jobseekers/activity?cursor="+a.text("data.nextCursor")).ok(200).list("data.activities"))
-			require.Empty(t, other.get("/api/jobseekers/activity").ok(200).list("data.activities"))
+			require.NotEmpty(t, seeker.get("/api/jobseekers/activity?cursor="+resp.text("data.nextCursor")).ok(200).list("data.activities"))
+			require.Empty(t, otherUser.get("/api/jobseekers/activity").ok(200).list("data.activities"))
 			seeker.waitForNotifications(2)
-			w.guest(t).get("/api/jobseekers/activity").fails(401, "Unauthorized")
+			server.guest(t).get("/api/jobseekers/activity").fails(401, "Unauthorized")
 		})
 	})
 }

@@ -54,7 +54,7 @@ var migrated sync.Map
 
 // onEachSetup runs the test on a separate server for each setup, with additional
 // settings if there are any.
-func onEachSetup(t *testing.T, test func(t *testing.T, w *testServer), more ...string) {
+func onEachSetup(t *testing.T, test func(t *testing.T, server *testServer), more ...string) {
 	t.Helper()
 	t.Parallel()
 	for _, s := range setups {
@@ -68,7 +68,7 @@ func onEachSetup(t *testing.T, test func(t *testing.T, w *testServer), more ...s
 
 // onEachSetupIfHeavy is onEachSetup for long tests. `make test` runs them on the first setup
 // only, and `make check-heavy` on all.
-func onEachSetupIfHeavy(t *testing.T, test func(t *testing.T, w *testServer)) {
+func onEachSetupIfHeavy(t *testing.T, test func(t *testing.T, server *testServer)) {
 	t.Helper()
 	t.Parallel()
 	for i, s := range setups {
@@ -103,13 +103,13 @@ var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 // SQLite, which the server itself migrates.
 func start(t testing.TB, dir string, env ...string) *testServer {
 	t.Helper()
-	w := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
-	w.env = append(serverEnv(dir), env...)
-	if _, ready := migrated.Load(w.databaseURL()); !ready && !strings.HasPrefix(w.databaseURL(), "sqlite:") {
-		w.run(t, "migrate", "up")
+	server := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
+	server.env = append(serverEnv(dir), env...)
+	if _, ready := migrated.Load(server.databaseURL()); !ready && !strings.HasPrefix(server.databaseURL(), "sqlite:") {
+		server.run(t, "migrate", "up")
 	}
-	w.serve(t)
-	return w
+	server.serve(t)
+	return server
 }
 
 // serverEnv returns the environment of servers under test.

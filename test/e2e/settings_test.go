@@ -8,11 +8,11 @@ import (
 )
 
 func TestSettings(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const path = "/api/jobseekers/settings"
 		t.Run("GET /api/jobseekers/settings of a jobseeker", func(t *testing.T) {
 			t.Parallel()
-			jo, employer := w.seeker(t), w.employer(t)
+			jo, employer := server.seeker(t), server.employer(t)
 			listing := employer.listing(object{"title": "Theatre Nurse"})
 			jo.post("/api/jobseekers/saved", object{"listingId": listing}).ok(201)
 			jo.post("/api/jobseekers/search", object{"intent": "save-search", "name": "Nights", "query": "nurse"}).ok(200)
@@ -28,12 +28,12 @@ func TestSettings(t *testing.T) {
 			require.Equal(t, "Theatre Nurse", v.text("data.settings.bookmarks.savedJobs.0.title"))
 			require.Equal(t, "Nights", v.text("data.settings.bookmarks.savedSearches.0.name"))
 			require.InDelta(t, v.number("data.settings.id"), jo.get(path).ok(200).number("data.settings.id"), 0)
-			require.NotEqual(t, v.at("data.settings.id"), w.seeker(t).get(path).ok(200).at("data.settings.id"))
-			w.guest(t).get(path).fails(401, "Unauthorized")
+			require.NotEqual(t, v.at("data.settings.id"), server.seeker(t).get(path).ok(200).at("data.settings.id"))
+			server.guest(t).get(path).fails(401, "Unauthorized")
 		})
 		t.Run("PUT /api/jobseekers/settings of a jobseeker", func(t *testing.T) {
 			t.Parallel()
-			jo := w.seeker(t)
+			jo := server.seeker(t)
 			put := func(body object) *response { return jo.put(path, body) }
 			require.Equal(t, "update-profile", put(object{"intent": "update-profile", "profile": object{"name": "Niamh O'Byrne", "bio": "Twelve years in theatre."}}).ok(200).text("data.intent"))
 			put(object{"intent": "update-notifications", "email": false, "jobAlerts": false}).ok(200)
@@ -58,12 +58,12 @@ func TestSettings(t *testing.T) {
 			put(object{"intent": "update-notifications", "email": "no"}).invalid("email")
 			put(object{"intent": "update-privacy"}).invalid("showProfile")
 			put(object{"intent": "update-job-preferences", "employmentTypes": []string{"never"}}).invalid("employmentTypes.0")
-			put(object{"intent": "update-profile", "profile": object{"email": w.employer(t).email}}).fails(409, "Email already registered")
-			w.guest(t).put(path, object{"intent": "update-privacy", "showProfile": true}).fails(401, "Unauthorized")
+			put(object{"intent": "update-profile", "profile": object{"email": server.employer(t).email}}).fails(409, "Email already registered")
+			server.guest(t).put(path, object{"intent": "update-privacy", "showProfile": true}).fails(401, "Unauthorized")
 		})
 		t.Run("GET and PUT /api/jobseekers/settings of an employer", func(t *testing.T) {
 			t.Parallel()
-			boss := w.employer(t)
+			boss := server.employer(t)
 			put := func(body object) *response { return boss.put(path, body) }
 			require.Equal(t, boss.get("/api/employers/settings").ok(200).at("data"), boss.get(path).ok(200).at("data.settings"))
 			require.Equal(t, "update-contact", put(object{"intent": "update-contact", "contact": object{"name": "Ward desk", "email": "desk@brigid.example", "phone": "+44 20 7946 0000"}}).ok(200).text("data.intent"))

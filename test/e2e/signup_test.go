@@ -11,7 +11,7 @@ import (
 )
 
 func TestSignUpPage(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		form := func(more url.Values) url.Values {
 			values := url.Values{"name": {"Sam Lee"}, "email": {newEmail()}, "password": {password}, "userType": {"jobseeker"}}
 			for name, value := range more {
@@ -21,40 +21,40 @@ func TestSignUpPage(t *testing.T) {
 		}
 		t.Run("continues with the requested page", func(t *testing.T) {
 			t.Parallel()
-			b := w.browser(t)
-			away := b.open("GET", "/developers", nil).header.Get("Location")
-			up := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(b.open("GET", away, nil).text)
+			browser := server.browser(t)
+			away := browser.open("GET", "/developers", nil).header.Get("Location")
+			up := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(browser.open("GET", away, nil).text)
 			require.NotNil(t, up)
-			page := b.open("GET", up[1], nil)
+			page := browser.open("GET", up[1], nil)
 			require.Equal(t, 200, page.status)
 			require.Contains(t, page.text, `name="next" value="/developers"`)
 			values := form(url.Values{"next": {"/developers/consents"}})
-			in := b.open("POST", "/developers/sign-up", values)
+			in := browser.open("POST", "/developers/sign-up", values)
 			require.Equal(t, 303, in.status, in.text)
 			require.Equal(t, "/developers/consents", in.header.Get("Location"))
-			require.Equal(t, 200, b.open("GET", "/developers", nil).status)
-			require.Equal(t, "/developers/consents", b.open("GET", "/developers/sign-up?next=/developers/consents", nil).header.Get("Location"))
-			w.guest(t).post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200)
-			w.waitForMail(t, values.Get("email"), "confirm your e-mail address")
+			require.Equal(t, 200, browser.open("GET", "/developers", nil).status)
+			require.Equal(t, "/developers/consents", browser.open("GET", "/developers/sign-up?next=/developers/consents", nil).header.Get("Location"))
+			server.guest(t).post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200)
+			server.waitForMail(t, values.Get("email"), "confirm your e-mail address")
 		})
 		t.Run("creates an employer with an organization", func(t *testing.T) {
 			t.Parallel()
-			b := w.browser(t)
+			browser := server.browser(t)
 			values := form(url.Values{"userType": {"employer"}})
-			refused := b.open("POST", "/developers/sign-up", values)
+			refused := browser.open("POST", "/developers/sign-up", values)
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, "Organization is required")
 			require.Contains(t, refused.text, `value="employer" checked`)
 			values.Set("companyName", "St Mary's")
-			require.Equal(t, 303, b.open("POST", "/developers/sign-up", values).status)
-			c := w.guest(t)
+			require.Equal(t, 303, browser.open("POST", "/developers/sign-up", values).status)
+			c := server.guest(t)
 			c.token = c.post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200).text("data.accessToken")
 			require.Contains(t, string(c.get("/api/employers/profile").ok(200).raw), "St Mary's")
 		})
 		t.Run("invalid fields", func(t *testing.T) {
 			t.Parallel()
-			b := w.browser(t)
-			refused := b.open("POST", "/developers/sign-up", url.Values{"name": {"Sam <b>"}, "email": {"nonsense"}, "password": {"Short-1"}, "userType": {"admin"}})
+			browser := server.browser(t)
+			refused := browser.open("POST", "/developers/sign-up", url.Values{"name": {"Sam <b>"}, "email": {"nonsense"}, "password": {"Short-1"}, "userType": {"admin"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, "E-mail address must be a valid email address")
 			require.Contains(t, refused.text, `id="password-error"><span class="unseen">Error:</span> Password `)
@@ -63,58 +63,58 @@ func TestSignUpPage(t *testing.T) {
 			require.Contains(t, refused.text, `value="Sam &lt;b&gt;"`)
 			require.NotContains(t, refused.text, "Short-1")
 			require.Empty(t, refused.header.Get("Set-Cookie"))
-			taken := b.open("POST", "/developers/sign-up", form(url.Values{"email": {w.seeker(t).email}}))
+			taken := browser.open("POST", "/developers/sign-up", form(url.Values{"email": {server.seeker(t).email}}))
 			require.Equal(t, 409, taken.status)
 			require.Contains(t, taken.text, "has an account already")
 		})
 		t.Run("open redirect", func(t *testing.T) {
 			t.Parallel()
 			for _, next := range []string{"https://evil.example/", "//evil.example", `/\evil.example`, "/a\tb", ""} {
-				b := w.browser(t)
-				require.Contains(t, b.open("GET", "/developers/sign-up?next="+url.QueryEscape(next), nil).text, `name="next" value="/developers"`)
-				in := b.open("POST", "/developers/sign-up", form(url.Values{"next": {next}}))
+				browser := server.browser(t)
+				require.Contains(t, browser.open("GET", "/developers/sign-up?next="+url.QueryEscape(next), nil).text, `name="next" value="/developers"`)
+				in := browser.open("POST", "/developers/sign-up", form(url.Values{"next": {next}}))
 				require.Equal(t, 303, in.status)
 				require.Equal(t, "/developers", in.header.Get("Location"))
 			}
 		})
 		t.Run("refused from another site, shares the portal's limit", func(t *testing.T) {
 			t.Parallel()
-			b := w.browser(t)
-			b.Site = "cross-site"
-			require.Equal(t, 403, b.open("POST", "/developers/sign-up", form(nil)).status)
-			b.Site = "same-origin"
-			c := w.guest(t)
-			c.ip = b.IP
+			browser := server.browser(t)
+			browser.Site = "cross-site"
+			require.Equal(t, 403, browser.open("POST", "/developers/sign-up", form(nil)).status)
+			browser.Site = "same-origin"
+			c := server.guest(t)
+			c.ip = browser.IP
 			for range 3 {
 				c.post("/api/auth/register-employer", object{}).invalid("email")
 			}
 			employer := url.Values{"userType": {"employer"}, "companyName": {""}}
 			for range 2 {
-				require.Equal(t, 400, b.open("POST", "/developers/sign-up", form(employer)).status)
+				require.Equal(t, 400, browser.open("POST", "/developers/sign-up", form(employer)).status)
 			}
-			over := b.open("POST", "/developers/sign-up", form(employer))
-			if w.countsLocally() {
+			over := browser.open("POST", "/developers/sign-up", form(employer))
+			if server.countsLocally() {
 				return
 			}
 			require.Equal(t, 429, over.status)
 			require.NotEmpty(t, over.header.Get("Retry-After"))
 			require.Contains(t, over.text, "There were too many tries")
-			require.Equal(t, 303, b.open("POST", "/developers/sign-up", form(nil)).status, "jobseekers have another limit")
+			require.Equal(t, 303, browser.open("POST", "/developers/sign-up", form(nil)).status, "jobseekers have another limit")
 		})
 		t.Run("continues with the requested consent", func(t *testing.T) {
 			t.Parallel()
-			p := w.thirdParty(t, nil)
-			b := w.browser(t)
-			path := p.authorizationPath(oauth2.GenerateVerifier())
-			away := b.open("GET", path, nil).header.Get("Location")
+			thirdParty := server.thirdParty(t, nil)
+			browser := server.browser(t)
+			path := thirdParty.authorizationPath(oauth2.GenerateVerifier())
+			away := browser.open("GET", path, nil).header.Get("Location")
 			require.True(t, strings.HasPrefix(away, "/developers/sign-in?"), away)
-			up := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(b.open("GET", away, nil).text)
+			up := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(browser.open("GET", away, nil).text)
 			require.NotNil(t, up)
-			next := regexp.MustCompile(`name="next" value="([^"]*)"`).FindStringSubmatch(b.open("GET", up[1], nil).visibleText())
+			next := regexp.MustCompile(`name="next" value="([^"]*)"`).FindStringSubmatch(browser.open("GET", up[1], nil).visibleText())
 			require.NotNil(t, next)
 			require.Equal(t, path, next[1])
-			require.Equal(t, 200, b.open("POST", "/developers/sign-up", form(url.Values{"next": {next[1]}})).status)
-			require.NotEmpty(t, b.allow(path).Get("code"))
+			require.Equal(t, 200, browser.open("POST", "/developers/sign-up", form(url.Values{"next": {next[1]}})).status)
+			require.NotEmpty(t, browser.allow(path).Get("code"))
 		})
 	})
 }

@@ -17,9 +17,9 @@ var (
 )
 
 func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, address := w.employer(t), newEmail()
-		guest := w.browser(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, address := server.employer(t), newEmail()
+		guest := server.browser(t)
 		require.Contains(t, guest.page("/jobs?q=perfusionist&where=Leeds"), `href="/job-alerts?q=perfusionist&amp;where=Leeds"`)
 		require.Contains(t, guest.page("/job-alerts?q=perfusionist&where=Leeds"), `value="perfusionist"`)
 
@@ -31,7 +31,7 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		require.Equal(t, http.StatusOK, sent.status)
 		require.Contains(t, sent.text, "We have sent a link to "+address)
 
-		link := confirmAlertLink.FindString(unfold(w.waitForMail(t, address, "Confirm your job alert")))
+		link := confirmAlertLink.FindString(unfold(server.waitForMail(t, address, "Confirm your job alert")))
 		require.NotEmpty(t, link)
 		require.Contains(t, guest.page(link), "Confirm job alert")
 		for _, bad := range []string{"/job-alerts/confirm", "/job-alerts/confirm?token=x", link + "x", "/job-alerts/confirm?token=" + strings.Repeat("x", 7_000)} {
@@ -46,12 +46,12 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		require.Contains(t, confirmed.text, "perfusionist, Leeds")
 
 		employer.listing(object{"title": "Senior Perfusionist", "location": "Leeds"})
-		message := w.waitForMail(t, address, "1 new job matches your saved searches")
+		message := server.waitForMail(t, address, "1 new job matches your saved searches")
 		require.Contains(t, message, "List-Unsubscribe-Post: List-Unsubscribe=One-Click")
 		end := endAlertsLink.FindString(unfold(message))
 		require.NotEmpty(t, end)
 		require.Contains(t, guest.page(end), "End your job alerts?")
-		response, err := http.PostForm(w.url+end, url.Values{"List-Unsubscribe": {"One-Click"}})
+		response, err := http.PostForm(server.url+end, url.Values{"List-Unsubscribe": {"One-Click"}})
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, http.StatusOK, response.StatusCode)

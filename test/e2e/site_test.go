@@ -25,8 +25,8 @@ func (p pageView) links(text string) (out []string) {
 }
 
 func TestSite_FindingJobs(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		post := func(title, location string, more object) string {
 			in := object{"title": title, "location": location, "description": "Days and nights.\n\n- Give medicines\n- Lead handovers"}
 			for name, value := range more {
@@ -37,9 +37,9 @@ func TestSite_FindingJobs(t *testing.T) {
 		leeds := post("Staff Nurse, ICU", "Leeds", object{"contractType": "permanent", "employmentType": "full-time", "salary": object{"min": 17.5, "max": 21.3, "period": "hour"}, "specialty": "Intensive Care"})
 		bradford := post("Staff Nurse, Theatres", "Bradford", object{"contractType": "temporary", "employmentType": "bank"})
 		post("Hospital Porter", "Truro", nil)
-		b := w.browser(t)
+		browser := server.browser(t)
 		open := func(path string) pageView {
-			page := b.open("GET", path, nil)
+			page := browser.open("GET", path, nil)
 			require.Equal(t, 200, page.status, page.text)
 			return page
 		}
@@ -60,8 +60,8 @@ func TestSite_FindingJobs(t *testing.T) {
 		require.Equal(t, []string{"/jobs?contract=temporary"}, filtered.links("Role: "))
 		none := open("/jobs?q=nurse&where=Truro")
 		require.Contains(t, none.text, "No jobs found")
-		require.Equal(t, 400, b.open("GET", "/jobs?contract=eternal", nil).status)
-		require.Equal(t, 400, b.open("GET", "/jobs?sort=sideways", nil).status)
+		require.Equal(t, 400, browser.open("GET", "/jobs?contract=eternal", nil).status)
+		require.Equal(t, 400, browser.open("GET", "/jobs?sort=sideways", nil).status)
 		require.Contains(t, open("/jobs?pay=%C2%A330,000").text, "1 job<")
 
 		job := open("/jobs/" + leeds)
@@ -73,21 +73,21 @@ func TestSite_FindingJobs(t *testing.T) {
 		employer := open(job.links("St Brigid")[0])
 		require.Contains(t, employer.text, "3 open jobs")
 		for _, missing := range []string{"/jobs/nonsense", "/employers/nonsense", "/employers/st-brigids-" + leeds} {
-			require.Equal(t, 404, b.open("GET", missing, nil).status, missing)
+			require.Equal(t, 404, browser.open("GET", missing, nil).status, missing)
 		}
 	})
 }
 
 func TestSite_PagesOfResults(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		for range 45 {
 			boss.listing(object{"title": "Registered Nurse", "location": "York"})
 		}
-		b := w.browser(t)
+		browser := server.browser(t)
 		seen := map[string]bool{}
 		for path := "/jobs?q=nurse"; path != ""; {
-			page := b.open("GET", path, nil)
+			page := browser.open("GET", path, nil)
 			for _, link := range page.links("Registered Nurse") {
 				require.False(t, seen[link], "%s is on two pages", link)
 				seen[link] = true
@@ -102,19 +102,19 @@ func TestSite_PagesOfResults(t *testing.T) {
 			}
 		}
 		require.Len(t, seen, 45+2)
-		require.Contains(t, b.open("GET", "/jobs?q=nurse&page=3", nil).text, "Showing 41 to 45")
+		require.Contains(t, browser.open("GET", "/jobs?q=nurse&page=3", nil).text, "Showing 41 to 45")
 	})
 }
 
 func TestSite_FeedsAndCaching(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		const wicked = `Nurse ]]> & <script>alert(1)</script>`
 		id := boss.listing(object{"title": wicked, "location": "Leeds", "description": wicked})
 		boss.listing(object{"title": "Porter", "location": "Truro"})
-		b := w.browser(t)
+		browser := server.browser(t)
 		for path, want := range map[string]string{"/feeds/jobs.atom?where=Leeds": "entry", "/feeds/jobs.xml?where=Leeds": "job"} {
-			feed := b.open("GET", path, nil)
+			feed := browser.open("GET", path, nil)
 			require.Equal(t, 200, feed.status)
 			decoder, elements, text := xml.NewDecoder(strings.NewReader(feed.text)), map[string]int{}, ""
 			for {
@@ -134,39 +134,39 @@ func TestSite_FeedsAndCaching(t *testing.T) {
 			require.Contains(t, text, wicked)
 			require.Contains(t, feed.text, issuer+"/jobs/"+id)
 		}
-		require.Contains(t, b.open("GET", "/robots.txt", nil).text, "Sitemap: "+issuer+"/sitemap.xml")
-		require.Contains(t, b.open("GET", "/site.webmanifest", nil).header.Get("Content-Type"), "application/manifest+json")
+		require.Contains(t, browser.open("GET", "/robots.txt", nil).text, "Sitemap: "+issuer+"/sitemap.xml")
+		require.Contains(t, browser.open("GET", "/site.webmanifest", nil).header.Get("Content-Type"), "application/manifest+json")
 
-		page := b.open("GET", "/jobs/"+id, nil)
+		page := browser.open("GET", "/jobs/"+id, nil)
 		require.Contains(t, page.header.Get("Cache-Control"), "public")
 		require.NotContains(t, page.text, "<script>alert")
-		request, err := http.NewRequest(http.MethodGet, w.url+"/jobs/"+id, nil)
+		request, err := http.NewRequest(http.MethodGet, server.url+"/jobs/"+id, nil)
 		require.NoError(t, err)
 		request.Header.Set("If-None-Match", page.header.Get("ETag"))
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, 304, response.StatusCode)
-		private := w.signedIn(t, boss).open("GET", "/jobs/"+id, nil)
+		private := server.signedIn(t, boss).open("GET", "/jobs/"+id, nil)
 		require.NotContains(t, private.header.Get("Cache-Control"), "public")
 		require.Contains(t, private.text, "Sign out")
 	})
 }
 
 func TestSite_Disabled_ServesJobsAlone(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		id := w.employer(t).listing(nil)
-		b := w.browser(t)
-		require.Equal(t, 200, b.open("GET", "/jobs/"+id, nil).status)
-		require.Equal(t, "/docs", b.open("GET", "/", nil).header.Get("Location"))
-		require.Equal(t, 404, b.open("GET", "/jobs", nil).status)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		id := server.employer(t).listing(nil)
+		browser := server.browser(t)
+		require.Equal(t, 200, browser.open("GET", "/jobs/"+id, nil).status)
+		require.Equal(t, "/docs", browser.open("GET", "/", nil).header.Get("Location"))
+		require.Equal(t, 404, browser.open("GET", "/jobs", nil).status)
 	}, "LOCUM_SITE_ENABLED=false")
 }
 
 func TestSite_ClosedJob_KeepsItsPageForAWhile(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
-		b := w.browser(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
+		browser := server.browser(t)
 		for name, c := range map[string]struct {
 			change func(id string)
 			status int
@@ -179,32 +179,32 @@ func TestSite_ClosedJob_KeepsItsPageForAWhile(t *testing.T) {
 		} {
 			id := boss.listing(object{"title": "Porter " + name})
 			c.change(id)
-			page := b.open("GET", "/jobs/"+id, nil)
+			page := browser.open("GET", "/jobs/"+id, nil)
 			require.Equal(t, c.status, page.status, name)
 			require.Equal(t, name == "open", strings.Contains(page.text, "/apply"), name)
 			require.Equal(t, name == "open", strings.Contains(page.text, "JobPosting"), name)
 		}
-		index := b.open("GET", "/sitemap.xml", nil)
+		index := browser.open("GET", "/sitemap.xml", nil)
 		part := regexp.MustCompile(`<loc>` + issuer + `(/sitemaps/jobs-[^<]*)</loc>`).FindStringSubmatch(index.text)
 		require.NotNil(t, part, index.text)
-		jobs := b.open("GET", part[1], nil)
+		jobs := browser.open("GET", part[1], nil)
 		require.Equal(t, 1, strings.Count(jobs.text, "/porter-"), jobs.text)
 		require.Contains(t, jobs.text, "/porter-open</loc>")
 		for _, name := range []string{"jobs-x.xml", "jobs-1_x.xml", "jobs--1_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml", "jobs-99999999999999999999_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml"} {
-			require.Equal(t, 404, b.open("GET", "/sitemaps/"+name, nil).status, name)
+			require.Equal(t, 404, browser.open("GET", "/sitemaps/"+name, nil).status, name)
 		}
-		require.Equal(t, 200, b.open("GET", "/sitemaps/jobs-1_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml", nil).status)
+		require.Equal(t, 200, browser.open("GET", "/sitemaps/jobs-1_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml", nil).status)
 	})
 }
 
 // TestSite_CachedPages_AreThoseOfGuests opens a job often enough that the cache answers.
 func TestSite_CachedPages_AreThoseOfGuests(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		id := boss.listing(nil)
 		const guests = 20
 		for range guests {
-			page := w.browser(t).open("GET", "/jobs/"+id, nil)
+			page := server.browser(t).open("GET", "/jobs/"+id, nil)
 			require.Equal(t, 200, page.status)
 			require.Contains(t, page.header.Get("Vary"), "Cookie")
 			require.Equal(t, "public, max-age=60", page.header.Get("Cache-Control"))
@@ -212,7 +212,7 @@ func TestSite_CachedPages_AreThoseOfGuests(t *testing.T) {
 			require.Contains(t, page.header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
 			require.Contains(t, page.text, "Sign in")
 		}
-		own := w.signedIn(t, boss).open("GET", "/jobs/"+id, nil)
+		own := server.signedIn(t, boss).open("GET", "/jobs/"+id, nil)
 		require.Contains(t, own.text, "Sign out")
 		require.NotContains(t, own.header.Get("Cache-Control"), "public")
 		views := func() float64 {
@@ -224,24 +224,24 @@ func TestSite_CachedPages_AreThoseOfGuests(t *testing.T) {
 }
 
 func TestSite_SitemapParts_AreLimited(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		part := func(n int) string {
 			return fmt.Sprintf("/sitemaps/jobs-%d_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml", n)
 		}
-		crawler := w.browser(t)
+		crawler := server.browser(t)
 		for n := range 30 {
 			require.Equal(t, 200, crawler.open("GET", part(n), nil).status)
 		}
 		require.Equal(t, 429, crawler.open("GET", part(30), nil).status)
-		require.Equal(t, 200, w.browser(t).open("GET", part(31), nil).status, "another client")
+		require.Equal(t, 200, server.browser(t).open("GET", part(31), nil).status, "another client")
 	})
 }
 
 func TestSite_EmbeddedJobs_ForAllowedOriginsOnly(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		id := boss.listing(object{"title": `Nurse <script>alert(1)</script>`})
-		guest := w.browser(t)
+		guest := server.browser(t)
 		employer := regexp.MustCompile(`/employers/[a-z0-9-]+`).FindString(guest.page("/jobs/" + id))
 		for range 3 { // rendered and from the cache
 			board := guest.open("GET", employer+"/embed", nil)
@@ -252,7 +252,7 @@ func TestSite_EmbeddedJobs_ForAllowedOriginsOnly(t *testing.T) {
 			require.NotContains(t, board.text, "<script")
 			require.NotContains(t, board.text, "<form")
 		}
-		require.Contains(t, w.signedIn(t, boss).page("/employer/organization"), html.EscapeString(`<script src="`+issuer+`/widget.js" data-employer="`+strings.TrimPrefix(employer, "/employers/")+`" async></script>`))
+		require.Contains(t, server.signedIn(t, boss).page("/employer/organization"), html.EscapeString(`<script src="`+issuer+`/widget.js" data-employer="`+strings.TrimPrefix(employer, "/employers/")+`" async></script>`))
 		require.Contains(t, guest.open("GET", "/widget.js", nil).header.Get("Content-Type"), "text/javascript")
 		require.Equal(t, 404, guest.open("GET", "/employers/nobody/embed", nil).status)
 		for _, path := range []string{"/", employer, "/jobs/" + id, "/sign-in"} {
@@ -264,13 +264,13 @@ func TestSite_EmbeddedJobs_ForAllowedOriginsOnly(t *testing.T) {
 }
 
 func TestSite_NoEmbedOrigins_HasNoEmbeddedJobs(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
-		guest := w.browser(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
+		guest := server.browser(t)
 		employer := regexp.MustCompile(`/employers/[a-z0-9-]+`).FindString(guest.page("/jobs/" + boss.listing(nil)))
 		for _, path := range []string{employer + "/embed", "/widget.js"} {
 			require.Equal(t, 404, guest.open("GET", path, nil).status, path)
 		}
-		require.NotContains(t, w.signedIn(t, boss).page("/employer/organization"), "widget.js")
+		require.NotContains(t, server.signedIn(t, boss).page("/employer/organization"), "widget.js")
 	})
 }

@@ -39,34 +39,34 @@ func TestDatabases_MainJob(t *testing.T) {
 }
 
 // mainJob lets an employer hire over the API. The databases are those of the server.
-func mainJob(t *testing.T, w *testServer, mixed bool) {
+func mainJob(t *testing.T, server *testServer, mixed bool) {
 	t.Helper()
 	status := "applied  identity/0001_init.sql"
 	if mixed {
 		status = "database.identity_url: applied  identity/0001_init.sql"
 	}
-	require.Contains(t, w.run(t, "migrate", "status"), status)
+	require.Contains(t, server.run(t, "migrate", "status"), status)
 
-	employer, seeker := w.employer(t), w.seeker(t)
+	employer, seeker := server.employer(t), server.seeker(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
-	require.True(t, w.isListed(t, "Theatre Nurse"))
+	require.True(t, server.isListed(t, "Theatre Nurse"))
 	c := seeker.fromNewAddress()
 	c.key = "apply-once"
 	first := c.post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
-	again := c.post("/api/jobseekers/applications", object{"listingId": listing})
-	require.Equal(t, string(first.raw), string(again.raw), "the response is stored once")
+	second := c.post("/api/jobseekers/applications", object{"listingId": listing})
+	require.Equal(t, string(first.raw), string(second.raw), "the response is stored once")
 	application := first.text("data.id")
-	w.waitForMail(t, employer.email, "application")
+	server.waitForMail(t, employer.email, "application")
 
 	employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
-	w.waitForMail(t, seeker.email, "Subject:")
+	server.waitForMail(t, seeker.email, "Subject:")
 	require.NotEmpty(t, seeker.waitForNotifications(1))
 
 	app := employer.app()
 	program := employer.programOf(app)
 	require.Len(t, program.get("/v1/applications").okDeveloper(200).list("data"), 1)
 	employer.post("/api/developers/apps/"+app+"/plan", object{"plan": "professional", "paymentMethodId": "pm_card_visa"}).ok(200)
-	require.Contains(t, string(w.guest(t).get(employer.exportLink("applications")).raw), application)
+	require.Contains(t, string(server.guest(t).get(employer.exportLink("applications")).raw), application)
 	require.Eventually(t, func() bool {
 		log := employer.auditEntries("")
 		return slices.ContainsFunc(log, func(e [4]string) bool { return e[0] == "app.created" && e[2] == app }) &&
@@ -77,7 +77,7 @@ func mainJob(t *testing.T, w *testServer, mixed bool) {
 	require.Eventually(t, func() bool {
 		return employer.fromNewAddress().get("/api/employers/applications/"+application).ok(200).text("data.application.status") == "withdrawn"
 	}, waitTimeout, 50*time.Millisecond, "an event of one database changes another")
-	w.stop(t)
-	w.serve(t)
+	server.stop(t)
+	server.serve(t)
 	employer.fromNewAddress().get("/api/employers/jobs/" + listing).ok(200)
 }

@@ -14,39 +14,39 @@ import (
 var parameter = regexp.MustCompile(`:\w+`)
 
 func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		c, moderator := newMatrixUsersWithResources(t, w), w.moderator(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		c, moderator := newMatrixUsersWithResources(t, server), server.moderator(t)
 		for _, r := range routes() {
 			key := r.Method + " " + r.Path
 			if r.Method == http.MethodGet || strings.HasSuffix(key, "/onboarding") { // which takes a form
 				continue
 			}
 			path := parameter.ReplaceAllString(r.Path, nowhere)
-			who := c.guest
+			user := c.guest
 			switch {
 			case r.Audience == web.Employer, r.Audience == web.EmployerSide:
-				who = c.employer.client
+				user = c.employer.client
 			case r.Audience == web.Moderator:
-				who = moderator.client
+				user = moderator.client
 			case r.Auth != web.None:
-				who = c.seeker.client
+				user = c.seeker.client
 			}
 			for _, body := range []string{`{"a":1}}`, `{"a":1}]`, `{"a":"\ud800"}`, `{"a":1}{}`, `[` + strings.Repeat("1,", 50_000) + `1]`} {
 				if len(body) > r.BodyLimit() {
 					continue
 				}
-				a := who.fromNewAddress().try(r.Method, path, body)
-				require.Equal(t, 400, a.status, "%s %.20s: %s", key, body, a.raw)
-				require.Equal(t, "body", a.at("details.field"), "%s %.20s", key, body)
+				resp := user.fromNewAddress().try(r.Method, path, body)
+				require.Equal(t, 400, resp.status, "%s %.20s: %s", key, body, resp.raw)
+				require.Equal(t, "body", resp.at("details.field"), "%s %.20s", key, body)
 			}
 		}
 	})
 }
 
 func TestIdempotencyKey_Twice_Refused(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer := w.employer(t)
-		request, err := http.NewRequestWithContext(t.Context(), "POST", w.url+"/api/employers/jobs", strings.NewReader(`{"title":"T","description":"D"}`))
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer := server.employer(t)
+		request, err := http.NewRequestWithContext(t.Context(), "POST", server.url+"/api/employers/jobs", strings.NewReader(`{"title":"T","description":"D"}`))
 		require.NoError(t, err)
 		request.Header = http.Header{"Authorization": {"Bearer " + employer.token}, "Content-Type": {"application/json"}, "Idempotency-Key": {"a", "b"}}
 		employer.do(request).invalid("Idempotency-Key")

@@ -25,32 +25,32 @@ func (c *client) useUpNetwork() {
 }
 
 func TestConfirm_NetworkOverItsLimit_ServesKnownDevice(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		person, client := w.seeker(t), w.guest(t)
-		b := w.signedIn(t, person)
-		client.ip = b.IP
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		person, client := server.seeker(t), server.guest(t)
+		browser := server.signedIn(t, person)
+		client.ip = browser.IP
 		client.useUpNetwork()
 		over := client.post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).untilLimited()
 		require.Equal(t, http.StatusTooManyRequests, over.status)
-		made := b.open(http.MethodPost, "/developers/apps", url.Values{"name": {"Ward Finder"}, "currentPassword": {password}})
+		made := browser.open(http.MethodPost, "/developers/apps", url.Values{"name": {"Ward Finder"}, "currentPassword": {password}})
 		require.Regexp(t, appLink, made.text)
 	})
 }
 
 func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		fails := object{"email": newEmail(), "password": "Wr0ng-horse"}
-		client := w.guest(t)
+		client := server.guest(t)
 		client.useUpNetwork()
 		over := client.post("/api/auth/login", fails).untilLimited()
 		require.Equal(t, http.StatusTooManyRequests, over.status)
 		require.NotEmpty(t, over.header.Get("Retry-After"))
-		client.post("/api/auth/login", object{"email": w.seeker(t).email, "password": password}).ok(200)
+		client.post("/api/auth/login", object{"email": server.seeker(t).email, "password": password}).ok(200)
 	})
 }
 
 func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		device := func(h http.Header) *http.Cookie {
 			for _, c := range (&http.Response{Header: h}).Cookies() {
 				if c.Name == web.DeviceCookieName {
@@ -59,9 +59,9 @@ func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
 			}
 			return nil
 		}
-		person := w.seeker(t)
-		in := w.guest(t).post("/api/auth/login", object{"email": person.email, "password": password}).ok(200)
-		page := w.browser(t).open(http.MethodPost, "/developers/sign-in", url.Values{"email": {person.email}, "password": {password}})
+		person := server.seeker(t)
+		in := server.guest(t).post("/api/auth/login", object{"email": person.email, "password": password}).ok(200)
+		page := server.browser(t).open(http.MethodPost, "/developers/sign-in", url.Values{"email": {person.email}, "password": {password}})
 		require.Equal(t, 303, page.status)
 		for _, h := range []http.Header{in.header, page.header} {
 			set := device(h)
@@ -71,6 +71,6 @@ func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
 			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
 			require.NotContains(t, set.Value, person.email)
 		}
-		require.Nil(t, device(w.guest(t).post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password").header))
+		require.Nil(t, device(server.guest(t).post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password").header))
 	})
 }

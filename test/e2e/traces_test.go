@@ -13,9 +13,9 @@ func TestTrace_Request_ContinuesToMail(t *testing.T) {
 	t.Parallel()
 	collector := kit.NewCollector(t)
 	dir := t.TempDir()
-	w := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+dir+"/locum.db", "LOCUM_TRACING_URL=otlp+"+collector.URL)
-	s := w.seeker(t)
-	w.waitForMail(t, s.email, "confirm your e-mail")
+	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+dir+"/locum.db", "LOCUM_TRACING_URL=otlp+"+collector.URL)
+	seeker := server.seeker(t)
+	server.waitForMail(t, seeker.email, "confirm your e-mail")
 	const request, job, mail = "POST /api/auth/register", "task identity.verify-email", "mail"
 	require.Eventually(t, func() bool {
 		got := collector.Spans()

@@ -222,16 +222,16 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 			old := release(t, dir, address(dir), receiver.URL)
 			before := fingerprints(t, old.url)
 			require.Len(t, before, 53, "every table has rows")
-			w := &testServer{dir: dir, env: append(serverEnv(dir), "LOCUM_DATABASE_URL="+old.url, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"), log: &kit.Log{}, exited: make(chan error, 1)}
+			server := &testServer{dir: dir, env: append(serverEnv(dir), "LOCUM_DATABASE_URL="+old.url, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"), log: &kit.Log{}, exited: make(chan error, 1)}
 
-			w.run(t, "migrate", "up")
+			server.run(t, "migrate", "up")
 			before["tasks"] = before["jobs"]
 			delete(before, "jobs")
 			require.Equal(t, before, fingerprints(t, old.url))
 
-			w.serve(t)
-			w.ready(t)
-			old.requireServed(t, w, receiver)
+			server.serve(t)
+			server.ready(t)
+			old.requireServed(t, server, receiver)
 		})
 	}
 }
@@ -244,11 +244,11 @@ func (w *testServer) user(t *testing.T, n int) *account {
 }
 
 // requireServed reads the rows of the release through the server.
-func (old released) requireServed(t *testing.T, w *testServer, receiver *receiver) {
+func (old released) requireServed(t *testing.T, server *testServer, receiver *receiver) {
 	t.Helper()
-	guest, boss, developer, seeker := w.guest(t), w.user(t, 1), w.user(t, 2), w.user(t, 12)
-	found := guest.get("/api/listings?query=" + url.QueryEscape("theatre nurse leeds")).ok(200)
-	require.EqualValues(t, 9_000, found.number("data.pagination.total"))
+	guest, boss, developer, seeker := server.guest(t), server.user(t, 1), server.user(t, 2), server.user(t, 12)
+	result := guest.get("/api/listings?query=" + url.QueryEscape("theatre nurse leeds")).ok(200)
+	require.EqualValues(t, 9_000, result.number("data.pagination.total"))
 	require.Equal(t, "Theatre Nurse 77", guest.get("/api/listings/"+idOf(6, 77)).ok(200).text("data.title"))
 
 	list := boss.get("/api/employers/applications?limit=50").ok(200)
@@ -265,11 +265,11 @@ func (old released) requireServed(t *testing.T, w *testServer, receiver *receive
 	require.Len(t, developer.get(app+"/keys").ok(200).list("data.keys"), 1)
 	require.Len(t, developer.get(app+"/webhooks").ok(200).list("data.webhooks"), 10)
 	require.EqualValues(t, 50, developer.get(app+"/webhooks/"+idOf(22, 1)+"/deliveries").ok(200).number("data.pagination.total"))
-	program := w.guest(t)
+	program := server.guest(t)
 	program.token = old.token
 	require.Len(t, program.get("/v1/applications").okDeveloper(200).list("data"), 10, "an authorization of the release is valid")
 
 	sent := receiver.waitForHits(1)[0]
 	require.NoError(t, sent.verify(t, old.secret), "a pending delivery is sent with its secret")
-	w.waitForMail(t, "u4@example.org", "Subject:")
+	server.waitForMail(t, "u4@example.org", "Subject:")
 }

@@ -13,11 +13,11 @@ import (
 )
 
 func TestUploads_Multipart(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		me := w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		me := server.seeker(t)
 		const path = "/api/jobseekers/documents"
 		send := func(token string, fields map[string]string, file formFile) (int, object) {
-			s := me.fromNewAddress()
+			seeker := me.fromNewAddress()
 			var body bytes.Buffer
 			form := multipart.NewWriter(&body)
 			for name, value := range fields {
@@ -30,10 +30,10 @@ func TestUploads_Multipart(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.NoError(t, form.Close())
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+path, &body)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+path, &body)
 			require.NoError(t, err)
 			r.Header.Set("Content-Type", form.FormDataContentType())
-			r.Header.Set("X-Forwarded-For", s.ip)
+			r.Header.Set("X-Forwarded-For", seeker.ip)
 			if token != "" {
 				r.Header.Set("Authorization", "Bearer "+token)
 			}

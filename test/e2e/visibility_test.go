@@ -21,10 +21,10 @@ const maxVisibility = time.Second // of 95 % of changes
 func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	one := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t))
-	two := &testServer{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
-	two.serve(t)
-	employer, guest := one.employer(t), two.guest(t)
+	first := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t))
+	second := &testServer{dir: dir, env: append(slices.Clip(first.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
+	second.serve(t)
+	employer, guest := first.employer(t), second.guest(t)
 	total := func(word string) float64 {
 		return guest.try("POST", "/api/listings/search", object{"query": `"` + word + `"`}).ok(200).number("data.total")
 	}
@@ -39,7 +39,7 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 	}
 
 	// A transaction posts a listing before the others and commits after them.
-	s := stores.Open(t, one.databaseURL(), clock.System{})
+	s := stores.Open(t, first.databaseURL(), clock.System{})
 	defer func() { require.NoError(t, s.Identity.Close()) }()
 	posted, commit, committed := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {

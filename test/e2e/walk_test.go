@@ -17,7 +17,7 @@ import (
 func TestRandomWalk_AllNumbersAgree(t *testing.T) {
 	const steps, rest = 1_000, 100
 	seed := seed()
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		defer func() {
 			if t.Failed() {
 				t.Logf("again with LOCUM_TEST_SEED=%d", seed)
@@ -25,7 +25,7 @@ func TestRandomWalk_AllNumbersAgree(t *testing.T) {
 		}()
 		walk := &walk{
 			Rand: rand.New(rand.NewPCG(seed, 0)), t: t,
-			employers: []*account{w.employer(t), w.employer(t)}, seekers: []*account{w.seeker(t), w.seeker(t), w.seeker(t)},
+			employers: []*account{server.employer(t), server.employer(t)}, seekers: []*account{server.seeker(t), server.seeker(t), server.seeker(t)},
 			views: map[[2]string]bool{},
 		}
 		for n := range steps {
@@ -81,8 +81,8 @@ var (
 
 // step does one random operation.
 func (w *walk) step() {
-	l, some := choose(w, w.listings)
-	a, applied := choose(w, w.applications)
+	listing, some := choose(w, w.listings)
+	application, applied := choose(w, w.applications)
 	seeker, _ := choose(w, w.seekers)
 	switch n := w.IntN(20); {
 	case n < 3 || !some:
@@ -90,37 +90,37 @@ func (w *walk) step() {
 		status, _ := choose(w, []string{"active", "active", "active", "draft"})
 		w.listings = append(w.listings, &walkListing{id: employer.listing(object{"title": fmt.Sprint("Post ", len(w.listings)), "status": status}), status: status, owner: employer})
 	case n < 5:
-		w.changeListing(l)
+		w.changeListing(listing)
 	case n < 9:
-		w.apply(seeker, l)
+		w.apply(seeker, listing)
 	case n < 12 && applied:
-		w.decide(a)
+		w.decide(application)
 	case n == 12 && applied:
 		tracker, _ := choose(w, []string{"pending", "in-progress", "completed", "rejected"})
-		if answer := a.seeker.put("/api/jobseekers/applications/"+a.id, object{"status": tracker}); a.withdrawn {
+		if answer := application.seeker.put("/api/jobseekers/applications/"+application.id, object{"status": tracker}); application.withdrawn {
 			answer.fails(404, "Application not found")
 		} else {
 			answer.ok(200)
-			a.tracker = tracker
+			application.tracker = tracker
 		}
 	case n == 13 && applied && w.IntN(3) == 0:
-		if answer := a.seeker.delete("/api/jobseekers/applications/" + a.id); a.withdrawn {
+		if answer := application.seeker.delete("/api/jobseekers/applications/" + application.id); application.withdrawn {
 			answer.fails(404, "Application not found")
 		} else {
 			answer.ok(200)
-			a.withdrawn = true
-			a.setStatus("withdrawn")
+			application.withdrawn = true
+			application.setStatus("withdrawn")
 		}
 	case n < 17:
-		w.bookmark(seeker, l)
+		w.bookmark(seeker, listing)
 	default:
-		answer := seeker.get("/api/listings/" + l.id)
-		if l.status != "active" {
+		answer := seeker.get("/api/listings/" + listing.id)
+		if listing.status != "active" {
 			answer.fails(404, "Listing not found")
 			return
 		}
 		answer.ok(200)
-		w.views[[2]string{l.id, seeker.id}] = true
+		w.views[[2]string{listing.id, seeker.id}] = true
 	}
 }
 
@@ -139,78 +139,80 @@ func (a *walkApplication) shown() string {
 	return a.status
 }
 
-func (w *walk) changeListing(l *walkListing) {
-	by := l.owner.fromNewAddress()
+func (w *walk) changeListing(listing *walkListing) {
+	by := listing.owner.fromNewAddress()
 	switch w.IntN(6) {
 	case 0:
-		by.delete("/api/employers/jobs/" + l.id).ok(200)
-		l.status, l.deleted = "archived", true
+		by.delete("/api/employers/jobs/" + listing.id).ok(200)
+		listing.status, listing.deleted = "archived", true
 	case 1:
-		by.post("/api/listings/"+l.id+"/archive", nil).ok(200)
-		l.status = "archived"
+		by.post("/api/listings/"+listing.id+"/archive", nil).ok(200)
+		listing.status = "archived"
 	case 2:
-		if answer := by.post("/api/listings/"+l.id+"/restore", nil); l.deleted {
+		if answer := by.post("/api/listings/"+listing.id+"/restore", nil); listing.deleted {
 			answer.ok(200)
-			l.status, l.deleted = "active", false
+			listing.status, listing.deleted = "active", false
 		} else {
 			answer.fails(404, "Listing not found or not deleted")
 		}
 	case 3:
-		by.post("/api/employers/jobs/"+l.id+"/renew", nil).ok(200)
-		l.status, l.deleted = "active", false
+		by.post("/api/employers/jobs/"+listing.id+"/renew", nil).ok(200)
+		listing.status, listing.deleted = "active", false
 	case 4:
-		id := by.post("/api/employers/jobs/"+l.id+"/duplicate", nil).ok(200).text("data.id")
-		w.listings = append(w.listings, &walkListing{id: id, status: by.get("/api/employers/jobs/" + id).ok(200).text("data.job.status"), owner: l.owner})
+		id := by.post("/api/employers/jobs/"+listing.id+"/duplicate", nil).ok(200).text("data.id")
+		w.listings = append(w.listings, &walkListing{id: id, status: by.get("/api/employers/jobs/" + id).ok(200).text("data.job.status"), owner: listing.owner})
 	default:
 		status, _ := choose(w, []string{"active", "inactive", "closed"})
-		by.put("/api/employers/jobs/"+l.id, object{"status": status}).ok(200)
-		l.status, l.deleted = status, false
+		by.put("/api/employers/jobs/"+listing.id, object{"status": status}).ok(200)
+		listing.status, listing.deleted = status, false
 	}
 }
 
-func (w *walk) apply(seeker *account, l *walkListing) {
-	answer := seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": l.id})
-	had := slices.ContainsFunc(w.applications, func(a *walkApplication) bool { return a.listing == l && a.seeker == seeker })
+func (w *walk) apply(seeker *account, listing *walkListing) {
+	answer := seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing.id})
+	had := slices.ContainsFunc(w.applications, func(application *walkApplication) bool {
+		return application.listing == listing && application.seeker == seeker
+	})
 	switch {
-	case l.status != "active":
+	case listing.status != "active":
 		answer.fails(404, "Listing not found")
 	case had:
 		answer.fails(400, "Already applied to this position")
 	default:
-		w.applications = append(w.applications, &walkApplication{id: answer.ok(201).text("data.id"), status: "pending", listing: l, seeker: seeker})
+		w.applications = append(w.applications, &walkApplication{id: answer.ok(201).text("data.id"), status: "pending", listing: listing, seeker: seeker})
 	}
 }
 
-func (w *walk) decide(a *walkApplication) {
+func (w *walk) decide(application *walkApplication) {
 	status, _ := choose(w, applicationStatuses)
-	by := a.listing.owner.fromNewAddress()
+	by := application.listing.owner.fromNewAddress()
 	switch w.IntN(4) {
 	case 0: // in a batch, with another
 		other, _ := choose(w, w.applications)
 		var want []string
-		for _, x := range []*walkApplication{a, other} {
-			if x.listing.owner == a.listing.owner && !x.withdrawn {
+		for _, x := range []*walkApplication{application, other} {
+			if x.listing.owner == application.listing.owner && !x.withdrawn {
 				want = append(want, x.id)
 				x.setStatus(status)
 			}
 		}
-		answer := by.post("/api/employers/applications/batch", object{"applications": []object{{"id": a.id, "status": status}, {"id": other.id, "status": status}}}).ok(200)
+		answer := by.post("/api/employers/applications/batch", object{"applications": []object{{"id": application.id, "status": status}, {"id": other.id, "status": status}}}).ok(200)
 		require.Len(w.t, answer.list("data.updated"), len(want))
 	case 1:
-		by.delete("/api/employers/applications/" + a.id).ok(200)
-		a.setStatus("withdrawn")
+		by.delete("/api/employers/applications/" + application.id).ok(200)
+		application.setStatus("withdrawn")
 	default:
-		if answer := by.put("/api/employers/applications/"+a.id, object{"status": status}); a.withdrawn {
+		if answer := by.put("/api/employers/applications/"+application.id, object{"status": status}); application.withdrawn {
 			answer.fails(400, "Invalid status")
 		} else {
 			answer.ok(200)
-			a.setStatus(status)
+			application.setStatus(status)
 		}
 	}
 }
 
-func (w *walk) bookmark(seeker *account, l *walkListing) {
-	at := slices.IndexFunc(w.bookmarks, func(b *walkBookmark) bool { return b.listing == l && b.seeker == seeker })
+func (w *walk) bookmark(seeker *account, listing *walkListing) {
+	at := slices.IndexFunc(w.bookmarks, func(b *walkBookmark) bool { return b.listing == listing && b.seeker == seeker })
 	path, again := "/api/jobseekers/saved", "Already saved"
 	if w.IntN(2) == 0 {
 		path, again = "/api/jobseekers/bookmarks", "Already bookmarked"
@@ -220,22 +222,22 @@ func (w *walk) bookmark(seeker *account, l *walkListing) {
 		seeker.delete("/api/jobseekers/bookmarks/" + w.bookmarks[at].id).ok(200)
 		w.bookmarks = slices.Delete(w.bookmarks, at, at+1)
 	case at >= 0:
-		seeker.fromNewAddress().post(path, object{"listingId": l.id}).fails(400, again)
-	case l.status != "active":
-		seeker.fromNewAddress().post(path, object{"listingId": l.id}).fails(404, "Listing not found")
+		seeker.fromNewAddress().post(path, object{"listingId": listing.id}).fails(400, again)
+	case listing.status != "active":
+		seeker.fromNewAddress().post(path, object{"listingId": listing.id}).fails(404, "Listing not found")
 	default:
-		id := seeker.fromNewAddress().post(path, object{"listingId": l.id}).ok(201).text("data.id")
-		w.bookmarks = append(w.bookmarks, &walkBookmark{id: id, listing: l, seeker: seeker})
+		id := seeker.fromNewAddress().post(path, object{"listingId": listing.id}).ok(201).text("data.id")
+		w.bookmarks = append(w.bookmarks, &walkBookmark{id: id, listing: listing, seeker: seeker})
 	}
 }
 
 // requireConsistent compares every count and list with the model.
 func (w *walk) requireConsistent() {
-	for _, e := range w.employers {
-		w.employerAgrees(e)
+	for _, employer := range w.employers {
+		w.employerAgrees(employer)
 	}
-	for _, s := range w.seekers {
-		w.seekerAgrees(s)
+	for _, seeker := range w.seekers {
+		w.seekerAgrees(seeker)
 	}
 }
 
@@ -254,13 +256,13 @@ func tally[T any](of []T, name func(T) string, mine func(T) bool) (n map[string]
 func listAll(c *client, path, list, member string) (out []string) {
 	c.t.Helper()
 	for cursor := ""; ; {
-		a := c.get(path + "limit=100&cursor=" + cursor).ok(200)
-		for _, item := range a.list(list) {
+		resp := c.get(path + "limit=100&cursor=" + cursor).ok(200)
+		for _, item := range resp.list(list) {
 			out = append(out, fmt.Sprint(item.(object)[member]))
 		}
-		next, _ := a.body["data"].(object)["nextCursor"].(string)
+		next, _ := resp.body["data"].(object)["nextCursor"].(string)
 		if cursor = next; cursor == "" {
-			require.InDelta(c.t, len(out), a.number("data.pagination.total"), 0, path)
+			require.InDelta(c.t, len(out), resp.number("data.pagination.total"), 0, path)
 			return out
 		}
 	}
@@ -278,35 +280,35 @@ func count(values []string) map[string]int {
 	return n
 }
 
-func (w *walk) employerAgrees(e *account) {
+func (w *walk) employerAgrees(employer *account) {
 	w.t.Helper()
-	jobs, all := tally(w.listings, func(l *walkListing) string { return l.status }, func(l *walkListing) bool { return l.owner == e })
-	received, total := tally(w.applications, func(a *walkApplication) string { return a.status }, func(a *walkApplication) bool { return a.listing.owner == e })
+	jobs, all := tally(w.listings, func(listing *walkListing) string { return listing.status }, func(listing *walkListing) bool { return listing.owner == employer })
+	received, total := tally(w.applications, func(application *walkApplication) string { return application.status }, func(application *walkApplication) bool { return application.listing.owner == employer })
 
-	analytics := e.get("/api/employers/analytics").ok(200)
+	analytics := employer.get("/api/employers/analytics").ok(200)
 	require.InDelta(w.t, all, analytics.number("data.jobs.total"), 0)
 	for _, status := range listingStatuses {
 		require.InDelta(w.t, jobs[status], analytics.number("data.jobs."+status), 0, status)
-		require.InDelta(w.t, jobs[status], e.get("/api/employers/jobs?limit=1&status="+status).ok(200).number("data.pagination.total"), 0, status)
+		require.InDelta(w.t, jobs[status], employer.get("/api/employers/jobs?limit=1&status="+status).ok(200).number("data.pagination.total"), 0, status)
 	}
-	require.Equal(w.t, jobs, count(listAll(e.client, "/api/employers/jobs?", "data.listings", "status")))
-	_, rows := e.get("/api/employers/jobs/export").table(w.t)
+	require.Equal(w.t, jobs, count(listAll(employer.client, "/api/employers/jobs?", "data.listings", "status")))
+	_, rows := employer.get("/api/employers/jobs/export").table(w.t)
 	require.Equal(w.t, jobs, count(column(rows, "status")))
 
-	stats := e.get("/api/employers/applications/stats").ok(200)
+	stats := employer.get("/api/employers/applications/stats").ok(200)
 	require.InDelta(w.t, total, analytics.number("data.applications.total"), 0)
 	require.InDelta(w.t, total, stats.number("data.total"), 0)
 	for _, status := range applicationStatuses {
 		require.InDelta(w.t, received[status], analytics.number("data.applications."+status), 0, status)
 		require.InDelta(w.t, received[status], stats.number("data.byStatus."+status), 0, status)
-		require.InDelta(w.t, received[status], e.get("/api/employers/applications/stats?status="+status).ok(200).number("data.total"), 0, status)
+		require.InDelta(w.t, received[status], employer.get("/api/employers/applications/stats?status="+status).ok(200).number("data.total"), 0, status)
 	}
-	require.Equal(w.t, received, count(listAll(e.client, "/api/employers/applications?", "data.applications", "status")))
-	_, sent := e.get("/api/employers/applications/export").table(w.t)
+	require.Equal(w.t, received, count(listAll(employer.client, "/api/employers/applications?", "data.applications", "status")))
+	_, sent := employer.get("/api/employers/applications/export").table(w.t)
 	require.Equal(w.t, received, count(column(sent, "status")))
 
 	for _, row := range rows {
-		of, n := tally(w.applications, func(a *walkApplication) string { return a.status }, func(a *walkApplication) bool { return a.listing.id == row["id"] })
+		of, n := tally(w.applications, func(application *walkApplication) string { return application.status }, func(application *walkApplication) bool { return application.listing.id == row["id"] })
 		require.Equal(w.t, strconv.Itoa(n), row["applications"])
 		views := 0
 		for seen := range w.views {
@@ -318,42 +320,42 @@ func (w *walk) employerAgrees(e *account) {
 			continue // one by one they take long
 		}
 		path := "/api/employers/jobs/" + row["id"] + "/analytics"
-		require.Eventually(w.t, func() bool { return e.get(path).ok(200).number("data.views") == float64(views) }, waitTimeout, 20*time.Millisecond)
-		a := e.get(path).ok(200)
-		require.InDelta(w.t, n, a.number("data.applications.total"), 0)
+		require.Eventually(w.t, func() bool { return employer.get(path).ok(200).number("data.views") == float64(views) }, waitTimeout, 20*time.Millisecond)
+		resp := employer.get(path).ok(200)
+		require.InDelta(w.t, n, resp.number("data.applications.total"), 0)
 		for _, status := range applicationStatuses {
-			require.InDelta(w.t, of[status], a.number("data.applications."+status), 0)
-			require.InDelta(w.t, of[status], e.get("/api/employers/applications/stats?status="+status+"&jobId="+row["id"]).ok(200).number("data.total"), 0)
+			require.InDelta(w.t, of[status], resp.number("data.applications."+status), 0)
+			require.InDelta(w.t, of[status], employer.get("/api/employers/applications/stats?status="+status+"&jobId="+row["id"]).ok(200).number("data.total"), 0)
 		}
 		rate := 0.
 		if views > 0 {
 			rate = float64(n) / float64(views) * 100
 		}
-		require.InDelta(w.t, rate, a.number("data.conversionRate"), 0.005)
+		require.InDelta(w.t, rate, resp.number("data.conversionRate"), 0.005)
 	}
 }
 
-func (w *walk) seekerAgrees(s *account) {
+func (w *walk) seekerAgrees(seeker *account) {
 	w.t.Helper()
-	shown, total := tally(w.applications, (*walkApplication).shown, func(a *walkApplication) bool { return a.seeker == s && !a.withdrawn })
-	_, kept := tally(w.bookmarks, func(b *walkBookmark) string { return b.id }, func(b *walkBookmark) bool { return b.seeker == s })
+	shown, total := tally(w.applications, (*walkApplication).shown, func(application *walkApplication) bool { return application.seeker == seeker && !application.withdrawn })
+	_, kept := tally(w.bookmarks, func(b *walkBookmark) string { return b.id }, func(b *walkBookmark) bool { return b.seeker == seeker })
 
-	require.Equal(w.t, shown, count(listAll(s.client, "/api/jobseekers/applications?", "data.applications", "status")))
-	analytics := s.get("/api/jobseekers/analytics").ok(200)
+	require.Equal(w.t, shown, count(listAll(seeker.client, "/api/jobseekers/applications?", "data.applications", "status")))
+	analytics := seeker.get("/api/jobseekers/analytics").ok(200)
 	require.InDelta(w.t, total, analytics.number("data.analytics.applications.total"), 0)
 	require.InDelta(w.t, shown["pending"], analytics.number("data.analytics.applications.pending"), 0)
 	require.InDelta(w.t, kept, analytics.number("data.analytics.bookmarks.savedJobs"), 0)
-	_, rows := s.get("/api/jobseekers/export/applications?format=csv").table(w.t)
+	_, rows := seeker.get("/api/jobseekers/export/applications?format=csv").table(w.t)
 	require.Equal(w.t, shown, count(column(rows, "status")))
-	require.Len(w.t, s.get("/api/jobseekers/export/applications").ok(200).list("data.applications"), total)
-	require.InDelta(w.t, kept, s.get("/api/jobseekers/bookmarks?limit=1").ok(200).number("data.pagination.total"), 0)
+	require.Len(w.t, seeker.get("/api/jobseekers/export/applications").ok(200).list("data.applications"), total)
+	require.InDelta(w.t, kept, seeker.get("/api/jobseekers/bookmarks?limit=1").ok(200).number("data.pagination.total"), 0)
 
-	dashboard, recommended := s.get("/api/jobseekers/dashboard").ok(200), s.get("/api/jobseekers/recommendations").ok(200)
+	dashboard, recommended := seeker.get("/api/jobseekers/dashboard").ok(200), seeker.get("/api/jobseekers/recommendations").ok(200)
 	require.InDelta(w.t, total, dashboard.number("data.dashboard.stats.applicationsCount"), 0)
 	require.InDelta(w.t, kept, dashboard.number("data.dashboard.stats.bookmarksCount"), 0)
 	require.InDelta(w.t, recommended.number("data.total"), dashboard.number("data.dashboard.stats.recommendationsCount"), 0)
-	ids := func(a *response, path string) (out []string) {
-		for _, item := range a.list(path) {
+	ids := func(resp *response, path string) (out []string) {
+		for _, item := range resp.list(path) {
 			out = append(out, item.(object)["id"].(string))
 		}
 		return out
@@ -361,13 +363,13 @@ func (w *walk) seekerAgrees(s *account) {
 	whole, few := ids(recommended, "data.recommendations"), ids(dashboard, "data.dashboard.recommendations")
 	require.Equal(w.t, whole[:len(few)], few)
 	for _, id := range whole {
-		for _, a := range w.applications {
-			require.False(w.t, a.seeker == s && a.listing.id == id, "no error asks the user to apply again")
+		for _, application := range w.applications {
+			require.False(w.t, application.seeker == seeker && application.listing.id == id, "no error asks the user to apply again")
 		}
-		l := w.listings[slices.IndexFunc(w.listings, func(l *walkListing) bool { return l.id == id })]
-		require.Equal(w.t, "active", l.status)
+		listing := w.listings[slices.IndexFunc(w.listings, func(listing *walkListing) bool { return listing.id == id })]
+		require.Equal(w.t, "active", listing.status)
 	}
-	open, _ := tally(w.listings, func(l *walkListing) string { return l.status }, func(*walkListing) bool { return true })
+	open, _ := tally(w.listings, func(listing *walkListing) string { return listing.status }, func(*walkListing) bool { return true })
 	require.InDelta(w.t, open["active"], w.seekers[0].get("/api/listings?limit=1").ok(200).number("data.pagination.total"), 0)
-	require.InDelta(w.t, open["active"], s.get("/api/jobseekers/search").ok(200).number("data.search.pagination.total"), 0)
+	require.InDelta(w.t, open["active"], seeker.get("/api/jobseekers/search").ok(200).number("data.search.pagination.total"), 0)
 }

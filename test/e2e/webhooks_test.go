@@ -12,15 +12,15 @@ import (
 )
 
 func TestWebhooks(t *testing.T) {
-	onEachQueueWithWebhooks(t, func(t *testing.T, w *testServer) {
+	onEachQueueWithWebhooks(t, func(t *testing.T, server *testServer) {
 		t.Run("events of a listing", func(t *testing.T) {
 			t.Parallel()
-			r := newReceiver(t, nil)
-			path, secret := w.seeker(t).createWebhook(r.URL, "job.created", "job.updated", "job.closed")
+			hooks := newReceiver(t, nil)
+			path, secret := server.seeker(t).createWebhook(hooks.URL, "job.created", "job.updated", "job.closed")
 			require.Regexp(t, `^/api/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}$`, path)
-			employer := w.employer(t)
+			employer := server.employer(t)
 			id := employer.listing(object{"title": "Ward Sister", "location": "Leeds", "salary": object{"min": 30000}})
-			created := r.waitForEvent("job.created", "id", id)
+			created := hooks.waitForEvent("job.created", "id", id)
 			require.NoError(t, created.verify(t, secret))
 			require.Equal(t, "1", created.headers.Get("Webhook-Attempt"))
 			require.Equal(t, "application/json", created.headers.Get("Content-Type"))
@@ -35,24 +35,24 @@ func TestWebhooks(t *testing.T) {
 			}
 			require.WithinDuration(t, time.Now(), created.body.Timestamp, time.Minute)
 			employer.put("/api/employers/jobs/"+id, object{"title": "Ward Manager"}).ok(200)
-			require.Equal(t, "Ward Manager", r.waitForEvent("job.updated", "id", id).body.Data["job"].(object)["title"])
+			require.Equal(t, "Ward Manager", hooks.waitForEvent("job.updated", "id", id).body.Data["job"].(object)["title"])
 			employer.delete("/api/employers/jobs/" + id).ok(200)
-			closed := r.waitForEvent("job.closed", "id", id)
+			closed := hooks.waitForEvent("job.closed", "id", id)
 			require.Equal(t, "archived", closed.body.Data["job"].(object)["status"])
 			require.NotEqual(t, created.headers.Get("Webhook-Id"), closed.headers.Get("Webhook-Id"))
 		})
 		t.Run("listing updated and closed at once", func(t *testing.T) {
 			t.Parallel()
-			r := newReceiver(t, nil)
-			w.seeker(t).createWebhook(r.URL, "job.updated", "job.closed")
-			employer := w.employer(t)
+			hooks := newReceiver(t, nil)
+			server.seeker(t).createWebhook(hooks.URL, "job.updated", "job.closed")
+			employer := server.employer(t)
 			for range 3 {
 				id := employer.listing(nil)
 				employer.put("/api/employers/jobs/"+id, object{"title": "Ward Manager"}).ok(200)
 				employer.put("/api/employers/jobs/"+id, object{"title": "Private", "status": "closed"}).ok(200)
 				employer.put("/api/employers/jobs/"+id, object{"title": "Changed after closing"}).ok(200)
 				for kind, want := range map[string][2]string{"job.updated": {"Ward Manager", "active"}, "job.closed": {"Private", "closed"}} {
-					job, is := r.waitForEvent(kind, "id", id).body.Data["job"].(object)
+					job, is := hooks.waitForEvent(kind, "id", id).body.Data["job"].(object)
 					require.True(t, is, kind)
 					require.Equal(t, want, [2]string{job["title"].(string), job["status"].(string)})
 				}
@@ -60,40 +60,40 @@ func TestWebhooks(t *testing.T) {
 		})
 		t.Run("event of an expired listing", func(t *testing.T) {
 			t.Parallel()
-			r := newReceiver(t, nil)
-			w.seeker(t).createWebhook(r.URL, "job.closed")
+			hooks := newReceiver(t, nil)
+			server.seeker(t).createWebhook(hooks.URL, "job.closed")
 			deadline := time.Now().Add(10 * time.Second).UTC() // until when it has to be there
-			id := w.employer(t).listing(object{"applicationDeadline": deadline.Format(time.RFC3339Nano)})
+			id := server.employer(t).listing(object{"applicationDeadline": deadline.Format(time.RFC3339Nano)})
 			require.Eventually(t, func() bool {
-				r.mu.Lock()
-				defer r.mu.Unlock()
-				return slices.ContainsFunc(r.hits, func(h hit) bool { return h.body.Data["id"] == id })
+				hooks.mu.Lock()
+				defer hooks.mu.Unlock()
+				return slices.ContainsFunc(hooks.hits, func(h hit) bool { return h.body.Data["id"] == id })
 			}, time.Until(deadline)+time.Minute, 50*time.Millisecond)
 			require.True(t, time.Now().After(deadline))
-			r.waitForEvent("job.closed", "id", id)
+			hooks.waitForEvent("job.closed", "id", id)
 		})
 		t.Run("events of an application", func(t *testing.T) {
 			t.Parallel()
-			employer, seeker, other, rival := w.employer(t), w.seeker(t), w.seeker(t), w.employer(t)
+			employer, seeker, otherUser, rival := server.employer(t), server.seeker(t), server.seeker(t), server.employer(t)
 			hears := []string{"application.submitted", "application.status_changed"}
 			atWork, atHome, elsewhere := newReceiver(t, nil), newReceiver(t, nil), newReceiver(t, nil)
 			employer.createWebhook(atWork.URL, hears...)
 			seeker.createWebhook(atHome.URL, hears...)
-			other.createWebhook(elsewhere.URL, hears...)
+			otherUser.createWebhook(elsewhere.URL, hears...)
 			rival.createWebhook(elsewhere.URL, hears...)
 			employer.inviteMember("viewer").createWebhook(atWork.URL+"/viewer", hears...)
 			listing := employer.listing(nil)
 			id := seeker.application(listing, nil)
-			for _, r := range []*receiver{atWork, atHome} {
-				data := r.waitForEvent("application.submitted", "application_id", id).body.Data
+			for _, hooks := range []*receiver{atWork, atHome} {
+				data := hooks.waitForEvent("application.submitted", "application_id", id).body.Data
 				require.Equal(t, listing, data["job_id"])
 				require.Equal(t, seeker.id, data["candidate_id"])
 				require.Equal(t, "pending", data["status"])
 				require.Contains(t, data, "submitted_at")
 			}
 			employer.put("/api/employers/applications/"+id, object{"status": "review"}).ok(200)
-			for _, r := range []*receiver{atWork, atHome} {
-				data := r.waitForEvent("application.status_changed", "application_id", id).body.Data
+			for _, hooks := range []*receiver{atWork, atHome} {
+				data := hooks.waitForEvent("application.status_changed", "application_id", id).body.Data
 				require.Equal(t, "review", data["status"])
 				require.Equal(t, "pending", data["previous_status"])
 			}
@@ -103,31 +103,31 @@ func TestWebhooks(t *testing.T) {
 		})
 		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/secret", func(t *testing.T) {
 			t.Parallel()
-			r := newReceiver(t, nil)
-			me := w.seeker(t)
-			path, first := me.createWebhook(r.URL, "application.status_changed")
+			hooks := newReceiver(t, nil)
+			me := server.seeker(t)
+			path, first := me.createWebhook(hooks.URL, "application.status_changed")
 			second := me.post(path+"/secret", nil).ok(200).text("data.secret")
 			require.NotEqual(t, first, second)
 			me.post(path+"/test", object{"type": "application.submitted"}).ok(202)
-			h := r.waitForHits(1)[0]
+			h := hooks.waitForHits(1)[0]
 			require.NoError(t, h.verify(t, first), "both secrets sign for a day")
 			require.NoError(t, h.verify(t, second))
 			require.Len(t, strings.Fields(h.headers.Get("Webhook-Signature")), 2)
 			require.Error(t, hit{headers: h.headers, raw: h.raw + " "}.verify(t, first))
 			require.Equal(t, true, h.body.Data["test"])
-			w.seeker(t).post(path+"/secret", nil).fails(404, "Application not found")
+			server.seeker(t).post(path+"/secret", nil).fails(404, "Application not found")
 		})
 		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/test and GET /api/developers/apps/:id/webhooks/:webhookId/deliveries", func(t *testing.T) {
 			t.Parallel()
-			r := newReceiver(t, nil)
-			me := w.seeker(t)
-			path, _ := me.createWebhook(r.URL, "application.status_changed")
+			hooks := newReceiver(t, nil)
+			me := server.seeker(t)
+			path, _ := me.createWebhook(hooks.URL, "application.status_changed")
 			d := me.post(path+"/test", nil).ok(202)
 			require.Equal(t, object{"type": "application.status_changed", "status": "pending", "attempts": []any{}}, d.pick("data.delivery", "type", "status", "attempts"))
 			for _, kind := range everyEvent {
 				me.post(path+"/test", object{"type": kind}).ok(202)
 			}
-			for _, h := range r.waitForHits(6) {
+			for _, h := range hooks.waitForHits(6) {
 				require.Equal(t, true, h.body.Data["test"])
 			}
 			require.Eventually(t, func() bool {
@@ -141,22 +141,22 @@ func TestWebhooks(t *testing.T) {
 			require.Empty(t, me.get(path+"/deliveries?status=failed").ok(200).list("data.deliveries"))
 			me.get(path + "/deliveries?status=lost").invalid("status")
 			me.post(path+"/test", object{"type": "user.deleted"}).invalid("type")
-			other := w.seeker(t)
-			other.get(path+"/deliveries").fails(404, "Application not found")
-			other.post(path+"/test", nil).fails(404, "Application not found")
+			otherUser := server.seeker(t)
+			otherUser.get(path+"/deliveries").fails(404, "Application not found")
+			otherUser.post(path+"/test", nil).fails(404, "Application not found")
 		})
 		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay and automatic retries", func(t *testing.T) {
 			t.Parallel()
-			r := newReceiver(t, func(n int) int {
+			hooks := newReceiver(t, func(n int) int {
 				if n == 1 {
 					return 500
 				}
 				return 200
 			})
-			me := w.seeker(t)
-			path, secret := me.createWebhook(r.URL, "application.submitted")
+			me := server.seeker(t)
+			path, secret := me.createWebhook(hooks.URL, "application.submitted")
 			id := me.post(path+"/test", nil).ok(202).text("data.delivery.id")
-			hits := r.waitForHits(2)
+			hits := hooks.waitForHits(2)
 			require.Equal(t, hits[0].headers.Get("Webhook-Id"), hits[1].headers.Get("Webhook-Id"))
 			require.Equal(t, hits[0].raw, hits[1].raw)
 			require.Equal(t, "2", hits[1].headers.Get("Webhook-Attempt"))
@@ -167,17 +167,17 @@ func TestWebhooks(t *testing.T) {
 			first := me.get(path + "/deliveries").ok(200)
 			require.Equal(t, object{"responseStatus": 500.0, "error": "status"}, first.pick("data.deliveries.0.attempts.0", "responseStatus", "error"))
 			require.Equal(t, "pending", me.post(path+"/deliveries/"+id+"/replay", nil).ok(202).text("data.delivery.status"))
-			hits = r.waitForHits(3)
+			hits = hooks.waitForHits(3)
 			require.Equal(t, hits[0].headers.Get("Webhook-Id"), hits[2].headers.Get("Webhook-Id"))
 			for _, missing := range []string{path + "/deliveries/nonsense/replay", path + "/deliveries/" + nowhere + "/replay"} {
 				me.post(missing, nil).fails(404, "Delivery not found")
 			}
-			w.seeker(t).post(path+"/deliveries/"+id+"/replay", nil).fails(404, "Application not found")
+			server.seeker(t).post(path+"/deliveries/"+id+"/replay", nil).fails(404, "Application not found")
 		})
 		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/replay after 410 Gone", func(t *testing.T) {
 			t.Parallel()
 			gone := make(chan struct{})
-			r := newReceiver(t, func(int) int {
+			hooks := newReceiver(t, func(int) int {
 				select {
 				case <-gone:
 					return 200
@@ -185,25 +185,25 @@ func TestWebhooks(t *testing.T) {
 					return 410
 				}
 			})
-			me := w.seeker(t)
-			path, _ := me.createWebhook(r.URL, "application.submitted")
+			me := server.seeker(t)
+			path, _ := me.createWebhook(hooks.URL, "application.submitted")
 			me.post(path+"/test", nil).ok(202)
 			require.Eventually(t, func() bool { return me.get(path).ok(200).text("data.webhook.status") == "disabled" }, waitTimeout, 20*time.Millisecond)
-			w.waitForMail(t, me.email, "was disabled")
+			server.waitForMail(t, me.email, "was disabled")
 			since := object{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
 			me.post(path+"/test", nil).fails(409, "The webhook is not active")
 			me.post(path+"/replay", since).fails(409, "The webhook is not active")
 			require.Equal(t, "failed", me.get(path+"/deliveries").ok(200).text("data.deliveries.0.status"))
 			close(gone)
 			require.Equal(t, "active", me.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
-			r.waitForHits(1)
+			hooks.waitForHits(1)
 			require.Zero(t, me.post(path+"/replay", object{"since": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}).ok(202).number("data.count"))
 			require.InDelta(t, 1, me.post(path+"/replay", since).ok(202).number("data.count"), 0)
-			hits := r.waitForHits(2)
+			hits := hooks.waitForHits(2)
 			require.Equal(t, hits[0].headers.Get("Webhook-Id"), hits[1].headers.Get("Webhook-Id"))
 			me.post(path+"/replay", nil).invalid("since")
 			me.post(path+"/replay", object{"since": "yesterday"}).invalid("since")
-			w.seeker(t).post(path+"/replay", since).fails(404, "Application not found")
+			server.seeker(t).post(path+"/replay", since).fails(404, "Application not found")
 		})
 		t.Run("slow receiver does not delay other deliveries", func(t *testing.T) {
 			t.Parallel()
@@ -214,7 +214,7 @@ func TestWebhooks(t *testing.T) {
 				}
 				return 200
 			})
-			me := w.seeker(t)
+			me := server.seeker(t)
 			path, _ := me.createWebhook(one.URL, "application.submitted")
 			me.post(path+"/test", nil).ok(202)
 			one.waitForHits(1)
@@ -237,7 +237,7 @@ func TestWebhooks(t *testing.T) {
 			slow := newReceiver(t, func(int) int { <-release; return 200 })
 			t.Cleanup(func() { close(release) })
 			quick := newReceiver(t, nil)
-			me := w.seeker(t)
+			me := server.seeker(t)
 			stuck, _ := me.createWebhook(slow.URL, "application.submitted")
 			for range 20 {
 				me.fromNewAddress().post(stuck+"/test", nil).ok(202)
@@ -252,10 +252,10 @@ func TestWebhooks(t *testing.T) {
 }
 
 func TestDeveloperWebhooks(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/developers/apps/:id/webhooks", func(t *testing.T) {
 			t.Parallel()
-			me := w.employer(t)
+			me := server.employer(t)
 			app := "/api/developers/apps/" + me.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id") + "/webhooks"
 			made := me.post(app, object{"url": " https://receiver.invalid/hook?x=1 ", "events": []string{"job.closed", "job.created", "job.closed"}}).ok(201)
 			require.Equal(t, object{"url": "https://receiver.invalid/hook?x=1", "events": []any{"job.created", "job.closed"}, "status": "active"}, made.pick("data.webhook", "url", "events", "status"))
@@ -268,7 +268,7 @@ func TestDeveloperWebhooks(t *testing.T) {
 			const local = "; on your own installation webhooks.allow_private_networks allows it, and `locum webhooks listen --forward URL` forwards to a local receiver"
 			for own, says := range map[string]string{"http://localhost:3000/": "must be an https:// address" + local, "https://127.0.0.1/": "must be of a server on the public internet" + local} {
 				require.Equal(t, says, me.post(app, object{"url": own, "events": []string{"job.created"}}).invalid("url").text("details.message"))
-				page := w.signedIn(t, me).open("POST", strings.TrimPrefix(app, "/api"), url.Values{"url": {own}, "events": {"job.created"}})
+				page := server.signedIn(t, me).open("POST", strings.TrimPrefix(app, "/api"), url.Values{"url": {own}, "events": {"job.created"}})
 				require.Equal(t, 400, page.status)
 				require.Contains(t, page.visibleText(), "URL "+says)
 			}
@@ -276,8 +276,8 @@ func TestDeveloperWebhooks(t *testing.T) {
 			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created", "user.deleted"}}).invalid("events")
 			both := me.post(app, json.RawMessage(`{"events": ["user.deleted"], "url": "x"}`)).invalid("events")
 			require.Equal(t, "url", both.text("errors.1.field"), "all invalid fields, in the order of the body")
-			w.employer(t).post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(404, "Application not found")
-			w.guest(t).post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(401, "Unauthorized")
+			server.employer(t).post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(404, "Application not found")
+			server.guest(t).post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(401, "Unauthorized")
 			for range 19 {
 				me.fromNewAddress().post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).ok(201)
 			}
@@ -286,14 +286,14 @@ func TestDeveloperWebhooks(t *testing.T) {
 		})
 		t.Run("GET /api/developers/apps/:id/webhooks and GET and PUT and DELETE /api/developers/apps/:id/webhooks/:webhookId", func(t *testing.T) {
 			t.Parallel()
-			me, other := w.seeker(t), w.seeker(t)
+			me, otherUser := server.seeker(t), server.seeker(t)
 			path, secret := me.createWebhook("https://receiver.invalid/hook", "job.created")
 			list := strings.TrimSuffix(path, path[strings.LastIndexByte(path, '/'):])
 			shown := me.get(list).ok(200)
 			require.Equal(t, me.get(path).ok(200).at("data.webhook"), shown.at("data.webhooks.0"))
 			require.NotContains(t, string(shown.raw), secret)
 			require.NotContains(t, string(shown.raw), "whsec_")
-			changed := me.put(path, object{"url": "https://receiver.invalid/other", "events": []string{"job.updated"}, "status": "paused", "ownerId": other.id}).ok(200)
+			changed := me.put(path, object{"url": "https://receiver.invalid/other", "events": []string{"job.updated"}, "status": "paused", "ownerId": otherUser.id}).ok(200)
 			require.Equal(t, object{"url": "https://receiver.invalid/other", "events": []any{"job.updated"}, "status": "paused"}, changed.pick("data.webhook", "url", "events", "status"))
 			me.post(path+"/test", nil).fails(409, "The webhook is not active")
 			require.Equal(t, "active", me.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
@@ -306,10 +306,10 @@ func TestDeveloperWebhooks(t *testing.T) {
 				me.get(missing).fails(404, "Webhook not found")
 				me.delete(missing).fails(404, "Webhook not found")
 			}
-			other.get(list).fails(404, "Application not found")
-			other.get(path).fails(404, "Application not found")
-			other.put(path, object{"status": "paused"}).fails(404, "Application not found")
-			other.delete(path).fails(404, "Application not found")
+			otherUser.get(list).fails(404, "Application not found")
+			otherUser.get(path).fails(404, "Application not found")
+			otherUser.put(path, object{"status": "paused"}).fails(404, "Application not found")
+			otherUser.delete(path).fails(404, "Application not found")
 			me.delete(path).ok(200)
 			me.get(path).fails(404, "Webhook not found")
 		})

@@ -16,8 +16,8 @@ import (
 func TestWorker_BesideServer_RunsTasks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.RedisURL(t))
-	s := w.seeker(t)
+	server := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.RedisURL(t))
+	seeker := server.seeker(t)
 	mails := func() int {
 		names, err := filepath.Glob(filepath.Join(dir, "data", "mail", "*.eml"))
 		require.NoError(t, err)
@@ -26,10 +26,10 @@ func TestWorker_BesideServer_RunsTasks(t *testing.T) {
 	require.Never(t, func() bool { return mails() > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "the server executes no tasks")
 
 	worker := exec.Command(kit.Program(t), "worker")
-	worker.Dir, worker.Env, worker.Stderr = w.dir, w.env, w.log
+	worker.Dir, worker.Env, worker.Stderr = server.dir, server.env, server.log
 	worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, worker.Start())
-	w.waitForMail(t, s.email, "confirm your e-mail")
+	server.waitForMail(t, seeker.email, "confirm your e-mail")
 	require.NoError(t, worker.Process.Signal(os.Interrupt))
 	require.NoError(t, worker.Wait(), "a worker stops gracefully on a signal")
 }

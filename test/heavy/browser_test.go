@@ -56,25 +56,25 @@ func newBrowser(t *testing.T, site, axe string) *browser {
 	t.Cleanup(end)
 	ctx, end = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(end)
-	p := &browser{t: t, site: site, ctx: ctx, axe: axe, seen: map[string]bool{}}
+	page := &browser{t: t, site: site, ctx: ctx, axe: axe, seen: map[string]bool{}}
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("about:blank")))
 	require.NoError(t, chromedp.Listen(ctx, func(event any) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
+		page.mu.Lock()
+		defer page.mu.Unlock()
 		switch e := event.(type) {
 		case *log.EventEntryAdded:
 			if e.Entry.Level == log.EntryLevelError || e.Entry.Source == log.EntrySourceSecurity {
-				p.complain = append(p.complain, string(e.Entry.Source)+": "+e.Entry.Text+" "+e.Entry.URL)
+				page.complain = append(page.complain, string(e.Entry.Source)+": "+e.Entry.Text+" "+e.Entry.URL)
 			}
 		case *runtime.EventExceptionThrown:
-			p.complain = append(p.complain, e.ExceptionDetails.Text)
+			page.complain = append(page.complain, e.ExceptionDetails.Text)
 		case *runtime.EventConsoleAPICalled:
-			p.complain = append(p.complain, "console."+string(e.Type))
+			page.complain = append(page.complain, "console."+string(e.Type))
 		}
 	}))
 	_, err := chromedp.Call(ctx, log.Enable, cdp.Empty{})
 	require.NoError(t, err)
-	return p
+	return page
 }
 
 // requireNoErrors requires that the browser has reported no errors, except the
@@ -120,12 +120,12 @@ func (p *browser) open(path string) {
 }
 
 // evaluate returns the value of an expression on the page.
-func evaluate[T any](p *browser, expression string) T {
-	p.t.Helper()
-	ctx, end := context.WithTimeout(p.ctx, 60*time.Second)
+func evaluate[T any](page *browser, expression string) T {
+	page.t.Helper()
+	ctx, end := context.WithTimeout(page.ctx, 60*time.Second)
 	defer end()
 	out, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	require.NoError(p.t, err)
+	require.NoError(page.t, err)
 	return out
 }
 
