@@ -143,11 +143,11 @@ func split(file string) (folder, name string) {
 	return parts[0], name
 }
 
-func unless(fine bool, why string) string {
+func unless(fine bool, reason string) string {
 	if fine {
 		return ""
 	}
-	return why
+	return reason
 }
 
 func TestImports_FollowTheRules(t *testing.T) {
@@ -178,8 +178,8 @@ func TestImports_FollowTheRules(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if why := violation(filepath.ToSlash(rel), imported); why != "" {
-				t.Errorf("%s imports %s: %s", rel, imported, why)
+			if reason := violation(filepath.ToSlash(rel), imported); reason != "" {
+				t.Errorf("%s imports %s: %s", rel, imported, reason)
 			}
 		}
 		return nil

@@ -225,9 +225,9 @@ func TestLanguage_Repository_IsStandardEnglish(t *testing.T) {
 	} {
 		require.NotEmpty(t, kind.texts, kind.name)
 		var found []string
-		for _, x := range kind.texts {
-			if phrase := findNonstandard(x.text); phrase != "" {
-				found = append(found, x.place+": "+strconv.Quote(phrase)+": "+x.text)
+		for _, texts := range kind.texts {
+			if phrase := findNonstandard(texts.text); phrase != "" {
+				found = append(found, texts.place+": "+strconv.Quote(phrase)+": "+texts.text)
 			}
 		}
 		t.Logf("%s: %d of %d, at most %d", kind.name, len(found), len(kind.texts), kind.budget)

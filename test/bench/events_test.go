@@ -47,10 +47,10 @@ func asynqAlone(b *testing.B, tasks int) float64 {
 	client := asynq.NewClientFromRedisClient(redis)
 	server := asynq.NewServerFromRedisClient(redis, asynq.Config{Concurrency: task.Workers[task.Events], LogLevel: asynq.FatalLevel})
 	var done atomic.Int64
-	all := make(chan struct{})
+	rates := make(chan struct{})
 	require.NoError(b, server.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
 		if done.Add(1) == int64(tasks) {
-			close(all)
+			close(rates)
 		}
 		return nil
 	})))
@@ -68,7 +68,7 @@ func asynqAlone(b *testing.B, tasks int) float64 {
 		})
 	}
 	sending.Wait()
-	<-all
+	<-rates
 	return float64(tasks) / time.Since(begun).Seconds()
 }
 

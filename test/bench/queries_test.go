@@ -44,8 +44,8 @@ func newQueries(tb testing.TB) *queries {
 	}
 	for _, family := range slices.Sorted(maps.Keys(demo.Texts.Families)) {
 		for _, duty := range demo.Texts.Families[family].Duties {
-			if words := strings.Fields(duty); len(words) >= 4 && !strings.Contains(duty, "{") {
-				q.duties, q.words = append(q.duties, words), append(q.words, words...)
+			if text := strings.Fields(duty); len(text) >= 4 && !strings.Contains(duty, "{") {
+				q.duties, q.words = append(q.duties, text), append(q.words, text...)
 			}
 		}
 	}
@@ -75,9 +75,9 @@ func (q *queries) contract() string          { return q.pick([]string{"permanent
 
 // phrase returns at least least consecutive words of a listing.
 func (q *queries) phrase(least int) string {
-	words := q.duties[q.IntN(len(q.duties))]
-	start := q.IntN(len(words) - least + 1)
-	return strings.Join(words[start:start+least+q.IntN(len(words)-start-least+1)], " ")
+	text := q.duties[q.IntN(len(q.duties))]
+	start := q.IntN(len(text) - least + 1)
+	return strings.Join(text[start:start+least+q.IntN(len(text)-start-least+1)], " ")
 }
 
 // misspell exchanges two letters of the longest word.

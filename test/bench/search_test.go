@@ -95,20 +95,20 @@ func measureSearches(b *testing.B, s *server) map[int]time.Duration {
 	p95 := map[int]time.Duration{}
 	for _, n := range []int{1, 8} {
 		b.Run(fmt.Sprintf("%d-clients", n), func(b *testing.B) {
-			var all []time.Duration
+			var rates []time.Duration
 			byShape := map[string][]time.Duration{}
 			cpu := s.cpu()
 			for b.Loop() {
 				requests := queries.take(searchesPerRun)
 				for i, took := range latencies(b, s, n, requests) {
-					all = append(all, took)
+					rates = append(rates, took)
 					byShape[requests[i].shape] = append(byShape[requests[i].shape], took)
 				}
 			}
-			b.ReportMetric(float64(len(all))/b.Elapsed().Seconds(), "req/s")
-			b.ReportMetric(ms(s.cpu()-cpu)/float64(len(all)), "cpu-ms/req")
-			slices.Sort(all)
-			p95[n] = reportPercentiles(b, all)
+			b.ReportMetric(float64(len(rates))/b.Elapsed().Seconds(), "req/s")
+			b.ReportMetric(ms(s.cpu()-cpu)/float64(len(rates)), "cpu-ms/req")
+			slices.Sort(rates)
+			p95[n] = reportPercentiles(b, rates)
 			b.Log(slowest(byShape))
 		})
 	}

@@ -233,19 +233,19 @@ func (s *webhookBench) waitForDeliveries(n int) {
 
 // recorded waits until no attempt is due for the endpoints, checks that they got
 // everything, and returns the time at which none was pending.
-func (s *webhookBench) recorded(all int) time.Time {
+func (s *webhookBench) recorded(rates int) time.Time {
 	s.b.Helper()
-	count := func(hook string, status integrations.DeliveryStatus) int {
-		r, err := s.storage.Integrations.Deliveries.List(s.b.Context(), s.ownerID, hook, status, page.Request{Number: 1, Size: 1})
+	count := func(webhook string, status integrations.DeliveryStatus) int {
+		r, err := s.storage.Integrations.Deliveries.List(s.b.Context(), s.ownerID, webhook, status, page.Request{Number: 1, Size: 1})
 		require.NoError(s.b, err)
 		return r.Total
 	}
-	for _, hook := range s.hooks {
-		require.Eventually(s.b, func() bool { return count(hook, integrations.Pending) == 0 }, time.Minute, time.Millisecond)
+	for _, webhook := range s.hooks {
+		require.Eventually(s.b, func() bool { return count(webhook, integrations.Pending) == 0 }, time.Minute, time.Millisecond)
 	}
 	at := time.Now()
-	for _, hook := range s.hooks {
-		require.Equal(s.b, all, count(hook, integrations.Succeeded), "every attempt is recorded")
+	for _, webhook := range s.hooks {
+		require.Equal(s.b, rates, count(webhook, integrations.Succeeded), "every attempt is recorded")
 	}
 	return at
 }
@@ -289,17 +289,17 @@ func (s *webhookBench) deliveredRate() float64 {
 		for range hookEvents {
 			m := integrations.Message{EventID: stores.NewID(), Type: "job.updated", Body: string(s.body), CreatedAt: now}
 			ms = append(ms, m)
-			for _, hook := range s.hooks {
-				ds = append(ds, integrations.Delivery{ID: stores.NewID(), EndpointID: hook, OwnerID: s.ownerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now})
+			for _, webhook := range s.hooks {
+				ds = append(ds, integrations.Delivery{ID: stores.NewID(), EndpointID: webhook, OwnerID: s.ownerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now})
 			}
 		}
 		if err := s.storage.Integrations.Deliveries.Enqueue(ctx, ms, ds); err != nil {
 			return err
 		}
 		jobs := make([]task.Task, len(s.hooks))
-		for i, hook := range s.hooks {
+		for i, webhook := range s.hooks {
 			jobs[i] = task.New("integrations.deliver", task.Webhooks, "bench:"+stores.NewID(), struct{}{})
-			jobs[i].Group = hook
+			jobs[i].Group = webhook
 		}
 		return s.storage.Identity.Tasks.Add(ctx, jobs...)
 	})

@@ -78,14 +78,14 @@ func (w *installation) waitForState(adapter, state string, ready bool) {
 }
 
 // requireLogged requires a line of the server's log that contains all the words.
-func (w *installation) requireLogged(words ...string) {
+func (w *installation) requireLogged(text ...string) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {
 		log, _ := os.ReadFile(filepath.Join(w.dir, "serve.log"))
 		return slices.ContainsFunc(strings.Split(string(log), "\n"), func(line string) bool {
-			return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) })
+			return !slices.ContainsFunc(text, func(word string) bool { return !strings.Contains(line, word) })
 		})
-	}, 30*time.Second, 100*time.Millisecond, "no line with %q in the log", words)
+	}, 30*time.Second, 100*time.Millisecond, "no line with %q in the log", text)
 }
 
 // post posts a listing whose description does not compress, and returns its title

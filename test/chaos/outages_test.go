@@ -34,8 +34,8 @@ func (w *installation) countMails(c application) (n int) {
 // countAttempts returns how often the applicant's address was sent to the mail
 // server.
 func (w *installation) countAttempts(c application) (n int) {
-	for _, to := range w.mail.Tries() {
-		if to == c.seeker.email {
+	for _, address := range w.mail.Tries() {
+		if address == c.seeker.email {
 			n++
 		}
 	}
@@ -50,15 +50,15 @@ func TestRedisUnavailable_WritesSucceed_BacklogDrains(t *testing.T) {
 	inst.process("worker")
 	applications := inst.createApplications(4)
 	inst.waitIdle()
-	away := 5 * time.Second
+	outage := 5 * time.Second
 	if isFull() {
-		away = time.Minute
+		outage = time.Minute
 	}
 	queue.Kill()
 	written, slow := 0, 0
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for gone := time.Now(); time.Since(gone) < away; written++ {
+	for gone := time.Now(); time.Since(gone) < outage; written++ {
 		<-tick.C
 		begun := time.Now()
 		inst.setStatus(applications[written%len(applications)], statuses[(written/len(applications))%len(statuses)])

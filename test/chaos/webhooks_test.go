@@ -207,13 +207,13 @@ func (w *installation) deliverUnderKills() {
 		ids = append(ids, w.must(s, http.MethodGet, "/api/auth/me", nil)["id"].(string))
 	}
 	first := func(applicant string) bool { return applicant == ids[0] }
-	all := []*webhookReceiver{
+	applications := []*webhookReceiver{
 		w.newReceiver("organization", employer, func(string) bool { return true }),
 		w.newReceiver("applicant", seekers[0], first),
 		w.newReceiver("consent", other, first),
 		w.newReceiver("stranger", stranger, func(string) bool { return false }),
 	}
-	w.grantConsent(seekers[0], all[2])
+	w.grantConsent(seekers[0], applications[2])
 
 	counts := &eventCounts{certain: map[subject]int{}, maybe: map[subject]int{}}
 	applicants := &sync.Map{} // by application
@@ -222,7 +222,7 @@ func (w *installation) deliverUnderKills() {
 	var trouble sync.WaitGroup
 	trouble.Go(func() {
 		for !isClosed(calm) {
-			all[rand.IntN(len(all))].setMode(rand.IntN(4))
+			applications[rand.IntN(len(applications))].setMode(rand.IntN(4))
 			pause(300 * time.Millisecond)
 		}
 	})
@@ -241,23 +241,23 @@ func (w *installation) deliverUnderKills() {
 	load.Wait()
 	close(calm)
 	trouble.Wait()
-	for _, receiver := range all {
+	for _, receiver := range applications {
 		receiver.setMode(answers)
 	}
 	w.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", counts.accepted, counts.bad, counts.lost+len(counts.maybe))
 
 	w.waitFannedOut()
 	w.waitQuiet()
-	for _, receiver := range all {
+	for _, receiver := range applications {
 		w.replayFailed(receiver)
 	}
 	w.waitQuiet()
-	for _, receiver := range all {
+	for _, receiver := range applications {
 		require.Zero(w.t, w.deliveries(receiver, "pending")+w.deliveries(receiver, "failed"), "%s: replays to a working receiver succeed", receiver.name)
 		receiver.requireEvents(w.t, counts, applicants)
 	}
 	bodies := map[string]string{}
-	for _, receiver := range all {
+	for _, receiver := range applications {
 		for id, body := range receiver.bodies {
 			if before, there := bodies[id]; there {
 				require.Equal(w.t, before, body, "all receivers get the same body")
@@ -326,8 +326,8 @@ func (w *installation) waitQuiet() {
 	w.t.Helper()
 	storage := w.openStorage()
 	require.Eventually(w.t, func() bool {
-		all, err := storage.Integrations.Webhooks.List(w.t.Context(), integrations.AnyOwner, integrations.EndpointFilter{}, "", 100)
-		for _, e := range all {
+		applications, err := storage.Integrations.Webhooks.List(w.t.Context(), integrations.AnyOwner, integrations.EndpointFilter{}, "", 100)
+		for _, e := range applications {
 			soon, failed := storage.Integrations.Deliveries.ListMessages(w.t.Context(), integrations.AnyOwner, e.ID, integrations.MessageFilter{DueBy: time.Now().Add(time.Minute)}, 1)
 			if err = errors.Join(err, failed); len(soon) > 0 {
 				return false

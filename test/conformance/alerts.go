@@ -22,7 +22,7 @@ func newMatch(s jobseeker.Search, listing string, at time.Time) jobseeker.Match 
 	return jobseeker.Match{SearchID: s.ID, ListingID: listing, UserID: s.UserID, At: at, Email: s.EmailAlerts}
 }
 
-// storeSearches makes the searches the only ones of their user.
+// storeSearches stores the searches of a user, replacing all earlier ones.
 func storeSearches(t testing.TB, s adapters.JobseekerStorage, searches ...jobseeker.Search) {
 	t.Helper()
 	withProfile(t, s, searches[0].UserID, func(ctx context.Context) error { return s.Searches.Replace(ctx, searches[0].UserID, searches) })
@@ -35,7 +35,7 @@ func storeMatches(t testing.TB, s adapters.JobseekerStorage, ms ...jobseeker.Mat
 	return created
 }
 
-// assignDigests assigns the digests of at most n users.
+// assignDigests assigns digests to at most n users.
 func assignDigests(t testing.TB, s adapters.JobseekerStorage, n int, now, next time.Time) (digests []jobseeker.Digest, users int) {
 	t.Helper()
 	digests, users, err := s.Matches.AssignDigests(context.Background(), newIDs(n), now, next)

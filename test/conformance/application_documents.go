@@ -135,12 +135,12 @@ func (su applicationDocumentSuite) claimedOnce(t *testing.T) {
 		return err
 	})
 	claims[12], _ = s.Documents.Claim(ctx, 100, now, now.Add(time.Hour))
-	seen := map[string]bool{}
+	seenIDs := map[string]bool{}
 	for _, c := range claims {
 		for _, document := range c {
-			require.False(t, seen[document.ID])
-			seen[document.ID] = true
+			require.False(t, seenIDs[document.ID])
+			seenIDs[document.ID] = true
 		}
 	}
-	require.Len(t, seen, 12)
+	require.Len(t, seenIDs, 12)
 }

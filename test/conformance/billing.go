@@ -209,8 +209,8 @@ func (su chargeSuite) createAndUpdate(t *testing.T) {
 	require.True(t, updated, "a result is stored whatever the number of attempts")
 	require.Equal(t, []billing.Charge{paid}, su.chargesOf(t, cs, billing.ChargeFilter{Owner: c.Owner}))
 	paid.Status = billing.Declined
-	for _, again := range []billing.Charge{paid, {ID: c.ID, Owner: c.Owner, Status: billing.Pending, Attempts: 3, NextAt: now}} {
-		updated, err = cs.Update(context.Background(), again)
+	for _, second := range []billing.Charge{paid, {ID: c.ID, Owner: c.Owner, Status: billing.Pending, Attempts: 3, NextAt: now}} {
+		updated, err = cs.Update(context.Background(), second)
 		require.NoError(t, err)
 		require.False(t, updated, "a result does not change")
 	}

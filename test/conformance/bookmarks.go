@@ -168,10 +168,10 @@ func (su bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
 	var err error
 	claims[12], err = s.Bookmarks.ClaimReminders(context.Background(), []string{listing}, 100)
 	require.NoError(t, err)
-	seen := map[string]bool{}
+	seenIDs := map[string]bool{}
 	for _, b := range slices.Concat(claims...) {
-		require.False(t, seen[b.ID])
-		seen[b.ID] = true
+		require.False(t, seenIDs[b.ID])
+		seenIDs[b.ID] = true
 	}
-	require.Len(t, seen, 12)
+	require.Len(t, seenIDs, 12)
 }

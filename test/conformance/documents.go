@@ -63,7 +63,7 @@ func (su documentSuite) get(t *testing.T, s adapters.JobseekerStorage, user, id 
 	return got.Items
 }
 
-// released returns the files that are released at the given time.
+// released returns the ids of the files whose reservation ends at the given time.
 func (su documentSuite) released(t *testing.T, s adapters.JobseekerStorage, at time.Time) []jobseeker.DocumentFile {
 	t.Helper()
 	files, err := s.DocumentFiles.Claim(context.Background(), 10, at, at.Add(time.Microsecond))
@@ -217,13 +217,13 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 			return err
 		})
 		claims[12] = claim(t, s, 100, now, now.Add(time.Hour))
-		seen := map[jobseeker.DocumentFile]bool{}
+		seenIDs := map[jobseeker.DocumentFile]bool{}
 		for _, files := range claims {
 			for _, f := range files {
-				require.False(t, seen[f])
-				seen[f] = true
+				require.False(t, seenIDs[f])
+				seenIDs[f] = true
 			}
 		}
-		require.Len(t, seen, 12)
+		require.Len(t, seenIDs, 12)
 	})
 }

@@ -93,7 +93,7 @@ func (su eventSuite) panic(t *testing.T) {
 		})
 	})
 	require.Empty(t, su.claim(t, s, 10))
-	su.record(t, s, event.JobCreated{JobID: "k"}) // and nothing is held
+	su.record(t, s, event.JobCreated{JobID: "k"}) // no lock is left behind
 }
 
 func (su eventSuite) eventOutsideATransaction(t *testing.T) {
@@ -130,9 +130,9 @@ func (su eventSuite) expiredLease(t *testing.T) {
 	require.Len(t, su.claim(t, s, 10), 1)
 	require.Empty(t, su.claim(t, s, 10))
 	clk.Advance(time.Minute)
-	again := su.claim(t, s, 10)
-	require.Len(t, again, 1)
-	require.Equal(t, 2, again[0].Attempt)
+	second := su.claim(t, s, 10)
+	require.Len(t, second, 1)
+	require.Equal(t, 2, second[0].Attempt)
 }
 
 func (su eventSuite) sentEvents(t *testing.T) {
@@ -156,7 +156,7 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 	}
 	su.record(t, s, events...)
 	var mu sync.Mutex
-	seen := map[string]int{}
+	seenIDs := map[string]int{}
 	var wg sync.WaitGroup
 	for range claimers {
 		wg.Go(func() {
@@ -171,7 +171,7 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 				}
 				mu.Lock()
 				for _, e := range got {
-					seen[e.ID]++
+					seenIDs[e.ID]++
 				}
 				mu.Unlock()
 			}
@@ -181,10 +181,10 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 	// A claimer that found everything locked by others leaves early; what is
 	// left is still there.
 	for _, e := range su.claim(t, s, total) {
-		seen[e.ID]++
+		seenIDs[e.ID]++
 	}
-	require.Len(t, seen, total)
-	for id, n := range seen {
+	require.Len(t, seenIDs, total)
+	for id, n := range seenIDs {
 		require.Equal(t, 1, n, id)
 	}
 }

@@ -74,12 +74,12 @@ func feedChanges(t *testing.T, b *board) {
 		state[l.ID] = l.Open
 	}
 	require.Equal(t, map[string]bool{before.ID: false, created.ID: true}, state)
-	again, err := b.Feed.ListSince(t.Context(), batch.Position, 10)
+	second, err := b.Feed.ListSince(t.Context(), batch.Position, 10)
 	require.NoError(t, err)
-	require.Empty(t, again.Listings)
+	require.Empty(t, second.Listings)
 	_, err = b.Loader.DeleteByOrganizations(t.Context(), []string{b.org})
 	require.NoError(t, err)
-	removed, err := b.Feed.ListSince(t.Context(), again.Position, 10)
+	removed, err := b.Feed.ListSince(t.Context(), second.Position, 10)
 	require.NoError(t, err)
 	require.Empty(t, removed.Listings)
 	require.ElementsMatch(t, []string{before.ID, created.ID}, removed.Deleted)

@@ -115,9 +115,9 @@ func (su fileSuite) largeFile(t *testing.T) {
 		}), wrong)
 		require.ErrorIs(t, store.Put(context.Background(), "large", func(io.Writer) error { return wrong }), wrong)
 	}
-	again, info, err := store.Open(context.Background(), "large")
+	second, info, err := store.Open(context.Background(), "large")
 	require.NoError(t, err)
-	require.NoError(t, again.Close())
+	require.NoError(t, second.Close())
 	require.EqualValues(t, size, info.Size)
 }
 

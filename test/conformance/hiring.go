@@ -369,9 +369,9 @@ func applicationListsCountByStatusForApplicant(t *testing.T, open HiringOpener) 
 	require.NoError(t, s.Applications.Update(ctx, ann, tracked))
 	gone.WithdrawnAt = &now
 	require.NoError(t, s.Applications.Update(ctx, ann, gone))
-	again := apply(t, s, newID(), ann, now)
-	again.Status, again.Tracker = hiring.Review, hiring.Pending
-	require.NoError(t, s.Applications.Update(ctx, ann, again))
+	second := apply(t, s, newID(), ann, now)
+	second.Status, second.Tracker = hiring.Review, hiring.Pending
+	require.NoError(t, s.Applications.Update(ctx, ann, second))
 	got, err := s.Applications.CountByStatus(ctx, ofApplicant(ann), hiring.ApplicationFilter{})
 	require.NoError(t, err)
 	require.Equal(t, map[hiring.Status]int{hiring.Pending: 2, hiring.Review: 1, "in-progress": 1}, got)
@@ -510,7 +510,7 @@ func applicationsAreLocked(t *testing.T, open HiringOpener, read func(ctx contex
 	timeline, err := s.Applications.ListChanges(ctx, a.OrganizationID, a.ID, 100)
 	require.NoError(t, err)
 	require.Len(t, timeline, 20)
-	// The order of ids is not that of the transactions. Every change must begin
+	// Ids are not in the order of the transactions. Every change must begin
 	// with the status that another one ended with.
 	begun, ended := map[hiring.Status]int{}, map[hiring.Status]int{hiring.Pending: 1}
 	for _, c := range timeline {

@@ -63,7 +63,7 @@ func organizationUpdates(t *testing.T, fixture *identityFixture) {
 
 func organizationIsLocked(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
-	var inside, most int
+	var inside, maxValue int
 	var mu sync.Mutex
 	together(t, 20, func(int) error {
 		return fixture.do(func(ctx context.Context) error {
@@ -72,7 +72,7 @@ func organizationIsLocked(t *testing.T, fixture *identityFixture) {
 			}
 			mu.Lock()
 			inside++
-			most = max(most, inside)
+			maxValue = max(maxValue, inside)
 			mu.Unlock()
 			_, err := fixture.Members.List(ctx, org.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 2})
 			mu.Lock()
@@ -81,7 +81,7 @@ func organizationIsLocked(t *testing.T, fixture *identityFixture) {
 			return err
 		})
 	})
-	require.Equal(t, 1, most)
+	require.Equal(t, 1, maxValue)
 }
 
 // Members checks the port identity.Members.
@@ -138,18 +138,18 @@ func oneActiveMembership(t *testing.T, fixture *identityFixture) {
 func invitationIsRenewed(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	member := fixture.invite(org, "new@example.org", identity.Viewer)
-	again := identity.NewInvitation(newID(), org.ID, member.UserID, "Renamed", "new@example.org", identity.Admin, member.InvitedUntil)
-	require.False(t, member.Renew(again, member.InvitedUntil.Add(-time.Microsecond)))
-	require.True(t, member.Renew(again, member.InvitedUntil))
+	second := identity.NewInvitation(newID(), org.ID, member.UserID, "Renamed", "new@example.org", identity.Admin, member.InvitedUntil)
+	require.False(t, member.Renew(second, member.InvitedUntil.Add(-time.Microsecond)))
+	require.True(t, member.Renew(second, member.InvitedUntil))
 	stale := member
 	require.NoError(t, fixture.Members.Upsert(t.Context(), &member))
 	got, err := fixture.Members.Get(t.Context(), org.ID, member.UserID)
 	require.NoError(t, err)
 	require.Equal(t, member, got.Membership)
-	require.Equal(t, again.ID, got.ID)
+	require.Equal(t, second.ID, got.ID)
 	require.Error(t, fixture.Members.Upsert(t.Context(), &stale), "the version is outdated")
 	fixture.accept(&got.Membership)
-	require.False(t, got.Renew(again, fixture.now.Add(365*24*time.Hour)), "a member is not invited again")
+	require.False(t, got.Renew(second, fixture.now.Add(365*24*time.Hour)), "a member is not invited again")
 }
 
 func concurrentInvitations(t *testing.T, fixture *identityFixture) {

@@ -92,9 +92,9 @@ func sessionUpdates(t *testing.T, fixture *identityFixture) {
 	session.EndedAt = fixture.now.Add(time.Hour)
 	require.NoError(t, fixture.Sessions.Update(ctx, session))
 	require.Equal(t, session, fixture.principal(key).Session)
-	for _, again := range []time.Time{{}, fixture.now.Add(2 * time.Hour)} {
+	for _, second := range []time.Time{{}, fixture.now.Add(2 * time.Hour)} {
 		late := session
-		late.EndedAt = again
+		late.EndedAt = second
 		require.ErrorIs(t, fixture.Sessions.Update(ctx, late), identity.ErrSessionNotFound)
 	}
 	require.Equal(t, session, fixture.principal(key).Session, "an ended session does not change")
@@ -296,6 +296,6 @@ func deletedGetsNoToken(t *testing.T, fixture *identityFixture) {
 		_, err := fixture.MailTokens.Get(ctx, token.Hash, identity.ForReset)
 		require.ErrorIs(t, err, identity.ErrTokenNotFound, "earlier tokens are deleted with the account")
 	}
-	again := fixture.user("jo@example.org")
-	require.NotEqual(t, user.ID, again.ID, "the address is available again")
+	second := fixture.user("jo@example.org")
+	require.NotEqual(t, user.ID, second.ID, "the address is available again")
 }

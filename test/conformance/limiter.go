@@ -88,7 +88,7 @@ func (su limiterSuite) windowAcrossAFixedBoundary(t *testing.T) {
 	for range 10 {
 		require.True(t, take(tenPerQuarterHour, "k").Allowed)
 	}
-	clk.Advance(2 * time.Minute) // a fixed window of 15 minutes begins anew here
+	clk.Advance(2 * time.Minute) // a limiter with fixed windows of 15 minutes would start a new one here
 	for range 10 {
 		require.False(t, take(tenPerQuarterHour, "k").Allowed)
 	}
@@ -168,7 +168,7 @@ func (su limiterSuite) clockSetBack(t *testing.T) {
 	for range 10 {
 		take(tenPerQuarterHour, "k")
 	}
-	clk.Advance(-time.Hour) // clocks are set back at times
+	clk.Advance(-time.Hour) // a clock may be set back
 	d := take(tenPerQuarterHour, "k")
 	require.LessOrEqual(t, d.RetryAfter, tenPerQuarterHour.Per)
 	clk.Advance(tenPerQuarterHour.Per)

@@ -204,7 +204,7 @@ func fullInput() listings.CreateInput {
 	}
 }
 
-// sameListing compares without the version, which Save moves.
+// sameListing compares listings without their versions, which Save increments.
 func sameListing(t testing.TB, want, got listings.Listing) {
 	t.Helper()
 	want.Version, got.Version = 0, 0
@@ -366,7 +366,7 @@ func hiddenIsNotPublic(t *testing.T, b *board) {
 	require.Equal(t, map[string]int{"job.moderated": 1, "job.updated": 1}, b.events(t))
 }
 
-// events claims what is in the outbox and counts it by type.
+// events claims the events in the outbox and counts them by type.
 func (b *board) events(t testing.TB) map[string]int {
 	t.Helper()
 	out := map[string]int{}
@@ -397,7 +397,7 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	require.NoError(t, err)
 
 	var last *listings.Listing
-	var seen []string
+	var seenIDs []string
 	for {
 		ls, err := b.Listings.ListBySelection(ctx, b.org, listings.Selection{NotCompany: "Southgate Trust", Before: last}, 2)
 		require.NoError(t, err)
@@ -405,11 +405,11 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 			break
 		}
 		for _, l := range ls {
-			seen = append(seen, l.ID)
+			seenIDs = append(seenIDs, l.ID)
 		}
 		last = &ls[len(ls)-1]
 	}
-	require.Equal(t, []string{posted[4].ID, posted[3].ID, posted[2].ID, posted[1].ID, posted[0].ID}, seen)
+	require.Equal(t, []string{posted[4].ID, posted[3].ID, posted[2].ID, posted[1].ID, posted[0].ID}, seenIDs)
 
 	b.company = "Southgate Trust"
 	b.clk.Advance(time.Second)
@@ -430,7 +430,7 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
 	require.Empty(t, b.events(t), "a second time changes nothing")
 
-	// Renamed once more while the listings are being written.
+	// The organization is renamed again while its listings are written.
 	b.before, b.company = []string{"Eastgate Trust"}, "Westgate Trust"
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
 	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "the world hears of the newest name alone")

@@ -26,7 +26,7 @@ func publicIsPublic(t *testing.T, b *board) {
 	require.NoError(t, err)
 	deleted := b.post(t, listings.CreateInput{Title: "Gone"})
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), deleted.ID))
-	seen := func() []string {
+	seenIDs := func() []string {
 		var out []string
 		for _, x := range []listings.Listing{l, draft, closed, deleted} {
 			if _, err := b.svc.Detail(t.Context(), auth.Actor{}, x.ID); err == nil {
@@ -38,9 +38,9 @@ func publicIsPublic(t *testing.T, b *board) {
 		require.Equal(t, out, b.find(t, listings.FindInput{}))
 		return out
 	}
-	require.Equal(t, []string{"Short"}, seen())
+	require.Equal(t, []string{"Short"}, seenIDs())
 	b.clk.Advance(time.Hour)
-	require.Empty(t, seen(), "a deadline hides a listing before any sweep")
+	require.Empty(t, seenIDs(), "a deadline hides a listing before any sweep")
 	_, err = b.public(t.Context(), newID())
 	require.ErrorIs(t, err, listings.ErrNotFound)
 }
@@ -88,8 +88,8 @@ func ownListPages(t *testing.T, b *board) {
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 }
 
-// exportIsTheList exports listings with and without optional fields: no value is carried over
-// to the next row.
+// exportIsTheList exports listings with and without optional fields, and requires that no value
+// of a row appears in the next row.
 func exportIsTheList(t *testing.T, b *board) {
 	first := b.post(t, fullInput())
 	b.clk.Advance(time.Second)

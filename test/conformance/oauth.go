@@ -26,7 +26,7 @@ type grantSuite struct {
 	open IntegrationsOpener
 }
 
-// within calls fn outside and inside of a transaction.
+// within calls fn once without and once inside a transaction.
 func (su grantSuite) within(fixture *integrationsFixture, fn func(ctx context.Context)) {
 	fn(fixture.ctx())
 	require.NoError(fixture.t, fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error { fn(ctx); return nil }))

@@ -7,19 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Outage opens an adapter for the part of a suite about an unavailable backend. begin makes
-// the backend unavailable; end makes it available again with everything it has stored
-// durably.
+// Outage opens an adapter for tests of an unavailable backend. begin makes the backend
+// unavailable. end makes it available again, with all data that it had stored durably.
 type Outage[Port any] func(t testing.TB) (port Port, begin, end func())
 
 const (
-	// outageAnswer is the most time that a call may take while the backend is unavailable.
+	// outageAnswer is how long a call may take while the backend is unavailable.
 	outageAnswer = time.Minute
-	// recovery is the most time that an adapter may take to use the backend again.
+	// recovery is how long an adapter may take to use the backend again after an outage.
 	recovery = time.Minute
 )
 
-// withOutage runs a test for each outage, of which callers of a suite pass at most one.
+// withOutage runs the test for each outage. Callers of a suite pass one outage or none.
 func withOutage[Port any](t *testing.T, name string, outages []Outage[Port], test func(t *testing.T, p Port, begin, end func())) {
 	t.Helper()
 	for _, outage := range outages {

@@ -12,26 +12,27 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
-// PaymentProvider is a provider in its test mode. The functions for payment methods
-// return ids that can be attached to any owner, in a provider that allows it the same
-// one at each call.
+// PaymentProvider is a provider in its test mode. The functions for payment methods return ids
+// that can be attached to any owner. If the provider allows that, they return the same id at
+// each call.
 type PaymentProvider struct {
 	// Connect returns another connection to the provider at each call.
 	Connect func() billing.Payments
 	// Clock is the clock of the adapter.
 	Clock clock.Clock
-	// Good works.
+	// Good returns a payment method that always works.
 	Good func() string
-	// Refused is declined when it is attached.
+	// Refused returns a method that is declined when it is attached.
 	Refused func() string
-	// Expiring attaches, works for a payer who is present, and is declined at a renewal.
+	// Expiring returns a method that can be attached and works while the payer is present, but
+	// is declined at a renewal.
 	Expiring func() string
-	// Unknown is not the id of a payment method.
+	// Unknown returns an id that no payment method has.
 	Unknown func() string
-	// Confirmable attaches, and the payer has to confirm its payments. It is nil for
+	// Confirmable returns a method whose payments the payer has to confirm. It is nil for
 	// providers without confirmations.
 	Confirmable func() string
-	// Confirm confirms the payment that waits, as the payer does at the provider.
+	// Confirm confirms the pending payment, as the payer would at the provider.
 	Confirm func(b billing.Bill)
 }
 
@@ -93,9 +94,9 @@ func (su paymentSuite) attachTwice(t *testing.T) {
 	require.NotEmpty(t, first.Brand)
 	require.Len(t, first.Last4, 4)
 	require.True(t, first.ExpiryMonth >= 1 && first.ExpiryMonth <= 12 && first.ExpiryYear > 2000)
-	again, err := provider.Connect().Attach(context.Background(), owner, methodID)
+	second, err := provider.Connect().Attach(context.Background(), owner, methodID)
 	require.NoError(t, err)
-	require.Equal(t, first, again)
+	require.Equal(t, first, second)
 }
 
 func (su paymentSuite) declinedAndUnknownMethods(t *testing.T) {
@@ -187,9 +188,9 @@ func (su paymentSuite) forgetAnOwner(t *testing.T) {
 	for range 2 {
 		require.NoError(t, payments.Forget(context.Background(), bill.Owner))
 	}
-	again, err := payments.Charge(context.Background(), bill)
+	second, err := payments.Charge(context.Background(), bill)
 	require.NoError(t, err, "a charge with a result keeps it")
-	require.Equal(t, receipt, again)
+	require.Equal(t, receipt, second)
 }
 
 func (su paymentSuite) setUpAMethod(t *testing.T) {
@@ -228,9 +229,9 @@ func (su paymentSuite) confirmedPayment(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, receipt)
 		bill.Abandon = true
-		again, err := provider.Connect().Charge(context.Background(), bill)
+		second, err := provider.Connect().Charge(context.Background(), bill)
 		require.NoError(t, err, "a paid charge is not abandoned")
-		require.Equal(t, receipt, again)
+		require.Equal(t, receipt, second)
 	})
 }
 

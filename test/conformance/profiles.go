@@ -54,16 +54,16 @@ func (su profileSuite) numbersConcurrently(t *testing.T) {
 			return s.Profiles.Update(ctx, profile)
 		})
 	})
-	seen := map[int64]bool{}
+	seenIDs := map[int64]bool{}
 	for _, user := range users {
 		profile := su.get(t, s, user)
 		require.Positive(t, profile.Number)
-		seen[profile.Number] = true
+		seenIDs[profile.Number] = true
 		profile.Bio = "changed"
 		withProfile(t, s, user, func(ctx context.Context) error { return s.Profiles.Update(ctx, profile) })
 		require.Equal(t, profile, su.get(t, s, user))
 	}
-	require.Len(t, seen, 3)
+	require.Len(t, seenIDs, 3)
 }
 
 func (su profileSuite) getAndUpdate(t *testing.T) {

@@ -87,9 +87,9 @@ func (su queueSuite) manyReferencesInOneCall(t *testing.T) {
 	}
 	require.NoError(t, queue.Enqueue(t.Context(), many...))
 	su.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
-	seen := map[string]bool{}
-	for len(seen) < len(many) {
-		seen[su.await(t, came).ID] = true
+	seenIDs := map[string]bool{}
+	for len(seenIDs) < len(many) {
+		seenIDs[su.await(t, came).ID] = true
 	}
 }
 
@@ -182,7 +182,7 @@ func (su queueSuite) duringOutage(t *testing.T, queue task.Queue, begin, end fun
 	end()
 	next := 1000
 	recovers(t, func() error { next++; return queue.Enqueue(t.Context(), su.ref(task.Mail, next)) })
-	// Those of the failed call may come before.
+	// References of the failed call may be delivered before.
 	for last := fmt.Sprint("task-", next); su.await(t, came).ID != last; {
 	}
 }

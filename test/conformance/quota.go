@@ -196,8 +196,8 @@ func (su quotaSuite) otherKeysAndRules(t *testing.T) {
 	require.True(t, d.Allowed)
 }
 
-// SpendAtOnce spends of the key's quota by as many goroutines as calls, of which
-// exactly allowed must be.
+// SpendAtOnce spends from the key's quota in concurrent goroutines, one for each call. Exactly
+// the given number of calls must be allowed.
 func SpendAtOnce(t testing.TB, limiter limit.Limiter, q limit.Quota, key string, calls, allowed int) {
 	t.Helper()
 	var admitted, failed atomic.Int64

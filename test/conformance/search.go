@@ -40,7 +40,7 @@ func (b *board) compareWithGathered(t testing.TB, in listings.FindInput, found [
 	t.Helper()
 	f := in.Filters
 	if f.Radius != nil || len(f.EmploymentType)+len(f.Specialty)+len(f.ContractType) > 1 || len(f.EmploymentType)+len(f.Specialty) > 0 || f.SalaryMin != nil || f.SalaryMax != nil || f.Remote != nil || f.PostedAfter != "" {
-		return // which saved searches do not have
+		return // saved searches do not support this
 	}
 	all, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Page: page.Request{Number: 1, Size: 500}})
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		t.Run(strings.TrimSpace(fmt.Sprintf("%s %s %s", c.text, c.filter.Location, c.sort)), func(t *testing.T) {
 			in := listings.FindInput{Text: c.text, Filters: c.filter, Sort: c.sort, Exact: true}
 			require.Equal(t, c.want, strings.Join(b.find(t, in), "|"))
-			// The same by pages of two, by number and by cursor.
+			// The same results in pages of two, by page number and by cursor.
 			var numbered, followed []string
 			cursor := ""
 			for n := 1; ; n++ {

@@ -8,7 +8,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// The listings that searches are tried on, the oldest first.
+// The listings in which the suite searches, oldest first.
 var searchBoard = []listings.CreateInput{
 	post("Registered Nurse", "leeds", "Acute medicine. Hospice links.", "permanent full-time 31000-38000"),
 	post("RN - ICU nights", "Boston, MA", "Level one trauma centre.", "contract full-time USD 45-60 hour"),
@@ -75,8 +75,8 @@ type searchCase struct {
 }
 
 var searchCases = []searchCase{
-	// Jobs by their names: main roles first, then second choices. Remote work follows
-	// what is on site.
+	// Searches for names of roles: main roles come first, then secondary ones. Remote jobs
+	// follow jobs on site.
 	{text: "nurse", want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN - ICU nights|Ward Manager"},
 	{text: "nurses", want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN - ICU nights|Ward Manager"},
 	{text: "cardiology", want: "Consultant Cardiologist"},
@@ -121,10 +121,10 @@ var searchCases = []searchCase{
 	{text: "midwife OR nurse sheffield", want: "Paediatric Nurse|Remote Triage Nurse"},
 	{text: `"stroke rehabilitation" OR "coastal practice"`, want: "Occupational Therapist|General Practitioner"},
 	{text: "part-time", want: "Healthcare Assistant"},
-	// The last word may be unfinished.
+	// The last word may be incomplete.
 	{text: "midw", want: "Midwife"},
 	{text: "occupational thera", want: "Occupational Therapist"},
-	// Fillers do not count; of fillers alone, everything is wanted.
+	// Filler words are ignored; a search of filler words alone finds everything.
 	{text: "looking for a midwife job", want: "Midwife"},
 	{text: "porter vacancy needed", want: "Porter"},
 	{text: "nurse jobs in Leeds", want: "Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse"},

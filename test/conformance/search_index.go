@@ -148,7 +148,7 @@ func compareWithOracle(t *testing.T, open SearchIndexOpener, reopen bool) {
 	}
 }
 
-// compare requires the answers of the index and the oracle to be equal.
+// compare requires that the index and the oracle return equal results.
 func (s *searchSuite) compare(q search.Query) {
 	got, err := s.index.Find(context.Background(), q)
 	require.NoError(s.t, err)
@@ -212,12 +212,12 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 			Now: searchStart, Sort: search.Sort{By: by, Descending: s.random.chance(50)}, From: &from, Limit: 7,
 			Slots: []search.Slot{{Levels: []search.SlotLevel{{Expr: search.HasTitlePrefix("a"), Cost: 2, Exact: true}, {Expr: search.All(), Cost: 3, Exact: true}}}},
 		}
-		seen := map[string]int{}
+		seenIDs := map[string]int{}
 		for page := 0; ; page++ {
 			r, err := s.index.Find(context.Background(), q)
 			require.NoError(t, err)
 			for _, h := range r.Hits {
-				seen[h.ID]++
+				seenIDs[h.ID]++
 			}
 			if r.Next == "" {
 				break
@@ -230,11 +230,11 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 			}
 			s.apply(changes)
 		}
-		for id, n := range seen {
+		for id, n := range seenIDs {
 			require.Equal(t, 1, n, "%s: %s", by, id)
 		}
 		for i := range 400 {
-			require.Contains(t, seen, fmt.Sprintf("stays %d", i), by)
+			require.Contains(t, seenIDs, fmt.Sprintf("stays %d", i), by)
 		}
 	}
 }
@@ -375,7 +375,7 @@ func listKeys(t *testing.T, open SearchIndexOpener) {
 	}
 }
 
-// readWhileApplying replaces all documents again and again.
+// readWhileApplying searches while all documents are replaced repeatedly.
 func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 	s := newSearchSuite(t, open, 13)
 	apply := func(generation int64) {

@@ -14,8 +14,8 @@ import (
 )
 
 // naiveIndex is a search index in memory that evaluates every document. The suites
-// of the storage use it, so that they need no other adapter. Its cursors are numbers
-// of hits, and documents that change meanwhile move the pages.
+// of the storage use it, so that they need no other adapter. Its cursors are positions in the
+// list of hits, so pages shift when documents change in between.
 type naiveIndex struct {
 	mu       sync.RWMutex
 	oracle   *searchOracle

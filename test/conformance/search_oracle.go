@@ -41,7 +41,7 @@ func (o *searchOracle) apply(changes []search.Change) {
 	}
 }
 
-// oracleHit is a hit with what it is sorted by.
+// oracleHit is a hit with the values that it is sorted by.
 type oracleHit struct {
 	search.Hit
 	doc   *search.Document
@@ -49,7 +49,7 @@ type oracleHit struct {
 	cost  int
 }
 
-// oracleResult has all hits, not one page.
+// oracleResult contains all hits instead of a page.
 type oracleResult struct {
 	exact, relaxed []oracleHit
 	facets         map[string]map[string]int
@@ -128,7 +128,7 @@ func newest(a, b oracleHit) int {
 	return cmp.Or(cmp.Compare(b.doc.PostedAt.UnixMicro(), a.doc.PostedAt.UnixMicro()), strings.Compare(b.ID, a.ID))
 }
 
-// compareBy compares what the query is sorted by. Hits without it are last.
+// compareBy compares the values that the query sorts by. Hits without a value are last.
 func compareBy(q *search.Query, a, b oracleHit) int {
 	if q.Sort.By == search.SortRelevance {
 		return cmp.Compare(a.cost, b.cost)
@@ -206,7 +206,7 @@ func (o *searchOracle) matches(e *search.Expr, d *search.Document) bool {
 	}
 }
 
-// fields returns the words that the expression is about.
+// fields returns the words of the fields that the expression searches.
 func fields(e *search.Expr, d *search.Document) []string {
 	if e.Title {
 		return d.Title

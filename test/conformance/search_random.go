@@ -81,8 +81,8 @@ func (r *randomSearch) document() *search.Document {
 	return d
 }
 
-// changes creates, replaces and deletes documents out of n, some with a version
-// that is stored already.
+// changes creates, replaces and deletes some of n documents. Some changes have a version that is
+// already stored.
 func (r *randomSearch) changes(count, n int) []search.Change {
 	changes := make([]search.Change, count)
 	for i := range changes {

@@ -61,8 +61,8 @@ func locked(s adapters.JobseekerStorage, userID string, fn func(ctx context.Cont
 	})
 }
 
-// checkRetention checks that rows of the kind, of which three are older than before,
-// are deleted at most two at a time.
+// checkRetention requires that expired rows of the kind are deleted at most two at a time. Three
+// rows must be older than the timestamp before.
 func checkRetention(t testing.TB, store retention.Store, kind retention.Kind, before time.Time) {
 	t.Helper()
 	if store == nil {
@@ -75,7 +75,7 @@ func checkRetention(t testing.TB, store retention.Store, kind retention.Kind, be
 	}
 }
 
-// walk reads a list to its end, by cursor and by number, and returns its items.
+// walk reads all pages of a list, once by cursor and once by page number, and returns the items.
 func walk[T any](t testing.TB, size int, list func(r page.Request) (page.Result[T], error)) (items []T) {
 	t.Helper()
 	for r := (page.Request{Number: 1, Size: size}); ; r.Number++ {

@@ -1,6 +1,5 @@
-// Package conformance checks implementations of the ports: a suite for each of them,
-// which our adapters pass and which the tests of other adapters call. It needs none of
-// our adapters.
+// Package conformance has a test suite for each port. The tests of our adapters run it, and
+// those of other teams' adapters can do the same. It depends on none of our adapters.
 package conformance
 
 import (
@@ -48,7 +47,8 @@ func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	})
 }
 
-// Database checks what the storage of every module provides beside its repositories.
+// Database checks the parts of a storage that all modules have in addition to their
+// repositories: transactions, events, tasks and retention.
 func Database(t *testing.T, open DatabaseOpener) {
 	t.Run("schema", func(t *testing.T) { Schema(t, open) })
 	t.Run("events", func(t *testing.T) { Events(t, open) })
@@ -89,8 +89,8 @@ func retentionOf(t testing.TB, s retention.Store) retention.Store {
 	return s
 }
 
-// atOnce calls do n times concurrently, requires that no call fails, and returns
-// the number of calls that returned true.
+// atOnce calls do n times concurrently and returns how many calls returned true. No call may
+// fail.
 func atOnce(t testing.TB, n int, do func(i int) (bool, error)) (yes int) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -108,7 +108,7 @@ func atOnce(t testing.TB, n int, do func(i int) (bool, error)) (yes int) {
 	return yes
 }
 
-// together calls do n times concurrently and requires that no call fails.
+// together calls do n times concurrently. No call may fail.
 func together(t testing.TB, n int, do func(i int) error) {
 	t.Helper()
 	atOnce(t, n, func(i int) (bool, error) { return true, do(i) })

@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// recordingT records why a test fails.
+// recordingT records the failures of a test instead of reporting them.
 type recordingT struct {
 	testing.TB
 	failure string

@@ -29,8 +29,8 @@ type subscriberSuite struct {
 func (su subscriberSuite) getOrCreate(t *testing.T) {
 	s, now := openJobseeker(t, su.open)
 	first := jobseeker.Subscriber{ID: newID(), Email: "Zoë+jobs@example.org", Mailbox: "zoë@example.org", CreatedAt: now}
-	again := jobseeker.Subscriber{ID: newID(), Email: "zoë@example.org", Mailbox: first.Mailbox, CreatedAt: now}
-	for _, requested := range []jobseeker.Subscriber{first, again} {
+	second := jobseeker.Subscriber{ID: newID(), Email: "zoë@example.org", Mailbox: first.Mailbox, CreatedAt: now}
+	for _, requested := range []jobseeker.Subscriber{first, second} {
 		got, err := s.Subscribers.GetOrCreate(t.Context(), requested)
 		require.NoError(t, err)
 		require.Equal(t, first, got)

@@ -181,8 +181,7 @@ func (su taskSuite) startWithAClockSlightlyBehind(t *testing.T) {
 	require.Len(t, su.start(t, s, refs[0].ID), 1)
 }
 
-// in adds tasks to a group, each due before the one before it, and returns their ids
-// in that order.
+// in adds tasks to a group and returns their ids. Each task is due before the previous task.
 func (su taskSuite) in(t *testing.T, s adapters.Database, clk *fakeClock, group string, n int) (ids []string) {
 	t.Helper()
 	for i := range n {
@@ -349,15 +348,15 @@ func (su taskSuite) lostReferences(t *testing.T) {
 	refs, err := s.Tasks.AddAndReserve(t.Context(), su.mail("a"))
 	require.NoError(t, err)
 	require.Equal(t, 1, refs[0].Enqueues)
-	turns, seen := 1, map[int]bool{1: true}
+	turns, seenIDs := 1, map[int]bool{1: true}
 	for range 6 * 60 { // six hours
 		clk.Advance(time.Minute)
-		again, err := s.Tasks.Due(t.Context(), 10)
+		second, err := s.Tasks.Due(t.Context(), 10)
 		require.NoError(t, err)
-		for _, ref := range again {
+		for _, ref := range second {
 			require.Equal(t, refs[0].ID, ref.ID)
-			require.False(t, seen[ref.Enqueues], "no two refs have one name")
-			seen[ref.Enqueues] = true
+			require.False(t, seenIDs[ref.Enqueues], "no two refs have one name")
+			seenIDs[ref.Enqueues] = true
 			turns++
 		}
 	}
@@ -389,13 +388,13 @@ func (su taskSuite) expiredLease(t *testing.T) {
 	require.Empty(t, su.due(t, s), "an extended lease counts")
 	clk.Advance(11 * time.Second)
 	require.Equal(t, []string{id}, su.due(t, s))
-	again := su.start(t, s, id)
-	require.Len(t, again, 1)
-	require.Equal(t, 2, again[0].Attempt)
+	second := su.start(t, s, id)
+	require.Len(t, second, 1)
+	require.Equal(t, 2, second[0].Attempt)
 	lost, err = s.Tasks.Extend(t.Context(), []task.Run{run}, 30*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, []task.Run{run}, lost)
-	// The outcome of the first lease is ignored.
+	// The result that the holder of the expired lease reports is ignored.
 	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: run, State: task.Dead, Err: "late"}))
 	require.Len(t, su.list(t, s, task.Running), 1)
 	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Done}))

@@ -15,7 +15,7 @@ import (
 // Views checks the port listings.Views.
 func Views(t *testing.T, open ListingsOpener) {
 	open = withPort(open, "Views", func(s adapters.ListingsStorage) any { return s.Views })
-	seen := func(t *testing.T, b *board, ids ...string) map[string]int {
+	seenIDs := func(t *testing.T, b *board, ids ...string) map[string]int {
 		t.Helper()
 		of, err := b.Views.Get(t.Context(), b.org, ids)
 		require.NoError(t, err)
@@ -31,9 +31,9 @@ func Views(t *testing.T, open ListingsOpener) {
 			for range 2 {
 				require.NoError(t, b.Views.Add(t.Context(), visits))
 			}
-			require.Equal(t, map[string]int{one: 3, otherID: 1}, seen(t, b, one, otherID))
+			require.Equal(t, map[string]int{one: 3, otherID: 1}, seenIDs(t, b, one, otherID))
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-02", ListingID: otherID, Visitor: "c"}}))
-			require.Equal(t, map[string]int{otherID: 2}, seen(t, b, otherID))
+			require.Equal(t, map[string]int{otherID: 2}, seenIDs(t, b, otherID))
 		},
 		"limit per network": func(t *testing.T, b *board) {
 			l := b.post(t, listings.CreateInput{Title: "One"}).ID
@@ -45,24 +45,24 @@ func Views(t *testing.T, open ListingsOpener) {
 				}
 				require.NoError(t, b.Views.Add(t.Context(), vs))
 			}
-			const most = listings.MaxVisitors
-			visit("2026-03-01", "a", 0, most-1)
-			visit("2026-03-01", "a", 0, most+10) // the visitors before are known
-			visit("2026-03-01", "a", most+10, most+20)
-			require.Equal(t, map[string]int{l: most}, seen(t, b, l))
-			visit("2026-03-01", "b", 0, most+1)
+			const maxValue = listings.MaxVisitors
+			visit("2026-03-01", "a", 0, maxValue-1)
+			visit("2026-03-01", "a", 0, maxValue+10) // visitors that were counted before the limit stay known
+			visit("2026-03-01", "a", maxValue+10, maxValue+20)
+			require.Equal(t, map[string]int{l: maxValue}, seenIDs(t, b, l))
+			visit("2026-03-01", "b", 0, maxValue+1)
 			visit("2026-03-02", "c", 0, 1)
-			visit("2026-03-01", "", 0, 2*most) // signed-in users
-			require.Equal(t, map[string]int{l: 4*most + 1}, seen(t, b, l))
+			visit("2026-03-01", "", 0, 2*maxValue) // signed-in users
+			require.Equal(t, map[string]int{l: 4*maxValue + 1}, seenIDs(t, b, l))
 		},
 		"own and unknown listings": func(t *testing.T, b *board) {
 			l, absent := b.post(t, listings.CreateInput{Title: "One"}).ID, newID()
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{
 				{Day: "2026-03-01", ListingID: l, Visitor: "own", OrganizationID: b.org}, {Day: "2026-03-01", ListingID: absent, Visitor: "a"},
 			}))
-			require.Empty(t, seen(t, b, l, absent))
+			require.Empty(t, seenIDs(t, b, l, absent))
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-01", ListingID: l, Visitor: "other", OrganizationID: newID()}}))
-			require.Equal(t, map[string]int{l: 1}, seen(t, b, l, absent))
+			require.Equal(t, map[string]int{l: 1}, seenIDs(t, b, l, absent))
 			of, err := b.Views.Get(t.Context(), newID(), []string{l})
 			require.NoError(t, err)
 			require.Empty(t, of, "another organization's")
@@ -85,7 +85,7 @@ func Views(t *testing.T, open ListingsOpener) {
 			for _, err := range failed {
 				require.NoError(t, err)
 			}
-			for _, n := range seen(t, b, ids...) {
+			for _, n := range seenIDs(t, b, ids...) {
 				require.Equal(t, 20, n)
 			}
 		},
@@ -99,15 +99,15 @@ func Views(t *testing.T, open ListingsOpener) {
 				require.NoError(t, err)
 				require.Equal(t, want, n)
 			}
-			require.Equal(t, map[string]int{l: 3}, seen(t, b, l))
+			require.Equal(t, map[string]int{l: 3}, seenIDs(t, b, l))
 		},
 		"one salt per day": func(t *testing.T, b *board) {
 			first, err := b.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "one")
 			require.NoError(t, err)
 			require.Equal(t, "one", first)
-			again, err := b.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "two")
+			second, err := b.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "two")
 			require.NoError(t, err)
-			require.Equal(t, "one", again)
+			require.Equal(t, "one", second)
 			otherID, err := b.Views.GetOrCreateSalt(t.Context(), "2026-03-01", "three")
 			require.NoError(t, err)
 			require.Equal(t, "three", otherID)

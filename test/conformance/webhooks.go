@@ -65,7 +65,7 @@ func (f *integrationsFixture) enqueue(m integrations.Message, ds ...integrations
 	require.NoError(f.t, f.Deliveries.Enqueue(f.ctx(), []integrations.Message{m}, ds))
 }
 
-// first returns the delivery that has been due for longest, nil without one.
+// first returns the delivery that has been due for longest, or nil if none is due.
 func (f *integrationsFixture) first(endpoint integrations.Endpoint) *integrations.Outgoing {
 	f.t.Helper()
 	if out := f.due(endpoint, 1); len(out) > 0 {
@@ -99,7 +99,7 @@ func (f *integrationsFixture) record(o *integrations.Outgoing, status integratio
 	return len(changed) == 1 && changed[0] == delivery.ID
 }
 
-// retry stores that a delivery is due again at the time.
+// retry stores that the delivery will be attempted again at the time.
 func (f *integrationsFixture) retry(o integrations.Outgoing, at time.Time) {
 	f.t.Helper()
 	o.Attempt, o.NextAt = o.Attempt+1, &at

@@ -34,9 +34,9 @@ func (su deliverySuite) enqueueTwice(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	delivery := fixture.queue(endpoint)
-	again := delivery
-	again.ID = newID()
-	fixture.enqueue(integrations.Message{EventID: delivery.EventID, Type: delivery.Type, Body: "other", CreatedAt: delivery.CreatedAt}, again)
+	second := delivery
+	second.ID = newID()
+	fixture.enqueue(integrations.Message{EventID: delivery.EventID, Type: delivery.Type, Body: "other", CreatedAt: delivery.CreatedAt}, second)
 	list := fixture.log(endpoint, "")
 	require.Equal(t, 1, list.Total)
 	require.Equal(t, delivery, list.Items[0])
@@ -84,9 +84,9 @@ func (su deliverySuite) oneResultOfEachAttempt(t *testing.T) {
 	require.Equal(t, 1, fixture.log(endpoint, integrations.Succeeded).Total)
 	require.Zero(t, fixture.log(endpoint, integrations.Failed).Total)
 	require.Equal(t, 1, fixture.log(endpoint, integrations.Succeeded).Items[0].Tries)
-	again := fixture.first(endpoint)
-	require.Equal(t, late.ID, again.ID)
-	require.Equal(t, 1, again.Attempt)
+	second := fixture.first(endpoint)
+	require.Equal(t, late.ID, second.ID)
+	require.Equal(t, 1, second.Attempt)
 	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
 	third := read[2].Delivery
 	third.Attempt++
@@ -153,7 +153,7 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 		refs, err := fixture.Tasks.AddAndReserve(fixture.ctx(), deliver())
 		require.NoError(t, err)
 		var started []task.Task
-		var seen int
+		var seenIDs int
 		var both sync.WaitGroup
 		both.Go(func() {
 			started, _ = fixture.Tasks.Start(fixture.ctx(), []string{refs[0].ID}, time.Minute)
@@ -162,7 +162,7 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 					return err
 				}
 				out, err := fixture.Deliveries.ListMessages(ctx, integrations.AnyOwner, endpoint.ID, integrations.MessageFilter{DueBy: fixture.clk.Now()}, 5)
-				seen = len(out)
+				seenIDs = len(out)
 				return err
 			})
 		})
@@ -179,7 +179,7 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 		require.Len(t, started, 1)
 		waiting, err := fixture.Tasks.List(fixture.ctx(), task.Filter{State: task.Waiting, Limit: 5})
 		require.NoError(t, err)
-		require.LessOrEqual(t, 1, seen+len(waiting), "the worker notices the delivery, or another task waits")
+		require.LessOrEqual(t, 1, seenIDs+len(waiting), "the worker notices the delivery, or another task waits")
 		require.True(t, fixture.record(fixture.first(endpoint), integrations.Succeeded))
 		require.NoError(t, fixture.Tasks.RecordOutcomes(fixture.ctx(), task.Outcome{Run: task.Run{ID: started[0].ID, Attempt: 1}, Group: endpoint.ID, State: task.Done}))
 		for _, r := range waiting {

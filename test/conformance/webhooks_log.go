@@ -85,12 +85,12 @@ func (su deliveryLogSuite) replayDuringAnAttempt(t *testing.T) {
 			require.Nil(t, fixture.first(endpoint))
 			continue
 		}
-		again := fixture.first(endpoint)
-		require.Equal(t, running.ID, again.ID)
-		require.Zero(t, again.Tries)
-		require.Equal(t, running.Attempt+1, again.Attempt)
-		require.Len(t, again.Attempts, 1, "the attempt is recorded")
-		require.True(t, fixture.record(again, integrations.Succeeded))
+		second := fixture.first(endpoint)
+		require.Equal(t, running.ID, second.ID)
+		require.Zero(t, second.Tries)
+		require.Equal(t, running.Attempt+1, second.Attempt)
+		require.Len(t, second.Attempts, 1, "the attempt is recorded")
+		require.True(t, fixture.record(second, integrations.Succeeded))
 	}
 }
 

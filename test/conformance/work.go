@@ -213,7 +213,7 @@ func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	s, queue := su.open(t)
 	var runs atomic.Int32
-	const every = 1000 * 24 * time.Hour // none ends while the test runs
+	const every = 1000 * 24 * time.Hour // no period ends while the test runs
 	periodic := []task.Periodic{{Kind: "sweep", Every: every, Do: func(context.Context) error { runs.Add(1); return nil }}}
 	var stops []func()
 	for range 3 {
@@ -221,7 +221,7 @@ func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 	}
 	key := "sweep:" + time.Now().UTC().Truncate(every).Format(time.RFC3339)
 	su.state(t, s, task.Done, key)
-	// Whatever the others were about to do, they have done when they stopped.
+	// The other workers have stopped, so they change nothing after this.
 	for _, stop := range stops {
 		stop()
 	}
@@ -255,7 +255,7 @@ func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
 	require.False(t, back.RunAt.After(time.Now()), "another may begin at once")
 }
 
-// failing is a queue whose first calls of Enqueue fail.
+// failing is a queue whose first calls to Enqueue fail.
 type failing struct {
 	task.Queue
 
@@ -278,10 +278,10 @@ func (q *failing) Enqueue(ctx context.Context, refs ...task.Reference) error {
 type doubling struct{ task.Queue }
 
 func (q doubling) Enqueue(ctx context.Context, refs ...task.Reference) error {
-	again := make([]task.Reference, len(refs))
+	second := make([]task.Reference, len(refs))
 	for i, ref := range refs {
-		again[i] = ref
-		again[i].Enqueues += 1_000_000
+		second[i] = ref
+		second[i].Enqueues += 1_000_000
 	}
-	return errors.Join(q.Queue.Enqueue(ctx, refs...), q.Queue.Enqueue(ctx, again...))
+	return errors.Join(q.Queue.Enqueue(ctx, refs...), q.Queue.Enqueue(ctx, second...))
 }

@@ -17,10 +17,10 @@ import (
 // demoPassword returns the password of a demo account.
 func (s *testServer) demoPassword(email string) string {
 	s.t.Helper()
-	kept, err := os.ReadFile(filepath.Join(s.dir, "data", "demo.txt"))
+	output, err := os.ReadFile(filepath.Join(s.dir, "data", "demo.txt"))
 	require.NoError(s.t, err)
-	found := regexp.MustCompile(regexp.QuoteMeta(email) + `\s+(\S+)`).FindSubmatch(kept)
-	require.NotNil(s.t, found, "%s", kept)
+	found := regexp.MustCompile(regexp.QuoteMeta(email) + `\s+(\S+)`).FindSubmatch(output)
+	require.NotNil(s.t, found, "%s", output)
 	return string(found[1])
 }
 

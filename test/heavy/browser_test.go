@@ -83,12 +83,12 @@ func (p *browser) requireNoErrors(mended ...string) {
 	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, said := range p.complain {
+	for _, output := range p.complain {
 		expected := false
 		for _, status := range mended {
-			expected = expected || strings.Contains(said, "Failed to load resource") && strings.Contains(said, "status of "+status)
+			expected = expected || strings.Contains(output, "Failed to load resource") && strings.Contains(output, "status of "+status)
 		}
-		require.True(p.t, expected, said)
+		require.True(p.t, expected, output)
 	}
 	p.complain = nil
 }
@@ -106,8 +106,8 @@ func (p *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	defer end()
 	err := chromedp.Do(ctx, steps...)
 	if err != nil {
-		where, _ := chromedp.Run(p.ctx, chromedp.Location())
-		require.NoError(p.t, err, "at %s\n%s", where, p.text())
+		selector, _ := chromedp.Run(p.ctx, chromedp.Location())
+		require.NoError(p.t, err, "at %s\n%s", selector, p.text())
 	}
 }
 
@@ -136,18 +136,18 @@ func (p *browser) text() string {
 
 func (p *browser) path() string {
 	p.t.Helper()
-	where, err := chromedp.Run(p.ctx, chromedp.Location())
+	selector, err := chromedp.Run(p.ctx, chromedp.Location())
 	require.NoError(p.t, err)
-	return strings.TrimPrefix(where, p.site)
+	return strings.TrimPrefix(selector, p.site)
 }
 
 // field fills in the form field with the name.
 func (p *browser) field(name, value string) {
 	p.t.Helper()
 	// A page may have several forms, some of them collapsed.
-	at := `main form:has(button) [name="` + name + `"]:not([type=hidden])`
-	_ = evaluate[chromedp.Void](p, "document.querySelector("+strconv.Quote(at)+").value = ''")
-	p.do(chromedp.SendKeys(chromedp.CSS(at), value))
+	selector := `main form:has(button) [name="` + name + `"]:not([type=hidden])`
+	_ = evaluate[chromedp.Void](p, "document.querySelector("+strconv.Quote(selector)+").value = ''")
+	p.do(chromedp.SendKeys(chromedp.CSS(selector), value))
 }
 
 func (p *browser) check(name, value string) {
@@ -156,14 +156,14 @@ func (p *browser) check(name, value string) {
 }
 
 // press presses the button with the text, which leads to another page.
-func (p *browser) press(words string) {
+func (p *browser) press(text string) {
 	p.t.Helper()
-	p.leads(chromedp.Click(`//main//button[normalize-space()="` + words + `"]`))
+	p.leads(chromedp.Click(`//main//button[normalize-space()="` + text + `"]`))
 }
 
-func (p *browser) follow(words string) {
+func (p *browser) follow(text string) {
 	p.t.Helper()
-	p.leads(chromedp.Click(`//a[normalize-space()="` + words + `"]`))
+	p.leads(chromedp.Click(`//a[normalize-space()="` + text + `"]`))
 }
 
 func (p *browser) leads(step chromedp.Action[chromedp.Void]) {
@@ -177,28 +177,28 @@ func (p *browser) leads(step chromedp.Action[chromedp.Void]) {
 
 // waitForAddress waits until the browser is at the address, with any query or
 // with one that has the prefix. Redirects may lead there.
-func (p *browser) waitForAddress(at string) {
+func (p *browser) waitForAddress(address string) {
 	p.t.Helper()
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for deadline := time.Now().Add(20 * time.Second); ; <-again.C {
 		path := p.path()
-		there := path == at || strings.HasPrefix(path, at) && strings.Contains(path[:min(len(at)+1, len(path))], "?")
+		there := path == address || strings.HasPrefix(path, address) && strings.Contains(path[:min(len(address)+1, len(path))], "?")
 		if there && evaluate[string](p, "document.readyState") == "complete" {
 			return
 		}
-		require.True(p.t, time.Now().Before(deadline), "is at %s, not at %s\n%s", path, at, p.text())
+		require.True(p.t, time.Now().Before(deadline), "is at %s, not at %s\n%s", path, address, p.text())
 	}
 }
 
 // waitForText waits until the page contains the text. The page updates itself for
 // a short time only; after that it is reloaded.
-func (p *browser) waitForText(words string) {
+func (p *browser) waitForText(text string) {
 	p.t.Helper()
-	again := time.NewTicker(200 * time.Millisecond)
-	defer again.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(p.text(), words); <-again.C {
-		require.True(p.t, time.Now().Before(deadline), "%q is not on the page: %s", words, p.text())
+	attempts := time.NewTicker(200 * time.Millisecond)
+	defer attempts.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(p.text(), text); <-attempts.C {
+		require.True(p.t, time.Now().Before(deadline), "%q is not on the page: %s", text, p.text())
 		p.open(p.path())
 	}
 }
@@ -208,17 +208,17 @@ func (p *browser) key(keys string) { p.t.Helper(); p.do(chromedp.KeyEvent(keys))
 
 // tabTo presses Tab until the element has the focus, and checks at each step that
 // the focus is visible.
-func (p *browser) tabTo(to string) {
+func (p *browser) tabTo(selector string) {
 	p.t.Helper()
 	for range 80 {
 		p.key(kb.Tab)
 		require.True(p.t, evaluate[bool](p, `(() => { const e = document.activeElement; if (!e || e === document.body) return true;
 			const s = getComputedStyle(e); return e.matches(":focus-visible") && s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2; })()`), "the focus does not show")
-		if evaluate[bool](p, `!!document.activeElement && document.activeElement.matches(`+strconv.Quote(to)+`)`) {
+		if evaluate[bool](p, `!!document.activeElement && document.activeElement.matches(`+strconv.Quote(selector)+`)`) {
 			return
 		}
 	}
-	require.Fail(p.t, "no way by the keyboard to "+to)
+	require.Fail(p.t, "no way by the keyboard to "+selector)
 }
 
 // looks are the viewports and colour schemes in which pages are checked.
@@ -329,8 +329,8 @@ func (p *browser) picture(name string) {
 func site(t *testing.T) *testServer {
 	t.Helper()
 	server := newTestServer(t)
-	at := kit.Address(t)
-	server.env = []string{"LOCUM_HTTP_ADDR=" + at, "LOCUM_HTTP_PUBLIC_URL=http://" + at, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
+	address := kit.Address(t)
+	server.env = []string{"LOCUM_HTTP_ADDR=" + address, "LOCUM_HTTP_PUBLIC_URL=http://" + address, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
 	server.serve()
 	return server
 }

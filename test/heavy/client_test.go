@@ -96,7 +96,7 @@ func (p *npmPackage) runWithBrowsers(t *testing.T, name string, args ...string) 
 	require.NoError(t, err)
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
-	var complaint, said strings.Builder
+	var complaint, output strings.Builder
 	cmd.Stderr = &complaint
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
@@ -107,10 +107,10 @@ func (p *npmPackage) runWithBrowsers(t *testing.T, name string, args ...string) 
 			require.NoError(t, err)
 			continue
 		}
-		said.WriteString(lines.Text() + "\n")
+		output.WriteString(lines.Text() + "\n")
 	}
-	require.NoError(t, cmd.Wait(), "%s%s", said.String(), complaint.String())
-	return said.String()
+	require.NoError(t, cmd.Wait(), "%s%s", output.String(), complaint.String())
+	return output.String()
 }
 
 // grantConsent signs in with a new browser if the page requires it, consents if

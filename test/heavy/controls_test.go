@@ -14,23 +14,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test of an attack is meaningful if it fails without the control that it
-// covers. So each control is removed from the source, with the overlay of go
-// build for the tests and for the program that they build, and its test has to
-// fail.
+// The test of an attack is meaningful only if it fails without the security control that
+// it covers. So these tests remove each control from the source, with the -overlay flag of
+// go build, and require that the tests of the control fail.
 
 // cut removes a control: it replaces the old text by the new one in the file.
 type cut struct{ file, old, new string }
 
-// removal is the removal of a control, and its tests. If several controls prevent
-// one attack, all of them are removed.
+// removal removes a security control. If several controls prevent the same attack, it removes
+// all of them. Without the control, each of the tests must fail.
 type removal struct {
 	name  string
 	cuts  []cut
 	tests []testName
 }
 
-// testName names a test, with its subtests, of a package.
+// testName is a test of a package, such as TestCheckURL/ports.
 type testName struct{ pkg, test string }
 
 const (
@@ -39,80 +38,83 @@ const (
 	hooks     = "modules/integrations/webhook.go"
 )
 
-// registered and dialled return the tests that refuse an address that is not
+// registrationTest and dialled return the tests that refuse an address that is not
 // public, by the kind of address. The second calls the guard of the dialer with
 // addresses and no socket: no packet is sent whatever the result.
-func registered(what string) testName {
-	return testName{"./modules/integrations", "TestCheckURL_NotPublic_IsRefused/" + what}
+func registrationTest(kind string) testName {
+	return testName{"./modules/integrations", "TestCheckURL_NotPublic_IsRefused/" + kind}
 }
 
-func dialled(what string) testName {
-	return testName{"./adapters/webhookout", "TestDial_NotPublic_IsRefused/" + what}
+// dialTest returns the test in which the dialer of the sender refuses the kind of address. It
+// sends no packet, because it calls the control of the dialer without a socket.
+func dialTest(kind string) testName {
+	return testName{"./adapters/webhookout", "TestDial_NotPublic_IsRefused/" + kind}
 }
 
-// family returns the control of one family of addresses: at registration, and at
-// the dialer together with its second list.
-func family(is, becomes string, names ...string) removal {
+// addressFamily removes the control of a family of addresses at registration. For the dialer
+// it also removes the second list, the one of the library.
+func addressFamily(original, replacement string, names ...string) removal {
 	r := removal{name: "SSRF, " + strings.Join(names, " and ") + ", at registration and, with the dialer's second list, at the dialer",
-		cuts: []cut{{receivers, is, becomes}, {sender, "return public.Safe(network, address, c)", "_ = public\n\t\treturn nil"}}}
+		cuts: []cut{{receivers, original, replacement}, {sender, "return public.Safe(network, address, c)", "_ = public\n\t\treturn nil"}}}
 	for _, name := range names {
-		r.tests = append(r.tests, registered(name), dialled(name))
+		r.tests = append(r.tests, registrationTest(name), dialTest(name))
 	}
 	return r
 }
 
-// network returns the control of a family in the list of networks.
-func network(prefix string, names ...string) removal { return family(`"`+prefix+`", `, "", names...) }
-
-// version6 returns the control of a family outside of the allocated IPv6 space.
-func version6(exempt string, names ...string) removal {
-	return family("!globalIPv6.Contains(ip)", "!globalIPv6.Contains(ip) && !"+exempt, names...)
+// networkFamily removes a prefix from the list of networks that are not public.
+func networkFamily(prefix string, names ...string) removal {
+	return addressFamily(`"`+prefix+`", `, "", names...)
 }
 
-// form returns the control of a notation of addresses, which only registration
-// sees.
-func form(name, is, becomes string) removal {
-	return removal{"SSRF, " + name + ", at registration", []cut{{receivers, is, becomes}}, []testName{registered(name)}}
+// ipv6Family removes the control of a family outside of the allocated IPv6 space.
+func ipv6Family(exempt string, names ...string) removal {
+	return addressFamily("!globalIPv6.Contains(ip)", "!globalIPv6.Contains(ip) && !"+exempt, names...)
 }
 
-// addresses returns the controls of the destinations of webhooks.
-func addresses() []removal {
+// notation removes the control of a notation of addresses, which exists only at registration.
+func notation(name, original, replacement string) removal {
+	return removal{"SSRF, " + name + ", at registration", []cut{{receivers, original, replacement}}, []testName{registrationTest(name)}}
+}
+
+// webhookControls returns the controls of the destinations of webhooks.
+func webhookControls() []removal {
 	return []removal{
-		network("127.0.0.0/8", "loopback"), family(`"127.0.0.0/8", `, `"127.0.0.1/32", `, "other 127/8"), network("0.0.0.0/8", "unspecified"),
-		network("10.0.0.0/8", "10/8"), network("172.16.0.0/12", "172.16/12"), network("192.168.0.0/16", "192.168/16"),
-		network("169.254.0.0/16", "169.254/16"), network("100.64.0.0/10", "100.64/10"), network("2002::/16", "6to4 and Teredo"),
-		version6("ip.IsLoopback()", "loopback of version 6"), version6("ip.Is4In6()", "IPv4-mapped dotted", "IPv4-mapped hex"), version6("ip.IsPrivate()", "unique local"),
-		version6(`netip.MustParsePrefix("64:ff9b::/96").Contains(ip)`, "NAT64"), version6("ip.IsUnspecified()", "unspecified of version 6"),
-		form("localhost", `if host == "localhost" || strings.HasSuffix(host, ".localhost") {`, `if host == "" {`),
-		{"SSRF, localhost with a dot, at registration: the dot is taken away, and no name ends with one", []cut{{receivers, `host = strings.TrimSuffix(host, ".")`, ""},
-			{receivers, `return label == "" || strings`, `return label != "" && strings`}}, []testName{registered("localhost with a dot")}},
-		form("decimal", "|| isNumericLabel(lastLabel);", `|| isNumericLabel(lastLabel) && strings.Contains(host, ".");`),
-		form("octal", "|| isNumericLabel(lastLabel);", `|| isNumericLabel(lastLabel) && !strings.HasPrefix(host, "0");`),
-		form("short", "|| isNumericLabel(lastLabel);", `|| isNumericLabel(lastLabel) && strings.Count(host, ".") != 1;`),
-		form("hex", "return strings.Trim(hex, \"0123456789abcdef\") == \"\"", "return hex == \"?\""),
-		form("user information", "case u.User != nil:", "case u.User != nil && allowPrivate:"),
-		{"SSRF, other schemes, at registration: http, and all others", []cut{{receivers, `case u.Scheme == "http" && !allowPrivate:`, `case u.Scheme == "" && !allowPrivate:`},
-			{receivers, `case u.Scheme != "https" && u.Scheme != "http":`, `case u.Scheme == "":`}}, []testName{registered("other schemes")}},
-		form("ports", `port != "" && !isPermittedPort(port)`, `port == "?" && isPermittedPort(port)`),
-		{"SSRF, an address is looked at when it is registered and when it is changed", []cut{
+		networkFamily("127.0.0.0/8", "loopback"), addressFamily(`"127.0.0.0/8", `, `"127.0.0.1/32", `, "other 127/8"), networkFamily("0.0.0.0/8", "unspecified"),
+		networkFamily("10.0.0.0/8", "10/8"), networkFamily("172.16.0.0/12", "172.16/12"), networkFamily("192.168.0.0/16", "192.168/16"),
+		networkFamily("169.254.0.0/16", "169.254/16"), networkFamily("100.64.0.0/10", "100.64/10"), networkFamily("2002::/16", "6to4 and Teredo"),
+		ipv6Family("ip.IsLoopback()", "loopback of version 6"), ipv6Family("ip.Is4In6()", "IPv4-mapped dotted", "IPv4-mapped hex"), ipv6Family("ip.IsPrivate()", "unique local"),
+		ipv6Family(`netip.MustParsePrefix("64:ff9b::/96").Contains(ip)`, "NAT64"), ipv6Family("ip.IsUnspecified()", "unspecified of version 6"),
+		notation("localhost", `if host == "localhost" || strings.HasSuffix(host, ".localhost") {`, `if host == "" {`),
+		{"SSRF, localhost with a trailing dot, at registration: the dot is removed or refused", []cut{{receivers, `host = strings.TrimSuffix(host, ".")`, ""},
+			{receivers, `return label == "" || strings`, `return label != "" && strings`}}, []testName{registrationTest("localhost with a dot")}},
+		notation("decimal", "|| isNumericLabel(lastLabel);", `|| isNumericLabel(lastLabel) && strings.Contains(host, ".");`),
+		notation("octal", "|| isNumericLabel(lastLabel);", `|| isNumericLabel(lastLabel) && !strings.HasPrefix(host, "0");`),
+		notation("short", "|| isNumericLabel(lastLabel);", `|| isNumericLabel(lastLabel) && strings.Count(host, ".") != 1;`),
+		notation("hex", "return strings.Trim(hex, \"0123456789abcdef\") == \"\"", "return hex == \"?\""),
+		notation("user information", "case u.User != nil:", "case u.User != nil && allowPrivate:"),
+		{"SSRF, http and other schemes, at registration", []cut{{receivers, `case u.Scheme == "http" && !allowPrivate:`, `case u.Scheme == "" && !allowPrivate:`},
+			{receivers, `case u.Scheme != "https" && u.Scheme != "http":`, `case u.Scheme == "":`}}, []testName{registrationTest("other schemes")}},
+		notation("ports", `port != "" && !isPermittedPort(port)`, `port == "?" && isPermittedPort(port)`),
+		{"SSRF, addresses are checked when they are registered and changed", []cut{
 			{hooks, "if err := checkReceiver(url, s.PrivateReceivers); err != nil {\n\t\treturn e,", "if err := checkReceiver(url, true); err != nil {\n\t\treturn e,"},
 			{hooks, "if err := checkReceiver(url, s.PrivateReceivers); err != nil {\n\t\t\t\treturn err", "if err := checkReceiver(url, true); err != nil {\n\t\t\t\treturn err"}},
-			[]testName{onServer("TestDeveloperWebhooks", "POST /api/developers/apps/:id/webhooks"), onServer("TestDeveloperWebhooks", "GET /api/developers/apps/:id/webhooks and GET and PUT and DELETE /api/developers/apps/:id/webhooks/:webhookId")}},
-		{"SSRF, ports at the dialer", []cut{{sender, "if !integrations.Reachable(port) {", "if !integrations.Reachable(port) && port == \"\" {"}}, []testName{dialled("ports")}},
+			[]testName{serverTest("TestDeveloperWebhooks", "POST /api/developers/apps/:id/webhooks"), serverTest("TestDeveloperWebhooks", "GET /api/developers/apps/:id/webhooks and GET and PUT and DELETE /api/developers/apps/:id/webhooks/:webhookId")}},
+		{"SSRF, ports at the dialer", []cut{{sender, "if !integrations.Reachable(port) {", "if !integrations.Reachable(port) && port == \"\" {"}}, []testName{dialTest("ports")}},
 		// It stops at the first address that is reached, which is 127.0.0.1.
-		{"SSRF, the dialer is guarded at all", []cut{{sender, "dialer.Control = publicAddressesOnly()", "_ = publicAddressesOnly"}}, []testName{{"./adapters/webhookout", "TestSend_LoopbackByAnyName_IsRefused"}}},
+		{"SSRF, the dialer checks addresses", []cut{{sender, "dialer.Control = publicAddressesOnly()", "_ = publicAddressesOnly"}}, []testName{{"./adapters/webhookout", "TestSend_LoopbackByAnyName_IsRefused"}}},
 		{"SSRF, redirects are not followed", []cut{{sender, "return http.ErrUseLastResponse", "return nil"}}, []testName{{"./adapters/webhookout", "TestSend_ResponseIsBounded"}}},
 	}
 }
 
-func controls() []removal { return slices.Concat(addresses(), signIns(), credentials()) }
+func controls() []removal { return slices.Concat(webhookControls(), signInControls(), credentials()) }
 
 // A change of a control's source text fails this test, which runs in every build.
 func TestControls_SourceTexts_AreFoundOnce(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
 	for _, r := range controls() {
-		require.False(t, names[r.name], "two are called %s", r.name)
+		require.False(t, names[r.name], "duplicate name: %s", r.name)
 		names[r.name] = true
 		applyCuts(t, r.cuts)
 	}
@@ -120,35 +122,35 @@ func TestControls_SourceTexts_AreFoundOnce(t *testing.T) {
 
 func TestControls_Removed_AttackTestsFail(t *testing.T) {
 	skipUnlessHeavy(t)
-	all := controls()
-	on := &testRunner{dir: t.TempDir()}
+	removals := controls()
+	runner := &testRunner{dir: t.TempDir()}
 	t.Run("with all controls", func(t *testing.T) {
 		byPackage := map[string][]string{}
-		for _, r := range all {
+		for _, r := range removals {
 			for _, a := range r.tests {
 				byPackage[a.pkg] = append(byPackage[a.pkg], a.test)
 			}
 		}
 		for pkg, tests := range byPackage {
-			out := on.test(t, "", pkg, tests)
+			out := runner.test(t, "", pkg, tests)
 			for _, test := range tests {
 				require.Contains(t, out, "--- PASS: "+underscored(test)+" ", "%s: %s", pkg, out)
 			}
 		}
 	})
-	turn := make(chan struct{}, 2)
-	for _, r := range all {
+	slots := make(chan struct{}, 2)
+	for _, r := range removals {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			turn <- struct{}{}
-			defer func() { <-turn }()
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			flags := buildFlags(t, r.cuts)
 			byPackage := map[string][]string{}
 			for _, a := range r.tests {
 				byPackage[a.pkg] = append(byPackage[a.pkg], a.test)
 			}
 			for pkg, tests := range byPackage {
-				out := on.test(t, flags, pkg, tests)
+				out := runner.test(t, flags, pkg, tests)
 				require.NotRegexp(t, `build failed|setup failed|building: |did not start|panic: `, out)
 				for _, test := range tests {
 					require.Contains(t, out, "--- FAIL: "+underscored(test)+" ", "%s", out)

@@ -17,10 +17,9 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Module checks a bootstrap.Module in a program with its data in the database: migrations
-// can be applied, reverted and applied again, routes are documented and refuse clients that
-// they do not serve, and no input leads to an internal error of a route or a page.
-// Background work is not checked.
+// Module checks a bootstrap.Module in a program that stores its data in the database. Migrations
+// must be reversible, routes must be documented and refuse clients that they do not serve, and
+// no input may cause an internal error. Background work is not checked.
 func Module(t *testing.T, m bootstrap.Module, database Database) {
 	var routes []web.Route
 	if m.Routes != nil {
@@ -99,13 +98,13 @@ func checkDocumented(t *testing.T, r web.Route, documents map[string]string) {
 	require.Contains(t, operation.Summary, r.Summary)
 }
 
-// clients are a guest, a client with an unknown token, and signed-in users.
+// clients maps names to clients: a guest, a client with an unknown token, and signed-in users.
 type clients struct {
 	*Program
 	by map[string]User
 }
 
-// at returns the path of the route with a value for each of its parameters.
+// at returns the path of the route with values in place of its parameters.
 func at(r web.Route, value string) string { return parameter.ReplaceAllString(r.Path, value) }
 
 const unknownID = "01900000-0000-7000-8000-000000000000"
@@ -114,7 +113,7 @@ const unknownID = "01900000-0000-7000-8000-000000000000"
 func refusalStatus(r web.Route, client string) int {
 	switch {
 	case client == "app" && isDeveloper(r):
-		if r.Scope == integrations.ApplicationsWrite { // which an API key does not have
+		if r.Scope == integrations.ApplicationsWrite { // API keys do not have this scope
 			return http.StatusForbidden
 		}
 		return 0
@@ -142,7 +141,7 @@ func (c clients) checkAccess(t *testing.T, r web.Route) {
 	}
 }
 
-// inputs are bodies that a client may send by mistake or on purpose.
+// inputs are request bodies with mistakes that clients make, accidentally or as an attack.
 var inputs = []string{``, `{}`, `[]`, `null`, `{`, `"x"`, "{\"\u0000\":1}", `{"id":{"a":[1]},"note":1e999}`, strings.Repeat(`[`, 10_000), `{"note":"` + strings.Repeat("x", 100_000) + `"}`}
 
 func (c clients) checkInput(t *testing.T, r web.Route) {

@@ -83,7 +83,7 @@ var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 // returns the name of the file.
 func configIn(t testing.TB, folder, databaseURL string) string {
 	t.Helper()
-	settings, err := json.Marshal(map[string]any{ // which is YAML too
+	settings, err := json.Marshal(map[string]any{ // JSON is also YAML
 		"http":        map[string]any{"addr": "127.0.0.1:0", "drain": "10ms"},
 		"database":    map[string]any{"url": databaseURL},
 		"files":       map[string]any{"url": "file:" + filepath.Join(folder, "files")},
@@ -98,10 +98,10 @@ func configIn(t testing.TB, folder, databaseURL string) string {
 	return name
 }
 
-// User is a person with an account, or an app that acts for one.
+// User is a user with an account, or an app that acts for a user.
 type User struct {
 	Email string
-	// Token is that of a session, and Key the API key of an app.
+	// Token is the access token of a session, and Key the API key of an app.
 	Token, Key string
 }
 

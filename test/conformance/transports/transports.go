@@ -22,10 +22,10 @@ import (
 	"github.com/locumhq/locum/core/idempotency"
 )
 
-// TransportRequest is a request of the suite. A transport that does not speak HTTP
+// TransportRequest is a request of the suite. The client of a transport that does not use HTTP
 // translates it.
 type TransportRequest struct {
-	// Method and Path are those of HTTP, with the query.
+	// Method and Path are the HTTP method and the path with the query.
 	Method, Path string
 	Header       map[string]string
 	Body         string
@@ -67,9 +67,9 @@ func HTTPClient(c *http.Client, url string) TransportClient {
 // Limiter and Idempotency are set. The suite starts it and shuts it down.
 type TransportOpener func(t testing.TB, s adapters.Services, api web.API) (adapters.Transport, TransportClient)
 
-// Transport checks an adapters.Transport that serves route tables: authentication,
-// validation, limits, headers, streams and errors are those of the tables, a request with
-// an Idempotency-Key is executed once, and a shutdown waits for the requests in flight.
+// Transport checks an adapters.Transport that serves route tables. It must apply the
+// authentication, validation, limits, headers, streams and errors of the tables, execute a
+// request with an Idempotency-Key once, and wait for requests in flight at a shutdown.
 func Transport(t *testing.T, open TransportOpener) {
 	t.Run("operation", func(t *testing.T) {
 		t.Parallel()

@@ -70,12 +70,12 @@ var (
 )
 
 func fetch(cache, root string, packages []string) error {
-	part, err := os.MkdirTemp(cache, "part-")
+	tempFile, err := os.MkdirTemp(cache, "part-")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(part) }()
-	debs, tree := filepath.Join(part, "debs"), filepath.Join(part, "tree")
+	defer func() { _ = os.RemoveAll(tempFile) }()
+	debs, tree := filepath.Join(tempFile, "debs"), filepath.Join(tempFile, "tree")
 	for _, dir := range []string{debs, tree} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
@@ -85,7 +85,7 @@ func fetch(cache, root string, packages []string) error {
 	if err := apt.download(packages); err != nil {
 		// The machine's package lists are missing or old: use separate lists,
 		// which needs no privilege and does not change the machine's.
-		if err := apt.ownLists(filepath.Join(part, "apt")); err != nil {
+		if err := apt.ownLists(filepath.Join(tempFile, "apt")); err != nil {
 			return err
 		}
 		if err := apt.download(packages); err != nil {
