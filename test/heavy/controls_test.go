@@ -38,9 +38,8 @@ const (
 	hooks     = "modules/integrations/webhook.go"
 )
 
-// registrationTest and dialled return the tests that refuse an address that is not
-// public, by the kind of address. The second calls the guard of the dialer with
-// addresses and no socket: no packet is sent whatever the result.
+// registrationTest returns the test in which the registration of a webhook refuses a kind of
+// address that is not public.
 func registrationTest(kind string) testName {
 	return testName{"./modules/integrations", "TestCheckURL_NotPublic_IsRefused/" + kind}
 }
