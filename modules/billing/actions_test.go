@@ -64,12 +64,12 @@ func (b *confirmingProvider) setState(state string) (key string) {
 }
 
 // onEachWithConfirmations runs the test with a provider that requires confirmations.
-func onEachWithConfirmations(t *testing.T, test func(t *testing.T, d *testEnv, b *confirmingProvider)) {
+func onEachWithConfirmations(t *testing.T, test func(t *testing.T, env *testEnv, b *confirmingProvider)) {
 	t.Helper()
-	onEach(t, func(t *testing.T, d *testEnv) {
-		b := &confirmingProvider{Payments: d.provider, state: map[string]string{}}
-		d.Payments = b
-		test(t, d, b)
+	onEach(t, func(t *testing.T, env *testEnv) {
+		b := &confirmingProvider{Payments: env.provider, state: map[string]string{}}
+		env.Payments = b
+		test(t, env, b)
 	})
 }
 
@@ -88,66 +88,66 @@ func (d *testEnv) beginPayment(by auth.Actor, plan, method string) billing.Actio
 }
 
 func TestConfirm_Notice_ActivatesThePlanOnce(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, d *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
 		me := seeker()
-		action := d.beginPayment(me, "premium", "pm_one")
-		require.Equal(t, action, d.beginPayment(me, "premium", "pm_one"), "a repeated request continues the payment")
-		require.Equal(t, action, d.beginPayment(me, "premium", ""))
-		o := d.overview(me)
+		action := env.beginPayment(me, "premium", "pm_one")
+		require.Equal(t, action, env.beginPayment(me, "premium", "pm_one"), "a repeated request continues the payment")
+		require.Equal(t, action, env.beginPayment(me, "premium", ""))
+		o := env.overview(me)
 		require.Equal(t, "basic", o.Subscription.Plan)
 		require.Len(t, o.History, 1)
 		require.Equal(t, billing.Pending, o.History[0].Status)
-		require.Equal(t, d.clock.Now(), o.History[0].ActionAt)
-		require.Empty(t, d.takeChanges())
+		require.Equal(t, env.clock.Now(), o.History[0].ActionAt)
+		require.Empty(t, env.takeChanges())
 
 		key := b.setState("waits")
-		require.NoError(t, d.receiveWebhook(me, key), "a pending payment")
+		require.NoError(t, env.receiveWebhook(me, key), "a pending payment")
 		b.setState("processing")
-		require.NoError(t, d.receiveWebhook(me, key))
-		require.Equal(t, "basic", d.overview(me).Subscription.Plan)
-		_, err := d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
+		require.NoError(t, env.receiveWebhook(me, key))
+		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
+		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.ErrorIs(t, err, billing.ErrUnderWay)
 		b.setState("paid")
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {
-				if err := d.receiveWebhook(me, key); err != nil {
+				if err := env.receiveWebhook(me, key); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		all.Wait()
-		require.NoError(t, d.receiveWebhook(me, key))
-		require.Equal(t, "premium", d.overview(me).Subscription.Plan)
-		require.Equal(t, []string{"started"}, d.takeChanges())
-		require.Len(t, d.overview(me).History, 1)
+		require.NoError(t, env.receiveWebhook(me, key))
+		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
+		require.Equal(t, []string{"started"}, env.takeChanges())
+		require.Len(t, env.overview(me).History, 1)
 	})
 }
 
 func TestConfirm_RepeatedRequest_ReturnsTheResult(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, d *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
 		me := seeker()
-		d.beginPayment(me, "premium", "pm_one")
+		env.beginPayment(me, "premium", "pm_one")
 		b.setState("paid")
-		require.Equal(t, "premium", d.subscribe(me, "premium", "pm_one").Plan)
-		require.Equal(t, []string{"started"}, d.takeChanges())
+		require.Equal(t, "premium", env.subscribe(me, "premium", "pm_one").Plan)
+		require.Equal(t, []string{"started"}, env.takeChanges())
 
 		other := seeker()
-		d.beginPayment(other, "premium", "pm_one")
+		env.beginPayment(other, "premium", "pm_one")
 		b.setState("declined")
-		_, err := d.Create(t.Context(), other, billing.ChooseInput{PlanID: "premium"})
+		_, err := env.Create(t.Context(), other, billing.ChooseInput{PlanID: "premium"})
 		require.ErrorIs(t, err, billing.ErrDeclined)
-		require.Empty(t, d.takeChanges(), "no event is recorded for a result that the payer has seen")
+		require.Empty(t, env.takeChanges(), "no event is recorded for a result that the payer has seen")
 	})
 }
 
 func TestConfirm_ConcurrentRequests_AllReturnTheAction(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, d *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
 		me := seeker()
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {
-				_, err := d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
+				_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 				if !errors.Is(err, billing.ErrActionRequired) {
 					t.Error(err)
 				}
@@ -159,196 +159,196 @@ func TestConfirm_ConcurrentRequests_AllReturnTheAction(t *testing.T) {
 }
 
 func TestConfirm_LostNotice_IsReadPeriodically(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, d *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
 		paid, declined := seeker(), seeker()
-		d.beginPayment(paid, "premium", "pm_one")
+		env.beginPayment(paid, "premium", "pm_one")
 		b.setState("paid")
-		d.beginPayment(declined, "premium", "pm_one")
+		env.beginPayment(declined, "premium", "pm_one")
 		b.setState("declined")
-		d.advance(10 * time.Minute)
-		require.Equal(t, "premium", d.overview(paid).Subscription.Plan)
-		require.Equal(t, "basic", d.overview(declined).Subscription.Plan)
-		require.ElementsMatch(t, []string{"started", "payment-refused"}, d.takeChanges())
+		env.advance(10 * time.Minute)
+		require.Equal(t, "premium", env.overview(paid).Subscription.Plan)
+		require.Equal(t, "basic", env.overview(declined).Subscription.Plan)
+		require.ElementsMatch(t, []string{"started", "payment-refused"}, env.takeChanges())
 	})
 }
 
 func TestConfirm_Unconfirmed_IsDeclinedAfterADay(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, d *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
 		me := seeker()
-		d.beginPayment(me, "premium", "pm_one")
+		env.beginPayment(me, "premium", "pm_one")
 		for range 23 {
-			d.advance(time.Hour)
+			env.advance(time.Hour)
 		}
-		require.Equal(t, billing.Pending, d.overview(me).History[0].Status)
-		require.Empty(t, d.takeChanges())
-		d.advance(2 * time.Hour)
-		require.Equal(t, billing.Declined, d.overview(me).History[0].Status)
-		require.Equal(t, []string{"payment-refused"}, d.takeChanges())
+		require.Equal(t, billing.Pending, env.overview(me).History[0].Status)
+		require.Empty(t, env.takeChanges())
+		env.advance(2 * time.Hour)
+		require.Equal(t, billing.Declined, env.overview(me).History[0].Status)
+		require.Equal(t, []string{"payment-refused"}, env.takeChanges())
 		calls := len(b.bills)
 		require.Less(t, calls, 40)
-		d.advance(day)
+		env.advance(day)
 		require.Len(t, b.bills, calls)
 	})
 }
 
 func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, d *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
 		me := seeker()
-		d.beginPayment(me, "premium", "pm_one")
+		env.beginPayment(me, "premium", "pm_one")
 		first := b.setState("waits")
-		d.beginPayment(me, "premium", "pm_two")
+		env.beginPayment(me, "premium", "pm_two")
 		require.Equal(t, "declined", b.state[first])
 		second := b.setState("waits")
-		d.beginPayment(me, "gold", "pm_two")
+		env.beginPayment(me, "gold", "pm_two")
 		require.Equal(t, "declined", b.state[second])
 		third := b.setState("waits")
-		sub, err := d.UseMethod(t.Context(), me, "pm_three")
+		sub, err := env.UseMethod(t.Context(), me, "pm_three")
 		require.NoError(t, err)
 		require.Equal(t, "pm_three", sub.Method.ID)
 		require.Equal(t, "declined", b.state[third])
-		d.beginPayment(me, "gold", "")
+		env.beginPayment(me, "gold", "")
 		fourth := b.setState("waits")
-		_, err = d.Cancel(t.Context(), me)
+		_, err = env.Cancel(t.Context(), me)
 		require.NoError(t, err)
 		require.Equal(t, "declined", b.state[fourth])
-		require.Equal(t, []string{"payment-method-changed"}, d.takeChanges())
+		require.Equal(t, []string{"payment-method-changed"}, env.takeChanges())
 
 		// A payment that was confirmed in the meantime counts.
-		d.beginPayment(me, "premium", "")
+		env.beginPayment(me, "premium", "")
 		b.setState("paid")
-		d.clock.Advance(time.Minute)
-		d.beginPayment(me, "gold", "pm_one")
-		require.Equal(t, "premium", d.overview(me).Subscription.Plan)
-		require.Equal(t, []string{"started"}, d.takeChanges())
+		env.clock.Advance(time.Minute)
+		env.beginPayment(me, "gold", "pm_one")
+		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
+		require.Equal(t, []string{"started"}, env.takeChanges())
 	})
 }
 
 func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, d *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
 		me := seeker()
-		d.beginPayment(me, "premium", "pm_one")
+		env.beginPayment(me, "premium", "pm_one")
 		b.setState("paid")
-		sub := d.subscribe(me, "premium", "")
-		d.takeChanges()
-		d.advanceTo(sub.ExpiresAt)
+		sub := env.subscribe(me, "premium", "")
+		env.takeChanges()
+		env.advanceTo(sub.ExpiresAt)
 		require.True(t, b.bills[len(b.bills)-1].Unattended)
-		o := d.overview(me)
+		o := env.overview(me)
 		require.Equal(t, billing.PastDue, o.Subscription.Status)
 		require.Equal(t, "premium", o.Subscription.Plan)
-		d.advance(time.Hour)
-		require.Equal(t, []string{"payment-unconfirmed"}, d.takeChanges())
-		require.Contains(t, d.sent[len(d.sent)-1].Text, "confirm the payment for the Premium plan")
+		env.advance(time.Hour)
+		require.Equal(t, []string{"payment-unconfirmed"}, env.takeChanges())
+		require.Contains(t, env.sent[len(env.sent)-1].Text, "confirm the payment for the Premium plan")
 
-		d.beginPayment(me, "premium", "")
+		env.beginPayment(me, "premium", "")
 		require.False(t, b.bills[len(b.bills)-1].Unattended, "the payer is present")
-		require.NoError(t, d.receiveWebhook(me, b.setState("paid")))
-		o = d.overview(me)
+		require.NoError(t, env.receiveWebhook(me, b.setState("paid")))
+		o = env.overview(me)
 		require.Equal(t, billing.Active, o.Subscription.Status)
 		require.True(t, o.Subscription.ExpiresAt.After(sub.ExpiresAt))
-		require.Equal(t, []string{"renewed"}, d.takeChanges())
+		require.Equal(t, []string{"renewed"}, env.takeChanges())
 
 		// Unconfirmed, it counts as declined, and a later one is charged.
-		d.advanceTo(o.Subscription.ExpiresAt)
+		env.advanceTo(o.Subscription.ExpiresAt)
 		for range 25 {
-			d.advance(time.Hour)
+			env.advance(time.Hour)
 		}
-		require.Equal(t, []string{"payment-unconfirmed", "payment-failed"}, d.takeChanges())
-		d.advance(day)
-		require.Equal(t, []string{"payment-unconfirmed"}, d.takeChanges())
-		require.NoError(t, d.receiveWebhook(me, b.setState("paid")))
-		require.Equal(t, []string{"renewed"}, d.takeChanges())
+		require.Equal(t, []string{"payment-unconfirmed", "payment-failed"}, env.takeChanges())
+		env.advance(day)
+		require.Equal(t, []string{"payment-unconfirmed"}, env.takeChanges())
+		require.NoError(t, env.receiveWebhook(me, b.setState("paid")))
+		require.Equal(t, []string{"renewed"}, env.takeChanges())
 	})
 }
 
 func TestConfirm_PastDueWithAnotherMethod_ReplacesTheRenewal(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, d *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
 		me := seeker()
-		d.beginPayment(me, "premium", "pm_one")
+		env.beginPayment(me, "premium", "pm_one")
 		b.setState("paid")
-		d.advanceTo(d.subscribe(me, "premium", "").ExpiresAt)
-		d.takeChanges()
+		env.advanceTo(env.subscribe(me, "premium", "").ExpiresAt)
+		env.takeChanges()
 		renewal := b.setState("waits")
-		_, err := d.UseMethod(t.Context(), me, "pm_two")
+		_, err := env.UseMethod(t.Context(), me, "pm_two")
 		require.ErrorIs(t, err, billing.ErrActionRequired)
 		require.Equal(t, "declined", b.state[renewal])
-		require.Equal(t, billing.PastDue, d.overview(me).Subscription.Status)
-		require.NoError(t, d.receiveWebhook(me, b.setState("paid")))
-		o := d.overview(me)
+		require.Equal(t, billing.PastDue, env.overview(me).Subscription.Status)
+		require.NoError(t, env.receiveWebhook(me, b.setState("paid")))
+		o := env.overview(me)
 		require.Equal(t, billing.Active, o.Subscription.Status)
 		require.Equal(t, "pm_two", o.Subscription.Method.ID)
-		require.Equal(t, []string{"renewed"}, d.takeChanges())
+		require.Equal(t, []string{"renewed"}, env.takeChanges())
 	})
 }
 
 func TestConfirm_PaymentsThatAreNeverConfirmed_DoNotExtendThePlan(t *testing.T) {
-	for name, evade := range map[string]func(d *testEnv, me auth.Actor, method string){
-		"purchases": func(d *testEnv, me auth.Actor, method string) {
-			_, _ = d.Create(d.t.Context(), me, billing.ChooseInput{PlanID: "gold", PaymentMethodID: method})
+	for name, evade := range map[string]func(env *testEnv, me auth.Actor, method string){
+		"purchases": func(env *testEnv, me auth.Actor, method string) {
+			_, _ = env.Create(env.t.Context(), me, billing.ChooseInput{PlanID: "gold", PaymentMethodID: method})
 		},
-		"renewals with another method": func(d *testEnv, me auth.Actor, method string) {
-			_, _ = d.UseMethod(d.t.Context(), me, method)
+		"renewals with another method": func(env *testEnv, me auth.Actor, method string) {
+			_, _ = env.UseMethod(env.t.Context(), me, method)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEachWithConfirmations(t, func(t *testing.T, d *testEnv, b *confirmingProvider) {
+			onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
 				me := seeker()
-				d.beginPayment(me, "premium", "pm_one")
+				env.beginPayment(me, "premium", "pm_one")
 				b.setState("paid")
-				d.advanceTo(d.subscribe(me, "premium", "").ExpiresAt.Add(-time.Hour))
+				env.advanceTo(env.subscribe(me, "premium", "").ExpiresAt.Add(-time.Hour))
 				for i := range 60 {
-					evade(d, me, []string{"pm_two", "pm_three"}[i%2])
-					d.advance(12 * time.Hour)
+					evade(env, me, []string{"pm_two", "pm_three"}[i%2])
+					env.advance(12 * time.Hour)
 				}
-				require.Equal(t, "basic", d.overview(me).Subscription.Plan)
+				require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 			})
 		})
 	}
 }
 
 func TestConfirm_DeletedAccount_AbandonsThePayment(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, d *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
 		me := seeker()
-		d.beginPayment(me, "premium", "pm_one")
+		env.beginPayment(me, "premium", "pm_one")
 		key := b.setState("waits")
-		require.NoError(t, d.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
-		require.NoError(t, d.receiveWebhook(me, key), "a payment of a deleted owner")
-		d.advance(time.Hour)
+		require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
+		require.NoError(t, env.receiveWebhook(me, key), "a payment of a deleted owner")
+		env.advance(time.Hour)
 		require.Equal(t, "declined", b.state[key])
 		calls := len(b.bills)
-		d.advance(2 * day)
+		env.advance(2 * day)
 		require.Len(t, b.bills, calls)
 	})
 }
 
 func TestReceiveNotice_Refused(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, d *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
 		me := seeker()
-		d.beginPayment(me, "premium", "pm_one")
+		env.beginPayment(me, "premium", "pm_one")
 		key := b.setState("paid")
 		unsigned := func(string) string { return "" }
-		require.ErrorIs(t, d.ReceiveNotice(t.Context(), unsigned, []byte(me.UserID+" "+key)), billing.ErrBadNotice)
+		require.ErrorIs(t, env.ReceiveNotice(t.Context(), unsigned, []byte(me.UserID+" "+key)), billing.ErrBadNotice)
 		calls := len(b.bills)
-		require.NoError(t, d.receiveWebhook(seeker(), key), "of another owner")
-		require.NoError(t, d.receiveWebhook(me, "another key"))
-		require.NoError(t, d.ReceiveNotice(t.Context(), func(string) string { return "valid" }, []byte("the id of an owner that is none here "+key)))
+		require.NoError(t, env.receiveWebhook(seeker(), key), "of another owner")
+		require.NoError(t, env.receiveWebhook(me, "another key"))
+		require.NoError(t, env.ReceiveNotice(t.Context(), func(string) string { return "valid" }, []byte("the id of an owner that is none here "+key)))
 		require.Len(t, b.bills, calls)
-		d.Payments = b.Payments
-		require.ErrorIs(t, d.receiveWebhook(me, key), billing.ErrNoNotices)
-		_, err := d.SetUpMethod(t.Context(), me)
+		env.Payments = b.Payments
+		require.ErrorIs(t, env.receiveWebhook(me, key), billing.ErrNoNotices)
+		_, err := env.SetUpMethod(t.Context(), me)
 		require.ErrorIs(t, err, billing.ErrNoCollector)
-		_, err = d.SetUpMethod(t.Context(), auth.Actor{UserID: me.UserID})
+		_, err = env.SetUpMethod(t.Context(), auth.Actor{UserID: me.UserID})
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
 }
 
 func TestConfirm_Sandbox_IsConfirmedByItself(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
-		require.NotEmpty(t, d.beginPayment(me, "premium", sandboxpay.AuthenticationRequired).ClientSecret)
-		d.advance(10 * time.Minute)
-		require.Equal(t, "premium", d.overview(me).Subscription.Plan)
-		require.Equal(t, []string{"started"}, d.takeChanges())
-		_, err := sandboxpay.New(d.clock).SetUp(t.Context(), billing.Owner{Kind: billing.User, ID: me.UserID})
+		require.NotEmpty(t, env.beginPayment(me, "premium", sandboxpay.AuthenticationRequired).ClientSecret)
+		env.advance(10 * time.Minute)
+		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
+		require.Equal(t, []string{"started"}, env.takeChanges())
+		_, err := sandboxpay.New(env.clock).SetUp(t.Context(), billing.Owner{Kind: billing.User, ID: me.UserID})
 		require.NoError(t, err)
 	})
 }

@@ -96,23 +96,23 @@ var plans = append(billing.Plans(), billing.Plan{For: billing.User, ID: "gold", 
 
 func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	t.Helper()
-	d := &testEnv{t: t, clock: kit.NewClock(), deletedUsers: map[string]bool{}}
-	d.store = on(t, d.clock)
-	d.provider = &countingProvider{Payments: sandboxpay.New(d.clock), charged: map[string]int64{}}
-	d.Service = billing.New(billing.Deps{Tx: d.store.Billing.Tx, Events: d.store.Billing.Events, Audit: d.store.Identity.Audit, Clock: d.clock, NewID: stores.NewID,
-		Subscriptions: d.store.Billing.Subscriptions, Charges: d.store.Billing.Charges, Payments: d.provider, People: d, Mailer: d, Plans: plans, PublicURL: "https://jobs.example.org"})
-	d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
+	env := &testEnv{t: t, clock: kit.NewClock(), deletedUsers: map[string]bool{}}
+	env.store = on(t, env.clock)
+	env.provider = &countingProvider{Payments: sandboxpay.New(env.clock), charged: map[string]int64{}}
+	env.Service = billing.New(billing.Deps{Tx: env.store.Billing.Tx, Events: env.store.Billing.Events, Audit: env.store.Identity.Audit, Clock: env.clock, NewID: stores.NewID,
+		Subscriptions: env.store.Billing.Subscriptions, Charges: env.store.Billing.Charges, Payments: env.provider, People: env, Mailer: env, Plans: plans, PublicURL: "https://jobs.example.org"})
+	env.work = kit.NewWork(t, env.store, env.clock, []event.Subscription{
 		event.On("test.heard", func(_ context.Context, e event.SubscriptionChanged) error {
-			d.changes = append(d.changes, e.Change)
+			env.changes = append(env.changes, e.Change)
 			return nil
 		}),
-		event.OnID("test.mail", d.MailSubscriptionChanged),
-		event.OnID("test.mail-again", d.MailSubscriptionChanged),
+		event.OnID("test.mail", env.MailSubscriptionChanged),
+		event.OnID("test.mail-again", env.MailSubscriptionChanged),
 	})
-	return d
+	return env
 }
 
-func onEach(t *testing.T, test func(t *testing.T, d *testEnv)) {
+func onEach(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, on openStorage) { test(t, newTestEnv(t, on)) })
 }

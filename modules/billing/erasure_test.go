@@ -34,37 +34,37 @@ func (d *testEnv) beforeTransaction(nth int, do func()) {
 }
 
 func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
-		d.beforeTransaction(2, func() { // the charge is stored, and the provider has not been called
-			d.deletedUsers[me.UserID] = true
-			require.NoError(t, d.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
+		env.beforeTransaction(2, func() { // the charge is stored, and the provider has not been called
+			env.deletedUsers[me.UserID] = true
+			require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		})
-		sub, err := d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_card_visa"})
+		sub, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_card_visa"})
 		require.NoError(t, err)
 		require.Equal(t, "basic", sub.Plan)
 		for range 3 { // nor later
-			d.clock.Advance(2 * time.Hour)
-			require.NoError(t, d.Renew(t.Context()))
+			env.clock.Advance(2 * time.Hour)
+			require.NoError(t, env.Renew(t.Context()))
 		}
-		sum, n := d.provider.total()
+		sum, n := env.provider.total()
 		require.Zero(t, sum)
 		require.Zero(t, n)
 	})
 }
 
 func TestOnAccountDeleted_ChargePending_LeavesNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, d *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
-		d.beforeTransaction(3, func() { // the provider has been called, and its answer is not stored
-			d.deletedUsers[me.UserID] = true
-			require.NoError(t, d.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
+		env.beforeTransaction(3, func() { // the provider has been called, and its answer is not stored
+			env.deletedUsers[me.UserID] = true
+			require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		})
-		_, err := d.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_card_visa"})
+		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_card_visa"})
 		require.NoError(t, err)
-		d.clock.Advance(2 * time.Hour)
-		require.NoError(t, d.Renew(t.Context()), "the charge is stored without an owner")
+		env.clock.Advance(2 * time.Hour)
+		require.NoError(t, env.Renew(t.Context()), "the charge is stored without an owner")
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
-		require.Error(t, d.store.Billing.Subscriptions.Update(t.Context(), billing.NewSubscription(owner)), "there is no row to save")
+		require.Error(t, env.store.Billing.Subscriptions.Update(t.Context(), billing.NewSubscription(owner)), "there is no row to save")
 	})
 }

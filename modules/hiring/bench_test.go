@@ -10,11 +10,11 @@ import (
 func BenchmarkApply(bm *testing.B) {
 	for name, on := range map[string]openStorage{"sqlite": stores.SQLite, "postgres": stores.Postgres} {
 		bm.Run(name, func(bm *testing.B) {
-			b := newTestEnv(bm, on)
-			job := b.newListing(employer())
+			env := newTestEnv(bm, on)
+			job := env.newListing(employer())
 			bm.ReportAllocs()
 			for bm.Loop() {
-				if _, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, CoverLetter: "Dear all"}); err != nil {
+				if _, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, CoverLetter: "Dear all"}); err != nil {
 					bm.Fatal(err)
 				}
 			}

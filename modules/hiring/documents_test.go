@@ -55,108 +55,108 @@ func (b *testEnv) countFiles() int {
 }
 
 func TestApply_Documents_AreCopied(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		e, s := employer(), seeker()
-		cv, letter := b.addOriginal(s, "Six years of critical care."), b.addOriginal(s, "Dear ward")
-		a, err := b.applyWith(s, b.newListing(e), cv, letter, cv)
+		cv, letter := env.addOriginal(s, "Six years of critical care."), env.addOriginal(s, "Dear ward")
+		a, err := env.applyWith(s, env.newListing(e), cv, letter, cv)
 		require.NoError(t, err)
-		delete(b.originals, s.UserID+cv)
-		ds, err := b.ReceivedDocuments(t.Context(), e, a.ID)
+		delete(env.originals, s.UserID+cv)
+		ds, err := env.ReceivedDocuments(t.Context(), e, a.ID)
 		require.NoError(t, err)
 		require.Len(t, ds, 2)
-		require.Equal(t, "Six years of critical care.", b.read(e, a.ID, ds[0].ID))
-		require.Equal(t, "Dear ward", b.read(e, a.ID, ds[1].ID))
-		require.Equal(t, ds, b.received(e, a.ID).Documents)
-		mine, err := b.MyApplication(t.Context(), s, a.ID)
+		require.Equal(t, "Six years of critical care.", env.read(e, a.ID, ds[0].ID))
+		require.Equal(t, "Dear ward", env.read(e, a.ID, ds[1].ID))
+		require.Equal(t, ds, env.received(e, a.ID).Documents)
+		mine, err := env.MyApplication(t.Context(), s, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, ds, mine.Documents)
 
 		for _, other := range []auth.Actor{employer(), s, employer(auth.JobsUpdate)} {
-			_, err = b.ReceivedDocuments(t.Context(), other, a.ID)
+			_, err = env.ReceivedDocuments(t.Context(), other, a.ID)
 			require.Error(t, err)
-			_, _, err = b.OpenReceivedDocument(t.Context(), other, a.ID, ds[0].ID)
+			_, _, err = env.OpenReceivedDocument(t.Context(), other, a.ID, ds[0].ID)
 			require.Error(t, err)
 		}
 		for _, id := range []string{stores.NewID(), "nonsense", cv} {
-			_, _, err = b.OpenReceivedDocument(t.Context(), e, a.ID, id)
+			_, _, err = env.OpenReceivedDocument(t.Context(), e, a.ID, id)
 			require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
 		}
 	})
 }
 
 func TestApply_InvalidDocuments_AreRefused(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		e, s, other := employer(), seeker(), seeker()
-		listing, theirs, mine := b.newListing(e), b.addOriginal(other, "x"), b.addOriginal(s, "y")
+		listing, theirs, mine := env.newListing(e), env.addOriginal(other, "x"), env.addOriginal(s, "y")
 		for _, id := range []string{theirs, stores.NewID(), "nonsense"} {
-			_, err := b.applyWith(s, listing, mine, id)
+			_, err := env.applyWith(s, listing, mine, id)
 			require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
 		}
-		_, err := b.applyWith(s, listing, mine, mine, mine, mine, mine, mine)
+		_, err := env.applyWith(s, listing, mine, mine, mine, mine, mine, mine)
 		require.Equal(t, "documentIds", fault.Of(err).Fields[0].Name)
-		_, err = b.applyWith(s, listing, mine)
+		_, err = env.applyWith(s, listing, mine)
 		require.NoError(t, err)
-		_, err = b.applyWith(s, listing, mine)
+		_, err = env.applyWith(s, listing, mine)
 		require.ErrorIs(t, err, hiring.ErrAlreadyApplied)
 	})
 }
 
 func TestWithdraw_Documents_AreRemoved(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		e, s := employer(), seeker()
-		cv := b.addOriginal(s, "y")
-		withdrawn, err := b.applyWith(s, b.newListing(e), cv)
+		cv := env.addOriginal(s, "y")
+		withdrawn, err := env.applyWith(s, env.newListing(e), cv)
 		require.NoError(t, err)
-		accepted, err := b.applyWith(s, b.newListing(e), cv)
+		accepted, err := env.applyWith(s, env.newListing(e), cv)
 		require.NoError(t, err)
-		require.NoError(t, b.setStatus(e, accepted.ID, "accepted"))
-		require.Equal(t, 2, b.countFiles())
-		require.NoError(t, b.Withdraw(t.Context(), s, withdrawn.ID))
-		require.Empty(t, b.received(e, withdrawn.ID).Documents)
-		b.work.All(t)
-		require.Equal(t, 1, b.countFiles())
-		require.NoError(t, b.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: s.UserID, DeletedAt: b.clock.Now()}))
-		require.Empty(t, b.received(e, accepted.ID).Documents)
-		b.work.All(t)
-		require.Zero(t, b.countFiles())
+		require.NoError(t, env.setStatus(e, accepted.ID, "accepted"))
+		require.Equal(t, 2, env.countFiles())
+		require.NoError(t, env.Withdraw(t.Context(), s, withdrawn.ID))
+		require.Empty(t, env.received(e, withdrawn.ID).Documents)
+		env.work.All(t)
+		require.Equal(t, 1, env.countFiles())
+		require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: s.UserID, DeletedAt: env.clock.Now()}))
+		require.Empty(t, env.received(e, accepted.ID).Documents)
+		env.work.All(t)
+		require.Zero(t, env.countFiles())
 	})
 }
 
 func TestApply_FailedCopy_IsRemoved(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		e, s := employer(), seeker()
-		_, err := b.applyWith(s, b.newListing(e), b.addOriginal(s, "y"), stores.NewID())
+		_, err := env.applyWith(s, env.newListing(e), env.addOriginal(s, "y"), stores.NewID())
 		require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
-		require.Equal(t, 1, b.countFiles())
-		b.work.All(t)
-		require.Zero(t, b.countFiles())
+		require.Equal(t, 1, env.countFiles())
+		env.work.All(t)
+		require.Zero(t, env.countFiles())
 
-		abandoned := hiring.Document{ID: stores.NewID(), ApplicationID: stores.NewID(), OrganizationID: e.OrganizationID, ApplicantID: s.UserID, Extension: ".txt", AttachedAt: b.clock.Now()}
-		require.NoError(t, b.Documents.Reserve(t.Context(), abandoned, b.clock.Now().Add(time.Hour)))
-		require.NoError(t, b.Files.Put(t.Context(), "applications/"+abandoned.ID+".txt", func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }))
-		b.clock.Advance(2 * time.Hour)
-		for _, p := range b.Periodic() {
+		abandoned := hiring.Document{ID: stores.NewID(), ApplicationID: stores.NewID(), OrganizationID: e.OrganizationID, ApplicantID: s.UserID, Extension: ".txt", AttachedAt: env.clock.Now()}
+		require.NoError(t, env.Documents.Reserve(t.Context(), abandoned, env.clock.Now().Add(time.Hour)))
+		require.NoError(t, env.Files.Put(t.Context(), "applications/"+abandoned.ID+".txt", func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }))
+		env.clock.Advance(2 * time.Hour)
+		for _, p := range env.Periodic() {
 			if p.Kind == "hiring.files-left" {
 				require.NoError(t, p.Do(t.Context()))
 			}
 		}
-		require.Zero(t, b.countFiles())
+		require.Zero(t, env.countFiles())
 	})
 }
 
 func TestMailSubmitted_Preferences_AreRespected(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		s := seeker()
-		a := b.apply(s, b.newListing(employer()))
+		a := env.apply(s, env.newListing(employer()))
 		submitted := event.ApplicationSubmitted{ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: s.UserID, SubmittedAt: a.AppliedAt}
-		_ = b.sentMails()
-		require.NoError(t, b.MailSubmitted(t.Context(), submitted))
-		sent := b.sentMails()
+		_ = env.sentMails()
+		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
+		sent := env.sentMails()
 		require.Len(t, sent, 1)
 		require.Equal(t, s.UserID+"@example.org", sent[0].To.Email)
 		require.Equal(t, "submitted-"+a.ID, sent[0].ID)
-		b.optedOut[s.UserID] = true
-		require.NoError(t, b.MailSubmitted(t.Context(), submitted))
-		require.Empty(t, b.sentMails())
+		env.optedOut[s.UserID] = true
+		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
+		require.Empty(t, env.sentMails())
 	})
 }

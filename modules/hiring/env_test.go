@@ -127,25 +127,25 @@ type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 
 func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	t.Helper()
-	b := &testEnv{t: t, clock: kit.NewClock(), postings: map[string]hiring.Posting{}, deletedUsers: map[string]bool{}, lostPermissions: map[string]auth.Permission{}, optedOut: map[string]bool{}, introductions: map[string]*hiring.Introduction{},
+	env := &testEnv{t: t, clock: kit.NewClock(), postings: map[string]hiring.Posting{}, deletedUsers: map[string]bool{}, lostPermissions: map[string]auth.Permission{}, optedOut: map[string]bool{}, introductions: map[string]*hiring.Introduction{},
 		originals: map[string]hiring.ApplicantDocument{}, folder: t.TempDir()}
-	b.store = on(t, b.clock)
-	store := b.store.Hiring
-	shared := &hiring.Shared{Tx: store.Tx, Events: store.Events, Clock: b.clock, NewID: stores.NewID, Tasks: store.Tasks, People: b, Organizations: b, Mailer: b, PublicURL: "https://jobs.example.org"}
-	b.Service = &hiring.Service{
-		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: b.store.Identity.Audit, Exports: store.Exports, Files: newFileStore(t, b.folder), Sealer: b},
-		Applications: store.Applications, Appointments: store.Appointments, Messages: store.Messages, Notes: store.Notes, Ratings: store.Ratings, Documents: store.Documents, ApplicantDocuments: b, Listings: b, Preferences: b, PersonalData: store.PersonalData, Limiter: locallimit.New(b.clock),
+	env.store = on(t, env.clock)
+	store := env.store.Hiring
+	shared := &hiring.Shared{Tx: store.Tx, Events: store.Events, Clock: env.clock, NewID: stores.NewID, Tasks: store.Tasks, People: env, Organizations: env, Mailer: env, PublicURL: "https://jobs.example.org"}
+	env.Service = &hiring.Service{
+		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: env.store.Identity.Audit, Exports: store.Exports, Files: newFileStore(t, env.folder), Sealer: env},
+		Applications: store.Applications, Appointments: store.Appointments, Messages: store.Messages, Notes: store.Notes, Ratings: store.Ratings, Documents: store.Documents, ApplicantDocuments: env, Listings: env, Preferences: env, PersonalData: store.PersonalData, Limiter: locallimit.New(env.clock),
 	}
-	b.Tables = map[string]hiring.Table{"jobs": &b.table, "applications": b.Table()}
-	b.work = kit.NewWork(t, b.store, b.clock, []event.Subscription{
-		event.OnID("received", b.OnApplicationSubmitted), event.OnID("status", b.MailStatusChanged).In(task.Mail),
-		event.On("export", b.MailExport).In(task.Mail),
-		event.OnID("interview", b.MailInterview).In(task.Mail), event.On("contact", b.MailContact).In(task.Mail),
-	}, b.Handlers()...)
-	return b
+	env.Tables = map[string]hiring.Table{"jobs": &env.table, "applications": env.Table()}
+	env.work = kit.NewWork(t, env.store, env.clock, []event.Subscription{
+		event.OnID("received", env.OnApplicationSubmitted), event.OnID("status", env.MailStatusChanged).In(task.Mail),
+		event.On("export", env.MailExport).In(task.Mail),
+		event.OnID("interview", env.MailInterview).In(task.Mail), event.On("contact", env.MailContact).In(task.Mail),
+	}, env.Handlers()...)
+	return env
 }
 
-func onEach(t *testing.T, test func(t *testing.T, b *testEnv)) {
+func onEach(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, on openStorage) { test(t, newTestEnv(t, on)) })
 }

@@ -88,33 +88,33 @@ func (b *testEnv) downloadExport(v hiring.ExportView) (hiring.Download, [][]stri
 }
 
 func TestExport_Filters_SelectRows(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
-		first, second := b.newListing(st), b.newListing(st)
-		a := b.apply(seeker(), first)
-		other := b.apply(seeker(), second)
-		require.NoError(t, b.setStatus(st, a.ID, "review"))
-		_, err := b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+		first, second := env.newListing(st), env.newListing(st)
+		a := env.apply(seeker(), first)
+		other := env.apply(seeker(), second)
+		require.NoError(t, env.setStatus(st, a.ID, "review"))
+		_, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
-		b.apply(seeker(), b.newListing(employer()))
-		b.sentMails()
+		env.apply(seeker(), env.newListing(employer()))
+		env.sentMails()
 
 		run := func(f hiring.ExportFilters) [][]string {
 			t.Helper()
-			e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications", Filters: f})
+			e, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications", Filters: f})
 			require.NoError(t, err)
 			require.Equal(t, hiring.ExportQueued, e.State)
-			before, err := b.MyExport(t.Context(), st, strings.ToUpper(e.ID))
+			before, err := env.MyExport(t.Context(), st, strings.ToUpper(e.ID))
 			require.NoError(t, err)
 			require.Empty(t, before.URL)
-			mails := b.sentMails()
+			mails := env.sentMails()
 			require.Len(t, mails, 1)
 			require.Equal(t, "Your export is ready", mails[0].Subject)
 			require.Contains(t, mails[0].Text, "/api/employers/exports/"+e.ID+"/file?token=")
-			v, err := b.MyExport(t.Context(), st, e.ID)
+			v, err := env.MyExport(t.Context(), st, e.ID)
 			require.NoError(t, err)
 			require.Equal(t, hiring.ExportDone, v.State)
-			d, rows := b.downloadExport(v)
+			d, rows := env.downloadExport(v)
 			require.Equal(t, "locum-applications-20260317.csv", d.Name)
 			require.Equal(t, v.RowsDone, len(rows)-1)
 			require.Equal(t, v.RowsTotal, v.RowsDone)
@@ -133,41 +133,41 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 
 func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	st := employer()
-	b.table.failures.Store(2)
-	e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	env.table.failures.Store(2)
+	e, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
-	require.Empty(t, b.sentMails())
-	v, err := b.MyExport(t.Context(), st, e.ID)
+	require.Empty(t, env.sentMails())
+	v, err := env.MyExport(t.Context(), st, e.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportRunning, v.State)
 	require.Equal(t, 4000, v.RowsDone)
 	require.Equal(t, 4800, v.RowsTotal)
 	require.Empty(t, v.URL)
 	for range 2 {
-		b.clock.Advance(time.Minute)
-		b.work.All(t)
+		env.clock.Advance(time.Minute)
+		env.work.All(t)
 	}
-	v, err = b.MyExport(t.Context(), st, e.ID)
+	v, err = env.MyExport(t.Context(), st, e.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportDone, v.State)
-	_, rows := b.downloadExport(v)
+	_, rows := env.downloadExport(v)
 	require.Len(t, rows, 4801)
 	require.Equal(t, "4799", rows[4800][0])
 }
 
 func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	read := func() ([]byte, error) {
-		d, err := b.ExportNow(t.Context(), employer(), "jobs", hiring.ExportFilters{})
+		d, err := env.ExportNow(t.Context(), employer(), "jobs", hiring.ExportFilters{})
 		require.NoError(t, err)
 		require.EqualValues(t, -1, d.Size)
 		defer func() { require.NoError(t, d.Body.Close()) }()
 		return io.ReadAll(d.Body)
 	}
-	b.table.failures.Store(1)
+	env.table.failures.Store(1)
 	part, err := read()
 	require.Error(t, err, "an incomplete table is an error")
 	require.Equal(t, 4001, strings.Count(string(part), "\r\n"))
@@ -178,17 +178,17 @@ func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 	owner := employer()
 	var open []hiring.Download
 	for range 5 {
-		d, err := b.ExportNow(t.Context(), owner, "jobs", hiring.ExportFilters{})
+		d, err := env.ExportNow(t.Context(), owner, "jobs", hiring.ExportFilters{})
 		require.NoError(t, err)
 		open = append(open, d)
 	}
-	_, err = b.ExportNow(t.Context(), owner, "jobs", hiring.ExportFilters{})
+	_, err = env.ExportNow(t.Context(), owner, "jobs", hiring.ExportFilters{})
 	require.ErrorIs(t, err, hiring.ErrExportsUnderWay, "a sixth concurrent export")
 	for _, d := range open {
 		require.NoError(t, d.Body.Close())
 		require.NoError(t, d.Body.Close(), "a second Close does nothing")
 	}
-	d, err := b.ExportNow(t.Context(), owner, "jobs", hiring.ExportFilters{})
+	d, err := env.ExportNow(t.Context(), owner, "jobs", hiring.ExportFilters{})
 	require.NoError(t, err)
 	_, err = io.Copy(io.Discard, d.Body)
 	require.NoError(t, err)
@@ -196,172 +196,172 @@ func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF, "reading a closed export returns EOF")
 	require.NoError(t, d.Body.Close())
 
-	_, err = b.ExportNow(t.Context(), employer(), "applications", hiring.ExportFilters{Status: ptr("hired")})
+	_, err = env.ExportNow(t.Context(), employer(), "applications", hiring.ExportFilters{Status: ptr("hired")})
 	require.ErrorIs(t, err, hiring.ErrInvalidStatus)
 	viewless := employer()
 	viewless.Permissions = nil
-	_, err = b.ExportNow(t.Context(), viewless, "applications", hiring.ExportFilters{})
+	_, err = env.ExportNow(t.Context(), viewless, "applications", hiring.ExportFilters{})
 	require.ErrorIs(t, err, fault.ErrForbidden)
-	_, err = b.ExportNow(t.Context(), seeker(), "jobs", hiring.ExportFilters{})
+	_, err = env.ExportNow(t.Context(), seeker(), "jobs", hiring.ExportFilters{})
 	require.ErrorIs(t, err, fault.ErrForbidden)
 }
 
 func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	st := employer()
-	b.table.failures.Store(1000)
-	e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	env.table.failures.Store(1000)
+	e, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 	for range 20 {
-		b.work.All(t)
-		b.clock.Advance(5 * time.Hour)
+		env.work.All(t)
+		env.clock.Advance(5 * time.Hour)
 	}
-	v, err := b.MyExport(t.Context(), st, e.ID)
+	v, err := env.MyExport(t.Context(), st, e.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportFailed, v.State)
 	require.NotNil(t, v.FinishedAt)
 
 	// An operator mends what was wrong and has the job done again.
-	b.table.failures.Store(0)
-	dead, err := b.store.Hiring.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
+	env.table.failures.Store(0)
+	dead, err := env.store.Hiring.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(t, err)
-	_, err = b.store.Hiring.Tasks.Retry(t.Context(), []string{dead[0].ID})
+	_, err = env.store.Hiring.Tasks.Retry(t.Context(), []string{dead[0].ID})
 	require.NoError(t, err)
-	require.Len(t, b.sentMails(), 1)
-	v, err = b.MyExport(t.Context(), st, e.ID)
+	require.Len(t, env.sentMails(), 1)
+	v, err = env.MyExport(t.Context(), st, e.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportDone, v.State)
 }
 
 func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	st := employer()
 	var e hiring.Export
 	for range 5 {
 		var err error
-		e, err = b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+		e, err = env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 		require.NoError(t, err)
 	}
-	b.clock.Advance(24*time.Hour - time.Second)
-	require.NoError(t, b.ForgetExports(t.Context()))
-	_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	env.clock.Advance(24*time.Hour - time.Second)
+	require.NoError(t, env.ForgetExports(t.Context()))
+	_, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.ErrorIs(t, err, hiring.ErrExportsUnderWay)
-	b.clock.Advance(2 * time.Second)
-	require.NoError(t, b.ForgetExports(t.Context()))
-	v, err := b.MyExport(t.Context(), st, e.ID)
+	env.clock.Advance(2 * time.Second)
+	require.NoError(t, env.ForgetExports(t.Context()))
+	v, err := env.MyExport(t.Context(), st, e.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportFailed, v.State)
-	_, err = b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	_, err = env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
-	b.sentMails()
-	v, err = b.MyExport(t.Context(), st, e.ID)
+	env.sentMails()
+	v, err = env.MyExport(t.Context(), st, e.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportDone, v.State, "a task that runs late completes the export")
 }
 
 func TestExport_RequesterLeft_GetsNoLink(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	for kind, needed := range map[string]auth.Permission{"applications": auth.ApplicationsView, "jobs": auth.AnyPermission} {
 		st := employer()
-		b.lostPermissions[st.UserID] = needed
-		_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: kind})
+		env.lostPermissions[st.UserID] = needed
+		_, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: kind})
 		require.NoError(t, err)
-		require.Empty(t, b.sentMails(), kind)
-		delete(b.lostPermissions, st.UserID)
-		_, err = b.StartExport(t.Context(), st, hiring.ExportInput{Kind: kind})
+		require.Empty(t, env.sentMails(), kind)
+		delete(env.lostPermissions, st.UserID)
+		_, err = env.StartExport(t.Context(), st, hiring.ExportInput{Kind: kind})
 		require.NoError(t, err)
-		require.Len(t, b.sentMails(), 1, kind)
+		require.Len(t, env.sentMails(), 1, kind)
 	}
 }
 
 func TestExport_OtherOrganization_NotFound(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	st, other := employer(), employer()
 	blind := employer(auth.JobsCreate)
 	blind.OrganizationID = st.OrganizationID
-	e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications"})
+	e, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications"})
 	require.NoError(t, err)
-	b.sentMails()
-	_, err = b.MyExport(t.Context(), other, e.ID)
+	env.sentMails()
+	_, err = env.MyExport(t.Context(), other, e.ID)
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
-	_, err = b.MyExport(t.Context(), st, "nonsense")
+	_, err = env.MyExport(t.Context(), st, "nonsense")
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
-	_, err = b.MyExport(t.Context(), blind, e.ID)
+	_, err = env.MyExport(t.Context(), blind, e.ID)
 	require.ErrorIs(t, err, fault.ErrForbidden)
-	_, err = b.StartExport(t.Context(), blind, hiring.ExportInput{Kind: "applications"})
+	_, err = env.StartExport(t.Context(), blind, hiring.ExportInput{Kind: "applications"})
 	require.ErrorIs(t, err, fault.ErrForbidden)
-	_, err = b.StartExport(t.Context(), seeker(), hiring.ExportInput{Kind: "jobs"})
+	_, err = env.StartExport(t.Context(), seeker(), hiring.ExportInput{Kind: "jobs"})
 	require.ErrorIs(t, err, fault.ErrForbidden)
-	_, err = b.MyExport(t.Context(), seeker(), e.ID)
+	_, err = env.MyExport(t.Context(), seeker(), e.ID)
 	require.ErrorIs(t, err, fault.ErrForbidden)
 
-	v, err := b.MyExport(t.Context(), st, e.ID)
+	v, err := env.MyExport(t.Context(), st, e.ID)
 	require.NoError(t, err)
 	_, token, _ := strings.Cut(v.URL, "?token=")
 	for name, link := range map[string][2]string{"another export's": {stores.NewID(), token}, "no token": {e.ID, ""}, "made up": {e.ID, "download|x"}, "another purpose's": {e.ID, strings.Replace(token, "download", "unsubscribe", 1)}} {
-		_, err := b.OpenExport(t.Context(), link[0], link[1])
+		_, err := env.OpenExport(t.Context(), link[0], link[1])
 		require.ErrorIs(t, err, fault.ErrUnauthorized, name)
 	}
-	b.clock.Advance(time.Hour + time.Second)
-	_, err = b.OpenExport(t.Context(), e.ID, token)
+	env.clock.Advance(time.Hour + time.Second)
+	_, err = env.OpenExport(t.Context(), e.ID, token)
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 }
 
 func TestExport_AfterAWeek_DeletedWithFile(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	st := employer()
-	e, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	e, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
-	b.sentMails()
-	b.clock.Advance(7*24*time.Hour - time.Second)
-	require.NoError(t, b.ForgetExports(t.Context()))
-	v, err := b.MyExport(t.Context(), st, e.ID)
+	env.sentMails()
+	env.clock.Advance(7*24*time.Hour - time.Second)
+	require.NoError(t, env.ForgetExports(t.Context()))
+	v, err := env.MyExport(t.Context(), st, e.ID)
 	require.NoError(t, err)
-	b.clock.Advance(2 * time.Second)
-	require.NoError(t, b.ForgetExports(t.Context()))
-	_, err = b.MyExport(t.Context(), st, e.ID)
+	env.clock.Advance(2 * time.Second)
+	require.NoError(t, env.ForgetExports(t.Context()))
+	_, err = env.MyExport(t.Context(), st, e.ID)
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
 	_, token, _ := strings.Cut(v.URL, "?token=")
-	_, err = b.OpenExport(t.Context(), e.ID, token)
+	_, err = env.OpenExport(t.Context(), e.ID, token)
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
 }
 
 func TestExport_TooManyRunning_Refused(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	st := employer()
 	for range 5 {
-		_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+		_, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 		require.NoError(t, err)
 	}
-	_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	_, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.ErrorIs(t, err, hiring.ErrExportsUnderWay)
-	b.sentMails()
-	_, err = b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	env.sentMails()
+	_, err = env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 	for _, bad := range []hiring.ExportInput{{Kind: "people"}, {Kind: "applications", Filters: hiring.ExportFilters{Status: ptr("lost")}}, {Kind: "applications", Filters: hiring.ExportFilters{JobID: ptr("x")}}, {Kind: "applications", Filters: hiring.ExportFilters{EndDate: ptr("soon")}}} {
-		_, err := b.StartExport(t.Context(), st, bad)
+		_, err := env.StartExport(t.Context(), st, bad)
 		require.Equal(t, fault.Invalid, fault.Of(err).Kind)
 	}
 }
 
 func TestMyExports_OwnOrganization_NewestFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		e := employer(auth.ApplicationsView, auth.JobsUpdate)
 		var ids []string
 		for _, kind := range []string{"applications", "jobs", "applications"} {
-			b.clock.Advance(time.Minute)
-			started, err := b.StartExport(t.Context(), e, hiring.ExportInput{Kind: kind})
+			env.clock.Advance(time.Minute)
+			started, err := env.StartExport(t.Context(), e, hiring.ExportInput{Kind: kind})
 			require.NoError(t, err)
 			ids = append(ids, started.ID)
 		}
 		list := func(by auth.Actor, n int) (out []string) {
-			found, err := b.MyExports(t.Context(), by, n)
+			found, err := env.MyExports(t.Context(), by, n)
 			require.NoError(t, err)
 			for _, f := range found {
 				out = append(out, f.ID)
@@ -374,7 +374,7 @@ func TestMyExports_OwnOrganization_NewestFirst(t *testing.T) {
 		withoutApplications.Permissions = []auth.Permission{auth.JobsUpdate}
 		require.Equal(t, []string{ids[1]}, list(withoutApplications, 10))
 		require.Empty(t, list(employer(), 10))
-		_, err := b.MyExports(t.Context(), seeker(), 10)
+		_, err := env.MyExports(t.Context(), seeker(), 10)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
 }

@@ -18,40 +18,40 @@ import (
 )
 
 func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
-		job := b.newListing(st)
-		a := b.apply(ann, strings.ToUpper(job))
+		job := env.newListing(st)
+		a := env.apply(ann, strings.ToUpper(job))
 		require.Equal(t, hiring.Pending, a.Status)
-		require.Equal(t, b.clock.Now(), a.AppliedAt)
+		require.Equal(t, env.clock.Now(), a.AppliedAt)
 
-		got := b.received(st, a.ID)
+		got := env.received(st, a.ID)
 		require.Equal(t, "Title of "+job, got.JobTitle)
 		require.Equal(t, "Name of "+ann.UserID, got.Applicant.Name)
 		require.Equal(t, "Dear all", got.CoverLetter)
 		require.Equal(t, a, got.Application)
 
-		b.clock.Advance(time.Hour)
-		require.NoError(t, b.setStatus(st, strings.ToUpper(a.ID), "interview"))
-		own, err := b.MyApplication(b.t.Context(), ann, a.ID)
+		env.clock.Advance(time.Hour)
+		require.NoError(t, env.setStatus(st, strings.ToUpper(a.ID), "interview"))
+		own, err := env.MyApplication(env.t.Context(), ann, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, hiring.Interview, own.Shown())
 		require.Empty(t, own.Applicant, "the applicant's view omits the applicant")
 		require.Equal(t, "jobseeker:>pending employer:pending>interview", formatTimeline(own.Timeline))
-		require.Equal(t, own.Timeline, b.received(st, a.ID).Timeline, "both sides see the same")
+		require.Equal(t, own.Timeline, env.received(st, a.ID).Timeline, "both sides see the same")
 		require.Equal(t, st.UserID, own.Timeline[1].ActorID)
-		require.Equal(t, b.clock.Now(), own.Timeline[1].At)
-		require.Equal(t, []string{"submitted", "pending>interview"}, b.recordedEvents())
+		require.Equal(t, env.clock.Now(), own.Timeline[1].At)
+		require.Equal(t, []string{"submitted", "pending>interview"}, env.recordedEvents())
 	})
 }
 
 func TestEvents_NameTheirApplicant(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	ann, st := seeker(), employer()
-	a := b.apply(ann, b.newListing(st))
-	require.NoError(t, b.setStatus(st, a.ID, "review"))
-	got, err := b.store.Hiring.Outbox.Claim(b.t.Context(), 10, time.Hour)
+	a := env.apply(ann, env.newListing(st))
+	require.NoError(t, env.setStatus(st, a.ID, "review"))
+	got, err := env.store.Hiring.Outbox.Claim(env.t.Context(), 10, time.Hour)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
 	require.JSONEq(t, fmt.Sprintf(`{"application_id":%q,"job_id":%q,"organization_id":%q,"candidate_id":%q,"status":"pending","submitted_at":"2026-03-17T10:30:00Z"}`,
@@ -62,14 +62,14 @@ func TestEvents_NameTheirApplicant(t *testing.T) {
 }
 
 func TestApply_Twice_Conflict(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
-		job := b.newListing(st)
+		job := env.newListing(st)
 		var all sync.WaitGroup
 		var done, refused atomic.Int64
 		for range 50 {
 			all.Go(func() {
-				switch _, err := b.Apply(b.t.Context(), ann, hiring.ApplyInput{ListingID: job}); {
+				switch _, err := env.Apply(env.t.Context(), ann, hiring.ApplyInput{ListingID: job}); {
 				case err == nil:
 					done.Add(1)
 				case fault.Of(err).Code == hiring.ErrAlreadyApplied.Code:
@@ -82,39 +82,39 @@ func TestApply_Twice_Conflict(t *testing.T) {
 		all.Wait()
 		require.EqualValues(t, 1, done.Load())
 		require.EqualValues(t, 49, refused.Load())
-		require.Equal(t, []string{"submitted"}, b.recordedEvents())
+		require.Equal(t, []string{"submitted"}, env.recordedEvents())
 		require.Equal(t, "Already applied to this position", hiring.ErrAlreadyApplied.Message)
 
-		mine, err := b.Mine(b.t.Context(), ann, firstPage)
+		mine, err := env.Mine(env.t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Len(t, mine.Items, 1)
-		require.NoError(t, b.Withdraw(b.t.Context(), ann, mine.Items[0].ID))
-		_, err = b.Apply(b.t.Context(), ann, hiring.ApplyInput{ListingID: job})
+		require.NoError(t, env.Withdraw(env.t.Context(), ann, mine.Items[0].ID))
+		_, err = env.Apply(env.t.Context(), ann, hiring.ApplyInput{ListingID: job})
 		require.ErrorIs(t, err, hiring.ErrAlreadyApplied, "a withdrawn application counts as an earlier one")
-		b.apply(seeker(), job)
-		b.apply(ann, b.newListing(st))
+		env.apply(seeker(), job)
+		env.apply(ann, env.newListing(st))
 	})
 }
 
 func TestApply_NotPublic_NotFound(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	for _, id := range []string{stores.NewID(), "nonsense", "../x"} {
-		_, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{ListingID: id})
+		_, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{ListingID: id})
 		require.ErrorIs(t, err, hiring.ErrListingNotFound)
 	}
-	_, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{})
+	_, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{})
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
-	require.Empty(t, b.recordedEvents())
+	require.Empty(t, env.recordedEvents())
 }
 
 func TestApply_Questions_AreChecked(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
-		job := b.newListing(st, hiring.Question{ID: "nmc", Required: true}, hiring.Question{ID: "car"})
+		job := env.newListing(st, hiring.Question{ID: "nmc", Required: true}, hiring.Question{ID: "car"})
 		wrong := func(field string, answers ...hiring.Answer) {
 			t.Helper()
-			_, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
+			_, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
 			require.Equal(t, fault.Invalid, fault.KindOf(err))
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
@@ -126,92 +126,92 @@ func TestApply_Questions_AreChecked(t *testing.T) {
 		wrong("answers.1.question_id", pin, pin)
 		wrong("answers.1.answer", pin, hiring.Answer{QuestionID: "car", Answer: strings.Repeat("é", 5001)})
 		wrong("answers", make([]hiring.Answer, 101)...)
-		_, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, CoverLetter: strings.Repeat("é", 20001), Answers: []hiring.Answer{pin}})
+		_, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, CoverLetter: strings.Repeat("é", 20001), Answers: []hiring.Answer{pin}})
 		require.Equal(t, "coverLetter", fault.Of(err).Fields[0].Name)
 
 		answers := []hiring.Answer{{QuestionID: "car", Answer: `"no", <b>`}, pin}
-		a, err := b.Apply(b.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
+		a, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
 		require.NoError(t, err)
-		require.Equal(t, answers, b.received(st, a.ID).Answers)
+		require.Equal(t, answers, env.received(st, a.ID).Answers)
 	})
 }
 
 func TestTracker_OtherApplicant_NotFound(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
-		a := b.apply(ann, b.newListing(st))
-		b.recordedEvents()
-		before := b.received(st, a.ID)
+		a := env.apply(ann, env.newListing(st))
+		env.recordedEvents()
+		before := env.received(st, a.ID)
 
-		got, err := b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("in-progress"), StatusColor: ptr("bg-amber-100")})
+		got, err := env.Track(env.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("in-progress"), StatusColor: ptr("bg-amber-100")})
 		require.NoError(t, err)
 		require.Equal(t, hiring.Status("in-progress"), got.Shown())
-		require.Equal(t, hiring.Status("in-progress"), b.visibleStatus(ann, a.ID))
-		after := b.received(st, a.ID)
+		require.Equal(t, hiring.Status("in-progress"), env.visibleStatus(ann, a.ID))
+		after := env.received(st, a.ID)
 		require.Equal(t, before.Status, after.Status)
 		require.Equal(t, before.Timeline, after.Timeline)
-		require.Empty(t, b.recordedEvents(), "a private status records no event")
+		require.Empty(t, env.recordedEvents(), "a private status records no event")
 
-		require.NoError(t, b.setStatus(st, a.ID, "rejected"))
-		require.Equal(t, hiring.Rejected, b.visibleStatus(ann, a.ID), "the employer's change is the later one")
-		_, err = b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("completed")})
+		require.NoError(t, env.setStatus(st, a.ID, "rejected"))
+		require.Equal(t, hiring.Rejected, env.visibleStatus(ann, a.ID), "the employer's change is the later one")
+		_, err = env.Track(env.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("completed")})
 		require.NoError(t, err)
-		require.Equal(t, hiring.Status("completed"), b.visibleStatus(ann, a.ID))
-		require.NoError(t, b.setStatus(st, a.ID, "rejected"))
-		require.Equal(t, hiring.Status("completed"), b.visibleStatus(ann, a.ID), "setting the current status records no change")
+		require.Equal(t, hiring.Status("completed"), env.visibleStatus(ann, a.ID))
+		require.NoError(t, env.setStatus(st, a.ID, "rejected"))
+		require.Equal(t, hiring.Status("completed"), env.visibleStatus(ann, a.ID), "setting the current status records no change")
 
-		got, err = b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{})
+		got, err = env.Track(env.t.Context(), ann, a.ID, hiring.TrackInput{})
 		require.NoError(t, err)
 		require.Equal(t, "bg-amber-100", got.TrackerColor)
 		for _, bad := range []string{"", "interview", "withdrawn", "PENDING"} {
-			_, err = b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{Status: &bad})
+			_, err = env.Track(env.t.Context(), ann, a.ID, hiring.TrackInput{Status: &bad})
 			require.Equal(t, "status", fault.Of(err).Fields[0].Name, bad)
 		}
-		_, err = b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{StatusColor: ptr(strings.Repeat("x", 201))})
+		_, err = env.Track(env.t.Context(), ann, a.ID, hiring.TrackInput{StatusColor: ptr(strings.Repeat("x", 201))})
 		require.Equal(t, "statusColor", fault.Of(err).Fields[0].Name)
 	})
 }
 
 func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
-		a := b.apply(ann, b.newListing(st))
-		require.NoError(t, b.setStatus(st, a.ID, "review"))
-		b.recordedEvents()
-		require.NoError(t, b.Withdraw(b.t.Context(), ann, a.ID))
+		a := env.apply(ann, env.newListing(st))
+		require.NoError(t, env.setStatus(st, a.ID, "review"))
+		env.recordedEvents()
+		require.NoError(t, env.Withdraw(env.t.Context(), ann, a.ID))
 
-		_, err := b.MyApplication(b.t.Context(), ann, a.ID)
+		_, err := env.MyApplication(env.t.Context(), ann, a.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
-		_, err = b.Track(b.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("completed")})
+		_, err = env.Track(env.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("completed")})
 		require.ErrorIs(t, err, hiring.ErrNotFound)
-		require.ErrorIs(t, b.Withdraw(b.t.Context(), ann, a.ID), hiring.ErrNotFound)
-		mine, err := b.Mine(b.t.Context(), ann, firstPage)
+		require.ErrorIs(t, env.Withdraw(env.t.Context(), ann, a.ID), hiring.ErrNotFound)
+		mine, err := env.Mine(env.t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, mine.Items)
 		require.Zero(t, mine.Total)
 
 		for _, status := range hiring.Statuses {
-			require.ErrorIs(t, b.setStatus(st, a.ID, string(status)), hiring.ErrInvalidStatus)
+			require.ErrorIs(t, env.setStatus(st, a.ID, string(status)), hiring.ErrInvalidStatus)
 		}
-		require.NoError(t, b.Dismiss(b.t.Context(), st, a.ID), "dismissing is allowed to the employer")
-		got := b.received(st, a.ID)
+		require.NoError(t, env.Dismiss(env.t.Context(), st, a.ID), "dismissing is allowed to the employer")
+		got := env.received(st, a.ID)
 		require.Equal(t, hiring.Withdrawn, got.Status)
 		require.Equal(t, "jobseeker:>pending employer:pending>review jobseeker:review>withdrawn", formatTimeline(got.Timeline))
-		require.Equal(t, []string{"review>withdrawn"}, b.recordedEvents())
+		require.Equal(t, []string{"review>withdrawn"}, env.recordedEvents())
 	})
 }
 
 func TestListApplications_ByPageAndCursor(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
 		var want []string
 		for range 25 {
-			want = append([]string{b.apply(ann, b.newListing(st)).ID}, want...)
+			want = append([]string{env.apply(ann, env.newListing(st)).ID}, want...)
 		}
-		b.apply(seeker(), b.newListing(employer()))
+		env.apply(seeker(), env.newListing(employer()))
 		for name, list := range map[string]func(page.Request) (page.Result[hiring.View], error){
-			"received": func(r page.Request) (page.Result[hiring.View], error) { return b.Received(b.t.Context(), st, r) },
-			"mine":     func(r page.Request) (page.Result[hiring.View], error) { return b.Mine(b.t.Context(), ann, r) },
+			"received": func(r page.Request) (page.Result[hiring.View], error) { return env.Received(env.t.Context(), st, r) },
+			"mine":     func(r page.Request) (page.Result[hiring.View], error) { return env.Mine(env.t.Context(), ann, r) },
 		} {
 			ids := func(r page.Result[hiring.View]) (out []string) {
 				for _, v := range r.Items {
@@ -223,11 +223,11 @@ func TestListApplications_ByPageAndCursor(t *testing.T) {
 				require.False(t, r.TotalIsEstimate)
 				return out
 			}
-			before := b.lookups.Load()
+			before := env.lookups.Load()
 			r, err := list(page.Request{Number: 1, Size: 10})
 			require.NoError(t, err)
 			require.Equal(t, want[:10], ids(r), name)
-			require.LessOrEqual(t, b.lookups.Load()-before, int64(2), "names are looked up for the page, not for each row")
+			require.LessOrEqual(t, env.lookups.Load()-before, int64(2), "names are looked up for the page, not for each row")
 			second, err := list(page.Request{Number: 2, Size: 10})
 			require.NoError(t, err)
 			require.Equal(t, want[10:20], ids(second), name)
@@ -255,13 +255,13 @@ func TestListApplications_ByPageAndCursor(t *testing.T) {
 
 func TestTimeline_Long_ShowsNewest(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	st := employer()
-	a := b.apply(seeker(), b.newListing(st))
+	a := env.apply(seeker(), env.newListing(st))
 	for i := range 250 {
-		require.NoError(t, b.setStatus(st, a.ID, string(hiring.Statuses[i%2+1])))
+		require.NoError(t, env.setStatus(st, a.ID, string(hiring.Statuses[i%2+1])))
 	}
-	d := b.received(st, a.ID)
+	d := env.received(st, a.ID)
 	require.Len(t, d.Timeline, 201)
 	require.Equal(t, d.Status, d.Timeline[200].To)
 	require.Empty(t, d.Timeline[0].From)

@@ -26,25 +26,25 @@ func interviewInput(at string) hiring.AppointmentInput {
 func to[T any](v T) *T { return &v }
 
 func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
-		a := b.apply(ann, b.newListing(st))
-		b.recordedEvents()
+		a := env.apply(ann, env.newListing(st))
+		env.recordedEvents()
 
-		i, err := b.Schedule(t.Context(), st, strings.ToUpper(a.ID), interviewInput("2027-03-27T11:00:00+01:00"))
+		i, err := env.Schedule(t.Context(), st, strings.ToUpper(a.ID), interviewInput("2027-03-27T11:00:00+01:00"))
 		require.NoError(t, err)
 		require.Equal(t, time.Date(2027, 3, 27, 10, 0, 0, 0, time.UTC), i.ScheduledAt)
 		require.Equal(t, hiring.Scheduled, i.Status)
 		require.Equal(t, hiring.Undecided, i.Outcome)
-		require.Equal(t, []string{"interview scheduled 0"}, b.recordedEvents())
+		require.Equal(t, []string{"interview scheduled 0"}, env.recordedEvents())
 
 		change := func(want []string, in hiring.AppointmentInput) hiring.Appointment {
 			t.Helper()
-			b.clock.Advance(time.Minute)
-			next, err := b.Reschedule(t.Context(), st, a.ID, in)
+			env.clock.Advance(time.Minute)
+			next, err := env.Reschedule(t.Context(), st, a.ID, in)
 			require.NoError(t, err)
 			require.Equal(t, i.ID, next.ID)
-			require.Equal(t, want, b.recordedEvents())
+			require.Equal(t, want, env.recordedEvents())
 			return next
 		}
 		same := change(nil, hiring.AppointmentInput{Location: ptr("Ward 3")})
@@ -58,47 +58,47 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 		done := change(nil, hiring.AppointmentInput{Status: to(hiring.Completed), Outcome: to(hiring.Pass)})
 		require.Equal(t, hiring.Pass, done.Outcome)
 
-		again, err := b.Schedule(t.Context(), st, a.ID, interviewInput("2027-04-01T09:00:00Z"))
+		again, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-04-01T09:00:00Z"))
 		require.NoError(t, err)
 		require.Equal(t, i.ID, again.ID, "an application has one interview")
 		require.Equal(t, "kind", again.Notes)
 		require.Equal(t, hiring.Undecided, again.Outcome)
-		require.Equal(t, []string{"interview scheduled 5"}, b.recordedEvents())
-		require.Equal(t, again, *b.received(st, a.ID).Interview)
-		require.Equal(t, hiring.Pending, b.received(st, a.ID).Status, "an interview is not a decision")
+		require.Equal(t, []string{"interview scheduled 5"}, env.recordedEvents())
+		require.Equal(t, again, *env.received(st, a.ID).Interview)
+		require.Equal(t, hiring.Pending, env.received(st, a.ID).Status, "an interview is not a decision")
 	})
 }
 
 func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
-		a := b.apply(ann, b.newListing(st))
-		_, err := b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+		a := env.apply(ann, env.newListing(st))
+		_, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
-		b.sentMails()
-		require.NoError(t, b.Withdraw(t.Context(), ann, a.ID))
-		got := b.sentMails()
+		env.sentMails()
+		require.NoError(t, env.Withdraw(t.Context(), ann, a.ID))
+		got := env.sentMails()
 		require.Len(t, got, 1, "the applicant's own withdrawal sends only the calendar update")
 		require.True(t, got[0].Invite.Cancelled)
 		require.Equal(t, 1, got[0].Invite.Sequence)
 		require.Contains(t, got[0].Text, "since you withdrew")
 		require.Zero(t, got[0].ReplyTo, "the mail to the sender has no reply address")
-		require.Equal(t, hiring.Cancelled, b.received(st, a.ID).Interview.Status)
+		require.Equal(t, hiring.Cancelled, env.received(st, a.ID).Interview.Status)
 
-		_, err = b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err = env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
-		_, err = b.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Status: to(hiring.Scheduled)})
+		_, err = env.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Status: to(hiring.Scheduled)})
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
-		_, err = b.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Notes: ptr("a pity")})
+		_, err = env.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Notes: ptr("a pity")})
 		require.NoError(t, err)
 	})
 }
 
 func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	st := employer()
-	a := b.apply(seeker(), b.newListing(st))
+	a := env.apply(seeker(), env.newListing(st))
 	for field, in := range map[string]hiring.AppointmentInput{
 		"scheduledAt":  {Location: ptr("x"), Interviewer: ptr("y")},
 		"location":     {ScheduledAt: ptr("2027-03-27T11:00:00Z"), Location: ptr(" "), Interviewer: ptr("y")},
@@ -107,66 +107,66 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		"scheduledAt.": interviewInput("tomorrow"),
 		"location.":    {ScheduledAt: ptr("2027-03-27T11:00:00Z"), Location: ptr(strings.Repeat("é", 501)), Interviewer: ptr("y")},
 	} {
-		_, err := b.Schedule(t.Context(), st, a.ID, in)
+		_, err := env.Schedule(t.Context(), st, a.ID, in)
 		require.Equal(t, strings.Trim(field, "_."), fault.Of(err).Fields[0].Name, field)
 	}
 	for _, in := range []hiring.AppointmentInput{{Status: to(hiring.InterviewStatus("later"))}, {Outcome: to(hiring.Outcome("maybe"))}, {Notes: ptr(strings.Repeat("x", 5001))}} {
-		_, err := b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
-		_, err = b.Reschedule(t.Context(), st, a.ID, in)
+		_, err = env.Reschedule(t.Context(), st, a.ID, in)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	}
 }
 
 func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		st, other := employer(), employer()
 		viewer := employer(auth.ApplicationsView)
 		viewer.OrganizationID = st.OrganizationID
-		a := b.apply(seeker(), b.newListing(st))
-		_, err := b.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Notes: ptr("x")})
+		a := env.apply(seeker(), env.newListing(st))
+		_, err := env.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Notes: ptr("x")})
 		require.ErrorIs(t, err, hiring.ErrInterviewNotFound)
 		for who, want := range map[*auth.Actor]error{&other: hiring.ErrNotFound, &viewer: fault.ErrForbidden} {
-			_, err := b.Schedule(t.Context(), *who, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+			_, err := env.Schedule(t.Context(), *who, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 			require.ErrorIs(t, err, want)
-			_, err = b.Schedule(t.Context(), viewer, a.ID, hiring.AppointmentInput{})
+			_, err = env.Schedule(t.Context(), viewer, a.ID, hiring.AppointmentInput{})
 			require.ErrorIs(t, err, fault.ErrForbidden, "permissions are checked before the input")
-			_, err = b.Reschedule(t.Context(), *who, a.ID, hiring.AppointmentInput{Notes: ptr("x")})
+			_, err = env.Reschedule(t.Context(), *who, a.ID, hiring.AppointmentInput{Notes: ptr("x")})
 			require.ErrorIs(t, err, want)
-			_, err = b.Contact(t.Context(), *who, a.ID, hiring.ContactInput{Subject: "x", Message: "y"})
+			_, err = env.Contact(t.Context(), *who, a.ID, hiring.ContactInput{Subject: "x", Message: "y"})
 			require.ErrorIs(t, err, want)
 		}
-		_, err = b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err = env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
-		none, err := b.Interviews(t.Context(), other, "", firstPage)
+		none, err := env.Interviews(t.Context(), other, "", firstPage)
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
-		all, err := b.Interviews(t.Context(), viewer, hiring.Scheduled, firstPage)
+		all, err := env.Interviews(t.Context(), viewer, hiring.Scheduled, firstPage)
 		require.NoError(t, err)
 		require.Equal(t, 1, all.Total)
 		require.Equal(t, a.ID, all.Items[0].ID)
 		require.NotEmpty(t, all.Items[0].Applicant.Email)
-		_, err = b.Interviews(t.Context(), seeker(), "", firstPage)
+		_, err = env.Interviews(t.Context(), seeker(), "", firstPage)
 		require.ErrorIs(t, err, fault.ErrForbidden)
-		_, err = b.Interviews(t.Context(), st, "lost", firstPage)
+		_, err = env.Interviews(t.Context(), st, "lost", firstPage)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	})
 }
 
 func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
-		a := b.apply(seeker(), b.newListing(st))
-		b.recordedEvents()
+		a := env.apply(seeker(), env.newListing(st))
+		env.recordedEvents()
 		var all sync.WaitGroup
 		for n := range 8 {
 			all.Go(func() {
-				_, err := b.Schedule(t.Context(), st, a.ID, interviewInput(fmt.Sprintf("2027-03-27T%02d:00:00Z", n)))
+				_, err := env.Schedule(t.Context(), st, a.ID, interviewInput(fmt.Sprintf("2027-03-27T%02d:00:00Z", n)))
 				require.NoError(t, err)
 			})
 		}
 		all.Wait()
-		told := b.recordedEvents()
+		told := env.recordedEvents()
 		require.Len(t, told, 8)
 		for n, said := range told {
 			require.Contains(t, said, fmt.Sprint(" ", n))
@@ -176,41 +176,41 @@ func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 
 func TestMails_Hiring(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	ann, st := seeker(), employer()
-	job := b.newListing(st)
-	a := b.apply(ann, job)
-	got := b.sentMails()
+	job := env.newListing(st)
+	a := env.apply(ann, job)
+	got := env.sentMails()
 	require.Len(t, got, 2, "both admins get a message")
 	require.Equal(t, "New application: Title of "+job, got[0].Subject)
 	require.Contains(t, got[0].Text, "Name of "+ann.UserID)
 	require.NotContains(t, got[0].Text, "@example.org", "the message does not contain the address")
 	require.NotEqual(t, got[0].To, got[1].To)
 
-	require.NoError(t, b.setStatus(st, a.ID, "review"))
-	require.NoError(t, b.setStatus(st, a.ID, "review"))
-	require.ErrorIs(t, b.setStatus(st, a.ID, "lost"), hiring.ErrInvalidStatus)
-	got = b.sentMails()
+	require.NoError(t, env.setStatus(st, a.ID, "review"))
+	require.NoError(t, env.setStatus(st, a.ID, "review"))
+	require.ErrorIs(t, env.setStatus(st, a.ID, "lost"), hiring.ErrInvalidStatus)
+	got = env.sentMails()
 	require.Len(t, got, 1)
 	require.Equal(t, ann.UserID+"@example.org", got[0].To.Email)
 	require.Contains(t, got[0].Text, "It is now: in review")
 	require.NotEmpty(t, got[0].HTML)
 
-	address, err := b.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: " Your papers ", Message: "Please send them.\n<b>Soon</b>"})
+	address, err := env.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: " Your papers ", Message: "Please send them.\n<b>Soon</b>"})
 	require.NoError(t, err)
 	require.Equal(t, ann.UserID+"@example.org", address)
-	got = b.sentMails()
+	got = env.sentMails()
 	require.Len(t, got, 1)
 	require.Equal(t, "Your papers", got[0].Subject)
 	require.Equal(t, mail.Address{Name: "Name of " + st.UserID, Email: st.UserID + "@example.org"}, got[0].ReplyTo)
 	require.Contains(t, got[0].Text, "> Please send them.\n> <b>Soon</b>")
 	require.NotContains(t, got[0].HTML, "<b>")
 
-	_, err = b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+	_, err = env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
-	_, err = b.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Status: to(hiring.Cancelled)})
+	_, err = env.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Status: to(hiring.Cancelled)})
 	require.NoError(t, err)
-	got = b.sentMails()
+	got = env.sentMails()
 	require.Len(t, got, 2)
 	first, second := got[0].Invite, got[1].Invite
 	require.Equal(t, first.UID, second.UID)
@@ -220,170 +220,170 @@ func TestMails_Hiring(t *testing.T) {
 	require.Contains(t, got[1].Text, "takes this out of your calendar")
 	require.Contains(t, got[0].Text, "When: Saturday, 27 March 2027, 11:00 UTC")
 
-	b.deletedUsers[ann.UserID] = true
-	require.NoError(t, b.setStatus(st, a.ID, "accepted"))
-	_, err = b.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: "x", Message: "y"})
+	env.deletedUsers[ann.UserID] = true
+	require.NoError(t, env.setStatus(st, a.ID, "accepted"))
+	_, err = env.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: "x", Message: "y"})
 	require.ErrorIs(t, err, hiring.ErrNotFound)
-	require.Empty(t, b.sentMails(), "deleted users get no mail")
+	require.Empty(t, env.sentMails(), "deleted users get no mail")
 }
 
 func TestMessage_DailyLimit_Refused(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	st, other := employer(), employer()
-	a, foreign := b.apply(seeker(), b.newListing(st)), b.apply(seeker(), b.newListing(other))
+	a, foreign := env.apply(seeker(), env.newListing(st)), env.apply(seeker(), env.newListing(other))
 	letter := hiring.ContactInput{Subject: "x", Message: "y"}
 	for range 60 {
-		_, err := b.Contact(t.Context(), st, foreign.ID, letter)
+		_, err := env.Contact(t.Context(), st, foreign.ID, letter)
 		require.ErrorIs(t, err, hiring.ErrNotFound, "other refusals do not count against the limit")
 	}
 	for range 50 {
-		_, err := b.Contact(t.Context(), st, a.ID, letter)
+		_, err := env.Contact(t.Context(), st, a.ID, letter)
 		require.NoError(t, err)
 	}
-	_, err := b.Contact(t.Context(), st, a.ID, letter)
+	_, err := env.Contact(t.Context(), st, a.ID, letter)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Positive(t, fault.Of(err).RetryAfter)
-	_, err = b.Contact(t.Context(), other, foreign.ID, letter)
+	_, err = env.Contact(t.Context(), other, foreign.ID, letter)
 	require.NoError(t, err)
-	b.clock.Advance(24*time.Hour + time.Second)
-	_, err = b.Contact(t.Context(), st, a.ID, letter)
+	env.clock.Advance(24*time.Hour + time.Second)
+	_, err = env.Contact(t.Context(), st, a.ID, letter)
 	require.NoError(t, err)
 	for field, in := range map[string]hiring.ContactInput{
 		"subject": {Subject: " ", Message: "y"}, "message": {Subject: "x"}, "subject_": {Subject: strings.Repeat("x", 201), Message: "y"},
 	} {
-		_, err := b.Contact(t.Context(), st, a.ID, in)
+		_, err := env.Contact(t.Context(), st, a.ID, in)
 		require.Equal(t, strings.Trim(field, "_"), fault.Of(err).Fields[0].Name)
 	}
 }
 
 func TestMails_AlertsOff_SendsNoNews(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	st := employer()
-	b.optedOut["boss-of-"+st.OrganizationID], b.optedOut[st.UserID] = true, true
-	b.apply(seeker(), b.newListing(st))
-	_, err := b.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications"})
+	env.optedOut["boss-of-"+st.OrganizationID], env.optedOut[st.UserID] = true, true
+	env.apply(seeker(), env.newListing(st))
+	_, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications"})
 	require.NoError(t, err)
-	mails := b.sentMails()
+	mails := env.sentMails()
 	require.Len(t, mails, 1, "only the admin who has not opted out gets mail")
 	require.Equal(t, "deputy-of-"+st.OrganizationID+"@example.org", mails[0].To.Email)
 	require.Contains(t, mails[0].Subject, "New application")
 }
 
 func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		st, elsewhere := employer(), employer()
 		var applied []hiring.Application
 		for range 25 { // more than one transaction takes
-			a := b.apply(seeker(), b.newListing(st))
-			_, err := b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+			a := env.apply(seeker(), env.newListing(st))
+			_, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 			require.NoError(t, err)
 			applied = append(applied, a)
 		}
-		past, other := b.apply(seeker(), b.newListing(st)), b.apply(seeker(), b.newListing(elsewhere))
-		_, err := b.Schedule(t.Context(), st, past.ID, interviewInput("2020-01-01T11:00:00Z"))
+		past, other := env.apply(seeker(), env.newListing(st)), env.apply(seeker(), env.newListing(elsewhere))
+		_, err := env.Schedule(t.Context(), st, past.ID, interviewInput("2020-01-01T11:00:00Z"))
 		require.NoError(t, err)
-		_, err = b.Schedule(t.Context(), elsewhere, other.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err = env.Schedule(t.Context(), elsewhere, other.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
-		b.sentMails()
+		env.sentMails()
 
 		for range 2 {
-			require.NoError(t, b.OnOrganizationClosed(t.Context(), event.OrganizationClosed{OrganizationID: st.OrganizationID}))
+			require.NoError(t, env.OnOrganizationClosed(t.Context(), event.OrganizationClosed{OrganizationID: st.OrganizationID}))
 		}
-		mails := b.sentMails()
+		mails := env.sentMails()
 		require.Len(t, mails, 25, "each future interview is cancelled once")
 		require.Contains(t, mails[0].Subject, "Cancelled interview")
 		require.True(t, mails[0].Invite.Cancelled)
 		require.Empty(t, mails[0].ReplyTo.Email, "a cancellation without an employer has no reply address")
-		require.Equal(t, hiring.Cancelled, b.received(st, applied[24].ID).Interview.Status)
-		require.Equal(t, hiring.Scheduled, b.received(st, past.ID).Interview.Status, "past interviews are unchanged")
-		require.Equal(t, hiring.Scheduled, b.received(elsewhere, other.ID).Interview.Status)
+		require.Equal(t, hiring.Cancelled, env.received(st, applied[24].ID).Interview.Status)
+		require.Equal(t, hiring.Scheduled, env.received(st, past.ID).Interview.Status, "past interviews are unchanged")
+		require.Equal(t, hiring.Scheduled, env.received(elsewhere, other.ID).Interview.Status)
 	})
 }
 
 func TestMessage_RecipientOptedOut_IsStillSent(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	ann, st := seeker(), employer()
-	a := b.apply(ann, b.newListing(st))
-	b.sentMails()
-	b.optedOut[ann.UserID] = true
-	require.NoError(t, b.setStatus(st, a.ID, "review"))
-	_, err := b.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+	a := env.apply(ann, env.newListing(st))
+	env.sentMails()
+	env.optedOut[ann.UserID] = true
+	require.NoError(t, env.setStatus(st, a.ID, "review"))
+	_, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
-	require.Empty(t, b.sentMails(), "no message about the status or the interview")
-	_, err = b.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: "Your papers", Message: "Please send them."})
+	require.Empty(t, env.sentMails(), "no message about the status or the interview")
+	_, err = env.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: "Your papers", Message: "Please send them."})
 	require.NoError(t, err)
-	got := b.sentMails()
+	got := env.sentMails()
 	require.Len(t, got, 1)
 	require.Equal(t, "Your papers", got[0].Subject)
-	total, pending, err := b.ApplicantStats(t.Context(), ann.UserID)
+	total, pending, err := env.ApplicantStats(t.Context(), ann.UserID)
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 0}, []int{total, pending})
 }
 
 func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
-		listing := b.newListing(e)
+		listing := env.newListing(e)
 		var ids []string
 		for _, at := range []string{"2099-03-03T10:00:00Z", "2098-03-03T10:00:00Z", "2097-03-03T10:00:00Z", "2020-03-03T10:00:00Z"} {
-			a := b.apply(seeker(), listing)
-			_, err := b.Schedule(t.Context(), e, a.ID, interviewInput(at))
+			a := env.apply(seeker(), listing)
+			_, err := env.Schedule(t.Context(), e, a.ID, interviewInput(at))
 			require.NoError(t, err)
 			ids = append(ids, a.ID)
 		}
-		_, err := b.Reschedule(t.Context(), e, ids[2], hiring.AppointmentInput{Status: to(hiring.Cancelled)})
+		_, err := env.Reschedule(t.Context(), e, ids[2], hiring.AppointmentInput{Status: to(hiring.Cancelled)})
 		require.NoError(t, err)
-		next, err := b.NextInterviews(t.Context(), e, 5)
+		next, err := env.NextInterviews(t.Context(), e, 5)
 		require.NoError(t, err)
 		require.Equal(t, []string{ids[1], ids[0]}, []string{next[0].ID, next[1].ID})
 		require.Len(t, next, 2, "cancelled and past interviews are left out")
-		one, err := b.NextInterviews(t.Context(), e, 1)
+		one, err := env.NextInterviews(t.Context(), e, 1)
 		require.NoError(t, err)
 		require.Len(t, one, 1)
-		none, err := b.NextInterviews(t.Context(), employer(auth.ApplicationsView), 5)
+		none, err := env.NextInterviews(t.Context(), employer(auth.ApplicationsView), 5)
 		require.NoError(t, err)
 		require.Empty(t, none)
-		_, err = b.NextInterviews(t.Context(), employer(auth.JobsUpdate), 5)
+		_, err = env.NextInterviews(t.Context(), employer(auth.JobsUpdate), 5)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
 }
 
 func TestDecideAndContact_InvalidPart_ChangesNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
 		by := seeker()
-		a := b.apply(by, b.newListing(e))
+		a := env.apply(by, env.newListing(e))
 		message := hiring.ContactInput{Subject: "Our offer", Message: "Welcome."}
-		require.ErrorIs(t, b.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "accepted"}, hiring.ContactInput{}), fault.ErrInvalid)
-		require.ErrorIs(t, b.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "eternal"}, message), hiring.ErrInvalidStatus)
-		require.ErrorIs(t, b.DecideAndContact(t.Context(), employer(auth.ApplicationsView), hiring.Decision{ID: a.ID, Status: "accepted"}, message), fault.ErrForbidden)
-		require.ErrorIs(t, b.DecideAndContact(t.Context(), employer(auth.ApplicationsUpdate), hiring.Decision{ID: a.ID, Status: "accepted"}, message), hiring.ErrNotFound)
-		require.Equal(t, hiring.Pending, b.visibleStatus(by, a.ID))
-		require.NotContains(t, b.recordedEvents(), "applicant.contacted")
-		require.NoError(t, b.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "accepted"}, message))
-		require.Equal(t, hiring.Accepted, b.visibleStatus(by, a.ID))
+		require.ErrorIs(t, env.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "accepted"}, hiring.ContactInput{}), fault.ErrInvalid)
+		require.ErrorIs(t, env.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "eternal"}, message), hiring.ErrInvalidStatus)
+		require.ErrorIs(t, env.DecideAndContact(t.Context(), employer(auth.ApplicationsView), hiring.Decision{ID: a.ID, Status: "accepted"}, message), fault.ErrForbidden)
+		require.ErrorIs(t, env.DecideAndContact(t.Context(), employer(auth.ApplicationsUpdate), hiring.Decision{ID: a.ID, Status: "accepted"}, message), hiring.ErrNotFound)
+		require.Equal(t, hiring.Pending, env.visibleStatus(by, a.ID))
+		require.NotContains(t, env.recordedEvents(), "applicant.contacted")
+		require.NoError(t, env.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "accepted"}, message))
+		require.Equal(t, hiring.Accepted, env.visibleStatus(by, a.ID))
 	})
 }
 
 func TestFindReceived_Filters_SelectApplications(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
-		one, other := b.newListing(e), b.newListing(e)
-		first, second := b.apply(seeker(), one), b.apply(seeker(), one)
-		b.apply(seeker(), other)
-		require.NoError(t, b.setStatus(e, first.ID, "review"))
+		one, other := env.newListing(e), env.newListing(e)
+		first, second := env.apply(seeker(), one), env.apply(seeker(), one)
+		env.apply(seeker(), other)
+		require.NoError(t, env.setStatus(e, first.ID, "review"))
 		for want, in := range map[string]hiring.StatsInput{first.ID: {Status: "review"}, second.ID: {Status: "pending", JobID: one}} {
-			found, err := b.FindReceived(t.Context(), e, in, page.After("", 10))
+			found, err := env.FindReceived(t.Context(), e, in, page.After("", 10))
 			require.NoError(t, err)
 			require.Len(t, found.Items, 1)
 			require.Equal(t, want, found.Items[0].ID)
 		}
-		_, err := b.FindReceived(t.Context(), e, hiring.StatsInput{Status: "eternal"}, page.After("", 10))
+		_, err := env.FindReceived(t.Context(), e, hiring.StatsInput{Status: "eternal"}, page.After("", 10))
 		require.ErrorIs(t, err, hiring.ErrInvalidStatus)
-		_, err = b.FindReceived(t.Context(), employer(auth.JobsUpdate), hiring.StatsInput{}, page.After("", 10))
+		_, err = env.FindReceived(t.Context(), employer(auth.JobsUpdate), hiring.StatsInput{}, page.After("", 10))
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
 }

@@ -50,104 +50,104 @@ func (b *testEnv) summary(by auth.Actor, applicationID string) hiring.RatingSumm
 }
 
 func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
 		reader := colleague(st, auth.ApplicationsView)
-		a := b.apply(seeker(), b.newListing(st))
-		require.Empty(t, b.notes(reader, a.ID))
-		first := b.writeNote(st, a.ID, "  Strong references \n")
-		second := b.writeNote(reader, strings.ToUpper(a.ID), "Prefers nights")
-		require.Equal(t, []string{"Name of " + reader.UserID + ": Prefers nights", "Name of " + st.UserID + ": Strong references"}, b.notes(st, a.ID))
-		one, err := b.ListNotes(t.Context(), st, a.ID, page.After("", 1))
+		a := env.apply(seeker(), env.newListing(st))
+		require.Empty(t, env.notes(reader, a.ID))
+		first := env.writeNote(st, a.ID, "  Strong references \n")
+		second := env.writeNote(reader, strings.ToUpper(a.ID), "Prefers nights")
+		require.Equal(t, []string{"Name of " + reader.UserID + ": Prefers nights", "Name of " + st.UserID + ": Strong references"}, env.notes(st, a.ID))
+		one, err := env.ListNotes(t.Context(), st, a.ID, page.After("", 1))
 		require.NoError(t, err)
-		next, err := b.ListNotes(t.Context(), st, a.ID, page.After(one.NextCursor, 1))
+		next, err := env.ListNotes(t.Context(), st, a.ID, page.After(one.NextCursor, 1))
 		require.NoError(t, err)
 		require.Equal(t, first.ID, next.Items[0].ID)
-		_, err = b.ListNotes(t.Context(), st, a.ID, page.After("nonsense", 1))
+		_, err = env.ListNotes(t.Context(), st, a.ID, page.After("nonsense", 1))
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
 
-		require.ErrorIs(t, b.DeleteNote(t.Context(), st, a.ID, second.ID), hiring.ErrNoteNotFound, "of a colleague")
+		require.ErrorIs(t, env.DeleteNote(t.Context(), st, a.ID, second.ID), hiring.ErrNoteNotFound, "of a colleague")
 		for _, id := range []string{"nonsense", stores.NewID()} {
-			require.ErrorIs(t, b.DeleteNote(t.Context(), st, a.ID, id), hiring.ErrNoteNotFound)
+			require.ErrorIs(t, env.DeleteNote(t.Context(), st, a.ID, id), hiring.ErrNoteNotFound)
 		}
-		other := b.apply(seeker(), b.newListing(st))
-		require.ErrorIs(t, b.DeleteNote(t.Context(), reader, other.ID, second.ID), hiring.ErrNoteNotFound, "of another application")
-		require.NoError(t, b.DeleteNote(t.Context(), reader, a.ID, second.ID))
-		b.deletedUsers[st.UserID] = true
-		require.Equal(t, []string{"Deleted user: Strong references"}, b.notes(reader, a.ID))
+		other := env.apply(seeker(), env.newListing(st))
+		require.ErrorIs(t, env.DeleteNote(t.Context(), reader, other.ID, second.ID), hiring.ErrNoteNotFound, "of another application")
+		require.NoError(t, env.DeleteNote(t.Context(), reader, a.ID, second.ID))
+		env.deletedUsers[st.UserID] = true
+		require.Equal(t, []string{"Deleted user: Strong references"}, env.notes(reader, a.ID))
 	})
 }
 
 func TestWriteNote_InvalidText_IsRefused(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	st := employer()
-	a := b.apply(seeker(), b.newListing(st))
+	a := env.apply(seeker(), env.newListing(st))
 	for _, text := range []string{"", " \n", strings.Repeat("é", hiring.MaxNote+1), "a\x00b", "\xff"} {
-		_, err := b.WriteNote(t.Context(), st, a.ID, hiring.NoteInput{Note: text})
+		_, err := env.WriteNote(t.Context(), st, a.ID, hiring.NoteInput{Note: text})
 		require.Equal(t, "note", fault.Of(err).Fields[0].Name, "%q", text)
 	}
-	b.writeNote(st, a.ID, strings.Repeat("é", hiring.MaxNote))
+	env.writeNote(st, a.ID, strings.Repeat("é", hiring.MaxNote))
 }
 
 func TestWriteNote_MoreThan500InADay_IsLimited(t *testing.T) {
 	t.Parallel()
-	b := newTestEnv(t, stores.SQLite)
+	env := newTestEnv(t, stores.SQLite)
 	st := employer()
-	a := b.apply(seeker(), b.newListing(st))
+	a := env.apply(seeker(), env.newListing(st))
 	for range 500 {
-		b.writeNote(st, a.ID, "Again")
+		env.writeNote(st, a.ID, "Again")
 	}
-	_, err := b.WriteNote(t.Context(), st, a.ID, hiring.NoteInput{Note: "Again"})
+	_, err := env.WriteNote(t.Context(), st, a.ID, hiring.NoteInput{Note: "Again"})
 	require.ErrorIs(t, err, fault.ErrRateLimit)
-	b.writeNote(colleague(st, auth.ApplicationsView), a.ID, "Not mine")
-	b.clock.Advance(25 * time.Hour)
-	b.writeNote(st, a.ID, "The next day")
+	env.writeNote(colleague(st, auth.ApplicationsView), a.ID, "Not mine")
+	env.clock.Advance(25 * time.Hour)
+	env.writeNote(st, a.ID, "The next day")
 }
 
 func TestRatings_OfColleagues_Average(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
 		ann, bob := colleague(st, auth.ApplicationsView), colleague(st, auth.ApplicationsView)
-		a, unrated := b.apply(seeker(), b.newListing(st)), b.apply(seeker(), b.newListing(st))
-		require.Zero(t, b.summary(st, a.ID).Average())
-		b.rate(st, a.ID, 2)
-		b.clock.Advance(time.Minute)
-		b.rate(ann, a.ID, 5)
-		b.clock.Advance(time.Minute)
-		b.rate(bob, a.ID, 5)
-		b.clock.Advance(time.Minute)
-		b.rate(st, a.ID, 3)
-		require.Equal(t, hiring.RatingSummary{Count: 3, Sum: 13}, b.summary(ann, a.ID))
-		require.InDelta(t, 4.3, b.summary(ann, a.ID).Average(), 1e-9)
-		require.Zero(t, b.summary(ann, unrated.ID))
-		all, err := b.ListRatings(t.Context(), ann, a.ID)
+		a, unrated := env.apply(seeker(), env.newListing(st)), env.apply(seeker(), env.newListing(st))
+		require.Zero(t, env.summary(st, a.ID).Average())
+		env.rate(st, a.ID, 2)
+		env.clock.Advance(time.Minute)
+		env.rate(ann, a.ID, 5)
+		env.clock.Advance(time.Minute)
+		env.rate(bob, a.ID, 5)
+		env.clock.Advance(time.Minute)
+		env.rate(st, a.ID, 3)
+		require.Equal(t, hiring.RatingSummary{Count: 3, Sum: 13}, env.summary(ann, a.ID))
+		require.InDelta(t, 4.3, env.summary(ann, a.ID).Average(), 1e-9)
+		require.Zero(t, env.summary(ann, unrated.ID))
+		all, err := env.ListRatings(t.Context(), ann, a.ID)
 		require.NoError(t, err)
 		require.Len(t, all, 3)
 		require.Equal(t, 3, all[0].Stars, "the one that was changed last")
 		require.Equal(t, "Name of "+st.UserID, all[0].Author)
-		require.NoError(t, b.RemoveRating(t.Context(), st, a.ID))
-		require.NoError(t, b.RemoveRating(t.Context(), st, a.ID), "removed already")
-		b.deletedUsers[ann.UserID] = true
-		all, err = b.ListRatings(t.Context(), ann, a.ID)
+		require.NoError(t, env.RemoveRating(t.Context(), st, a.ID))
+		require.NoError(t, env.RemoveRating(t.Context(), st, a.ID), "removed already")
+		env.deletedUsers[ann.UserID] = true
+		all, err = env.ListRatings(t.Context(), ann, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, []string{"Name of " + bob.UserID, "Deleted user"}, []string{all[0].Author, all[1].Author})
 		for _, stars := range []int{-1, 0, 6} {
-			err := b.Rate(t.Context(), st, a.ID, hiring.RatingInput{Rating: stars})
+			err := env.Rate(t.Context(), st, a.ID, hiring.RatingInput{Rating: stars})
 			require.Equal(t, "rating", fault.Of(err).Fields[0].Name)
 		}
-		none, err := b.SummarizeRatings(t.Context(), st, nil)
+		none, err := env.SummarizeRatings(t.Context(), st, nil)
 		require.NoError(t, err)
 		require.Empty(t, none)
 	})
 }
 
 func TestNotes_OtherActors_AreForbidden(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		ctx, st, applicant := t.Context(), employer(), seeker()
-		a := b.apply(applicant, b.newListing(st))
-		n := b.writeNote(st, a.ID, "Private")
-		b.rate(st, a.ID, 4)
+		a := env.apply(applicant, env.newListing(st))
+		n := env.writeNote(st, a.ID, "Private")
+		env.rate(st, a.ID, 4)
 		app := st
 		app.AppID, app.Scopes = stores.NewID(), []auth.Scope{auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
 		for name, by := range map[string]auth.Actor{
@@ -161,56 +161,56 @@ func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 			case "guest":
 				want = fault.Unauthenticated
 			}
-			_, writeErr := b.WriteNote(ctx, by, a.ID, hiring.NoteInput{Note: "x"})
-			_, listErr := b.ListNotes(ctx, by, a.ID, page.After("", 10))
-			_, ratingsErr := b.ListRatings(ctx, by, a.ID)
-			for at, err := range []error{writeErr, listErr, ratingsErr, b.DeleteNote(ctx, by, a.ID, n.ID), b.Rate(ctx, by, a.ID, hiring.RatingInput{Rating: 1}), b.RemoveRating(ctx, by, a.ID)} {
+			_, writeErr := env.WriteNote(ctx, by, a.ID, hiring.NoteInput{Note: "x"})
+			_, listErr := env.ListNotes(ctx, by, a.ID, page.After("", 10))
+			_, ratingsErr := env.ListRatings(ctx, by, a.ID)
+			for at, err := range []error{writeErr, listErr, ratingsErr, env.DeleteNote(ctx, by, a.ID, n.ID), env.Rate(ctx, by, a.ID, hiring.RatingInput{Rating: 1}), env.RemoveRating(ctx, by, a.ID)} {
 				require.Equal(t, want, fault.KindOf(err), "%s %d", name, at)
 			}
-			all, err := b.SummarizeRatings(ctx, by, []string{a.ID})
+			all, err := env.SummarizeRatings(ctx, by, []string{a.ID})
 			require.Empty(t, all)
 			require.Equal(t, name == "other organization", err == nil, name)
 		}
-		require.Len(t, b.notes(st, a.ID), 1)
-		require.Equal(t, hiring.RatingSummary{Count: 1, Sum: 4}, b.summary(st, a.ID))
+		require.Len(t, env.notes(st, a.ID), 1)
+		require.Equal(t, hiring.RatingSummary{Count: 1, Sum: 4}, env.summary(st, a.ID))
 	})
 }
 
 func TestNotes_WithdrawnApplication_AreReadOnly(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		st, applicant := employer(), seeker()
-		a := b.apply(applicant, b.newListing(st))
-		n := b.writeNote(st, a.ID, "Good")
-		b.rate(st, a.ID, 4)
-		require.NoError(t, b.Withdraw(t.Context(), applicant, a.ID))
-		_, err := b.WriteNote(t.Context(), st, a.ID, hiring.NoteInput{Note: "Sad"})
+		a := env.apply(applicant, env.newListing(st))
+		n := env.writeNote(st, a.ID, "Good")
+		env.rate(st, a.ID, 4)
+		require.NoError(t, env.Withdraw(t.Context(), applicant, a.ID))
+		_, err := env.WriteNote(t.Context(), st, a.ID, hiring.NoteInput{Note: "Sad"})
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
-		require.ErrorIs(t, b.Rate(t.Context(), st, a.ID, hiring.RatingInput{Rating: 1}), hiring.ErrWithdrawn)
-		require.Len(t, b.notes(st, a.ID), 1)
-		require.NoError(t, b.DeleteNote(t.Context(), st, a.ID, n.ID))
-		require.NoError(t, b.RemoveRating(t.Context(), st, a.ID))
-		require.Zero(t, b.summary(st, a.ID))
+		require.ErrorIs(t, env.Rate(t.Context(), st, a.ID, hiring.RatingInput{Rating: 1}), hiring.ErrWithdrawn)
+		require.Len(t, env.notes(st, a.ID), 1)
+		require.NoError(t, env.DeleteNote(t.Context(), st, a.ID, n.ID))
+		require.NoError(t, env.RemoveRating(t.Context(), st, a.ID))
+		require.Zero(t, env.summary(st, a.ID))
 	})
 }
 
 func TestOnAccountDeleted_NotesAndRatings_AreDeleted(t *testing.T) {
-	onEach(t, func(t *testing.T, b *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		st, ann, bob := employer(), seeker(), seeker()
-		listing := b.newListing(st)
-		erased, kept := b.apply(ann, listing), b.apply(bob, listing)
+		listing := env.newListing(st)
+		erased, kept := env.apply(ann, listing), env.apply(bob, listing)
 		for _, a := range []hiring.Application{erased, kept} {
-			b.writeNote(st, a.ID, "Ann was late")
-			b.rate(st, a.ID, 2)
+			env.writeNote(st, a.ID, "Ann was late")
+			env.rate(st, a.ID, 2)
 		}
-		b.handleDeletion(ann)
-		require.Empty(t, b.notes(st, erased.ID))
-		require.Zero(t, b.summary(st, erased.ID))
-		_, err := b.WriteNote(t.Context(), st, erased.ID, hiring.NoteInput{Note: "Ann"})
+		env.handleDeletion(ann)
+		require.Empty(t, env.notes(st, erased.ID))
+		require.Zero(t, env.summary(st, erased.ID))
+		_, err := env.WriteNote(t.Context(), st, erased.ID, hiring.NoteInput{Note: "Ann"})
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
-		require.Len(t, b.notes(st, kept.ID), 1)
-		require.Equal(t, 1, b.summary(st, kept.ID).Count)
+		require.Len(t, env.notes(st, kept.ID), 1)
+		require.Equal(t, 1, env.summary(st, kept.ID).Count)
 
-		b.handleDeletion(st)
-		require.Equal(t, []string{"Deleted user: Ann was late"}, b.notes(colleague(st, auth.ApplicationsView), kept.ID))
+		env.handleDeletion(st)
+		require.Equal(t, []string{"Deleted user: Ann was late"}, env.notes(colleague(st, auth.ApplicationsView), kept.ID))
 	})
 }

@@ -15,22 +15,22 @@ import (
 )
 
 func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
-		boss := h.actor(h.employer("boss@example.org"))
-		before, err := h.MyEmployerAccount(t.Context(), boss)
+	onEach(t, func(t *testing.T, env *testEnv) {
+		boss := env.actor(env.employer("boss@example.org"))
+		before, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
 		require.Equal(t, "Em Ployer", before.Name)
 		require.Equal(t, "St Mary's", before.Organization.Name)
 		require.True(t, before.Settings.EmailAlerts)
 		require.Equal(t, identity.Contact{Name: "Em Ployer", Email: "boss@example.org"}, before.Contact())
 
-		got, err := h.UpdateEmployer(t.Context(), boss, identity.EmployerInput{
+		got, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{
 			Profile:     &identity.EmployerProfileInput{Name: ptr(" Zoë Patel "), JobTitle: ptr("Matron"), Email: ptr("zoe@example.org")},
 			CompanyName: ptr("St Brigid's"), Industry: ptr("hospital"), CompanySize: ptr("51-200"),
 			EmailAlerts: ptr(false), Contact: &identity.ContactInput{Email: ptr("wards@Example.org"), Phone: ptr("+44 20 7946 0000")},
 		})
 		require.NoError(t, err)
-		again, err := h.MyEmployerAccount(t.Context(), boss)
+		again, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
 		require.Equal(t, got, again)
 		require.Equal(t, "Zoë Patel", again.Name)
@@ -41,11 +41,11 @@ func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 		require.Equal(t, "hospital", again.Organization.Industry)
 		require.Equal(t, "51-200", again.Organization.Size)
 		require.Equal(t, identity.Contact{Name: "Zoë Patel", Email: "wards@example.org", Phone: "+44 20 7946 0000"}, again.Contact())
-		wants, err := h.WantsAlerts(t.Context(), boss.UserID)
+		wants, err := env.WantsAlerts(t.Context(), boss.UserID)
 		require.NoError(t, err)
 		require.False(t, wants)
 
-		reset, err := h.ResetEmployerSettings(t.Context(), boss)
+		reset, err := env.ResetEmployerSettings(t.Context(), boss)
 		require.NoError(t, err)
 		require.True(t, reset.Settings.EmailAlerts)
 		require.Equal(t, identity.Contact{Name: "Zoë Patel", Email: "boss@example.org"}, reset.Contact())
@@ -54,60 +54,60 @@ func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 }
 
 func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
-	h := newSQLiteEnv(t)
-	boss := h.actor(h.employer("boss@example.org"))
-	tom := h.actor(h.addMember(boss, "tom@example.org", "recruiter"))
+	env := newSQLiteEnv(t)
+	boss := env.actor(env.employer("boss@example.org"))
+	tom := env.actor(env.addMember(boss, "tom@example.org", "recruiter"))
 	for _, in := range []identity.EmployerInput{{CompanyName: ptr("Tom's")}, {Industry: ptr("x")}, {CompanySize: ptr("1")}} {
 		in.Profile = &identity.EmployerProfileInput{Name: ptr("Tom the Great"), Email: ptr("great@example.org")}
-		_, err := h.UpdateEmployer(t.Context(), tom, in)
+		_, err := env.UpdateEmployer(t.Context(), tom, in)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	}
-	_, err := h.UpdateOrganization(t.Context(), tom, identity.OrganizationInput{Name: ptr("Tom's")})
+	_, err := env.UpdateOrganization(t.Context(), tom, identity.OrganizationInput{Name: ptr("Tom's")})
 	require.ErrorIs(t, err, fault.ErrForbidden)
-	got, err := h.MyEmployerAccount(t.Context(), tom)
+	got, err := env.MyEmployerAccount(t.Context(), tom)
 	require.NoError(t, err)
 	require.Equal(t, "Me Mber", got.Name)
 	require.Empty(t, got.PendingEmail)
 	require.Equal(t, "St Mary's", got.Organization.Name)
 
-	got, err = h.UpdateEmployer(t.Context(), tom, identity.EmployerInput{Profile: &identity.EmployerProfileInput{JobTitle: ptr("Recruiter")}})
+	got, err = env.UpdateEmployer(t.Context(), tom, identity.EmployerInput{Profile: &identity.EmployerProfileInput{JobTitle: ptr("Recruiter")}})
 	require.NoError(t, err, "users can change their own name")
 	require.Equal(t, "Recruiter", got.Settings.JobTitle)
-	mine, err := h.MyEmployerAccount(t.Context(), boss)
+	mine, err := env.MyEmployerAccount(t.Context(), boss)
 	require.NoError(t, err)
 	require.Empty(t, mine.Settings.JobTitle)
 
 	t.Run("an address that is taken refuses the whole", func(t *testing.T) {
-		_, err := h.UpdateEmployer(t.Context(), boss, identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("New"), Email: ptr("tom@example.org")}, CompanyName: ptr("New")})
+		_, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("New"), Email: ptr("tom@example.org")}, CompanyName: ptr("New")})
 		require.ErrorIs(t, err, identity.ErrEmailTaken)
-		mine, err := h.MyEmployerAccount(t.Context(), boss)
+		mine, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
 		require.Equal(t, "Em Ployer", mine.Name)
 		require.Equal(t, "St Mary's", mine.Organization.Name)
 	})
 	t.Run("jobseekers and guests have no such account", func(t *testing.T) {
-		for _, a := range []auth.Actor{{}, h.actor(h.jobseeker("jo@example.org"))} {
-			_, err := h.MyEmployerAccount(t.Context(), a)
+		for _, a := range []auth.Actor{{}, env.actor(env.jobseeker("jo@example.org"))} {
+			_, err := env.MyEmployerAccount(t.Context(), a)
 			require.ErrorIs(t, err, kit.Refusal(a))
-			_, err = h.UpdateEmployer(t.Context(), a, identity.EmployerInput{EmailAlerts: ptr(true)})
+			_, err = env.UpdateEmployer(t.Context(), a, identity.EmployerInput{EmailAlerts: ptr(true)})
 			require.ErrorIs(t, err, kit.Refusal(a))
-			_, err = h.ResetEmployerSettings(t.Context(), a)
+			_, err = env.ResetEmployerSettings(t.Context(), a)
 			require.ErrorIs(t, err, kit.Refusal(a))
-			_, err = h.MyOrganization(t.Context(), a)
+			_, err = env.MyOrganization(t.Context(), a)
 			require.ErrorIs(t, err, kit.Refusal(a))
 		}
 	})
 }
 
 func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
-	h := newSQLiteEnv(t)
-	boss := h.actor(h.employer("boss@example.org"))
-	o, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
+	env := newSQLiteEnv(t)
+	boss := env.actor(env.employer("boss@example.org"))
+	o, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
 		Name: ptr("St Brigid's"), Description: ptr("Two wards.\nOne garden."), Website: ptr("https://brigid.example/jobs?a=1#top"), Logo: ptr("https://cdn.brigid.example:8443/l.svg"),
 		Industry: ptr("hospital"), Size: ptr("51-200"),
 	})
 	require.NoError(t, err)
-	again, err := h.MyOrganization(t.Context(), boss)
+	again, err := env.MyOrganization(t.Context(), boss)
 	require.NoError(t, err)
 	require.Equal(t, o, again)
 
@@ -117,7 +117,7 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 		"https://brigid.example/a b", "https://brigid.example/\"x", "https://brigid.example/" + strings.Repeat("x", 2048), "https:brigid.example", "https://brigid.example:port",
 	} {
 		for field, in := range map[string]identity.OrganizationInput{"website": {Website: ptr(bad)}, "logo": {Logo: ptr(bad)}} {
-			_, err := h.UpdateOrganization(t.Context(), boss, in)
+			_, err := env.UpdateOrganization(t.Context(), boss, in)
 			require.ErrorIs(t, err, fault.ErrInvalid, "%q", bad)
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
@@ -128,42 +128,42 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 		"industry":    {Industry: ptr(strings.Repeat("x", 201))},
 		"size":        {Size: ptr("1\n2")},
 	} {
-		_, err := h.UpdateOrganization(t.Context(), boss, in)
+		_, err := env.UpdateOrganization(t.Context(), boss, in)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		require.Equal(t, field, fault.Of(err).Fields[0].Name)
 	}
-	o, err = h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Website: ptr(""), Logo: ptr("")})
+	o, err = env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Website: ptr(""), Logo: ptr("")})
 	require.NoError(t, err)
 	require.Empty(t, o.Website+o.Logo, "empty values remove website and logo")
 	require.Equal(t, "St Brigid's", o.Name, "absent members stay unchanged")
 }
 
 func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {
-	h := newSQLiteEnv(t)
-	boss := h.actor(h.employer("boss@example.org"))
+	env := newSQLiteEnv(t)
+	boss := env.actor(env.employer("boss@example.org"))
 	for field, in := range map[string]identity.ContactInput{
 		"contact.email": {Email: ptr("nonsense")}, "contact.phone": {Phone: ptr("12")}, "contact.name": {Name: ptr(strings.Repeat("x", 201))},
 	} {
-		_, err := h.UpdateEmployer(t.Context(), boss, identity.EmployerInput{Contact: &in})
+		_, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{Contact: &in})
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		require.Equal(t, field, fault.Of(err).Fields[0].Name)
 	}
 }
 
 func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
-		boss := h.actor(h.employer("boss@example.org"))
+	onEach(t, func(t *testing.T, env *testEnv) {
+		boss := env.actor(env.employer("boss@example.org"))
 		for _, err := range concurrently(8, func(i int) error {
 			if i%2 == 0 {
-				_, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("Name")})
+				_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("Name")})
 				return err
 			}
-			_, err := h.UpdateEmployer(t.Context(), boss, identity.EmployerInput{CompanySize: ptr("9"), EmailAlerts: ptr(false)})
+			_, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{CompanySize: ptr("9"), EmailAlerts: ptr(false)})
 			return err
 		}) {
 			require.NoError(t, err)
 		}
-		got, err := h.MyEmployerAccount(t.Context(), boss)
+		got, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
 		require.Equal(t, "Name", got.Organization.Name)
 		require.Equal(t, "9", got.Organization.Size)
@@ -172,42 +172,42 @@ func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
 }
 
 func TestUpdateEmployer_Renamed_RecordsTwoEvents(t *testing.T) {
-	h := newSQLiteEnv(t)
-	boss := h.actor(h.employer("boss@example.org"))
+	env := newSQLiteEnv(t)
+	boss := env.actor(env.employer("boss@example.org"))
 	told := func() (n int) {
 		t.Helper()
-		got, err := h.store.Identity.Outbox.Claim(t.Context(), 100, time.Minute)
+		got, err := env.store.Identity.Outbox.Claim(t.Context(), 100, time.Minute)
 		require.NoError(t, err)
 		for _, e := range got {
 			if e.Type == "organization.renamed" {
 				require.Equal(t, boss.OrganizationID, e.Subject)
 				n++
 			}
-			require.NoError(t, h.store.Identity.Outbox.MarkSent(t.Context(), e.ID))
+			require.NoError(t, env.store.Identity.Outbox.MarkSent(t.Context(), e.ID))
 		}
 		return n
 	}
-	_, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Columba's")})
+	_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Columba's")})
 	require.NoError(t, err)
 	require.Equal(t, 1, told())
-	h.clock.Advance(time.Minute)
-	require.NoError(t, h.work.Runner.Sweep(t.Context()))
+	env.clock.Advance(time.Minute)
+	require.NoError(t, env.work.Runner.Sweep(t.Context()))
 	require.Equal(t, 1, told(), "a second event covers writes with the old name")
-	_, err = h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Columba's"), Size: ptr("11-50")})
+	_, err = env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Columba's"), Size: ptr("11-50")})
 	require.NoError(t, err)
 	require.Zero(t, told(), "the same name records no event")
 }
 
 func TestUpdateEmployer_RenamedTooOften_RateLimited(t *testing.T) {
-	h := newSQLiteEnv(t)
-	boss := h.actor(h.employer("boss@example.org"))
+	env := newSQLiteEnv(t)
+	boss := env.actor(env.employer("boss@example.org"))
 	rename := []func(name string) error{
 		func(name string) error {
-			_, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: &name})
+			_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: &name})
 			return err
 		},
 		func(name string) error {
-			_, err := h.UpdateEmployer(t.Context(), boss, identity.EmployerInput{CompanyName: &name})
+			_, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{CompanyName: &name})
 			return err
 		},
 	}
@@ -221,12 +221,12 @@ func TestUpdateEmployer_RenamedTooOften_RateLimited(t *testing.T) {
 		require.Positive(t, fault.Of(err).RetryAfter)
 		require.NoError(t, again("E"), "the same name is no change")
 	}
-	o, err := h.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Size: ptr("11-50")})
+	o, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Size: ptr("11-50")})
 	require.NoError(t, err, "other changes are not counted")
 	require.Equal(t, "E", o.Name)
-	other := h.actor(h.employer("other@example.org"))
-	_, err = h.UpdateOrganization(t.Context(), other, identity.OrganizationInput{Name: ptr("F")})
+	other := env.actor(env.employer("other@example.org"))
+	_, err = env.UpdateOrganization(t.Context(), other, identity.OrganizationInput{Name: ptr("F")})
 	require.NoError(t, err, "each organization has its own count")
-	h.clock.Advance(time.Hour + time.Second)
+	env.clock.Advance(time.Hour + time.Second)
 	require.NoError(t, rename[0]("F"))
 }

@@ -78,19 +78,19 @@ func (noPrograms) SignOut(context.Context, string, time.Time) ([]identity.Progra
 func newTestEnv(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *testEnv {
 	t.Helper()
 	clk := kit.NewClock()
-	h := &testEnv{t: t, clock: clk, store: on(t, clk), hasher: &countingHasher{}, mailer: &stubMailer{}, deleted: &eventRecorder[event.AccountDeleted]{}}
-	h.Service = identity.New(identity.Deps{
-		Tx: h.store.Identity.Tx, Events: h.store.Identity.Events, Audit: h.store.Identity.Audit, AuditLog: h.store.Identity.AuditLog, Clock: clk, NewID: stores.NewID,
-		Users: h.store.Identity.Users, Organizations: h.store.Identity.Organizations, VerifiedNames: h.store.Identity.VerifiedNames, Members: h.store.Identity.Members, Sessions: h.store.Identity.Sessions, MailTokens: h.store.Identity.MailTokens,
-		EmailChanges: h.store.Identity.EmailChanges, PersonalData: h.store.Identity.PersonalData, Retention: h.store.Identity.Retention, EmployerSettings: h.store.Identity.EmployerSettings, OptOuts: h.store.Identity.OptOuts, Tasks: h.store.Identity.Tasks,
-		Hasher: h.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: h.mailer, Subscriptions: activeSubscriptions{}, Programs: noPrograms{}, Mailboxes: mailboxes.Keys{}, Sealer: plainSealer{}, SecondFactors: h.store.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: plainVault{}, PublicURL: "https://locum.example",
+	env := &testEnv{t: t, clock: clk, store: on(t, clk), hasher: &countingHasher{}, mailer: &stubMailer{}, deleted: &eventRecorder[event.AccountDeleted]{}}
+	env.Service = identity.New(identity.Deps{
+		Tx: env.store.Identity.Tx, Events: env.store.Identity.Events, Audit: env.store.Identity.Audit, AuditLog: env.store.Identity.AuditLog, Clock: clk, NewID: stores.NewID,
+		Users: env.store.Identity.Users, Organizations: env.store.Identity.Organizations, VerifiedNames: env.store.Identity.VerifiedNames, Members: env.store.Identity.Members, Sessions: env.store.Identity.Sessions, MailTokens: env.store.Identity.MailTokens,
+		EmailChanges: env.store.Identity.EmailChanges, PersonalData: env.store.Identity.PersonalData, Retention: env.store.Identity.Retention, EmployerSettings: env.store.Identity.EmployerSettings, OptOuts: env.store.Identity.OptOuts, Tasks: env.store.Identity.Tasks,
+		Hasher: env.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: env.mailer, Subscriptions: activeSubscriptions{}, Programs: noPrograms{}, Mailboxes: mailboxes.Keys{}, Sealer: plainSealer{}, SecondFactors: env.store.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: plainVault{}, PublicURL: "https://locum.example",
 	})
-	h.work = kit.NewWork(t, h.store, clk, []event.Subscription{
-		event.On("a", h.OnUserRegistered), event.On("b", h.OnPasswordResetRequested), event.On("c", h.OnPasswordChanged),
-		event.On("d", h.OnSessionReuseDetected), event.On("e", h.OnMemberInvited),
-		event.On("f", h.OnEmailChangeRequested), event.On("second-factor", h.OnSecondFactorChanged), event.On("g", h.deleted.record),
-	}, h.Handlers()...)
-	return h
+	env.work = kit.NewWork(t, env.store, clk, []event.Subscription{
+		event.On("a", env.OnUserRegistered), event.On("b", env.OnPasswordResetRequested), event.On("c", env.OnPasswordChanged),
+		event.On("d", env.OnSessionReuseDetected), event.On("e", env.OnMemberInvited),
+		event.On("f", env.OnEmailChangeRequested), event.On("second-factor", env.OnSecondFactorChanged), event.On("g", env.deleted.record),
+	}, env.Handlers()...)
+	return env
 }
 
 func newSQLiteEnv(t *testing.T) *testEnv {
@@ -99,7 +99,7 @@ func newSQLiteEnv(t *testing.T) *testEnv {
 }
 
 // onEach runs the test on SQLite and on Postgres.
-func onEach(t *testing.T, test func(t *testing.T, h *testEnv)) {
+func onEach(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) { test(t, newTestEnv(t, on)) })
 }

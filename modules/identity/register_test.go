@@ -13,29 +13,29 @@ import (
 )
 
 func TestRegister_Jobseeker_IsSignedIn(t *testing.T) {
-	h := newSQLiteEnv(t)
-	s := h.jobseeker("Jo@Example.ORG")
+	env := newSQLiteEnv(t)
+	s := env.jobseeker("Jo@Example.ORG")
 	require.Equal(t, "Jo@example.org", s.Account.Email)
 	require.Equal(t, auth.Jobseeker, s.Account.Role)
-	a := h.actor(s)
+	a := env.actor(s)
 	require.True(t, a.Seeker)
 	require.Empty(t, a.OrganizationID)
-	me, err := h.Me(h.t.Context(), a)
+	me, err := env.Me(env.t.Context(), a)
 	require.NoError(t, err)
 	require.Equal(t, "Jo Seeker", me.Name)
-	require.Equal(t, h.clock.Now(), me.CreatedAt)
+	require.Equal(t, env.clock.Now(), me.CreatedAt)
 }
 
 func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
-	h := newSQLiteEnv(t)
-	plain, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "a@example.org", Password: password, Name: "Ann Other", UserType: "employer"}, officeClient)
+	env := newSQLiteEnv(t)
+	plain, err := env.Register(env.t.Context(), identity.RegisterInput{Email: "a@example.org", Password: password, Name: "Ann Other", UserType: "employer"}, officeClient)
 	require.NoError(t, err)
-	for s, company := range map[*identity.SignedIn]string{&plain: "Ann Other", ptr(h.employer("b@example.org")): "St Mary's"} {
-		a := h.actor(*s)
+	for s, company := range map[*identity.SignedIn]string{&plain: "Ann Other", ptr(env.employer("b@example.org")): "St Mary's"} {
+		a := env.actor(*s)
 		require.Equal(t, auth.Employer, a.Role)
 		require.False(t, a.Seeker)
 		require.True(t, a.May(auth.Manage) && a.May(auth.JobsDelete))
-		name, err := h.OrganizationName(h.t.Context(), a.OrganizationID)
+		name, err := env.OrganizationName(env.t.Context(), a.OrganizationID)
 		require.NoError(t, err)
 		require.Equal(t, company, name)
 	}
@@ -44,19 +44,19 @@ func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 func ptr[T any](v T) *T { return &v }
 
 func TestRegister_OtherSpelling_EmailTaken(t *testing.T) {
-	h := newSQLiteEnv(t)
-	h.jobseeker("jo@example.org")
-	_, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "JO@EXAMPLE.org", Password: password, Name: "Jo", UserType: "jobseeker"}, officeClient)
+	env := newSQLiteEnv(t)
+	env.jobseeker("jo@example.org")
+	_, err := env.Register(env.t.Context(), identity.RegisterInput{Email: "JO@EXAMPLE.org", Password: password, Name: "Jo", UserType: "jobseeker"}, officeClient)
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
-	_, err = h.Register(h.t.Context(), identity.RegisterEmployerInput{Email: "Jo@example.org", Password: password, Name: "Jo", CompanyName: "X"}, officeClient)
+	_, err = env.Register(env.t.Context(), identity.RegisterEmployerInput{Email: "Jo@example.org", Password: password, Name: "Jo", CompanyName: "X"}, officeClient)
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
 }
 
 func TestRegister_Concurrent_OneSucceeds(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		errs := concurrently(20, func(i int) error {
 			kind := []string{"jobseeker", "employer"}[i%2]
-			_, err := h.Register(h.t.Context(), identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: kind}, officeClient)
+			_, err := env.Register(env.t.Context(), identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: kind}, officeClient)
 			return err
 		})
 		require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
@@ -65,7 +65,7 @@ func TestRegister_Concurrent_OneSucceeds(t *testing.T) {
 }
 
 func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
-	h := newSQLiteEnv(t)
+	env := newSQLiteEnv(t)
 	for _, c := range []struct {
 		in     identity.RegisterInput
 		fields string
@@ -79,7 +79,7 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo\r\nBcc: x", UserType: "jobseeker"}, "name"},
 		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: strings.Repeat("n", 201), UserType: "jobseeker"}, "name"},
 	} {
-		_, err := h.Register(h.t.Context(), c.in, officeClient)
+		_, err := env.Register(env.t.Context(), c.in, officeClient)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		var names []string
 		for _, f := range fault.Of(err).Fields {
@@ -87,36 +87,36 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		}
 		require.Equal(t, c.fields, strings.Join(names, " "), "%+v", c.in)
 	}
-	_, err := h.Register(h.t.Context(), identity.RegisterEmployerInput{Email: "e@example.org", Password: "eightlow", Name: "E", CompanyName: "C"}, officeClient)
+	_, err := env.Register(env.t.Context(), identity.RegisterEmployerInput{Email: "e@example.org", Password: "eightlow", Name: "E", CompanyName: "C"}, officeClient)
 	require.NoError(t, err, "an employer's password needs length alone")
-	_, err = h.Register(h.t.Context(), identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""}, officeClient)
+	_, err = env.Register(env.t.Context(), identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""}, officeClient)
 	require.Len(t, fault.Of(err).Fields, 2)
 }
 
 func TestRegister_SendsOneConfirmation(t *testing.T) {
-	h := newSQLiteEnv(t)
-	h.jobseeker("jo@example.org")
-	token := h.mailToken("jo@example.org")
-	m := h.mailsTo("jo@example.org")[0]
+	env := newSQLiteEnv(t)
+	env.jobseeker("jo@example.org")
+	token := env.mailToken("jo@example.org")
+	m := env.mailsTo("jo@example.org")[0]
 	require.Contains(t, m.Text, "https://locum.example/verify-email?token="+token)
-	require.NoError(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: token}))
-	require.Error(t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: token}), "a token is valid once")
-	u, err := h.store.Identity.Users.GetByEmail(h.t.Context(), "jo@example.org")
+	require.NoError(t, env.VerifyEmail(env.t.Context(), identity.VerifyEmailInput{Token: token}))
+	require.Error(t, env.VerifyEmail(env.t.Context(), identity.VerifyEmailInput{Token: token}), "a token is valid once")
+	u, err := env.store.Identity.Users.GetByEmail(env.t.Context(), "jo@example.org")
 	require.NoError(t, err)
-	require.Equal(t, h.clock.Now(), u.EmailVerifiedAt)
+	require.Equal(t, env.clock.Now(), u.EmailVerifiedAt)
 }
 
 func TestListAccounts_ManyIDs(t *testing.T) {
-	h := newSQLiteEnv(t)
+	env := newSQLiteEnv(t)
 	var ids []string
 	for i := range 5 {
-		ids = append(ids, h.jobseeker("p"+strconv.Itoa(i)+"@example.org").Account.ID)
+		ids = append(ids, env.jobseeker("p"+strconv.Itoa(i)+"@example.org").Account.ID)
 	}
-	got, err := h.People(h.t.Context(), append(ids, "00000000-0000-7000-8000-000000000000"))
+	got, err := env.People(env.t.Context(), append(ids, "00000000-0000-7000-8000-000000000000"))
 	require.NoError(t, err)
 	require.Len(t, got, 5)
 	require.Equal(t, identity.Person{ID: ids[2], Name: "Jo Seeker", Email: "p2@example.org"}, got[ids[2]])
-	none, err := h.People(h.t.Context(), nil)
+	none, err := env.People(env.t.Context(), nil)
 	require.NoError(t, err)
 	require.Empty(t, none)
 }

@@ -39,35 +39,35 @@ func (h *testEnv) loginWith(email, password, code string) (identity.SignedIn, er
 }
 
 func TestSecondFactor_SignIn(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
-		jo := h.jobseeker("jo@example.org")
-		other, err := h.loginWith("jo@example.org", password, "")
+	onEach(t, func(t *testing.T, env *testEnv) {
+		jo := env.jobseeker("jo@example.org")
+		other, err := env.loginWith("jo@example.org", password, "")
 		require.NoError(t, err)
-		secret, recovery := h.enroll(jo)
-		h.requireSignedOut(other)
-		h.actor(jo)
+		secret, recovery := env.enroll(jo)
+		env.requireSignedOut(other)
+		env.actor(jo)
 
-		_, err = h.loginWith("jo@example.org", password, "")
+		_, err = env.loginWith("jo@example.org", password, "")
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
-		_, err = h.LoginBrowser(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient, "")
+		_, err = env.LoginBrowser(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient, "")
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
-		for _, code := range []string{"", h.currentCode(secret), recovery[0]} {
-			_, err = h.loginWith("jo@example.org", "Wr0ng-password", code)
+		for _, code := range []string{"", env.currentCode(secret), recovery[0]} {
+			_, err = env.loginWith("jo@example.org", "Wr0ng-password", code)
 			require.ErrorIs(t, err, identity.ErrBadCredentials, "a wrong password does not reveal the second factor")
 		}
-		_, err = h.loginWith("jo@example.org", password, h.currentCode(secret))
+		_, err = env.loginWith("jo@example.org", password, env.currentCode(secret))
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "the code was used to enable the second factor")
-		h.clock.Advance(30 * time.Second)
-		_, err = h.loginWith("jo@example.org", password, h.currentCode(secret))
+		env.clock.Advance(30 * time.Second)
+		_, err = env.loginWith("jo@example.org", password, env.currentCode(secret))
 		require.NoError(t, err)
-		_, err = h.loginWith("jo@example.org", password, h.currentCode(secret))
+		_, err = env.loginWith("jo@example.org", password, env.currentCode(secret))
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a code is valid once")
 
-		_, err = h.loginWith("jo@example.org", password, recovery[3])
+		_, err = env.loginWith("jo@example.org", password, recovery[3])
 		require.NoError(t, err)
-		_, err = h.loginWith("jo@example.org", password, recovery[3])
+		_, err = env.loginWith("jo@example.org", password, recovery[3])
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a recovery code is valid once")
-		status, err := h.MySecondFactor(t.Context(), h.actor(jo))
+		status, err := env.MySecondFactor(t.Context(), env.actor(jo))
 		require.NoError(t, err)
 		require.True(t, status.Enabled)
 		require.Equal(t, 9, status.RecoveryCodesLeft)
@@ -75,12 +75,12 @@ func TestSecondFactor_SignIn(t *testing.T) {
 }
 
 func TestSecondFactor_ConcurrentCode(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
-		secret, _ := h.enroll(h.jobseeker("jo@example.org"))
-		h.clock.Advance(time.Minute)
-		code := h.currentCode(secret)
+	onEach(t, func(t *testing.T, env *testEnv) {
+		secret, _ := env.enroll(env.jobseeker("jo@example.org"))
+		env.clock.Advance(time.Minute)
+		code := env.currentCode(secret)
 		errs := concurrently(5, func(int) error {
-			_, err := h.loginWith("jo@example.org", password, code)
+			_, err := env.loginWith("jo@example.org", password, code)
 			return err
 		})
 		require.Equal(t, 1, countErrors(errs, nil))
@@ -88,49 +88,49 @@ func TestSecondFactor_ConcurrentCode(t *testing.T) {
 }
 
 func TestSecondFactor_GuessedCodes(t *testing.T) {
-	h := newSQLiteEnv(t)
-	h.enroll(h.jobseeker("jo@example.org"))
+	env := newSQLiteEnv(t)
+	env.enroll(env.jobseeker("jo@example.org"))
 	for range 10 {
-		_, err := h.loginWith("jo@example.org", password, "000000")
+		_, err := env.loginWith("jo@example.org", password, "000000")
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid)
 	}
-	_, err := h.loginWith("jo@example.org", password, "000000")
+	_, err := env.loginWith("jo@example.org", password, "000000")
 	require.ErrorIs(t, err, fault.ErrRateLimit, "the right password does not reset the failures")
 }
 
 func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
-	h := newSQLiteEnv(t)
-	jo := h.jobseeker("jo@example.org")
-	secret, _ := h.enroll(jo)
-	h.clock.Advance(time.Minute)
+	env := newSQLiteEnv(t)
+	jo := env.jobseeker("jo@example.org")
+	secret, _ := env.enroll(jo)
+	env.clock.Advance(time.Minute)
 	network := 0
 	guess := func(code string) error {
 		network++
-		_, err := h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: code}, identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", network)})
+		_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: code}, identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", network)})
 		return err
 	}
 	for range 10 {
 		require.ErrorIs(t, guess("000000"), identity.ErrSecondFactorInvalid)
 	}
-	err := guess(h.currentCode(secret))
+	err := guess(env.currentCode(secret))
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Positive(t, fault.Of(err).RetryAfter)
-	disable := identity.DisableSecondFactorInput{CurrentPassword: password, CodeInput: identity.CodeInput{Code: h.currentCode(secret)}}
-	require.ErrorIs(t, h.DisableSecondFactor(t.Context(), h.actor(jo), disable, officeClient), fault.ErrRateLimit)
+	disable := identity.DisableSecondFactorInput{CurrentPassword: password, CodeInput: identity.CodeInput{Code: env.currentCode(secret)}}
+	require.ErrorIs(t, env.DisableSecondFactor(t.Context(), env.actor(jo), disable, officeClient), fault.ErrRateLimit)
 	require.ErrorIs(t, guess(""), identity.ErrSecondFactorRequired, "a missing code does not count as a guess")
-	h.clock.Advance(15 * time.Minute)
-	require.NoError(t, guess(h.currentCode(secret)))
+	env.clock.Advance(15 * time.Minute)
+	require.NoError(t, guess(env.currentCode(secret)))
 }
 
 func TestSecondFactor_WrongPasswords_LeaveItsCodes(t *testing.T) {
-	h := newSQLiteEnv(t)
-	secret, _ := h.enroll(h.jobseeker("jo@example.org"))
-	h.clock.Advance(time.Minute)
+	env := newSQLiteEnv(t)
+	secret, _ := env.enroll(env.jobseeker("jo@example.org"))
+	env.clock.Advance(time.Minute)
 	for i := range 11 {
-		_, err := h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wr0ng-password", TOTP: "000000"}, identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", i)})
+		_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wr0ng-password", TOTP: "000000"}, identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", i)})
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
-	_, err := h.loginWith("jo@example.org", password, h.currentCode(secret))
+	_, err := env.loginWith("jo@example.org", password, env.currentCode(secret))
 	require.NoError(t, err)
 }
 
@@ -161,144 +161,144 @@ func (h *testEnv) auditedReset(userID string) bool {
 }
 
 func TestSecondFactor_Squatter_MailboxOwnerResets(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
-		squatter := h.jobseeker("jo@example.org")
-		h.enroll(squatter)
-		h.resetPassword("jo@example.org", "N3w-password")
-		require.False(t, h.hasSecondFactor("jo@example.org", "N3w-password"))
-		require.True(t, h.auditedReset(squatter.Account.ID))
+	onEach(t, func(t *testing.T, env *testEnv) {
+		squatter := env.jobseeker("jo@example.org")
+		env.enroll(squatter)
+		env.resetPassword("jo@example.org", "N3w-password")
+		require.False(t, env.hasSecondFactor("jo@example.org", "N3w-password"))
+		require.True(t, env.auditedReset(squatter.Account.ID))
 
-		again, err := h.loginWith("jo@example.org", "N3w-password", "")
+		again, err := env.loginWith("jo@example.org", "N3w-password", "")
 		require.NoError(t, err)
-		h.enroll(again)
-		h.clock.Advance(time.Second)
-		h.resetPassword("jo@example.org", "N3wer-password")
-		require.True(t, h.hasSecondFactor("jo@example.org", "N3wer-password"), "a second factor that the owner enabled later stays")
+		env.enroll(again)
+		env.clock.Advance(time.Second)
+		env.resetPassword("jo@example.org", "N3wer-password")
+		require.True(t, env.hasSecondFactor("jo@example.org", "N3wer-password"), "a second factor that the owner enabled later stays")
 	})
 }
 
 func TestSecondFactor_Squatter_ConfirmsAfterReset(t *testing.T) {
-	h := newSQLiteEnv(t)
-	squatter := h.actor(h.jobseeker("jo@example.org"))
-	e, err := h.EnrollSecondFactor(t.Context(), squatter)
+	env := newSQLiteEnv(t)
+	squatter := env.actor(env.jobseeker("jo@example.org"))
+	e, err := env.EnrollSecondFactor(t.Context(), squatter)
 	require.NoError(t, err)
-	h.resetPassword("jo@example.org", "N3w-password")
-	_, err = h.ConfirmSecondFactor(t.Context(), squatter, identity.CodeInput{Code: h.currentCode(e.Secret)})
+	env.resetPassword("jo@example.org", "N3w-password")
+	_, err = env.ConfirmSecondFactor(t.Context(), squatter, identity.CodeInput{Code: env.currentCode(e.Secret)})
 	require.ErrorIs(t, err, identity.ErrNotEnrolled, "a concurrent request")
-	require.False(t, h.auditedReset(squatter.UserID), "it was not enabled")
+	require.False(t, env.auditedReset(squatter.UserID), "it was not enabled")
 }
 
 func TestSecondFactor_UnverifiedAccount_AcceptsInvitation(t *testing.T) {
-	h := newSQLiteEnv(t)
-	jo := h.jobseeker("jo@example.org")
-	h.enroll(jo)
-	h.mailsTo("")
-	require.NoError(t, h.invite(h.actor(h.employer("boss@example.org")), "jo@example.org", ""))
-	_, err := h.accept(h.actor(jo), h.mailToken("jo@example.org"))
+	env := newSQLiteEnv(t)
+	jo := env.jobseeker("jo@example.org")
+	env.enroll(jo)
+	env.mailsTo("")
+	require.NoError(t, env.invite(env.actor(env.employer("boss@example.org")), "jo@example.org", ""))
+	_, err := env.accept(env.actor(jo), env.mailToken("jo@example.org"))
 	require.NoError(t, err)
-	require.False(t, h.hasSecondFactor("jo@example.org", password))
-	require.True(t, h.auditedReset(jo.Account.ID))
+	require.False(t, env.hasSecondFactor("jo@example.org", password))
+	require.True(t, env.auditedReset(jo.Account.ID))
 }
 
 func TestSecondFactor_AddressChangeUndone(t *testing.T) {
 	for name, thief := range map[string]bool{"enabled before": false, "enabled since": true} {
 		t.Run(name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, h *testEnv) {
-				jo := h.jobseeker("jo@example.org")
+			onEach(t, func(t *testing.T, env *testEnv) {
+				jo := env.jobseeker("jo@example.org")
 				if !thief {
-					h.enroll(jo)
-					h.clock.Advance(time.Second)
+					env.enroll(jo)
+					env.clock.Advance(time.Second)
 				}
-				changedAt := h.changeAddress(jo, "thief@example.org")
+				changedAt := env.changeAddress(jo, "thief@example.org")
 				if thief {
-					h.enroll(jo)
+					env.enroll(jo)
 				}
-				h.clock.Advance(time.Second)
-				require.NoError(t, h.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: h.undoToken(jo, changedAt), Password: "N3w-password"}))
-				require.Equal(t, !thief, h.hasSecondFactor("jo@example.org", "N3w-password"))
-				require.Equal(t, thief, h.auditedReset(jo.Account.ID))
+				env.clock.Advance(time.Second)
+				require.NoError(t, env.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: env.undoToken(jo, changedAt), Password: "N3w-password"}))
+				require.Equal(t, !thief, env.hasSecondFactor("jo@example.org", "N3w-password"))
+				require.Equal(t, thief, env.auditedReset(jo.Account.ID))
 			})
 		})
 	}
 }
 
 func TestSecondFactor_PasswordReset(t *testing.T) {
-	h := newSQLiteEnv(t)
-	jo := h.jobseeker("jo@example.org")
-	require.NoError(t, h.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: h.mailToken("jo@example.org")}))
-	_, recovery := h.enroll(jo)
-	require.NoError(t, h.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}, officeClient))
-	require.NoError(t, h.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: h.mailToken("jo@example.org"), Password: "N3w-password"}))
-	_, err := h.loginWith("jo@example.org", "N3w-password", "")
+	env := newSQLiteEnv(t)
+	jo := env.jobseeker("jo@example.org")
+	require.NoError(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: env.mailToken("jo@example.org")}))
+	_, recovery := env.enroll(jo)
+	require.NoError(t, env.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}, officeClient))
+	require.NoError(t, env.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: env.mailToken("jo@example.org"), Password: "N3w-password"}))
+	_, err := env.loginWith("jo@example.org", "N3w-password", "")
 	require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
-	_, err = h.loginWith("jo@example.org", "N3w-password", recovery[0])
+	_, err = env.loginWith("jo@example.org", "N3w-password", recovery[0])
 	require.NoError(t, err)
 }
 
 func TestSecondFactor_Enrollment(t *testing.T) {
-	h := newSQLiteEnv(t)
-	jo := h.jobseeker("jo@example.org")
-	_, err := h.ConfirmSecondFactor(t.Context(), h.actor(jo), identity.CodeInput{Code: "000000"})
+	env := newSQLiteEnv(t)
+	jo := env.jobseeker("jo@example.org")
+	_, err := env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: "000000"})
 	require.ErrorIs(t, err, identity.ErrNotEnrolled)
-	first, err := h.EnrollSecondFactor(t.Context(), h.actor(jo))
+	first, err := env.EnrollSecondFactor(t.Context(), env.actor(jo))
 	require.NoError(t, err)
-	second, err := h.EnrollSecondFactor(t.Context(), h.actor(jo))
+	second, err := env.EnrollSecondFactor(t.Context(), env.actor(jo))
 	require.NoError(t, err)
-	_, err = h.loginWith("jo@example.org", password, "")
+	_, err = env.loginWith("jo@example.org", password, "")
 	require.NoError(t, err, "it is not enabled yet")
-	_, err = h.ConfirmSecondFactor(t.Context(), h.actor(jo), identity.CodeInput{Code: h.currentCode(first.Secret)})
+	_, err = env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: env.currentCode(first.Secret)})
 	require.ErrorIs(t, err, fault.ErrInvalid, "the secret was replaced")
-	h.clock.Advance(10 * time.Minute)
-	_, err = h.EnrollSecondFactor(t.Context(), h.actor(jo))
+	env.clock.Advance(10 * time.Minute)
+	_, err = env.EnrollSecondFactor(t.Context(), env.actor(jo))
 	require.ErrorIs(t, err, auth.ErrReauthenticate)
-	_, err = h.ConfirmSecondFactor(t.Context(), h.actor(jo), identity.CodeInput{Code: h.currentCode(second.Secret)})
+	_, err = env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: env.currentCode(second.Secret)})
 	require.NoError(t, err)
-	h.clock.Advance(time.Minute)
-	confirmed, err := h.Confirm(t.Context(), h.actor(jo), password, officeClient)
+	env.clock.Advance(time.Minute)
+	confirmed, err := env.Confirm(t.Context(), env.actor(jo), password, officeClient)
 	require.NoError(t, err)
-	_, err = h.EnrollSecondFactor(t.Context(), confirmed)
+	_, err = env.EnrollSecondFactor(t.Context(), confirmed)
 	require.ErrorIs(t, err, identity.ErrSecondFactorEnabled)
 
 	disable := func(password, code string) error {
-		return h.DisableSecondFactor(t.Context(), h.actor(jo), identity.DisableSecondFactorInput{CurrentPassword: password, CodeInput: identity.CodeInput{Code: code}}, officeClient)
+		return env.DisableSecondFactor(t.Context(), env.actor(jo), identity.DisableSecondFactorInput{CurrentPassword: password, CodeInput: identity.CodeInput{Code: code}}, officeClient)
 	}
-	require.ErrorIs(t, disable("Wr0ng-password", h.currentCode(second.Secret)), fault.ErrInvalid)
+	require.ErrorIs(t, disable("Wr0ng-password", env.currentCode(second.Secret)), fault.ErrInvalid)
 	require.ErrorIs(t, disable(password, "000000"), fault.ErrInvalid)
-	require.NoError(t, disable(password, h.currentCode(second.Secret)))
+	require.NoError(t, disable(password, env.currentCode(second.Secret)))
 	require.ErrorIs(t, disable(password, "000000"), identity.ErrNotEnrolled)
-	_, err = h.loginWith("jo@example.org", password, "")
+	_, err = env.loginWith("jo@example.org", password, "")
 	require.NoError(t, err)
 	var subjects []string
-	for _, m := range h.mailsTo("jo@example.org") {
+	for _, m := range env.mailsTo("jo@example.org") {
 		subjects = append(subjects, m.Subject)
 	}
 	require.Subset(t, subjects, []string{"Two-step sign-in is on", "Two-step sign-in is off"})
 }
 
 func TestSecondFactor_RequiredByOrganization(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
-		boss := h.employer("boss@example.org")
-		member := h.addMember(h.actor(boss), "jo@example.org", "recruiter")
+	onEach(t, func(t *testing.T, env *testEnv) {
+		boss := env.employer("boss@example.org")
+		member := env.addMember(env.actor(boss), "jo@example.org", "recruiter")
 		on := true
-		_, err := h.UpdateOrganization(t.Context(), h.actor(boss), identity.OrganizationInput{RequireSecondFactor: &on})
+		_, err := env.UpdateOrganization(t.Context(), env.actor(boss), identity.OrganizationInput{RequireSecondFactor: &on})
 		require.ErrorIs(t, err, fault.ErrInvalid, "the admin has none")
-		h.enroll(boss)
-		o, err := h.UpdateOrganization(t.Context(), h.actor(boss), identity.OrganizationInput{RequireSecondFactor: &on})
+		env.enroll(boss)
+		o, err := env.UpdateOrganization(t.Context(), env.actor(boss), identity.OrganizationInput{RequireSecondFactor: &on})
 		require.NoError(t, err)
 		require.True(t, o.RequireSecondFactor)
 
-		require.True(t, h.actor(boss).May(auth.Manage))
-		a := h.actor(member)
+		require.True(t, env.actor(boss).May(auth.Manage))
+		a := env.actor(member)
 		require.True(t, a.EnrollmentRequired)
 		require.Empty(t, a.OrganizationID)
 		require.Empty(t, a.Permissions)
-		acting, err := h.ActorFor(t.Context(), member.Account.ID)
+		acting, err := env.ActorFor(t.Context(), member.Account.ID)
 		require.NoError(t, err)
 		require.Empty(t, acting.OrganizationID, "a member without a required second factor has no access")
-		may, err := h.MemberMay(t.Context(), o.ID, member.Account.ID, "")
+		may, err := env.MemberMay(t.Context(), o.ID, member.Account.ID, "")
 		require.NoError(t, err)
 		require.False(t, may)
-		h.enroll(member)
-		require.Equal(t, o.ID, h.actor(member).OrganizationID)
+		env.enroll(member)
+		require.Equal(t, o.ID, env.actor(member).OrganizationID)
 	})
 }

@@ -26,63 +26,63 @@ func (s slowHasher) Verify(ctx context.Context, verifier, tried string) (ok, sta
 
 // Concurrent guesses are counted as strictly as consecutive ones.
 func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
-	h := newSQLiteEnv(t)
-	h.jobseeker("jo@example.org")
-	h.Hasher = slowHasher{h.hasher, func() {
+	env := newSQLiteEnv(t)
+	env.jobseeker("jo@example.org")
+	env.Hasher = slowHasher{env.hasher, func() {
 		for range 10 {
-			_, err := h.login("jo@example.org", "Wrong-Passw0rd")
+			_, err := env.login("jo@example.org", "Wrong-Passw0rd")
 			require.ErrorIs(t, err, identity.ErrBadCredentials)
 		}
 	}}
-	_, err := h.login("jo@example.org", password)
+	_, err := env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
-	h.Hasher = h.hasher
-	_, err = h.login("jo@example.org", password)
+	env.Hasher = env.hasher
+	_, err = env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit, "it does not reset the counter")
 }
 
 // Failed sign-ins to one account must not block other users.
 func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
-	h := newSQLiteEnv(t)
-	h.jobseeker("jo@example.org")
+	env := newSQLiteEnv(t)
+	env.jobseeker("jo@example.org")
 	wait, entered := make(chan struct{}), make(chan struct{}, 100)
-	h.Hasher = slowHasher{h.hasher, func() { entered <- struct{}{}; <-wait }}
+	env.Hasher = slowHasher{env.hasher, func() { entered <- struct{}{}; <-wait }}
 	done := make(chan error, 100)
 	const half = 32
 	for range half {
-		go func() { _, err := h.login("jo@example.org", password); done <- err }()
+		go func() { _, err := env.login("jo@example.org", password); done <- err }()
 	}
 	for range half {
 		<-entered
 	}
-	_, err := h.login("jo@example.org", password)
+	_, err := env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 	require.NotZero(t, fault.Of(err).RetryAfter)
-	device, err := h.DeviceToken("jo@example.org")
+	device, err := env.DeviceToken("jo@example.org")
 	require.NoError(t, err)
 	known := officeClient
 	known.Device = device
-	_, err = h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, known)
+	_, err = env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, known)
 	require.ErrorIs(t, err, identity.ErrBadCredentials, "failures from the same network do not block a known device")
 	elsewhere := identity.Client{Address: "192.0.2.1"}
-	_, err = h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, elsewhere)
+	_, err = env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, elsewhere)
 	require.ErrorIs(t, err, identity.ErrBadCredentials, "another network is not blocked")
 	close(wait)
 	for range half {
 		require.NoError(t, <-done)
 	}
-	_, err = h.login("jo@example.org", password)
+	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err, "all slots are released")
 }
 
 func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
-	h := newSQLiteEnv(t)
-	h.jobseeker("jo@example.org")
+	env := newSQLiteEnv(t)
+	env.jobseeker("jo@example.org")
 	wait, entered := make(chan struct{}), make(chan struct{}, 100)
-	h.Hasher = slowHasher{h.hasher, func() { entered <- struct{}{}; <-wait }}
+	env.Hasher = slowHasher{env.hasher, func() { entered <- struct{}{}; <-wait }}
 	done := make(chan error, 100)
 	login := func(site int, device string) {
-		_, err := h.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", site), Device: device})
+		_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", site), Device: device})
 		done <- err
 	}
 	const unknown = 48
@@ -94,7 +94,7 @@ func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 	}
 	go login(2, "")
 	require.ErrorIs(t, <-done, fault.ErrUnavailable, "a sign-in from a third network")
-	device, err := h.DeviceToken("jo@example.org")
+	device, err := env.DeviceToken("jo@example.org")
 	require.NoError(t, err)
 	go login(2, device)
 	<-entered

@@ -23,69 +23,69 @@ func (h *testEnv) refresh(token string) (identity.SignedIn, error) {
 }
 
 func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
-	h := newSQLiteEnv(t)
-	h.jobseeker("jo@example.org")
-	s, err := h.login("JO@Example.org", password)
+	env := newSQLiteEnv(t)
+	env.jobseeker("jo@example.org")
+	s, err := env.login("JO@Example.org", password)
 	require.NoError(t, err)
 	require.Equal(t, "Jo Seeker", s.Account.Name)
-	h.actor(s)
+	env.actor(s)
 	for _, wrong := range []string{"passw0rd-1", password + " ", " " + password, strings.Repeat("x", 5000)} {
-		_, err = h.login("jo@example.org", wrong)
+		_, err = env.login("jo@example.org", wrong)
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
-	_, err = h.login("", "")
+	_, err = env.login("", "")
 	require.Len(t, fault.Of(err).Fields, 2)
 }
 
 func TestLogin_UnknownAccount_LikeWrongPassword(t *testing.T) {
-	h := newSQLiteEnv(t)
-	h.jobseeker("jo@example.org")
-	admin := h.actor(h.employer("boss@example.org"))
-	require.NoError(t, h.Invite(h.t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
+	env := newSQLiteEnv(t)
+	env.jobseeker("jo@example.org")
+	admin := env.actor(env.employer("boss@example.org"))
+	require.NoError(t, env.Invite(env.t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
 	var bodies []string
 	for i, email := range []string{"jo@example.org", "nobody@example.org", "not an address", "new@example.org"} {
-		before := h.hasher.verified.Load()
-		_, err := h.login(email, "Wr0ng-pass")
-		require.EqualValues(t, 1, h.hasher.verified.Load()-before, email)
+		before := env.hasher.verified.Load()
+		_, err := env.login(email, "Wr0ng-pass")
+		require.EqualValues(t, 1, env.hasher.verified.Load()-before, email)
 		bodies = append(bodies, err.Error())
 		require.Equal(t, bodies[0], bodies[i])
 	}
 }
 
 func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
-	h := newSQLiteEnv(t)
-	h.jobseeker("jo@example.org")
+	env := newSQLiteEnv(t)
+	env.jobseeker("jo@example.org")
 	for range 10 {
-		_, err := h.login("jo@example.org", "Wr0ng-pass")
+		_, err := env.login("jo@example.org", "Wr0ng-pass")
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
-	work := h.hasher.verified.Load()
-	_, err := h.login("JO@example.org", password)
+	work := env.hasher.verified.Load()
+	_, err := env.login("JO@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Equal(t, 15*time.Minute, fault.Of(err).RetryAfter)
-	require.Equal(t, work, h.hasher.verified.Load(), "a refused login costs no hash")
+	require.Equal(t, work, env.hasher.verified.Load(), "a refused login costs no hash")
 
-	_, err = h.Login(h.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "198.51.100.200"})
+	_, err = env.Login(env.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "198.51.100.200"})
 	require.ErrorIs(t, err, fault.ErrRateLimit, "a neighbour of the same /24")
-	_, err = h.Login(h.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "203.0.113.9"})
+	_, err = env.Login(env.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "203.0.113.9"})
 	require.NoError(t, err, "failures from other networks must not lock out the owner")
-	_, err = h.login("jo@example.org", password)
+	_, err = env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit, "a success from another network does not reset the counter")
 
-	h.clock.Advance(15 * time.Minute)
-	_, err = h.login("jo@example.org", password)
+	env.clock.Advance(15 * time.Minute)
+	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err)
 }
 
 func TestLogin_Success_ResetsFailures(t *testing.T) {
-	h := newSQLiteEnv(t)
-	h.jobseeker("jo@example.org")
+	env := newSQLiteEnv(t)
+	env.jobseeker("jo@example.org")
 	for range 3 {
 		for range 9 {
-			_, err := h.login("jo@example.org", "Wr0ng-pass")
+			_, err := env.login("jo@example.org", "Wr0ng-pass")
 			require.ErrorIs(t, err, identity.ErrBadCredentials)
 		}
-		_, err := h.login("jo@example.org", password)
+		_, err := env.login("jo@example.org", password)
 		require.NoError(t, err)
 	}
 }
@@ -116,14 +116,14 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 		}, "2001:db8:0:ffff::1", "2001:db8:1::1", true},
 	} {
 		t.Run(c.condition, func(t *testing.T) {
-			h := newSQLiteEnv(t)
-			h.jobseeker("jo@example.org")
-			h.jobseeker("asha@example.org")
+			env := newSQLiteEnv(t)
+			env.jobseeker("jo@example.org")
+			env.jobseeker("asha@example.org")
 			for _, network := range c.failures {
-				h.failSignIns(100, network)
+				env.failSignIns(100, network)
 			}
 			login := func(email, with, from, device string) error {
-				_, err := h.Login(t.Context(), identity.LoginInput{Email: email, Password: with}, identity.Client{Address: from, Device: device})
+				_, err := env.Login(t.Context(), identity.LoginInput{Email: email, Password: with}, identity.Client{Address: from, Device: device})
 				return err
 			}
 			require.ErrorIs(t, login("asha@example.org", "Wr0ng-pass", c.same, ""), fault.ErrRateLimit, "a failure over the limit")
@@ -135,7 +135,7 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 				require.ErrorIs(t, login("asha@example.org", password, c.same, ""), fault.ErrRateLimit, "an account with a failure")
 			}
 			require.NoError(t, login("jo@example.org", password, c.other, ""), "another network")
-			device, err := h.DeviceToken("asha@example.org")
+			device, err := env.DeviceToken("asha@example.org")
 			require.NoError(t, err)
 			require.NoError(t, login("asha@example.org", password, c.same, device), "a device with an earlier sign-in")
 			if c.refusesSuccess {
@@ -146,84 +146,84 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 }
 
 func TestLogin_OldVerifier_IsRehashed(t *testing.T) {
-	h := newSQLiteEnv(t)
-	s := h.jobseeker("jo@example.org")
-	u, err := h.store.Identity.Users.GetForUpdate(h.t.Context(), s.Account.ID)
+	env := newSQLiteEnv(t)
+	s := env.jobseeker("jo@example.org")
+	u, err := env.store.Identity.Users.GetForUpdate(env.t.Context(), s.Account.ID)
 	require.NoError(t, err)
 	u.PasswordHash = "old:" + u.PasswordHash
-	require.NoError(t, h.store.Identity.Users.Update(h.t.Context(), &u))
-	require.Zero(t, countErrors(concurrently(5, func(int) error { _, err := h.login("jo@example.org", password); return err }), identity.ErrBadCredentials))
-	u, err = h.store.Identity.Users.GetForUpdate(h.t.Context(), s.Account.ID)
+	require.NoError(t, env.store.Identity.Users.Update(env.t.Context(), &u))
+	require.Zero(t, countErrors(concurrently(5, func(int) error { _, err := env.login("jo@example.org", password); return err }), identity.ErrBadCredentials))
+	u, err = env.store.Identity.Users.GetForUpdate(env.t.Context(), s.Account.ID)
 	require.NoError(t, err)
 	require.NotContains(t, u.PasswordHash, "old:")
 }
 
 func TestRefresh_RotatesTokens(t *testing.T) {
-	h := newSQLiteEnv(t)
-	s := h.jobseeker("jo@example.org")
+	env := newSQLiteEnv(t)
+	s := env.jobseeker("jo@example.org")
 	require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, s.RefreshToken)
-	h.clock.Advance(identity.AccessLife)
-	_, err := h.Authenticate(h.t.Context(), s.AccessToken)
+	env.clock.Advance(identity.AccessLife)
+	_, err := env.Authenticate(env.t.Context(), s.AccessToken)
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
-	next, err := h.refresh(s.RefreshToken)
+	next, err := env.refresh(s.RefreshToken)
 	require.NoError(t, err)
 	require.NotEqual(t, s.RefreshToken, next.RefreshToken)
-	h.actor(next)
+	env.actor(next)
 	for _, bad := range []string{"loc_rt_unknown", "x", s.AccessToken} {
-		_, err = h.refresh(bad)
+		_, err = env.refresh(bad)
 		require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	}
-	_, err = h.refresh("")
+	_, err = env.refresh("")
 	require.ErrorIs(t, err, fault.ErrInvalid)
 }
 
 func TestRefresh_RepeatedWithinTenSeconds_Succeeds(t *testing.T) {
-	h := newSQLiteEnv(t)
-	s := h.jobseeker("jo@example.org")
-	first, err := h.refresh(s.RefreshToken)
+	env := newSQLiteEnv(t)
+	s := env.jobseeker("jo@example.org")
+	first, err := env.refresh(s.RefreshToken)
 	require.NoError(t, err)
-	h.clock.Advance(10 * time.Second)
-	sibling, err := h.refresh(s.RefreshToken)
+	env.clock.Advance(10 * time.Second)
+	sibling, err := env.refresh(s.RefreshToken)
 	require.NoError(t, err)
 	require.NotEqual(t, first.RefreshToken, sibling.RefreshToken)
-	require.Equal(t, h.actor(first).SessionID, h.actor(sibling).SessionID)
+	require.Equal(t, env.actor(first).SessionID, env.actor(sibling).SessionID)
 	for _, either := range []identity.SignedIn{first, sibling} {
-		_, err = h.refresh(either.RefreshToken)
+		_, err = env.refresh(either.RefreshToken)
 		require.NoError(t, err)
 	}
 }
 
 func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
-	h := newSQLiteEnv(t)
-	s := h.jobseeker("jo@example.org")
-	other, err := h.login("jo@example.org", password)
+	env := newSQLiteEnv(t)
+	s := env.jobseeker("jo@example.org")
+	other, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
-	next, err := h.refresh(s.RefreshToken)
+	next, err := env.refresh(s.RefreshToken)
 	require.NoError(t, err)
-	h.clock.Advance(10*time.Second + time.Microsecond)
-	_, err = h.refresh(s.RefreshToken)
+	env.clock.Advance(10*time.Second + time.Microsecond)
+	_, err = env.refresh(s.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	h.requireSignedOut(next)
-	h.actor(other)
-	all := h.mailsTo("jo@example.org")
+	env.requireSignedOut(next)
+	env.actor(other)
+	all := env.mailsTo("jo@example.org")
 	require.Equal(t, "We signed out one of your devices", all[len(all)-1].Subject)
-	_, err = h.refresh(s.RefreshToken)
+	_, err = env.refresh(s.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	require.Len(t, h.mailsTo("jo@example.org"), len(all), "one message for each session")
+	require.Len(t, env.mailsTo("jo@example.org"), len(all), "one message for each session")
 }
 
 func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
-		s := h.jobseeker("jo@example.org")
+	onEach(t, func(t *testing.T, env *testEnv) {
+		s := env.jobseeker("jo@example.org")
 		out := make([]identity.SignedIn, 20)
 		errs := concurrently(20, func(i int) (err error) {
-			out[i], err = h.refresh(s.RefreshToken)
+			out[i], err = env.refresh(s.RefreshToken)
 			return err
 		})
 		require.Equal(t, 20, countErrors(errs, nil), "%v", errs)
 		seen := map[string]bool{}
 		for _, o := range out {
-			require.Equal(t, h.actor(s).SessionID, h.actor(o).SessionID)
+			require.Equal(t, env.actor(s).SessionID, env.actor(o).SessionID)
 			seen[o.RefreshToken] = true
 		}
 		require.Len(t, seen, 20)
@@ -231,22 +231,22 @@ func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
 }
 
 func TestLogout_RefreshAtOnce_EndsSession(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		for range 10 {
-			s, err := h.login(h.jobseeker(fmt.Sprintf("jo%d@example.org", h.hasher.hashed.Load())).Account.Email, password)
+			s, err := env.login(env.jobseeker(fmt.Sprintf("jo%d@example.org", env.hasher.hashed.Load())).Account.Email, password)
 			require.NoError(t, err)
-			a := h.actor(s)
+			a := env.actor(s)
 			var next identity.SignedIn
 			errs := concurrently(2, func(i int) (err error) {
 				if i == 0 {
-					return h.Logout(h.t.Context(), a)
+					return env.Logout(env.t.Context(), a)
 				}
-				next, err = h.refresh(s.RefreshToken)
+				next, err = env.refresh(s.RefreshToken)
 				return err
 			})
 			require.NoError(t, errs[0])
 			if errs[1] == nil {
-				h.requireSignedOut(next)
+				env.requireSignedOut(next)
 			} else {
 				require.ErrorIs(t, errs[1], identity.ErrBadRefreshToken)
 			}
@@ -255,54 +255,54 @@ func TestLogout_RefreshAtOnce_EndsSession(t *testing.T) {
 }
 
 func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
-	h := newSQLiteEnv(t)
-	idle := h.jobseeker("idle@example.org")
-	busy := h.jobseeker("busy@example.org")
+	env := newSQLiteEnv(t)
+	idle := env.jobseeker("idle@example.org")
+	busy := env.jobseeker("busy@example.org")
 	var err error
 	for range 4 {
-		h.clock.Advance(7*24*time.Hour - time.Second)
-		busy, err = h.refresh(busy.RefreshToken)
+		env.clock.Advance(7*24*time.Hour - time.Second)
+		busy, err = env.refresh(busy.RefreshToken)
 		require.NoError(t, err)
 	}
-	_, err = h.refresh(idle.RefreshToken)
+	_, err = env.refresh(idle.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	h.clock.Advance(2*24*time.Hour + 4*time.Second)
-	_, err = h.refresh(busy.RefreshToken)
+	env.clock.Advance(2*24*time.Hour + 4*time.Second)
+	_, err = env.refresh(busy.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	_, err = h.Authenticate(h.t.Context(), busy.AccessToken)
+	_, err = env.Authenticate(env.t.Context(), busy.AccessToken)
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 }
 
 func TestLogout_EndsItsSessionOnly(t *testing.T) {
-	h := newSQLiteEnv(t)
-	s := h.jobseeker("jo@example.org")
-	other, err := h.login("jo@example.org", password)
+	env := newSQLiteEnv(t)
+	s := env.jobseeker("jo@example.org")
+	other, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
-	require.NoError(t, h.Logout(h.t.Context(), h.actor(s)))
-	h.requireSignedOut(s)
-	h.actor(other)
+	require.NoError(t, env.Logout(env.t.Context(), env.actor(s)))
+	env.requireSignedOut(s)
+	env.actor(other)
 }
 
 func TestAuthenticate_UnknownSession_Unauthorized(t *testing.T) {
-	h := newSQLiteEnv(t)
-	s, t2 := h.jobseeker("jo@example.org"), h.jobseeker("al@example.org")
+	env := newSQLiteEnv(t)
+	s, t2 := env.jobseeker("jo@example.org"), env.jobseeker("al@example.org")
 	mixed := strings.Replace(s.AccessToken, s.Account.ID, t2.Account.ID, 1)
-	unknown := strings.Replace(s.AccessToken, h.actor(s).SessionID, "0190a3a0-0000-7000-8000-000000000000", 1)
-	malformed := strings.Replace(s.AccessToken, h.actor(s).SessionID, "x", 1)
+	unknown := strings.Replace(s.AccessToken, env.actor(s).SessionID, "0190a3a0-0000-7000-8000-000000000000", 1)
+	malformed := strings.Replace(s.AccessToken, env.actor(s).SessionID, "x", 1)
 	for _, bad := range []string{"", "x", mixed, unknown, malformed, s.RefreshToken} {
-		_, err := h.Authenticate(h.t.Context(), bad)
+		_, err := env.Authenticate(env.t.Context(), bad)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, "%q", bad)
 	}
 }
 
 func TestLogin_DatabaseUnavailable_IsNotUnauthorized(t *testing.T) {
-	h := newSQLiteEnv(t)
-	s := h.jobseeker("jo@example.org")
-	gone, cancel := context.WithCancel(h.t.Context())
+	env := newSQLiteEnv(t)
+	s := env.jobseeker("jo@example.org")
+	gone, cancel := context.WithCancel(env.t.Context())
 	cancel()
-	_, err := h.Login(gone, identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient)
+	_, err := env.Login(gone, identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
-	_, err = h.Authenticate(gone, s.AccessToken)
+	_, err = env.Authenticate(gone, s.AccessToken)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
 	require.NotErrorIs(t, err, fault.ErrUnauthorized)
 }

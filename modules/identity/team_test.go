@@ -43,147 +43,147 @@ func changeInput(role string) identity.ChangePermissionsInput {
 }
 
 func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
-	h := newSQLiteEnv(t)
-	admin := h.actor(h.employer("boss@example.org"))
-	require.NoError(t, h.invite(admin, "New@Example.org", ""))
-	m := h.team(admin)["New@example.org"]
+	env := newSQLiteEnv(t)
+	admin := env.actor(env.employer("boss@example.org"))
+	require.NoError(t, env.invite(admin, "New@Example.org", ""))
+	m := env.team(admin)["New@example.org"]
 	require.Equal(t, identity.Recruiter, m.Role)
 	require.Equal(t, identity.MemberInvited, m.Status)
-	_, err := h.ChangePermissions(h.t.Context(), admin, m.UserID, changeInput("viewer"))
+	_, err := env.ChangePermissions(env.t.Context(), admin, m.UserID, changeInput("viewer"))
 	require.NoError(t, err)
-	_, err = h.login("new@example.org", "")
+	_, err = env.login("new@example.org", "")
 	require.Error(t, err, "the invited user has no account yet")
 
-	s, err := h.accept(guest, h.mailToken("New@example.org"))
+	s, err := env.accept(guest, env.mailToken("New@example.org"))
 	require.NoError(t, err)
 	require.Equal(t, m.UserID, s.Account.ID)
 	require.Equal(t, "Me Mber", s.Account.Name)
-	a := h.actor(s)
+	a := env.actor(s)
 	require.Equal(t, auth.EmployerTeam, a.Role)
 	require.False(t, a.Seeker)
 	require.Equal(t, admin.OrganizationID, a.OrganizationID)
 	require.Equal(t, []auth.Permission{auth.ApplicationsView}, a.Permissions)
-	require.Equal(t, identity.MemberActive, h.team(a)["New@example.org"].Status)
-	_, err = h.login("new@example.org", password)
+	require.Equal(t, identity.MemberActive, env.team(a)["New@example.org"].Status)
+	_, err = env.login("new@example.org", password)
 	require.NoError(t, err)
-	u, err := h.store.Identity.Users.GetForUpdate(h.t.Context(), m.UserID)
+	u, err := env.store.Identity.Users.GetForUpdate(env.t.Context(), m.UserID)
 	require.NoError(t, err)
 	require.False(t, u.EmailVerifiedAt.IsZero(), "the token came by mail")
 }
 
 func TestInvite_RegistersInstead_KeepsID(t *testing.T) {
-	h := newSQLiteEnv(t)
-	admin := h.actor(h.employer("boss@example.org"))
-	require.NoError(t, h.invite(admin, "new@example.org", ""))
-	token := h.mailToken("new@example.org")
-	s := h.jobseeker("new@example.org")
-	require.Equal(t, h.team(admin)["new@example.org"].UserID, s.Account.ID)
-	require.Empty(t, h.actor(s).OrganizationID, "knowing an invited address is not sufficient")
-	_, err := h.accept(guest, token)
+	env := newSQLiteEnv(t)
+	admin := env.actor(env.employer("boss@example.org"))
+	require.NoError(t, env.invite(admin, "new@example.org", ""))
+	token := env.mailToken("new@example.org")
+	s := env.jobseeker("new@example.org")
+	require.Equal(t, env.team(admin)["new@example.org"].UserID, s.Account.ID)
+	require.Empty(t, env.actor(s).OrganizationID, "knowing an invited address is not sufficient")
+	_, err := env.accept(guest, token)
 	require.ErrorIs(t, err, identity.ErrSignInToAccept)
-	joined, err := h.accept(h.actor(s), token)
+	joined, err := env.accept(env.actor(s), token)
 	require.NoError(t, err)
-	require.Equal(t, admin.OrganizationID, h.actor(joined).OrganizationID)
+	require.Equal(t, admin.OrganizationID, env.actor(joined).OrganizationID)
 }
 
 func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
-	h := newSQLiteEnv(t)
-	admin := h.actor(h.employer("boss@example.org"))
-	seeker := h.jobseeker("jo@example.org")
-	h.mailsTo("")
-	require.NoError(t, h.invite(admin, "JO@example.org", "recruiter"))
-	m := h.team(admin)["JO@example.org"]
+	env := newSQLiteEnv(t)
+	admin := env.actor(env.employer("boss@example.org"))
+	seeker := env.jobseeker("jo@example.org")
+	env.mailsTo("")
+	require.NoError(t, env.invite(admin, "JO@example.org", "recruiter"))
+	m := env.team(admin)["JO@example.org"]
 	require.Equal(t, seeker.Account.ID, m.UserID)
 	require.Equal(t, "Me Mber", m.Name, "the inviter does not see the account's name")
-	token := h.mailToken("jo@example.org")
-	_, err := h.accept(guest, token)
+	token := env.mailToken("jo@example.org")
+	_, err := env.accept(guest, token)
 	require.ErrorIs(t, err, identity.ErrSignInToAccept)
-	_, err = h.accept(h.actor(h.jobseeker("al@example.org")), token)
+	_, err = env.accept(env.actor(env.jobseeker("al@example.org")), token)
 	require.ErrorIs(t, err, identity.ErrForAnotherAccount)
-	s, err := h.AcceptInvitation(h.t.Context(), h.actor(seeker), identity.AcceptInvitationInput{Token: token}, officeClient)
+	s, err := env.AcceptInvitation(env.t.Context(), env.actor(seeker), identity.AcceptInvitationInput{Token: token}, officeClient)
 	require.NoError(t, err, "a signed-in user needs no new password")
 	for _, either := range []identity.SignedIn{s, seeker} {
-		a := h.actor(either)
+		a := env.actor(either)
 		require.True(t, a.Seeker)
 		require.Equal(t, auth.EmployerTeam, a.Role)
 		require.True(t, a.May(auth.JobsCreate))
 		require.False(t, a.May(auth.JobsDelete))
 		require.False(t, a.May(auth.Manage))
 	}
-	require.Equal(t, "Jo Seeker", h.team(admin)["jo@example.org"].Name)
-	_, err = h.accept(h.actor(seeker), token)
+	require.Equal(t, "Jo Seeker", env.team(admin)["jo@example.org"].Name)
+	_, err = env.accept(env.actor(seeker), token)
 	require.ErrorIs(t, err, fault.ErrInvalid, "an invitation can be accepted once")
 }
 
 func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
-	h := newSQLiteEnv(t)
-	old, next := h.actor(h.employer("old@example.org")), h.actor(h.employer("next@example.org"))
-	moving := h.addMember(old, "jo@example.org", "")
-	require.NoError(t, h.invite(next, "jo@example.org", ""))
-	_, err := h.accept(h.actor(moving), h.mailToken("jo@example.org"))
+	env := newSQLiteEnv(t)
+	old, next := env.actor(env.employer("old@example.org")), env.actor(env.employer("next@example.org"))
+	moving := env.addMember(old, "jo@example.org", "")
+	require.NoError(t, env.invite(next, "jo@example.org", ""))
+	_, err := env.accept(env.actor(moving), env.mailToken("jo@example.org"))
 	require.NoError(t, err)
-	require.Equal(t, next.OrganizationID, h.actor(moving).OrganizationID)
-	require.NotContains(t, h.team(old), "jo@example.org")
-	_, err = h.Permissions(h.t.Context(), old, moving.Account.ID)
+	require.Equal(t, next.OrganizationID, env.actor(moving).OrganizationID)
+	require.NotContains(t, env.team(old), "jo@example.org")
+	_, err = env.Permissions(env.t.Context(), old, moving.Account.ID)
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
 
-	require.NoError(t, h.invite(next, "old@example.org", ""))
-	token := h.mailToken("old@example.org")
-	_, err = h.accept(old, token)
+	require.NoError(t, env.invite(next, "old@example.org", ""))
+	token := env.mailToken("old@example.org")
+	_, err = env.accept(old, token)
 	require.ErrorIs(t, err, identity.ErrLastAdmin)
-	h.addMember(old, "heir@example.org", "admin")
-	s, err := h.accept(old, token)
+	env.addMember(old, "heir@example.org", "admin")
+	s, err := env.accept(old, token)
 	require.NoError(t, err)
-	require.Equal(t, auth.EmployerTeam, h.actor(s).Role, "a founder is an admin of the own organization only")
+	require.Equal(t, auth.EmployerTeam, env.actor(s).Role, "a founder is an admin of the own organization only")
 }
 
 func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
-	h := newSQLiteEnv(t)
-	admin, other := h.actor(h.employer("boss@example.org")), h.actor(h.employer("other@example.org"))
-	require.NoError(t, h.invite(admin, "new@example.org", "viewer"))
-	require.ErrorIs(t, h.invite(admin, "NEW@example.org", ""), identity.ErrAlreadyInTeam)
-	require.ErrorIs(t, h.invite(admin, "boss@example.org", ""), identity.ErrAlreadyInTeam)
-	require.NoError(t, h.invite(other, "new@example.org", ""), "another organization can invite the user")
-	require.Equal(t, h.team(admin)["new@example.org"].UserID, h.team(other)["new@example.org"].UserID)
+	env := newSQLiteEnv(t)
+	admin, other := env.actor(env.employer("boss@example.org")), env.actor(env.employer("other@example.org"))
+	require.NoError(t, env.invite(admin, "new@example.org", "viewer"))
+	require.ErrorIs(t, env.invite(admin, "NEW@example.org", ""), identity.ErrAlreadyInTeam)
+	require.ErrorIs(t, env.invite(admin, "boss@example.org", ""), identity.ErrAlreadyInTeam)
+	require.NoError(t, env.invite(other, "new@example.org", ""), "another organization can invite the user")
+	require.Equal(t, env.team(admin)["new@example.org"].UserID, env.team(other)["new@example.org"].UserID)
 
-	first := h.mailer.sentTo("new@example.org")
+	first := env.mailer.sentTo("new@example.org")
 	require.Empty(t, first)
-	old := mailTokenPattern.FindString(h.mailsTo("new@example.org")[0].Text)
-	h.clock.Advance(7 * 24 * time.Hour)
-	_, err := h.accept(guest, old)
+	old := mailTokenPattern.FindString(env.mailsTo("new@example.org")[0].Text)
+	env.clock.Advance(7 * 24 * time.Hour)
+	_, err := env.accept(guest, old)
 	require.ErrorIs(t, err, fault.ErrInvalid)
-	s, err := h.login("boss@example.org", password)
+	s, err := env.login("boss@example.org", password)
 	require.NoError(t, err)
-	require.NoError(t, h.invite(h.actor(s), "new@example.org", "admin"))
-	joined, err := h.accept(guest, h.mailToken("new@example.org"))
+	require.NoError(t, env.invite(env.actor(s), "new@example.org", "admin"))
+	joined, err := env.accept(guest, env.mailToken("new@example.org"))
 	require.NoError(t, err)
-	require.True(t, h.actor(joined).May(auth.Manage))
+	require.True(t, env.actor(joined).May(auth.Manage))
 }
 
 func TestInvite_InvalidInput_EachFieldIsNamed(t *testing.T) {
-	h := newSQLiteEnv(t)
-	admin := h.actor(h.employer("boss@example.org"))
-	err := h.Invite(h.t.Context(), admin, identity.InviteInput{Email: "x", Role: "emperor"})
+	env := newSQLiteEnv(t)
+	admin := env.actor(env.employer("boss@example.org"))
+	err := env.Invite(env.t.Context(), admin, identity.InviteInput{Email: "x", Role: "emperor"})
 	require.Len(t, fault.Of(err).Fields, 3)
-	require.NoError(t, h.invite(admin, "new@example.org", "VIEWER"))
-	token := h.mailToken("new@example.org")
+	require.NoError(t, env.invite(admin, "new@example.org", "VIEWER"))
+	token := env.mailToken("new@example.org")
 	for _, in := range []identity.AcceptInvitationInput{
 		{}, {Token: "loc_mt_unknown", Password: password}, {Token: token}, {Token: token, Password: "weak"},
 		{Token: token, Password: password, Name: "a\nb"},
 	} {
-		_, err := h.AcceptInvitation(h.t.Context(), guest, in, officeClient)
+		_, err := env.AcceptInvitation(env.t.Context(), guest, in, officeClient)
 		require.ErrorIs(t, err, fault.ErrInvalid, "%+v", in)
 	}
-	s, err := h.AcceptInvitation(h.t.Context(), guest, identity.AcceptInvitationInput{Token: token, Password: password, Name: "Newt"}, officeClient)
+	s, err := env.AcceptInvitation(env.t.Context(), guest, identity.AcceptInvitationInput{Token: token, Password: password, Name: "Newt"}, officeClient)
 	require.NoError(t, err)
 	require.Equal(t, "Newt", s.Account.Name)
 }
 
 func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
-	h := newSQLiteEnv(t)
-	admin := h.actor(h.employer("boss@example.org"))
-	s := h.addMember(admin, "jo@example.org", "viewer")
-	m, err := h.ChangePermissions(h.t.Context(), admin, s.Account.ID, changeInput("recruiter"))
+	env := newSQLiteEnv(t)
+	admin := env.actor(env.employer("boss@example.org"))
+	s := env.addMember(admin, "jo@example.org", "viewer")
+	m, err := env.ChangePermissions(env.t.Context(), admin, s.Account.ID, changeInput("recruiter"))
 	require.NoError(t, err)
 	require.Equal(t, identity.Recruiter.Defaults(), m.Permissions)
 
@@ -192,45 +192,45 @@ func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 	in.Permissions = &identity.PermissionsInput{
 		Jobs: &identity.JobPermissionsInput{Delete: &yes, Create: &no}, Applications: &identity.ApplicationPermissionsInput{Update: &no},
 	}
-	m, err = h.ChangePermissions(h.t.Context(), admin, s.Account.ID, in)
+	m, err = env.ChangePermissions(env.t.Context(), admin, s.Account.ID, in)
 	require.NoError(t, err)
 	want := identity.Permissions{
 		Jobs: identity.JobPermissions{Update: true, Delete: true}, Applications: identity.ApplicationPermissions{View: true},
 	}
 	require.Equal(t, want, m.Permissions)
 	require.Equal(t, identity.Recruiter, m.Role)
-	got, err := h.Permissions(h.t.Context(), h.actor(s), s.Account.ID)
+	got, err := env.Permissions(env.t.Context(), env.actor(s), s.Account.ID)
 	require.NoError(t, err)
 	require.Equal(t, want, got.Permissions)
-	require.Equal(t, want.List(), h.actor(s).Permissions, "permissions apply from the next request on")
+	require.Equal(t, want.List(), env.actor(s).Permissions, "permissions apply from the next request on")
 
-	_, err = h.ChangePermissions(h.t.Context(), admin, admin.UserID, in)
+	_, err = env.ChangePermissions(env.t.Context(), admin, admin.UserID, in)
 	require.ErrorIs(t, err, fault.ErrInvalid, "an admin has all permissions")
-	_, err = h.ChangePermissions(h.t.Context(), admin, s.Account.ID, changeInput("emperor"))
+	_, err = env.ChangePermissions(env.t.Context(), admin, s.Account.ID, changeInput("emperor"))
 	require.ErrorIs(t, err, fault.ErrInvalid)
-	m, err = h.ChangePermissions(h.t.Context(), admin, s.Account.ID, identity.ChangePermissionsInput{})
+	m, err = env.ChangePermissions(env.t.Context(), admin, s.Account.ID, identity.ChangePermissionsInput{})
 	require.NoError(t, err, "absent members stay unchanged")
 	require.Equal(t, want, m.Permissions)
 }
 
 func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
-	h := newSQLiteEnv(t)
-	boss, rival := h.actor(h.employer("boss@example.org")), h.actor(h.employer("rival@example.org"))
-	require.NoError(t, h.invite(boss, "viewer@example.org", "viewer"))
-	viewer := h.team(boss)["viewer@example.org"].UserID
+	env := newSQLiteEnv(t)
+	boss, rival := env.actor(env.employer("boss@example.org")), env.actor(env.employer("rival@example.org"))
+	require.NoError(t, env.invite(boss, "viewer@example.org", "viewer"))
+	viewer := env.team(boss)["viewer@example.org"].UserID
 	may := func(organization, user string, p auth.Permission) bool {
 		t.Helper()
-		ok, err := h.MemberMay(t.Context(), organization, user, p)
+		ok, err := env.MemberMay(t.Context(), organization, user, p)
 		require.NoError(t, err)
 		return ok
 	}
 	require.False(t, may(boss.OrganizationID, viewer, auth.AnyPermission), "an invited user is not a member yet")
-	_, err := h.accept(guest, h.mailToken("viewer@example.org"))
+	_, err := env.accept(guest, env.mailToken("viewer@example.org"))
 	require.NoError(t, err)
 	require.True(t, may(boss.OrganizationID, viewer, auth.AnyPermission))
 	require.True(t, may(boss.OrganizationID, viewer, auth.ApplicationsView))
 	require.False(t, may(boss.OrganizationID, viewer, auth.ApplicationsUpdate))
-	_, err = h.ChangePermissions(t.Context(), boss, viewer, changeInput("recruiter"))
+	_, err = env.ChangePermissions(t.Context(), boss, viewer, changeInput("recruiter"))
 	require.NoError(t, err)
 	require.True(t, may(boss.OrganizationID, viewer, auth.ApplicationsUpdate))
 	require.True(t, may(boss.OrganizationID, boss.UserID, auth.Manage))
@@ -241,66 +241,66 @@ func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 }
 
 func TestTeam_NotAdmin_Forbidden(t *testing.T) {
-	h := newSQLiteEnv(t)
-	admin := h.actor(h.employer("boss@example.org"))
+	env := newSQLiteEnv(t)
+	admin := env.actor(env.employer("boss@example.org"))
 	for i, a := range []auth.Actor{
-		guest, h.actor(h.jobseeker("jo@example.org")),
-		h.actor(h.addMember(admin, "r@example.org", "recruiter")), h.actor(h.addMember(admin, "v@example.org", "viewer")),
+		guest, env.actor(env.jobseeker("jo@example.org")),
+		env.actor(env.addMember(admin, "r@example.org", "recruiter")), env.actor(env.addMember(admin, "v@example.org", "viewer")),
 	} {
-		require.ErrorIs(t, h.invite(a, fmt.Sprintf("x%d@example.org", i), ""), kit.Refusal(a))
-		_, err := h.ChangePermissions(h.t.Context(), a, admin.UserID, changeInput("viewer"))
+		require.ErrorIs(t, env.invite(a, fmt.Sprintf("x%d@example.org", i), ""), kit.Refusal(a))
+		_, err := env.ChangePermissions(env.t.Context(), a, admin.UserID, changeInput("viewer"))
 		require.ErrorIs(t, err, kit.Refusal(a))
 	}
-	for _, a := range []auth.Actor{guest, h.actor(h.jobseeker("al@example.org"))} {
-		_, err := h.Team(h.t.Context(), a, page.Request{Number: 1, Size: 10})
+	for _, a := range []auth.Actor{guest, env.actor(env.jobseeker("al@example.org"))} {
+		_, err := env.Team(env.t.Context(), a, page.Request{Number: 1, Size: 10})
 		require.ErrorIs(t, err, kit.Refusal(a))
-		_, err = h.Permissions(h.t.Context(), a, admin.UserID)
+		_, err = env.Permissions(env.t.Context(), a, admin.UserID)
 		require.ErrorIs(t, err, kit.Refusal(a))
 	}
 }
 
 func TestTeam_OtherOrUnknownMember_NotFound(t *testing.T) {
-	h := newSQLiteEnv(t)
-	admin := h.actor(h.employer("boss@example.org"))
-	foreign := h.actor(h.employer("other@example.org"))
-	for _, who := range []string{foreign.UserID, h.jobseeker("jo@example.org").Account.ID, unknownID, "x", ""} {
-		_, err := h.Permissions(h.t.Context(), admin, who)
+	env := newSQLiteEnv(t)
+	admin := env.actor(env.employer("boss@example.org"))
+	foreign := env.actor(env.employer("other@example.org"))
+	for _, who := range []string{foreign.UserID, env.jobseeker("jo@example.org").Account.ID, unknownID, "x", ""} {
+		_, err := env.Permissions(env.t.Context(), admin, who)
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
-		_, err = h.ChangePermissions(h.t.Context(), admin, who, changeInput("viewer"))
+		_, err = env.ChangePermissions(env.t.Context(), admin, who, changeInput("viewer"))
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
 	}
-	require.NotContains(t, h.team(foreign), "boss@example.org")
+	require.NotContains(t, env.team(foreign), "boss@example.org")
 }
 
 const unknownID = "0190a3a0-0000-7000-8000-000000000000"
 
 func TestPermissions_LastAdmin_Conflict(t *testing.T) {
-	h := newSQLiteEnv(t)
-	admin := h.actor(h.employer("boss@example.org"))
-	require.NoError(t, h.invite(admin, "new@example.org", "admin"))
-	_, err := h.ChangePermissions(h.t.Context(), admin, admin.UserID, changeInput("viewer"))
+	env := newSQLiteEnv(t)
+	admin := env.actor(env.employer("boss@example.org"))
+	require.NoError(t, env.invite(admin, "new@example.org", "admin"))
+	_, err := env.ChangePermissions(env.t.Context(), admin, admin.UserID, changeInput("viewer"))
 	require.ErrorIs(t, err, identity.ErrLastAdmin, "an invited admin is not an admin yet")
-	_, err = h.accept(guest, h.mailToken("new@example.org"))
+	_, err = env.accept(guest, env.mailToken("new@example.org"))
 	require.NoError(t, err)
-	_, err = h.ChangePermissions(h.t.Context(), admin, admin.UserID, changeInput("viewer"))
+	_, err = env.ChangePermissions(env.t.Context(), admin, admin.UserID, changeInput("viewer"))
 	require.NoError(t, err)
 }
 
 func TestPermissions_AdminsDemoteEachOther_OneRemains(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
-		one := h.actor(h.employer("one@example.org"))
-		two := h.actor(h.addMember(one, "two@example.org", "admin"))
+	onEach(t, func(t *testing.T, env *testEnv) {
+		one := env.actor(env.employer("one@example.org"))
+		two := env.actor(env.addMember(one, "two@example.org", "admin"))
 		for range 10 {
 			errs := concurrently(2, func(i int) error {
 				who := []auth.Actor{one, two}
-				_, err := h.ChangePermissions(h.t.Context(), who[i], who[1-i].UserID, changeInput("viewer"))
+				_, err := env.ChangePermissions(env.t.Context(), who[i], who[1-i].UserID, changeInput("viewer"))
 				return err
 			})
 			require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
 			require.Equal(t, 1, countErrors(errs, identity.ErrLastAdmin), "%v", errs)
 			left := map[bool]auth.Actor{true: one, false: two}[errs[0] == nil]
 			for _, a := range []auth.Actor{one, two} {
-				_, err := h.ChangePermissions(h.t.Context(), left, a.UserID, changeInput("admin"))
+				_, err := env.ChangePermissions(env.t.Context(), left, a.UserID, changeInput("admin"))
 				require.NoError(t, err)
 			}
 		}
@@ -308,17 +308,17 @@ func TestPermissions_AdminsDemoteEachOther_OneRemains(t *testing.T) {
 }
 
 func TestAcceptInvitation_BothAdminsAtOnce_OneRemains(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
-		one := h.actor(h.employer("one@example.org"))
-		two := h.actor(h.addMember(one, "two@example.org", "admin"))
-		other := h.actor(h.employer("other@example.org"))
+	onEach(t, func(t *testing.T, env *testEnv) {
+		one := env.actor(env.employer("one@example.org"))
+		two := env.actor(env.addMember(one, "two@example.org", "admin"))
+		other := env.actor(env.employer("other@example.org"))
 		tokens := make([]string, 2)
 		for i, email := range []string{"one@example.org", "two@example.org"} {
-			require.NoError(t, h.invite(other, email, ""))
-			tokens[i] = h.mailToken(email)
+			require.NoError(t, env.invite(other, email, ""))
+			tokens[i] = env.mailToken(email)
 		}
 		errs := concurrently(2, func(i int) error {
-			_, err := h.accept([]auth.Actor{one, two}[i], tokens[i])
+			_, err := env.accept([]auth.Actor{one, two}[i], tokens[i])
 			return err
 		})
 		require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
@@ -327,27 +327,27 @@ func TestAcceptInvitation_BothAdminsAtOnce_OneRemains(t *testing.T) {
 }
 
 func TestInvite_Concurrent_OneSucceedsPerOrganization(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
-		admins := []auth.Actor{h.actor(h.employer("a@example.org")), h.actor(h.employer("b@example.org"))}
-		errs := concurrently(10, func(i int) error { return h.invite(admins[i%2], "new@example.org", "") })
+	onEach(t, func(t *testing.T, env *testEnv) {
+		admins := []auth.Actor{env.actor(env.employer("a@example.org")), env.actor(env.employer("b@example.org"))}
+		errs := concurrently(10, func(i int) error { return env.invite(admins[i%2], "new@example.org", "") })
 		require.Equal(t, 2, countErrors(errs, nil), "%v", errs)
 		require.Equal(t, 8, countErrors(errs, identity.ErrAlreadyInTeam), "%v", errs)
-		require.Equal(t, h.team(admins[0])["new@example.org"].UserID, h.team(admins[1])["new@example.org"].UserID)
+		require.Equal(t, env.team(admins[0])["new@example.org"].UserID, env.team(admins[1])["new@example.org"].UserID)
 	})
 }
 
 func TestAcceptInvitation_RegisterAtOnce_OneAccount(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
-		admin := h.actor(h.employer("boss@example.org"))
+	onEach(t, func(t *testing.T, env *testEnv) {
+		admin := env.actor(env.employer("boss@example.org"))
 		for i := range 5 {
 			email := fmt.Sprintf("new%d@example.org", i)
-			require.NoError(t, h.invite(admin, email, ""))
-			token := h.mailToken(email)
+			require.NoError(t, env.invite(admin, email, ""))
+			token := env.mailToken(email)
 			errs := concurrently(2, func(i int) (err error) {
 				if i == 0 {
-					_, err = h.accept(guest, token)
+					_, err = env.accept(guest, token)
 				} else {
-					_, err = h.Register(h.t.Context(), identity.RegisterInput{Email: email, Password: newPassword, Name: "New", UserType: "jobseeker"}, officeClient)
+					_, err = env.Register(env.t.Context(), identity.RegisterInput{Email: email, Password: newPassword, Name: "New", UserType: "jobseeker"}, officeClient)
 				}
 				return err
 			})
@@ -358,14 +358,14 @@ func TestAcceptInvitation_RegisterAtOnce_OneAccount(t *testing.T) {
 }
 
 func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
-		admin := h.actor(h.employer("m0@example.org"))
+	onEach(t, func(t *testing.T, env *testEnv) {
+		admin := env.actor(env.employer("m0@example.org"))
 		for i := range 6 {
-			require.NoError(t, h.invite(admin, fmt.Sprintf("m%d@example.org", i+1), ""))
+			require.NoError(t, env.invite(admin, fmt.Sprintf("m%d@example.org", i+1), ""))
 		}
 		var byNumber, byCursor []string
 		for n := 1; n <= 4; n++ {
-			r, err := h.Team(h.t.Context(), admin, page.Request{Number: n, Size: 3})
+			r, err := env.Team(env.t.Context(), admin, page.Request{Number: n, Size: 3})
 			require.NoError(t, err)
 			require.Equal(t, 7, r.Total)
 			for _, m := range r.Items {
@@ -373,7 +373,7 @@ func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 			}
 		}
 		for cursor, first := "", true; first || cursor != ""; first = false {
-			r, err := h.Team(h.t.Context(), admin, page.Request{Number: 1, Size: 3, Cursor: cursor})
+			r, err := env.Team(env.t.Context(), admin, page.Request{Number: 1, Size: 3, Cursor: cursor})
 			require.NoError(t, err)
 			for _, m := range r.Items {
 				byCursor = append(byCursor, m.Email)
@@ -385,54 +385,54 @@ func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 		for i, email := range byNumber {
 			require.Equal(t, fmt.Sprintf("m%d@example.org", i), email)
 		}
-		_, err := h.Team(h.t.Context(), admin, page.Request{Number: 1, Size: 3, Cursor: "x"})
+		_, err := env.Team(env.t.Context(), admin, page.Request{Number: 1, Size: 3, Cursor: "x"})
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	})
 }
 
 func TestInvite_RecipientHasThreeToday_SendsNoMail(t *testing.T) {
-	h := newSQLiteEnv(t)
+	env := newSQLiteEnv(t)
 	for i := range 5 {
-		admin := h.actor(h.employer(fmt.Sprintf("boss%d@example.org", i)))
-		require.NoError(t, h.invite(admin, "asha@example.org", ""))
-		require.ErrorIs(t, h.invite(admin, "asha@example.org", ""), identity.ErrAlreadyInTeam)
-		require.Contains(t, h.team(admin), "asha@example.org")
-		require.Len(t, h.mailsTo("asha@example.org"), min(i+1, 3))
+		admin := env.actor(env.employer(fmt.Sprintf("boss%d@example.org", i)))
+		require.NoError(t, env.invite(admin, "asha@example.org", ""))
+		require.ErrorIs(t, env.invite(admin, "asha@example.org", ""), identity.ErrAlreadyInTeam)
+		require.Contains(t, env.team(admin), "asha@example.org")
+		require.Len(t, env.mailsTo("asha@example.org"), min(i+1, 3))
 	}
-	h.clock.Advance(24 * time.Hour)
-	require.NoError(t, h.invite(h.actor(h.employer("later@example.org")), "asha@example.org", ""))
-	require.Len(t, h.mailsTo("asha@example.org"), 4)
+	env.clock.Advance(24 * time.Hour)
+	require.NoError(t, env.invite(env.actor(env.employer("later@example.org")), "asha@example.org", ""))
+	require.Len(t, env.mailsTo("asha@example.org"), 4)
 }
 
 func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
-	h := newSQLiteEnv(t)
-	require.NoError(t, h.invite(h.actor(h.employer("boss@example.org")), "asha@example.org", ""))
-	text := h.mailsTo("asha@example.org")[0].Text
+	env := newSQLiteEnv(t)
+	require.NoError(t, env.invite(env.actor(env.employer("boss@example.org")), "asha@example.org", ""))
+	text := env.mailsTo("asha@example.org")[0].Text
 	_, link, found := strings.Cut(text, "/unsubscribe?invitations=")
 	require.True(t, found, text)
 	require.Greater(t, strings.Index(text, "/unsubscribe?"), strings.Index(text, "/accept-invitation?"), "after the accepting link")
 	token, err := url.QueryUnescape(strings.Fields(link)[0])
 	require.NoError(t, err)
-	require.ErrorIs(t, h.OptOut(t.Context(), "nonsense"), fault.ErrUnauthorized)
-	device, err := h.DeviceToken("asha@example.org")
+	require.ErrorIs(t, env.OptOut(t.Context(), "nonsense"), fault.ErrUnauthorized)
+	device, err := env.DeviceToken("asha@example.org")
 	require.NoError(t, err)
-	require.ErrorIs(t, h.OptOut(t.Context(), device), fault.ErrUnauthorized, "a token for another purpose")
+	require.ErrorIs(t, env.OptOut(t.Context(), device), fault.ErrUnauthorized, "a token for another purpose")
 	for range 2 {
-		require.NoError(t, h.OptOut(t.Context(), token))
+		require.NoError(t, env.OptOut(t.Context(), token))
 	}
-	other := h.actor(h.employer("other@example.org"))
-	require.NoError(t, h.invite(other, "ASHA@example.org", ""))
-	require.NoError(t, h.invite(other, "jo@example.org", ""))
-	require.Len(t, h.mailsTo("asha@example.org"), 1)
-	require.Len(t, h.mailsTo("jo@example.org"), 1)
+	other := env.actor(env.employer("other@example.org"))
+	require.NoError(t, env.invite(other, "ASHA@example.org", ""))
+	require.NoError(t, env.invite(other, "jo@example.org", ""))
+	require.Len(t, env.mailsTo("asha@example.org"), 1)
+	require.Len(t, env.mailsTo("jo@example.org"), 1)
 }
 
 func TestInvite_NamesHoldURLs_MailHasNone(t *testing.T) {
-	h := newSQLiteEnv(t)
-	s, err := h.Register(t.Context(), identity.RegisterEmployerInput{Email: "boss@example.org", Password: password, Name: "Em", CompanyName: "Claim at https://evil.example/x"}, officeClient)
+	env := newSQLiteEnv(t)
+	s, err := env.Register(t.Context(), identity.RegisterEmployerInput{Email: "boss@example.org", Password: password, Name: "Em", CompanyName: "Claim at https://evil.example/x"}, officeClient)
 	require.NoError(t, err)
-	require.NoError(t, h.Invite(t.Context(), h.actor(s), identity.InviteInput{Name: "Jo www.evil.example", Email: "jo@example.org"}))
-	m := h.mailsTo("jo@example.org")[0]
+	require.NoError(t, env.Invite(t.Context(), env.actor(s), identity.InviteInput{Name: "Jo www.evil.example", Email: "jo@example.org"}))
+	m := env.mailsTo("jo@example.org")[0]
 	for _, part := range []string{m.Subject, m.Text, m.HTML, m.To.Name} {
 		require.NotContains(t, part, "evil.example")
 	}

@@ -29,29 +29,29 @@ func (h *testEnv) undoToken(s identity.SignedIn, changedAt time.Time) string {
 }
 
 func TestChangeEmail_BackToPreviousAddress_IsAnUndo(t *testing.T) {
-	onEach(t, func(t *testing.T, h *testEnv) {
-		jo := h.jobseeker("jo@example.org")
+	onEach(t, func(t *testing.T, env *testEnv) {
+		jo := env.jobseeker("jo@example.org")
 		var left []time.Time // when jo@, own@, thief@ and other@ were
 		for _, next := range []string{"own@example.org", "thief@example.org", "other@example.org", "OWN@example.org"} {
-			h.clock.Advance(time.Second)
-			left = append(left, h.changeAddress(jo, next))
+			env.clock.Advance(time.Second)
+			left = append(left, env.changeAddress(jo, next))
 		}
 		for _, changedAt := range left[1:] {
-			err := h.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: h.undoToken(jo, changedAt), Password: "N3w-password"})
+			err := env.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: env.undoToken(jo, changedAt), Password: "N3w-password"})
 			require.ErrorIs(t, err, fault.ErrInvalid, "tokens sent to later addresses are refused")
 		}
-		require.Equal(t, "OWN@example.org", h.account(jo).Email)
-		require.NoError(t, h.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: h.undoToken(jo, left[0]), Password: "N3w-password"}), "an earlier change")
+		require.Equal(t, "OWN@example.org", env.account(jo).Email)
+		require.NoError(t, env.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: env.undoToken(jo, left[0]), Password: "N3w-password"}), "an earlier change")
 	})
 }
 
 func TestChangeEmail_BackAfterADay_CanBeUndone(t *testing.T) {
-	h := newSQLiteEnv(t)
-	jo := h.jobseeker("jo@example.org")
-	h.changeAddress(jo, "next@example.org")
-	h.clock.Advance(24 * time.Hour)
-	jo, err := h.login("next@example.org", password)
+	env := newSQLiteEnv(t)
+	jo := env.jobseeker("jo@example.org")
+	env.changeAddress(jo, "next@example.org")
+	env.clock.Advance(24 * time.Hour)
+	jo, err := env.login("next@example.org", password)
 	require.NoError(t, err)
-	changedAt := h.changeAddress(jo, "jo@example.org")
-	require.NoError(t, h.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: h.undoToken(jo, changedAt), Password: "N3w-password"}))
+	changedAt := env.changeAddress(jo, "jo@example.org")
+	require.NoError(t, env.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: env.undoToken(jo, changedAt), Password: "N3w-password"}))
 }

@@ -65,86 +65,86 @@ func (d *testEnv) otherApp(t *testing.T) string {
 }
 
 func TestAuthenticate_InactiveAccount_Unauthorized(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		me, other := p.developer(t), p.otherApp(t)
-		c := p.credentials(t, me, other)
-		require.Equal(t, allUsable, p.usable(t, me, c))
-		p.inactive[me.UserID] = true // locked
-		require.Equal(t, [4]bool{3: true}, p.usable(t, me, c))
-		_, err := p.Approve(t.Context(), me, p.authorizationRequest(t, other))
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		me, other := env.developer(t), env.otherApp(t)
+		c := env.credentials(t, me, other)
+		require.Equal(t, allUsable, env.usable(t, me, c))
+		env.inactive[me.UserID] = true // locked
+		require.Equal(t, [4]bool{3: true}, env.usable(t, me, c))
+		_, err := env.Approve(t.Context(), me, env.authorizationRequest(t, other))
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
-		p.inactive[me.UserID] = false
-		require.Equal(t, allUsable, p.usable(t, me, c))
+		env.inactive[me.UserID] = false
+		require.Equal(t, allUsable, env.usable(t, me, c))
 	})
 }
 
 func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		c := p.credentials(t, p.developer(t), p.otherApp(t))
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		c := env.credentials(t, env.developer(t), env.otherApp(t))
 		lookups := func(authenticate func() error) int {
-			before := p.accountLookups
+			before := env.accountLookups
 			_ = authenticate()
-			return p.accountLookups - before
+			return env.accountLookups - before
 		}
-		require.Equal(t, 1, lookups(func() error { _, err := p.AuthenticateKey(t.Context(), c.key); return err }))
-		require.Equal(t, 1, lookups(func() error { _, err := p.AuthenticateToken(t.Context(), c.access); return err }))
+		require.Equal(t, 1, lookups(func() error { _, err := env.AuthenticateKey(t.Context(), c.key); return err }))
+		require.Equal(t, 1, lookups(func() error { _, err := env.AuthenticateToken(t.Context(), c.access); return err }))
 		unknown := integrations.NewToken(integrations.Access)
-		require.Zero(t, lookups(func() error { _, err := p.AuthenticateToken(t.Context(), unknown); return err }))
-		p.clock.Advance(integrations.AccessLife)
-		require.Zero(t, lookups(func() error { _, err := p.AuthenticateToken(t.Context(), c.access); return err }))
+		require.Zero(t, lookups(func() error { _, err := env.AuthenticateToken(t.Context(), unknown); return err }))
+		env.clock.Advance(integrations.AccessLife)
+		require.Zero(t, lookups(func() error { _, err := env.AuthenticateToken(t.Context(), c.access); return err }))
 	})
 }
 
 func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		p.SeparateIdentity = true
-		me, other := p.developer(t), p.otherApp(t)
-		concurrent := p.credentials(t, me, other)
-		foreign := p.developer(t)
-		kept := p.credentials(t, foreign, other)
-		p.clock.Advance(time.Second)
-		changed := event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now(), SignedOutPrograms: true}
-		p.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now()})
-		require.Equal(t, allUsable, p.usable(t, me, concurrent), "a change that does not sign out programs")
-		p.recordEvent(t, changed)
-		require.Equal(t, noneUsable, p.usable(t, me, concurrent))
-		require.Equal(t, allUsable, p.usable(t, foreign, kept))
-		apps, err := p.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		env.SeparateIdentity = true
+		me, other := env.developer(t), env.otherApp(t)
+		concurrent := env.credentials(t, me, other)
+		foreign := env.developer(t)
+		kept := env.credentials(t, foreign, other)
+		env.clock.Advance(time.Second)
+		changed := event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
+		env.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now()})
+		require.Equal(t, allUsable, env.usable(t, me, concurrent), "a change that does not sign out programs")
+		env.recordEvent(t, changed)
+		require.Equal(t, noneUsable, env.usable(t, me, concurrent))
+		require.Equal(t, allUsable, env.usable(t, foreign, kept))
+		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
 		require.Len(t, apps.Items, 1, "applications remain")
 
-		p.clock.Advance(time.Minute)
-		later := p.credentials(t, me, other)
+		env.clock.Advance(time.Minute)
+		later := env.credentials(t, me, other)
 		active := string(integrations.EndpointActive)
-		_, err = p.ChangeWebhook(t.Context(), me, concurrent.hook, integrations.WebhookChange{Status: &active})
+		_, err = env.ChangeWebhook(t.Context(), me, concurrent.hook, integrations.WebhookChange{Status: &active})
 		require.NoError(t, err)
-		p.recordEvent(t, changed) // delivered twice
-		require.Equal(t, allUsable, p.usable(t, me, later))
-		e, err := p.MyWebhook(t.Context(), me, concurrent.hook)
+		env.recordEvent(t, changed) // delivered twice
+		require.Equal(t, allUsable, env.usable(t, me, later))
+		e, err := env.MyWebhook(t.Context(), me, concurrent.hook)
 		require.NoError(t, err)
 		require.Equal(t, integrations.EndpointActive, e.Status, "resumed after the change")
 	})
 }
 
 func TestOnProgramsSignedOut_SeparateIdentity_RevokesEarlierCredentials(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		p.SeparateIdentity = true
-		me := p.developer(t)
-		c := p.credentials(t, me, p.otherApp(t))
-		p.clock.Advance(time.Second)
-		p.recordEvent(t, event.ProgramsSignedOut{UserID: me.UserID, SignedOutAt: p.clock.Now()})
-		require.Equal(t, noneUsable, p.usable(t, me, c))
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		env.SeparateIdentity = true
+		me := env.developer(t)
+		c := env.credentials(t, me, env.otherApp(t))
+		env.clock.Advance(time.Second)
+		env.recordEvent(t, event.ProgramsSignedOut{UserID: me.UserID, SignedOutAt: env.clock.Now()})
+		require.Equal(t, noneUsable, env.usable(t, me, c))
 	})
 }
 
 func TestOnPasswordChanged_SameDatabase_NoEffect(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		me := p.developer(t)
-		c := p.credentials(t, me, p.otherApp(t))
-		p.clock.Advance(time.Second)
-		p.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now(), SignedOutPrograms: true})
-		p.recordEvent(t, event.ProgramsSignedOut{UserID: me.UserID, SignedOutAt: p.clock.Now()})
-		require.Equal(t, allUsable, p.usable(t, me, c))
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		me := env.developer(t)
+		c := env.credentials(t, me, env.otherApp(t))
+		env.clock.Advance(time.Second)
+		env.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true})
+		env.recordEvent(t, event.ProgramsSignedOut{UserID: me.UserID, SignedOutAt: env.clock.Now()})
+		require.Equal(t, allUsable, env.usable(t, me, c))
 	})
 }
 
@@ -162,90 +162,90 @@ func (r accountsWithReset) HoldSession(ctx context.Context, by auth.Actor) error
 }
 
 func TestCreateKey_DuringResetInAnotherDatabase_IsRevoked(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		p.SeparateIdentity = true
-		me := p.developer(t)
-		a, _, err := p.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		env.SeparateIdentity = true
+		me := env.developer(t)
+		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
-		accounts := p.Accounts
+		accounts := env.Accounts
 		var reset event.PasswordChanged
-		p.Accounts = accountsWithReset{accounts, func() {
-			p.clock.Advance(time.Millisecond)
-			reset = event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now(), SignedOutPrograms: true}
+		env.Accounts = accountsWithReset{accounts, func() {
+			env.clock.Advance(time.Millisecond)
+			reset = event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
 		}}
-		_, key, err := p.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		_, key, err := env.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
-		p.Accounts = accounts
-		_, err = p.AuthenticateKey(t.Context(), key)
+		env.Accounts = accounts
+		_, err = env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err, "the reset did not see it")
-		p.recordEvent(t, reset)
-		_, err = p.AuthenticateKey(t.Context(), key)
+		env.recordEvent(t, reset)
+		_, err = env.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
 
 func TestCreateKey_BeforeResetCommits_IsRevoked(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		p.SeparateIdentity = true
-		me := p.developer(t)
-		a, _, err := p.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		env.SeparateIdentity = true
+		me := env.developer(t)
+		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
-		reset := event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now(), SignedOutPrograms: true}
-		p.clock.Advance(time.Second) // the session still exists until the reset commits
-		_, key, err := p.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		reset := event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
+		env.clock.Advance(time.Second) // the session still exists until the reset commits
+		_, key, err := env.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
-		p.recordEvent(t, reset)
-		_, err = p.AuthenticateKey(t.Context(), key)
+		env.recordEvent(t, reset)
+		_, err = env.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
 
 func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		p.SeparateIdentity = true
-		me := p.developer(t)
-		a, _, err := p.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		env.SeparateIdentity = true
+		me := env.developer(t)
+		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
-		accounts := p.Accounts
-		p.Accounts = accountsWithReset{accounts, func() {
-			p.clock.Advance(time.Millisecond)
-			p.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: p.clock.Now(), SignedOutPrograms: true})
+		accounts := env.Accounts
+		env.Accounts = accountsWithReset{accounts, func() {
+			env.clock.Advance(time.Millisecond)
+			env.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true})
 		}}
-		_, key, err := p.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		_, key, err := env.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
-		p.Accounts = accounts
-		_, err = p.AuthenticateKey(t.Context(), key)
+		env.Accounts = accounts
+		_, err = env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err, "the revocation did not see it")
-		p.clock.Advance(2 * time.Minute)
-		p.work.All(t)
-		_, err = p.AuthenticateKey(t.Context(), key)
+		env.clock.Advance(2 * time.Minute)
+		env.work.All(t)
+		_, err = env.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
 
 func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		s := p.store.Integrations
-		me, foreign, other := p.developer(t), p.developer(t), p.otherApp(t)
-		mine, theirs := p.credentials(t, me, other), p.credentials(t, foreign, other)
-		theirApp, err := p.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		s := env.store.Integrations
+		me, foreign, other := env.developer(t), env.developer(t), env.otherApp(t)
+		mine, theirs := env.credentials(t, me, other), env.credentials(t, foreign, other)
+		theirApp, err := env.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
 		require.NoError(t, err)
 		// The other user has consented to an application of the account.
-		require.NoError(t, p.Consent(t.Context(), foreign, mine.hook.AppID, []integrations.Scope{integrations.JobsRead}))
-		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
-		now, about := p.clock.Now(), map[string]string{}
+		require.NoError(t, env.Consent(t.Context(), foreign, mine.hook.AppID, []integrations.Scope{integrations.JobsRead}))
+		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		now, about := env.clock.Now(), map[string]string{}
 		for _, applicant := range []string{me.UserID, foreign.UserID} {
 			m := integrations.Message{EventID: stores.NewID(), Type: "application.submitted", Body: "{}", OrganizationID: stores.NewID(), ApplicantID: applicant, CreatedAt: now}
 			about[applicant] = stores.NewID()
 			err := s.Deliveries.Enqueue(t.Context(), []integrations.Message{m}, []integrations.Delivery{{ID: about[applicant], EndpointID: theirs.hook.ID, OwnerID: foreign.UserID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now}})
 			require.NoError(t, err)
 		}
-		require.Len(t, p.deliveries(t, me, mine.hook), 1)
+		require.Len(t, env.deliveries(t, me, mine.hook), 1)
 
 		for range 2 {
-			require.NoError(t, p.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
+			require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		}
-		apps, err := p.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
+		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
 		require.Empty(t, apps.Items)
 		keys, err := s.Keys.List(t.Context(), integrations.AnyOwner, mine.hook.AppID)
@@ -258,7 +258,7 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 		require.Empty(t, sent.Items)
 		_, err = s.Grants.Get(t.Context(), integrations.Code, integrations.HashToken(integrations.Code, mine.code))
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-		_, err = p.AuthenticateToken(t.Context(), mine.access)
+		_, err = env.AuthenticateToken(t.Context(), mine.access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 		for user, want := range map[string]int{me.UserID: 0, foreign.UserID: 1} {
 			consents, err := s.Consents.List(t.Context(), []string{user}, "", page.Request{Number: 1, Size: 9})
@@ -268,32 +268,32 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, messages, want)
 		}
-		require.Equal(t, allUsable, p.usable(t, foreign, theirs))
-		kept, err := p.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
+		require.Equal(t, allUsable, env.usable(t, foreign, theirs))
+		kept, err := env.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
 		require.NoError(t, err)
 		require.Equal(t, theirApp, kept)
 	})
 }
 
 func TestApplicationEvents_MemberOfTheOrganization_Receives(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		colleague, stranger, consenting := p.developer(t), p.developer(t), p.developer(t)
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		colleague, stranger, consenting := env.developer(t), env.developer(t), env.developer(t)
 		organization, applicant := stores.NewID(), stores.NewID()
-		p.members = map[string][]string{organization: {stores.NewID(), colleague.UserID, consenting.UserID}}
+		env.members = map[string][]string{organization: {stores.NewID(), colleague.UserID, consenting.UserID}}
 		for _, user := range []auth.Actor{colleague, consenting} {
-			p.visibility[user.UserID] = integrations.Visibility{OrganizationID: organization}
+			env.visibility[user.UserID] = integrations.Visibility{OrganizationID: organization}
 		}
-		p.createWebhook(t, colleague, "application.submitted")
-		hook := p.createWebhook(t, stranger, "application.submitted")
+		env.createWebhook(t, colleague, "application.submitted")
+		hook := env.createWebhook(t, stranger, "application.submitted")
 		submit := func() int {
-			p.sent = nil
-			p.recordEvent(t, event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: stores.NewID(), OrganizationID: organization, CandidateID: applicant, SubmittedAt: p.clock.Now()})
-			return len(p.sent)
+			env.sent = nil
+			env.recordEvent(t, event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: stores.NewID(), OrganizationID: organization, CandidateID: applicant, SubmittedAt: env.clock.Now()})
+			return len(env.sent)
 		}
 		require.Equal(t, 1, submit())
-		require.NoError(t, p.Consent(t.Context(), consenting, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
+		require.NoError(t, env.Consent(t.Context(), consenting, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
 		require.Equal(t, 2, submit())
-		p.members[organization] = nil
+		env.members[organization] = nil
 		require.Zero(t, submit())
 	})
 }

@@ -27,9 +27,9 @@ func (p *webhookEnv) publishClosed(t *testing.T) {
 // startStalledTask starts a task of the endpoint, with a worker that does not respond any more.
 func (p *webhookEnv) startStalledTask(t *testing.T, hook integrations.WebhookPath) {
 	t.Helper()
-	j := task.New("integrations.deliver", task.Webhooks, stores.NewID(), struct{}{})
-	j.Group, j.RunAt = hook.ID, p.clock.Now()
-	refs, err := p.store.Integrations.Tasks.AddAndReserve(t.Context(), j)
+	stalled := task.New("integrations.deliver", task.Webhooks, stores.NewID(), struct{}{})
+	stalled.Group, stalled.RunAt = hook.ID, p.clock.Now()
+	refs, err := p.store.Integrations.Tasks.AddAndReserve(t.Context(), stalled)
 	require.NoError(t, err)
 	started, err := p.store.Integrations.Tasks.Start(t.Context(), []string{refs[0].ID}, 30*time.Second)
 	require.NoError(t, err)
@@ -37,46 +37,47 @@ func (p *webhookEnv) startStalledTask(t *testing.T, hook integrations.WebhookPat
 }
 
 func TestDeliveryWorker_Killed_NextSendsAfterLease(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		hook := p.createWebhook(t, p.developer(t), "job.closed")
-		p.startStalledTask(t, hook)
-		p.publishClosed(t)
-		p.clock.Advance(29 * time.Second)
-		p.work.All(t)
-		require.Empty(t, p.sent, "another worker sends to the endpoint")
-		p.clock.Advance(2 * time.Second)
-		p.work.All(t)
-		require.Len(t, p.sent, 1)
-		p.publishClosed(t)
-		require.Len(t, p.sent, 2)
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		hook := env.createWebhook(t, env.developer(t), "job.closed")
+		env.startStalledTask(t, hook)
+		env.publishClosed(t)
+		env.clock.Advance(29 * time.Second)
+		env.work.All(t)
+		require.Empty(t, env.sent, "another worker sends to the endpoint")
+		env.clock.Advance(2 * time.Second)
+		env.work.All(t)
+		require.Len(t, env.sent, 1)
+		env.publishClosed(t)
+		require.Len(t, env.sent, 2)
 	})
 }
 
 func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		p.createWebhook(t, p.developer(t), "job.closed")
-		p.respond = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
-		p.publishClosed(t)
-		require.Len(t, p.sent, 1)
-		waiting, err := p.store.Integrations.Tasks.List(t.Context(), task.Filter{State: task.Waiting, Kind: "integrations.deliver", Limit: 10})
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		env.createWebhook(t, env.developer(t), "job.closed")
+		env.respond = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
+		env.publishClosed(t)
+		require.Len(t, env.sent, 1)
+		waiting, err := env.store.Integrations.Tasks.List(t.Context(), task.Filter{State: task.Waiting, Kind: "integrations.deliver", Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, waiting, 1)
-		_, err = p.store.Integrations.Tasks.Drop(t.Context(), []string{waiting[0].ID})
+		_, err = env.store.Integrations.Tasks.Drop(t.Context(), []string{waiting[0].ID})
 		require.NoError(t, err)
-		p.clock.Advance(time.Hour)
-		p.work.All(t)
-		require.Len(t, p.sent, 1)
-		for _, periodic := range p.Periodic() {
+		env.clock.Advance(time.Hour)
+		env.work.All(t)
+		require.Len(t, env.sent, 1)
+		for _, periodic := range env.Periodic() {
 			if periodic.Kind == "integrations.sweep-deliveries" {
 				require.NoError(t, periodic.Do(t.Context()))
 			}
 		}
-		p.work.All(t)
-		require.Len(t, p.sent, 2)
+		env.work.All(t)
+		require.Len(t, env.sent, 2)
 	})
 }
 
-// respondDuring calls do during the nth attempt, which gets the status.
+// respondDuring makes the receiver call do while it handles the nth request, and respond with
+// the status. It responds to other requests with 200.
 func (p *webhookEnv) respondDuring(n int, status int, do func()) {
 	p.respond = func(integrations.Post) integrations.Answer {
 		if len(p.sent) == n {
@@ -94,53 +95,53 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 	elsewhere := "https://elsewhere.example/"
 	for name, c := range map[string]struct {
 		status int
-		do     func(t *testing.T, p *webhookEnv, me auth.Actor, hook integrations.WebhookPath)
+		do     func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath)
 		want   []integrations.DeliveryStatus // the newest first
 		sent   int
 	}{
-		"pauses, and it arrives": {200, func(t *testing.T, p *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
-			_, err := p.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: &paused})
+		"pauses, and the attempt succeeds": {200, func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
+			_, err := env.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: &paused})
 			require.NoError(t, err)
 		}, []integrations.DeliveryStatus{integrations.Succeeded}, 1},
-		"pauses, and it fails": {500, func(t *testing.T, p *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
-			_, err := p.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: &paused})
+		"pauses, and the attempt fails": {500, func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
+			_, err := env.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: &paused})
 			require.NoError(t, err)
 		}, []integrations.DeliveryStatus{integrations.Failed}, 1},
-		"pauses, goes on and replays": {200, func(t *testing.T, p *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
+		"pauses, activates and replays": {200, func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
 			for _, status := range []*string{&paused, &active} {
-				_, err := p.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: status})
+				_, err := env.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: status})
 				require.NoError(t, err)
 			}
-			n, err := p.ReplayFailed(t.Context(), me, hook, time.Time{})
+			n, err := env.ReplayFailed(t.Context(), me, hook, time.Time{})
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
 		}, []integrations.DeliveryStatus{integrations.Succeeded}, 1},
-		"moves, and more comes": {200, func(t *testing.T, p *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
-			_, err := p.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{URL: &elsewhere})
+		"changes the URL, and another event follows": {200, func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
+			_, err := env.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{URL: &elsewhere})
 			require.NoError(t, err)
-			_, err = p.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
+			_, err = env.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
 			require.NoError(t, err)
 		}, []integrations.DeliveryStatus{integrations.Succeeded, integrations.Succeeded}, 2},
-		"deletes": {200, func(t *testing.T, p *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
-			require.NoError(t, p.DeleteWebhook(t.Context(), me, hook))
+		"deletes": {200, func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
+			require.NoError(t, env.DeleteWebhook(t.Context(), me, hook))
 		}, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-				me := p.developer(t)
-				hook := p.createWebhook(t, me, "job.closed")
-				p.respondDuring(1, c.status, func() { c.do(t, p, me, hook) })
-				p.publishClosed(t)
-				p.work.All(t)
-				require.Len(t, p.sent, c.sent)
+			withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+				me := env.developer(t)
+				hook := env.createWebhook(t, me, "job.closed")
+				env.respondDuring(1, c.status, func() { c.do(t, env, me, hook) })
+				env.publishClosed(t)
+				env.work.All(t)
+				require.Len(t, env.sent, c.sent)
 				if c.sent == 2 {
-					require.Equal(t, elsewhere, p.sent[1].URL)
+					require.Equal(t, elsewhere, env.sent[1].URL)
 				}
 				if c.want == nil {
 					return
 				}
 				got := []integrations.DeliveryStatus{}
-				for _, d := range p.deliveries(t, me, hook) {
+				for _, d := range env.deliveries(t, me, hook) {
 					got = append(got, d.Status)
 					require.Len(t, d.Attempts, 1)
 				}
@@ -151,57 +152,57 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 }
 
 func TestDeliveryWorker_LeaseLost_OneResultIsStored(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		me := p.developer(t)
-		hook := p.createWebhook(t, me, "job.closed")
-		p.respondDuring(1, 500, func() { require.NoError(t, p.runWorker(t.Context(), integrations.Endpoint{ID: hook.ID})) })
-		p.publishClosed(t)
-		require.Len(t, p.sent, 2)
-		require.Equal(t, p.sent[0].Headers["webhook-id"], p.sent[1].Headers["webhook-id"])
-		require.Equal(t, p.sent[0].Body, p.sent[1].Body)
-		d := p.deliveries(t, me, hook)[0]
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		me := env.developer(t)
+		hook := env.createWebhook(t, me, "job.closed")
+		env.respondDuring(1, 500, func() { require.NoError(t, env.runWorker(t.Context(), integrations.Endpoint{ID: hook.ID})) })
+		env.publishClosed(t)
+		require.Len(t, env.sent, 2)
+		require.Equal(t, env.sent[0].Headers["webhook-id"], env.sent[1].Headers["webhook-id"])
+		require.Equal(t, env.sent[0].Body, env.sent[1].Body)
+		d := env.deliveries(t, me, hook)[0]
 		require.Equal(t, integrations.Succeeded, d.Status)
 		require.Len(t, d.Attempts, 1)
 	})
 }
 
 func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		e := p.createEndpoint(t, p.developer(t))
-		p.enqueueDue(t, e, 250)
-		underWay, most := 0, 0
-		p.respond = func(integrations.Post) integrations.Answer {
-			underWay++
-			most = max(most, underWay)
-			p.mu.Unlock()
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		e := env.createEndpoint(t, env.developer(t))
+		env.enqueueDue(t, e, 250)
+		inProgress, maxInProgress := 0, 0
+		env.respond = func(integrations.Post) integrations.Answer {
+			inProgress++
+			maxInProgress = max(maxInProgress, inProgress)
+			env.mu.Unlock()
 			time.Sleep(time.Millisecond)
-			p.mu.Lock()
-			underWay--
+			env.mu.Lock()
+			inProgress--
 			return integrations.Answer{Status: 200}
 		}
-		require.NoError(t, p.runWorker(t.Context(), e))
-		p.work.All(t)
-		require.Len(t, p.sent, 250)
-		require.LessOrEqual(t, most, 5)
-		once := map[string]bool{}
-		for _, sent := range p.sent {
-			once[sent.Headers["webhook-id"]] = true
+		require.NoError(t, env.runWorker(t.Context(), e))
+		env.work.All(t)
+		require.Len(t, env.sent, 250)
+		require.LessOrEqual(t, maxInProgress, 5)
+		sentIDs := map[string]bool{}
+		for _, sent := range env.sent {
+			sentIDs[sent.Headers["webhook-id"]] = true
 		}
-		require.Len(t, once, 250)
-		pending, err := p.store.Integrations.Deliveries.ListMessages(t.Context(), e.OwnerID, e.ID, integrations.MessageFilter{}, 1)
+		require.Len(t, sentIDs, 250)
+		pending, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), e.OwnerID, e.ID, integrations.MessageFilter{}, 1)
 		require.NoError(t, err)
 		require.Empty(t, pending)
 	})
 }
 
 func TestDeliveryWorker_ReceiverGone_FewAttempts(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		e := p.createEndpoint(t, p.developer(t))
-		p.enqueueDue(t, e, 50)
-		p.respond = respondWith(410)
-		require.NoError(t, p.runWorker(t.Context(), e))
-		p.work.All(t)
-		require.LessOrEqual(t, len(p.sent), 5)
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		e := env.createEndpoint(t, env.developer(t))
+		env.enqueueDue(t, e, 50)
+		env.respond = respondWith(410)
+		require.NoError(t, env.runWorker(t.Context(), e))
+		env.work.All(t)
+		require.LessOrEqual(t, len(env.sent), 5)
 	})
 }
 
@@ -263,9 +264,9 @@ type workers struct {
 	returned atomic.Int32
 }
 
-func (v *workers) start(t *testing.T, p *webhookEnv, e integrations.Endpoint) {
+func (v *workers) start(t *testing.T, env *webhookEnv, e integrations.Endpoint) {
 	v.Go(func() {
-		assert.NoError(t, p.runWorker(t.Context(), e))
+		assert.NoError(t, env.runWorker(t.Context(), e))
 		v.returned.Add(1)
 	})
 }
@@ -277,103 +278,103 @@ func (v *workers) waitReturned(t *testing.T, n int32) {
 }
 
 func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		many, other := p.developer(t), p.createEndpoint(t, p.developer(t))
-		answer := p.blockReceiver(t)
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		many, other := env.developer(t), env.createEndpoint(t, env.developer(t))
+		answer := env.blockReceiver(t)
 		var visits workers
 		for range 40 {
-			e := p.createEndpoint(t, many)
-			p.enqueueDue(t, e, 1)
-			visits.start(t, p, e)
+			e := env.createEndpoint(t, many)
+			env.enqueueDue(t, e, 1)
+			visits.start(t, env, e)
 		}
 		visits.waitReturned(t, 8)
-		p.enqueueDue(t, other, 1)
-		visits.start(t, p, other)
-		p.waitForSent(t, 33, "32 of the many, and the other's")
+		env.enqueueDue(t, other, 1)
+		visits.start(t, env, other)
+		env.waitForSent(t, 33, "32 of the many, and the other's")
 		answer()
 		visits.Wait()
-		p.clock.Advance(10 * time.Second)
-		p.work.All(t)
-		require.Len(t, p.sent, 41, "who was one too many has come again")
+		env.clock.Advance(10 * time.Second)
+		env.work.All(t)
+		require.Len(t, env.sent, 41, "who was one too many has come again")
 	})
 }
 
 func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		half := task.Workers[task.Webhooks] / 2
 		var fail []integrations.Endpoint
-		p.respond = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
+		env.respond = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
 		for range half + 2 {
-			e := p.createEndpoint(t, p.developer(t))
-			p.enqueueDue(t, e, 1)
-			require.NoError(t, p.runWorker(t.Context(), e))
+			e := env.createEndpoint(t, env.developer(t))
+			env.enqueueDue(t, e, 1)
+			require.NoError(t, env.runWorker(t.Context(), e))
 			fail = append(fail, e)
 		}
-		works := p.createEndpoint(t, p.developer(t))
-		p.clock.Advance(time.Minute) // the others' second attempts are due
-		p.sent = nil
-		answer := p.blockReceiver(t)
+		works := env.createEndpoint(t, env.developer(t))
+		env.clock.Advance(time.Minute) // the others' second attempts are due
+		env.sent = nil
+		answer := env.blockReceiver(t)
 		var visits workers
 		for _, e := range fail {
-			visits.start(t, p, e)
+			visits.start(t, env, e)
 		}
 		visits.waitReturned(t, 2)
-		p.enqueueDue(t, works, 1)
-		visits.start(t, p, works)
-		p.waitForSent(t, half+1, "half of the workers, and the one that works")
+		env.enqueueDue(t, works, 1)
+		visits.start(t, env, works)
+		env.waitForSent(t, half+1, "half of the workers, and the one that works")
 		answer()
 		visits.Wait()
-		p.clock.Advance(10 * time.Second)
-		p.work.All(t)
-		require.Len(t, p.sent, half+3, "who was one too many has come again")
+		env.clock.Advance(10 * time.Second)
+		env.work.All(t)
+		require.Len(t, env.sent, half+3, "who was one too many has come again")
 	})
 }
 
 func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		me := p.developer(t)
-		hook := p.createWebhook(t, me, "job.closed")
-		e, err := p.MyWebhook(t.Context(), me, hook)
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		me := env.developer(t)
+		hook := env.createWebhook(t, me, "job.closed")
+		e, err := env.MyWebhook(t.Context(), me, hook)
 		require.NoError(t, err)
-		p.enqueueDue(t, e, 7)
+		env.enqueueDue(t, e, 7)
 		ctx, off := context.WithCancel(t.Context())
-		p.respond = func(integrations.Post) integrations.Answer {
-			if len(p.sent) == 5 {
+		env.respond = func(integrations.Post) integrations.Answer {
+			if len(env.sent) == 5 {
 				off()
 			}
-			p.mu.Unlock()
-			defer p.mu.Lock()
+			env.mu.Unlock()
+			defer env.mu.Lock()
 			<-ctx.Done()
 			return integrations.Answer{Status: 200}
 		}
-		require.NoError(t, p.runWorker(ctx, e))
-		require.Len(t, p.sent, 5)
-		left, err := p.store.Integrations.Deliveries.ListMessages(t.Context(), e.OwnerID, e.ID, integrations.MessageFilter{DueBy: p.clock.Now()}, 10)
+		require.NoError(t, env.runWorker(ctx, e))
+		require.Len(t, env.sent, 5)
+		left, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), e.OwnerID, e.ID, integrations.MessageFilter{DueBy: env.clock.Now()}, 10)
 		require.NoError(t, err)
 		require.Len(t, left, 2, "the others are written down")
-		p.work.All(t)
-		require.Len(t, p.sent, 7)
+		env.work.All(t)
+		require.Len(t, env.sent, 7)
 	})
 }
 
 func TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		me := p.developer(t)
-		answer := p.blockReceiver(t)
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		me := env.developer(t)
+		answer := env.blockReceiver(t)
 		var visits workers
 		for range 32 {
-			e := p.createEndpoint(t, me)
-			p.enqueueDue(t, e, 1)
-			visits.start(t, p, e)
+			e := env.createEndpoint(t, me)
+			env.enqueueDue(t, e, 1)
+			visits.start(t, env, e)
 		}
-		p.waitForSent(t, 32, "as many as may")
-		crowded := p.createEndpoint(t, me)
-		p.enqueueDue(t, crowded, 1)
+		env.waitForSent(t, 32, "as many as may")
+		crowded := env.createEndpoint(t, me)
+		env.enqueueDue(t, crowded, 1)
 		for range 3 {
-			require.NoError(t, p.runWorker(t.Context(), crowded))
+			require.NoError(t, env.runWorker(t.Context(), crowded))
 		}
-		p.clock.Advance(10 * time.Second)
-		refs, err := p.store.Integrations.Tasks.Due(t.Context(), 100)
+		env.clock.Advance(10 * time.Second)
+		refs, err := env.store.Integrations.Tasks.Due(t.Context(), 100)
 		require.NoError(t, err)
 		require.Len(t, refs, 1)
 		answer()

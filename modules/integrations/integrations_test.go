@@ -89,21 +89,21 @@ func (d *testEnv) deps() integrations.Deps {
 		Accounts: d, Payments: d, Limiter: locallimit.New(d.clock)}
 }
 
-func onEachStore(t *testing.T, test func(t *testing.T, d *testEnv)) {
+func onEachStore(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
-		d := &testEnv{clock: kit.NewClock(), paid: integrations.Free, inactive: map[string]bool{}}
-		d.store = open(t, d.clock)
-		d.Service = integrations.New(d.deps())
-		d.work = kit.NewWork(t, d.store, d.clock, []event.Subscription{
-			event.On("integrations.erase", d.OnAccountDeleted),
-			event.On("integrations.plan", d.OnSubscriptionChanged),
+		env := &testEnv{clock: kit.NewClock(), paid: integrations.Free, inactive: map[string]bool{}}
+		env.store = open(t, env.clock)
+		env.Service = integrations.New(env.deps())
+		env.work = kit.NewWork(t, env.store, env.clock, []event.Subscription{
+			event.On("integrations.erase", env.OnAccountDeleted),
+			event.On("integrations.plan", env.OnSubscriptionChanged),
 			event.On("test.app-deleted", func(_ context.Context, e event.AppDeleted) error {
-				d.deletedApps = append(d.deletedApps, e.AppID)
+				env.deletedApps = append(env.deletedApps, e.AppID)
 				return nil
 			}),
 		})
-		test(t, d)
+		test(t, env)
 	})
 }
 
@@ -119,14 +119,14 @@ func (d *testEnv) recordEvent(t *testing.T, e event.Event) {
 }
 
 func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
-	onEachStore(t, func(t *testing.T, d *testEnv) {
-		me := d.developer(t)
-		a, secret, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		me := env.developer(t)
+		a, secret, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 		require.NotContains(t, a.SecretHash, secret)
-		k, key, err := d.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		k, key, err := env.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
-		by, err := d.AuthenticateKey(t.Context(), key)
+		by, err := env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err)
 		require.Equal(t, a.ID, by.App.ID)
 		require.Equal(t, me.UserID, by.UserID)
@@ -139,103 +139,103 @@ func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
 			typo = key[:20] + "0" + key[21:]
 		}
 		for _, wrong := range []string{"", "nonsense", typo, key + "x", key[:46], strings.ToUpper(key)} {
-			_, err := d.AuthenticateKey(t.Context(), wrong)
+			_, err := env.AuthenticateKey(t.Context(), wrong)
 			require.ErrorIs(t, err, fault.ErrUnauthorized, wrong)
 		}
-		require.NoError(t, d.DeleteKey(t.Context(), me, a.ID, k.ID))
-		_, err = d.AuthenticateKey(t.Context(), key)
+		require.NoError(t, env.DeleteKey(t.Context(), me, a.ID, k.ID))
+		_, err = env.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
 
 func TestUsage_CountsByDayAndKey(t *testing.T) {
-	onEachStore(t, func(t *testing.T, d *testEnv) {
-		me := d.developer(t)
-		a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		me := env.developer(t)
+		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
-		_, key, err := d.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		_, key, err := env.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
-		by, err := d.AuthenticateKey(t.Context(), key)
+		by, err := env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err)
-		d.Count(by, false)
-		d.Count(by, true)
-		first := d.clock.Now()
-		d.clock.Advance(24 * time.Hour)
-		d.Count(by, false)
+		env.Count(by, false)
+		env.Count(by, true)
+		first := env.clock.Now()
+		env.clock.Advance(24 * time.Hour)
+		env.Count(by, false)
 		ended, end := context.WithCancel(t.Context())
 		end()
-		d.CountCalls(ended, func(err error) { require.NoError(t, err) })
-		used, err := d.UsageOf(t.Context(), me, a.ID, integrations.UsageInput{})
+		env.CountCalls(ended, func(err error) { require.NoError(t, err) })
+		used, err := env.UsageOf(t.Context(), me, a.ID, integrations.UsageInput{})
 		require.NoError(t, err)
 		require.Len(t, used.Days, 30)
 		require.Equal(t, []integrations.DayUsage{
 			{AppID: a.ID, Day: first.Format(time.DateOnly), Requests: 2, Errors: 1},
-			{AppID: a.ID, Day: d.clock.Now().Format(time.DateOnly), Requests: 1},
+			{AppID: a.ID, Day: env.clock.Now().Format(time.DateOnly), Requests: 1},
 		}, used.Days[28:])
-		keys, err := d.MyKeys(t.Context(), me, a.ID)
+		keys, err := env.MyKeys(t.Context(), me, a.ID)
 		require.NoError(t, err)
-		require.Equal(t, d.clock.Now(), *keys[0].LastUsedAt)
+		require.Equal(t, env.clock.Now(), *keys[0].LastUsedAt)
 	})
 }
 
 func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
-	onEachStore(t, func(t *testing.T, d *testEnv) {
-		me := d.developer(t)
-		a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		me := env.developer(t)
+		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 		plan := func() string {
 			t.Helper()
-			a, err := d.MyApp(t.Context(), me, a.ID)
+			a, err := env.MyApp(t.Context(), me, a.ID)
 			require.NoError(t, err)
 			return a.Plan
 		}
-		_, err = d.ChoosePlan(t.Context(), me, a.ID, integrations.Professional, "pm_card_visa")
+		_, err = env.ChoosePlan(t.Context(), me, a.ID, integrations.Professional, "pm_card_visa")
 		require.NoError(t, err)
 		require.Equal(t, integrations.Professional, plan())
-		d.paid = integrations.Enterprise
-		d.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionUpgraded, Plan: integrations.Enterprise})
+		env.paid = integrations.Enterprise
+		env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionUpgraded, Plan: integrations.Enterprise})
 		require.Equal(t, integrations.Enterprise, plan(), "the result of the payment came late")
-		_, err = d.SetPlan(t.Context(), a.ID, integrations.Professional)
+		_, err = env.SetPlan(t.Context(), a.ID, integrations.Professional)
 		require.NoError(t, err)
-		d.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionRenewed, Plan: integrations.Enterprise})
+		env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionRenewed, Plan: integrations.Enterprise})
 		require.Equal(t, integrations.Professional, plan(), "an operator has changed the plan since")
-		d.paid = integrations.Free
-		d.recordEvent(t, event.SubscriptionChanged{OwnerKind: "user", OwnerID: a.ID, Change: event.SubscriptionLapsed})
+		env.paid = integrations.Free
+		env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "user", OwnerID: a.ID, Change: event.SubscriptionLapsed})
 		require.Equal(t, integrations.Professional, plan(), "another user's payment")
 		for _, over := range []string{event.SubscriptionCancelled, event.SubscriptionLapsed, event.SubscriptionEnded} {
-			_, err = d.SetPlan(t.Context(), a.ID, integrations.Professional)
+			_, err = env.SetPlan(t.Context(), a.ID, integrations.Professional)
 			require.NoError(t, err)
-			d.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: over, Plan: integrations.Free})
+			env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: over, Plan: integrations.Free})
 			require.Equal(t, integrations.Free, plan())
 		}
-		_, err = d.SetPlan(t.Context(), a.ID, integrations.Enterprise)
+		_, err = env.SetPlan(t.Context(), a.ID, integrations.Enterprise)
 		require.NoError(t, err)
 		require.Equal(t, integrations.Enterprise, plan())
-		_, err = d.SetPlan(t.Context(), a.ID, "gold")
+		_, err = env.SetPlan(t.Context(), a.ID, "gold")
 		require.Error(t, err)
-		_, err = d.SetPlan(t.Context(), "nonsense", integrations.Free)
+		_, err = env.SetPlan(t.Context(), "nonsense", integrations.Free)
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
-		d.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: stores.NewID(), Change: event.SubscriptionLapsed})
+		env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: stores.NewID(), Change: event.SubscriptionLapsed})
 	})
 }
 
 func TestOnAccountDeleted_DeletesAppsAndConsents(t *testing.T) {
-	onEachStore(t, func(t *testing.T, d *testEnv) {
-		me, other := d.developer(t), d.developer(t)
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		me, other := env.developer(t), env.developer(t)
 		var mine []string
 		for range 3 {
-			a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+			a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 			require.NoError(t, err)
 			mine = append(mine, a.ID)
 		}
-		_, _, err := d.CreateApp(t.Context(), other, integrations.AppInput{Name: "Bed Finder"})
+		_, _, err := env.CreateApp(t.Context(), other, integrations.AppInput{Name: "Bed Finder"})
 		require.NoError(t, err)
-		d.recordEvent(t, event.AccountDeleted{UserID: me.UserID})
-		left, err := d.MyApps(t.Context(), me, page.Request{Number: 1, Size: 20})
+		env.recordEvent(t, event.AccountDeleted{UserID: me.UserID})
+		left, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 20})
 		require.NoError(t, err)
 		require.Empty(t, left.Items)
-		require.ElementsMatch(t, mine, d.deletedApps)
-		left, err = d.MyApps(t.Context(), other, page.Request{Number: 1, Size: 20})
+		require.ElementsMatch(t, mine, env.deletedApps)
+		left, err = env.MyApps(t.Context(), other, page.Request{Number: 1, Size: 20})
 		require.NoError(t, err)
 		require.Len(t, left.Items, 1)
 	})

@@ -25,54 +25,54 @@ func (p *webhookEnv) listener(t *testing.T) (integrations.App, integrations.Endp
 }
 
 func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		a, e := p.listener(t)
-		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
-		p.work.All(t)
-		require.Empty(t, p.sent, "the service does not send deliveries of a listener")
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		a, e := env.listener(t)
+		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		env.work.All(t)
+		require.Empty(t, env.sent, "the service does not send deliveries of a listener")
 
 		somewhere := "https://elsewhere.example/"
-		_, err := p.ChangeWebhook(t.Context(), auth.Actor{UserID: a.OwnerID}, integrations.WebhookPath{AppID: a.ID, ID: e.ID}, integrations.WebhookChange{URL: &somewhere})
+		_, err := env.ChangeWebhook(t.Context(), auth.Actor{UserID: a.OwnerID}, integrations.WebhookPath{AppID: a.ID, ID: e.ID}, integrations.WebhookChange{URL: &somewhere})
 		require.NoError(t, err)
 		ctx, end := context.WithCancel(t.Context())
 		var told integrations.Forwarded
-		require.NoError(t, p.Forward(ctx, e, func(f integrations.Forwarded) { told = f; end() }))
+		require.NoError(t, env.Forward(ctx, e, func(f integrations.Forwarded) { told = f; end() }))
 		require.Equal(t, "job.closed", told.Type)
 		require.Equal(t, 200, told.Answer.Status)
-		require.Len(t, p.sent, 1)
-		require.Equal(t, "http://localhost:3000/hooks", p.sent[0].URL)
-		require.Equal(t, told.EventID, p.sent[0].Headers["webhook-id"])
+		require.Len(t, env.sent, 1)
+		require.Equal(t, "http://localhost:3000/hooks", env.sent[0].URL)
+		require.Equal(t, told.EventID, env.sent[0].Headers["webhook-id"])
 	})
 }
 
 func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		a, e := p.listener(t)
-		p.respond = respondWith(410)
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		a, e := env.listener(t)
+		env.respond = respondWith(410)
 		for range 3 {
-			p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+			env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 			ctx, end := context.WithCancel(t.Context())
-			require.NoError(t, p.Forward(ctx, e, func(integrations.Forwarded) { end() }))
-			p.work.All(t)
-			p.clock.Advance(3 * 24 * time.Hour)
+			require.NoError(t, env.Forward(ctx, e, func(integrations.Forwarded) { end() }))
+			env.work.All(t)
+			env.clock.Advance(3 * 24 * time.Hour)
 		}
-		all, err := p.MyWebhooks(t.Context(), auth.Actor{UserID: a.OwnerID}, a.ID)
+		all, err := env.MyWebhooks(t.Context(), auth.Actor{UserID: a.OwnerID}, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, integrations.EndpointActive, all[0].Status)
-		require.Empty(t, p.mails)
+		require.Empty(t, env.mails)
 	})
 }
 
 func TestListener_Expired_IsDeleted(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		a, e := p.listener(t)
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		a, e := env.listener(t)
 		endpoints := func() int {
-			all, err := p.MyWebhooks(t.Context(), auth.Actor{UserID: a.OwnerID}, a.ID)
+			all, err := env.MyWebhooks(t.Context(), auth.Actor{UserID: a.OwnerID}, a.ID)
 			require.NoError(t, err)
 			return len(all)
 		}
 		clockwork := func() {
-			for _, periodic := range p.Periodic() {
+			for _, periodic := range env.Periodic() {
 				if periodic.Kind == "integrations.end-listeners" {
 					require.NoError(t, periodic.Do(t.Context()))
 				}
@@ -80,14 +80,14 @@ func TestListener_Expired_IsDeleted(t *testing.T) {
 		}
 		clockwork()
 		require.Equal(t, 1, endpoints())
-		p.clock.Advance(2 * time.Minute) // it was killed
+		env.clock.Advance(2 * time.Minute) // it was killed
 		clockwork()
 		require.Zero(t, endpoints())
-		require.NoError(t, p.EndListening(t.Context(), e))
-		_, _, err := p.Listen(t.Context(), a, integrations.ListenInput{URL: "http://localhost/"})
+		require.NoError(t, env.EndListening(t.Context(), e))
+		_, _, err := env.Listen(t.Context(), a, integrations.ListenInput{URL: "http://localhost/"})
 		require.NoError(t, err)
-		p.clock.Advance(2 * time.Minute)
-		_, again, err := p.Listen(t.Context(), a, integrations.ListenInput{URL: "http://localhost/"})
+		env.clock.Advance(2 * time.Minute)
+		_, again, err := env.Listen(t.Context(), a, integrations.ListenInput{URL: "http://localhost/"})
 		require.NoError(t, err)
 		require.NotEmpty(t, again)
 		require.Equal(t, 1, endpoints(), "the next listener replaces the expired one")
@@ -95,18 +95,18 @@ func TestListener_Expired_IsDeleted(t *testing.T) {
 }
 
 func TestListener_Heartbeat_NoticesDeletedEndpoint(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		a, e := p.listener(t)
-		p.clock.Advance(2 * time.Minute)
-		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		a, e := env.listener(t)
+		env.clock.Advance(2 * time.Minute)
+		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		// The listener has been inactive for long, and no worker has checked it meanwhile.
 		ctx, end := context.WithCancel(t.Context())
-		require.NoError(t, p.Forward(ctx, e, func(integrations.Forwarded) { end() }))
-		require.NoError(t, p.DeleteWebhook(t.Context(), auth.Actor{UserID: a.OwnerID}, integrations.WebhookPath{AppID: a.ID, ID: e.ID}))
+		require.NoError(t, env.Forward(ctx, e, func(integrations.Forwarded) { end() }))
+		require.NoError(t, env.DeleteWebhook(t.Context(), auth.Actor{UserID: a.OwnerID}, integrations.WebhookPath{AppID: a.ID, ID: e.ID}))
 		gone := make(chan error, 1)
-		go func() { gone <- p.Forward(t.Context(), e, func(integrations.Forwarded) {}) }()
+		go func() { gone <- env.Forward(t.Context(), e, func(integrations.Forwarded) {}) }()
 		require.Eventually(t, func() bool {
-			p.clock.Advance(time.Minute)
+			env.clock.Advance(time.Minute)
 			select {
 			case err := <-gone:
 				return fault.KindOf(err) == fault.NotFound

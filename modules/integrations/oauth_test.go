@@ -67,58 +67,58 @@ func (d *testEnv) tryCode(t *testing.T, code string) (exchange error) {
 }
 
 func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
-	onEachStore(t, func(t *testing.T, d *testEnv) {
-		ctx, me := t.Context(), d.developer(t)
-		a, _, err := d.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		ctx, me := t.Context(), env.developer(t)
+		a, _, err := env.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
-		code := d.code(t, me, a.ID)
-		d.clock.Advance(integrations.CodeLife - time.Second)
-		require.NoError(t, d.tryCode(t, code))
-		d.clock.Advance(time.Second)
-		require.ErrorIs(t, d.tryCode(t, code), integrations.ErrInvalidGrant)
+		code := env.code(t, me, a.ID)
+		env.clock.Advance(integrations.CodeLife - time.Second)
+		require.NoError(t, env.tryCode(t, code))
+		env.clock.Advance(time.Second)
+		require.ErrorIs(t, env.tryCode(t, code), integrations.ErrInvalidGrant)
 
-		issued := d.tokens(t, me, a.ID)
+		issued := env.tokens(t, me, a.ID)
 		first := issued.Refresh
 		require.Equal(t, integrations.AccessLife, issued.ExpiresIn)
-		d.clock.Advance(integrations.AccessLife - time.Second)
-		caller, err := d.AuthenticateToken(ctx, issued.Access)
+		env.clock.Advance(integrations.AccessLife - time.Second)
+		caller, err := env.AuthenticateToken(ctx, issued.Access)
 		require.NoError(t, err)
 		require.Equal(t, me.UserID, caller.UserID)
 		require.Equal(t, []integrations.Scope{integrations.JobsRead}, caller.Scopes)
-		d.clock.Advance(time.Second)
-		_, err = d.AuthenticateToken(ctx, issued.Access)
+		env.clock.Advance(time.Second)
+		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
-		issued = d.tokens(t, me, a.ID)
+		issued = env.tokens(t, me, a.ID)
 		for range 4 { // each refresh lasts for a week, until the authorization has lasted for 30 days
-			d.clock.Advance(integrations.RefreshLife - time.Minute)
-			issued, err = d.Refresh(ctx, a, issued.Refresh, "")
+			env.clock.Advance(integrations.RefreshLife - time.Minute)
+			issued, err = env.Refresh(ctx, a, issued.Refresh, "")
 			require.NoError(t, err)
 		}
-		_, err = d.Refresh(ctx, a, first, "")
+		_, err = env.Refresh(ctx, a, first, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant, "not refreshed for a week")
-		d.clock.Advance(integrations.GrantLife - 4*(integrations.RefreshLife-time.Minute) - 2*time.Minute)
-		issued, err = d.Refresh(ctx, a, issued.Refresh, "")
+		env.clock.Advance(integrations.GrantLife - 4*(integrations.RefreshLife-time.Minute) - 2*time.Minute)
+		issued, err = env.Refresh(ctx, a, issued.Refresh, "")
 		require.NoError(t, err)
 		require.Equal(t, 2*time.Minute, issued.ExpiresIn)
-		_, err = d.AuthenticateToken(ctx, issued.Access)
+		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.NoError(t, err)
-		d.clock.Advance(2 * time.Minute)
-		_, err = d.Refresh(ctx, a, issued.Refresh, "")
+		env.clock.Advance(2 * time.Minute)
+		_, err = env.Refresh(ctx, a, issued.Refresh, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
-		_, err = d.AuthenticateToken(ctx, issued.Access)
+		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
 
 func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
-	onEachStore(t, func(t *testing.T, d *testEnv) {
-		ctx, me := t.Context(), d.developer(t)
-		a, _, err := d.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback, callback + "/2"}})
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		ctx, me := t.Context(), env.developer(t)
+		a, _, err := env.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback, callback + "/2"}})
 		require.NoError(t, err)
-		r, err := d.ParseAuthorization(ctx, url.Values{"response_type": {"code"}, "client_id": {a.ID}, "redirect_uri": {callback}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}})
+		r, err := env.ParseAuthorization(ctx, url.Values{"response_type": {"code"}, "client_id": {a.ID}, "redirect_uri": {callback}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}})
 		require.NoError(t, err)
-		code, err := d.Approve(ctx, me, r)
+		code, err := env.Approve(ctx, me, r)
 		require.NoError(t, err)
 		for name, wrong := range map[string]struct {
 			client                      integrations.App
@@ -134,98 +134,98 @@ func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 			"the challenge":   {a, code, callback, challenge},
 			"short verifier":  {a, code, callback, verifier[:42]},
 		} {
-			_, err := d.ExchangeCode(ctx, wrong.client, wrong.code, wrong.redirectURI, wrong.verifier)
+			_, err := env.ExchangeCode(ctx, wrong.client, wrong.code, wrong.redirectURI, wrong.verifier)
 			require.ErrorIs(t, err, integrations.ErrInvalidGrant, name)
 		}
-		_, err = d.ExchangeCode(ctx, a, code, callback, verifier)
+		_, err = env.ExchangeCode(ctx, a, code, callback, verifier)
 		require.NoError(t, err)
 	})
 }
 
 func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
-	onEachStore(t, func(t *testing.T, d *testEnv) {
-		ctx, owner := t.Context(), d.developer(t)
-		a, _, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		ctx, owner := t.Context(), env.developer(t)
+		a, _, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
-		me := d.developer(t)
+		me := env.developer(t)
 		for _, end := range []func(){
-			func() { require.NoError(t, d.WithdrawConsent(ctx, me, a.ID)) },
-			func() { d.recordEvent(t, event.AccountDeleted{UserID: me.UserID}) },
-			func() { require.NoError(t, d.DeleteApp(ctx, owner, a.ID)) },
+			func() { require.NoError(t, env.WithdrawConsent(ctx, me, a.ID)) },
+			func() { env.recordEvent(t, event.AccountDeleted{UserID: me.UserID}) },
+			func() { require.NoError(t, env.DeleteApp(ctx, owner, a.ID)) },
 		} {
-			access, r := d.tokens(t, me, a.ID).Access, d.authorizationRequest(t, a.ID)
-			_, err = d.AuthenticateToken(ctx, access)
+			access, r := env.tokens(t, me, a.ID).Access, env.authorizationRequest(t, a.ID)
+			_, err = env.AuthenticateToken(ctx, access)
 			require.NoError(t, err)
-			_, err = d.ApproveAgain(ctx, me, r)
+			_, err = env.ApproveAgain(ctx, me, r)
 			require.NoError(t, err)
 			end()
-			_, err := d.AuthenticateToken(ctx, access)
+			_, err := env.AuthenticateToken(ctx, access)
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
-			_, err = d.ApproveAgain(ctx, me, r)
+			_, err = env.ApproveAgain(ctx, me, r)
 			require.ErrorIs(t, err, integrations.ErrConsentNotFound)
 		}
 		for _, wrong := range []string{"", "loc_at_", integrations.NewToken(integrations.Access), integrations.NewToken(integrations.Refresh), integrations.NewToken(integrations.Code)} {
-			_, err := d.AuthenticateToken(ctx, wrong)
+			_, err := env.AuthenticateToken(ctx, wrong)
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
 		}
 	})
 }
 
 func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
-	onEachStore(t, func(t *testing.T, d *testEnv) {
-		ctx, owner, me := t.Context(), d.developer(t), d.developer(t)
-		a, secret, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		ctx, owner, me := t.Context(), env.developer(t), env.developer(t)
+		a, secret, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
-		issued := d.tokens(t, me, a.ID)
-		d.inactive[owner.UserID] = true
-		_, err = d.AuthenticateToken(ctx, issued.Access)
+		issued := env.tokens(t, me, a.ID)
+		env.inactive[owner.UserID] = true
+		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
-		_, err = d.AuthenticateClient(ctx, a.ID, secret)
+		_, err = env.AuthenticateClient(ctx, a.ID, secret)
 		require.ErrorIs(t, err, integrations.ErrInvalidClient)
-		_, err = d.Refresh(ctx, a, issued.Refresh, "")
+		_, err = env.Refresh(ctx, a, issued.Refresh, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
-		_, err = d.ParseAuthorization(ctx, url.Values{"response_type": {"code"}, "client_id": {a.ID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}})
+		_, err = env.ParseAuthorization(ctx, url.Values{"response_type": {"code"}, "client_id": {a.ID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}})
 		require.ErrorContains(t, err, "client_id is unknown")
-		d.inactive[owner.UserID] = false
-		_, err = d.Refresh(ctx, a, issued.Refresh, "")
+		env.inactive[owner.UserID] = false
+		_, err = env.Refresh(ctx, a, issued.Refresh, "")
 		require.NoError(t, err)
 	})
 }
 
 func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
-	onEachStore(t, func(t *testing.T, d *testEnv) {
-		ctx, owner, me := t.Context(), d.developer(t), d.developer(t)
-		a, _, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		ctx, owner, me := t.Context(), env.developer(t), env.developer(t)
+		a, _, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
-		first := d.tokens(t, me, a.ID)
-		second, err := d.Refresh(ctx, a, first.Refresh, "")
+		first := env.tokens(t, me, a.ID)
+		second, err := env.Refresh(ctx, a, first.Refresh, "")
 		require.NoError(t, err)
-		require.NoError(t, d.Revoke(ctx, integrations.App{ID: stores.NewID()}, first.Refresh), "another client's token is ignored")
-		_, err = d.AuthenticateToken(ctx, second.Access)
+		require.NoError(t, env.Revoke(ctx, integrations.App{ID: stores.NewID()}, first.Refresh), "another client's token is ignored")
+		_, err = env.AuthenticateToken(ctx, second.Access)
 		require.NoError(t, err)
-		require.NoError(t, d.Revoke(ctx, a, first.Refresh))
-		_, err = d.AuthenticateToken(ctx, second.Access)
+		require.NoError(t, env.Revoke(ctx, a, first.Refresh))
+		_, err = env.AuthenticateToken(ctx, second.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
-		expired := d.tokens(t, me, a.ID)
-		d.clock.Advance(integrations.AccessLife)
-		require.NoError(t, d.Revoke(ctx, a, expired.Access))
-		_, err = d.Refresh(ctx, a, expired.Refresh, "")
+		expired := env.tokens(t, me, a.ID)
+		env.clock.Advance(integrations.AccessLife)
+		require.NoError(t, env.Revoke(ctx, a, expired.Access))
+		_, err = env.Refresh(ctx, a, expired.Refresh, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
 	})
 }
 
 func TestRefresh_UsedTokenOfAnotherClient_EndsNothing(t *testing.T) {
-	onEachStore(t, func(t *testing.T, d *testEnv) {
-		ctx, owner, me := t.Context(), d.developer(t), d.developer(t)
-		a, _, err := d.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		ctx, owner, me := t.Context(), env.developer(t), env.developer(t)
+		a, _, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
-		first := d.tokens(t, me, a.ID)
-		second, err := d.Refresh(ctx, a, first.Refresh, "")
+		first := env.tokens(t, me, a.ID)
+		second, err := env.Refresh(ctx, a, first.Refresh, "")
 		require.NoError(t, err)
-		_, err = d.Refresh(ctx, integrations.App{ID: stores.NewID()}, first.Refresh, "")
+		_, err = env.Refresh(ctx, integrations.App{ID: stores.NewID()}, first.Refresh, "")
 		require.Equal(t, integrations.ErrInvalidGrant, err)
-		_, err = d.AuthenticateToken(ctx, second.Access)
+		_, err = env.AuthenticateToken(ctx, second.Access)
 		require.NoError(t, err)
 	})
 }

@@ -29,57 +29,57 @@ func (d *testEnv) planChanges(t *testing.T, owner auth.Actor, appID string) (pla
 }
 
 func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
-	onEachStore(t, func(t *testing.T, d *testEnv) {
-		me := d.developer(t)
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		me := env.developer(t)
 		me.OrganizationID = organizationID
-		a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 		changed := func(change string) {
 			t.Helper()
-			d.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: change, Plan: d.paid})
+			env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: change, Plan: env.paid})
 		}
 
-		d.paid = integrations.Professional
+		env.paid = integrations.Professional
 		for range 3 {
 			changed(event.SubscriptionStarted)
 		}
-		require.Equal(t, []string{integrations.Professional}, d.planChanges(t, me, a.ID), "paid after 3-D Secure")
+		require.Equal(t, []string{integrations.Professional}, env.planChanges(t, me, a.ID), "paid after 3-D Secure")
 
 		choose := func(plan string) {
 			t.Helper()
-			_, err := d.ChoosePlan(t.Context(), me, a.ID, plan, "pm_card_visa")
+			_, err := env.ChoosePlan(t.Context(), me, a.ID, plan, "pm_card_visa")
 			require.NoError(t, err)
 		}
 		choose(integrations.Enterprise)
 		changed(event.SubscriptionUpgraded)
-		require.Equal(t, []string{integrations.Enterprise, integrations.Professional}, d.planChanges(t, me, a.ID), "paid at once")
+		require.Equal(t, []string{integrations.Enterprise, integrations.Professional}, env.planChanges(t, me, a.ID), "paid at once")
 
-		d.afterChoose = func() { changed(event.SubscriptionDowngraded) }
+		env.afterChoose = func() { changed(event.SubscriptionDowngraded) }
 		choose(integrations.Professional)
 		want := []string{integrations.Professional, integrations.Enterprise, integrations.Professional}
-		require.Equal(t, want, d.planChanges(t, me, a.ID), "paid at once, with the event delivered before the request ends")
+		require.Equal(t, want, env.planChanges(t, me, a.ID), "paid at once, with the event delivered before the request ends")
 
-		d.paid = integrations.Free
+		env.paid = integrations.Free
 		changed(event.SubscriptionLapsed)
-		require.Equal(t, want, d.planChanges(t, me, a.ID), "the owner has not chosen the plan")
+		require.Equal(t, want, env.planChanges(t, me, a.ID), "the owner has not chosen the plan")
 	})
 }
 
 func TestSetUpPayment_NotTheOwner_Refused(t *testing.T) {
-	onEachStore(t, func(t *testing.T, d *testEnv) {
-		me := d.developer(t)
-		a, _, err := d.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		me := env.developer(t)
+		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 		app := me
 		app.AppID, app.Scopes = stores.NewID(), []auth.Scope{auth.ScopeJobsRead}
-		for want, by := range map[error]auth.Actor{fault.ErrUnauthorized: {}, auth.ErrScope: app, integrations.ErrAppNotFound: d.developer(t)} {
-			_, err := d.SetUpPayment(t.Context(), by, a.ID)
+		for want, by := range map[error]auth.Actor{fault.ErrUnauthorized: {}, auth.ErrScope: app, integrations.ErrAppNotFound: env.developer(t)} {
+			_, err := env.SetUpPayment(t.Context(), by, a.ID)
 			require.ErrorIs(t, err, want)
 		}
-		_, err = d.SetUpPayment(t.Context(), me, "nonsense")
+		_, err = env.SetUpPayment(t.Context(), me, "nonsense")
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
-		require.Empty(t, d.setUps)
-		setup, err := d.SetUpPayment(t.Context(), me, a.ID)
+		require.Empty(t, env.setUps)
+		setup, err := env.SetUpPayment(t.Context(), me, a.ID)
 		require.NoError(t, err)
 		require.Equal(t, "secret of "+a.ID, setup.ClientSecret)
 	})

@@ -56,20 +56,20 @@ func (p *webhookEnv) Visibility(_ context.Context, userID string) (integrations.
 	return p.visibility[userID], nil
 }
 
-func withWebhooks(t *testing.T, test func(t *testing.T, p *webhookEnv)) {
+func withWebhooks(t *testing.T, test func(t *testing.T, env *webhookEnv)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
-		p := &webhookEnv{testEnv: &testEnv{clock: kit.NewClock(), inactive: map[string]bool{}}, visibility: map[string]integrations.Visibility{}, respond: respondWith(200)}
-		s := open(t, p.clock)
-		p.store = s
-		deps := p.deps()
-		deps.Accounts, deps.Sender, deps.Vault, deps.Postings, deps.Mailer, deps.PublicURL = p, p, p, p, p, "https://jobs.example.org"
-		p.Service = integrations.New(deps)
-		p.work = kit.NewWork(t, s, p.clock, []event.Subscription{
-			event.OnEnvelope("publish-closed", p.PublishJobClosed), event.OnEnvelope("publish-submitted", p.PublishSubmitted),
-			event.On("integrations.sign-out", p.OnPasswordChanged), event.On("integrations.sign-out-programs", p.OnProgramsSignedOut),
-		}, p.Handlers()...)
-		test(t, p)
+		env := &webhookEnv{testEnv: &testEnv{clock: kit.NewClock(), inactive: map[string]bool{}}, visibility: map[string]integrations.Visibility{}, respond: respondWith(200)}
+		s := open(t, env.clock)
+		env.store = s
+		deps := env.deps()
+		deps.Accounts, deps.Sender, deps.Vault, deps.Postings, deps.Mailer, deps.PublicURL = env, env, env, env, env, "https://jobs.example.org"
+		env.Service = integrations.New(deps)
+		env.work = kit.NewWork(t, s, env.clock, []event.Subscription{
+			event.OnEnvelope("publish-closed", env.PublishJobClosed), event.OnEnvelope("publish-submitted", env.PublishSubmitted),
+			event.On("integrations.sign-out", env.OnPasswordChanged), event.On("integrations.sign-out-programs", env.OnProgramsSignedOut),
+		}, env.Handlers()...)
+		test(t, env)
 	})
 }
 
@@ -94,122 +94,122 @@ func (p *webhookEnv) deliveries(t *testing.T, by auth.Actor, hook integrations.W
 }
 
 func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		me := p.developer(t)
-		hook := p.createWebhook(t, me, "job.closed")
-		p.respond = respondWith(500)
-		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
-		begun := p.clock.Now()
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		me := env.developer(t)
+		hook := env.createWebhook(t, me, "job.closed")
+		env.respond = respondWith(500)
+		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		begun := env.clock.Now()
 		for attempt := 1; attempt < 10; attempt++ {
-			d := p.deliveries(t, me, hook)[0]
+			d := env.deliveries(t, me, hook)[0]
 			require.Equal(t, integrations.Pending, d.Status)
 			require.Len(t, d.Attempts, attempt)
-			p.clock.Advance(d.NextAt.Sub(p.clock.Now()))
-			p.work.All(t)
+			env.clock.Advance(d.NextAt.Sub(env.clock.Now()))
+			env.work.All(t)
 		}
-		d := p.deliveries(t, me, hook)[0]
+		d := env.deliveries(t, me, hook)[0]
 		require.Equal(t, integrations.Failed, d.Status)
 		require.Nil(t, d.NextAt)
 		require.Len(t, d.Attempts, 10)
-		require.InDelta(t, 75.6, p.clock.Now().Sub(begun).Hours(), 15.2)
-		for i, sent := range p.sent {
-			require.Equal(t, p.sent[0].Body, sent.Body)
+		require.InDelta(t, 75.6, env.clock.Now().Sub(begun).Hours(), 15.2)
+		for i, sent := range env.sent {
+			require.Equal(t, env.sent[0].Body, sent.Body)
 			require.Equal(t, d.EventID, sent.Headers["webhook-id"])
-			require.Equal(t, i == 0, sent.Headers["webhook-timestamp"] == p.sent[0].Headers["webhook-timestamp"])
+			require.Equal(t, i == 0, sent.Headers["webhook-timestamp"] == env.sent[0].Headers["webhook-timestamp"])
 		}
-		require.Equal(t, []string{"A webhook of Ward Finder does not arrive"}, p.mails, "once, after a day")
+		require.Equal(t, []string{"A webhook of Ward Finder does not arrive"}, env.mails, "once, after a day")
 
-		p.respond = respondWith(204)
-		n, err := p.ReplayFailed(t.Context(), me, hook, begun.Add(-time.Hour))
+		env.respond = respondWith(204)
+		n, err := env.ReplayFailed(t.Context(), me, hook, begun.Add(-time.Hour))
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
-		p.work.All(t)
-		require.Equal(t, integrations.Succeeded, p.deliveries(t, me, hook)[0].Status)
-		require.Equal(t, p.sent[0].Body, p.sent[len(p.sent)-1].Body)
+		env.work.All(t)
+		require.Equal(t, integrations.Succeeded, env.deliveries(t, me, hook)[0].Status)
+		require.Equal(t, env.sent[0].Body, env.sent[len(env.sent)-1].Body)
 	})
 }
 
 func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		me := p.developer(t)
-		hook := p.createWebhook(t, me, "job.closed")
-		p.respond = respondWith(503)
-		until := p.clock.Now().Add(5*24*time.Hour - time.Minute)
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		me := env.developer(t)
+		hook := env.createWebhook(t, me, "job.closed")
+		env.respond = respondWith(503)
+		until := env.clock.Now().Add(5*24*time.Hour - time.Minute)
 		status := func() integrations.EndpointStatus {
-			e, err := p.MyWebhook(t.Context(), me, hook)
+			e, err := env.MyWebhook(t.Context(), me, hook)
 			require.NoError(t, err)
 			return e.Status
 		}
-		for p.clock.Now().Before(until) {
-			p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		for env.clock.Now().Before(until) {
+			env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 			require.Equal(t, integrations.EndpointActive, status())
-			p.clock.Advance(23 * time.Hour)
+			env.clock.Advance(23 * time.Hour)
 		}
-		p.work.All(t)
-		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		env.work.All(t)
+		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		require.Equal(t, integrations.EndpointDisabled, status())
-		require.Equal(t, []string{"A webhook of Ward Finder does not arrive", "A webhook of Ward Finder was disabled"}, p.mails)
-		require.False(t, slices.ContainsFunc(p.deliveries(t, me, hook), func(d integrations.Delivery) bool { return d.Status == integrations.Pending }))
-		sent := len(p.sent)
-		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
-		require.Len(t, p.sent, sent)
+		require.Equal(t, []string{"A webhook of Ward Finder does not arrive", "A webhook of Ward Finder was disabled"}, env.mails)
+		require.False(t, slices.ContainsFunc(env.deliveries(t, me, hook), func(d integrations.Delivery) bool { return d.Status == integrations.Pending }))
+		sent := len(env.sent)
+		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		require.Len(t, env.sent, sent)
 	})
 }
 
 func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		owner, applicant, weak := p.developer(t), p.developer(t), p.developer(t)
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		owner, applicant, weak := env.developer(t), env.developer(t), env.developer(t)
 		organization := stores.NewID()
-		p.visibility[applicant.UserID] = integrations.Visibility{ApplicantID: applicant.UserID}
-		hook := p.createWebhook(t, owner, "application.submitted")
+		env.visibility[applicant.UserID] = integrations.Visibility{ApplicantID: applicant.UserID}
+		hook := env.createWebhook(t, owner, "application.submitted")
 		submit := func() {
-			p.recordEvent(t, event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: stores.NewID(), OrganizationID: organization, CandidateID: applicant.UserID, SubmittedAt: p.clock.Now()})
+			env.recordEvent(t, event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: stores.NewID(), OrganizationID: organization, CandidateID: applicant.UserID, SubmittedAt: env.clock.Now()})
 		}
 		submit()
-		require.Empty(t, p.sent, "the owner of the webhook may not see the application")
-		require.NoError(t, p.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.JobsRead}))
+		require.Empty(t, env.sent, "the owner of the webhook may not see the application")
+		require.NoError(t, env.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.JobsRead}))
 		submit()
-		require.Empty(t, p.sent, "another scope")
-		require.NoError(t, p.Consent(t.Context(), weak, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
+		require.Empty(t, env.sent, "another scope")
+		require.NoError(t, env.Consent(t.Context(), weak, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
 		submit()
-		require.Empty(t, p.sent, "another user's consent")
-		require.NoError(t, p.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
-		p.respond = respondWith(500)
+		require.Empty(t, env.sent, "another user's consent")
+		require.NoError(t, env.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
+		env.respond = respondWith(500)
 		submit()
-		require.Len(t, p.sent, 1)
+		require.Len(t, env.sent, 1)
 		shown := func() integrations.DeliveryRequest {
-			d, err := p.MyDelivery(t.Context(), owner, hook, p.deliveries(t, owner, hook)[0].ID)
+			d, err := env.MyDelivery(t.Context(), owner, hook, env.deliveries(t, owner, hook)[0].ID)
 			require.NoError(t, err)
 			return d
 		}
 		require.Contains(t, shown().Body, applicant.UserID)
-		require.NoError(t, p.WithdrawConsent(t.Context(), applicant, hook.AppID))
-		p.clock.Advance(time.Hour)
-		p.work.All(t)
-		require.Len(t, p.sent, 1, "consent was withdrawn before the next attempt")
+		require.NoError(t, env.WithdrawConsent(t.Context(), applicant, hook.AppID))
+		env.clock.Advance(time.Hour)
+		env.work.All(t)
+		require.Len(t, env.sent, 1, "consent was withdrawn before the next attempt")
 		require.Empty(t, shown().Body, "the body of an unsent delivery is not shown without consent")
-		require.Equal(t, integrations.Failed, p.deliveries(t, owner, hook)[0].Status)
+		require.Equal(t, integrations.Failed, env.deliveries(t, owner, hook)[0].Status)
 	})
 }
 
 func TestFanOut_Listing_IsThatOfEvent(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		p.createWebhook(t, p.developer(t), "job.closed")
-		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: json.RawMessage(`{"title":"Nurse"}`)})
-		require.Contains(t, p.sent[0].Body, `"title":"Nurse"`)
-		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
-		require.Contains(t, p.sent[1].Body, `"job":null`, "it was too large for the event")
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		env.createWebhook(t, env.developer(t), "job.closed")
+		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: json.RawMessage(`{"title":"Nurse"}`)})
+		require.Contains(t, env.sent[0].Body, `"title":"Nurse"`)
+		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		require.Contains(t, env.sent[1].Body, `"job":null`, "it was too large for the event")
 	})
 }
 
 func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		p.createWebhook(t, p.developer(t), "job.closed")
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		env.createWebhook(t, env.developer(t), "job.closed")
 		body := func(description string) string {
 			listing, err := json.Marshal(integrations.JobView{Title: "Nurse", Description: description})
 			require.NoError(t, err)
-			p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: listing})
-			return p.sent[len(p.sent)-1].Body
+			env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: listing})
+			return env.sent[len(env.sent)-1].Body
 		}
 		require.Contains(t, body(strings.Repeat("x", 19_000)), `"title":"Nurse"`)
 		// What is escaped counts as it is sent.
@@ -222,48 +222,48 @@ func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
 }
 
 func TestDeliver_URLChangedDuringAttempt_ResultIgnored(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		me := p.developer(t)
-		hook := p.createWebhook(t, me, "job.closed")
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		me := env.developer(t)
+		hook := env.createWebhook(t, me, "job.closed")
 		next := "https://other.example/"
-		p.respond = func(integrations.Post) integrations.Answer {
-			_, err := p.ChangeWebhook(context.Background(), me, hook, integrations.WebhookChange{URL: &next})
+		env.respond = func(integrations.Post) integrations.Answer {
+			_, err := env.ChangeWebhook(context.Background(), me, hook, integrations.WebhookChange{URL: &next})
 			return integrations.Answer{Status: 410, Error: map[bool]string{true: "status"}[err == nil]}
 		}
-		p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
-		e, err := p.MyWebhook(t.Context(), me, hook)
+		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		e, err := env.MyWebhook(t.Context(), me, hook)
 		require.NoError(t, err)
 		require.Equal(t, next, e.URL)
 		require.Equal(t, integrations.EndpointActive, e.Status)
 		require.Nil(t, e.FailingSince)
-		require.Equal(t, integrations.Pending, p.deliveries(t, me, hook)[0].Status, "the delivery goes to the new URL")
+		require.Equal(t, integrations.Pending, env.deliveries(t, me, hook)[0].Status, "the delivery goes to the new URL")
 	})
 }
 
 func TestReplay_TooMany_RateLimited(t *testing.T) {
-	withWebhooks(t, func(t *testing.T, p *webhookEnv) {
-		me, other := p.developer(t), p.developer(t)
-		hook, theirs := p.createWebhook(t, me, "job.closed"), p.createWebhook(t, other, "job.closed")
-		d, err := p.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		me, other := env.developer(t), env.developer(t)
+		hook, theirs := env.createWebhook(t, me, "job.closed"), env.createWebhook(t, other, "job.closed")
+		d, err := env.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
 		require.NoError(t, err)
 		for range integrations.SendsAMinute - 2 { // what is refused counts, too
-			_, err := p.ReplayDelivery(t.Context(), me, integrations.WebhookPath{}, d.ID)
+			_, err := env.ReplayDelivery(t.Context(), me, integrations.WebhookPath{}, d.ID)
 			require.Equal(t, fault.NotFound, fault.KindOf(err))
 		}
-		_, err = p.ReplayFailed(t.Context(), me, hook, p.clock.Now())
+		_, err = env.ReplayFailed(t.Context(), me, hook, env.clock.Now())
 		require.NoError(t, err)
-		test := func() error { _, err := p.TestWebhook(t.Context(), me, hook, integrations.TestInput{}); return err }
-		one := func() error { _, err := p.ReplayDelivery(t.Context(), me, hook, d.ID); return err }
-		all := func() error { _, err := p.ReplayFailed(t.Context(), me, hook, p.clock.Now()); return err }
+		test := func() error { _, err := env.TestWebhook(t.Context(), me, hook, integrations.TestInput{}); return err }
+		one := func() error { _, err := env.ReplayDelivery(t.Context(), me, hook, d.ID); return err }
+		all := func() error { _, err := env.ReplayFailed(t.Context(), me, hook, env.clock.Now()); return err }
 		for _, send := range []func() error{test, one, all} {
 			err := send()
 			require.ErrorIs(t, err, fault.ErrRateLimit)
 			require.Equal(t, time.Minute, fault.Of(err).RetryAfter)
 		}
-		require.Len(t, p.deliveries(t, me, hook), 1)
-		_, err = p.TestWebhook(t.Context(), other, theirs, integrations.TestInput{})
+		require.Len(t, env.deliveries(t, me, hook), 1)
+		_, err = env.TestWebhook(t.Context(), other, theirs, integrations.TestInput{})
 		require.NoError(t, err, "each account has its own limit")
-		p.clock.Advance(time.Minute)
+		env.clock.Advance(time.Minute)
 		for _, send := range []func() error{test, one, all} {
 			require.NoError(t, send())
 		}

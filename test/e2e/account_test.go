@@ -70,13 +70,13 @@ func (p pageView) redirected(t testing.TB, path string) string {
 var documentID = regexp.MustCompile(`/account/documents/([0-9a-f-]{36})"`)
 
 func TestAccount_Apply_WithDocuments(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, me := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, me := server.employer(t), server.seeker(t)
 		job := boss.listing(object{"title": "Staff Nurse <b>ICU</b>", "questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}, {"id": "why", "text": "Why us?"}}})
-		b := w.signedIn(t, me)
+		b := server.signedIn(t, me)
 		path := "/jobs/" + job + "/apply"
 
-		require.Contains(t, w.browser(t).open("GET", path, nil).redirected(t, "/sign-in?next="), url.QueryEscape(path))
+		require.Contains(t, server.browser(t).open("GET", path, nil).redirected(t, "/sign-in?next="), url.QueryEscape(path))
 		require.Contains(t, b.page("/jobs/"+job), path)
 		form := b.page(path)
 		for _, want := range []string{"Your NMC PIN?", "at most 7 MB", `enctype="multipart/form-data"`, "Staff Nurse &lt;b&gt;"} {
@@ -105,7 +105,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 
 		sent := b.postForm(path, with(input, "step", "send"), formFile{}).redirected(t, "/sent")
 		require.Contains(t, b.page(sent), "Application sent")
-		require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Len(c, w.messagesTo(t, me.email, "Application sent"), 1) }, 20*time.Second, 50*time.Millisecond)
+		require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Len(c, server.messagesTo(t, me.email, "Application sent"), 1) }, 20*time.Second, 50*time.Millisecond)
 		received := boss.get("/api/employers/applications").ok(200).text("data.applications.0.id")
 		documents := boss.get("/api/employers/applications/" + received + "/documents").ok(200)
 		require.Equal(t, somePDF, string(boss.get("/api/employers/applications/"+received+"/documents/"+documents.text("data.documents.0.id")).raw))
@@ -130,10 +130,10 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.Contains(t, download.header.Get("Content-Disposition"), "attachment")
 		require.Contains(t, download.header.Get("Content-Security-Policy"), "sandbox")
 
-		other := w.signedIn(t, w.seeker(t))
+		other := server.signedIn(t, server.seeker(t))
 		for _, private := range []string{detail, detail + "/sent", detail + "/interview.ics", file} {
 			require.Equal(t, 404, other.open("GET", private, nil).status, private)
-			require.Equal(t, 403, w.signedIn(t, boss).open("GET", private, nil).status, private)
+			require.Equal(t, 403, server.signedIn(t, boss).open("GET", private, nil).status, private)
 		}
 		require.Equal(t, 404, other.open("POST", detail+"/withdraw", url.Values{}).status)
 		b.Site = "cross-site"
@@ -161,9 +161,9 @@ func with(values url.Values, name, value string) url.Values {
 }
 
 func TestAccount_Documents(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		me := w.seeker(t)
-		b := w.signedIn(t, me)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		me := server.seeker(t)
+		b := server.signedIn(t, me)
 		const path = "/account/documents"
 		require.Contains(t, b.page(path), "You have no documents yet")
 		for name, c := range map[string]struct {
@@ -179,7 +179,7 @@ func TestAccount_Documents(t *testing.T) {
 			"11 MB":    {url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF + strings.Repeat(" ", 11<<20)}, "too large"},
 			"bad name": {url.Values{"type": {"cv"}}, formFile{"file", strings.Repeat("x", 300) + ".pdf", somePDF}, "must have at most 255"},
 		} {
-			refused := w.signedIn(t, me).postForm(path, c.values, c.file)
+			refused := server.signedIn(t, me).postForm(path, c.values, c.file)
 			require.Equal(t, 400, refused.status, name)
 			require.Contains(t, refused.text, c.want, name)
 		}
@@ -202,15 +202,15 @@ func TestAccount_Documents(t *testing.T) {
 		b.open("POST", path+"/"+second+"/default", url.Values{}).redirected(t, path)
 		require.Equal(t, true, me.get("/api/jobseekers/documents/"+second).ok(200).at("data.document.isDefault"))
 
-		other := w.signedIn(t, w.seeker(t))
+		other := server.signedIn(t, server.seeker(t))
 		for _, action := range []string{"/default", "/delete"} {
 			require.Equal(t, 404, other.open("POST", path+"/"+id+action, url.Values{}).status, action)
 		}
 		require.Equal(t, 404, other.open("GET", path+"/"+id, nil).status)
 		require.Equal(t, 404, other.open("GET", path+"/"+id+"/file", nil).status)
 		require.Equal(t, 404, other.postForm(path+"/"+id, url.Values{"title": {"Mine"}}, formFile{}).status)
-		w.browser(t).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).redirected(t, "/sign-in")
-		require.Equal(t, 403, w.signedIn(t, w.employer(t)).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).status)
+		server.browser(t).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).redirected(t, "/sign-in")
+		require.Equal(t, 403, server.signedIn(t, server.employer(t)).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).status)
 
 		require.Contains(t, b.page(b.open("POST", path+"/"+id+"/delete", url.Values{}).redirected(t, path)), "is deleted")
 		me.get("/api/jobseekers/documents/"+id).fails(404, "Document not found")
@@ -218,14 +218,14 @@ func TestAccount_Documents(t *testing.T) {
 }
 
 func TestAccount_JobsAndSearches(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, me := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, me := server.employer(t), server.seeker(t)
 		job := boss.listing(object{"title": "Ward Sister", "location": "Leeds"})
-		b, other := w.signedIn(t, me), w.signedIn(t, w.seeker(t))
+		b, other := server.signedIn(t, me), server.signedIn(t, server.seeker(t))
 		require.Contains(t, b.page(b.open("POST", "/jobs/"+job+"/save", url.Values{}).redirected(t, "/jobs/"+job)), "The job is saved")
 		b.open("POST", "/jobs/"+job+"/save", url.Values{}).redirected(t, "/jobs/"+job)
 		require.Equal(t, 404, b.open("POST", "/jobs/"+nowhere+"/save", url.Values{}).status)
-		require.NotContains(t, w.browser(t).page("/jobs/"+job), "Save this job")
+		require.NotContains(t, server.browser(t).page("/jobs/"+job), "Save this job")
 		saved := regexp.MustCompile(`/account/saved/[0-9a-f-]{36}`).FindString(b.page("/account/saved"))
 		require.NotEmpty(t, saved)
 		require.Contains(t, b.page(b.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}}).redirected(t, "/account/saved")), "Ask about &lt;nights&gt;")
@@ -235,7 +235,7 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		require.Contains(t, b.page("/account/saved"), "You have not saved any jobs")
 
 		require.Contains(t, b.page("/jobs?q=nurse&where=Leeds"), "Save this search")
-		require.NotContains(t, w.browser(t).page("/jobs?q=nurse"), "Save this search")
+		require.NotContains(t, server.browser(t).page("/jobs?q=nurse"), "Save this search")
 		search := url.Values{"query": {"nurse"}, "location": {"Leeds"}, "emailAlerts": {"yes"}}
 		text := b.page(b.open("POST", "/account/searches", search).redirected(t, "/account/searches"))
 		require.Contains(t, text, "/jobs?q=nurse&amp;where=Leeds")
@@ -263,9 +263,9 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 }
 
 func TestAccount_ProfileAndSettings(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		me := w.seeker(t)
-		b := w.signedIn(t, me)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		me := server.seeker(t)
+		b := server.signedIn(t, me)
 		require.Contains(t, b.page("/account"), "Get ready to apply")
 		b.open("POST", "/account/steps/first-search", url.Values{}).redirected(t, "/account")
 		require.Contains(t, b.page("/account"), "Skipped")
@@ -293,7 +293,7 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		require.Contains(t, settings("password", url.Values{"currentPassword": {"wrong"}, "newPassword": {"Other-shift-1"}}).text, "is not right")
 		require.Equal(t, 404, settings("session", url.Values{"session": {nowhere}}).status)
 		require.Equal(t, 404, settings("nonsense", url.Values{}).status)
-		other := w.signedIn(t, me)
+		other := server.signedIn(t, me)
 		settings("sessions", url.Values{}).redirected(t, "sessions-ended")
 		other.open("GET", "/account", nil).redirected(t, "/sign-in")
 		settings("password", url.Values{"currentPassword": {password}, "newPassword": {"Other-shift-1"}}).redirected(t, "password-changed")
@@ -313,17 +313,17 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 }
 
 func TestAccount_OtherUsers_AreRefused(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.signedIn(t, w.employer(t))
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.signedIn(t, server.employer(t))
 		for _, path := range []string{"/account", "/account/applications", "/account/documents", "/account/saved", "/account/searches", "/account/notifications", "/account/profile", "/account/settings"} {
-			w.browser(t).open("GET", path, nil).redirected(t, "/sign-in?next="+url.QueryEscape(path))
+			server.browser(t).open("GET", path, nil).redirected(t, "/sign-in?next="+url.QueryEscape(path))
 			refused := boss.open("GET", path, nil)
 			require.Equal(t, 403, refused.status, path)
 			require.Contains(t, refused.text, "for clinicians")
 		}
 		for _, path := range []string{"/account/profile", "/account/settings/delete", "/account/searches", "/jobs/" + nowhere + "/save"} {
 			require.Equal(t, 403, boss.open("POST", path, url.Values{}).status, path)
-			w.browser(t).open("POST", path, url.Values{}).redirected(t, "/sign-in")
+			server.browser(t).open("POST", path, url.Values{}).redirected(t, "/sign-in")
 		}
 	})
 }

@@ -8,10 +8,10 @@ import (
 )
 
 func TestDeleteEmployerAccount(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("DELETE /api/employers/profile", func(t *testing.T) {
 			t.Parallel()
-			boss := w.employer(t)
+			boss := server.employer(t)
 			open, closed := boss.listing(object{"title": "Ward Sister"}), boss.listing(object{"title": "Porter"})
 			boss.fromNewAddress().put("/api/employers/jobs/"+closed, object{"status": "inactive"}).ok(200)
 			member := boss.inviteMember("recruiter")
@@ -20,9 +20,9 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			require.Equal(t, "Account deleted successfully", a.text("message"))
 			member.requireSignedOut(t)
 			member.delete("/api/employers/profile").fails(401, "Unauthorized")
-			w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).fails(401, "Invalid email or password")
+			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).fails(401, "Invalid email or password")
 			boss.get("/api/employers/team").ok(200)
-			w.guest(t).get("/api/listings/" + open).ok(200)
+			server.guest(t).get("/api/listings/" + open).ok(200)
 
 			admin, last := boss.inviteMember("admin"), boss.inviteMember("viewer")
 			admin.put("/api/employers/team/"+boss.id+"/permissions", object{"role": "viewer"}).ok(200)
@@ -31,7 +31,7 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			boss.requireSignedOut(t)
 			last.requireSignedOut(t)
 			require.Eventually(t, func() bool {
-				return w.guest(t).get("/api/listings/"+open).status == 404
+				return server.guest(t).get("/api/listings/"+open).status == 404
 			}, waitTimeout, 20*time.Millisecond, "the organization's listings are closed")
 
 			orphan := boss.signIn(password)
@@ -48,27 +48,27 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			again.get("/api/employers/profile").fails(403, "Forbidden")
 			require.Equal(t, "Tom Okafor", again.get("/api/jobseekers/profile").ok(200).text("data.name"))
 			again.delete("/api/jobseekers/profile").ok(200)
-			w.guest(t).post("/api/auth/register", object{"email": boss.email, "password": password, "name": "Somebody Else", "userType": "jobseeker"}).ok(201)
+			server.guest(t).post("/api/auth/register", object{"email": boss.email, "password": password, "name": "Somebody Else", "userType": "jobseeker"}).ok(201)
 		})
 		t.Run("DELETE /api/employers/profile is for employers", func(t *testing.T) {
 			t.Parallel()
-			w.guest(t).delete("/api/employers/profile").fails(401, "Unauthorized")
-			w.seeker(t).delete("/api/employers/profile").fails(403, "Forbidden")
+			server.guest(t).delete("/api/employers/profile").fails(401, "Unauthorized")
+			server.seeker(t).delete("/api/employers/profile").fails(403, "Forbidden")
 		})
 		t.Run("DELETE /api/employers/profile ten times in 15 minutes", func(t *testing.T) {
 			t.Parallel()
-			requireLimitOfTen(t, w, "DELETE", "/api/employers/profile")
+			requireLimitOfTen(t, server, "DELETE", "/api/employers/profile")
 		})
 		t.Run("DELETE /api/jobseekers/profile", func(t *testing.T) {
 			t.Parallel()
-			jo := w.seeker(t)
+			jo := server.seeker(t)
 			other := jo.signIn(password)
 			jo.delete("/api/jobseekers/profile").ok(200)
 			jo.requireSignedOut(t)
 			other.requireSignedOut(t)
 			jo.delete("/api/jobseekers/profile").fails(401, "Unauthorized")
-			w.guest(t).delete("/api/jobseekers/profile").fails(401, "Unauthorized")
-			w.employer(t).delete("/api/jobseekers/profile").fails(403, "Forbidden")
+			server.guest(t).delete("/api/jobseekers/profile").fails(401, "Unauthorized")
+			server.employer(t).delete("/api/jobseekers/profile").fails(403, "Forbidden")
 		})
 	})
 }

@@ -20,8 +20,8 @@ func (a *account) saveSearch(search object) string {
 }
 
 func TestJobseekerSavedSearches(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		seeker, other := w.seeker(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		seeker, other := server.seeker(t), server.seeker(t)
 		theirs := other.saveSearch(object{"query": "porter"})
 		t.Run("POST /api/jobseekers/search save-search", func(t *testing.T) {
 			a := seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "ICU", "query": "icu nurse", "location": "Leeds", "contractType": "permanent", "emailAlerts": true}).ok(200)
@@ -49,8 +49,8 @@ func TestJobseekerSavedSearches(t *testing.T) {
 		t.Run("POST /api/jobseekers/search requires an intent", func(t *testing.T) {
 			seeker.post("/api/jobseekers/search", object{"query": "nurse"}).fails(400, "Intent is required")
 			seeker.post("/api/jobseekers/search", object{"intent": "dance"}).invalid("intent")
-			w.employer(t).post("/api/jobseekers/search", object{"intent": "save-search", "query": "x"}).fails(403, "Forbidden")
-			w.guest(t).post("/api/jobseekers/search", object{"intent": "save-search", "query": "x"}).fails(401, "Unauthorized")
+			server.employer(t).post("/api/jobseekers/search", object{"intent": "save-search", "query": "x"}).fails(403, "Forbidden")
+			server.guest(t).post("/api/jobseekers/search", object{"intent": "save-search", "query": "x"}).fails(401, "Unauthorized")
 		})
 		t.Run("POST /api/jobseekers/search update-search-preferences", func(t *testing.T) {
 			a := seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "preferredLocation": "Leeds", "employmentTypes": []string{"full-time", "permanent"}}).ok(200)
@@ -70,7 +70,7 @@ func TestJobseekerSavedSearches(t *testing.T) {
 			require.Equal(t, "Deleted the search radiographer", seeker.get("/api/jobseekers/activity").ok(200).text("data.activities.0.description"))
 		})
 		t.Run("POST /api/jobseekers/search limit of 50", func(t *testing.T) {
-			s := w.seeker(t)
+			s := server.seeker(t)
 			for i := range 50 {
 				s.saveSearch(object{"query": fmt.Sprint("nurse ", i)})
 			}
@@ -82,8 +82,8 @@ func TestJobseekerSavedSearches(t *testing.T) {
 var unsubscribeLink = regexp.MustCompile(`/unsubscribe\?token=[A-Za-z0-9._~%-]+`)
 
 func TestAlerts_MisspeltSearch_MatchesWhatSearchFinds(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, seeker := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, seeker := server.employer(t), server.seeker(t)
 		a := seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "Physio", "query": "physiotherpist -remote leesd"}).ok(200)
 		require.Equal(t, "physiotherpist -remote leesd", a.text("data.savedSearches.0.query"))
 		employer.listing(object{"title": "Physiotherapist in York", "location": "York"})
@@ -93,8 +93,8 @@ func TestAlerts_MisspeltSearch_MatchesWhatSearchFinds(t *testing.T) {
 }
 
 func TestAlerts_NewListing_SendsDigest(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, seeker, other := w.employer(t), w.seeker(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, seeker, other := server.employer(t), server.seeker(t), server.seeker(t)
 		employer.listing(object{"title": "Perfusionist before", "location": "Leeds"})
 		seeker.saveSearch(object{"name": "Heart-lung", "query": "perfusionist", "location": "Leeds", "emailAlerts": true})
 		other.saveSearch(object{"name": "By the sea", "query": "perfusionist", "location": "Brighton", "emailAlerts": true})
@@ -107,7 +107,7 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 		require.Equal(t, "A new job for your search Heart-lung: Senior Perfusionist", notes[0].message)
 		require.Equal(t, "A new job for your search Anywhere: Senior Perfusionist", other.waitForNotifications(1)[0].message)
 
-		message := w.waitForMail(t, seeker.email, "1 new job matches your saved searches")
+		message := server.waitForMail(t, seeker.email, "1 new job matches your saved searches")
 		require.Contains(t, message, "Senior Perfusionist")
 		require.Contains(t, message, "Heart-lung")
 		require.NotContains(t, message, "draft")
@@ -117,23 +117,23 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 		require.NotEmpty(t, link, "%s", message)
 
 		t.Run("GET /unsubscribe changes nothing", func(t *testing.T) {
-			a := w.guest(t).try(http.MethodGet, link, nil)
+			a := server.guest(t).try(http.MethodGet, link, nil)
 			require.Equal(t, 200, a.status)
 			require.Contains(t, string(a.raw), `method="post"`)
 			require.Contains(t, a.header.Get("Content-Security-Policy"), "form-action 'self'")
 			require.Equal(t, true, seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).ok(200).at("data.savedSearches.0.emailAlerts"))
-			require.Equal(t, 400, w.guest(t).try(http.MethodGet, "/unsubscribe", nil).status)
-			require.NotContains(t, string(w.guest(t).try(http.MethodGet, "/unsubscribe?token="+url.QueryEscape(`"><script>alert(1)</script>`), nil).raw), "<script>")
+			require.Equal(t, 400, server.guest(t).try(http.MethodGet, "/unsubscribe", nil).status)
+			require.NotContains(t, string(server.guest(t).try(http.MethodGet, "/unsubscribe?token="+url.QueryEscape(`"><script>alert(1)</script>`), nil).raw), "<script>")
 		})
 		t.Run("POST /unsubscribe works with one click and without signing in", func(t *testing.T) {
-			response, err := http.PostForm(w.url+link, url.Values{"List-Unsubscribe": {"One-Click"}})
+			response, err := http.PostForm(server.url+link, url.Values{"List-Unsubscribe": {"One-Click"}})
 			require.NoError(t, err)
 			_ = response.Body.Close()
 			require.Equal(t, 200, response.StatusCode)
 			require.Equal(t, false, seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).ok(200).at("data.savedSearches.0.emailAlerts"))
 			require.Equal(t, true, other.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).ok(200).at("data.savedSearches.1.emailAlerts"))
 			for _, bad := range []string{"/unsubscribe", "/unsubscribe?token=nonsense", "/unsubscribe?token=" + seeker.token, link + "x"} {
-				response, err := http.PostForm(w.url+bad, url.Values{"List-Unsubscribe": {"One-Click"}})
+				response, err := http.PostForm(server.url+bad, url.Values{"List-Unsubscribe": {"One-Click"}})
 				require.NoError(t, err)
 				_ = response.Body.Close()
 				require.Equal(t, 400, response.StatusCode, bad)
@@ -148,24 +148,24 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 }
 
 func TestUnsubscribe_InvitationLink_EndsInvitations(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		recipient := newEmail()
 		add := object{"intent": "add-member", "name": "Niamh Byrne", "email": recipient}
-		w.employer(t).post("/api/employers/team", add).ok(200)
-		message := unfold(w.waitForMail(t, recipient, "Join "))
+		server.employer(t).post("/api/employers/team", add).ok(200)
+		message := unfold(server.waitForMail(t, recipient, "Join "))
 		link := regexp.MustCompile(`/unsubscribe\?invitations=[A-Za-z0-9._~%-]+`).FindString(message)
 		require.NotEmpty(t, link, "%s", message)
-		ask := w.guest(t).try(http.MethodGet, link, nil)
+		ask := server.guest(t).try(http.MethodGet, link, nil)
 		require.Equal(t, 200, ask.status)
 		require.Contains(t, string(ask.raw), "End the invitations?")
 		for path, want := range map[string]int{link: 200, link + "x": 400, strings.Replace(link, "invitations", "token", 1): 400} {
-			require.Equal(t, want, w.guest(t).try(http.MethodPost, path, form{}).status, path)
+			require.Equal(t, want, server.guest(t).try(http.MethodPost, path, form{}).status, path)
 		}
-		other := w.employer(t)
+		other := server.employer(t)
 		other.post("/api/employers/team", add).ok(200)
 		other.post("/api/employers/team", object{"intent": "add-member", "name": "Jo Byrne", "email": "jo-" + recipient}).ok(200)
-		w.waitForMail(t, "jo-"+recipient, "Subject: Join ") // sent after the other would have been
-		require.Len(t, w.messagesTo(t, "To: \"Niamh Byrne\" <"+recipient+">", "Subject: Join "), 1)
+		server.waitForMail(t, "jo-"+recipient, "Subject: Join ") // sent after the other would have been
+		require.Len(t, server.messagesTo(t, "To: \"Niamh Byrne\" <"+recipient+">", "Subject: Join "), 1)
 	})
 }
 

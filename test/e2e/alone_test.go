@@ -21,26 +21,26 @@ func TestSQLite_SecondProcess_Refused(t *testing.T) {
 	me := first.seeker(t)
 	app := me.app()
 
-	begun := time.Now()
-	var out, errs bytes.Buffer
+	begin := time.Now()
+	var stdout, stderr bytes.Buffer
 	second := exec.Command(kit.Program(t), "serve")
-	second.Dir, second.Env, second.Stdout, second.Stderr = dir, first.env, &out, &errs
+	second.Dir, second.Env, second.Stdout, second.Stderr = dir, first.env, &stdout, &stderr
 	require.Error(t, second.Run())
-	require.Empty(t, out.String())
-	require.Contains(t, errs.String(), "waiting for it to end", "it says at once what it waits for")
-	require.Contains(t, errs.String(), "locum: database.url (from LOCUM_DATABASE_URL): another `locum serve` has this database")
-	require.Less(t, time.Since(begun), 45*time.Second)
+	require.Empty(t, stdout.String())
+	require.Contains(t, stderr.String(), "waiting for it to end", "the second process logs why it waits")
+	require.Contains(t, stderr.String(), "locum: database.url (from LOCUM_DATABASE_URL): another `locum serve` has this database")
+	require.Less(t, time.Since(begin), 45*time.Second)
 
-	require.Contains(t, first.run(t, "developers", "plan", app, "professional"), "professional", "operators' commands are not kept out")
+	require.Contains(t, first.run(t, "developers", "plan", app, "professional"), "professional", "commands of operators still work")
 	require.Contains(t, first.run(t, "users", "show", me.email), me.id)
 	me.get("/api/auth/me").ok(200)
 
 	require.NoError(t, first.cmd.Process.Kill())
 	<-first.exited
-	first.exited <- nil // for who waits for its end later
+	first.exited <- nil // the cleanup of the test receives it again
 	third := &testServer{dir: dir, env: first.env, log: &kit.Log{}, exited: make(chan error, 1)}
 	third.serve(t)
-	require.NotContains(t, third.log.String(), "waiting for it to end", "the lock has gone with the process")
+	require.NotContains(t, third.log.String(), "waiting for it to end", "a killed process holds no lock")
 
 	fourth := &testServer{dir: dir, env: first.env, log: &kit.Log{}, exited: make(chan error, 1)}
 	go func() {

@@ -7,10 +7,10 @@ import (
 )
 
 func TestJobseekerAnalytics(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/analytics", func(t *testing.T) {
 			const path = "/api/jobseekers/analytics"
-			seeker, employer := w.seeker(t), w.employer(t)
+			seeker, employer := server.seeker(t), server.employer(t)
 			require.Equal(t, object{"applications": object{"total": 0.0, "pending": 0.0}, "bookmarks": object{"savedJobs": 0.0}, "profile": object{"completion": 0.0}}, seeker.get(path).ok(200).at("data.analytics"))
 			listing := employer.listing(nil)
 			seeker.application(listing, nil)
@@ -25,28 +25,28 @@ func TestJobseekerAnalytics(t *testing.T) {
 			a := seeker.get(path).ok(200)
 			require.Equal(t, object{"applications": object{"total": 3.0, "pending": 1.0}, "bookmarks": object{"savedJobs": 1.0}, "profile": object{"completion": 10.0}}, a.at("data.analytics"))
 			require.InDelta(t, 3, seeker.get("/api/jobseekers/applications").ok(200).number("data.pagination.total"), 0)
-			w.guest(t).get(path).fails(401, "Unauthorized")
+			server.guest(t).get(path).fails(401, "Unauthorized")
 		})
 	})
 }
 
 func TestApplicationMails_Off_NotificationRemains(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, quiet, other := w.employer(t), w.seeker(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, quiet, other := server.employer(t), server.seeker(t), server.seeker(t)
 		listing := employer.listing(object{"title": "Theatre Nurse"})
 		quiet.put("/api/jobseekers/settings", object{"intent": "update-notifications", "email": false}).ok(200)
 		for _, who := range []*account{quiet, other} {
 			employer.fromNewAddress().put("/api/employers/applications/"+who.application(listing, nil), object{"status": "review"}).ok(200)
 			who.waitForNotifications(1)
 		}
-		w.waitForMail(t, other.email, "Your application: Theatre Nurse")
-		w.requireNoMail(t, quiet.email, "Your application")
+		server.waitForMail(t, other.email, "Your application: Theatre Nurse")
+		server.requireNoMail(t, quiet.email, "Your application")
 	})
 }
 
 func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, jo, shy := w.employer(t), w.seeker(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, jo, shy := server.employer(t), server.seeker(t), server.seeker(t)
 		listing := employer.listing(nil)
 		for _, who := range []*account{jo, shy} {
 			who.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"bio": "Twelve years in theatre.", "location": "Leeds", "phone": "+44 20 7946 0000", "salaryMin": 40000}}).ok(200)
@@ -61,8 +61,8 @@ func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
 }
 
 func TestOnboarding_Intent_ComesFirst(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		seeker := w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		seeker := server.seeker(t)
 		for path, wrong := range map[string]object{
 			"/api/jobseekers/billing":   {"planId": 5},
 			"/api/jobseekers/dashboard": {"action": true},

@@ -31,15 +31,15 @@ func (a *response) table(t *testing.T) (columns []string, rows []map[string]stri
 }
 
 func TestEmployerAnalytics(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, stranger := w.employer(t), w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, stranger := server.employer(t), server.employer(t)
 		listing := employer.listing(object{"title": "Theatre Nurse", "salary": object{"min": 31000, "max": 38500.5, "currency": "GBP"}})
 		employer.listing(object{"title": "=HYPERLINK(1)", "status": "draft"})
 		archived := employer.listing(object{"title": "Gone"})
 		employer.fromNewAddress().delete("/api/employers/jobs/" + archived).ok(200)
 		var applications []string
 		for _, status := range []string{"", "review", "interview", "accepted", "rejected", "withdrawn"} {
-			id := w.seeker(t).application(listing, nil)
+			id := server.seeker(t).application(listing, nil)
 			applications = append(applications, id)
 			if status != "" {
 				employer.fromNewAddress().put("/api/employers/applications/"+id, object{"status": status}).ok(200)
@@ -59,8 +59,8 @@ func TestEmployerAnalytics(t *testing.T) {
 			require.Equal(t, object{"total": 3., "active": 1., "draft": 1., "inactive": 0., "closed": 0., "archived": 1.}, a.at("data.jobs"))
 			require.Equal(t, with(counts, "total", 6.), a.at("data.applications"))
 			require.InDelta(t, 0, stranger.get("/api/employers/analytics").ok(200).number("data.applications.total"), 0)
-			w.guest(t).get("/api/employers/analytics").fails(401, "Unauthorized")
-			w.seeker(t).get("/api/employers/analytics").fails(403, "Forbidden")
+			server.guest(t).get("/api/employers/analytics").fails(401, "Unauthorized")
+			server.seeker(t).get("/api/employers/analytics").fails(403, "Forbidden")
 		})
 		t.Run("GET /api/employers/applications/stats", func(t *testing.T) {
 			stats := func(query string) *response { return employer.get("/api/employers/applications/stats" + query).ok(200) }
@@ -78,7 +78,7 @@ func TestEmployerAnalytics(t *testing.T) {
 			employer.get("/api/employers/applications/stats?startDate=soon").invalid("startDate")
 			employer.get("/api/employers/applications/stats?jobId=x").invalid("jobId")
 			require.InDelta(t, 0, stranger.get("/api/employers/applications/stats?jobId="+listing).ok(200).number("data.total"), 0)
-			w.guest(t).get("/api/employers/applications/stats").fails(401, "Unauthorized")
+			server.guest(t).get("/api/employers/applications/stats").fails(401, "Unauthorized")
 		})
 		t.Run("GET /api/employers/jobs/:id/analytics", func(t *testing.T) {
 			path := "/api/employers/jobs/" + listing + "/analytics"
@@ -90,14 +90,14 @@ func TestEmployerAnalytics(t *testing.T) {
 			require.Equal(t, with(counts, "total", 6.), a.at("data.applications"))
 
 			employer.get("/api/listings/" + listing).ok(200) // views by the organization do not count
-			visitor, seeker := w.guest(t), w.seeker(t)
+			visitor, seeker := server.guest(t), server.seeker(t)
 			for range 3 { // from the cache, too
 				visitor.get("/api/listings/" + listing).ok(200)
 				seeker.get("/api/listings/" + listing).ok(200)
 				seeker.fromNewAddress().get("/api/listings/" + listing).ok(200) // known by name, wherever they are
 			}
 			for range 5 {
-				w.guest(t).get("/api/listings/" + listing).ok(200)
+				server.guest(t).get("/api/listings/" + listing).ok(200)
 			}
 			stranger.get("/api/listings/" + listing).ok(200)
 			visitor.get("/api/listings/"+archived).fails(404, "Listing not found")
@@ -109,7 +109,7 @@ func TestEmployerAnalytics(t *testing.T) {
 
 			stranger.get(path).fails(404, "Job listing not found")
 			employer.get("/api/employers/jobs/nonsense/analytics").fails(404, "Job listing not found")
-			w.guest(t).get(path).fails(401, "Unauthorized")
+			server.guest(t).get(path).fails(401, "Unauthorized")
 		})
 		t.Run("GET /api/employers/jobs/export", func(t *testing.T) {
 			columns, rows := employer.get("/api/employers/jobs/export?format=csv").table(t)
@@ -125,7 +125,7 @@ func TestEmployerAnalytics(t *testing.T) {
 			employer.get("/api/employers/jobs/export?status=open").invalid("status")
 			_, rows = stranger.get("/api/employers/jobs/export").table(t)
 			require.Empty(t, rows)
-			w.guest(t).get("/api/employers/jobs/export").fails(401, "Unauthorized")
+			server.guest(t).get("/api/employers/jobs/export").fails(401, "Unauthorized")
 		})
 		t.Run("GET /api/employers/applications/export", func(t *testing.T) {
 			columns, rows := employer.get("/api/employers/applications/export").table(t)
@@ -139,7 +139,7 @@ func TestEmployerAnalytics(t *testing.T) {
 			employer.get("/api/employers/applications/export?status=hired").fails(400, "Invalid status")
 			_, rows = stranger.get("/api/employers/applications/export").table(t)
 			require.Empty(t, rows)
-			w.guest(t).get("/api/employers/applications/export").fails(401, "Unauthorized")
+			server.guest(t).get("/api/employers/applications/export").fails(401, "Unauthorized")
 		})
 		t.Run("large CSV response is complete", func(t *testing.T) {
 			for batch := range 11 {
@@ -160,17 +160,17 @@ func TestEmployerAnalytics(t *testing.T) {
 }
 
 func TestViews_OneAddressVariesItsUserAgent_CountsTwenty(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, visitor := w.employer(t), w.guest(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, visitor := server.employer(t), server.guest(t)
 		listing := employer.listing(object{"title": "Theatre Nurse"})
 		for i := range 60 {
-			request, err := http.NewRequest(http.MethodGet, w.url+"/api/listings/"+listing, nil)
+			request, err := http.NewRequest(http.MethodGet, server.url+"/api/listings/"+listing, nil)
 			require.NoError(t, err)
 			request.Header.Set("X-Forwarded-For", visitor.ip)
 			request.Header.Set("User-Agent", fmt.Sprint("agent ", i))
 			require.Equal(t, 200, visitor.do(request).status)
 		}
-		w.guest(t).get("/api/listings/" + listing).ok(200)
+		server.guest(t).get("/api/listings/" + listing).ok(200)
 		views := func() float64 {
 			return employer.get("/api/employers/jobs/" + listing + "/analytics").ok(200).number("data.views")
 		}

@@ -11,14 +11,14 @@ import (
 )
 
 func TestApplicationDocuments(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		seeker, other, employer, stranger := w.seeker(t), w.seeker(t), w.employer(t), w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		seeker, other, employer, stranger := server.seeker(t), server.seeker(t), server.employer(t), server.employer(t)
 		cv := seeker.document(object{"title": "My CV", "fileName": "Zoë's CV.pdf", "content": "data:application/pdf;base64," + base64.StdEncoding.EncodeToString([]byte(somePDF))})
 		letter := seeker.document(object{"type": "cover-letter", "title": "<b>Letter</b>", "content": "Dear ward", "fileName": "letter.html"})
 		a := seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": employer.listing(nil), "documentIds": []string{cv, letter}}).ok(201).text("data.id")
 		path := "/api/employers/applications/" + a
 		stored := func() []string {
-			found, err := filepath.Glob(filepath.Join(w.dir, "data/files/applications/*"))
+			found, err := filepath.Glob(filepath.Join(server.dir, "data/files/applications/*"))
 			require.NoError(t, err)
 			return found
 		}
@@ -67,7 +67,7 @@ func TestApplicationDocuments(t *testing.T) {
 			}
 			stranger.get(file).fails(404, "Application not found")
 			seeker.get(file).fails(403, "Forbidden")
-			w.guest(t).get(file).fails(401, "Unauthorized")
+			server.guest(t).get(file).fails(401, "Unauthorized")
 		})
 		t.Run("withdrawal removes the documents", func(t *testing.T) {
 			kept := seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": employer.listing(nil), "documentIds": []string{letter}}).ok(201).text("data.id")

@@ -12,8 +12,8 @@ import (
 const nowhere = "0195a1b2-0000-7000-8000-000000000001"
 
 func TestJobseekerApplications(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, seeker := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, seeker := server.employer(t), server.seeker(t)
 		t.Run("POST /api/jobseekers/applications", func(t *testing.T) {
 			listing := employer.listing(nil)
 			a := seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": "Dear all"}).ok(201)
@@ -32,7 +32,7 @@ func TestJobseekerApplications(t *testing.T) {
 			s.post("/api/jobseekers/applications", object{"listingId": 5}).invalid("listingId")
 			s.post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": strings.Repeat("x", 20_001)}).invalid("coverLetter")
 			employer.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).fails(403, "Forbidden")
-			w.guest(t).post("/api/jobseekers/applications", object{"listingId": listing}).fails(401, "Unauthorized")
+			server.guest(t).post("/api/jobseekers/applications", object{"listingId": listing}).fails(401, "Unauthorized")
 		})
 		t.Run("POST /api/jobseekers/applications requires answers", func(t *testing.T) {
 			listing := employer.listing(object{"questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}, {"id": "car", "text": "Do you drive?", "required": false}}})
@@ -52,7 +52,7 @@ func TestJobseekerApplications(t *testing.T) {
 			require.NotEmpty(t, a.header.Get("Retry-After"))
 		})
 		t.Run("GET /api/jobseekers/applications", func(t *testing.T) {
-			s := w.seeker(t)
+			s := server.seeker(t)
 			var ids []string
 			for i := range 3 {
 				ids = append(ids, s.application(employer.listing(object{"title": fmt.Sprint("Midwife ", i)}), nil))
@@ -85,13 +85,13 @@ func TestJobseekerApplications(t *testing.T) {
 			seeker.put(path, object{"status": "interview"}).invalid("status")
 			employer.fromNewAddress().put("/api/employers/applications/"+id, object{"status": "interview"}).ok(200)
 			require.Equal(t, "interview", seeker.get(path).ok(200).text("data.application.status"))
-			w.seeker(t).put(path, object{"status": "completed"}).fails(404, "Application not found")
+			server.seeker(t).put(path, object{"status": "completed"}).fails(404, "Application not found")
 		})
 		t.Run("DELETE /api/jobseekers/applications/:id is final", func(t *testing.T) {
 			listing := employer.listing(nil)
 			id := seeker.application(listing, nil)
 			path := "/api/jobseekers/applications/" + id
-			w.seeker(t).delete(path).fails(404, "Application not found")
+			server.seeker(t).delete(path).fails(404, "Application not found")
 			require.Equal(t, id, seeker.delete(path).ok(200).text("data.id"))
 			seeker.delete(path).fails(404, "Application not found")
 			seeker.get(path).fails(404, "Application not found")
@@ -115,14 +115,14 @@ func TestJobseekerApplications(t *testing.T) {
 			for _, absent := range []string{nowhere, "nonsense"} {
 				seeker.get("/api/jobseekers/applications/"+absent).fails(404, "Application not found")
 			}
-			w.seeker(t).get("/api/jobseekers/applications/"+id).fails(404, "Application not found")
+			server.seeker(t).get("/api/jobseekers/applications/"+id).fails(404, "Application not found")
 		})
 	})
 }
 
 func TestEmployerApplications(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, rival, seeker := w.employer(t), w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, rival, seeker := server.employer(t), server.employer(t), server.seeker(t)
 		listing := employer.listing(object{"title": "Radiographer"})
 		id := seeker.application(listing, object{"coverLetter": "Dear all"})
 		t.Run("GET /api/employers/applications", func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestEmployerApplications(t *testing.T) {
 			require.Equal(t, object{"total": 1., "page": 1., "limit": 20., "totalPages": 1.}, a.at("data.pagination"))
 			require.Empty(t, rival.get("/api/employers/applications").ok(200).list("data.applications"))
 			seeker.get("/api/employers/applications").fails(403, "Forbidden")
-			w.guest(t).get("/api/employers/applications").fails(401, "Unauthorized")
+			server.guest(t).get("/api/employers/applications").fails(401, "Unauthorized")
 		})
 		t.Run("GET /api/employers/applications/:id", func(t *testing.T) {
 			a := employer.get("/api/employers/applications/" + id).ok(200)

@@ -20,14 +20,14 @@ func (a *account) auditEntries(query string) (out [][4]string) {
 }
 
 func TestAuditLog(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/employers/audit", func(t *testing.T) {
 			t.Parallel()
-			boss, other := w.employer(t), w.employer(t)
-			member := w.addMember(t, boss, nil)
-			w.guest(t).post("/api/auth/login", object{"email": member.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
-			w.guest(t).post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
-			w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
+			boss, other := server.employer(t), server.employer(t)
+			member := server.addMember(t, boss, nil)
+			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
+			server.guest(t).post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
+			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
 			boss.put("/api/employers/team/"+member.id+"/permissions", object{"role": "viewer"}).ok(200)
 			app := boss.app()
 			key := boss.post("/api/developers/apps/"+app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
@@ -86,15 +86,15 @@ func TestAuditLog(t *testing.T) {
 			require.Equal(t, "sessions.ended", boss.get("/api/employers/audit?limit=1&cursor="+next).ok(200).text("data.entries.0.action"))
 
 			require.Len(t, other.auditEntries(""), 1, "another organization sees its own entries")
-			w.guest(t).post("/api/auth/login", object{"email": member.email, "password": password + "1"}).ok(200)
+			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password + "1"}).ok(200)
 			member.get("/api/employers/audit").fails(403, "Forbidden")
-			w.seeker(t).get("/api/employers/audit").fails(403, "Forbidden")
-			w.guest(t).get("/api/employers/audit").fails(401, "Unauthorized")
+			server.seeker(t).get("/api/employers/audit").fails(403, "Forbidden")
+			server.guest(t).get("/api/employers/audit").fails(401, "Unauthorized")
 		})
 		t.Run("deleted account", func(t *testing.T) {
 			t.Parallel()
-			boss := w.employer(t)
-			member := w.addMember(t, boss, nil)
+			boss := server.employer(t)
+			member := server.addMember(t, boss, nil)
 			member.delete("/api/employers/profile").ok(200)
 			entry := boss.get("/api/employers/audit?action=account.deleted").ok(200)
 			require.Equal(t, object{"id": member.id, "name": "", "email": ""}, entry.at("data.entries.0.actor"))

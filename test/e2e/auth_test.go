@@ -7,9 +7,9 @@ import (
 )
 
 func TestAuthenticationAndUser(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/auth/register", func(t *testing.T) {
-			g, email := w.guest(t), newEmail()
+			g, email := server.guest(t), newEmail()
 			body := object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}
 			a := g.post("/api/auth/register", body).ok(201)
 			require.Equal(t, email, a.text("data.user.email"))

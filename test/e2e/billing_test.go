@@ -13,9 +13,9 @@ import (
 const billingPath = "/api/jobseekers/billing"
 
 func TestBilling(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/billing", func(t *testing.T) {
-			a := w.seeker(t).get(billingPath).ok(200)
+			a := server.seeker(t).get(billingPath).ok(200)
 			require.Equal(t, object{"tier": "basic", "status": "active", "expiresAt": nil, "autoRenew": false}, a.at("data.billing.subscription"))
 			require.Equal(t, []any{
 				object{"id": "basic", "name": "Basic", "price": 0.0, "currency": "GBP", "interval": "month"},
@@ -23,15 +23,15 @@ func TestBilling(t *testing.T) {
 			}, a.at("data.billing.plans"))
 			require.Empty(t, a.list("data.billing.billingHistory"))
 			require.Empty(t, a.list("data.billing.paymentMethods"))
-			w.guest(t).get(billingPath).fails(401, "Unauthorized")
-			w.employer(t).get(billingPath).fails(403, "Forbidden")
+			server.guest(t).get(billingPath).fails(401, "Unauthorized")
+			server.employer(t).get(billingPath).fails(403, "Forbidden")
 		})
 		t.Run("POST /api/jobseekers/billing create-subscription", func(t *testing.T) {
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			a := seeker.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200)
 			require.NotEmpty(t, a.text("message"))
 			require.Equal(t, "create-subscription", a.text("data.intent"))
-			ended := w.seeker(t).post(billingPath, object{"intent": "create-subscription", "planId": "basic"}).ok(200)
+			ended := server.seeker(t).post(billingPath, object{"intent": "create-subscription", "planId": "basic"}).ok(200)
 			require.Equal(t, "Subscription cancelled successfully", ended.text("message"))
 			require.Equal(t, "premium", a.text("data.subscription.tier"))
 			require.Equal(t, "active", a.text("data.subscription.status"))
@@ -52,12 +52,12 @@ func TestBilling(t *testing.T) {
 
 			require.Equal(t, "Your plan has begun", seeker.waitForNotifications(1)[0].message)
 			require.Equal(t, "billing", seeker.waitForNotifications(1)[0].kind)
-			require.Contains(t, w.waitForMail(t, seeker.email, "Your Premium plan has begun"), "Premium plan")
+			require.Contains(t, server.waitForMail(t, seeker.email, "Your Premium plan has begun"), "Premium plan")
 			require.Equal(t, "active", seeker.get("/api/auth/me").ok(200).text("data.subscriptionStatus"))
-			require.Equal(t, "active", w.guest(t).post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200).text("data.user.subscriptionStatus"))
+			require.Equal(t, "active", server.guest(t).post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200).text("data.user.subscriptionStatus"))
 		})
 		t.Run("POST /api/jobseekers/billing upgrade-plan, update-payment-method, cancel-subscription", func(t *testing.T) {
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).invalid("paymentMethodId")
 			a := seeker.post(billingPath, object{"intent": "update-payment-method", "paymentMethodId": "pm_1"}).ok(200)
 			require.Equal(t, "update-payment-method", a.text("data.intent"))
@@ -77,7 +77,7 @@ func TestBilling(t *testing.T) {
 			require.Len(t, seeker.get(billingPath).ok(200).list("data.billing.billingHistory"), 1)
 		})
 		t.Run("POST /api/jobseekers/billing upgrades with the method of a free plan", func(t *testing.T) {
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			free := object{"intent": "create-subscription", "planId": "basic", "paymentMethodId": "pm_card_visa"}
 			require.Equal(t, "basic", seeker.post(billingPath, free).ok(200).text("data.subscription.tier"))
 			require.Equal(t, "pm_card_visa", seeker.get(billingPath).ok(200).text("data.billing.paymentMethods.0.id"))
@@ -86,7 +86,7 @@ func TestBilling(t *testing.T) {
 			seeker.post(billingPath, free).fails(400, "The payment was declined; please try another payment method")
 		})
 		t.Run("POST /api/jobseekers/billing refuses invalid intents", func(t *testing.T) {
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			send := func(body any) *response { return seeker.fromNewAddress().post(billingPath, body) }
 			send(object{}).fails(400, "Intent is required")
 			send(object{"planId": "premium"}).fails(400, "Intent is required")
@@ -105,11 +105,11 @@ func TestBilling(t *testing.T) {
 				send(object{"intent": intent, "planId": "premium", "paymentMethodId": "pm_card_declined"}).fails(400, "The payment was declined; please try another payment method")
 			}
 			require.Equal(t, "basic", seeker.get(billingPath).ok(200).text("data.billing.subscription.tier"))
-			w.guest(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(401, "Unauthorized")
-			w.employer(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(403, "Forbidden")
+			server.guest(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(401, "Unauthorized")
+			server.employer(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(403, "Forbidden")
 		})
 		t.Run("POST /api/jobseekers/billing refuses card numbers and does not log them", func(t *testing.T) {
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			for _, number := range []string{"5555555555554444", "5555 5555 5555 4444", "5555-5555-5555-4444"} {
 				for _, body := range []object{
 					{"intent": "create-subscription", "planId": "premium", "paymentMethodId": number},
@@ -117,19 +117,19 @@ func TestBilling(t *testing.T) {
 				} {
 					seeker.fromNewAddress().post(billingPath, body).fails(400, "Bad Request - Invalid parameters")
 				}
-				require.NotContains(t, w.log.String(), number)
+				require.NotContains(t, server.log.String(), number)
 			}
 			require.Empty(t, seeker.get(billingPath).ok(200).list("data.billing.billingHistory"))
 		})
 		t.Run("POST /api/jobseekers/billing is limited by address", func(t *testing.T) {
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			for range 10 {
 				seeker.post(billingPath, object{}).fails(400, "Intent is required")
 			}
 			require.NotEmpty(t, seeker.post(billingPath, object{"intent": "cancel-subscription"}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
 		})
 		t.Run("POST /api/jobseekers/billing concurrent requests are one charge", func(t *testing.T) {
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			var all sync.WaitGroup
 			for range 20 {
 				s := seeker.fromNewAddress()
@@ -144,7 +144,7 @@ func TestBilling(t *testing.T) {
 			require.Len(t, seeker.get(billingPath).ok(200).list("data.billing.billingHistory"), 1)
 		})
 		t.Run("POST /api/jobseekers/billing with a payment to confirm", func(t *testing.T) {
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			begin := object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_authentication_required"}
 			a := seeker.post(billingPath, begin).ok(202)
 			require.Equal(t, "Your bank asks you to confirm this payment", a.text("message"))
@@ -163,21 +163,21 @@ func TestBilling(t *testing.T) {
 		})
 		t.Run("POST /api/billing/setup-intents", func(t *testing.T) {
 			const path = "/api/billing/setup-intents"
-			seeker := w.seeker(t)
+			seeker := server.seeker(t)
 			a := seeker.post(path, nil).ok(200)
 			require.Equal(t, "collect_payment_method", a.text("data.action.type"))
 			require.NotEmpty(t, a.text("data.action.clientSecret"))
 			app := seeker.fromNewAddress().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 			require.NotEqual(t, a.text("data.action.clientSecret"), seeker.post(path, object{"appId": app}).ok(200).text("data.action.clientSecret"))
-			w.seeker(t).post(path, object{"appId": app}).fails(404, "Application not found")
-			w.employer(t).post(path, nil).fails(403, "Forbidden")
-			w.guest(t).post(path, nil).fails(401, "Unauthorized")
+			server.seeker(t).post(path, object{"appId": app}).fails(404, "Application not found")
+			server.employer(t).post(path, nil).fails(403, "Forbidden")
+			server.guest(t).post(path, nil).fails(401, "Unauthorized")
 		})
 		t.Run("POST /api/payments/webhooks without a provider with webhooks", func(t *testing.T) {
-			w.guest(t).post("/api/payments/webhooks", object{"type": "payment_intent.succeeded"}).fails(404, "The payment provider of this server sends no webhooks")
+			server.guest(t).post("/api/payments/webhooks", object{"type": "payment_intent.succeeded"}).fails(404, "The payment provider of this server sends no webhooks")
 		})
 		t.Run("resources of other users", func(t *testing.T) {
-			one, other := w.seeker(t), w.seeker(t)
+			one, other := server.seeker(t), server.seeker(t)
 			one.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_secret"}).ok(200)
 			a := other.get(billingPath).ok(200)
 			require.Equal(t, "basic", a.text("data.billing.subscription.tier"))

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// raw sends text over a new connection and returns the first response, nil if
+// raw sends a request as text over a new connection and returns the first response, or nil if
 // there is none within 3 s.
 func (w *testServer) raw(t testing.TB, text string) *http.Response {
 	t.Helper()
@@ -35,14 +35,15 @@ func (w *testServer) raw(t testing.TB, text string) *http.Response {
 	return response
 }
 
-// head returns the head of a request from a new address that announces a body.
-func (w *testServer) head(t testing.TB, method, path, more string, length int) string {
+// head returns the head of a request with a Content-Length, from a new IP address. The text
+// extraHeaders is empty or ends with CR LF.
+func (w *testServer) head(t testing.TB, method, path, extraHeaders string, length int) string {
 	t.Helper()
-	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n", method, path, w.guest(t).ip, more, length)
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n", method, path, w.guest(t).ip, extraHeaders, length)
 }
 
 func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		for _, c := range []struct {
 			method, path, header string
 			length, status       int
@@ -56,15 +57,15 @@ func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
 			{"POST", "/api/jobseekers/onboarding", "", 1<<20 + 1, 413},
 			{"POST", "/api/jobseekers/documents", "", 10 << 20, 401},
 			{"POST", "/api/jobseekers/documents", "Authorization: Bearer x\r\n", 10 << 20, 401},
-			{"POST", "/api/jobseekers/documents", "Authorization: Bearer " + w.employer(t).token + "\r\n", 10 << 20, 403},
-			{"POST", "/api/jobseekers/documents", "Authorization: Bearer " + w.seeker(t).token + "\r\n", 10<<20 + 1, 413},
+			{"POST", "/api/jobseekers/documents", "Authorization: Bearer " + server.employer(t).token + "\r\n", 10 << 20, 403},
+			{"POST", "/api/jobseekers/documents", "Authorization: Bearer " + server.seeker(t).token + "\r\n", 10<<20 + 1, 413},
 			{"PUT", "/api/jobseekers/documents/" + nowhere, "", 10 << 20, 401},
 			{"POST", "/api/employers/jobs", "", 1 << 20, 401},
 			{"POST", "/nowhere", "", 1 << 30, 404},
 			{"POST", "/oauth/token", "", 1 << 20, 413},
 			{"POST", "/developers/sign-in", "", 1 << 20, 413},
 		} {
-			response := w.raw(t, w.head(t, c.method, c.path, c.header, c.length))
+			response := server.raw(t, server.head(t, c.method, c.path, c.header, c.length))
 			require.NotNil(t, response, "%s %s waits for the body", c.method, c.path)
 			require.Equal(t, c.status, response.StatusCode, "%s %s", c.method, c.path)
 			require.True(t, response.Close, "%s %s", c.method, c.path)
@@ -73,15 +74,15 @@ func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
 }
 
 func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		content := strings.Repeat("x", 10<<20-200)
-		w.seeker(t).post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.txt", "content": content}).ok(200)
+		server.seeker(t).post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.txt", "content": content}).ok(200)
 	})
 }
 
 var peakMemory = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// peak returns the peak resident size of the server so far, in MiB.
+// peak returns the peak resident memory of the server so far, in MiB.
 func (w *testServer) peak(t testing.TB) int {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.cmd.Process.Pid))
@@ -93,32 +94,33 @@ func (w *testServer) peak(t testing.TB) int {
 	return kib >> 10
 }
 
-// Each request sends one byte of its body.
+// The server must not allocate memory for a body before it receives the body: each of these
+// requests announces 1 MiB but sends one byte.
 func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		token := w.seeker(t).token
-		before := w.peak(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		token := server.seeker(t).token
+		before := server.peak(t)
 		for range 100 {
-			c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+			c, err := net.Dial("tcp", strings.TrimPrefix(server.url, "http://"))
 			require.NoError(t, err)
 			defer func() { _ = c.Close() }()
-			_, err = io.WriteString(c, w.head(t, "POST", "/api/jobseekers/onboarding", "Authorization: Bearer "+token+"\r\n", 1<<20)+"{")
+			_, err = io.WriteString(c, server.head(t, "POST", "/api/jobseekers/onboarding", "Authorization: Bearer "+token+"\r\n", 1<<20)+"{")
 			require.NoError(t, err)
 		}
-		w.guest(t).get("/api/listings").ok(200)
-		require.Less(t, w.peak(t)-before, 64, "MiB")
+		server.guest(t).get("/api/listings").ok(200)
+		require.Less(t, server.peak(t)-before, 64, "MiB")
 	})
 }
 
 func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		token := w.seeker(t).token
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		token := server.seeker(t).token
 		part := strings.Repeat("x", 1<<20+1)
 		upload := func() *bufio.Reader {
-			c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+			c, err := net.Dial("tcp", strings.TrimPrefix(server.url, "http://"))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = c.Close() })
-			request := w.head(t, "POST", "/api/jobseekers/documents", "Authorization: Bearer "+token+"\r\nExpect: 100-continue\r\n", 10<<20) + part
+			request := server.head(t, "POST", "/api/jobseekers/documents", "Authorization: Bearer "+token+"\r\nExpect: 100-continue\r\n", 10<<20) + part
 			go func() { _, _ = io.WriteString(c, request) }() // returns when the connection is closed
 			return bufio.NewReader(c)
 		}
@@ -130,7 +132,7 @@ func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 			statuses = append(statuses, response.StatusCode)
 		}
 		require.Equal(t, append([]int{100, 100}, slices.Repeat([]int{429}, 14)...), statuses)
-		other := w.seeker(t)
+		other := server.seeker(t)
 		other.post("/api/auth/login", object{"email": other.email, "password": password}).ok(200)
 		other.post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.txt", "content": part}).ok(200)
 	})

@@ -9,8 +9,8 @@ import (
 )
 
 func TestSavedJobsAndBookmarks(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, seeker, other := w.employer(t), w.seeker(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, seeker, other := server.employer(t), server.seeker(t), server.seeker(t)
 		const path = "/api/jobseekers/bookmarks"
 		first, second := employer.listing(object{"title": "Theatre Nurse", "location": "Leeds"}), employer.listing(object{"title": "Porter"})
 		var saved string

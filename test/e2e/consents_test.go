@@ -36,12 +36,12 @@ func (p *thirdParty) ended(t testing.TB, token *oauth2.Token) {
 }
 
 func TestConsents(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/auth/consents", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
-			first, second := w.authorizeApp(t, me), w.authorizeApp(t, me)
-			w.authorizeApp(t, w.seeker(t))
+			me := server.seeker(t)
+			first, second := server.authorizeApp(t, me), server.authorizeApp(t, me)
+			server.authorizeApp(t, server.seeker(t))
 			list := me.get("/api/auth/consents?limit=1").ok(200)
 			require.Equal(t, second, list.text("data.consents.0.clientId"))
 			require.Equal(t, "Ward Finder", list.text("data.consents.0.name"))
@@ -49,11 +49,11 @@ func TestConsents(t *testing.T) {
 			me.get("/api/auth/consents?cursor=nonsense").invalid("cursor")
 			require.InDelta(t, 2, list.number("data.pagination.total"), 0)
 			require.Equal(t, first, me.get("/api/auth/consents?limit=1&cursor="+list.text("data.nextCursor")).ok(200).text("data.consents.0.clientId"))
-			w.guest(t).get("/api/auth/consents").fails(401, "Unauthorized")
+			server.guest(t).get("/api/auth/consents").fails(401, "Unauthorized")
 		})
 		t.Run("DELETE /api/auth/consents/:clientId", func(t *testing.T) {
 			t.Parallel()
-			me, other, p := w.seeker(t), w.seeker(t), w.thirdParty(t, nil)
+			me, other, p := server.seeker(t), server.seeker(t), server.thirdParty(t, nil)
 			mine, again, theirs := p.grantFrom(t, me), p.grantFrom(t, me), p.grantFrom(t, other)
 			me.delete("/api/auth/consents/" + p.ClientID).ok(200)
 			p.ended(t, mine)
@@ -61,14 +61,14 @@ func TestConsents(t *testing.T) {
 			require.True(t, p.active(t, theirs.AccessToken))
 			me.delete("/api/auth/consents/"+p.ClientID).fails(404, "Consent not found")
 			me.delete("/api/auth/consents/nonsense").fails(404, "Consent not found")
-			w.guest(t).delete("/api/auth/consents/"+p.ClientID).fails(401, "Unauthorized")
+			server.guest(t).delete("/api/auth/consents/"+p.ClientID).fails(401, "Unauthorized")
 			require.Empty(t, me.get("/api/auth/consents").ok(200).list("data.consents"))
 		})
 		t.Run("consents page lists and revokes", func(t *testing.T) {
 			t.Parallel()
-			me, p := w.seeker(t), w.thirdParty(t, object{"name": "<b>Beds</b>"})
+			me, p := server.seeker(t), server.thirdParty(t, object{"name": "<b>Beds</b>"})
 			token := p.grantFrom(t, me)
-			b := w.signedIn(t, me)
+			b := server.signedIn(t, me)
 			page := b.open("GET", "/developers/consents", nil).text
 			require.Contains(t, page, "&lt;b&gt;Beds&lt;/b&gt;")
 			require.Contains(t, page, "Apply for jobs in your name")
@@ -78,25 +78,25 @@ func TestConsents(t *testing.T) {
 			require.Equal(t, 403, b.open("POST", withdraw, url.Values{}).status)
 			require.True(t, p.active(t, token.AccessToken))
 			b.Site = "same-origin"
-			w.signedIn(t, w.seeker(t)).open("POST", withdraw, url.Values{})
+			server.signedIn(t, server.seeker(t)).open("POST", withdraw, url.Values{})
 			require.True(t, p.active(t, token.AccessToken), "a stranger has nothing to take back")
 			require.Equal(t, "/developers/consents", b.open("POST", withdraw, url.Values{}).header.Get("Location"))
 			p.ended(t, token)
 			require.Contains(t, b.open("GET", "/developers/consents", nil).text, "No application may do anything")
-			require.Equal(t, "/developers/sign-in?next=%2Fdevelopers%2Fconsents", w.browser(t).open("GET", "/developers/consents", nil).header.Get("Location"))
+			require.Equal(t, "/developers/sign-in?next=%2Fdevelopers%2Fconsents", server.browser(t).open("GET", "/developers/consents", nil).header.Get("Location"))
 		})
 		t.Run("deleted account or app revokes tokens", func(t *testing.T) {
 			t.Parallel()
-			me, p := w.seeker(t), w.thirdParty(t, nil)
-			token, b := p.grantFrom(t, me), w.signedIn(t, me)
+			me, p := server.seeker(t), server.thirdParty(t, nil)
+			token, b := p.grantFrom(t, me), server.signedIn(t, me)
 			me.delete("/api/jobseekers/profile").ok(200)
 			p.ended(t, token)
 			require.Equal(t, 303, b.open("GET", "/developers/consents", nil).status)
 
-			owner := w.seeker(t)
+			owner := server.seeker(t)
 			made := owner.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{callback}}).ok(201)
 			p.ClientID, p.ClientSecret = made.text("data.app.clientId"), made.text("data.clientSecret")
-			token = p.grantFrom(t, w.seeker(t))
+			token = p.grantFrom(t, server.seeker(t))
 			owner.delete("/api/developers/apps/" + p.ClientID).ok(200)
 			p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
 		})
@@ -104,10 +104,10 @@ func TestConsents(t *testing.T) {
 }
 
 func TestBrowserSessions(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		here := func(b *browser) bool { return b.open("GET", "/developers/consents", nil).status == 200 }
 		cookie := func(b *browser) string {
-			u, _ := url.Parse(w.url)
+			u, _ := url.Parse(server.url)
 			for _, c := range b.HTTP.Jar.Cookies(u) {
 				if c.Name == "locum" {
 					return c.Value
@@ -117,27 +117,27 @@ func TestBrowserSessions(t *testing.T) {
 		}
 		t.Run("session cookie is HttpOnly and for pages only", func(t *testing.T) {
 			t.Parallel()
-			me, b := w.seeker(t), w.browser(t)
+			me, b := server.seeker(t), server.browser(t)
 			set := b.signIn(me).header.Get("Set-Cookie")
 			for _, part := range []string{"locum=loc_bs_", "HttpOnly", "SameSite=Lax", "path=/"} {
 				require.Contains(t, set, part)
 			}
 			require.NotContains(t, strings.ToLower(set), "domain")
 			require.True(t, here(b))
-			guest := w.guest(t)
+			guest := server.guest(t)
 			guest.token = cookie(b)
 			guest.get("/api/auth/me").fails(401, "Unauthorized")
 			guest.token = ""
 			guest.post("/api/auth/refresh", object{"refreshToken": cookie(b)}).fails(401, "Invalid or expired refresh token")
-			theirs := w.browser(t)
-			u, err := url.Parse(w.url)
+			theirs := server.browser(t)
+			u, err := url.Parse(server.url)
 			require.NoError(t, err)
 			theirs.HTTP.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: me.refresh}})
 			require.False(t, here(theirs), "nor does the portal's token open pages")
 		})
 		t.Run("sign-in from another site", func(t *testing.T) {
 			t.Parallel()
-			me, b := w.seeker(t), w.browser(t)
+			me, b := server.seeker(t), server.browser(t)
 			for _, from := range []struct{ site, origin string }{{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"}, {"", "null"}} {
 				b.Site, b.From = from.site, from.origin
 				refused := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}})
@@ -148,12 +148,12 @@ func TestBrowserSessions(t *testing.T) {
 		})
 		t.Run("second sign-in rotates the session", func(t *testing.T) {
 			t.Parallel()
-			me, b, old := w.seeker(t), w.browser(t), w.browser(t)
+			me, b, old := server.seeker(t), server.browser(t), server.browser(t)
 			b.signIn(me)
 			first := cookie(b)
 			b.signIn(me)
 			require.NotEqual(t, first, cookie(b))
-			u, err := url.Parse(w.url)
+			u, err := url.Parse(server.url)
 			require.NoError(t, err)
 			old.HTTP.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: first}})
 			require.False(t, here(old))
@@ -161,8 +161,8 @@ func TestBrowserSessions(t *testing.T) {
 		})
 		t.Run("sign-out and new password end the session", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
-			b, copied, other := w.signedIn(t, me), w.browser(t), w.signedIn(t, me)
+			me := server.seeker(t)
+			b, copied, other := server.signedIn(t, me), server.browser(t), server.signedIn(t, me)
 			copied.HTTP.Jar = b.HTTP.Jar
 			b.Site = "cross-site"
 			require.Equal(t, 403, b.open("POST", "/developers/sign-out", url.Values{}).status)
@@ -171,7 +171,7 @@ func TestBrowserSessions(t *testing.T) {
 			secret := cookie(b)
 			require.Equal(t, 303, b.open("POST", "/developers/sign-out", url.Values{}).status)
 			require.Empty(t, cookie(b))
-			u, err := url.Parse(w.url)
+			u, err := url.Parse(server.url)
 			require.NoError(t, err)
 			b.HTTP.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: secret}})
 			require.False(t, here(b))
@@ -181,7 +181,7 @@ func TestBrowserSessions(t *testing.T) {
 		})
 		t.Run("wrong passwords are counted with those of logins", func(t *testing.T) {
 			t.Parallel()
-			me, b := w.seeker(t), w.browser(t)
+			me, b := server.seeker(t), server.browser(t)
 			try := func(pass string) pageView {
 				return b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {pass}, "next": {"/developers/consents"}})
 			}
@@ -193,7 +193,7 @@ func TestBrowserSessions(t *testing.T) {
 				require.NotContains(t, page.text, `value="wrong"`)
 				require.Empty(t, page.header.Get("Set-Cookie"))
 			}
-			if w.countsLocally() {
+			if server.countsLocally() {
 				return
 			}
 			page := try(password)

@@ -15,10 +15,10 @@ func dataURI(mediaType, content string) string {
 }
 
 func TestConsole_Documents_AreShownSafely(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
 		const html, svg = "<!doctype html><script>alert(1)</script>", `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`
-		boss, jo := w.employer(t), w.seeker(t)
+		boss, jo := server.employer(t), server.seeker(t)
 		sent := []struct {
 			name, content, mediaType, bytes string
 			isShown                         bool
@@ -34,7 +34,7 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 			ids = append(ids, jo.document(object{"title": "<b>" + d.name, "fileName": d.name, "content": d.content}))
 		}
 		path := "/employer/applications/" + jo.application(boss.listing(nil), object{"documentIds": ids})
-		b := w.signedIn(t, boss)
+		b := server.signedIn(t, boss)
 		page := b.show(path)
 		for _, d := range sent {
 			file := b.receivedDocument(t, page, path, "<b>"+d.name)
@@ -60,14 +60,14 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 		}
 
 		file := b.receivedDocument(t, page, path, "<b>"+sent[0].name)
-		none := w.addMember(t, boss, object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}})
-		viewer, seeker, foreign, without := w.signedIn(t, boss.inviteMember("viewer")), w.signedIn(t, jo), w.signedIn(t, w.employer(t)), w.signedIn(t, none)
+		none := server.addMember(t, boss, object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}})
+		viewer, seeker, foreign, without := server.signedIn(t, boss.inviteMember("viewer")), server.signedIn(t, jo), server.signedIn(t, server.employer(t)), server.signedIn(t, none)
 		for _, at := range []string{file, file + "?view=1"} {
 			require.Equal(t, 200, viewer.open("GET", at, nil).status)
 			require.Equal(t, 403, seeker.open("GET", at, nil).status)
 			require.Equal(t, 403, without.open("GET", at, nil).status)
 			require.Equal(t, 404, foreign.open("GET", at, nil).status)
-			require.Equal(t, "/sign-in?next="+url.QueryEscape(at), w.browser(t).open("GET", at, nil).header.Get("Location"))
+			require.Equal(t, "/sign-in?next="+url.QueryEscape(at), server.browser(t).open("GET", at, nil).header.Get("Location"))
 		}
 		for _, id := range []string{nowhere, "nonsense", ids[0]} {
 			require.Equal(t, 404, b.open("GET", path+"/documents/"+id+"?view=1", nil).status)

@@ -13,11 +13,11 @@ import (
 var noteID = regexp.MustCompile(`name="id" value="([0-9a-f-]{36})"`)
 
 func TestConsole_NotesAndRatings(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, jo := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, jo := server.employer(t), server.seeker(t)
 		id := jo.application(boss.listing(object{"title": "Porter"}), nil)
 		path := "/employer/applications/" + id
-		b, viewer := w.signedIn(t, boss), w.signedIn(t, boss.inviteMember("viewer"))
+		b, viewer := server.signedIn(t, boss), server.signedIn(t, boss.inviteMember("viewer"))
 		require.Contains(t, b.show(path).text, "There are no notes yet.")
 
 		require.Contains(t, b.redirected(path, url.Values{"action": {"write-note"}, "note": {"Strong\r\n<script>alert(1)</script> references"}}).text, "The note is saved.")
@@ -59,7 +59,7 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		}
 
 		shown := fmt.Sprint(jo.get("/api/jobseekers/applications/" + id).ok(200).body)
-		jos := w.signedIn(t, jo)
+		jos := server.signedIn(t, jo)
 		shown += jos.show("/account/applications/"+id).text + jos.show("/account/applications").text
 		for _, kind := range []string{"applications", "profile"} {
 			shown += jos.open("GET", "/account/export/"+kind, nil).text
@@ -78,15 +78,15 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 }
 
 func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, jo := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, jo := server.employer(t), server.seeker(t)
 		path := "/employer/applications/" + jo.application(boss.listing(nil), nil)
-		b := w.signedIn(t, boss)
+		b := server.signedIn(t, boss)
 		own := noteID.FindStringSubmatch(b.redirected(path, url.Values{"action": {"write-note"}, "note": {"Private"}}).text)[1]
 		b.redirected(path, url.Values{"action": {"rate"}, "rating": {"4"}})
-		withoutView := w.addMember(t, boss, object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}})
-		seeker, none, foreign := w.signedIn(t, jo), w.signedIn(t, withoutView), w.signedIn(t, w.employer(t))
-		crossSite, noToken := w.signedIn(t, boss), w.signedIn(t, boss)
+		withoutView := server.addMember(t, boss, object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}})
+		seeker, none, foreign := server.signedIn(t, jo), server.signedIn(t, withoutView), server.signedIn(t, server.employer(t))
+		crossSite, noToken := server.signedIn(t, boss), server.signedIn(t, boss)
 		crossSite.Site = "cross-site"
 		noToken.Site, noToken.From = "", ""
 		for _, values := range []url.Values{
@@ -95,7 +95,7 @@ func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 			for name, x := range map[string]struct {
 				b    *browser
 				want int
-			}{"clinician": {seeker, 403}, "without permission": {none, 403}, "other organization": {foreign, 404}, "cross-site": {crossSite, 403}, "no CSRF token": {noToken, 403}, "guest": {w.browser(t), 303}} {
+			}{"clinician": {seeker, 403}, "without permission": {none, 403}, "other organization": {foreign, 404}, "cross-site": {crossSite, 403}, "no CSRF token": {noToken, 403}, "guest": {server.browser(t), 303}} {
 				require.Equal(t, x.want, x.b.open("POST", path, values).status, fmt.Sprint(name, values))
 			}
 		}

@@ -41,9 +41,9 @@ func (b *browser) show(path string) pageView {
 var ownJobPath = regexp.MustCompile(`/employer/jobs/[0-9a-f-]{36}`)
 
 func TestConsole_PostingJobs(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
-		b := w.signedIn(t, boss)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
+		b := server.signedIn(t, boss)
 		require.Contains(t, b.show("/employer").text, "Post a job")
 		require.Contains(t, b.show("/employer/jobs").text, "You have not posted any jobs yet.")
 		require.Contains(t, b.show("/employer/jobs/new").text, "Questions to applicants")
@@ -67,7 +67,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 		draft := b.redirected("/employer/jobs/new", jobForm("save", nil))
 		require.Contains(t, draft.text, "The draft is saved.")
 		path := ownJobPath.FindString(draft.text)
-		require.Equal(t, 404, w.browser(t).open("GET", strings.TrimPrefix(path, "/employer"), nil).status)
+		require.Equal(t, 404, server.browser(t).open("GET", strings.TrimPrefix(path, "/employer"), nil).status)
 		require.Contains(t, b.show(path+"/preview").text, "<li>ALS</li>")
 		form := b.show(path + "/edit").text
 		for _, want := range []string{`value="36000"`, "NMC PIN\nALS", `value="Your NMC PIN?"`, `name="questions.0.required" value="yes" checked`, `value="2099-03-01"`} {
@@ -80,7 +80,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.Contains(t, published.text, "The job is published.")
 		require.Contains(t, b.show(path+"/edit").text, `value="`+question[1]+`"`)
 		public := strings.TrimPrefix(path, "/employer")
-		require.Contains(t, w.browser(t).show(public).text, "Sister, ICU")
+		require.Contains(t, server.browser(t).show(public).text, "Sister, ICU")
 
 		before := boss.get("/api/employers" + public).ok(200).at("data.job.applicationDeadline")
 		require.Contains(t, b.redirected(path, url.Values{"action": {"renew"}, "durationDays": {"30"}}).text, "The job is renewed.")
@@ -111,12 +111,12 @@ func TestConsole_PostingJobs(t *testing.T) {
 }
 
 func TestConsole_Jobs_ManyArePaged(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		for range 30 {
 			boss.listing(nil)
 		}
-		b := w.signedIn(t, boss)
+		b := server.signedIn(t, boss)
 		first := b.show("/employer/jobs")
 		seen := map[string]bool{}
 		for _, page := range []pageView{first, b.show(first.links("Show more")[0])} {
@@ -129,8 +129,8 @@ func TestConsole_Jobs_ManyArePaged(t *testing.T) {
 }
 
 func TestConsole_PostingJobs_HasTheLimitOfTheAPI(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		b := w.signedIn(t, w.employer(t))
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		b := server.signedIn(t, server.employer(t))
 		for range 10 {
 			require.Equal(t, 303, b.open("POST", "/employer/jobs/new", jobForm("save", nil)).status)
 		}
@@ -141,12 +141,12 @@ func TestConsole_PostingJobs_HasTheLimitOfTheAPI(t *testing.T) {
 }
 
 func TestConsole_Applications(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, jo := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, jo := server.employer(t), server.seeker(t)
 		job := boss.listing(object{"title": "Staff Nurse, ICU", "questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}}})
 		id := jo.application(job, object{"coverLetter": "Six years\nof <script>alert(1)</script> care.", "answers": []object{{"question_id": "pin", "answer": "12A3456E"}}})
-		w.seeker(t).application(boss.listing(object{"title": "Porter"}), nil)
-		b := w.signedIn(t, boss)
+		server.seeker(t).application(boss.listing(object{"title": "Porter"}), nil)
+		b := server.signedIn(t, boss)
 		path := "/employer/applications/" + id
 
 		require.Contains(t, b.show("/employer").text, path)
@@ -178,7 +178,7 @@ func TestConsole_Applications(t *testing.T) {
 		done := b.redirected(path, url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {"Welcome."}})
 		require.Contains(t, done.text, "the message is on its way")
 		require.Contains(t, done.text, "Moved from Interview to Accepted")
-		require.Contains(t, w.waitForMail(t, jo.email, "Our offer"), "Welcome.")
+		require.Contains(t, server.waitForMail(t, jo.email, "Our offer"), "Welcome.")
 		require.Contains(t, b.redirected(path, url.Values{"action": {"decide"}, "status": {"review"}}).text, "The status is changed.")
 
 		interview := url.Values{"action": {"schedule"}, "scheduledAt": {"2099-03-03T10:00"}, "location": {"Ward 7"}, "interviewer": {"Asha Patel"}, "notes": {"Ask about nights"}}
@@ -211,10 +211,10 @@ func TestConsole_Applications(t *testing.T) {
 }
 
 func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss := w.employer(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
 		boss.listing(object{"title": "Porter"})
-		b := w.signedIn(t, boss)
+		b := server.signedIn(t, boss)
 
 		require.Equal(t, 400, b.open("POST", "/employer/exports", url.Values{"kind": {"everything"}}).status)
 		require.Equal(t, 400, b.open("POST", "/employer/exports", url.Values{"kind": {"applications"}, "startDate": {"soon"}}).status)
@@ -262,8 +262,8 @@ var consoleForms = map[string]url.Values{
 }
 
 func TestConsole_ForbiddenUsers(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, jo := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, jo := server.employer(t), server.seeker(t)
 		job := boss.listing(nil)
 		names := strings.NewReplacer("JOB", job, "APPLICATION", jo.application(job, nil), "MEMBER", boss.id)
 		form := func(values url.Values) url.Values {
@@ -275,9 +275,9 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 			}
 			return out
 		}
-		viewer := w.signedIn(t, boss.inviteMember("viewer"))
-		none := w.signedIn(t, w.addMember(t, boss, object{"jobs": object{"create": false, "update": false}, "applications": object{"view": false, "update": false}}))
-		seeker, foreign, guest := w.signedIn(t, jo), w.signedIn(t, w.employer(t)), w.browser(t)
+		viewer := server.signedIn(t, boss.inviteMember("viewer"))
+		none := server.signedIn(t, server.addMember(t, boss, object{"jobs": object{"create": false, "update": false}, "applications": object{"view": false, "update": false}}))
+		seeker, foreign, guest := server.signedIn(t, jo), server.signedIn(t, server.employer(t)), server.browser(t)
 		for path, want := range consolePages {
 			hasID := path != names.Replace(path)
 			path = names.Replace(path)
@@ -307,7 +307,7 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 			away := guest.open("POST", path, values)
 			require.Equal(t, 303, away.status, path)
 			require.Contains(t, away.header.Get("Location"), "/sign-in")
-			b := w.signedIn(t, boss)
+			b := server.signedIn(t, boss)
 			b.Site = "cross-site"
 			require.Equal(t, 403, b.open("POST", path, values).status, path)
 			b.Site, b.From = "", ""
@@ -325,12 +325,12 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 }
 
 func TestConsole_StoredScript_IsText(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const wicked = `"><script>alert(1)</script>{{.}}`
-		boss, jo := w.employer(t), w.seeker(t)
+		boss, jo := server.employer(t), server.seeker(t)
 		jo.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"firstName": wicked, "lastName": wicked, "bio": wicked, "specialty": wicked, "currentRole": wicked}}).ok(200)
 		boss.put("/api/employers/organization", object{"name": wicked, "description": wicked, "industry": wicked}).ok(200)
-		b := w.signedIn(t, boss)
+		b := server.signedIn(t, boss)
 		values := jobForm("publish", url.Values{"title": {wicked}, "description": {wicked}, "location": {wicked}, "department": {wicked}, "specialty": {wicked}, "requirements": {wicked}, "benefits": {wicked}, "questions.1.text": {wicked}, "questions.1.id": {"pin"}, "questions.1.required": {}})
 		pages := []pageView{b.redirected("/employer/jobs/new", values)}
 		path := ownJobPath.FindString(pages[0].text)

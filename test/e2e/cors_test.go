@@ -9,9 +9,9 @@ import (
 
 func TestCORS_PortalAPI_AllowsConfiguredOrigins(t *testing.T) {
 	const origin = "https://jobs.example.org"
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		send := func(method, path, from string) http.Header {
-			request, err := http.NewRequest(method, w.url+path, nil)
+			request, err := http.NewRequest(method, server.url+path, nil)
 			require.NoError(t, err)
 			request.Header.Set("Origin", from)
 			if method == http.MethodOptions {

@@ -30,11 +30,11 @@ func (b *browser) requirePostRefused(path string, values url.Values) {
 }
 
 func TestDashboard_Applications_WithoutScript(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("life cycle of an app", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
-			b := w.signedIn(t, me)
+			me := server.seeker(t)
+			b := server.signedIn(t, me)
 			require.Contains(t, b.open("GET", "/developers", nil).text, "A new application")
 
 			made := b.open("POST", "/developers/apps", url.Values{"name": {`Ward <b>"Finder"</b>`}, "redirectUris": {"https://a.example.com/cb\r\n\r\n http://127.0.0.1/cb "}})
@@ -53,7 +53,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			key := shownOnce.FindStringSubmatch(keyed.text)
 			require.NotNil(t, key, keyed.text)
 			call := func() int {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+"/api/v1/jobs", nil)
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/v1/jobs", nil)
 				require.NoError(t, err)
 				r.Header.Set("X-API-Key", key[1])
 				answer, err := http.DefaultClient.Do(r)
@@ -87,7 +87,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 		})
 		t.Run("repeated form is executed once", func(t *testing.T) {
 			t.Parallel()
-			b := w.signedIn(t, w.seeker(t))
+			b := server.signedIn(t, server.seeker(t))
 			name := func(page pageView) string {
 				found := onceField.FindStringSubmatch(page.text)
 				require.NotNil(t, found, page.text)
@@ -126,14 +126,14 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			hooked := twice(path+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}, "once": {name(first)}})
 			require.Len(t, hookLink.FindAllString(b.open("GET", path, nil).text, -1), 1)
 			twice(hookLink.FindString(hooked.text)+"/secret", url.Values{"once": {name(hooked)}})
-			other := w.signedIn(t, w.seeker(t))
+			other := server.signedIn(t, server.seeker(t))
 			require.Equal(t, 200, other.open("POST", "/developers/apps", form).status, "other users' forms are separate")
 		})
 		t.Run("other user's app, other site, signed out", func(t *testing.T) {
 			t.Parallel()
-			mine := w.signedIn(t, w.seeker(t))
+			mine := server.signedIn(t, server.seeker(t))
 			path := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine"}}).text)
-			other := w.signedIn(t, w.employer(t))
+			other := server.signedIn(t, server.employer(t))
 			require.NotContains(t, other.open("GET", "/developers", nil).text, "Mine")
 			for _, at := range []string{path, path + "/secret", path + "/keys", path + "/plan", path + "/delete", "/developers/apps/nonsense"} {
 				values := url.Values{"name": {"Theirs"}, "plan": {"free"}}
@@ -141,7 +141,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			}
 			require.Equal(t, 404, other.open("GET", path, nil).status)
 			require.Contains(t, mine.open("GET", path, nil).text, "<h1>Mine</h1>")
-			require.Equal(t, "/developers/sign-in?next="+url.QueryEscape(path), w.browser(t).open("GET", path, nil).header.Get("Location"))
+			require.Equal(t, "/developers/sign-in?next="+url.QueryEscape(path), server.browser(t).open("GET", path, nil).header.Get("Location"))
 		})
 	})
 }

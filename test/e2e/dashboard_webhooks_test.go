@@ -47,11 +47,11 @@ func (b *browser) waitForText(answer pageView, words string) pageView {
 func (s pageView) visibleText() string { return html.UnescapeString(s.text) }
 
 func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
-	onEachSetupWithWebhooks(t, func(t *testing.T, w *testServer) {
+	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		t.Run("life cycle of a webhook", func(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, nil)
-			b := w.signedIn(t, w.seeker(t))
+			b := server.signedIn(t, server.seeker(t))
 			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
 			require.Contains(t, b.open("GET", app, nil).text, "Add a webhook")
 			made := b.open("POST", app+"/webhooks", url.Values{"url": {r.URL + "/?a=1&b=2"}, "events": {"job.created", "application.submitted"}})
@@ -130,7 +130,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 				}
 				return http.StatusOK
 			})
-			b := w.signedIn(t, w.seeker(t))
+			b := server.signedIn(t, server.seeker(t))
 			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
 			path := hookLink.FindString(b.open("POST", app+"/webhooks", url.Values{"url": {r.URL}, "events": {"job.created"}}).text)
 			gone := b.waitForText(b.open("POST", path+"/test", url.Values{}), "Answered with status 410")
@@ -155,13 +155,13 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 		t.Run("pages of the log", func(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, nil)
-			me := w.seeker(t)
+			me := server.seeker(t)
 			at, _ := me.createWebhook(r.URL, "job.created")
 			for range 21 {
 				me.fromNewAddress().post(at+"/test", nil).ok(202)
 			}
 			r.waitForHits(21)
-			b := w.signedIn(t, me)
+			b := server.signedIn(t, me)
 			path := "/developers" + at[len("/api/developers"):]
 			page := b.open("GET", path, nil)
 			require.Len(t, replayLink.FindAllString(page.text, -1), 20)
@@ -173,7 +173,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 		})
 		t.Run("errors are shown in the form", func(t *testing.T) {
 			t.Parallel()
-			b := w.signedIn(t, w.seeker(t))
+			b := server.signedIn(t, server.seeker(t))
 			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
 			refused := b.open("POST", app+"/webhooks", url.Values{"url": {"ftp://x.example"}, "events": {"job.closed"}})
 			require.Equal(t, 400, refused.status)
@@ -204,7 +204,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 		})
 		t.Run("limit of test events and replays", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
+			me := server.seeker(t)
 			path, _ := me.createWebhook("https://receiver.invalid/", "job.created")
 			for range 600 {
 				require.Equal(t, 404, me.try("POST", path+"/deliveries/"+nowhere+"/replay", nil).status) // all within the minute
@@ -213,20 +213,20 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 				over := me.post(at, nil).fails(429, "Rate limit exceeded")
 				require.NotEmpty(t, over.header.Get("Retry-After"))
 			}
-			page := w.signedIn(t, me).open("POST", strings.TrimPrefix(path, "/api")+"/test", url.Values{})
+			page := server.signedIn(t, me).open("POST", strings.TrimPrefix(path, "/api")+"/test", url.Values{})
 			require.Equal(t, 429, page.status)
 			require.Contains(t, page.text, "This was done too often; please try again in ")
 		})
 		t.Run("other user's webhook, other site, signed out", func(t *testing.T) {
 			t.Parallel()
-			mine := w.signedIn(t, w.seeker(t))
+			mine := server.signedIn(t, server.seeker(t))
 			app := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine"}}).text)
 			r := newReceiver(t, nil)
 			made := mine.open("POST", app+"/webhooks", url.Values{"url": {r.URL}, "events": {"job.closed"}})
 			path := hookLink.FindString(made.text)
 			delivery := replayLink.FindString(mine.follow(mine.open("POST", path+"/test", url.Values{})).text)
 			second := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine too"}}).text)
-			other := w.signedIn(t, w.employer(t))
+			other := server.signedIn(t, server.employer(t))
 			values := url.Values{"url": {"https://theirs.example/"}, "events": {"job.created"}, "status": {"paused"}, "since": {"2026-01-01T00:00"}}
 			posts := []string{app + "/webhooks", path, path + "/status", path + "/secret", path + "/test", path + "/replay", delivery, path + "/delete"}
 			for _, at := range posts {
@@ -236,7 +236,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			sent := delivery[:len(delivery)-len("/replay")]
 			require.Equal(t, 200, mine.open("GET", sent, nil).status)
 			require.Equal(t, 404, other.open("GET", sent, nil).status)
-			require.Equal(t, 303, w.browser(t).open("GET", sent, nil).status)
+			require.Equal(t, 303, server.browser(t).open("GET", sent, nil).status)
 			for _, at := range []string{second + path[len(app):], second + sent[len(app):], path + "/deliveries/nonsense", path + "/deliveries/" + nowhere, app + "/webhooks/nonsense", app + "/webhooks/" + nowhere} {
 				require.Equal(t, 404, mine.open("GET", at, nil).status, at)
 			}

@@ -20,7 +20,7 @@ func pick(a *response, path string, names ...string) object {
 }
 
 func TestDeveloperApps(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		app := func(a *account, more object) string {
 			in := object{"name": "Ward Finder", "redirectUris": []string{"https://wardfinder.example.com/callback"}}
 			for name, value := range more {
@@ -30,7 +30,7 @@ func TestDeveloperApps(t *testing.T) {
 		}
 		t.Run("POST /api/developers/apps", func(t *testing.T) {
 			t.Parallel()
-			for _, me := range []*account{w.seeker(t), w.employer(t)} {
+			for _, me := range []*account{server.seeker(t), server.employer(t)} {
 				made := me.post("/api/developers/apps", object{"name": " Ward Finder ", "description": "Finds wards", "redirectUris": []string{
 					"https://a.example.com/cb?x=1", "http://localhost/cb", "http://127.0.0.1:8123/cb", "http://[::1]/cb", "https://a.example.com/cb?x=1"}}).ok(201)
 				require.Equal(t, object{"name": "Ward Finder", "description": "Finds wards", "public": false, "plan": "free"}, pick(made, "data.app", "name", "description", "public", "plan"))
@@ -38,7 +38,7 @@ func TestDeveloperApps(t *testing.T) {
 				require.Equal(t, made.text("data.app.id"), made.text("data.app.clientId"))
 				require.Regexp(t, `^loc_cs_[0-9A-Za-z]{43}$`, made.text("data.clientSecret"))
 			}
-			me := w.seeker(t)
+			me := server.seeker(t)
 			require.Nil(t, me.post("/api/developers/apps", object{"name": "On a telephone", "public": true, "redirectUris": []string{"com.example.app:/cb"}}).ok(201).at("data.clientSecret"))
 			me.post("/api/developers/apps", object{}).invalid("name")
 			me.post("/api/developers/apps", object{"name": "  "}).invalid("name")
@@ -49,22 +49,22 @@ func TestDeveloperApps(t *testing.T) {
 			for _, bad := range []string{"", "x", "/cb", "http://a.example.com/cb", "https://", "https://u:p@a.example.com/", "https://a.example.com/#f", "https://a.example.com/#", "https://*.example.com/", "javascript:alert(1)", "com.example.app:/cb", "https://a.example.com/\u00e9", "https://a.example.com/ x", "http://localhost.evil.example/", "https://a.example.com\\@b"} {
 				me.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{bad}}).invalid("redirectUris")
 			}
-			w.guest(t).post("/api/developers/apps", object{"name": "x"}).fails(401, "Unauthorized")
+			server.guest(t).post("/api/developers/apps", object{"name": "x"}).fails(401, "Unauthorized")
 		})
 		t.Run("GET /api/developers/apps", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
+			me := server.seeker(t)
 			first, second := app(me, nil), app(me, object{"name": "Second"})
-			app(w.seeker(t), nil)
+			app(server.seeker(t), nil)
 			list := me.get("/api/developers/apps?limit=1").ok(200)
 			require.Equal(t, second, list.text("data.apps.0.id"))
 			require.Equal(t, object{"total": 2.0, "page": 1.0, "limit": 1.0, "totalPages": 2.0}, list.at("data.pagination"))
 			require.Equal(t, first, me.get("/api/developers/apps?limit=1&cursor="+list.text("data.nextCursor")).ok(200).text("data.apps.0.id"))
-			w.guest(t).get("/api/developers/apps").fails(401, "Unauthorized")
+			server.guest(t).get("/api/developers/apps").fails(401, "Unauthorized")
 		})
 		t.Run("GET and PUT and DELETE /api/developers/apps/:id", func(t *testing.T) {
 			t.Parallel()
-			me, other := w.employer(t), w.employer(t)
+			me, other := server.employer(t), server.employer(t)
 			path := "/api/developers/apps/" + app(me, nil)
 			require.Equal(t, "Ward Finder", me.get(path).ok(200).text("data.app.name"))
 			changed := me.put(path, object{"name": "Bed Finder", "redirectUris": []string{}, "plan": "enterprise", "ownerId": other.id}).ok(200)
@@ -84,18 +84,18 @@ func TestDeveloperApps(t *testing.T) {
 		})
 		t.Run("POST /api/developers/apps/:id/secret", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
+			me := server.seeker(t)
 			path := "/api/developers/apps/" + app(me, nil) + "/secret"
 			one, two := me.post(path, nil).ok(200).text("data.clientSecret"), me.post(path, nil).ok(200).text("data.clientSecret")
 			require.NotEqual(t, one, two)
 			me.post(path, `{"a":`).invalid("body")
 			me.post(path, object{}).ok(200)
-			w.seeker(t).post(path, nil).fails(404, "Application not found")
+			server.seeker(t).post(path, nil).fails(404, "Application not found")
 			me.post("/api/developers/apps/"+app(me, object{"public": true})+"/secret", nil).fails(409, "A public application has no secret")
 		})
 		t.Run("POST and GET /api/developers/apps/:id/keys and DELETE /api/developers/apps/:id/keys/:keyId", func(t *testing.T) {
 			t.Parallel()
-			me, other := w.seeker(t), w.seeker(t)
+			me, other := server.seeker(t), server.seeker(t)
 			path := "/api/developers/apps/" + app(me, nil) + "/keys"
 			made := me.post(path, object{"name": "Production"}).ok(201)
 			secret := made.text("data.apiKey")
@@ -120,7 +120,7 @@ func TestDeveloperApps(t *testing.T) {
 		})
 		t.Run("POST /api/developers/apps/:id/plan", func(t *testing.T) {
 			t.Parallel()
-			me := w.employer(t)
+			me := server.employer(t)
 			path := "/api/developers/apps/" + app(me, nil)
 			choose := func(plan, method string) *response {
 				return me.post(path+"/plan", object{"plan": plan, "paymentMethodId": method})
@@ -144,26 +144,26 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, "professional", me.get(path).ok(200).text("data.app.plan"))
 			require.Equal(t, "enterprise", choose("enterprise", "").ok(200).text("data.plan"))
 			require.Equal(t, "professional", choose("professional", "").ok(200).text("data.plan"), "the change is immediate and without a new payment")
-			require.Contains(t, w.waitForMail(t, me.email, "You are on the Professional plan. What was left"), "pays for it until")
+			require.Contains(t, server.waitForMail(t, me.email, "You are on the Professional plan. What was left"), "pays for it until")
 			require.Equal(t, "free", choose("free", "").ok(200).text("data.plan"))
-			require.Contains(t, w.waitForMail(t, me.email, "Your Professional plan is cancelled"), "choose Professional again without a payment")
+			require.Contains(t, server.waitForMail(t, me.email, "Your Professional plan is cancelled"), "choose Professional again without a payment")
 			require.Equal(t, 60.0, me.get(path+"/usage").ok(200).number("data.minute.limit"))
 			require.Equal(t, "professional", choose("professional", "").ok(200).text("data.plan"))
 			require.Equal(t, 300.0, me.get(path+"/usage").ok(200).number("data.minute.limit"))
-			w.seeker(t).post(path+"/plan", object{"plan": "free"}).fails(404, "Application not found")
+			server.seeker(t).post(path+"/plan", object{"plan": "free"}).fails(404, "Application not found")
 		})
 		t.Run("operator changes the plan of an app", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
+			me := server.seeker(t)
 			id := app(me, nil)
-			require.Contains(t, w.run(t, "developers", "plan", id, "enterprise"), "Ward Finder ("+id+") is on the plan enterprise")
+			require.Contains(t, server.run(t, "developers", "plan", id, "enterprise"), "Ward Finder ("+id+") is on the plan enterprise")
 			used := me.get("/api/developers/apps/" + id + "/usage").ok(200)
 			require.Equal(t, object{"limit": 1000.0, "remaining": 1000.0}, used.at("data.minute"))
 			require.Equal(t, object{"limit": nil, "remaining": nil}, used.at("data.day"), "it has no limit")
 		})
 		t.Run("GET /api/developers/apps/:id/usage", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
+			me := server.seeker(t)
 			path := "/api/developers/apps/" + app(me, nil) + "/usage"
 			used := me.get(path).ok(200)
 			require.Equal(t, "free", used.text("data.plan"))
@@ -177,7 +177,7 @@ func TestDeveloperApps(t *testing.T) {
 			me.get(path + "?from=2020-11-04&to=2026-11-03").invalid("from")
 			me.get(path + "?to=tomorrow").invalid("to")
 			require.Equal(t, []any{"from", "to"}, errorFields(me.get(path+"?to=x&from=y").invalid("from")))
-			w.seeker(t).get(path).fails(404, "Application not found")
+			server.seeker(t).get(path).fails(404, "Application not found")
 		})
 	})
 }

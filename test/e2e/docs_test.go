@@ -9,10 +9,10 @@ import (
 )
 
 func TestDocumentation(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("OAuth and content security policy of the page", func(t *testing.T) {
 			t.Parallel()
-			guest := w.guest(t)
+			guest := server.guest(t)
 			for path, holds := range map[string]string{
 				"/docs/developer":                      `src="/docs/developer/page.js"`,
 				"/docs/developer/page.js":              "usePkceWithAuthorizationCodeGrant: true",
@@ -60,7 +60,7 @@ func TestDocumentation(t *testing.T) {
 		})
 		t.Run("links between reference, guides and dashboard", func(t *testing.T) {
 			t.Parallel()
-			guest, b := w.browser(t), w.signedIn(t, w.seeker(t))
+			guest, b := server.browser(t), server.signedIn(t, server.seeker(t))
 			for _, page := range []pageView{guest.open("GET", "/docs/developer", nil), guest.open("GET", "/docs", nil), guest.open("GET", "/docs/guides/errors", nil), guest.follow(guest.open("GET", "/developers", nil)), b.open("GET", "/developers", nil)} {
 				require.Equal(t, 200, page.status)
 				for _, to := range []string{"/docs/developer", "/docs/guides", "/developers"} {

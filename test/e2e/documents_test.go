@@ -26,8 +26,8 @@ func (a *account) document(more object) string {
 }
 
 func TestDocuments(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		seeker, other := w.seeker(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		seeker, other := server.seeker(t), server.seeker(t)
 		const path = "/api/jobseekers/documents"
 		in64 := base64.StdEncoding.EncodeToString([]byte(somePDF))
 		var cv string
@@ -115,11 +115,11 @@ func TestDocuments(t *testing.T) {
 			script := seeker.document(object{"content": "<script>alert(1)</script>", "fileName": "cv.html"})
 			require.Equal(t, "text/plain; charset=utf-8", seeker.get(path+"/"+script+"/file").header.Get("Content-Type"))
 			other.get(path+"/"+cv+"/file").fails(404, "Document not found")
-			w.guest(t).get(path+"/"+cv+"/file").fails(401, "Unauthorized")
+			server.guest(t).get(path+"/"+cv+"/file").fails(401, "Unauthorized")
 		})
 		t.Run("stored files and downloads have the extension of their type", func(t *testing.T) {
 			stored := func() (names []string) {
-				found, err := filepath.Glob(filepath.Join(w.dir, "data/files/documents/*"))
+				found, err := filepath.Glob(filepath.Join(server.dir, "data/files/documents/*"))
 				require.NoError(t, err)
 				return found
 			}

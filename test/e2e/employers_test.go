@@ -9,21 +9,21 @@ import (
 )
 
 func TestEmployerAccount(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/employers/profile", func(t *testing.T) {
 			t.Parallel()
-			c, email := w.guest(t), newEmail()
-			boss := w.account(t, c.post("/api/auth/register-employer", object{"email": email, "password": password, "name": "Asha Patel", "companyName": "St Brigid's", "industry": "hospital", "companySize": "51-200"}), c, email)
+			c, email := server.guest(t), newEmail()
+			boss := server.account(t, c.post("/api/auth/register-employer", object{"email": email, "password": password, "name": "Asha Patel", "companyName": "St Brigid's", "industry": "hospital", "companySize": "51-200"}), c, email)
 			require.Equal(t, object{
 				"id": boss.id, "email": email, "profile": object{"name": "Asha Patel", "jobTitle": ""},
 				"company": object{"name": "St Brigid's", "industry": "hospital", "size": "51-200"},
 			}, boss.get("/api/employers/profile").ok(200).at("data"))
-			w.guest(t).get("/api/employers/profile").fails(401, "Unauthorized")
-			w.seeker(t).get("/api/employers/profile").fails(403, "Forbidden")
+			server.guest(t).get("/api/employers/profile").fails(401, "Unauthorized")
+			server.seeker(t).get("/api/employers/profile").fails(403, "Forbidden")
 		})
 		t.Run("PUT /api/employers/profile", func(t *testing.T) {
 			t.Parallel()
-			boss := w.employer(t)
+			boss := server.employer(t)
 			member := boss.inviteMember("recruiter")
 			require.Equal(t, "Profile updated successfully", boss.put("/api/employers/profile", object{
 				"intent": "update-profile", "profile": object{"name": "Zoë Patel", "jobTitle": "Matron"}, "companyName": "St Columba's", "industry": "care home", "companySize": "11-50",
@@ -46,36 +46,36 @@ func TestEmployerAccount(t *testing.T) {
 		})
 		t.Run("PUT /api/employers/profile with another address", func(t *testing.T) {
 			t.Parallel()
-			boss, other, next := w.employer(t), w.seeker(t), newEmail()
+			boss, other, next := server.employer(t), server.seeker(t), newEmail()
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": other.email}}).fails(409, "Email already registered")
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": "x"}}).invalid("profile.email")
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
 			v := boss.get("/api/employers/profile").ok(200)
 			require.Equal(t, boss.email, v.text("data.email"), "the address stays until the new one is confirmed")
 			require.Equal(t, next, v.text("data.pendingEmail"))
-			w.waitForMail(t, boss.email, "about to change")
-			w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, next, "confirm your new")}).ok(200)
+			server.waitForMail(t, boss.email, "about to change")
+			server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, next, "confirm your new")}).ok(200)
 			require.Equal(t, next, boss.get("/api/employers/profile").ok(200).text("data.email"))
-			w.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).fails(401, "Invalid email or password")
-			w.guest(t).post("/api/auth/login", object{"email": next, "password": password}).ok(200)
+			server.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).fails(401, "Invalid email or password")
+			server.guest(t).post("/api/auth/login", object{"email": next, "password": password}).ok(200)
 		})
 		t.Run("PUT /api/employers/profile ten times in 15 minutes", func(t *testing.T) {
 			t.Parallel()
-			requireLimitOfTen(t, w, "PUT", "/api/employers/profile")
+			requireLimitOfTen(t, server, "PUT", "/api/employers/profile")
 		})
 		t.Run("GET /api/employers/settings", func(t *testing.T) {
 			t.Parallel()
-			boss := w.employer(t)
+			boss := server.employer(t)
 			require.Equal(t, object{
 				"id": boss.id, "email": boss.email, "company": object{"name": "St Brigid's Hospital"},
 				"contact":     object{"name": "Asha Patel", "email": boss.email, "phone": ""},
 				"preferences": object{"notifications": object{"emailAlerts": true}},
 			}, boss.get("/api/employers/settings").ok(200).at("data"))
-			w.guest(t).get("/api/employers/settings").fails(401, "Unauthorized")
+			server.guest(t).get("/api/employers/settings").fails(401, "Unauthorized")
 		})
 		t.Run("PUT and DELETE /api/employers/settings", func(t *testing.T) {
 			t.Parallel()
-			boss := w.employer(t)
+			boss := server.employer(t)
 			member := boss.inviteMember("viewer")
 			require.Equal(t, "Settings updated successfully", boss.put("/api/employers/settings", object{"intent": "update-profile", "companyName": "St Columba's", "industry": "care home"}).ok(200).text("message"))
 			boss.put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": false}).ok(200)
@@ -100,12 +100,12 @@ func TestEmployerAccount(t *testing.T) {
 		})
 		t.Run("PUT and DELETE /api/employers/settings ten times in 15 minutes", func(t *testing.T) {
 			t.Parallel()
-			requireLimitOfTen(t, w, "PUT", "/api/employers/settings")
-			requireLimitOfTen(t, w, "DELETE", "/api/employers/settings")
+			requireLimitOfTen(t, server, "PUT", "/api/employers/settings")
+			requireLimitOfTen(t, server, "DELETE", "/api/employers/settings")
 		})
 		t.Run("GET and PUT /api/employers/organization", func(t *testing.T) {
 			t.Parallel()
-			boss := w.employer(t)
+			boss := server.employer(t)
 			member := boss.inviteMember("recruiter")
 			a := boss.get("/api/employers/organization").ok(200)
 			require.Len(t, a.text("data.organizationId"), 36)
@@ -119,26 +119,26 @@ func TestEmployerAccount(t *testing.T) {
 			boss.put("/api/employers/organization", object{"website": "javascript:alert(1)"}).invalid("website")
 			boss.put("/api/employers/organization", object{"logo": "http://user:pass@columba.example/x"}).invalid("logo")
 			boss.put("/api/employers/organization", object{"description": 7}).invalid("description")
-			boss.put("/api/employers/organization", object{"organizationId": w.employer(t).id, "id": "x"}).ok(200)
+			boss.put("/api/employers/organization", object{"organizationId": server.employer(t).id, "id": "x"}).ok(200)
 			require.Equal(t, put.at("data"), boss.get("/api/employers/organization").ok(200).at("data"), "ids cannot be changed")
 			member.put("/api/employers/organization", object{"name": "Mine"}).fails(403, "Forbidden")
-			w.seeker(t).get("/api/employers/organization").fails(403, "Forbidden")
-			w.guest(t).get("/api/employers/organization").fails(401, "Unauthorized")
-			w.guest(t).put("/api/employers/organization", object{"name": "X"}).fails(401, "Unauthorized")
+			server.seeker(t).get("/api/employers/organization").fails(403, "Forbidden")
+			server.guest(t).get("/api/employers/organization").fails(401, "Unauthorized")
+			server.guest(t).put("/api/employers/organization", object{"name": "X"}).fails(401, "Unauthorized")
 		})
 		t.Run("PUT /api/employers/organization renames its listings", func(t *testing.T) {
 			t.Parallel()
-			boss := w.employer(t)
+			boss := server.employer(t)
 			public, paused := boss.listing(object{"title": "Night Nurse"}), boss.listing(nil)
 			boss.fromNewAddress().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
 			name := "Trust " + newEmail()[1:9]
 			boss.put("/api/employers/organization", object{"name": name}).ok(200)
 			require.Eventually(t, func() bool {
-				return w.guest(t).get("/api/listings/"+public).ok(200).text("data.company") == name &&
+				return server.guest(t).get("/api/listings/"+public).ok(200).text("data.company") == name &&
 					boss.get("/api/employers/jobs/"+paused).ok(200).text("data.job.company") == name
 			}, waitTimeout, 20*time.Millisecond)
 			require.Eventually(t, func() bool {
-				return len(w.guest(t).get("/api/listings?search="+name[6:]).ok(200).list("data.listings")) == 1
+				return len(server.guest(t).get("/api/listings?search="+name[6:]).ok(200).list("data.listings")) == 1
 			}, waitTimeout, 20*time.Millisecond, "the listing is found by the new name")
 		})
 	})
@@ -146,9 +146,9 @@ func TestEmployerAccount(t *testing.T) {
 
 // requireLimitOfTen calls a route ten times, with success or without, and
 // requires that the next call is limited.
-func requireLimitOfTen(t *testing.T, w *testServer, method, path string) {
+func requireLimitOfTen(t *testing.T, server *testServer, method, path string) {
 	t.Helper()
-	c := w.guest(t)
+	c := server.guest(t)
 	for range 10 {
 		c.send(method, path, nil).fails(401, "Unauthorized")
 	}

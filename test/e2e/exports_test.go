@@ -12,8 +12,8 @@ import (
 )
 
 func TestExports(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, seeker := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, seeker := server.employer(t), server.seeker(t)
 		job := employer.listing(object{"title": "=HYPERLINK(\"http://evil\")"})
 		id := seeker.application(job, nil)
 
@@ -30,7 +30,7 @@ func TestExports(t *testing.T) {
 			t.Helper()
 			u, err := url.Parse(link)
 			require.NoError(t, err)
-			file := w.guest(t).get(u.RequestURI())
+			file := server.guest(t).get(u.RequestURI())
 			require.Equal(t, 200, file.status, "%s", file.raw)
 			rows, err := csv.NewReader(strings.NewReader(string(file.raw))).ReadAll()
 			require.NoError(t, err)
@@ -54,13 +54,13 @@ func TestExports(t *testing.T) {
 			require.Equal(t, seeker.email, rows[1][4])
 			require.Contains(t, string(file.raw), "\r\n")
 
-			mail := w.waitForMail(t, employer.email, "Your export is ready")
+			mail := server.waitForMail(t, employer.email, "Your export is ready")
 			link := regexp.MustCompile(`http\S+/file\?token=\S+`).FindString(mail)
 			_, rows = fetch(link)
 			require.Len(t, rows, 2)
 
 			for _, wrong := range []string{"/api/employers/exports/" + a.text("data.id") + "/file", "/api/employers/exports/" + a.text("data.id") + "/file?token=x", strings.Replace(mustPath(t, link), a.text("data.id"), nowhere, 1)} {
-				w.guest(t).get(wrong).fails(401, "Unauthorized")
+				server.guest(t).get(wrong).fails(401, "Unauthorized")
 			}
 		})
 		t.Run("POST /api/employers/exports with filters", func(t *testing.T) {

@@ -61,9 +61,9 @@ func (u *uploads) check(t testing.TB) {
 func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 	t.Parallel()
 	s3 := kit.OwnS3(t)
-	w := start(t, t.TempDir(), "LOCUM_FILES_URL="+strings.Replace(s3.URL, "?", "/e2e?", 1),
+	server := start(t, t.TempDir(), "LOCUM_FILES_URL="+strings.Replace(s3.URL, "?", "/e2e?", 1),
 		"AWS_ACCESS_KEY_ID="+services.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+services.S3SecretKey)
-	s, employer := w.seeker(t), w.employer(t)
+	s, employer := server.seeker(t), server.employer(t)
 	u := &uploads{kept: map[*account]map[string]string{}}
 	require.Equal(t, 200, u.upload(t, s, "before"))
 
@@ -95,14 +95,14 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 func TestS3Killed_DuringUploads_NoneIsLost(t *testing.T) {
 	t.Parallel()
 	s3 := kit.OwnS3(t)
-	w := start(t, t.TempDir(), "LOCUM_FILES_URL="+s3.URL, "AWS_ACCESS_KEY_ID="+services.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+services.S3SecretKey)
+	server := start(t, t.TempDir(), "LOCUM_FILES_URL="+s3.URL, "AWS_ACCESS_KEY_ID="+services.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+services.S3SecretKey)
 	u := &uploads{kept: map[*account]map[string]string{}}
 	stop := make(chan struct{})
 	var load sync.WaitGroup
 	for range 4 {
 		load.Go(func() {
 			for n := 0; ; n++ {
-				s := w.seeker(t)
+				s := server.seeker(t)
 				for i := range 10 {
 					select {
 					case <-stop:

@@ -56,20 +56,20 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 			}
 		}
 	}
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		defer func() {
 			if t.Failed() {
 				t.Logf("again with LOCUM_TEST_FUZZ=%d LOCUM_TEST_SEED=%d", rounds, seed)
 			}
 		}()
-		victims := newMatrixUsersWithResources(t, w)
+		victims := newMatrixUsersWithResources(t, server)
 		whose := []string{victims.seeker.id, victims.employer.id, victims.listing, victims.application, victims.bookmark, victims.document,
 			victims.app, victims.key, victims.webhook, victims.client}
-		before := kit.RowsWith(t, w.databaseURL(), volatileColumns, whose...)
+		before := kit.RowsWith(t, server.databaseURL(), volatileColumns, whose...)
 		f := &fuzzer{Rand: rand.New(rand.NewPCG(seed, 0)), others: victims.resources(), done: map[string]bool{}}
 		operations := slices.Clone(all)
 		for range rounds {
-			c := newMatrixUsersWithResources(t, w) // a round may delete the resources of its users
+			c := newMatrixUsersWithResources(t, server) // a round may delete the resources of its users
 			f.own = c.resources()
 			f.Shuffle(len(operations), func(i, j int) { operations[i], operations[j] = operations[j], operations[i] })
 			for _, o := range operations {
@@ -78,14 +78,14 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 			}
 		}
 		t.Logf("%d of %d operations succeeded at least once", len(f.done), len(all))
-		after := kit.RowsWith(t, w.databaseURL(), volatileColumns, whose...)
+		after := kit.RowsWith(t, server.databaseURL(), volatileColumns, whose...)
 		for table, rows := range before {
 			for _, row := range rows {
 				require.Contains(t, after[table], row, "a row of %s, which is somebody else's", table)
 			}
 		}
-		require.NotContains(t, w.log.String(), "panic")
-		require.NotContains(t, w.log.String(), `"level":"ERROR"`)
+		require.NotContains(t, server.log.String(), "panic")
+		require.NotContains(t, server.log.String(), `"level":"ERROR"`)
 	})
 }
 

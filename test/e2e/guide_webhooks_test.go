@@ -21,12 +21,12 @@ import (
 // The receivers of the guide verify real deliveries. The test of the Node
 // receiver is in test/heavy, since it needs a package.
 func TestWebhookGuide_Receivers_VerifyDeliveries(t *testing.T) {
-	onEachSetupWithWebhooks(t, func(t *testing.T, w *testServer) {
+	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		t.Run("Go", func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "main.go")
 			require.NoError(t, os.WriteFile(file, []byte(guide(t, "webhooks", "go")), 0o600))
-			kit.CheckReceiver(t, w.url, func(ctx context.Context) *exec.Cmd {
+			kit.CheckReceiver(t, server.url, func(ctx context.Context) *exec.Cmd {
 				cmd := exec.CommandContext(ctx, "go", "run", file)
 				cmd.Dir = "../.."
 				return cmd
@@ -36,16 +36,16 @@ func TestWebhookGuide_Receivers_VerifyDeliveries(t *testing.T) {
 			t.Parallel()
 			python := kit.Tool(t, "python3")
 			program := guide(t, "webhooks", "python")
-			kit.CheckReceiver(t, w.url, func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, python, "-c", program) })
+			kit.CheckReceiver(t, server.url, func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, python, "-c", program) })
 		})
 	})
 }
 
 func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
-	onEachSetupWithWebhooks(t, func(t *testing.T, w *testServer) {
+	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		text := guideText(t, "webhooks")
 		r := newReceiver(t, nil)
-		me := w.seeker(t)
+		me := server.seeker(t)
 		app := me.app()
 		var blocks []string
 		for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(text, -1) {
@@ -55,7 +55,7 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 		paste := func(script string, env ...string) string {
 			t.Helper()
 			shell := exec.Command("bash", "-ec", script)
-			shell.Env = append(append(os.Environ(), "BASE="+w.url, "TOKEN="+me.token, "APP="+app, "URL="+r.URL), env...)
+			shell.Env = append(append(os.Environ(), "BASE="+server.url, "TOKEN="+me.token, "APP="+app, "URL="+r.URL), env...)
 			out, err := shell.CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			return string(out)
@@ -65,8 +65,8 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 		id := regexp.MustCompile(`"webhook":\{"id":"([^"]+)"`).FindStringSubmatch(made)
 		require.NotNil(t, id, made)
 		path := "/api/developers/apps/" + app + "/webhooks/" + id[1]
-		require.Contains(t, paste(blocks[1], "HOOK="+w.url+path), `"type":"job.created"`)
-		require.Contains(t, paste(strings.ReplaceAll(blocks[2], "2026-11-20T00:00:00Z", time.Now().UTC().Format(time.RFC3339)), "HOOK="+w.url+path), `"count":0`)
+		require.Contains(t, paste(blocks[1], "HOOK="+server.url+path), `"type":"job.created"`)
+		require.Contains(t, paste(strings.ReplaceAll(blocks[2], "2026-11-20T00:00:00Z", time.Now().UTC().Format(time.RFC3339)), "HOOK="+server.url+path), `"count":0`)
 		for _, kind := range everyEvent[1:] {
 			me.post(path+"/test", object{"type": kind}).ok(202)
 		}

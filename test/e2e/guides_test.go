@@ -37,10 +37,10 @@ func guide(t testing.TB, name, language string) string {
 // The commands of the guides work as documented, one guide after the other in one
 // shell.
 func TestGuides_Pasted_Work(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		w.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		server.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
 		script := guide(t, "quick-start", "sh") + "\necho; echo PAGES\n" + guide(t, "pages", "sh")
-		out, err := exec.Command("bash", "-ec", strings.ReplaceAll(script, "http://localhost:8080", w.url)).CombinedOutput()
+		out, err := exec.Command("bash", "-ec", strings.ReplaceAll(script, "http://localhost:8080", server.url)).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		jobs, pages, _ := strings.Cut(string(out), "PAGES")
 		require.Equal(t, 2, strings.Count(jobs, `{"data":`), jobs)
@@ -52,7 +52,7 @@ func TestGuides_Pasted_Work(t *testing.T) {
 			key := regexp.MustCompile(`KEY=\$\(.*\)\n`).FindString(script)
 			require.NotEmpty(t, key)
 			program := guide(t, "limits", "python") + "\nimport os\nprint(get(os.environ['URL'], os.environ['KEY']).decode())\n"
-			python := exec.Command("bash", "-ec", strings.ReplaceAll(guide(t, "quick-start", "sh"), "http://localhost:8080", w.url)+
+			python := exec.Command("bash", "-ec", strings.ReplaceAll(guide(t, "quick-start", "sh"), "http://localhost:8080", server.url)+
 				"\nKEY=$KEY URL=\"$BASE/api/v1/jobs\" python3 -c \"$PROGRAM\"")
 			python.Env = append(os.Environ(), "PROGRAM="+program)
 			out, err := python.CombinedOutput()
@@ -64,10 +64,10 @@ func TestGuides_Pasted_Work(t *testing.T) {
 
 // The MCP guide works with the key of the quick start.
 func TestMCPGuide_Pasted_Works(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		w.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		server.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
 		script := guide(t, "quick-start", "sh") + "\necho; echo MCP\n" + guide(t, "mcp", "sh")
-		out, err := exec.Command("bash", "-euc", strings.ReplaceAll(script, "http://localhost:8080", w.url)).CombinedOutput()
+		out, err := exec.Command("bash", "-euc", strings.ReplaceAll(script, "http://localhost:8080", server.url)).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		_, answers, _ := strings.Cut(string(out), "MCP")
 		require.Contains(t, answers, `"name":"apply"`)
@@ -79,9 +79,9 @@ func TestMCPGuide_Pasted_Works(t *testing.T) {
 // The OAuth guide works with the credentials of an app in its first block, and
 // with a user who consents before the code is exchanged.
 func TestOAuthGuide_Pasted_Works(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		p := w.thirdParty(t, nil)
-		job := w.employer(t).listing(nil)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		p := server.thirdParty(t, nil)
+		job := server.employer(t).listing(nil)
 		var blocks []string
 		for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(guideText(t, "oauth"), -1) {
 			blocks = append(blocks, block[1])
@@ -93,7 +93,7 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 			require.Len(t, assigned.FindAllString(block, -1), 1, name)
 			return assigned.ReplaceAllLiteralString(block, name+"='"+value+"'")
 		}
-		own := with(with(with(with(blocks[0], "BASE", w.url), "CLIENT_ID", p.ClientID), "CLIENT_SECRET", p.ClientSecret), "REDIRECT_URI", callback)
+		own := with(with(with(with(blocks[0], "BASE", server.url), "CLIENT_ID", p.ClientID), "CLIENT_SECRET", p.ClientSecret), "REDIRECT_URI", callback)
 		paste := func(script ...string) []string {
 			t.Helper()
 			shell := exec.Command("bash", "-euc", own+strings.Join(script, "\necho; echo NEXT\n"))
@@ -104,8 +104,8 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 		}
 
 		asked := paste(blocks[1], "echo $VERIFIER")
-		path := strings.TrimPrefix(strings.TrimSpace(asked[0]), w.url)
-		b := w.signedIn(t, w.seeker(t))
+		path := strings.TrimPrefix(strings.TrimSpace(asked[0]), server.url)
+		b := server.signedIn(t, server.seeker(t))
 		to, err := url.Parse(b.seen(b.Allow(path)).header.Get("Location"))
 		require.NoError(t, err)
 
@@ -122,9 +122,9 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 }
 
 func TestGuides_LinkToEachOther(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		get := func(path string) (*http.Response, string) {
-			response, err := http.Get(w.url + path)
+			response, err := http.Get(server.url + path)
 			require.NoError(t, err)
 			defer func() { _ = response.Body.Close() }()
 			body, err := io.ReadAll(response.Body)

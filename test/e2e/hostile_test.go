@@ -67,9 +67,9 @@ var hostileBodies = map[string]func(c *matrixUsers) any{
 }
 
 func TestHostileInput(t *testing.T) {
-	onEachSetupIfHeavy(t, func(t *testing.T, w *testServer) {
-		c := newMatrixUsersWithResources(t, w)
-		moderator := w.moderator(t)
+	onEachSetupIfHeavy(t, func(t *testing.T, server *testServer) {
+		c := newMatrixUsersWithResources(t, server)
+		moderator := server.moderator(t)
 		t.Run("routes", func(t *testing.T) {
 			for _, r := range routes() {
 				key := r.Method + " " + r.Path
@@ -93,9 +93,9 @@ func TestHostileInput(t *testing.T) {
 					}
 					switch key { // a valid body deletes the account
 					case "DELETE /api/jobseekers/profile":
-						who = w.seeker(t).client
+						who = server.seeker(t).client
 					case "DELETE /api/employers/profile":
-						who = w.employer(t).client
+						who = server.employer(t).client
 					}
 					h := hostileRoute{t: t, c: c, who: who, route: r, path: path(c), row: row}
 					h.sendBodies()
@@ -104,8 +104,8 @@ func TestHostileInput(t *testing.T) {
 				})
 			}
 		})
-		require.NotContains(t, w.log.String(), "panic")
-		require.NotContains(t, w.log.String(), `"level":"ERROR"`)
+		require.NotContains(t, server.log.String(), "panic")
+		require.NotContains(t, server.log.String(), `"level":"ERROR"`)
 	})
 }
 
@@ -307,8 +307,8 @@ func setPart(body any, steps []any, value any) any {
 }
 
 func TestPublicRoutes_IgnoreTokens(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		c := newMatrixUsersWithResources(t, w)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		c := newMatrixUsersWithResources(t, server)
 		for _, r := range routes() {
 			if r.Auth != web.None {
 				continue
@@ -319,8 +319,8 @@ func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 				}
 				return nil
 			}
-			without := w.guest(t)
-			with := w.guest(t)
+			without := server.guest(t)
+			with := server.guest(t)
 			with.token = "expired"
 			require.Equal(t, without.send(r.Method, r.Path, body()).status, with.send(r.Method, r.Path, body()).status, "%s %s", r.Method, r.Path)
 		}
@@ -329,16 +329,16 @@ func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 
 // Cursors are opaque, but a client may decode and forge them.
 func TestForgedCursors(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		employer, seeker := w.employer(t), w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer, seeker := server.employer(t), server.seeker(t)
 		for i := range 3 {
 			id := employer.listing(object{"title": "Nurse", "location": "Leeds", "salary": object{"min": 30000 + i}})
 			seeker.application(id, nil)
 		}
-		w.addMember(t, employer, nil)
-		w.addMember(t, employer, nil)
+		server.addMember(t, employer, nil)
+		server.addMember(t, employer, nil)
 		for path, who := range map[string]*client{
-			"/api/listings?": w.guest(t), "/api/listings?sort=salary&": w.guest(t), "/api/listings?sort=distance&location=Leeds&": w.guest(t), "/api/listings?search=nurse&sort=relevance&": w.guest(t),
+			"/api/listings?": server.guest(t), "/api/listings?sort=salary&": server.guest(t), "/api/listings?sort=distance&location=Leeds&": server.guest(t), "/api/listings?search=nurse&sort=relevance&": server.guest(t),
 			"/api/employers/jobs?": employer.client, "/api/employers/applications?": employer.client, "/api/jobseekers/applications?": seeker.client, "/api/employers/team?": employer.client,
 		} {
 			t.Run(path, func(t *testing.T) {

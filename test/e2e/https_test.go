@@ -15,8 +15,8 @@ import (
 func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
-	me := w.seeker(t)
+	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
+	me := server.seeker(t)
 	signIn := func(b *browser) *http.Cookie {
 		t.Helper()
 		answer := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}})
@@ -24,7 +24,7 @@ func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 		require.NoError(t, err, answer.text)
 		return set
 	}
-	b := w.browser(t)
+	b := server.browser(t)
 	set := signIn(b)
 	require.Equal(t, "__Host-locum", set.Name)
 	require.True(t, set.Secure)
@@ -35,7 +35,7 @@ func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 
 	// A cookie without the prefix, which another host of the domain could have
 	// set, is ignored.
-	at, err := url.Parse(w.url)
+	at, err := url.Parse(server.url)
 	require.NoError(t, err)
 	as := func(name string) pageView {
 		jar, err := cookiejar.New(nil)
@@ -53,26 +53,26 @@ func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 
 	const always = "max-age=31536000"
 	for _, path := range []string{"/developers", "/developers/sign-in", "/docs", "/docs/developer", "/docs/guides", "/api/listings", "/api/v1/jobs", "/.well-known/oauth-authorization-server", "/nothing"} {
-		require.Equal(t, always, w.guest(t).sendWithHeaders("GET", path, nil).header.Get("Strict-Transport-Security"), path)
+		require.Equal(t, always, server.guest(t).sendWithHeaders("GET", path, nil).header.Get("Strict-Transport-Security"), path)
 	}
-	meta := w.guest(t).try("GET", "/.well-known/oauth-authorization-server", nil)
+	meta := server.guest(t).try("GET", "/.well-known/oauth-authorization-server", nil)
 	require.Equal(t, "https://jobs.example.org", meta.text("issuer"))
 
 	for page, holds := range map[string]string{"errors": `"https://jobs.example.org/problems/invalid_parameters"`, "quick-start": "BASE=https://jobs.example.org\n", "oauth": "https://jobs.example.org/docs/developer/oauth2-redirect.html"} {
-		guide := w.browser(t).open("GET", "/docs/guides/"+page, nil).visibleText()
+		guide := server.browser(t).open("GET", "/docs/guides/"+page, nil).visibleText()
 		require.Contains(t, guide, holds)
 		require.NotContains(t, guide, "localhost:8080")
 	}
 
-	guest := w.guest(t).sendWithHeaders("POST", "/api/jobseekers/onboarding", map[string]string{"Content-Type": "application/json"})
+	guest := server.guest(t).sendWithHeaders("POST", "/api/jobseekers/onboarding", map[string]string{"Content-Type": "application/json"})
 	for _, line := range guest.header.Values("Set-Cookie") {
 		require.Contains(t, line, "; Secure")
 	}
 }
 
 func TestHTTP_PublicURL_SetsNoHTTPSHeaders(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		answer := w.browser(t).signIn(w.seeker(t))
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		answer := server.browser(t).signIn(server.seeker(t))
 		set, err := http.ParseSetCookie(answer.header.Get("Set-Cookie"))
 		require.NoError(t, err)
 		require.Equal(t, "locum", set.Name)
