@@ -51,7 +51,7 @@ func (b *browser) postForm(path string, values url.Values, file formFile) pageVi
 	return pageView{answer.StatusCode, answer.Header, string(text)}
 }
 
-// page opens a page that exists.
+// page opens a page, requires status 200 and returns its HTML.
 func (b *browser) page(path string) string {
 	b.T.Helper()
 	p := b.open("GET", path, nil)
@@ -59,7 +59,7 @@ func (b *browser) page(path string) string {
 	return p.text
 }
 
-// redirected requires a redirect to the path and returns the target.
+// redirected requires a redirect to a location that contains the path, and returns the location.
 func (p pageView) redirected(t testing.TB, path string) string {
 	t.Helper()
 	require.Equal(t, 303, p.status, p.text)

@@ -169,7 +169,7 @@ func TestUnsubscribe_InvitationLink_EndsInvitations(t *testing.T) {
 	})
 }
 
-// unfold joins folded lines of a mail.
+// unfold joins the folded lines of an e-mail.
 func unfold(message string) string {
 	return strings.NewReplacer("\r\n ", "", "\n ", "", "=\r\n", "", "=\n", "", "=3D", "=").Replace(message)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// table parses a CSV response: the header row and the rows below it.
+// table parses a CSV response into its header and its rows.
 func (a *response) table(t *testing.T) (columns []string, rows []map[string]string) {
 	t.Helper()
 	require.Equal(t, 200, a.status, "%s", a.raw)

@@ -37,7 +37,7 @@ func TestApplicationDocuments(t *testing.T) {
 			s.post("/api/jobseekers/applications", object{"listingId": listing, "documentIds": []string{}}).ok(201)
 		})
 		t.Run("GET /api/employers/applications/:id/documents", func(t *testing.T) {
-			// Later changes of the originals do not alter what was sent.
+			// Later changes of the originals do not change the documents of the application.
 			seeker.fromNewAddress().put("/api/jobseekers/documents/"+letter, object{"title": "Other", "content": "Other"}).ok(200)
 			seeker.fromNewAddress().delete("/api/jobseekers/documents/" + cv).ok(200)
 			got := employer.get(path + "/documents").ok(200)

@@ -28,8 +28,8 @@ func (b *browser) follow(answer pageView) pageView {
 	return b.open("GET", to.RequestURI(), nil)
 }
 
-// waitForText follows a form to a page that shows the text after some time. The
-// page updates itself for a short time only.
+// waitForText follows the redirect of a form and reloads the page until it shows the text. The
+// page itself reloads for a short time only.
 func (b *browser) waitForText(answer pageView, words string) pageView {
 	b.T.Helper()
 	again := time.NewTicker(100 * time.Millisecond)

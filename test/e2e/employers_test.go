@@ -144,8 +144,8 @@ func TestEmployerAccount(t *testing.T) {
 	})
 }
 
-// requireLimitOfTen calls a route ten times, with success or without, and
-// requires that the next call is limited.
+// requireLimitOfTen sends ten requests to a route, which may fail, and requires that the next
+// request is refused by the rate limit.
 func requireLimitOfTen(t *testing.T, server *testServer, method, path string) {
 	t.Helper()
 	c := server.guest(t)

@@ -14,14 +14,15 @@ import (
 	"github.com/locumhq/locum/test/kit/services"
 )
 
-// uploads are documents whose upload succeeded: contents by owner and id.
+// uploads records the results of uploads of documents.
 type uploads struct {
 	mu        sync.Mutex
-	kept      map[*account]map[string]string
+	contents  map[*account]map[string]string // of stored documents, by owner and document id
 	succeeded int
 	refused   int
 }
 
+// upload uploads a document and records the result.
 func (u *uploads) upload(t testing.TB, a *account, content string) (status int) {
 	t.Helper()
 	answer := a.fromNewAddress().try("POST", "/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "content": content})
@@ -29,10 +30,10 @@ func (u *uploads) upload(t testing.TB, a *account, content string) (status int) 
 	defer u.mu.Unlock()
 	switch answer.status {
 	case http.StatusOK:
-		if u.kept[a] == nil {
-			u.kept[a] = map[string]string{}
+		if u.contents[a] == nil {
+			u.contents[a] = map[string]string{}
 		}
-		u.kept[a][answer.text("data.document.id")] = content
+		u.contents[a][answer.text("data.document.id")] = content
 		u.succeeded++
 	case http.StatusServiceUnavailable:
 		u.refused++
@@ -48,10 +49,10 @@ func (u *uploads) count() (succeeded, refused int) {
 	return u.succeeded, u.refused
 }
 
-// check requires that every document is available.
-func (u *uploads) check(t testing.TB) {
+// requireStored requires that every uploaded document can be downloaded.
+func (u *uploads) requireStored(t testing.TB) {
 	t.Helper()
-	for a, documents := range u.kept {
+	for a, documents := range u.contents {
 		for id, content := range documents {
 			require.Equal(t, content, a.fromNewAddress().get("/api/jobseekers/documents/"+id).ok(200).text("data.document.content"))
 		}
@@ -64,7 +65,7 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 	server := start(t, t.TempDir(), "LOCUM_FILES_URL="+strings.Replace(s3.URL, "?", "/e2e?", 1),
 		"AWS_ACCESS_KEY_ID="+services.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+services.S3SecretKey)
 	s, employer := server.seeker(t), server.employer(t)
-	u := &uploads{kept: map[*account]map[string]string{}}
+	u := &uploads{contents: map[*account]map[string]string{}}
 	require.Equal(t, 200, u.upload(t, s, "before"))
 
 	for _, outage := range []outage{
@@ -88,7 +89,7 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return employer.get("/api/employers/exports/"+export).ok(200).text("data.status") == "completed"
 		}, 3*time.Minute, 200*time.Millisecond, "the export was not tried again")
-		u.check(t)
+		u.requireStored(t)
 	}
 }
 
@@ -96,7 +97,7 @@ func TestS3Killed_DuringUploads_NoneIsLost(t *testing.T) {
 	t.Parallel()
 	s3 := kit.OwnS3(t)
 	server := start(t, t.TempDir(), "LOCUM_FILES_URL="+s3.URL, "AWS_ACCESS_KEY_ID="+services.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+services.S3SecretKey)
-	u := &uploads{kept: map[*account]map[string]string{}}
+	u := &uploads{contents: map[*account]map[string]string{}}
 	stop := make(chan struct{})
 	var load sync.WaitGroup
 	for range 4 {
@@ -126,5 +127,5 @@ func TestS3Killed_DuringUploads_NoneIsLost(t *testing.T) {
 	load.Wait()
 	succeeded, refused := u.count()
 	t.Logf("%d uploads succeeded, %d were refused", succeeded, refused)
-	u.check(t)
+	u.requireStored(t)
 }

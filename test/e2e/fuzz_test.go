@@ -20,9 +20,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// seed returns the seed of a random test: always the same, so that a failure is
-// due to a change, and a new one each time if LOCUM_TEST_FUZZ is set.
-// LOCUM_TEST_SEED repeats a run.
+// seed returns the seed of a random test. By default it is constant, so that only a change of
+// the code can make the test fail. With LOCUM_TEST_FUZZ it is random; LOCUM_TEST_SEED repeats a
+// run with its seed.
 func seed() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("LOCUM_TEST_SEED"), 10, 64); err == nil {
 		return n
@@ -33,10 +33,10 @@ func seed() uint64 {
 	return 1
 }
 
-// TestFuzz_RandomRequests_AnsweredAsDocumented sends random requests to every
-// operation as every kind of caller: the server does not fail, responds as the
-// OpenAPI document says, and changes no data of other users. LOCUM_TEST_FUZZ is
-// the number of calls of each operation.
+// TestFuzz_RandomRequests_AnsweredAsDocumented sends random requests to every operation, as
+// every kind of caller. The server must not fail, must respond as the OpenAPI document says, and
+// must not change data of other users. LOCUM_TEST_FUZZ is the number of requests for each
+// operation.
 func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 	rounds, seed := 6, seed()
 	if n, err := strconv.Atoi(os.Getenv("LOCUM_TEST_FUZZ")); err == nil {
@@ -47,9 +47,9 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 		method, path string
 	}
 	var all []operation
-	_, forPeople := openAPI(t)
-	_, forPrograms := openAPIOf(t, developer.API(adapters.Services{}, ""))
-	for _, d := range []described{forPeople, forPrograms} {
+	_, portalAPI := openAPI(t)
+	_, developerAPI := openAPIOf(t, developer.API(adapters.Services{}, ""))
+	for _, d := range []described{portalAPI, developerAPI} {
 		for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
 			for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
 				all = append(all, operation{d, strings.ToUpper(method), path})
@@ -59,13 +59,13 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		defer func() {
 			if t.Failed() {
-				t.Logf("again with LOCUM_TEST_FUZZ=%d LOCUM_TEST_SEED=%d", rounds, seed)
+				t.Logf("repeat with LOCUM_TEST_FUZZ=%d LOCUM_TEST_SEED=%d", rounds, seed)
 			}
 		}()
 		victims := newMatrixUsersWithResources(t, server)
-		whose := []string{victims.seeker.id, victims.employer.id, victims.listing, victims.application, victims.bookmark, victims.document,
+		victimIDs := []string{victims.seeker.id, victims.employer.id, victims.listing, victims.application, victims.bookmark, victims.document,
 			victims.app, victims.key, victims.webhook, victims.client}
-		before := kit.RowsWith(t, server.databaseURL(), volatileColumns, whose...)
+		before := kit.RowsWith(t, server.databaseURL(), volatileColumns, victimIDs...)
 		f := &fuzzer{Rand: rand.New(rand.NewPCG(seed, 0)), others: victims.resources(), done: map[string]bool{}}
 		operations := slices.Clone(all)
 		for range rounds {
@@ -78,10 +78,10 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 			}
 		}
 		t.Logf("%d of %d operations succeeded at least once", len(f.done), len(all))
-		after := kit.RowsWith(t, server.databaseURL(), volatileColumns, whose...)
+		after := kit.RowsWith(t, server.databaseURL(), volatileColumns, victimIDs...)
 		for table, rows := range before {
 			for _, row := range rows {
-				require.Contains(t, after[table], row, "a row of %s, which is somebody else's", table)
+				require.Contains(t, after[table], row, "a row of another user in %s has changed", table)
 			}
 		}
 		require.NotContains(t, server.log.String(), "panic")
@@ -89,16 +89,14 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 	})
 }
 
-// volatileColumns are the tables and columns that change without a request of
-// their owner.
+// volatileColumns are the tables and columns that may change without a request of their owner.
 var volatileColumns = []string{
 	"tasks", "outbox", "alert_listings", "listing_views.views", "seekers.digest_after", "seekers.digest_waiting",
 	"exports.state", "exports.rows_done", "exports.rows_total", "exports.finished_at",
 	"webhook_deliveries", "webhook_endpoints.failing_since", "webhook_endpoints.updated_at", "webhook_endpoints.version",
 }
 
-// resources returns the resources of the users of the matrix by the names of
-// their path parameters.
+// resources returns the ids of resources by the part of a path that precedes them.
 func (c *matrixUsers) resources() map[string]string {
 	return map[string]string{
 		"/listings/": c.listing, "/jobs/": c.listing, "/recommendations/": c.listing, "/applications/": c.application, "/exports/": c.export,
@@ -120,7 +118,7 @@ func one[T any](f *fuzzer, of ...T) T { return of[f.IntN(len(of))] }
 // chance returns true with a probability of one in n.
 func (f *fuzzer) chance(n int) bool { return f.IntN(n) == 0 }
 
-// endings are the operations that end the session or the account of their caller.
+// endings are the operations that end the caller's session or delete the caller's account.
 var endings = []string{"POST /api/auth/logout", "DELETE /api/jobseekers/profile", "DELETE /api/employers/profile", "POST /api/auth/change-password"}
 
 func (f *fuzzer) call(t testing.TB, c *matrixUsers, method, path string) {

@@ -34,8 +34,8 @@ func guide(t testing.TB, name, language string) string {
 	return out.String()
 }
 
-// The commands of the guides work as documented, one guide after the other in one
-// shell.
+// The commands of all guides must work as documented. They are executed in one shell, because
+// later guides use the variables of earlier ones.
 func TestGuides_Pasted_Work(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		server.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})

@@ -16,10 +16,10 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// wrongJSON are values of every JSON type: each is sent in every part of a body.
+// wrongJSON contains a value of every JSON type. Each is sent in every part of a body.
 var wrongJSON = []string{`null`, `true`, `-1`, `1e400`, `""`, `"x"`, `"\ud800"`, `"\u0000"`, `[]`, `[null]`, `{}`, `{"": 1}`}
 
-// hostileJSON are hostile values, of which every part gets some.
+// hostileJSON contains hostile values. Every fifth of them is sent in each part of a body.
 var hostileJSON = []string{
 	`0`, `1.5`, `-0`, `1e308`, `-1e-400`, `9223372036854775808`, `-9223372036854775809`, `123456789012345678901234567890`,
 	`" "`, `"\t\r\n"`, `"a\u0000b"`, `"\udfffx"`, "\"\xff\"", "\"\xed\xa0\x80\"", `"🚑\u202e\u200b\ufeff"`, `"e\u0301\u0301\u0301"`,
@@ -34,8 +34,8 @@ var hostileText = []string{
 	"..", "../..", "🚑", "é", "İ", "\r\n", "\u202e", strings.Repeat("x", 3000), "2026-13-45", "0000-01-01", "{}", "<script>", nowhere + "0", strings.ToUpper(nowhere), "00000000-0000-0000-0000-000000000000", "{" + nowhere + "}", strings.ReplaceAll(nowhere, "-", ""), "urn:uuid:" + nowhere,
 }
 
-// hostileBodies are full bodies for routes whose row in the role matrix has few
-// members or none.
+// hostileBodies contains bodies with all members, for routes whose body in the role matrix has
+// few members or none.
 var hostileBodies = map[string]func(c *matrixUsers) any{
 	"POST /api/auth/register": func(*matrixUsers) any {
 		return object{"email": newEmail(), "password": password, "name": "N", "userType": "jobseeker"}
@@ -136,7 +136,7 @@ func (c *client) requireHandled(t testing.TB, method, path string, body any) *re
 	return a
 }
 
-// sendBodies sends every hostile value in place of every part of a valid body.
+// sendBodies sends a valid body with hostile values in place of each part.
 func (h hostileRoute) sendBodies() {
 	h.t.Helper()
 	if !h.route.TakesBody() {
@@ -149,21 +149,22 @@ func (h hostileRoute) sendBodies() {
 	if body == nil {
 		body = withBody(object{})
 	}
-	for i, place := range bodyPaths(h.route.Op.In, plainJSON(h.t, body(h.c)), nil) {
+	for i, path := range bodyPaths(h.route.Op.In, plainJSON(h.t, body(h.c)), nil) {
 		for j, value := range append(slices.Clone(wrongJSON), hostileJSON...) {
 			if j >= len(wrongJSON) && j%5 != i%5 {
 				continue
 			}
-			const mark = "@@here@@"
-			var whole bytes.Buffer
-			enc := json.NewEncoder(&whole)
+			// A placeholder is encoded and then replaced, because some values are not valid JSON.
+			const placeholder = "@@here@@"
+			var encoded bytes.Buffer
+			enc := json.NewEncoder(&encoded)
 			enc.SetEscapeHTML(false)
-			require.NoError(h.t, enc.Encode(setPart(plainJSON(h.t, body(h.c)), place, mark)))
-			h.send(h.path, strings.Replace(whole.String(), `"`+mark+`"`, value, 1))
+			require.NoError(h.t, enc.Encode(setPart(plainJSON(h.t, body(h.c)), path, placeholder)))
+			h.send(h.path, strings.Replace(encoded.String(), `"`+placeholder+`"`, value, 1))
 		}
 	}
-	for _, odd := range []string{"", " ", "\xef\xbb\xbf{}", "{", "}", "{}{}", `{"a":}`, "\x00", "a=b&c=d", "<xml/>", strings.Repeat("[", 100_000)} {
-		h.send(h.path, odd)
+	for _, malformed := range []string{"", " ", "\xef\xbb\xbf{}", "{", "}", "{}{}", `{"a":}`, "\x00", "a=b&c=d", "<xml/>", strings.Repeat("[", 100_000)} {
+		h.send(h.path, malformed)
 	}
 }
 
@@ -176,8 +177,8 @@ func (h hostileRoute) sendQueries() {
 			h.send(h.path+"?"+name+"="+escapeQuery(text), h.body())
 		}
 		h.send(h.path+"?"+name+"=1&"+name+"=2", h.body())
-		for _, odd := range []string{"%", "%zz", "%u1234", "+", "a;b", "=", "[]=1"} {
-			h.send(h.path+"?"+name+"="+odd, h.body())
+		for _, value := range []string{"%", "%zz", "%u1234", "+", "a;b", "=", "[]=1"} {
+			h.send(h.path+"?"+name+"="+value, h.body())
 		}
 	}
 	if h.route.Method == http.MethodGet {
@@ -205,7 +206,7 @@ func (h hostileRoute) sendPaths() {
 		switch {
 		case h.row.foreignStatus != 0:
 			require.Contains(h.t, []int{h.row.foreignStatus, http.StatusNotFound}, a.status, "%s: %s", path, a.raw)
-		case slices.Contains(h.route.Errors, http.StatusUnauthorized): // the link says who may, before what there is
+		case slices.Contains(h.route.Errors, http.StatusUnauthorized): // the token of a link is checked before the id
 			require.Contains(h.t, []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed}, a.status, "%s: %s", path, a.raw)
 		default:
 			require.Contains(h.t, []int{http.StatusNotFound, http.StatusMethodNotAllowed}, a.status, "%s: %s", path, a.raw)

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Behind a TLS proxy, session cookies are sent over TLS only, and another host of
-// the domain cannot set them.
+// Behind a TLS proxy, session cookies must be sent over TLS only, and another host of the domain
+// must not be able to set them.
 func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
