@@ -200,9 +200,25 @@ func provideMailer(lc fx.Lifecycle, ctx startContext, r role, o opening) (mail.M
 	if r.isCommand {
 		return lazyMailer(func() (mail.Mailer, error) { return openMailer(ctx, o) }), nil
 	}
+	templates, err := mailTemplates(o.config)
+	if err != nil {
+		return nil, err
+	}
 	mailer, err := openMailer(ctx, o)
 	closeAtStop(lc, mailer)
-	return tracedMailer{mailer, o.deps.Tracer}, err
+	return processMailer{mailer, o.deps.Tracer, templates}, err
+}
+
+// mailTemplates returns the templates of e-mails, with the name of the site.
+func mailTemplates(c *config.Config) (*mail.Templates, error) {
+	if c.Mail.Templates == "" {
+		return mail.NewTemplates(c.Site.Name), nil
+	}
+	templates, err := mail.ReadTemplates(c.Mail.Templates, c.Site.Name)
+	if err != nil {
+		return nil, c.Err("mail.templates", err.Error())
+	}
+	return templates, nil
 }
 
 // lazyMailer opens the mailer for the first message, because most commands send none.
@@ -217,21 +233,25 @@ func (open lazyMailer) Send(ctx context.Context, message mail.Message) error {
 	return mailer.Send(ctx, message)
 }
 
-// tracedMailer records a span for each message.
-type tracedMailer struct {
+// processMailer records a span for each message, and has the templates of letters.
+type processMailer struct {
 	mail.Mailer
-	tracer trace.Tracer
+	tracer    trace.Tracer
+	templates *mail.Templates
 }
 
+// Templates returns the templates that mail.Deliver renders letters with.
+func (m processMailer) Templates() *mail.Templates { return m.templates }
+
 // Send implements mail.Mailer.
-func (m tracedMailer) Send(ctx context.Context, message mail.Message) (err error) {
+func (m processMailer) Send(ctx context.Context, message mail.Message) (err error) {
 	ctx, end := m.tracer.Start(ctx, "mail", "")
 	defer func() { end(err) }()
 	return m.Mailer.Send(ctx, message)
 }
 
 // Ping calls the mailer's Ping if it has one.
-func (m tracedMailer) Ping(ctx context.Context) error { return pingOf(m.Mailer)(ctx) }
+func (m processMailer) Ping(ctx context.Context) error { return pingOf(m.Mailer)(ctx) }
 
 func provideTracer(deps adapters.Deps) trace.Tracer { return deps.Tracer }
 

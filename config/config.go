@@ -130,6 +130,9 @@ type Mail struct {
 	// URL is file:DIRECTORY, or smtp:// or smtps:// with user, password and host.
 	URL  string `mapstructure:"url"`
 	From string `mapstructure:"from"`
+	// Templates is a folder with letter.txt, letter.html or both, in place of the default
+	// templates of e-mails.
+	Templates string `mapstructure:"templates"`
 }
 
 // Files configures where documents are stored.

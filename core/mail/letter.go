@@ -3,13 +3,9 @@ package mail
 import (
 	"cmp"
 	"context"
-	"embed"
 	"errors"
-	"fmt"
-	htmltemplate "html/template"
 	"regexp"
 	"strings"
-	"text/template"
 	"unicode"
 
 	"github.com/locumhq/locum/core/task"
@@ -54,14 +50,6 @@ type Fact struct{ Name, Value string }
 // Entry is one item of a list.
 type Entry struct{ Title, URL, Detail string }
 
-//go:embed letter.txt letter.html
-var templateFiles embed.FS
-
-var (
-	textTemplate = template.Must(template.New("letter.txt").Funcs(template.FuncMap{"quoted": quoteLines, "line": joinLines}).ParseFS(templateFiles, "letter.txt"))
-	htmlTemplate = htmltemplate.Must(htmltemplate.New("letter.html").ParseFS(templateFiles, "letter.html"))
-)
-
 // lineEnds replaces all line separators with line feeds.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
@@ -100,27 +88,12 @@ func SafeName(name, fallback string) string {
 	return cmp.Or(strings.Join(words, " "), fallback)
 }
 
-// Message renders the letter.
-func (l Letter) Message() (Message, error) {
-	if linkable.MatchString(l.Greeting) {
-		l.Greeting = ""
-	}
-	l.To.Name = SafeName(l.To.Name, "")
-	var text, html strings.Builder
-	if err := errors.Join(textTemplate.Execute(&text, l), htmlTemplate.Execute(&html, l)); err != nil {
-		return Message{}, fmt.Errorf("letter %s: %w", l.ID, err)
-	}
-	return Message{
-		ID: l.ID, To: l.To, ReplyTo: l.ReplyTo, Subject: l.Subject, Text: text.String(), HTML: html.String(),
-		Unsubscribe: l.Unsubscribe, Invite: l.Invite,
-	}, nil
-}
-
-// Deliver renders and sends a letter. It is called by tasks: it marks an error as permanent
+// Deliver renders and sends a letter, with the templates of the mailer if it has the method
+// Templates. It is called by tasks: it marks an error as permanent
 // (task.Permanent) if the mail server has rejected the letter for good, so that the task
 // is not retried.
 func Deliver(ctx context.Context, m Mailer, l Letter) error {
-	message, err := l.Message()
+	message, err := templatesOf(m).Render(l)
 	if err != nil {
 		return task.Permanent(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 	t.Parallel()
-	m, err := Letter{
+	m, err := defaultTemplates.Render(Letter{
 		ID: "1", To: Address{Name: "Zoë", Email: "zoe@example.org"}, Subject: "Two posts & more", Greeting: "Zoë", Home: "https://jobs.example.org",
 		Body: []Block{
 			{Text: "There is news."},
@@ -24,7 +24,7 @@ func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 			{Quote: "one\r\ntwo"},
 		},
 		Unsubscribe: "https://jobs.example.org/unsubscribe?token=x",
-	}.Message()
+	})
 	require.NoError(t, err)
 	require.Equal(t, strings.Join([]string{
 		"Hello Zoë,", "", "There is news.", "", "Read it:", "", "https://jobs.example.org/a?b=1&c=2", "", "abc", "",
@@ -41,10 +41,10 @@ func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 func TestLetter_UserInput_IsEscaped(t *testing.T) {
 	t.Parallel()
 	const evil = `"><script>alert(1)</script>`
-	m, err := Letter{Subject: evil, Greeting: evil, Body: []Block{
+	m, err := defaultTemplates.Render(Letter{Subject: evil, Greeting: evil, Body: []Block{
 		{Text: evil}, {Quote: evil}, {Code: evil}, {Link: &Link{evil, "javascript:alert(1)"}},
 		{Facts: []Fact{{evil, evil}}}, {Items: []Entry{{evil, "javascript:alert(1)", evil}}},
-	}}.Message()
+	}})
 	require.NoError(t, err)
 	require.NotContains(t, m.HTML, "<script")
 	require.NotContains(t, m.HTML, `href="javascript:`)
@@ -54,9 +54,9 @@ func TestLetter_LineSeparators_Removed(t *testing.T) {
 	t.Parallel()
 	const manyLines = "Asha\r\n\r\nDear customer,\u2028pay\u0085here\x0b"
 	const oneLine = "Asha Dear customer, pay here"
-	m, err := Letter{Subject: "x", Greeting: manyLines, Home: "https://jobs.example.org", Body: []Block{
+	m, err := defaultTemplates.Render(Letter{Subject: "x", Greeting: manyLines, Home: "https://jobs.example.org", Body: []Block{
 		{Text: manyLines}, {Link: &Link{manyLines, "https://jobs.example.org/a"}}, {Facts: []Fact{{"Name", manyLines}}}, {Items: []Entry{{manyLines, "", manyLines}}}, {Quote: manyLines},
-	}}.Message()
+	}})
 	require.NoError(t, err)
 	require.Equal(t, strings.Join([]string{
 		"Hello " + oneLine + ",", "", oneLine, "", oneLine + ":", "", "https://jobs.example.org/a", "", "Name: " + oneLine, "", "- " + oneLine, "  " + oneLine, "",
@@ -70,7 +70,7 @@ func TestLetter_GreetingWithURL_Omitted(t *testing.T) {
 		"Asha": true, "Dr. Niamh Ní Bhroin": true, "J. R. R.": true, "Zoë-Anne O’Neil": true,
 		"https://evil.example": false, "evil.example": false, "a@evil.example": false, "Win evil.example/now": false,
 	} {
-		m, err := Letter{Greeting: name}.Message()
+		m, err := defaultTemplates.Render(Letter{Greeting: name})
 		require.NoError(t, err)
 		require.Equal(t, isGreeted, strings.Contains(m.Text, "Hello"), name)
 		require.Equal(t, isGreeted, strings.Contains(m.HTML, "Hello"), name)
@@ -92,7 +92,7 @@ func TestSafeName_HoldsURLs_RemovesThem(t *testing.T) {
 	} {
 		require.Equal(t, want, SafeName(name, "the employer"), name)
 	}
-	m, err := Letter{To: Address{Name: "Jo https://evil.example", Email: "jo@example.org"}}.Message()
+	m, err := defaultTemplates.Render(Letter{To: Address{Name: "Jo https://evil.example", Email: "jo@example.org"}})
 	require.NoError(t, err)
 	require.Equal(t, "Jo", m.To.Name)
 }

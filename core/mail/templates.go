@@ -1,0 +1,108 @@
+package mail
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	htmltemplate "html/template"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"text/template"
+)
+
+// Templates render letters: letter.txt the text part of an e-mail, letter.html its HTML part.
+type Templates struct {
+	text *template.Template
+	html *htmltemplate.Template
+	// brand is the name of the service.
+	brand string
+}
+
+const (
+	textFile = "letter.txt"
+	htmlFile = "letter.html"
+)
+
+//go:embed letter.txt letter.html
+var templateFiles embed.FS
+
+// NewTemplates returns the default templates with the name of the service.
+func NewTemplates(brand string) *Templates {
+	t, err := parseTemplates(templateFiles, templateFiles, brand)
+	if err != nil {
+		panic(err) // the files are embedded
+	}
+	return t
+}
+
+// ReadTemplates reads letter.txt and letter.html from a folder, with the default for a file
+// that is missing. It returns an error if one of them cannot render all parts of a letter.
+func ReadTemplates(folder, brand string) (*Templates, error) {
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder", folder)
+	}
+	files := os.DirFS(folder)
+	own := map[string]fs.FS{}
+	for _, name := range []string{textFile, htmlFile} {
+		own[name] = templateFiles
+		if _, err := fs.Stat(files, name); err == nil {
+			own[name] = files
+		}
+	}
+	t, err := parseTemplates(own[textFile], own[htmlFile], brand)
+	if err != nil {
+		return nil, err
+	}
+	data := letterData{sampleLetter, brand}
+	return t, errors.Join(t.text.Execute(io.Discard, data), t.html.Execute(io.Discard, data))
+}
+
+func parseTemplates(textFS, htmlFS fs.FS, brand string) (*Templates, error) {
+	text, textErr := template.New(textFile).Funcs(template.FuncMap{"quoted": quoteLines, "line": joinLines}).ParseFS(textFS, textFile)
+	html, htmlErr := htmltemplate.New(htmlFile).ParseFS(htmlFS, htmlFile)
+	return &Templates{text, html, brand}, errors.Join(textErr, htmlErr)
+}
+
+// letterData is the data of the templates.
+type letterData struct {
+	Letter
+	Brand string
+}
+
+// sampleLetter has all parts of a letter.
+var sampleLetter = Letter{
+	Subject: "Subject", Greeting: "Name", Home: "https://example.org", Unsubscribe: "https://example.org/unsubscribe",
+	Body: []Block{
+		{Text: "Text"}, {Link: &Link{"Label", "https://example.org"}}, {Code: "Code"}, {Quote: "Quote"}, {Facts: []Fact{{"Name", "Value"}}}, {Items: []Entry{{"Title", "https://example.org", "Detail"}}},
+	},
+}
+
+// Render renders the letter.
+func (t *Templates) Render(l Letter) (Message, error) {
+	if linkable.MatchString(l.Greeting) {
+		l.Greeting = ""
+	}
+	l.To.Name = SafeName(l.To.Name, "")
+	var text, html strings.Builder
+	data := letterData{l, t.brand}
+	if err := errors.Join(t.text.Execute(&text, data), t.html.Execute(&html, data)); err != nil {
+		return Message{}, fmt.Errorf("letter %s: %w", l.ID, err)
+	}
+	return Message{
+		ID: l.ID, To: l.To, ReplyTo: l.ReplyTo, Subject: l.Subject, Text: text.String(), HTML: html.String(),
+		Unsubscribe: l.Unsubscribe, Invite: l.Invite,
+	}, nil
+}
+
+var defaultTemplates = NewTemplates("locum")
+
+// templatesOf returns the templates of a mailer that has its own, and the default ones for
+// other mailers.
+func templatesOf(m Mailer) *Templates {
+	if branded, ok := m.(interface{ Templates() *Templates }); ok {
+		return branded.Templates()
+	}
+	return defaultTemplates
+}
