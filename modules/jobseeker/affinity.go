@@ -229,7 +229,7 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 		maxPoints += part.maxPoints
 	}
 	slices.SortStableFunc(parts, func(a, b scorePart) int {
-		return int(math.Round(b.share*b.maxPoints)) - int(math.Round(a.share*a.maxPoints))
+		return int(math.Round(b.share*b.maxPoints) - math.Round(a.share*a.maxPoints))
 	})
 	r := Recommendation{Candidate: f.Candidate, Score: int(math.Round(100 * points / maxPoints)), Reasons: []string{}}
 	for _, part := range parts {

@@ -165,9 +165,8 @@ func (l *Listing) Copy(id string, now time.Time) Listing {
 func (l *Listing) finishChange(before *Listing, now time.Time) []event.Event {
 	wasOpen := l.Open
 	l.Open, l.UpdatedAt = l.Public(now), now
-	isFirstPublication := l.Open && l.PostedAt == nil
 	switch {
-	case isFirstPublication:
+	case l.Open && l.PostedAt == nil: // the first publication
 		l.PostedAt = &now
 		return []event.Event{l.eventFields()}
 	case l.Open && (!wasOpen || !samePublicFields(l, before)):
