@@ -260,8 +260,7 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 		if e.Actor != audit.Operator {
 			moderator = e.Actor
 		}
-		isChange := wasHidden != (state == CaseTakenDown) || c.Held
-		now := s.Clock.Now()
+		now, isChange := s.Clock.Now(), wasHidden != (state == CaseTakenDown) || c.Held
 		c.decide(state, moderator, note, now)
 		e.OrganizationID, e.Object = organizationID, l.ID
 		if err := s.Cases.Upsert(ctx, c); err != nil {
