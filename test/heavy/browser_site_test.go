@@ -115,7 +115,7 @@ func receiveJobAlerts(t *testing.T, server *testServer, page *browser, address s
 	t.Helper()
 	page.sources = map[string]string{}
 	page.open("/jobs?q=perfusionist&where=Truro")
-	page.follow("Get new jobs for this search by e-mail")
+	page.follow("Get job alerts for this search")
 	page.checkPage("job-alert")
 	page.field("email", address)
 	page.press("Send me a link to confirm")
