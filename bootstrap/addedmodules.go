@@ -144,7 +144,13 @@ func (r *registry) checkMigrations(ctx context.Context, cfg *config.Config, db *
 	}
 	for name := range added {
 		if !slices.ContainsFunc(steps, func(s adapters.SchemaStep) bool { return strings.HasPrefix(s.Name, name+"/") }) {
-			return cfg.Err(db.setting, fmt.Sprintf("the storage adapter does not apply the migrations of the module %s; want one that does, such as sqlite: or postgres:", name))
+			return cfg.Err(
+				db.setting,
+				fmt.Sprintf(
+					"the storage adapter does not apply the migrations of the module %s; want one that does, such as sqlite: or postgres:",
+					name,
+				),
+			)
 		}
 	}
 	return nil
@@ -163,10 +169,28 @@ type addedModule struct {
 // addedModules are the added modules in the order of their options.
 type addedModules []addedModule
 
-func newAddedModules(r *registry, s adapters.Services, store *storage, deps adapters.Deps, mailer mail.Mailer, fileStore files.Store) (addedModules, error) {
+func newAddedModules(
+	r *registry,
+	s adapters.Services,
+	store *storage,
+	deps adapters.Deps,
+	mailer mail.Mailer,
+	fileStore files.Store,
+) (addedModules, error) {
 	return r.addedModules(ModuleDeps{
-		Services: s, Tx: store.Identity.Tx, Events: store.Identity.Events, Tasks: store.Identity.Tasks, Audit: store.Identity.Audit, Mailer: mailer, Files: fileStore,
-		Clock: deps.Clock, NewID: deps.NewID, Log: deps.Log, Tracer: deps.Tracer, Metrics: deps.Metrics, PublicURL: deps.PublicURL,
+		Services:  s,
+		Tx:        store.Identity.Tx,
+		Events:    store.Identity.Events,
+		Tasks:     store.Identity.Tasks,
+		Audit:     store.Identity.Audit,
+		Mailer:    mailer,
+		Files:     fileStore,
+		Clock:     deps.Clock,
+		NewID:     deps.NewID,
+		Log:       deps.Log,
+		Tracer:    deps.Tracer,
+		Metrics:   deps.Metrics,
+		PublicURL: deps.PublicURL,
 	})
 }
 

@@ -79,12 +79,18 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 		"module notes: the path /docs is that of the":     {WithModule(paged)},
 		"module notes: the page /notes has no Handler":    {WithModule(Module{Name: "notes", Pages: func(ModuleDeps) []Page { return []Page{{Path: "/notes"}} }})},
 		"module notes: notes.x has no function":           {WithModule(Module{Name: "notes", Tasks: func(ModuleDeps) []task.Handler { return []task.Handler{{Kind: "notes.x", Queue: task.Mail}} }})},
-		`module notes: notes.x: there is no queue "own"`: {WithModule(Module{Name: "notes", Tasks: func(ModuleDeps) []task.Handler {
-			return []task.Handler{task.Handle("notes.x", "own", func(context.Context, noteCreated) error { return nil })}
-		}})},
-		"module notes: notes.x: Every must be positive": {WithModule(Module{Name: "notes", Periodic: func(ModuleDeps) []task.Periodic {
-			return []task.Periodic{{Kind: "notes.x", Do: func(context.Context) error { return nil }}}
-		}})},
+		`module notes: notes.x: there is no queue "own"`: {WithModule(Module{
+			Name: "notes",
+			Tasks: func(ModuleDeps) []task.Handler {
+				return []task.Handler{task.Handle("notes.x", "own", func(context.Context, noteCreated) error { return nil })}
+			},
+		})},
+		"module notes: notes.x: Every must be positive": {WithModule(Module{
+			Name: "notes",
+			Periodic: func(ModuleDeps) []task.Periodic {
+				return []task.Periodic{{Kind: "notes.x", Do: func(context.Context) error { return nil }}}
+			},
+		})},
 		"module notes: want migrations with names":         {WithModule(Module{Name: "notes", Migrations: fstest.MapFS{"0001_a.sql": {}, "0002_v1.2.sql": {}}})},
 		"GET api/notes: want a path":                       withRoute(web.Route{Method: "GET", Path: "api/notes", Summary: "s"}),
 		"GET /api/:area/notes: want a path":                withRoute(web.Route{Method: "GET", Path: "/api/:area/notes", Summary: "s"}),
@@ -151,7 +157,9 @@ func notesModule(done *atomic.Int64) Module {
 			return []event.Subscription{event.On("notes.hear", func(context.Context, noteCreated) error { done.Add(1); return nil })}
 		},
 		Tasks: func(ModuleDeps) []task.Handler {
-			return []task.Handler{task.Handle("notes.work", task.Events, func(context.Context, noteCreated) error { done.Add(10); return nil })}
+			return []task.Handler{
+				task.Handle("notes.work", task.Events, func(context.Context, noteCreated) error { done.Add(10); return nil }),
+			}
 		},
 		Periodic: func(ModuleDeps) []task.Periodic {
 			return []task.Periodic{{Kind: "notes.tidy", Every: time.Hour, Do: func(context.Context) error { done.Add(100); return nil }}}
@@ -186,7 +194,13 @@ func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, response.Body.Close())
 			require.Equal(t, http.StatusOK, response.StatusCode)
-			require.Eventually(t, func() bool { return done.Load() == 111 }, 20*time.Second, 10*time.Millisecond, "a reaction, a task and periodic work")
+			require.Eventually(
+				t,
+				func() bool { return done.Load() == 111 },
+				20*time.Second,
+				10*time.Millisecond,
+				"a reaction, a task and periodic work",
+			)
 
 			response, err = http.Get(url + "/openapi/portal.json")
 			require.NoError(t, err)
@@ -211,6 +225,11 @@ func TestModule_Commands_IncludeIt(t *testing.T) {
 func TestModule_MigrationsNotAtTheRoot_StartFails(t *testing.T) {
 	t.Parallel()
 	below := fstest.MapFS{"migrations/0001_notes.sql": noteMigrations["0001_notes.sql"]}
-	_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, WithModule(Module{Name: "notes", Migrations: fs.FS(below)}))
+	_, err := startApp(
+		t,
+		testConfig(t, nil),
+		role{name: "serve", serves: true},
+		WithModule(Module{Name: "notes", Migrations: fs.FS(below)}),
+	)
 	require.ErrorContains(t, err, "module notes: want migrations with names NNNN_name.sql")
 }

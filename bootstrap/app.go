@@ -61,7 +61,14 @@ type app struct {
 
 // newApp assembles a process for the role.
 func newApp(ctx context.Context, cfg *config.Config, s *registry, r role, log *slog.Logger) *app {
-	return wire(ctx, cfg, s, r, log, fx.Invoke(assignWork, registerMetrics, warnUnreachable, runWork, resolveSearches, runServer, serveMetrics, endWork))
+	return wire(
+		ctx,
+		cfg,
+		s,
+		r,
+		log,
+		fx.Invoke(assignWork, registerMetrics, warnUnreachable, runWork, resolveSearches, runServer, serveMetrics, endWork),
+	)
 }
 
 // wire assembles the dependencies of use. fx calls only the constructors that are needed, in
@@ -76,7 +83,9 @@ func wire(ctx context.Context, cfg *config.Config, s *registry, r role, log *slo
 		fx.Provide(
 			prometheus.NewRegistry,
 			provideDeps,
-			func(cfg *config.Config, s *registry, deps adapters.Deps) opening { return opening{cfg, s, deps} },
+			func(cfg *config.Config, s *registry, deps adapters.Deps) opening {
+				return opening{config: cfg, registry: s, deps: deps}
+			},
 			provideStorage,
 			portsOfStorage,
 			provide(openLimiter),
@@ -140,13 +149,21 @@ type startContext struct {
 }
 
 // provideDeps opens the tracer and returns the dependencies of the other adapters.
-func provideDeps(lc fx.Lifecycle, ctx startContext, cfg *config.Config, s *registry, r role, numbers *prometheus.Registry, log *slog.Logger) (adapters.Deps, error) {
+func provideDeps(
+	lc fx.Lifecycle,
+	ctx startContext,
+	cfg *config.Config,
+	s *registry,
+	r role,
+	numbers *prometheus.Registry,
+	log *slog.Logger,
+) (adapters.Deps, error) {
 	deps := newDeps(cfg, log)
 	deps.Metrics = adapterMetrics{numbers, log}
 	if r.clock != nil {
 		deps.Clock, deps.NewID = r.clock, r.newID
 	}
-	tracer, err := openTracer(ctx, opening{cfg, s, deps})
+	tracer, err := openTracer(ctx, opening{config: cfg, registry: s, deps: deps})
 	if err != nil {
 		return deps, err
 	}
@@ -206,7 +223,7 @@ func provideMailer(lc fx.Lifecycle, ctx startContext, r role, o opening) (mail.M
 	}
 	mailer, err := openMailer(ctx, o)
 	closeAtStop(lc, mailer)
-	return processMailer{mailer, o.deps.Tracer, templates}, err
+	return processMailer{Mailer: mailer, tracer: o.deps.Tracer, templates: templates}, err
 }
 
 // mailTemplates returns the templates of e-mails, with the name of the site.
@@ -261,7 +278,20 @@ func closeAtStop(lc fx.Lifecycle, adapter any) {
 	}
 }
 
-func runServer(lc fx.Lifecycle, ctx startContext, a *app, r role, cfg *config.Config, registered *registry, services adapters.Services, added addedModules, deps adapters.Deps, numbers *prometheus.Registry, tracer trace.Tracer, log *slog.Logger) error {
+func runServer(
+	lc fx.Lifecycle,
+	ctx startContext,
+	a *app,
+	r role,
+	cfg *config.Config,
+	registered *registry,
+	services adapters.Services,
+	added addedModules,
+	deps adapters.Deps,
+	numbers *prometheus.Registry,
+	tracer trace.Tracer,
+	log *slog.Logger,
+) error {
 	if !r.serves {
 		return nil
 	}
@@ -284,9 +314,20 @@ func runServer(lc fx.Lifecycle, ctx startContext, a *app, r role, cfg *config.Co
 		return err
 	}
 	server, err := fiberhttp.New(services, fiberhttp.Options{
-		PublicURL: cfg.HTTP.PublicURL, TrustedProxies: proxies, CORSOrigins: cfg.HTTP.CORSOrigins, NewID: newID, Log: log,
-		BodyMemory: int64(cfg.Limits.BodyMemory) << 20, DisableMetrics: cfg.HTTP.MetricsAddr != "", Metrics: numbers, Trace: tracer,
-		APIs: tables, Mounts: slices.Concat(transportMounts(a.transports), added.mounts()), Site: cfg.Site.Enabled, Brand: brand, EmbedOrigins: cfg.Site.EmbedOrigins,
+		PublicURL:      cfg.HTTP.PublicURL,
+		TrustedProxies: proxies,
+		CORSOrigins:    cfg.HTTP.CORSOrigins,
+		NewID:          newID,
+		Log:            log,
+		BodyMemory:     int64(cfg.Limits.BodyMemory) << 20,
+		DisableMetrics: cfg.HTTP.MetricsAddr != "",
+		Metrics:        numbers,
+		Trace:          tracer,
+		APIs:           tables,
+		Mounts:         slices.Concat(transportMounts(a.transports), added.mounts()),
+		Site:           cfg.Site.Enabled,
+		Brand:          brand,
+		EmbedOrigins:   cfg.Site.EmbedOrigins,
 	})
 	if err != nil {
 		return err

@@ -176,10 +176,22 @@ func TestRoutes_Command_PrintsTable(t *testing.T) {
 	require.NoError(t, newRegistry(nil).printRoutes(t.Context(), &out, cfg, newDeps(cfg, newLogger(t.Output(), "error"))))
 	require.Regexp(t, `POST\s+/api/auth/register-employer\s+none\s+anyone\s+-\s+5/15m\s+16 KiB`, out.String())
 	for path, auth := range map[string]string{
-		"GET /healthz": "none", "GET /readyz": "none", "GET /metrics": "none", "GET /docs": "none", "GET /docs/guides/:name": "none", "GET /openapi/portal.json": "none",
-		"POST /oauth/token": "client", "POST /oauth/revoke": "client", "POST /oauth/introspect": "client", "GET /.well-known/oauth-authorization-server": "none",
-		"GET /oauth/authorize": "page session", "POST /oauth/authorize": "page session",
-		"GET /developers": "page session", "POST /developers/apps/:id/webhooks": "page session", "GET /developers/consents": "page session", "POST /developers/sign-in": "none",
+		"GET /healthz":             "none",
+		"GET /readyz":              "none",
+		"GET /metrics":             "none",
+		"GET /docs":                "none",
+		"GET /docs/guides/:name":   "none",
+		"GET /openapi/portal.json": "none",
+		"POST /oauth/token":        "client",
+		"POST /oauth/revoke":       "client",
+		"POST /oauth/introspect":   "client",
+		"GET /.well-known/oauth-authorization-server": "none",
+		"GET /oauth/authorize":                        "page session",
+		"POST /oauth/authorize":                       "page session",
+		"GET /developers":                             "page session",
+		"POST /developers/apps/:id/webhooks":          "page session",
+		"GET /developers/consents":                    "page session",
+		"POST /developers/sign-in":                    "none",
 	} {
 		method, path, _ := strings.Cut(path, " ")
 		require.Regexp(t, `(?m)^`+method+`\s+`+regexp.QuoteMeta(path)+`\s+`+auth+`\s+anyone\s+-\s+-\s+-$`, out.String(), path)

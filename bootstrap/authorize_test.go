@@ -25,10 +25,15 @@ func servicesOf(t *testing.T) adapters.Services {
 	cfg := testConfig(t, nil)
 	migrate(t, cfg)
 	var services adapters.Services
-	_, err := startApp(t, cfg, role{name: "serve", serves: true}, WithTransport("direct", func(_ context.Context, s adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
-		services = s
-		return &testTransport{name: "direct", calls: new(calls)}, nil
-	}))
+	_, err := startApp(
+		t,
+		cfg,
+		role{name: "serve", serves: true},
+		WithTransport("direct", func(_ context.Context, s adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
+			services = s
+			return &testTransport{name: "direct", calls: new(calls)}, nil
+		}),
+	)
 	require.NoError(t, err)
 	return services
 }
@@ -81,7 +86,10 @@ var validBodies = map[string]string{
 // confirmsPassword are the operations that confirm the password of the account first.
 // The actors of this test have no accounts.
 var confirmsPassword = map[string]bool{
-	"DELETE /api/jobseekers/profile": true, "PUT /api/jobseekers/profile": true, "DELETE /api/employers/profile": true, "PUT /api/employers/profile": true,
+	"DELETE /api/jobseekers/profile": true,
+	"PUT /api/jobseekers/profile":    true,
+	"DELETE /api/employers/profile":  true,
+	"PUT /api/employers/profile":     true,
 }
 
 // callHandler calls the handler of a route without checking its admission first.
@@ -168,7 +176,11 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 func TestServices_CalledDirectlyForApps_CheckScopes(t *testing.T) {
 	t.Parallel()
 	services := servicesOf(t)
-	signedIn, err := services.Identity.Register(t.Context(), identity.RegisterInput{Email: "clinician@example.org", Password: "Correct-Horse-7", Name: "Clinician", UserType: "jobseeker"}, identity.Client{Address: "192.0.2.1"})
+	signedIn, err := services.Identity.Register(
+		t.Context(),
+		identity.RegisterInput{Email: "clinician@example.org", Password: "Correct-Horse-7", Name: "Clinician", UserType: "jobseeker"},
+		identity.Client{Address: "192.0.2.1"},
+	)
 	require.NoError(t, err)
 	scopes := []auth.Scope{auth.ScopeJobsRead, auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
 	checked := 0
@@ -186,7 +198,12 @@ func TestServices_CalledDirectlyForApps_CheckScopes(t *testing.T) {
 				}
 			}
 			caller := integrations.Caller{App: integrations.App{ID: newID()}, UserID: signedIn.Account.ID, Scopes: others}
-			require.ErrorIs(t, callHandler(t.Context(), r, web.Call{Caller: caller}, bodies[pathOf(r)]), auth.ErrScope, fmt.Sprint(pathOf(r)))
+			require.ErrorIs(
+				t,
+				callHandler(t.Context(), r, web.Call{Caller: caller}, bodies[pathOf(r)]),
+				auth.ErrScope,
+				fmt.Sprint(pathOf(r)),
+			)
 		}
 	}
 	require.GreaterOrEqual(t, checked, 6)

@@ -36,11 +36,32 @@ import (
 // The types in this file implement the ports of one module with the service of another. They
 // only convert between the types of the modules.
 
-func newListings(cfg *config.Config, s adapters.Storage, d adapters.Deps, identitySvc *identity.Service, engine *listings.Engine) (*listings.Service, error) {
+func newListings(
+	cfg *config.Config,
+	s adapters.Storage,
+	d adapters.Deps,
+	identitySvc *identity.Service,
+	engine *listings.Engine,
+) (*listings.Service, error) {
 	deps := listings.Deps{
-		Tx: s.Listings.Tx, Events: s.Listings.Events, Audit: s.Listings.Audit, Clock: d.Clock, NewID: d.NewID, Listings: s.Listings.Listings, Engine: engine, NewBatch: newBatch, Public: s.Listings.Public, Cases: s.Listings.Cases, Retention: s.Listings.Retention, Views: s.Listings.Views, Applications: s.Hiring.Counts,
-		Gazetteer: gazetteer.New(), Organizations: listingsOrganizations{identitySvc}, Seekers: listingsSeekers{s.Jobseeker.Profiles},
-		SearchTimeout: cfg.Limits.SearchTimeout, SearchCPU: time.Duration(cfg.Limits.SearchCPU * float64(time.Second)),
+		Tx:            s.Listings.Tx,
+		Events:        s.Listings.Events,
+		Audit:         s.Listings.Audit,
+		Clock:         d.Clock,
+		NewID:         d.NewID,
+		Listings:      s.Listings.Listings,
+		Engine:        engine,
+		NewBatch:      newBatch,
+		Public:        s.Listings.Public,
+		Cases:         s.Listings.Cases,
+		Retention:     s.Listings.Retention,
+		Views:         s.Listings.Views,
+		Applications:  s.Hiring.Counts,
+		Gazetteer:     gazetteer.New(),
+		Organizations: listingsOrganizations{identitySvc},
+		Seekers:       listingsSeekers{s.Jobseeker.Profiles},
+		SearchTimeout: cfg.Limits.SearchTimeout,
+		SearchCPU:     time.Duration(cfg.Limits.SearchCPU * float64(time.Second)),
 	}
 	return listings.New(deps), checkDeps("listings", deps)
 }
@@ -61,16 +82,45 @@ func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (strin
 	return p.Home(), err
 }
 
-func newHiring(cfg *config.Config, s adapters.Storage, deps adapters.Deps, listingsSvc *listings.Service, identitySvc *identity.Service, mailer mail.Mailer, counts limit.Limiter, ring keyRing, fileStore files.Store) (*hiring.Service, error) {
+func newHiring(
+	cfg *config.Config,
+	s adapters.Storage,
+	deps adapters.Deps,
+	listingsSvc *listings.Service,
+	identitySvc *identity.Service,
+	mailer mail.Mailer,
+	counts limit.Limiter,
+	ring keyRing,
+	fileStore files.Store,
+) (*hiring.Service, error) {
 	shared := &hiring.Shared{
 		Tx: s.Hiring.Tx, Events: s.Hiring.Events, Clock: deps.Clock, NewID: deps.NewID, Tasks: s.Hiring.Tasks,
-		People: userReader[hiring.Person]{identitySvc}, Organizations: hiringOrganizations{identitySvc}, Mailer: mailer, PublicURL: cfg.HTTP.PublicURL,
+		People: userReader[hiring.Person]{
+			identitySvc,
+		}, Organizations: hiringOrganizations{identitySvc}, Mailer: mailer, PublicURL: cfg.HTTP.PublicURL,
 	}
 	hiringSvc := &hiring.Service{
-		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: s.Hiring.Audit, Exports: s.Hiring.Exports, Files: fileStore, Sealer: ring},
-		Applications: s.Hiring.Applications, Appointments: s.Hiring.Appointments, Messages: s.Hiring.Messages, Notes: s.Hiring.Notes, Ratings: s.Hiring.Ratings,
-		Documents: s.Hiring.Documents, ApplicantDocuments: hiringDocuments{jobseeker.DocumentService{Documents: s.Jobseeker.Documents, Files: fileStore}},
-		Listings: hiringListings{listingsSvc}, Preferences: hiringPreferences{s.Jobseeker.Profiles}, PersonalData: s.Hiring.PersonalData, Limiter: counts,
+		Shared: shared,
+		ExportService: &hiring.ExportService{
+			Shared:  shared,
+			Audit:   s.Hiring.Audit,
+			Exports: s.Hiring.Exports,
+			Files:   fileStore,
+			Sealer:  ring,
+		},
+		Applications:       s.Hiring.Applications,
+		Appointments:       s.Hiring.Appointments,
+		Messages:           s.Hiring.Messages,
+		Notes:              s.Hiring.Notes,
+		Ratings:            s.Hiring.Ratings,
+		Documents:          s.Hiring.Documents,
+		ApplicantDocuments: hiringDocuments{jobseeker.DocumentService{Documents: s.Jobseeker.Documents, Files: fileStore}},
+		Listings: hiringListings{
+			listingsSvc,
+		},
+		Preferences:  hiringPreferences{s.Jobseeker.Profiles},
+		PersonalData: s.Hiring.PersonalData,
+		Limiter:      counts,
 	}
 	hiringSvc.Tables = map[string]hiring.Table{"jobs": listingsSvc.Table(), "applications": hiringSvc.Table()}
 	return hiringSvc, checkDeps("hiring", *hiringSvc)
@@ -90,7 +140,13 @@ func (b hiringPreferences) Introduction(ctx context.Context, userID string) (*hi
 	if err != nil || !p.ShowProfile {
 		return nil, err
 	}
-	return &hiring.Introduction{Bio: p.Bio, Location: p.Location, Specialty: p.Specialty, CurrentRole: p.CurrentRole, Experience: p.Experience}, nil
+	return &hiring.Introduction{
+		Bio:         p.Bio,
+		Location:    p.Location,
+		Specialty:   p.Specialty,
+		CurrentRole: p.CurrentRole,
+		Experience:  p.Experience,
+	}, nil
 }
 
 // hiringDocuments implements hiring.ApplicantDocuments. It uses the read-only DocumentService:
@@ -102,7 +158,14 @@ func (b hiringDocuments) Read(ctx context.Context, userID, documentID string) (h
 	if errors.Is(err, jobseeker.ErrDocumentNotFound) {
 		err = hiring.ErrDocumentNotFound
 	}
-	return hiring.ApplicantDocument{Type: string(d.Type), Title: d.Title, FileName: file.Name, MediaType: file.MediaType, Extension: file.Extension(), Body: file.Body}, err
+	return hiring.ApplicantDocument{
+		Type:      string(d.Type),
+		Title:     d.Title,
+		FileName:  file.Name,
+		MediaType: file.MediaType,
+		Extension: file.Extension(),
+		Body:      file.Body,
+	}, err
 }
 
 // hiringOrganizations implements hiring.Organizations.
@@ -124,9 +187,13 @@ func (b hiringListings) ForApply(ctx context.Context, id string) (hiring.Posting
 	if err != nil {
 		return hiring.Posting{}, err
 	}
-	return hiring.Posting{ID: l.ID, OrganizationID: l.OrganizationID, Questions: list.Map(l.Questions, func(q listings.Question) hiring.Question {
-		return hiring.Question{ID: q.ID, Required: q.Required}
-	})}, nil
+	return hiring.Posting{
+		ID:             l.ID,
+		OrganizationID: l.OrganizationID,
+		Questions: list.Map(l.Questions, func(q listings.Question) hiring.Question {
+			return hiring.Question{ID: q.ID, Required: q.Required}
+		}),
+	}, nil
 }
 
 func (b hiringListings) Briefs(ctx context.Context, ids []string) (map[string]hiring.Brief, error) {
@@ -162,23 +229,75 @@ func (b userReader[P]) ByIDs(ctx context.Context, ids []string) (map[string]P, e
 	return out, err
 }
 
-func newSeekers(cfg *config.Config, s adapters.Storage, deps adapters.Deps, counts limit.Limiter, mailer mail.Mailer, fileStore files.Store, ring keyRing, listingsSvc *listings.Service, identitySvc *identity.Service, hiringSvc *hiring.Service) (*jobseeker.Service, error) {
+func newSeekers(
+	cfg *config.Config,
+	s adapters.Storage,
+	deps adapters.Deps,
+	counts limit.Limiter,
+	mailer mail.Mailer,
+	fileStore files.Store,
+	ring keyRing,
+	listingsSvc *listings.Service,
+	identitySvc *identity.Service,
+	hiringSvc *hiring.Service,
+) (*jobseeker.Service, error) {
 	store, applied := s.Jobseeker, seekersApplied{hiringSvc}
 	shared := &jobseeker.Shared{
-		Tx: store.Tx, Clock: deps.Clock, NewID: deps.NewID, Tasks: store.Tasks, Profiles: store.Profiles, Notifications: store.Notifications, Activities: store.Activities,
-		Listings: seekersListings{listingsSvc},
+		Tx:            store.Tx,
+		Clock:         deps.Clock,
+		NewID:         deps.NewID,
+		Tasks:         store.Tasks,
+		Profiles:      store.Profiles,
+		Notifications: store.Notifications,
+		Activities:    store.Activities,
+		Listings:      seekersListings{listingsSvc},
 	}
-	documents := &jobseeker.DocumentService{Shared: shared, Documents: store.Documents, DocumentFiles: store.DocumentFiles, FileTypes: filetypes.Documents{}, Files: fileStore}
+	documents := &jobseeker.DocumentService{
+		Shared:        shared,
+		Documents:     store.Documents,
+		DocumentFiles: store.DocumentFiles,
+		FileTypes:     filetypes.Documents{},
+		Files:         fileStore,
+	}
 	bookmarks := &jobseeker.BookmarkService{Shared: shared, Bookmarks: store.Bookmarks}
 	profiles := &jobseeker.ProfileService{Shared: shared, Accounts: identitySvc, People: userReader[jobseeker.Person]{identitySvc}}
 	service := jobseeker.Service{
-		Shared: shared, NotificationService: &jobseeker.NotificationService{Shared: shared}, DocumentService: documents, BookmarkService: bookmarks, ProfileService: profiles,
-		SearchService: &jobseeker.SearchService{Shared: shared, Account: profiles, Searches: store.Searches, AlertQueue: store.AlertQueue, Matches: store.Matches,
-			Subscribers: store.Subscribers, Mailboxes: mailboxes.Keys{}, Limiter: counts, Mailer: mailer, Sealer: ring, PublicURL: cfg.HTTP.PublicURL},
-		OnboardingService: &jobseeker.OnboardingService{Shared: shared, Onboardings: store.Onboardings, Documents: documents, Searches: store.Searches, Applied: applied},
-		DashboardService: &jobseeker.DashboardService{Shared: shared, Documents: documents, Saved: bookmarks, Searches: store.Searches, Applied: applied, Dismissals: store.Dismissals,
-			Plans: seekersPlans{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: deps.Clock}}},
-		Retention: store.Retention, PersonalData: store.PersonalData,
+		Shared:              shared,
+		NotificationService: &jobseeker.NotificationService{Shared: shared},
+		DocumentService:     documents,
+		BookmarkService:     bookmarks,
+		ProfileService:      profiles,
+		SearchService: &jobseeker.SearchService{
+			Shared:      shared,
+			Account:     profiles,
+			Searches:    store.Searches,
+			AlertQueue:  store.AlertQueue,
+			Matches:     store.Matches,
+			Subscribers: store.Subscribers,
+			Mailboxes:   mailboxes.Keys{},
+			Limiter:     counts,
+			Mailer:      mailer,
+			Sealer:      ring,
+			PublicURL:   cfg.HTTP.PublicURL,
+		},
+		OnboardingService: &jobseeker.OnboardingService{
+			Shared:      shared,
+			Onboardings: store.Onboardings,
+			Documents:   documents,
+			Searches:    store.Searches,
+			Applied:     applied,
+		},
+		DashboardService: &jobseeker.DashboardService{
+			Shared:     shared,
+			Documents:  documents,
+			Saved:      bookmarks,
+			Searches:   store.Searches,
+			Applied:    applied,
+			Dismissals: store.Dismissals,
+			Plans:      seekersPlans{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: deps.Clock}},
+		},
+		Retention:    store.Retention,
+		PersonalData: store.PersonalData,
 	}
 	return &service, checkDeps("jobseeker", service)
 }
@@ -216,9 +335,18 @@ func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int)
 	out := make([]jobseeker.Candidate, len(hits))
 	for i, h := range hits {
 		l := h.Listing
-		out[i] = jobseeker.Candidate{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, Remote: l.Remote,
-			ContractType: l.ContractType, EmploymentType: l.EmploymentType, Miles: h.Miles, Filed: isSpecialty(l.Specialty),
-			InTitle: !slices.ContainsFunc(h.Matched, func(m listings.Matched) bool { return m.How == search.HowText })}
+		out[i] = jobseeker.Candidate{
+			ID:             l.ID,
+			Title:          l.Title,
+			Company:        l.Company,
+			Location:       l.Location,
+			Remote:         l.Remote,
+			ContractType:   l.ContractType,
+			EmploymentType: l.EmploymentType,
+			Miles:          h.Miles,
+			Filed:          isSpecialty(l.Specialty),
+			InTitle:        !slices.ContainsFunc(h.Matched, func(m listings.Matched) bool { return m.How == search.HowText }),
+		}
 		if l.PostedAt != nil {
 			out[i].PostedAt = *l.PostedAt
 		}
@@ -279,10 +407,27 @@ func (b seekersGathered) Matching(ctx context.Context, t jobseeker.Terms) ([]int
 	return b.Gathered.Matching(ctx, listings.FindKey{Text: t.Query, Location: t.Location, ContractType: t.ContractType})
 }
 
-func newBilling(cfg *config.Config, s adapters.Storage, d adapters.Deps, mailer mail.Mailer, payments billing.Payments, identitySvc *identity.Service) (*billing.Service, error) {
+func newBilling(
+	cfg *config.Config,
+	s adapters.Storage,
+	d adapters.Deps,
+	mailer mail.Mailer,
+	payments billing.Payments,
+	identitySvc *identity.Service,
+) (*billing.Service, error) {
 	deps := billing.Deps{
-		Tx: s.Billing.Tx, Events: s.Billing.Events, Audit: s.Billing.Audit, Clock: d.Clock, NewID: d.NewID, Subscriptions: s.Billing.Subscriptions, Charges: s.Billing.Charges,
-		Payments: payments, People: billingPeople{identitySvc, s.Integrations.Apps}, Mailer: mailer, Plans: billingPlans(), PublicURL: cfg.HTTP.PublicURL,
+		Tx:            s.Billing.Tx,
+		Events:        s.Billing.Events,
+		Audit:         s.Billing.Audit,
+		Clock:         d.Clock,
+		NewID:         d.NewID,
+		Subscriptions: s.Billing.Subscriptions,
+		Charges:       s.Billing.Charges,
+		Payments:      payments,
+		People:        billingPeople{identitySvc, s.Integrations.Apps},
+		Mailer:        mailer,
+		Plans:         billingPlans(),
+		PublicURL:     cfg.HTTP.PublicURL,
 	}
 	return billing.New(deps), checkDeps("billing", deps)
 }
@@ -331,14 +476,45 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 	return out, err
 }
 
-func newIntegrations(cfg *config.Config, s adapters.Storage, d adapters.Deps, counts limit.Limiter, identitySvc *identity.Service, billingSvc *billing.Service, mailer mail.Mailer, ring keyRing) (*integrations.Service, error) {
+func newIntegrations(
+	cfg *config.Config,
+	s adapters.Storage,
+	d adapters.Deps,
+	counts limit.Limiter,
+	identitySvc *identity.Service,
+	billingSvc *billing.Service,
+	mailer mail.Mailer,
+	ring keyRing,
+) (*integrations.Service, error) {
 	deps := integrations.Deps{
-		Tx: s.Integrations.Tx, Events: s.Integrations.Events, Audit: s.Integrations.Audit, Clock: d.Clock, NewID: d.NewID, Tasks: s.Integrations.Tasks, Retention: s.Integrations.Retention,
-		Apps: s.Integrations.Apps, Keys: s.Integrations.Keys, Usage: s.Integrations.Usage, Grants: s.Integrations.Grants, Consents: s.Integrations.Consents,
-		Webhooks: s.Integrations.Webhooks, Deliveries: s.Integrations.Deliveries,
-		Accounts: integrationsAccounts{identitySvc}, SeparateIdentity: !isSame(s.Integrations.Tx, s.Identity.Tx), Payments: integrationsPayments{billingSvc}, Limiter: counts,
-		Sender: webhookout.New(webhookout.Options{Private: cfg.Webhooks.AllowPrivateNetworks}), PrivateReceivers: cfg.Webhooks.AllowPrivateNetworks,
-		Vault: ring, Postings: integrationsPostings{s.Identity.Organizations, cfg.HTTP.PublicURL}, Mailer: mailer, PublicURL: cfg.HTTP.PublicURL,
+		Tx:         s.Integrations.Tx,
+		Events:     s.Integrations.Events,
+		Audit:      s.Integrations.Audit,
+		Clock:      d.Clock,
+		NewID:      d.NewID,
+		Tasks:      s.Integrations.Tasks,
+		Retention:  s.Integrations.Retention,
+		Apps:       s.Integrations.Apps,
+		Keys:       s.Integrations.Keys,
+		Usage:      s.Integrations.Usage,
+		Grants:     s.Integrations.Grants,
+		Consents:   s.Integrations.Consents,
+		Webhooks:   s.Integrations.Webhooks,
+		Deliveries: s.Integrations.Deliveries,
+		Accounts: integrationsAccounts{
+			identitySvc,
+		},
+		SeparateIdentity: !isSame(s.Integrations.Tx, s.Identity.Tx),
+		Payments:         integrationsPayments{billingSvc},
+		Limiter:          counts,
+		Sender: webhookout.New(
+			webhookout.Options{Private: cfg.Webhooks.AllowPrivateNetworks},
+		),
+		PrivateReceivers: cfg.Webhooks.AllowPrivateNetworks,
+		Vault:            ring,
+		Postings:         integrationsPostings{s.Identity.Organizations, cfg.HTTP.PublicURL},
+		Mailer:           mailer,
+		PublicURL:        cfg.HTTP.PublicURL,
 	}
 	return integrations.New(deps), checkDeps("integrations", deps)
 }
@@ -351,7 +527,11 @@ func isSame(a, b tx.Runner) bool { return reflect.ValueOf(a).Comparable() && a =
 type integrationsPayments struct{ *billing.Service }
 
 func (b integrationsPayments) Choose(ctx context.Context, appID, plan, paymentMethodID string) error {
-	_, err := b.ChooseFor(ctx, billing.Owner{Kind: billing.Application, ID: appID}, billing.ChooseInput{PlanID: plan, PaymentMethodID: paymentMethodID})
+	_, err := b.ChooseFor(
+		ctx,
+		billing.Owner{Kind: billing.Application, ID: appID},
+		billing.ChooseInput{PlanID: plan, PaymentMethodID: paymentMethodID},
+	)
 	return err
 }
 

@@ -39,8 +39,12 @@ func newEngine(lc fx.Lifecycle, o opening, r role, storage adapters.Storage) (*l
 		return nil, o.config.Err("search.vocabulary", err.Error())
 	}
 	engine := listings.NewEngine(listings.EngineDeps{
-		Open: func(ctx context.Context, empty bool) (search.Index, error) { return openSearch(ctx, o, empty) },
-		Feed: storage.Listings.Feed, Notifications: storage.Listings.Outbox.Notifications, Changes: storage.Listings.Changes, Places: gazetteer.New(), Log: o.deps.Log,
+		Open:          func(ctx context.Context, empty bool) (search.Index, error) { return openSearch(ctx, o, empty) },
+		Feed:          storage.Listings.Feed,
+		Notifications: storage.Listings.Outbox.Notifications,
+		Changes:       storage.Listings.Changes,
+		Places:        gazetteer.New(),
+		Log:           o.deps.Log,
 	}, v)
 	runInBackground(lc, func(ctx context.Context) { file.watch(ctx, text, engine, o.deps) })
 	if !r.serves { // saved searches need only the vocabulary
@@ -147,7 +151,12 @@ func (f vocabularyFile) watch(ctx context.Context, text []byte, engine *listings
 // embeddedSearch opens the search index for a URL embedded:FOLDER. Without a folder the index
 // is in memory.
 func embeddedSearch(_ context.Context, url string, empty bool, deps adapters.Deps) (search.Index, error) {
-	o := searchindex.Options{Folder: strings.TrimPrefix(url, "embedded:"), Normalize: search.Normalize, Analyzer: search.Analyzer, Log: deps.Log}
+	o := searchindex.Options{
+		Folder:    strings.TrimPrefix(url, "embedded:"),
+		Normalize: search.Normalize,
+		Analyzer:  search.Analyzer,
+		Log:       deps.Log,
+	}
 	open := searchindex.OpenNewest
 	if empty {
 		open = searchindex.OpenNext

@@ -82,8 +82,15 @@ func (s *indexedServer) create(t *testing.T, title string) {
 	now := time.Now().UTC()
 	require.NoError(t, s.storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 		return s.storage.Listings.Listings.Create(ctx, []listings.Listing{{
-			ID: newID(), OrganizationID: newID(), Version: 1, Status: listings.Active, Open: true, PostedAt: &now, CreatedAt: now, UpdatedAt: now,
-			Content: listings.Content{Title: title, Description: "Days and nights."},
+			ID:             newID(),
+			OrganizationID: newID(),
+			Version:        1,
+			Status:         listings.Active,
+			Open:           true,
+			PostedAt:       &now,
+			CreatedAt:      now,
+			UpdatedAt:      now,
+			Content:        listings.Content{Title: title, Description: "Days and nights."},
 		}})
 	}))
 }
@@ -150,7 +157,12 @@ func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
 	s.create(t, "Midwife")
 	require.Empty(t, s.titles(t, "babycatcher"))
 	require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
-	require.Eventually(t, func() bool { return slices.Equal(s.titles(t, "babycatcher"), []string{"Midwife"}) }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { return slices.Equal(s.titles(t, "babycatcher"), []string{"Midwife"}) },
+		30*time.Second,
+		20*time.Millisecond,
+	)
 }
 
 func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
@@ -166,7 +178,12 @@ func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
 		require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
 	}
 	require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
-	require.Eventually(t, func() bool { return slices.Equal(s.titles(t, "babycatcher"), []string{"Midwife"}) }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { return slices.Equal(s.titles(t, "babycatcher"), []string{"Midwife"}) },
+		30*time.Second,
+		20*time.Millisecond,
+	)
 }
 
 func TestEngine_UsedFolder_RefusedAtTheStart(t *testing.T) {

@@ -21,7 +21,16 @@ import (
 // checks.
 type healthChecks map[string]func(context.Context) error
 
-func newHealthChecks(store *storage, deps adapters.Deps, limiter limit.Limiter, queue task.Queue, mailer mail.Mailer, fileStore files.Store, payments billing.Payments, engine *listings.Engine) healthChecks {
+func newHealthChecks(
+	store *storage,
+	deps adapters.Deps,
+	limiter limit.Limiter,
+	queue task.Queue,
+	mailer mail.Mailer,
+	fileStore files.Store,
+	payments billing.Payments,
+	engine *listings.Engine,
+) healthChecks {
 	all := healthChecks{
 		"database": store.ping, "queue": pingOf(queue), "limiter": limiterPing(limiter),
 		"mail": pingOf(mailer), "files": pingOf(fileStore), "payments": pingOf(payments),

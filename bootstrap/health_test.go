@@ -31,7 +31,13 @@ func TestCheckLag_EventsWaitForAMinute_IsDegraded(t *testing.T) {
 	}{
 		{0, time.Hour, ""}, {2072, time.Minute, ""}, {2072, 61 * time.Second, "2072 events wait, the oldest for 1m1s"}, {1, -48 * time.Hour, ""},
 	} {
-		err := checkLag(t.Context(), &storage{databases: []*database{{Database: adapters.Database{Outbox: laggingOutbox{events: c.events, oldest: now.Add(-c.age)}}}}}, now)
+		err := checkLag(
+			t.Context(),
+			&storage{
+				databases: []*database{{Database: adapters.Database{Outbox: laggingOutbox{events: c.events, oldest: now.Add(-c.age)}}}},
+			},
+			now,
+		)
 		if c.want == "" {
 			require.NoError(t, err)
 		} else {

@@ -44,8 +44,15 @@ func (x *indexedStore) create(t *testing.T, title string) listings.Listing {
 	t.Helper()
 	x.now = x.now.Add(time.Second)
 	l := listings.Listing{
-		ID: stores.NewID(), OrganizationID: x.org, Version: 1, Status: listings.Active, Open: true, PostedAt: &x.now, CreatedAt: x.now, UpdatedAt: x.now,
-		Content: listings.Content{Title: title, Description: "Days and nights on a 12-bed unit."},
+		ID:             stores.NewID(),
+		OrganizationID: x.org,
+		Version:        1,
+		Status:         listings.Active,
+		Open:           true,
+		PostedAt:       &x.now,
+		CreatedAt:      x.now,
+		UpdatedAt:      x.now,
+		Content:        listings.Content{Title: title, Description: "Days and nights on a 12-bed unit."},
 	}
 	require.NoError(t, x.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 		return x.Listings.Listings.Create(ctx, []listings.Listing{l})

@@ -8,7 +8,9 @@ import (
 
 // secretShapes match the service's own tokens, keys and secrets. No code logs them on
 // purpose; this protects against a future mistake.
-var secretShapes = regexp.MustCompile(`loc_(live|test|ac|at|bs|rt|mt|cs)_[0-9A-Za-z]{8,}|whsec_[A-Za-z0-9+/=]+|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+|://[^/@\s:]*:[^/@\s]+@`)
+var secretShapes = regexp.MustCompile(
+	`loc_(live|test|ac|at|bs|rt|mt|cs)_[0-9A-Za-z]{8,}|whsec_[A-Za-z0-9+/=]+|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+|://[^/@\s:]*:[^/@\s]+@`,
+)
 
 func newLogger(w io.Writer, level string) *slog.Logger {
 	var l slog.Level

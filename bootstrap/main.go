@@ -93,8 +93,18 @@ func command(s *registry) *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&o.file, "config", "", "configuration file (default: LOCUM_CONFIG, else locum.yaml if it is there)")
 	root.AddCommand(
-		&cobra.Command{Use: "serve", Short: "Serve HTTP; with an embedded queue, also execute background tasks", Args: cobra.NoArgs, RunE: o.processCommand(role{name: "serve", serves: true})},
-		&cobra.Command{Use: "worker", Short: "Execute background tasks only; any number of workers may run", Args: cobra.NoArgs, RunE: o.processCommand(role{name: "worker"})},
+		&cobra.Command{
+			Use:   "serve",
+			Short: "Serve HTTP; with an embedded queue, also execute background tasks",
+			Args:  cobra.NoArgs,
+			RunE:  o.processCommand(role{name: "serve", serves: true}),
+		},
+		&cobra.Command{
+			Use:   "worker",
+			Short: "Execute background tasks only; any number of workers may run",
+			Args:  cobra.NoArgs,
+			RunE:  o.processCommand(role{name: "worker"}),
+		},
 		o.migrate(),
 		o.tasks(),
 		o.developers(),
@@ -104,12 +114,27 @@ func command(s *registry) *cobra.Command {
 		o.listings(),
 		o.audit(),
 		o.webhooks(),
-		&cobra.Command{Use: "config", Short: "Show the effective configuration and the source of each value", Args: cobra.NoArgs, RunE: o.showConfig},
+		&cobra.Command{
+			Use:   "config",
+			Short: "Show the effective configuration and the source of each value",
+			Args:  cobra.NoArgs,
+			RunE:  o.showConfig,
+		},
 		o.openapi(),
 		o.seed(),
-		&cobra.Command{Use: "routes", Short: "Show every route with its policy", Args: cobra.NoArgs, RunE: o.withConfig(func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
-			return o.registry.printRoutes(cmd.Context(), cmd.OutOrStdout(), cfg, newDeps(cfg, newLogger(cmd.ErrOrStderr(), cfg.Log.Level)))
-		})},
+		&cobra.Command{
+			Use:   "routes",
+			Short: "Show every route with its policy",
+			Args:  cobra.NoArgs,
+			RunE: o.withConfig(func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
+				return o.registry.printRoutes(
+					cmd.Context(),
+					cmd.OutOrStdout(),
+					cfg,
+					newDeps(cfg, newLogger(cmd.ErrOrStderr(), cfg.Log.Level)),
+				)
+			}),
+		},
 	)
 	return root
 }
@@ -150,7 +175,11 @@ func (o *operator) runProcess(cmd *cobra.Command, cfg *config.Config, r role) er
 		if cfg.Site.Enabled {
 			fmt.Fprintf(cmd.OutOrStdout(), "  find a job:            %[1]s/\n  post a job:            %[1]s/employer\n", cfg.HTTP.PublicURL)
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "  read and try the API:  %[1]s/docs\n  build on it:           %[1]s/developers\n  call it:               curl '%[1]s/api/listings?search=nurse+near+leeds'\n", cfg.HTTP.PublicURL)
+		fmt.Fprintf(
+			cmd.OutOrStdout(),
+			"  read and try the API:  %[1]s/docs\n  build on it:           %[1]s/developers\n  call it:               curl '%[1]s/api/listings?search=nurse+near+leeds'\n",
+			cfg.HTTP.PublicURL,
+		)
 		if folder, ok := strings.CutPrefix(cfg.Mail.URL, "file:"); ok {
 			fmt.Fprintf(cmd.OutOrStdout(), "  read its mail:         %s\n", folder)
 		}
@@ -197,7 +226,10 @@ func (o *operator) loadExisting() (*config.Config, error) {
 		if absolute, err := filepath.Abs(path); err == nil {
 			path = absolute
 		}
-		return nil, cfg.Err("database.url", "there is no database at "+path+"; run this in the folder of `locum serve`, or with its settings")
+		return nil, cfg.Err(
+			"database.url",
+			"there is no database at "+path+"; run this in the folder of `locum serve`, or with its settings",
+		)
 	}
 	return cfg, nil
 }
@@ -290,18 +322,25 @@ func (o *operator) openapi() *cobra.Command {
 	group := newGroup("openapi", "Print an interface's OpenAPI 3.1 document")
 	for i, s := range routeTables(adapters.Services{}, "") {
 		short, _, _ := strings.Cut(s.Description, "\n")
-		group.AddCommand(&cobra.Command{Use: s.Name, Short: short, Args: cobra.NoArgs, RunE: o.withConfig(func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
-			tables, _, err := o.registry.describe(cfg.HTTP.PublicURL)
-			if err != nil {
-				return err
-			}
-			document, err := web.OpenAPI(tables[i], cfg.HTTP.PublicURL)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", document)
-			return err
-		})})
+		group.AddCommand(
+			&cobra.Command{
+				Use:   s.Name,
+				Short: short,
+				Args:  cobra.NoArgs,
+				RunE: o.withConfig(func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
+					tables, _, err := o.registry.describe(cfg.HTTP.PublicURL)
+					if err != nil {
+						return err
+					}
+					document, err := web.OpenAPI(tables[i], cfg.HTTP.PublicURL)
+					if err != nil {
+						return err
+					}
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", document)
+					return err
+				}),
+			},
+		)
 	}
 	return group
 }

@@ -24,15 +24,34 @@ import (
 )
 
 // registerMetrics registers the metrics of the process.
-func registerMetrics(numbers *prometheus.Registry, cfg *config.Config, limiter limit.Limiter, store *storage, deps adapters.Deps, metrics *taskMetrics) {
-	numbers.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "locum_limiter_degraded", Help: "1 while limits are counted in this process because their store is away."}, func() float64 {
-			if degraded(limiter) {
-				return 1
-			}
-			return 0
-		}),
-		metrics.attempts, metrics.seconds, &backlog{storage: store, deps: deps}, newDiskSpace(cfg, store.databases))
+func registerMetrics(
+	numbers *prometheus.Registry,
+	cfg *config.Config,
+	limiter limit.Limiter,
+	store *storage,
+	deps adapters.Deps,
+	metrics *taskMetrics,
+) {
+	numbers.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(
+			prometheus.GaugeOpts{
+				Name: "locum_limiter_degraded",
+				Help: "1 while limits are counted in this process because their store is away.",
+			},
+			func() float64 {
+				if degraded(limiter) {
+					return 1
+				}
+				return 0
+			},
+		),
+		metrics.attempts,
+		metrics.seconds,
+		&backlog{storage: store, deps: deps},
+		newDiskSpace(cfg, store.databases),
+	)
 }
 
 // adapterMetrics registers the metrics of adapters.
@@ -101,8 +120,21 @@ type taskMetrics struct {
 
 func newTaskMetrics() *taskMetrics {
 	return &taskMetrics{
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_task_attempts_total", Help: "Attempts at tasks by kind and how they ended: done, waiting (failed, to be tried again) or dead."}, []string{"kind", "outcome"}),
-		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "locum_task_seconds", Help: "How long attempts took, by queue.", Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60, 300}}, []string{"queue"}),
+		attempts: prometheus.NewCounterVec(
+			prometheus.CounterOpts{
+				Name: "locum_task_attempts_total",
+				Help: "Attempts at tasks by kind and how they ended: done, waiting (failed, to be tried again) or dead.",
+			},
+			[]string{"kind", "outcome"},
+		),
+		seconds: prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{
+				Name:    "locum_task_seconds",
+				Help:    "How long attempts took, by queue.",
+				Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60, 300},
+			},
+			[]string{"queue"},
+		),
 	}
 }
 
@@ -127,8 +159,18 @@ const backlogTTL = 5 * time.Second
 var (
 	outboxUnsent = prometheus.NewDesc("locum_outbox_unsent", "Events that no relay has passed on yet, up to 100000.", nil, nil)
 	outboxLag    = prometheus.NewDesc("locum_outbox_lag_seconds", "Age of the oldest of them.", nil, nil)
-	tasksOpen    = prometheus.NewDesc("locum_tasks", "Tasks that are not finished by queue and state, up to 100000 altogether.", []string{"queue", "state"}, nil)
-	tasksOldest  = prometheus.NewDesc("locum_tasks_oldest_seconds", "For how long the oldest task of a queue could have been started.", []string{"queue"}, nil)
+	tasksOpen    = prometheus.NewDesc(
+		"locum_tasks",
+		"Tasks that are not finished by queue and state, up to 100000 altogether.",
+		[]string{"queue", "state"},
+		nil,
+	)
+	tasksOldest = prometheus.NewDesc(
+		"locum_tasks_oldest_seconds",
+		"For how long the oldest task of a queue could have been started.",
+		[]string{"queue"},
+		nil,
+	)
 )
 
 // Describe implements prometheus.Collector.

@@ -82,7 +82,12 @@ func newKeyRing(cfg *config.Config, r role, deps adapters.Deps) (keyRing, error)
 	case err == nil:
 		return ring, nil
 	case r.isCommand:
-		return unavailableKeys{fmt.Errorf("%w (the keys are those of `locum serve`: start that first, and this in the same folder)", cfg.Err("auth.keys", err.Error()))}, nil
+		return unavailableKeys{
+			fmt.Errorf(
+				"%w (the keys are those of `locum serve`: start that first, and this in the same folder)",
+				cfg.Err("auth.keys", err.Error()),
+			),
+		}, nil
 	}
 	return nil, cfg.Err("auth.keys", err.Error())
 }
@@ -99,16 +104,52 @@ func (k unavailableKeys) Encrypt(string, string) (string, error)               {
 func (k unavailableKeys) Decrypt(string, string) (string, error)               { return "", k.err }
 func (k unavailableKeys) JWKS() []byte                                         { return nil }
 
-func newIdentity(cfg *config.Config, s adapters.Storage, d adapters.Deps, ring keyRing, limiter limit.Limiter, mailer mail.Mailer) (*identity.Service, error) {
+func newIdentity(
+	cfg *config.Config,
+	s adapters.Storage,
+	d adapters.Deps,
+	ring keyRing,
+	limiter limit.Limiter,
+	mailer mail.Mailer,
+) (*identity.Service, error) {
 	deps := identity.Deps{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, AuditLog: s.Identity.AuditLog, Clock: d.Clock, NewID: d.NewID,
-		Users: s.Identity.Users, Organizations: s.Identity.Organizations, VerifiedNames: s.Identity.VerifiedNames, Members: s.Identity.Members, Sessions: s.Identity.Sessions, MailTokens: s.Identity.MailTokens,
-		EmailChanges: s.Identity.EmailChanges, EmployerSettings: s.Identity.EmployerSettings, OptOuts: s.Identity.OptOuts, PersonalData: s.Identity.PersonalData,
-		Retention: s.Identity.Retention, Tasks: s.Identity.Tasks,
-		Hasher: argonhash.New(), AccessTokens: ring, Sealer: ring, SecondFactors: s.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: ring, Limiter: limiter, Mailer: mailer,
-		Subscriptions:        identitySubscriptions{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}},
-		Mailboxes:            mailboxes.Keys{},
-		Programs:             identityPrograms{integrations.Programs{Tx: s.Integrations.Tx, Apps: s.Integrations.Apps, Keys: s.Integrations.Keys, Webhooks: s.Integrations.Webhooks, Consents: s.Integrations.Consents}},
+		Tx:               s.Identity.Tx,
+		Events:           s.Identity.Events,
+		Audit:            s.Identity.Audit,
+		AuditLog:         s.Identity.AuditLog,
+		Clock:            d.Clock,
+		NewID:            d.NewID,
+		Users:            s.Identity.Users,
+		Organizations:    s.Identity.Organizations,
+		VerifiedNames:    s.Identity.VerifiedNames,
+		Members:          s.Identity.Members,
+		Sessions:         s.Identity.Sessions,
+		MailTokens:       s.Identity.MailTokens,
+		EmailChanges:     s.Identity.EmailChanges,
+		EmployerSettings: s.Identity.EmployerSettings,
+		OptOuts:          s.Identity.OptOuts,
+		PersonalData:     s.Identity.PersonalData,
+		Retention:        s.Identity.Retention,
+		Tasks:            s.Identity.Tasks,
+		Hasher:           argonhash.New(),
+		AccessTokens:     ring,
+		Sealer:           ring,
+		SecondFactors:    s.Identity.SecondFactors,
+		OneTimeCodes:     totp.Codes{},
+		Vault:            ring,
+		Limiter:          limiter,
+		Mailer:           mailer,
+		Subscriptions:    identitySubscriptions{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: d.Clock}},
+		Mailboxes:        mailboxes.Keys{},
+		Programs: identityPrograms{
+			integrations.Programs{
+				Tx:       s.Integrations.Tx,
+				Apps:     s.Integrations.Apps,
+				Keys:     s.Integrations.Keys,
+				Webhooks: s.Integrations.Webhooks,
+				Consents: s.Integrations.Consents,
+			},
+		},
 		HoldNewOrganizations: cfg.Moderation.NewOrganizations == config.HoldNew,
 		PublicURL:            cfg.HTTP.PublicURL,
 	}
@@ -142,7 +183,19 @@ func identityProgramsOf(programs []integrations.Program) []identity.Program {
 	})
 }
 
-func newServices(a *app, store *storage, limiter limit.Limiter, ring keyRing, checks healthChecks, identitySvc *identity.Service, listingsSvc *listings.Service, hiringSvc *hiring.Service, seekersSvc *jobseeker.Service, billingSvc *billing.Service, integrationsSvc *integrations.Service) adapters.Services {
+func newServices(
+	a *app,
+	store *storage,
+	limiter limit.Limiter,
+	ring keyRing,
+	checks healthChecks,
+	identitySvc *identity.Service,
+	listingsSvc *listings.Service,
+	hiringSvc *hiring.Service,
+	seekersSvc *jobseeker.Service,
+	billingSvc *billing.Service,
+	integrationsSvc *integrations.Service,
+) adapters.Services {
 	return adapters.Services{
 		Identity:       identitySvc,
 		Listings:       listingsSvc,

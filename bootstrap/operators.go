@@ -53,7 +53,12 @@ func (o *operator) users() *cobra.Command {
 	group.AddCommand(o.changeAccounts([]accountChange{
 		{"lock", "End an account's sessions and refuse its password, API keys and OAuth tokens", "locked", (*identity.Service).LockAccount},
 		{"unlock", "Undo lock", "unlocked", (*identity.Service).UnlockAccount},
-		{"reset-second-factor", "Remove an account's second factor, for a user who has lost the device and the recovery codes", "has no second factor now", (*identity.Service).ResetSecondFactor},
+		{
+			"reset-second-factor",
+			"Remove an account's second factor, for a user who has lost the device and the recovery codes",
+			"has no second factor now",
+			(*identity.Service).ResetSecondFactor,
+		},
 		{"sign-out", "End an account's sessions", "signed out", (*identity.Service).SignOutAccount},
 	})...)
 	return group
@@ -87,7 +92,12 @@ func (o *operator) changeAccounts(changes []accountChange) []*cobra.Command {
 func (o *operator) admin() *cobra.Command {
 	group := newGroup("admin", "Choose the moderators of the service")
 	group.AddCommand(o.changeAccounts([]accountChange{
-		{"grant", "Make an account one of a moderator, who handles reports, jobs and organizations", "is a moderator", (*identity.Service).GrantModerator},
+		{
+			"grant",
+			"Make an account one of a moderator, who handles reports, jobs and organizations",
+			"is a moderator",
+			(*identity.Service).GrantModerator,
+		},
 		{"revoke", "Undo grant", "is not a moderator any more", (*identity.Service).RevokeModerator},
 	})...)
 	return group
@@ -142,7 +152,15 @@ func (o *operator) listings() *cobra.Command {
 					if l.Open {
 						public = "public"
 					}
-					fmt.Fprintf(cmd.OutOrStdout(), "%s (%s) is %s: its status is %s and it is %s\n", l.Title, l.ID, change.done, l.Status, public)
+					fmt.Fprintf(
+						cmd.OutOrStdout(),
+						"%s (%s) is %s: its status is %s and it is %s\n",
+						l.Title,
+						l.ID,
+						change.done,
+						l.Status,
+						public,
+					)
 					return nil
 				}, &service)
 			},
@@ -156,51 +174,64 @@ func (o *operator) audit() *cobra.Command {
 	group := newGroup("audit", "Read the audit log")
 	var user, organization, since string
 	var limit int
-	command := &cobra.Command{Use: "list", Short: "List the newest entries", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		if limit < 1 || limit > 10_000 {
-			return errors.New("--limit: must be a number from 1 to 10000")
-		}
-		f := audit.Filter{OrganizationID: organization}
-		if organization != "" && !id.Valid(organization) {
-			return errors.New("--organization: must be the id of an organization")
-		}
-		if since != "" {
-			at, err := listings.ParseMoment(since, false)
-			if err != nil {
-				return fmt.Errorf("--since: %w", err)
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List the newest entries",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 || limit > 10_000 {
+				return errors.New("--limit: must be a number from 1 to 10000")
 			}
-			f.From = at
-		}
-		return o.onAccounts(cmd, func(ctx context.Context, identitySvc *identity.Service) error {
-			if user != "" {
-				a, err := identitySvc.AccountByEmail(ctx, user)
+			f := audit.Filter{OrganizationID: organization}
+			if organization != "" && !id.Valid(organization) {
+				return errors.New("--organization: must be the id of an organization")
+			}
+			if since != "" {
+				at, err := listings.ParseMoment(since, false)
+				if err != nil {
+					return fmt.Errorf("--since: %w", err)
+				}
+				f.From = at
+			}
+			return o.onAccounts(cmd, func(ctx context.Context, identitySvc *identity.Service) error {
+				if user != "" {
+					a, err := identitySvc.AccountByEmail(ctx, user)
+					if err != nil {
+						return err
+					}
+					f.About = a.ID
+				}
+				entries, err := identitySvc.AuditLog.List(ctx, f, page.After("", limit))
 				if err != nil {
 					return err
 				}
-				f.About = a.ID
-			}
-			entries, err := identitySvc.AuditLog.List(ctx, f, page.After("", limit))
-			if err != nil {
-				return err
-			}
-			var ids []string
-			for _, e := range entries.Items {
-				if id.Valid(e.Actor) {
-					ids = append(ids, e.Actor)
+				var ids []string
+				for _, e := range entries.Items {
+					if id.Valid(e.Actor) {
+						ids = append(ids, e.Actor)
+					}
 				}
-			}
-			people, err := identitySvc.People(ctx, ids)
-			if err != nil {
-				return err
-			}
-			t := newTable(cmd.OutOrStdout(), "TIME", "ACTION", "ACTOR", "ORGANIZATION", "NETWORK", "OBJECT", "DETAIL")
-			for _, e := range entries.Items {
-				actor := cmp.Or(people[e.Actor].Email, e.Actor)
-				t.add(e.At.UTC().Format(time.RFC3339), e.Action, dashIfEmpty(actor), dashIfEmpty(e.OrganizationID), dashIfEmpty(e.Network), dashIfEmpty(e.Object), dashIfEmpty(e.Detail))
-			}
-			return t.Flush()
-		})
-	}}
+				people, err := identitySvc.People(ctx, ids)
+				if err != nil {
+					return err
+				}
+				t := newTable(cmd.OutOrStdout(), "TIME", "ACTION", "ACTOR", "ORGANIZATION", "NETWORK", "OBJECT", "DETAIL")
+				for _, e := range entries.Items {
+					actor := cmp.Or(people[e.Actor].Email, e.Actor)
+					t.add(
+						e.At.UTC().Format(time.RFC3339),
+						e.Action,
+						dashIfEmpty(actor),
+						dashIfEmpty(e.OrganizationID),
+						dashIfEmpty(e.Network),
+						dashIfEmpty(e.Object),
+						dashIfEmpty(e.Detail),
+					)
+				}
+				return t.Flush()
+			})
+		},
+	}
 	command.Flags().StringVar(&user, "user", "", "only entries by or about the account with this e-mail address")
 	command.Flags().StringVar(&organization, "organization", "", "only entries of the organization with this id")
 	command.Flags().StringVar(&since, "since", "", "only entries from this date or date-time on (RFC 3339)")
@@ -213,7 +244,9 @@ func (o *operator) audit() *cobra.Command {
 func (o *operator) developers() *cobra.Command {
 	group := newGroup("developers", "Manage the applications of developers")
 	group.AddCommand(&cobra.Command{
-		Use: "plan APP_ID PLAN", Short: "Set the plan of an application (free, professional, enterprise) without a payment", Args: cobra.ExactArgs(2),
+		Use:   "plan APP_ID PLAN",
+		Short: "Set the plan of an application (free, professional, enterprise) without a payment",
+		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s *integrations.Service
 			return o.withServices(cmd, role{}, func(ctx context.Context) error {

@@ -228,8 +228,11 @@ func builtIn() []Option {
 		}),
 		WithPayments("stripe", func(_ context.Context, url string, deps adapters.Deps) (billing.Payments, error) {
 			return stripepay.Open(url, stripepay.Options{
-				SecretKey: deps.Payments.SecretKey, PublishableKey: deps.Payments.PublishableKey, WebhookSecrets: deps.Payments.WebhookSecrets,
-				ReturnURL: deps.PublicURL, Clock: deps.Clock,
+				SecretKey:      deps.Payments.SecretKey,
+				PublishableKey: deps.Payments.PublishableKey,
+				WebhookSecrets: deps.Payments.WebhookSecrets,
+				ReturnURL:      deps.PublicURL,
+				Clock:          deps.Clock,
 			})
 		}),
 		WithSearch("embedded", embeddedSearch),
@@ -266,19 +269,33 @@ type opening struct {
 }
 
 // open opens the adapter for a URL with the opener of its scheme.
-func open[Opener ~func(context.Context, string, adapters.Deps) (Port, error), Port any](ctx context.Context, o opening, key, url string, openers map[string]Opener) (Port, error) {
+func open[Opener ~func(context.Context, string, adapters.Deps) (Port, error), Port any](
+	ctx context.Context,
+	o opening,
+	key, url string,
+	openers map[string]Opener,
+) (Port, error) {
 	return openWith(ctx, o, key, url, openers, func(open Opener) (Port, error) { return open(ctx, url, o.deps) })
 }
 
 // openWith is open for openers with additional parameters, which run passes.
-func openWith[Opener, Port any](ctx context.Context, o opening, key, url string, openers map[string]Opener, run func(Opener) (Port, error)) (port Port, err error) {
+func openWith[Opener, Port any](
+	ctx context.Context,
+	o opening,
+	key, url string,
+	openers map[string]Opener,
+	run func(Opener) (Port, error),
+) (port Port, err error) {
 	if o.registry.err != nil {
 		return port, o.registry.err
 	}
 	scheme := schemeOf(url)
 	opener, ok := openers[scheme]
 	if !ok {
-		return port, o.config.Err(key, fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", strings.Join(slices.Sorted(maps.Keys(openers)), ":, ")+":"))
+		return port, o.config.Err(
+			key,
+			fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", strings.Join(slices.Sorted(maps.Keys(openers)), ":, ")+":"),
+		)
 	}
 	port, err = runUntilDone(ctx, "the adapter was not opened", func() (Port, error) { return run(opener) })
 	switch {
@@ -367,7 +384,13 @@ var redisSchemes = []string{"redis", "rediss", "redis-cluster", "rediss-cluster"
 // newDeps returns the dependencies of adapters, without a tracer and metrics.
 func newDeps(cfg *config.Config, log *slog.Logger) adapters.Deps {
 	return adapters.Deps{
-		Clock: clock.System{}, NewID: newID, Log: log, Tracer: trace.Off{}, Metrics: metrics.Discard{},
-		PublicURL: cfg.HTTP.PublicURL, DataFolder: cfg.DataFolder, Database: adapters.DatabaseSettings{MaxConnections: cfg.Database.MaxConnections},
+		Clock:      clock.System{},
+		NewID:      newID,
+		Log:        log,
+		Tracer:     trace.Off{},
+		Metrics:    metrics.Discard{},
+		PublicURL:  cfg.HTTP.PublicURL,
+		DataFolder: cfg.DataFolder,
+		Database:   adapters.DatabaseSettings{MaxConnections: cfg.Database.MaxConnections},
 	}
 }

@@ -101,14 +101,19 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 func TestOverride_BuiltInScheme_IsReplaced(t *testing.T) {
 	t.Parallel()
 	opened := false
-	_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, Override(WithLimiter("memory", func(ctx context.Context, url string, deps adapters.Deps) (limit.Limiter, error) {
-		opened = true
-		require.Equal(t, "memory:", url)
-		require.NotNil(t, deps.Tracer)
-		deps.Metrics.Gauge("acme_limits", "Limits.", func() float64 { return 1 })
-		require.Equal(t, "http://localhost:8080", deps.PublicURL)
-		return openLocalLimiter(ctx, url, deps)
-	})))
+	_, err := startApp(
+		t,
+		testConfig(t, nil),
+		role{name: "serve", serves: true},
+		Override(WithLimiter("memory", func(ctx context.Context, url string, deps adapters.Deps) (limit.Limiter, error) {
+			opened = true
+			require.Equal(t, "memory:", url)
+			require.NotNil(t, deps.Tracer)
+			deps.Metrics.Gauge("acme_limits", "Limits.", func() float64 { return 1 })
+			require.Equal(t, "http://localhost:8080", deps.PublicURL)
+			return openLocalLimiter(ctx, url, deps)
+		})),
+	)
 	require.NoError(t, err)
 	require.True(t, opened)
 }
@@ -135,13 +140,17 @@ func TestOpen_OpenerIgnoresItsContext_StartEnds(t *testing.T) {
 func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
 	t.Parallel()
 	var storage adapters.Storage
-	_, err := startApp(t, testConfig(t, func(cfg *config.Config) { cfg.Database.URL = "small" + cfg.Database.URL }), role{name: "serve", serves: true},
+	_, err := startApp(
+		t,
+		testConfig(t, func(cfg *config.Config) { cfg.Database.URL = "small" + cfg.Database.URL }),
+		role{name: "serve", serves: true},
 		WithStorage("smallsqlite", func(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
 			s, err := gormdb.Open(ctx, url[len("small"):], deps)
 			s.Listings.Views, s.Hiring.Exports, s.Jobseeker.Activities, s.Integrations.Usage = nil, nil, nil, nil
 			storage = s
 			return s, err
-		}))
+		}),
+	)
 	require.NoError(t, err)
 	require.Empty(t, adapters.Missing(storage))
 	require.Nil(t, storage.Hiring.Exports)
@@ -163,11 +172,16 @@ func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
 func TestModuleStorage_WithoutTasks_EventsAreRelayed(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.Database.BillingURL = "ledger:" })
-	a, err := startApp(t, cfg, role{name: "serve", serves: true}, WithModuleStorage("billing", "ledger", func(ctx context.Context, _ string, deps adapters.Deps) (adapters.Storage, error) {
-		s, err := gormdb.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "billing.db"), deps)
-		s.Billing.Tasks = nil
-		return s, err
-	}))
+	a, err := startApp(
+		t,
+		cfg,
+		role{name: "serve", serves: true},
+		WithModuleStorage("billing", "ledger", func(ctx context.Context, _ string, deps adapters.Deps) (adapters.Storage, error) {
+			s, err := gormdb.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "billing.db"), deps)
+			s.Billing.Tasks = nil
+			return s, err
+		}),
+	)
 	require.NoError(t, err)
 	changed := event.SubscriptionChanged{OwnerKind: "user", OwnerID: newID(), Change: event.SubscriptionStarted}
 	require.NoError(t, a.storage.Billing.Tx.Do(t.Context(), func(ctx context.Context) error {
@@ -175,7 +189,8 @@ func TestModuleStorage_WithoutTasks_EventsAreRelayed(t *testing.T) {
 	}))
 	require.Eventually(t, func() bool {
 		done, err := a.storage.Identity.Tasks.List(t.Context(), task.Filter{State: task.Done, Limit: 100})
-		return err == nil && slices.ContainsFunc(done, func(r task.Record) bool { return bytes.Contains(r.Payload, []byte(changed.OwnerID)) })
+		return err == nil &&
+			slices.ContainsFunc(done, func(r task.Record) bool { return bytes.Contains(r.Payload, []byte(changed.OwnerID)) })
 	}, 30*time.Second, 20*time.Millisecond)
 }
 
@@ -212,7 +227,10 @@ func TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded(t *testing.T) {
 				return
 			}
 			require.NoError(t, a.storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-				return a.storage.Identity.Events.Record(ctx, event.SubscriptionChanged{OwnerKind: "user", OwnerID: newID(), Change: event.SubscriptionStarted})
+				return a.storage.Identity.Events.Record(
+					ctx,
+					event.SubscriptionChanged{OwnerKind: "user", OwnerID: newID(), Change: event.SubscriptionStarted},
+				)
 			}))
 			require.Eventually(t, func() bool {
 				done, err := a.storage.Identity.Tasks.List(t.Context(), task.Filter{State: task.Done, Limit: 100})

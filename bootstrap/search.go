@@ -20,7 +20,9 @@ func (o *operator) search() *cobra.Command {
 	group := newGroup("search", "Rebuild the search index, check the vocabulary and what it makes of a query")
 	group.AddCommand(
 		&cobra.Command{
-			Use: "rebuild", Short: "Make every server rebuild its search index; the current one stays in use until then", Args: cobra.NoArgs,
+			Use:   "rebuild",
+			Short: "Make every server rebuild its search index; the current one stays in use until then",
+			Args:  cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return o.withStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
 					if err := store.check(ctx, cfg); err != nil {
@@ -35,7 +37,9 @@ func (o *operator) search() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "explain QUERY", Short: "Show how a query is interpreted: slots, values and corrections", Args: cobra.MinimumNArgs(1),
+			Use:     "explain QUERY",
+			Short:   "Show how a query is interpreted: slots, values and corrections",
+			Args:    cobra.MinimumNArgs(1),
 			Example: "  locum search explain 'band 5 icu nurse nights near Leeds'",
 			RunE: o.withConfig(func(cmd *cobra.Command, args []string, cfg *config.Config) error {
 				v, _, err := vocabularyFile(cfg.Search.Vocabulary).load()
@@ -50,7 +54,13 @@ func (o *operator) search() *cobra.Command {
 			RunE: func(cmd *cobra.Command, args []string) error {
 				v, _, err := vocabularyFile(strings.Join(args, "")).load()
 				if err == nil {
-					fmt.Fprintf(cmd.OutOrStdout(), "vocabulary %s: %d concepts, %d forms, no problems\n", v.Version(), len(v.Concepts()), len(v.Forms()))
+					fmt.Fprintf(
+						cmd.OutOrStdout(),
+						"vocabulary %s: %d concepts, %d forms, no problems\n",
+						v.Version(),
+						len(v.Concepts()),
+						len(v.Forms()),
+					)
 				}
 				return err
 			},

@@ -24,7 +24,14 @@ import (
 // seed fills an empty storage with organizations, users and n listings. The data is the
 // same every time, relative to the present day. It returns the accounts to sign in with.
 // The services have the clock.
-func seed(ctx context.Context, s adapters.Storage, hiringSvc *hiring.Service, clock *pastClock, n int, done func(int)) ([]demoAccount, error) {
+func seed(
+	ctx context.Context,
+	s adapters.Storage,
+	hiringSvc *hiring.Service,
+	clock *pastClock,
+	n int,
+	done func(int),
+) ([]demoAccount, error) {
 	accounts, hashes := slices.Clone(demoAccounts), map[string]string{}
 	hasher := argonhash.New()
 	for i := range accounts {
@@ -73,7 +80,12 @@ type employer struct {
 }
 
 func newSeeder(now time.Time, n int) *seeder {
-	seeder := &seeder{corpus: loadCorpus(), now: now, rng: rand.New(rand.NewPCG(2026, 1120)), places: map[town]*listings.Place{}} //nolint:gosec // a fixed seed, so that the data is the same every time
+	seeder := &seeder{
+		corpus: loadCorpus(),
+		now:    now,
+		rng:    rand.New(rand.NewPCG(2026, 1120)),
+		places: map[town]*listings.Place{},
+	} //nolint:gosec // a fixed seed, so that the data is the same every time
 	homes := map[string]int{}
 	for i := range min(max(n/40, len(seeder.Employers)), 600) {
 		seeder.addEmployer(i, homes)
@@ -109,7 +121,15 @@ func (sd *seeder) addEmployer(i int, homes map[string]int) {
 	fill := strings.NewReplacer("{name}", sd.Names[(i+i/len(sd.Names)*7)%len(sd.Names)], "{town}", home)
 	o.site = fill.Replace(kind.Site)
 	o.boilerplate = strings.Join(sd.pickSome(m.Boilerplate, 2, 2), " ")
-	o.Organization, _ = identity.NewOrganization(demoID(founded, "org", i), "", "", sd.uniqueOrgName(fill.Replace(kind.Name), home), "Healthcare", sd.pick(sd.Sizes), founded)
+	o.Organization, _ = identity.NewOrganization(
+		demoID(founded, "org", i),
+		"",
+		"",
+		sd.uniqueOrgName(fill.Replace(kind.Name), home),
+		"Healthcare",
+		sd.pick(sd.Sizes),
+		founded,
+	)
 	o.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", o.Name, home)
 	o.Website = "https://" + slugify(o.Name) + ".example"
 	sd.orgs = append(sd.orgs, o)
@@ -167,7 +187,13 @@ func (sd *seeder) uniqueOrgName(name, town string) string {
 }
 
 func slugify(name string) string {
-	return strings.Trim(strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }), "-"), "-")
+	return strings.Trim(
+		strings.Join(
+			strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }),
+			"-",
+		),
+		"-",
+	)
 }
 
 // postingPeriod is the period in which the listings were posted.
@@ -218,7 +244,18 @@ func (sd *seeder) newListing(i int, postedAt time.Time, org *employer, p *post) 
 	title := sd.pick(p.Titles)
 	l.Title = sd.composeTitle(strings.ReplaceAll(title, "{specialty}", l.Specialty), &l, org, p, s)
 	l.Salary = sd.choosePay(org.market, p, l.ContractType)
-	fill := strings.NewReplacer("{org}", org.Name, "{town}", t.Name, "{specialty}", field, "{a role}", withArticle(strings.TrimSuffix(title, " in {specialty}")), "{state}", region(l.Place))
+	fill := strings.NewReplacer(
+		"{org}",
+		org.Name,
+		"{town}",
+		t.Name,
+		"{specialty}",
+		field,
+		"{a role}",
+		withArticle(strings.TrimSuffix(title, " in {specialty}")),
+		"{state}",
+		region(l.Place),
+	)
 	register := fill.Replace(f.Registers[org.code])
 	for _, r := range sd.pickSome(f.Requirements, 2, 3) {
 		l.Requirements = append(l.Requirements, fill.Replace(r))

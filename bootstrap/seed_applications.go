@@ -25,11 +25,41 @@ type candidacy struct {
 
 // candidacies are the applications of the first jobseeker and a few others.
 var candidacies = []candidacy{
-	{0, 0, 13, "I have followed the work of your trust since I trained nearby, and the post is what I have been preparing for. My registration is current and I could start after four weeks’ notice.", []hiring.Status{hiring.Review, hiring.Rejected}},
-	{1, 1, 12, "I am returning to practice after two years abroad and would be glad to tell you about them.", []hiring.Status{hiring.Review}},
-	{2, 2, 11, "Please find my application. I have covered this specialty on the bank since spring and know your wards.", []hiring.Status{hiring.Review, hiring.Interview, hiring.Accepted}},
-	{0, 1, 10, "My last three years were in this specialty, on a busy unit of twenty-four beds. I mentor students and would like to go on doing so with you.", []hiring.Status{hiring.Review, hiring.Interview, hiring.Accepted}},
-	{0, 2, 8, "I enjoyed your open day and spoke with the team about the rota. I would be happy to work weekends.", []hiring.Status{hiring.Review, hiring.Interview}},
+	{
+		0,
+		0,
+		13,
+		"I have followed the work of your trust since I trained nearby, and the post is what I have been preparing for. My registration is current and I could start after four weeks’ notice.",
+		[]hiring.Status{hiring.Review, hiring.Rejected},
+	},
+	{
+		1,
+		1,
+		12,
+		"I am returning to practice after two years abroad and would be glad to tell you about them.",
+		[]hiring.Status{hiring.Review},
+	},
+	{
+		2,
+		2,
+		11,
+		"Please find my application. I have covered this specialty on the bank since spring and know your wards.",
+		[]hiring.Status{hiring.Review, hiring.Interview, hiring.Accepted},
+	},
+	{
+		0,
+		1,
+		10,
+		"My last three years were in this specialty, on a busy unit of twenty-four beds. I mentor students and would like to go on doing so with you.",
+		[]hiring.Status{hiring.Review, hiring.Interview, hiring.Accepted},
+	},
+	{
+		0,
+		2,
+		8,
+		"I enjoyed your open day and spoke with the team about the rota. I would be happy to work weekends.",
+		[]hiring.Status{hiring.Review, hiring.Interview},
+	},
 	{3, 2, 6, "I am newly qualified and looking for a team with a good preceptorship.", nil},
 	{0, 3, 5, "I hold the certificate that you ask for and have used both of your record systems.", []hiring.Status{hiring.Review}},
 	{4, 3, 3, "I live five minutes away and could start at once.", nil},

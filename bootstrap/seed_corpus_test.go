@@ -14,7 +14,9 @@ import (
 )
 
 // britishWords do not belong into adverts in the United States.
-var britishWords = regexp.MustCompile(`(?i)paediatric|anaesthe|haemat|gynaec|orthopaed|centre|labour|licence|\brota\b|theatre|programme|recognise|authorise|elderly|telephone|\bwards?\b|\bNHS\b|annual leave|\bband \d`)
+var britishWords = regexp.MustCompile(
+	`(?i)paediatric|anaesthe|haemat|gynaec|orthopaed|centre|labour|licence|\brota\b|theatre|programme|recognise|authorise|elderly|telephone|\bwards?\b|\bNHS\b|annual leave|\bband \d`,
+)
 
 func TestDemoListings_FollowTheRules(t *testing.T) {
 	t.Parallel()
@@ -32,8 +34,15 @@ func TestDemoListings_FollowTheRules(t *testing.T) {
 		require.NotContains(t, text, "{")
 
 		a := vocabulary.Annotate(&search.Advert{
-			Title: l.Title, Department: l.Department, Specialty: l.Specialty, Description: l.Description, Requirements: l.Requirements,
-			ContractType: l.ContractType, EmploymentType: l.EmploymentType, Remote: l.Remote, Country: strings.ToLower(o.code),
+			Title:          l.Title,
+			Department:     l.Department,
+			Specialty:      l.Specialty,
+			Description:    l.Description,
+			Requirements:   l.Requirements,
+			ContractType:   l.ContractType,
+			EmploymentType: l.EmploymentType,
+			Remote:         l.Remote,
+			Country:        strings.ToLower(o.code),
 		})
 		tag, ok := a.Find(p.Concept)
 		require.True(t, ok && tag.Level == search.Head, "%s is not the main role of %q", p.Concept, l.Title)
@@ -68,7 +77,14 @@ func checkContract(t *testing.T, l listings.Listing, o *employer, p *post) {
 		require.Equal(t, "year", l.Salary.Period, l.Title)
 	}
 	if l.Salary.Period == "hour" {
-		require.True(t, *l.Salary.Min >= 1_000 && *l.Salary.Max <= 30_000, "%s: %d to %d cents an hour", l.Title, *l.Salary.Min, *l.Salary.Max)
+		require.True(
+			t,
+			*l.Salary.Min >= 1_000 && *l.Salary.Max <= 30_000,
+			"%s: %d to %d cents an hour",
+			l.Title,
+			*l.Salary.Min,
+			*l.Salary.Max,
+		)
 	}
 	if strings.HasPrefix(p.Grade, "Band") {
 		require.Contains(t, l.Description, p.Grade)

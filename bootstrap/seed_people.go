@@ -31,7 +31,15 @@ func (sd *seeder) createPeople(ctx context.Context, s adapters.Storage, n int, h
 		if i == 0 {
 			sd.lead = admin.Name
 		}
-		_, founder := identity.NewOrganization(o.ID, demoID(o.CreatedAt, "membership", i), admin.ID, o.Name, o.Industry, o.Size, o.CreatedAt)
+		_, founder := identity.NewOrganization(
+			o.ID,
+			demoID(o.CreatedAt, "membership", i),
+			admin.ID,
+			o.Name,
+			o.Industry,
+			o.Size,
+			o.CreatedAt,
+		)
 		if err := s.Identity.Organizations.Upsert(ctx, &o.Organization); err != nil {
 			return err
 		}
@@ -49,7 +57,15 @@ func (sd *seeder) createPeople(ctx context.Context, s adapters.Storage, n int, h
 			if i == 0 && role == identity.Recruiter {
 				sd.recruiter = u.ID
 			}
-			m := identity.NewInvitation(demoID(o.CreatedAt.Add(time.Hour), "member", i*10+k), o.ID, u.ID, u.Name, u.Email, role, o.CreatedAt)
+			m := identity.NewInvitation(
+				demoID(o.CreatedAt.Add(time.Hour), "member", i*10+k),
+				o.ID,
+				u.ID,
+				u.Name,
+				u.Email,
+				role,
+				o.CreatedAt,
+			)
 			m.Accept(o.CreatedAt)
 			if err := s.Identity.Members.Upsert(ctx, &m); err != nil {
 				return err

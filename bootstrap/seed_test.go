@@ -56,8 +56,17 @@ func (noAccounts) HomeLocation(context.Context, string) (string, error)  { retur
 
 func searchOver(t *testing.T, s adapters.Storage) *listings.Service {
 	return listings.New(listings.Deps{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Clock: newDeps(&config.Config{}, slog.New(slog.DiscardHandler)).Clock, NewID: newID, Listings: s.Listings.Listings, Public: s.Listings.Public, Cases: s.Listings.Cases, Engine: stores.Engine(t, s),
-		Gazetteer: gazetteer.New(), Organizations: noAccounts{}, Seekers: noAccounts{},
+		Tx:            s.Identity.Tx,
+		Events:        s.Identity.Events,
+		Clock:         newDeps(&config.Config{}, slog.New(slog.DiscardHandler)).Clock,
+		NewID:         newID,
+		Listings:      s.Listings.Listings,
+		Public:        s.Listings.Public,
+		Cases:         s.Listings.Cases,
+		Engine:        stores.Engine(t, s),
+		Gazetteer:     gazetteer.New(),
+		Organizations: noAccounts{},
+		Seekers:       noAccounts{},
 	})
 }
 
@@ -67,13 +76,20 @@ func TestSeed_Twice_SameData(t *testing.T) {
 		_, s := openSeeded(t, 300)
 		var b strings.Builder
 		for n := 1; n <= 3; n++ {
-			r, err := searchOver(t, s).Find(t.Context(), auth.Actor{}, listings.FindInput{Page: page.Request{Number: n, Size: 100}, Full: true})
+			r, err := searchOver(
+				t,
+				s,
+			).Find(t.Context(), auth.Actor{}, listings.FindInput{Page: page.Request{Number: n, Size: 100}, Full: true})
 			require.NoError(t, err)
 			for _, h := range r.Items {
 				b.WriteString(h.Listing.ID + h.Listing.Title + h.Listing.Company + h.Listing.Description + "\n")
 			}
 		}
-		require.ErrorIs(t, mayHoldDemo(t.Context(), &config.Config{HTTP: config.HTTP{PublicURL: "http://localhost:8080"}}, s, false), errHasUsers)
+		require.ErrorIs(
+			t,
+			mayHoldDemo(t.Context(), &config.Config{HTTP: config.HTTP{PublicURL: "http://localhost:8080"}}, s, false),
+			errHasUsers,
+		)
 		u, err := s.Identity.Users.GetByEmail(t.Context(), demoAccounts[1].Email)
 		require.NoError(t, err)
 		m, err := s.Identity.Members.GetByUser(t.Context(), u.ID)
@@ -96,7 +112,11 @@ func TestSeed_Listings_AreInOrderOfPosting(t *testing.T) {
 	t.Parallel()
 	_, s := openSeeded(t, 600)
 	svc := searchOver(t, s)
-	_, err := svc.Create(t.Context(), auth.Actor{OrganizationID: newID(), Permissions: []auth.Permission{auth.Manage}}, listings.CreateInput{Title: "Nurse of today", Description: "x"})
+	_, err := svc.Create(
+		t.Context(),
+		auth.Actor{OrganizationID: newID(), Permissions: []auth.Permission{auth.Manage}},
+		listings.CreateInput{Title: "Nurse of today", Description: "x"},
+	)
 	require.NoError(t, err)
 	r, err := svc.Find(t.Context(), auth.Actor{}, listings.FindInput{Sort: "date", Page: page.Request{Number: 1, Size: 100}})
 	require.NoError(t, err)
@@ -130,7 +150,11 @@ func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 		standing[a.Status]++
 		require.True(t, a.ChangedAt.Before(deps.Clock.Now()))
 	}
-	require.Equal(t, map[hiring.Status]int{hiring.Pending: 1, hiring.Review: 1, hiring.Interview: 1, hiring.Accepted: 1, hiring.Rejected: 1}, standing)
+	require.Equal(
+		t,
+		map[hiring.Status]int{hiring.Pending: 1, hiring.Review: 1, hiring.Interview: 1, hiring.Accepted: 1, hiring.Rejected: 1},
+		standing,
+	)
 	ahead, err := desk.Interviews(ctx, who(1), "", page.Request{Number: 1, Size: 50})
 	require.NoError(t, err)
 	require.Len(t, ahead.Items, 1)

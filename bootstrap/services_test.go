@@ -56,7 +56,8 @@ func TestServices_UseCases_TakeTheirActor(t *testing.T) {
 		}
 		for j := range field.Type.NumMethod() {
 			m := field.Type.Method(j)
-			if !takesActor(m.Type) && !strings.HasPrefix(m.Name, "On") && !strings.HasPrefix(m.Name, "Mail") && !strings.HasPrefix(m.Name, "Publish") {
+			if !takesActor(m.Type) && !strings.HasPrefix(m.Name, "On") && !strings.HasPrefix(m.Name, "Mail") &&
+				!strings.HasPrefix(m.Name, "Publish") {
 				found[field.Name+"."+m.Name] = true
 				if !listed[field.Name+"."+m.Name] {
 					missing = append(missing, field.Name+"."+m.Name)

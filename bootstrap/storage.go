@@ -131,7 +131,7 @@ func (s *storage) open(ctx context.Context, cfg *config.Config, r *registry, db 
 	if handled := r.moduleStorage[db.modules[0]]; handled[scheme] != nil {
 		openers = handled
 	}
-	opened, err := open(ctx, opening{cfg, r, deps}, db.setting, db.url, openers)
+	opened, err := open(ctx, opening{config: cfg, registry: r, deps: deps}, db.setting, db.url, openers)
 	if err != nil {
 		return err
 	}

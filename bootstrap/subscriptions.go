@@ -19,7 +19,16 @@ import (
 
 // subscriptions returns all subscriptions to events. Names are stored with tasks and must
 // not change once they are in use.
-func subscriptions(s adapters.Storage, identitySvc *identity.Service, listingsSvc *listings.Service, hiringSvc *hiring.Service, seekersSvc *jobseeker.Service, billingSvc *billing.Service, integrationsSvc *integrations.Service, added addedModules) []event.Subscription {
+func subscriptions(
+	s adapters.Storage,
+	identitySvc *identity.Service,
+	listingsSvc *listings.Service,
+	hiringSvc *hiring.Service,
+	seekersSvc *jobseeker.Service,
+	billingSvc *billing.Service,
+	integrationsSvc *integrations.Service,
+	added addedModules,
+) []event.Subscription {
 	table := []event.Subscription{
 		event.On("audit.record", func(ctx context.Context, e audit.Recorded) error { return s.Identity.Audit.Record(ctx, e.Entry) }),
 
@@ -83,7 +92,13 @@ func subscriptions(s adapters.Storage, identitySvc *identity.Service, listingsSv
 // handlers returns the handlers of tasks that modules add.
 type handlers []task.Handler
 
-func handlersOf(identitySvc *identity.Service, hiringSvc *hiring.Service, seekersSvc *jobseeker.Service, integrationsSvc *integrations.Service, added addedModules) handlers {
+func handlersOf(
+	identitySvc *identity.Service,
+	hiringSvc *hiring.Service,
+	seekersSvc *jobseeker.Service,
+	integrationsSvc *integrations.Service,
+	added addedModules,
+) handlers {
 	all := slices.Concat(identitySvc.Handlers(), hiringSvc.Handlers(), seekersSvc.Handlers(), integrationsSvc.Handlers())
 	for _, m := range added {
 		all = append(all, m.tasks...)
@@ -98,9 +113,21 @@ type periods []task.Periodic
 // notified within a minute.
 const closeInterval = 30 * time.Second
 
-func periodsOf(identitySvc *identity.Service, listingsSvc *listings.Service, hiringSvc *hiring.Service, seekersSvc *jobseeker.Service, billingSvc *billing.Service, integrationsSvc *integrations.Service, added addedModules) periods {
+func periodsOf(
+	identitySvc *identity.Service,
+	listingsSvc *listings.Service,
+	hiringSvc *hiring.Service,
+	seekersSvc *jobseeker.Service,
+	billingSvc *billing.Service,
+	integrationsSvc *integrations.Service,
+	added addedModules,
+) periods {
 	all := slices.Concat(periods{
-		{Kind: "listings.close-expired", Every: closeInterval, Do: func(ctx context.Context) error { _, err := listingsSvc.CloseExpired(ctx); return err }},
+		{
+			Kind:  "listings.close-expired",
+			Every: closeInterval,
+			Do:    func(ctx context.Context) error { _, err := listingsSvc.CloseExpired(ctx); return err },
+		},
 		{Kind: "listings.forget", Every: time.Hour, Do: listingsSvc.Forget, Timeout: 5 * time.Minute},
 	}, identitySvc.Periodic(), hiringSvc.Periodic(), seekersSvc.Periodic(), billingSvc.Periodic(), integrationsSvc.Periodic())
 	for _, m := range added {

@@ -22,30 +22,35 @@ func (o *operator) tasks() *cobra.Command {
 
 	var f task.Filter
 	var state string
-	list := &cobra.Command{Use: "list", Short: "List tasks: the dead ones, or those of another state", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		f.State = task.State(state)
-		if states := []task.State{task.Dead, task.Waiting, task.Running, task.Done}; !slices.Contains(states, f.State) {
-			return fmt.Errorf("--state: want one of dead, waiting, running, done")
-		}
-		if f.Limit < 1 || f.Limit > 10_000 {
-			return fmt.Errorf("--limit: want a number from 1 to 10000")
-		}
-		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, store *storage) error {
-			records, err := store.tasks().List(ctx, f)
-			if err != nil {
-				return err
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List tasks: the dead ones, or those of another state",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.State = task.State(state)
+			if states := []task.State{task.Dead, task.Waiting, task.Running, task.Done}; !slices.Contains(states, f.State) {
+				return fmt.Errorf("--state: want one of dead, waiting, running, done")
 			}
-			t := newTable(cmd.OutOrStdout(), "ID", "KIND", "STATE", "ATTEMPTS", "WHEN", "KEY", "ERROR")
-			for _, r := range records {
-				when := r.RunAt
-				if !r.EndedAt.IsZero() {
-					when = r.EndedAt
+			if f.Limit < 1 || f.Limit > 10_000 {
+				return fmt.Errorf("--limit: want a number from 1 to 10000")
+			}
+			return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, store *storage) error {
+				records, err := store.tasks().List(ctx, f)
+				if err != nil {
+					return err
 				}
-				t.add(r.ID, r.Kind, r.State, r.Attempt, when.Format(time.RFC3339), r.Key, dashIfEmpty(oneLine(errors.New(r.Err))))
-			}
-			return t.Flush()
-		})
-	}}
+				t := newTable(cmd.OutOrStdout(), "ID", "KIND", "STATE", "ATTEMPTS", "WHEN", "KEY", "ERROR")
+				for _, r := range records {
+					when := r.RunAt
+					if !r.EndedAt.IsZero() {
+						when = r.EndedAt
+					}
+					t.add(r.ID, r.Kind, r.State, r.Attempt, when.Format(time.RFC3339), r.Key, dashIfEmpty(oneLine(errors.New(r.Err))))
+				}
+				return t.Flush()
+			})
+		},
+	}
 	list.Flags().StringVar(&state, "state", string(task.Dead), "dead, waiting, running or done")
 	list.Flags().StringVar(&f.Kind, "kind", "", "only tasks of this kind")
 	list.Flags().IntVar(&f.Limit, "limit", 50, "how many at most")
@@ -60,7 +65,10 @@ func (o *operator) tasks() *cobra.Command {
 const maxTasksAtOnce = 500
 
 // changeTasks returns a command for tasks by id, or for all dead ones.
-func (o *operator) changeTasks(use, short, done string, change func(s task.Store, ctx context.Context, ids []string) (int, error)) *cobra.Command {
+func (o *operator) changeTasks(
+	use, short, done string,
+	change func(s task.Store, ctx context.Context, ids []string) (int, error),
+) *cobra.Command {
 	var all bool
 	var kind string
 	cmd := &cobra.Command{Use: use + " [ID...]", Short: short, RunE: func(cmd *cobra.Command, ids []string) error {

@@ -146,9 +146,14 @@ func TestTransports_Worker_OpensNone(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.Queue.URL = kit.RedisURL(t) })
 	migrate(t, cfg)
-	_, err := startApp(t, cfg, role{name: "worker"}, WithTransport("a", func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) {
-		return nil, errors.New("opened")
-	}))
+	_, err := startApp(
+		t,
+		cfg,
+		role{name: "worker"},
+		WithTransport("a", func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) {
+			return nil, errors.New("opened")
+		}),
+	)
 	require.NoError(t, err)
 }
 
@@ -179,14 +184,28 @@ func TestTransports_ContextIgnored_ProcessEnds(t *testing.T) {
 	cfg := testConfig(t, nil)
 	opening, cancelOpening := context.WithCancel(t.Context())
 	go func() { <-begun; cancelOpening() }()
-	_, err = openTransports(opening, cfg, newRegistry([]Option{WithTransport("stuck", func(ctx context.Context, _ adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
-		return nil, stuck(ctx)
-	})}), adapters.Services{}, newDeps(cfg, newLogger(&bytes.Buffer{}, "error")))
+	_, err = openTransports(
+		opening,
+		cfg,
+		newRegistry(
+			[]Option{WithTransport("stuck", func(ctx context.Context, _ adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
+				return nil, stuck(ctx)
+			})},
+		),
+		adapters.Services{},
+		newDeps(cfg, newLogger(&bytes.Buffer{}, "error")),
+	)
 	require.ErrorContains(t, err, "transport stuck: it was not opened: context canceled")
 
 	ended, end := context.WithCancel(t.Context())
 	go func() { <-begun; end() }()
-	err = shutdownTransports(ended, []transport{{"stuck", &testTransport{calls: &calls{}, shutdown: stuck}}, {"bad", &testTransport{calls: &calls{}, shutdown: func(context.Context) error { return errors.New("still busy") }}}})
+	err = shutdownTransports(
+		ended,
+		[]transport{
+			{"stuck", &testTransport{calls: &calls{}, shutdown: stuck}},
+			{"bad", &testTransport{calls: &calls{}, shutdown: func(context.Context) error { return errors.New("still busy") }}},
+		},
+	)
 	require.ErrorContains(t, err, "transport stuck: it did not shut down: context canceled")
 	require.ErrorContains(t, err, "transport bad: still busy")
 }

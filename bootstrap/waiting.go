@@ -62,7 +62,17 @@ func prepareSchema(ctx context.Context, cfg *config.Config, db *database, log *s
 		case fault.KindOf(err) != fault.Unavailable:
 			return cfg.Err(db.setting, err.Error())
 		case unavailable == nil:
-			log.Warn("database is unavailable; waiting", "key", db.setting, "host", host, "until", end.UTC().Format(time.RFC3339), "error", driverError(err))
+			log.Warn(
+				"database is unavailable; waiting",
+				"key",
+				db.setting,
+				"host",
+				host,
+				"until",
+				end.UTC().Format(time.RFC3339),
+				"error",
+				driverError(err),
+			)
 		}
 		if unavailable == nil || ctx.Err() == nil { // not an error that is caused by the deadline
 			unavailable = err
@@ -70,7 +80,10 @@ func prepareSchema(ctx context.Context, cfg *config.Config, db *database, log *s
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return cfg.Err(db.setting, fmt.Sprintf("no answer from %s within %s: %s", host, time.Since(begun).Round(time.Second), driverError(unavailable)))
+			return cfg.Err(
+				db.setting,
+				fmt.Sprintf("no answer from %s within %s: %s", host, time.Since(begun).Round(time.Second), driverError(unavailable)),
+			)
 		}
 	}
 }

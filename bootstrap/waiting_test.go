@@ -20,9 +20,17 @@ func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 	defer cancel()
 	a := newApp(ctx, cfg, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
 	err := a.Start(ctx)
-	require.Regexp(t, `^database\.url \(from default\): no answer from 127\.0\.0\.1:1 within \d+s: failed to [^\n\t;]*refused$`, oneLine(err))
+	require.Regexp(
+		t,
+		`^database\.url \(from default\): no answer from 127\.0\.0\.1:1 within \d+s: failed to [^\n\t;]*refused$`,
+		oneLine(err),
+	)
 	require.NotContains(t, err.Error(), "hunter2")
-	require.Regexp(t, `^\{"time":"[^"]+","level":"WARN","msg":"database is unavailable; waiting","key":"database.url","host":"127.0.0.1:1","until":"20`, log.String())
+	require.Regexp(
+		t,
+		`^\{"time":"[^"]+","level":"WARN","msg":"database is unavailable; waiting","key":"database.url","host":"127.0.0.1:1","until":"20`,
+		log.String(),
+	)
 	require.NotContains(t, log.String(), "hunter2")
 	stop, cancelStop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancelStop()

@@ -24,7 +24,9 @@ func (o *operator) webhooks() *cobra.Command {
 	var appID string
 	var in integrations.ListenInput
 	listen := &cobra.Command{
-		Use: "listen --forward URL", Short: "Forward the events of an application to a URL until interrupted", Args: cobra.NoArgs,
+		Use:   "listen --forward URL",
+		Short: "Forward the events of an application to a URL until interrupted",
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !strings.Contains(in.URL, "://") {
 				in.URL = "http://" + in.URL
@@ -40,7 +42,9 @@ func (o *operator) webhooks() *cobra.Command {
 	_ = listen.MarkFlagRequired("forward") // it is a flag
 
 	trigger := &cobra.Command{
-		Use: "trigger TYPE", Short: "Send a test event to the webhooks and listeners of an application; without a type, list the types", Args: cobra.MaximumNArgs(1),
+		Use:   "trigger TYPE",
+		Short: "Send a test event to the webhooks and listeners of an application; without a type, list the types",
+		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				fmt.Fprintln(cmd.OutOrStdout(), strings.Join(integrations.EventTypes(), "\n"))
@@ -70,7 +74,11 @@ func (o *operator) webhooks() *cobra.Command {
 
 // withWebhooks runs a command on an application of the storage, with a sender that may
 // send to the addresses that the command allows.
-func (o *operator) withWebhooks(cmd *cobra.Command, appID string, run func(ctx context.Context, s *integrations.Service, a integrations.App) error) error {
+func (o *operator) withWebhooks(
+	cmd *cobra.Command,
+	appID string,
+	run func(ctx context.Context, s *integrations.Service, a integrations.App) error,
+) error {
 	var integrationsSvc *integrations.Service
 	return o.withServices(cmd, role{}, func(ctx context.Context) error {
 		integrationsSvc.Sender = webhookout.New(webhookout.Options{Private: true})
@@ -106,7 +114,13 @@ func faultMessage(err error) error {
 // listenerStopTimeout bounds the shutdown of a listener.
 const listenerStopTimeout = 5 * time.Second
 
-func listenFor(ctx context.Context, cmd *cobra.Command, s *integrations.Service, a integrations.App, in integrations.ListenInput) (err error) {
+func listenFor(
+	ctx context.Context,
+	cmd *cobra.Command,
+	s *integrations.Service,
+	a integrations.App,
+	in integrations.ListenInput,
+) (err error) {
 	e, secret, err := s.Listen(ctx, a, in)
 	if err != nil {
 		return faultMessage(err)
@@ -122,7 +136,14 @@ func listenFor(ctx context.Context, cmd *cobra.Command, s *integrations.Service,
 		defer printing.Unlock()
 		fmt.Fprintf(cmd.OutOrStdout(), format, args...)
 	}
-	say("%s: webhooks go to %s\n  signed with  %s\n  try          locum webhooks trigger %s --app %s\n  end          Ctrl-C\n", a.Name, e.URL, secret, e.Events[0], a.ID)
+	say(
+		"%s: webhooks go to %s\n  signed with  %s\n  try          locum webhooks trigger %s --app %s\n  end          Ctrl-C\n",
+		a.Name,
+		e.URL,
+		secret,
+		e.Events[0],
+		a.ID,
+	)
 	err = s.Forward(ctx, e, func(f integrations.Forwarded) {
 		answered := f.Answer.Error
 		switch {
@@ -131,7 +152,14 @@ func listenFor(ctx context.Context, cmd *cobra.Command, s *integrations.Service,
 		case answered == "connection":
 			answered = "no connection to " + e.URL + ": is it running?"
 		}
-		say("%s  %-28s %s  %s  %d ms\n", f.At.Local().Format(time.TimeOnly), f.Type, f.EventID, cmp.Or(answered, "-"), f.Answer.Took.Milliseconds())
+		say(
+			"%s  %-28s %s  %s  %d ms\n",
+			f.At.Local().Format(time.TimeOnly),
+			f.Type,
+			f.EventID,
+			cmp.Or(answered, "-"),
+			f.Answer.Took.Milliseconds(),
+		)
 	})
 	if errors.Is(err, integrations.ErrWebhookNotFound) {
 		return errors.New("somebody has deleted the webhook of this listener; start it again to make another")

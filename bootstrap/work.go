@@ -22,7 +22,17 @@ import (
 
 // newRunner returns the runner of all tasks: event handlers, and the background and
 // periodic work of the modules.
-func newRunner(cfg *config.Config, store *storage, queue task.Queue, deps adapters.Deps, table []event.Subscription, h handlers, p periods, metrics *taskMetrics, tracer trace.Tracer) (*task.Runner, error) {
+func newRunner(
+	cfg *config.Config,
+	store *storage,
+	queue task.Queue,
+	deps adapters.Deps,
+	table []event.Subscription,
+	h handlers,
+	p periods,
+	metrics *taskMetrics,
+	tracer trace.Tracer,
+) (*task.Runner, error) {
 	return task.NewRunner(task.Deps{
 		Store: store.tasks(), Queue: queue, Clock: deps.Clock, Log: deps.Log,
 		Handlers: slices.Concat(event.Handlers(table), h), Periodic: append(p, deleteExpired(cfg, store, deps)),
@@ -57,20 +67,30 @@ const (
 // deleteExpired deletes expired rows in every database that stores them.
 func deleteExpired(cfg *config.Config, store *storage, deps adapters.Deps) task.Periodic {
 	keep := map[retention.Kind]time.Duration{
-		event.Sent: cfg.Retention.Events, task.DoneTasks: cfg.Retention.Tasks, task.DeadTasks: cfg.Retention.Tasks + keepDeadTasks,
-		idempotency.Keys: 0, audit.Entries: audit.Keep, listings.FeedChanges: keepFeedChanges, listings.Visits: listings.KeepVisits,
+		event.Sent:           cfg.Retention.Events,
+		task.DoneTasks:       cfg.Retention.Tasks,
+		task.DeadTasks:       cfg.Retention.Tasks + keepDeadTasks,
+		idempotency.Keys:     0,
+		audit.Entries:        audit.Keep,
+		listings.FeedChanges: keepFeedChanges,
+		listings.Visits:      listings.KeepVisits,
 	}
-	return task.Periodic{Kind: "storage.forget", Every: 10 * time.Minute, Timeout: 5 * time.Minute, Do: func(ctx context.Context) error {
-		var failed []error
-		for kind, age := range keep {
-			for _, db := range store.databases {
-				if db.Retention != nil && db.stores(kind) {
-					failed = append(failed, deleteAllBefore(ctx, db.Retention, kind, deps.Clock.Now().Add(-age)))
+	return task.Periodic{
+		Kind:    "storage.forget",
+		Every:   10 * time.Minute,
+		Timeout: 5 * time.Minute,
+		Do: func(ctx context.Context) error {
+			var failed []error
+			for kind, age := range keep {
+				for _, db := range store.databases {
+					if db.Retention != nil && db.stores(kind) {
+						failed = append(failed, deleteAllBefore(ctx, db.Retention, kind, deps.Clock.Now().Add(-age)))
+					}
 				}
 			}
-		}
-		return errors.Join(failed...)
-	}}
+			return errors.Join(failed...)
+		},
+	}
 }
 
 func deleteAllBefore(ctx context.Context, s retention.Store, kind retention.Kind, before time.Time) error {
@@ -128,7 +148,10 @@ func waitIdle(ctx context.Context, store *storage) {
 // list, so that a worker that has nothing to execute opens no database.
 func assignWork(a *app, cfg *config.Config, r role, queue task.Queue) error {
 	if !r.serves && queue.Embedded() {
-		return cfg.Err("queue.url", "`locum serve` executes the tasks of this embedded queue; `locum worker` needs redis://… or another queue that processes share")
+		return cfg.Err(
+			"queue.url",
+			"`locum serve` executes the tasks of this embedded queue; `locum worker` needs redis://… or another queue that processes share",
+		)
 	}
 	a.works = !r.serves || queue.Embedded()
 	return nil

@@ -195,7 +195,13 @@ type Log struct {
 // and needs no other servers.
 func Default() Config {
 	return Config{
-		HTTP:       HTTP{Addr: ":8080", PublicURL: "http://localhost:8080", TrustedProxies: []string{}, CORSOrigins: []string{}, Drain: 5 * time.Second},
+		HTTP: HTTP{
+			Addr:           ":8080",
+			PublicURL:      "http://localhost:8080",
+			TrustedProxies: []string{},
+			CORSOrigins:    []string{},
+			Drain:          5 * time.Second,
+		},
 		Database:   Database{URL: "sqlite:data/locum.db", MaxConnections: 10, ReplicaURLs: []string{}},
 		Search:     Search{URL: "embedded:data/search"},
 		Queue:      Queue{URL: "embedded:"},
@@ -296,7 +302,9 @@ func rejectUnknownVariables(c *Config) error {
 }
 
 // wrongTypeError matches the decoder's errors for values of another type.
-var wrongTypeError = regexp.MustCompile(`'([a-z0-9_.]+)' (?:cannot parse value as '|expected type '|time: unknown |time: missing |time: invalid )([a-z0-9]+)`)
+var wrongTypeError = regexp.MustCompile(
+	`'([a-z0-9_.]+)' (?:cannot parse value as '|expected type '|time: unknown |time: missing |time: invalid )([a-z0-9]+)`,
+)
 
 // userMessage returns a decoder's error in one line, with the key and the expected value.
 func (c *Config) userMessage(err error, source string) error {
@@ -306,7 +314,15 @@ func (c *Config) userMessage(err error, source string) error {
 		return fmt.Errorf("%s: unknown key %s; `locum config` lists the keys there are", source, keys)
 	}
 	if match := wrongTypeError.FindStringSubmatch(text); match != nil {
-		expected := map[string]string{"bool": "want true or false", "int": "want a whole number", "int64": "want a whole number", "string": "want a text", "float64": "want a number", "duration": "want a duration such as 5s", "unit": "want a duration with its unit, such as 5s"}
+		expected := map[string]string{
+			"bool":     "want true or false",
+			"int":      "want a whole number",
+			"int64":    "want a whole number",
+			"string":   "want a text",
+			"float64":  "want a number",
+			"duration": "want a duration such as 5s",
+			"unit":     "want a duration with its unit, such as 5s",
+		}
 		return c.Err(match[1], cmp.Or(expected[match[2]], "want a "+match[2]))
 	}
 	return fmt.Errorf("%s: %s", source, strings.ReplaceAll(strings.TrimSpace(text), "\n", " "))
@@ -377,7 +393,8 @@ func (c *Config) validate() error {
 // isOrigin reports whether the text is the origin of an HTTP URL: its scheme and host.
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && !strings.ContainsAny(u.Host, "; ,'*") && text == u.Scheme+"://"+u.Host
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && !strings.ContainsAny(u.Host, "; ,'*") &&
+		text == u.Scheme+"://"+u.Host
 }
 
 func (c *Config) validateDatabase() error {
@@ -393,7 +410,10 @@ func (c *Config) validateDatabase() error {
 	}
 	switch {
 	case d.MaxConnections < d.minConnections() && len(d.ReplicaURLs) > 0:
-		return c.Err("database.max_connections", fmt.Sprintf("want a number of at least %d (replicas: %d)", d.minConnections(), len(d.ReplicaURLs)))
+		return c.Err(
+			"database.max_connections",
+			fmt.Sprintf("want a number of at least %d (replicas: %d)", d.minConnections(), len(d.ReplicaURLs)),
+		)
 	case d.MaxConnections < d.minConnections():
 		return c.Err("database.max_connections", fmt.Sprintf("want a number of at least %d", d.minConnections()))
 	case d.Pooler != "" && d.Pooler != "transaction":

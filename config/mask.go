@@ -125,7 +125,18 @@ func isSecret(name string) bool {
 
 // serverSchemes are the schemes whose URLs contain servers: HOST:PORT, or several separated by
 // commas.
-var serverSchemes = []string{"postgres", "postgresql", "redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel", "smtp", "smtps"}
+var serverSchemes = []string{
+	"postgres",
+	"postgresql",
+	"redis",
+	"rediss",
+	"redis-cluster",
+	"rediss-cluster",
+	"redis-sentinel",
+	"rediss-sentinel",
+	"smtp",
+	"smtps",
+}
 
 // Hosts returns the servers of a URL, HOST:PORT as written, without secrets. It is empty
 // for a URL without servers.

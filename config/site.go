@@ -56,7 +56,10 @@ func (c *Config) validateSite() error {
 			return c.Err("site.colour", "want a colour such as #0b5f66")
 		}
 		if contrast < minContrast {
-			return c.Err("site.colour", fmt.Sprintf("want a darker colour: the contrast with white is %.1f and has to be at least %.1f", contrast, minContrast))
+			return c.Err(
+				"site.colour",
+				fmt.Sprintf("want a darker colour: the contrast with white is %.1f and has to be at least %.1f", contrast, minContrast),
+			)
 		}
 	}
 	if s.Contact != "" {
@@ -67,7 +70,10 @@ func (c *Config) validateSite() error {
 	if s.Logo != "" {
 		info, err := os.Stat(s.Logo)
 		if err != nil || info.Size() > maxLogo || !slices.Contains(logoTypes, strings.ToLower(filepath.Ext(s.Logo))) {
-			return c.Err("site.logo", fmt.Sprintf("want an image file of at most %d KiB that ends in %s", maxLogo>>10, strings.Join(logoTypes, ", ")))
+			return c.Err(
+				"site.logo",
+				fmt.Sprintf("want an image file of at most %d KiB that ends in %s", maxLogo>>10, strings.Join(logoTypes, ", ")),
+			)
 		}
 	}
 	for _, origin := range s.EmbedOrigins {

@@ -127,7 +127,8 @@ func (h *Hasher) acquire(ctx context.Context) error {
 func parse(verifier string) (p params, salt, tag []byte, err error) {
 	f := strings.Split(verifier, "$")
 	// The base64 decoder would skip line breaks.
-	if strings.ContainsAny(verifier, "\r\n") || len(f) != 6 || f[0] != "" || f[1] != "argon2id" || f[2] != fmt.Sprintf("v=%d", argon2.Version) {
+	if strings.ContainsAny(verifier, "\r\n") || len(f) != 6 || f[0] != "" || f[1] != "argon2id" ||
+		f[2] != fmt.Sprintf("v=%d", argon2.Version) {
 		return p, nil, nil, errors.New("not argon2id v=19 in PHC form")
 	}
 	if _, err := fmt.Sscanf(f[3], "m=%d,t=%d,p=%d", &p.memory, &p.passes, &p.threads); err != nil ||

@@ -25,10 +25,14 @@ func open(t testing.TB, url string) *Queue {
 
 func TestQueue_Conformance(t *testing.T) {
 	t.Parallel()
-	conformance.Queue(t, func(t testing.TB) task.Queue { return open(t, kit.RedisURL(t)) }, func(t testing.TB) (task.Queue, func(), func()) {
-		redis := kit.OwnRedis(t)
-		return open(t, redis.URL), redis.Kill, func() { require.NoError(t, redis.Start()) }
-	})
+	conformance.Queue(
+		t,
+		func(t testing.TB) task.Queue { return open(t, kit.RedisURL(t)) },
+		func(t testing.TB) (task.Queue, func(), func()) {
+			redis := kit.OwnRedis(t)
+			return open(t, redis.URL), redis.Kill, func() { require.NoError(t, redis.Start()) }
+		},
+	)
 }
 
 func TestQueue_Work_Conformance(t *testing.T) {

@@ -78,7 +78,14 @@ type problems struct{ publicURL string }
 
 func (p problems) fault(f *fault.Error) (int, any) {
 	status := web.StatusOf(f)
-	out := Problem{Type: "about:blank", Title: f.Message, Status: status, Detail: f.Message, Code: f.Code, Errors: append([]fault.Field{}, f.Fields...)}
+	out := Problem{
+		Type:   "about:blank",
+		Title:  f.Message,
+		Status: status,
+		Detail: f.Message,
+		Code:   f.Code,
+		Errors: append([]fault.Field{}, f.Fields...),
+	}
 	if known, ok := Explained[f.Code]; ok {
 		out.Type, out.Title = p.publicURL+"/problems/"+f.Code, known.Title
 	}
@@ -112,7 +119,10 @@ func example(r web.Route, status int) *fault.Error {
 		return hiring.ErrAlreadyApplied
 	case status == http.StatusTooManyRequests:
 		plan := integrations.Plans()[0]
-		return overQuota(limit.Quota{PerMinute: plan.PerMinute, PerDay: plan.PerDay}, limit.QuotaStatus{Violated: []string{limit.MinuteWindow}, RetryAfter: 12 * time.Second})
+		return overQuota(
+			limit.Quota{PerMinute: plan.PerMinute, PerDay: plan.PerDay},
+			limit.QuotaStatus{Violated: []string{limit.MinuteWindow}, RetryAfter: 12 * time.Second},
+		)
 	}
 	return nil
 }
@@ -120,7 +130,10 @@ func example(r web.Route, status int) *fault.Error {
 // overQuota returns the fault of a call over the quota. Its fields name the exceeded
 // windows.
 func overQuota(q limit.Quota, s limit.QuotaStatus) *fault.Error {
-	calls := map[string]string{limit.MinuteWindow: fmt.Sprintf("%d calls a minute", q.PerMinute), limit.DayWindow: fmt.Sprintf("%d calls a day (UTC)", q.PerDay)}
+	calls := map[string]string{
+		limit.MinuteWindow: fmt.Sprintf("%d calls a minute", q.PerMinute),
+		limit.DayWindow:    fmt.Sprintf("%d calls a day (UTC)", q.PerDay),
+	}
 	var windows []fault.Field
 	for _, name := range s.Violated {
 		windows = append(windows, fault.Field{Name: name, Message: calls[name]})
@@ -143,8 +156,12 @@ func webhooks(publicURL string) (out []web.Webhook) {
 			Answers: map[string]string{
 				"2XX": fmt.Sprintf("It has arrived. The answer has to come within %d seconds; what is in it does not matter.", seconds),
 				"410": "The webhook is not wanted any more: it is disabled at once.",
-				"default": fmt.Sprintf("Everything else is a failure, as is no answer within %d seconds; redirects are not followed. It is sent again, up to %d times. "+
-					"With 429 and 503 a longer Retry-After is kept to, up to 24 hours.", seconds, len(integrations.Retries())),
+				"default": fmt.Sprintf(
+					"Everything else is a failure, as is no answer within %d seconds; redirects are not followed. It is sent again, up to %d times. "+
+						"With 429 and 503 a longer Retry-After is kept to, up to 24 hours.",
+					seconds,
+					len(integrations.Retries()),
+				),
 			},
 		})
 	}
@@ -153,26 +170,62 @@ func webhooks(publicURL string) (out []web.Webhook) {
 
 // Explained are the explanations of error codes, each with a page below /problems.
 var Explained = map[string]web.Problem{
-	"unauthorized":                {Title: "Unauthorized", Text: "There is no credential, or it is not valid (any more). Send an API key as X-API-Key, or an access token of OAuth 2.0 as Authorization: Bearer. The tokens of the portal are not valid here. Where both are sent, both have to be of the same application."},
-	"insufficient_scope":          {Title: "Not allowed", Text: "The credential is valid and does not allow this. API keys read; to act for a user, an application needs an access token with the scope that WWW-Authenticate names."},
-	"forbidden":                   {Title: "Not allowed", Text: "The user may not do this."},
-	"invalid_parameters":          {Title: "Invalid request", Text: "A part of the request is missing or wrong. The member errors names each."},
-	"malformed_request":           {Title: "Malformed request", Text: "The request could not be read."},
-	"page_too_deep":               {Title: "Page out of reach", Text: "Pages by number reach 10,000 items. Follow next_cursor with the parameter cursor instead."},
-	"not_found":                   {Title: "Not found", Text: "There is nothing at this address."},
-	"job_not_found":               {Title: "Job not found", Text: "There is no such job, or it is not public any more."},
-	"application_not_found":       {Title: "Application not found", Text: "There is no such application, or it is not one that the caller may see."},
-	"method_not_allowed":          {Title: "Method not allowed", Text: "The address knows other methods; Allow names them."},
-	"already_applied":             {Title: "Already applied", Text: "The user has applied for this job before. One application is possible for each, also after it was withdrawn."},
-	"payload_too_large":           {Title: "Request body too large", Text: "The body is larger than is read here."},
-	"headers_too_large":           {Title: "Header fields too large", Text: "The header fields are larger than is read here."},
-	"request_timeout":             {Title: "Request timeout", Text: "The request did not arrive in time."},
-	"idempotency_key_reused":      {Title: "Idempotency-Key reused", Text: "The Idempotency-Key was used for another request within 24 hours. Use a new one for each thing to be done."},
-	"idempotency_in_progress":     {Title: "Still running", Text: "A request with this Idempotency-Key is still running. Try again in a few seconds."},
-	"idempotency_outcome_unknown": {Title: "Outcome unknown", Text: "The first request with this Idempotency-Key was interrupted after a part of it had taken effect. Check its outcome before you send it with another key."},
-	"rate_limit_exceeded":         {Title: "Rate limit exceeded", Text: "The application has used up what its plan gives for a minute or a day. Retry-After says when there is more; refused calls cost nothing."},
-	"unavailable":                 {Title: "Temporarily unavailable", Text: "The service cannot process the request now. Try again after Retry-After."},
-	"internal":                    {Title: "Internal server error", Text: "Something went wrong on our side. The member request_id helps to find it."},
+	"unauthorized": {
+		Title: "Unauthorized",
+		Text:  "There is no credential, or it is not valid (any more). Send an API key as X-API-Key, or an access token of OAuth 2.0 as Authorization: Bearer. The tokens of the portal are not valid here. Where both are sent, both have to be of the same application.",
+	},
+	"insufficient_scope": {
+		Title: "Not allowed",
+		Text:  "The credential is valid and does not allow this. API keys read; to act for a user, an application needs an access token with the scope that WWW-Authenticate names.",
+	},
+	"forbidden": {Title: "Not allowed", Text: "The user may not do this."},
+	"invalid_parameters": {
+		Title: "Invalid request",
+		Text:  "A part of the request is missing or wrong. The member errors names each.",
+	},
+	"malformed_request": {Title: "Malformed request", Text: "The request could not be read."},
+	"page_too_deep": {
+		Title: "Page out of reach",
+		Text:  "Pages by number reach 10,000 items. Follow next_cursor with the parameter cursor instead.",
+	},
+	"not_found":     {Title: "Not found", Text: "There is nothing at this address."},
+	"job_not_found": {Title: "Job not found", Text: "There is no such job, or it is not public any more."},
+	"application_not_found": {
+		Title: "Application not found",
+		Text:  "There is no such application, or it is not one that the caller may see.",
+	},
+	"method_not_allowed": {Title: "Method not allowed", Text: "The address knows other methods; Allow names them."},
+	"already_applied": {
+		Title: "Already applied",
+		Text:  "The user has applied for this job before. One application is possible for each, also after it was withdrawn.",
+	},
+	"payload_too_large": {Title: "Request body too large", Text: "The body is larger than is read here."},
+	"headers_too_large": {Title: "Header fields too large", Text: "The header fields are larger than is read here."},
+	"request_timeout":   {Title: "Request timeout", Text: "The request did not arrive in time."},
+	"idempotency_key_reused": {
+		Title: "Idempotency-Key reused",
+		Text:  "The Idempotency-Key was used for another request within 24 hours. Use a new one for each thing to be done.",
+	},
+	"idempotency_in_progress": {
+		Title: "Still running",
+		Text:  "A request with this Idempotency-Key is still running. Try again in a few seconds.",
+	},
+	"idempotency_outcome_unknown": {
+		Title: "Outcome unknown",
+		Text:  "The first request with this Idempotency-Key was interrupted after a part of it had taken effect. Check its outcome before you send it with another key.",
+	},
+	"rate_limit_exceeded": {
+		Title: "Rate limit exceeded",
+		Text:  "The application has used up what its plan gives for a minute or a day. Retry-After says when there is more; refused calls cost nothing.",
+	},
+	"unavailable": {
+		Title: "Temporarily unavailable",
+		Text:  "The service cannot process the request now. Try again after Retry-After.",
+	},
+	"internal": {
+		Title: "Internal server error",
+		Text:  "Something went wrong on our side. The member request_id helps to find it.",
+	},
 }
 
 // One is a response with one resource.
@@ -265,7 +318,10 @@ func renameFields(names map[string]string) func(*fault.Error) *fault.Error {
 			return f
 		}
 		fields := web.Each(f.Fields, func(field fault.Field) fault.Field {
-			return fault.Field{Name: cmp.Or(names[field.Name], field.Name), Message: strings.ReplaceAll(field.Message, "nextCursor", "next_cursor")}
+			return fault.Field{
+				Name:    cmp.Or(names[field.Name], field.Name),
+				Message: strings.ReplaceAll(field.Message, "nextCursor", "next_cursor"),
+			}
 		})
 		if len(fields) == 1 && fields[0].Name == "page" && strings.HasPrefix(fields[0].Message, "reaches beyond") {
 			return errTooDeep.WithFields(fields...)

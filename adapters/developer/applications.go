@@ -20,24 +20,52 @@ import (
 func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 	const tag = "Applications"
 	return []web.Route{
-		{Method: http.MethodPost, Path: "/api/v1/applications", Scope: integrations.ApplicationsWrite, Status: 201, SetsLocation: true, Errors: []int{404, 409}, Tag: tag, Summary: "Apply for a job in the name of the user", Op: userOp(s,
-			func(ctx context.Context, c web.Call, actor auth.Actor, in NewApplication) (One[Application], error) {
-				if candidate, ok := id.Canonical(in.CandidateID); in.CandidateID != "" && (!ok || candidate != c.Caller.UserID) {
-					return One[Application]{}, errAnotherCandidate
-				}
-				a, err := s.Hiring.Apply(ctx, actor, hiring.ApplyInput{ListingID: in.JobID, CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers})
-				return One[Application]{viewApplication(a)}, err
-			}).MapFaults(mapApplyFault)},
-		{Method: http.MethodGet, Path: "/api/v1/applications", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "List the applications that the user may see, newest first: those to the user's organization, or the user's own", Op: userOp(s,
-			func(ctx context.Context, c web.Call, actor auth.Actor, in ApplicationsInput) (List[Application], error) {
-				r, err := s.Hiring.ListVisible(ctx, actor, in.filter(), in.Request())
-				return newList(web.Each(r.Items, viewApplication), r, in.Paging, publicURL, c.URL), err
-			}).MapFaults(renameFields(nil))},
-		{Method: http.MethodGet, Path: "/api/v1/applications/:id", Scope: integrations.ApplicationsRead, Tag: tag, Summary: "Get an application that the user may see", Op: userOp(s,
-			func(ctx context.Context, _ web.Call, actor auth.Actor, in ApplicationPath) (One[Application], error) {
-				a, err := s.Hiring.GetVisible(ctx, actor, in.ID)
-				return One[Application]{viewApplication(a)}, err
-			})},
+		{
+			Method:       http.MethodPost,
+			Path:         "/api/v1/applications",
+			Scope:        integrations.ApplicationsWrite,
+			Status:       201,
+			SetsLocation: true,
+			Errors:       []int{404, 409},
+			Tag:          tag,
+			Summary:      "Apply for a job in the name of the user",
+			Op: userOp(s,
+				func(ctx context.Context, c web.Call, actor auth.Actor, in NewApplication) (One[Application], error) {
+					if candidate, ok := id.Canonical(in.CandidateID); in.CandidateID != "" && (!ok || candidate != c.Caller.UserID) {
+						return One[Application]{}, errAnotherCandidate
+					}
+					a, err := s.Hiring.Apply(
+						ctx,
+						actor,
+						hiring.ApplyInput{ListingID: in.JobID, CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers},
+					)
+					return One[Application]{viewApplication(a)}, err
+				}).MapFaults(mapApplyFault),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/v1/applications",
+			Scope:   integrations.ApplicationsRead,
+			Tag:     tag,
+			Summary: "List the applications that the user may see, newest first: those to the user's organization, or the user's own",
+			Op: userOp(s,
+				func(ctx context.Context, c web.Call, actor auth.Actor, in ApplicationsInput) (List[Application], error) {
+					r, err := s.Hiring.ListVisible(ctx, actor, in.filter(), in.Request())
+					return newList(web.Each(r.Items, viewApplication), r, in.Paging, publicURL, c.URL), err
+				}).MapFaults(renameFields(nil)),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/v1/applications/:id",
+			Scope:   integrations.ApplicationsRead,
+			Tag:     tag,
+			Summary: "Get an application that the user may see",
+			Op: userOp(s,
+				func(ctx context.Context, _ web.Call, actor auth.Actor, in ApplicationPath) (One[Application], error) {
+					a, err := s.Hiring.GetVisible(ctx, actor, in.ID)
+					return One[Application]{viewApplication(a)}, err
+				}),
+		},
 	}
 }
 
@@ -99,7 +127,10 @@ type ApplicationsInput struct {
 func (in ApplicationsInput) Problems() []fault.Field {
 	var out []fault.Field
 	if slices.ContainsFunc(in.statuses(), func(s hiring.Status) bool { return !slices.Contains(hiring.Statuses, s) }) {
-		out = append(out, fault.Field{Name: "status", Message: "must be one or more of: pending, review, interview, accepted, rejected, withdrawn"})
+		out = append(
+			out,
+			fault.Field{Name: "status", Message: "must be one or more of: pending, review, interview, accepted, rejected, withdrawn"},
+		)
 	}
 	for name, text := range map[string]string{"submitted_after": in.SubmittedAfter, "submitted_before": in.SubmittedBefore} {
 		if _, err := moment(text); err != nil {
@@ -150,6 +181,15 @@ type Application struct {
 }
 
 func viewApplication(a hiring.Application) Application {
-	return Application{ID: a.ID, JobID: a.ListingID, CandidateID: a.ApplicantID, Status: a.Status, CoverLetter: known(a.CoverLetter), ResumeURL: known(a.ResumeURL),
-		Answers: append([]hiring.Answer{}, a.Answers...), SubmittedAt: a.AppliedAt, UpdatedAt: a.ChangedAt}
+	return Application{
+		ID:          a.ID,
+		JobID:       a.ListingID,
+		CandidateID: a.ApplicantID,
+		Status:      a.Status,
+		CoverLetter: known(a.CoverLetter),
+		ResumeURL:   known(a.ResumeURL),
+		Answers:     append([]hiring.Answer{}, a.Answers...),
+		SubmittedAt: a.AppliedAt,
+		UpdatedAt:   a.ChangedAt,
+	}
 }

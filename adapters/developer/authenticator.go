@@ -86,11 +86,27 @@ func challenge(e web.AuthRequest) string {
 
 // The errors of invalid credentials.
 var (
-	errInvalidKey         = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The API key is not known: it was mistyped, or has been deleted")
-	errInvalidToken       = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The access token is not valid: it has ended, or been withdrawn")
-	errKeyInAuthorization = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "Send an API key as X-API-Key, not as Authorization")
+	errInvalidKey = fault.New(
+		fault.Unauthenticated,
+		fault.ErrUnauthorized.Code,
+		"The API key is not known: it was mistyped, or has been deleted",
+	)
+	errInvalidToken = fault.New(
+		fault.Unauthenticated,
+		fault.ErrUnauthorized.Code,
+		"The access token is not valid: it has ended, or been withdrawn",
+	)
+	errKeyInAuthorization = fault.New(
+		fault.Unauthenticated,
+		fault.ErrUnauthorized.Code,
+		"Send an API key as X-API-Key, not as Authorization",
+	)
 	errRepeatedCredential = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "Send one API key and one access token at most")
-	errDifferentApps      = fault.New(fault.Unauthenticated, fault.ErrUnauthorized.Code, "The API key and the access token are of different applications")
+	errDifferentApps      = fault.New(
+		fault.Unauthenticated,
+		fault.ErrUnauthorized.Code,
+		"The API key and the access token are of different applications",
+	)
 )
 
 // replaceUnauthorized returns invalid in place of an Unauthenticated error.
@@ -145,9 +161,21 @@ func (a authenticator) authenticate(ctx context.Context, e web.AuthRequest) (int
 
 // limitHeaders are the headers that setLimitHeaders sets.
 var limitHeaders = []web.Header{
-	{Name: "RateLimit-Policy", Description: "Quotas of the plan: q requests in w seconds for each window (draft-ietf-httpapi-ratelimit-headers).", Example: `"minute";q=60;w=60,"day";q=10000;w=86400`},
-	{Name: "RateLimit", Description: "Remaining quota: r requests, and t seconds until the window resets.", Example: `"minute";r=42;t=7,"day";r=9871;t=30211`},
-	{Name: "X-RateLimit-Limit", Description: "Number of requests that the window with the fewest remaining requests allows.", Example: "60"},
+	{
+		Name:        "RateLimit-Policy",
+		Description: "Quotas of the plan: q requests in w seconds for each window (draft-ietf-httpapi-ratelimit-headers).",
+		Example:     `"minute";q=60;w=60,"day";q=10000;w=86400`,
+	},
+	{
+		Name:        "RateLimit",
+		Description: "Remaining quota: r requests, and t seconds until the window resets.",
+		Example:     `"minute";r=42;t=7,"day";r=9871;t=30211`,
+	},
+	{
+		Name:        "X-RateLimit-Limit",
+		Description: "Number of requests that the window with the fewest remaining requests allows.",
+		Example:     "60",
+	},
 	{Name: "X-RateLimit-Remaining", Description: "Number of requests that remain in that window.", Example: "42"},
 	{Name: "X-RateLimit-Reset", Description: "When that window resets, in seconds since 1970-01-01 UTC.", Example: "1795296473"},
 }

@@ -14,7 +14,20 @@ import (
 func TestViewJob_NoValues_HasAllMembers(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
-	empty, err := json.Marshal(ViewJob(listings.Listing{ID: "1", OrganizationID: "2", Company: "St Mary's", Content: listings.Content{Title: "Nurse", Description: "d"}, Status: listings.Closed, UpdatedAt: at}, identity.Organization{}, "https://x.example"))
+	empty, err := json.Marshal(
+		ViewJob(
+			listings.Listing{
+				ID:             "1",
+				OrganizationID: "2",
+				Company:        "St Mary's",
+				Content:        listings.Content{Title: "Nurse", Description: "d"},
+				Status:         listings.Closed,
+				UpdatedAt:      at,
+			},
+			identity.Organization{},
+			"https://x.example",
+		),
+	)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"id":"1","title":"Nurse","description":"d","company":{"id":"2","name":"St Mary's","website":null,"logo":null},
 		"location":{"text":null,"city":null,"region":null,"country":null,"latitude":null,"longitude":null},"remote":false,"specialty":null,
@@ -22,15 +35,43 @@ func TestViewJob_NoValues_HasAllMembers(t *testing.T) {
 		"application_deadline":null,"posted_at":null,"updated_at":"2026-11-20T09:00:00Z","url":"https://x.example/jobs/1"}`, string(empty))
 
 	lowest := int64(3_550_000)
-	full := ViewJob(listings.Listing{ID: "1", PostedAt: &at, Content: listings.Content{Location: "Ward 7, Leeds", Specialty: "ICU", Deadline: &at,
-		Salary: &listings.Salary{Min: &lowest, Currency: "GBP", Period: "year"}, Questions: []listings.Question{{ID: "q", Text: "Why?", Required: true}}},
-		Place: &listings.Place{Kind: listings.Town, Name: "Leeds", Region: "West Yorkshire", Country: "GB", Lat: 53.8, Lon: -1.5}}, identity.Organization{Website: "https://w.example"}, "")
+	full := ViewJob(
+		listings.Listing{
+			ID:       "1",
+			PostedAt: &at,
+			Content: listings.Content{
+				Location:  "Ward 7, Leeds",
+				Specialty: "ICU",
+				Deadline:  &at,
+				Salary: &listings.Salary{
+					Min:      &lowest,
+					Currency: "GBP",
+					Period:   "year",
+				},
+				Questions: []listings.Question{{ID: "q", Text: "Why?", Required: true}},
+			},
+			Place: &listings.Place{
+				Kind:    listings.Town,
+				Name:    "Leeds",
+				Region:  "West Yorkshire",
+				Country: "GB",
+				Lat:     53.8,
+				Lon:     -1.5,
+			},
+		},
+		identity.Organization{Website: "https://w.example"},
+		"",
+	)
 	require.Equal(t, "Leeds", *full.Location.City)
 	require.Equal(t, "Ward 7, Leeds", *full.Location.Text)
 	require.InDelta(t, 35500.0, *full.Salary.Min, 0)
 	require.Nil(t, full.Salary.Max)
 	require.Equal(t, "https://w.example", *full.Company.Website)
 	require.Equal(t, "Why?", full.Questions[0].Text)
-	region := ViewJob(listings.Listing{Place: &listings.Place{Kind: listings.Region, Name: "Yorkshire", Country: "GB"}}, identity.Organization{}, "")
+	region := ViewJob(
+		listings.Listing{Place: &listings.Place{Kind: listings.Region, Name: "Yorkshire", Country: "GB"}},
+		identity.Organization{},
+		"",
+	)
 	require.Nil(t, region.Location.City)
 }

@@ -20,47 +20,78 @@ import (
 func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 	const tag = "Jobs"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/v1/jobs", Scope: integrations.JobsRead, Search: true, Tag: tag, Summary: "Search the public jobs", Op: web.Op(
-			func(ctx context.Context, c web.Call, in JobsInput) (JobList, error) {
-				// The actor is not that of the account, so that results do not depend on the user.
-				r, err := s.Listings.Find(ctx, c.Caller.Actor(), in.find())
-				if err != nil {
-					return JobList{}, err
-				}
-				actor, err := s.Identity.OrganizationsOf(ctx, list.Distinct(r.Items, func(h listings.Hit) string { return h.Listing.OrganizationID }))
-				if err != nil {
-					return JobList{}, err
-				}
-				jobs := make([]Job, len(r.Items))
-				for i, h := range r.Items {
-					jobs[i].Match = h.Match
-					jobs[i].JobView = ViewJob(h.Listing, actor[h.Listing.OrganizationID], publicURL)
-					if strings.TrimSpace(in.Location) != "" || h.Miles != nil {
-						jobs[i].DistanceMiles = Miles{asked: true}
-						if !h.Listing.Remote { // remote jobs have no distance
-							jobs[i].DistanceMiles.known = h.Miles
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/v1/jobs",
+			Scope:   integrations.JobsRead,
+			Search:  true,
+			Tag:     tag,
+			Summary: "Search the public jobs",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in JobsInput) (JobList, error) {
+					// The actor is not that of the account, so that results do not depend on the user.
+					r, err := s.Listings.Find(ctx, c.Caller.Actor(), in.find())
+					if err != nil {
+						return JobList{}, err
+					}
+					actor, err := s.Identity.OrganizationsOf(
+						ctx,
+						list.Distinct(r.Items, func(h listings.Hit) string { return h.Listing.OrganizationID }),
+					)
+					if err != nil {
+						return JobList{}, err
+					}
+					jobs := make([]Job, len(r.Items))
+					for i, h := range r.Items {
+						jobs[i].Match = h.Match
+						jobs[i].JobView = ViewJob(h.Listing, actor[h.Listing.OrganizationID], publicURL)
+						if strings.TrimSpace(in.Location) != "" || h.Miles != nil {
+							jobs[i].DistanceMiles = Miles{asked: true}
+							if !h.Listing.Remote { // remote jobs have no distance
+								jobs[i].DistanceMiles.known = h.Miles
+							}
 						}
 					}
-				}
-				return JobList{newList(jobs, r.Result, in.Paging, publicURL, c.URL), r.Report, r.Relaxed, viewFacets(r.Facets)}, nil
-			}).MapFaults(renameFields(map[string]string{"query": "keywords", "contractType": "contract_type", "employmentType": "employment_type", "salaryMin": "salary_min", "salaryMax": "salary_max", "postedAfter": "posted_after"}))},
-		{Method: http.MethodGet, Path: "/api/v1/jobs/suggest", Scope: integrations.JobsRead, Search: true, Tag: tag, Summary: "Complete an unfinished search", Op: web.Op(
-			func(ctx context.Context, c web.Call, in listings.SuggestInput) (One[[]listings.Completion], error) {
-				completions, err := s.Listings.Complete(ctx, c.Caller.Actor(), in.Query)
-				return One[[]listings.Completion]{completions}, err
-			})},
-		{Method: http.MethodGet, Path: "/api/v1/jobs/:job_id", Scope: integrations.JobsRead, Tag: tag, Summary: "Get a public job", Op: web.Op(
-			func(ctx context.Context, c web.Call, in JobPath) (One[integrations.JobView], error) {
-				l, err := s.Listings.Detail(ctx, c.Caller.Actor(), in.ID)
-				if fault.KindOf(err) == fault.NotFound {
-					err = errJobNotFound
-				}
-				if err != nil {
-					return One[integrations.JobView]{}, err
-				}
-				actor, err := s.Identity.OrganizationsOf(ctx, []string{l.OrganizationID})
-				return One[integrations.JobView]{ViewJob(l, actor[l.OrganizationID], publicURL)}, err
-			})},
+					return JobList{
+						List:         newList(jobs, r.Result, in.Paging, publicURL, c.URL),
+						Report:       r.Report,
+						RelaxedCount: r.Relaxed,
+						Facets:       viewFacets(r.Facets),
+					}, nil
+				}).MapFaults(renameFields(map[string]string{"query": "keywords", "contractType": "contract_type", "employmentType": "employment_type", "salaryMin": "salary_min", "salaryMax": "salary_max", "postedAfter": "posted_after"})),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/v1/jobs/suggest",
+			Scope:   integrations.JobsRead,
+			Search:  true,
+			Tag:     tag,
+			Summary: "Complete an unfinished search",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in listings.SuggestInput) (One[[]listings.Completion], error) {
+					completions, err := s.Listings.Complete(ctx, c.Caller.Actor(), in.Query)
+					return One[[]listings.Completion]{completions}, err
+				}),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/v1/jobs/:job_id",
+			Scope:   integrations.JobsRead,
+			Tag:     tag,
+			Summary: "Get a public job",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in JobPath) (One[integrations.JobView], error) {
+					l, err := s.Listings.Detail(ctx, c.Caller.Actor(), in.ID)
+					if fault.KindOf(err) == fault.NotFound {
+						err = errJobNotFound
+					}
+					if err != nil {
+						return One[integrations.JobView]{}, err
+					}
+					actor, err := s.Identity.OrganizationsOf(ctx, []string{l.OrganizationID})
+					return One[integrations.JobView]{ViewJob(l, actor[l.OrganizationID], publicURL)}, err
+				}),
+		},
 	}
 }
 
@@ -104,10 +135,25 @@ func (in JobsInput) Problems() (out []fault.Field) {
 
 func (in JobsInput) find() listings.FindInput {
 	return listings.FindInput{
-		Text: in.Keywords, Sort: in.Sort, Page: in.Request(), Full: true, Exact: !in.Relaxed, Facets: web.Each(in.Facets, func(name string) string { return cmp.Or(facetNames[name], name) }),
+		Text:   in.Keywords,
+		Sort:   in.Sort,
+		Page:   in.Request(),
+		Full:   true,
+		Exact:  !in.Relaxed,
+		Facets: web.Each(in.Facets, func(name string) string { return cmp.Or(facetNames[name], name) }),
 		Filters: listings.FilterInput{
-			Location: in.Location, Radius: in.Radius, ContractType: []string{in.ContractType}, EmploymentType: []string{in.EmploymentType},
-			Specialty: []string{in.Specialty}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax, Currency: in.Currency, Remote: in.Remote, PostedAfter: in.PostedAfter,
+			Location:       in.Location,
+			Radius:         in.Radius,
+			ContractType:   []string{in.ContractType},
+			EmploymentType: []string{in.EmploymentType},
+			Specialty: []string{
+				in.Specialty,
+			},
+			SalaryMin:   in.SalaryMin,
+			SalaryMax:   in.SalaryMax,
+			Currency:    in.Currency,
+			Remote:      in.Remote,
+			PostedAfter: in.PostedAfter,
 		},
 	}
 }
@@ -167,11 +213,32 @@ func viewFacets(facets map[string][]listings.FacetValue) map[string][]listings.F
 // listing.
 func ViewJob(l listings.Listing, actor identity.Organization, publicURL string) integrations.JobView {
 	v := integrations.JobView{
-		ID: l.ID, Title: l.Title, Description: l.Description,
-		Company: integrations.CompanyView{ID: l.OrganizationID, Name: l.Company, Website: known(actor.Website), Logo: known(actor.Logo)},
-		Remote:  l.Remote, Specialty: known(l.Specialty), EmploymentType: known(l.EmploymentType), ContractType: known(l.ContractType), Salary: (*integrations.PayView)(l.Salary.InMajorUnits()),
-		Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...), Questions: web.Each(l.Questions, func(q listings.Question) integrations.QuestionView { return integrations.QuestionView(q) }),
-		Status: string(l.Status), ApplicationDeadline: l.Deadline, PostedAt: l.PostedAt, UpdatedAt: l.UpdatedAt, URL: publicURL + "/jobs/" + l.ID,
+		ID:          l.ID,
+		Title:       l.Title,
+		Description: l.Description,
+		Company: integrations.CompanyView{
+			ID:      l.OrganizationID,
+			Name:    l.Company,
+			Website: known(actor.Website),
+			Logo:    known(actor.Logo),
+		},
+		Remote:         l.Remote,
+		Specialty:      known(l.Specialty),
+		EmploymentType: known(l.EmploymentType),
+		ContractType:   known(l.ContractType),
+		Salary:         (*integrations.PayView)(l.Salary.InMajorUnits()),
+		Requirements: append(
+			[]string{},
+			l.Requirements...),
+		Benefits:  append([]string{}, l.Benefits...),
+		Questions: web.Each(l.Questions, func(q listings.Question) integrations.QuestionView { return integrations.QuestionView(q) }),
+		Status: string(
+			l.Status,
+		),
+		ApplicationDeadline: l.Deadline,
+		PostedAt:            l.PostedAt,
+		UpdatedAt:           l.UpdatedAt,
+		URL:                 publicURL + "/jobs/" + l.ID,
 	}
 	if l.HiddenAt != nil { // only the event job.closed contains it
 		v.Status = string(listings.Closed)

@@ -28,7 +28,9 @@ func (s *Server) authenticate(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 	defer cancel()
 	caller, headers, err := api.Authenticator.Authenticate(ctx, web.AuthRequest{
-		Authorization: copyTexts(c.Request().Header.PeekAll(fiber.HeaderAuthorization)), APIKey: copyTexts(c.Request().Header.PeekAll("X-API-Key")),
+		Authorization: copyTexts(
+			c.Request().Header.PeekAll(fiber.HeaderAuthorization),
+		), APIKey: copyTexts(c.Request().Header.PeekAll("X-API-Key")),
 		Address: web.LimitKey(s.clientIP(c)), Preflight: c.Method() == fiber.MethodOptions,
 	})
 	for name, value := range headers {
@@ -79,7 +81,8 @@ func handlePreflight(c *fiber.Ctx, api web.API) error {
 // applyCachePolicy sets the cache headers of a successful response, and answers 304 if the
 // client has it.
 func applyCachePolicy(c *fiber.Ctx, api web.API) {
-	if api.CachePolicy.CacheControl == "" || c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead || c.Response().StatusCode() != fiber.StatusOK {
+	if api.CachePolicy.CacheControl == "" || c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead ||
+		c.Response().StatusCode() != fiber.StatusOK {
 		return
 	}
 	c.Set(fiber.HeaderCacheControl, api.CachePolicy.CacheControl)

@@ -42,7 +42,8 @@ func newAnswerCache() *answerCache {
 // serveCached returns a guest's public GET response from the cache, or executes the request and
 // caches the response.
 func (s *Server) serveCached(c *fiber.Ctx, r web.Route, run func() error) error {
-	if !r.Cached || c.Method() != fiber.MethodGet || c.Locals(callerKey) != nil || len(c.Request().Header.Peek(fiber.HeaderAuthorization)) > 0 {
+	if !r.Cached || c.Method() != fiber.MethodGet || c.Locals(callerKey) != nil ||
+		len(c.Request().Header.Peek(fiber.HeaderAuthorization)) > 0 {
 		return run()
 	}
 	return s.answer(c, run)

@@ -47,7 +47,11 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 func (s *Server) warnUnknownProxy(c *fiber.Ctx, peer netip.Addr) {
 	isPrivate := peer.IsPrivate() || peer.IsLoopback() || peer.IsLinkLocalUnicast()
 	if isPrivate && len(c.Request().Header.Peek(fiber.HeaderXForwardedFor)) > 0 && s.sawProxy.CompareAndSwap(false, true) {
-		s.options.Log.Warn("X-Forwarded-For from an untrusted proxy; add it to http.trusted_proxies, or all of its clients are limited as one address", "peer", peer.String())
+		s.options.Log.Warn(
+			"X-Forwarded-For from an untrusted proxy; add it to http.trusted_proxies, or all of its clients are limited as one address",
+			"peer",
+			peer.String(),
+		)
 	}
 }
 

@@ -31,7 +31,16 @@ func (s *listeningServer) Start(context.Context) error {
 func TestServer_Conformance(t *testing.T) {
 	t.Parallel()
 	transports.Transport(t, func(t testing.TB, services adapters.Services, api web.API) (adapters.Transport, transports.TransportClient) {
-		server, err := New(services, Options{PublicURL: "http://localhost", Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler), APIs: []web.API{api}})
+		server, err := New(
+			services,
+			Options{
+				PublicURL: "http://localhost",
+				Metrics:   prometheus.NewRegistry(),
+				NewID:     uuid.NewString,
+				Log:       slog.New(slog.DiscardHandler),
+				APIs:      []web.API{api},
+			},
+		)
 		require.NoError(t, err)
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)

@@ -70,7 +70,10 @@ func (s *Server) addDocs() error {
 // setDocsPolicy restricts the pages to resources of this server. The opener policy is the
 // same as on the consent page, so that the consent window can call back its opener.
 func setDocsPolicy(c *fiber.Ctx) error {
-	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	c.Set(
+		fiber.HeaderContentSecurityPolicy,
+		"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	)
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
 	return c.Next()
 }

@@ -51,8 +51,11 @@ func (s *Server) handleError(c *fiber.Ctx, err error) error {
 
 // faultByStatus maps the statuses of Fiber's errors to faults.
 var faultByStatus = map[int]*fault.Error{
-	fiber.StatusNotFound: web.ErrNoRoute, fiber.StatusMethodNotAllowed: web.ErrMethodNotAllowed, fiber.StatusRequestTimeout: web.ErrRequestTimeout,
-	fiber.StatusRequestEntityTooLarge: web.ErrTooLarge, fiber.StatusRequestHeaderFieldsTooLarge: web.ErrHeadersTooLarge,
+	fiber.StatusNotFound:                    web.ErrNoRoute,
+	fiber.StatusMethodNotAllowed:            web.ErrMethodNotAllowed,
+	fiber.StatusRequestTimeout:              web.ErrRequestTimeout,
+	fiber.StatusRequestEntityTooLarge:       web.ErrTooLarge,
+	fiber.StatusRequestHeaderFieldsTooLarge: web.ErrHeadersTooLarge,
 }
 
 func faultOf(err error) *fault.Error {

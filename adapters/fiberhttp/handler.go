@@ -64,8 +64,11 @@ func (s *Server) incoming(c *fiber.Ctx) web.Incoming {
 			Header: func(name string) string { return c.Get(name) },
 			Cookie: func(name string) string { return c.Cookies(name) },
 		},
-		Headers: func(name string) []string { return copyTexts(c.Request().Header.PeekAll(name)) },
-		Address: s.clientIP(c), URL: c.OriginalURL(), URLPath: c.Path(), RequestID: c.GetRespHeader(fiber.HeaderXRequestID),
+		Headers:   func(name string) []string { return copyTexts(c.Request().Header.PeekAll(name)) },
+		Address:   s.clientIP(c),
+		URL:       c.OriginalURL(),
+		URLPath:   c.Path(),
+		RequestID: c.GetRespHeader(fiber.HeaderXRequestID),
 	}
 	in.Caller, _ = c.Locals(callerKey).(integrations.Caller)
 	return in

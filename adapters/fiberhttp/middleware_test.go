@@ -92,46 +92,88 @@ func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 		}
 		return web.OK(echoView{in.ID, in.Text, c.IP}, ""), nil
 	})
-	api := web.API{Name: "test", Prefix: "/test", Title: "test", Fault: portal.Fault, FaultBody: portal.Failure{}, Routes: []web.Route{
-		{Method: "POST", Path: "/test/echo/:id", Op: echo},
-		{Method: "POST", Path: "/test/large/:id", Body: 10 << 20, Op: echo},
-		{Method: "POST", Path: "/test/small/:id", Body: 1000, Op: echo},
-		{Method: "POST", Path: "/test/small-limited/:id", Body: 1000, Limit: web.PerQuarterHour(2), Op: echo},
-		{Method: "GET", Path: "/test/echo/:id", Op: web.Op(func(_ context.Context, c web.Call, in struct {
-			ID string `path:"id"`
-		}) (web.Reply[echoView], error) {
-			return web.OK(echoView{ID: in.ID, IP: c.IP}, ""), nil
-		})},
-		{Method: "GET", Path: "/test/limited", Limit: web.PerQuarterHour(2), Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Message("ok"), nil })},
-		{Method: "GET", Path: "/test/count", Cached: true, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
-			return web.Message(fmt.Sprint(requestCount.Add(1))), nil
-		})},
-		{Method: "GET", Path: "/test/table", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.CSV, error) {
-			test.tables.Add(1)
-			rows := strings.Repeat("a,b\r\n", 100_000)
-			return web.CSV{Name: "t.csv", Size: int64(len(rows)), Body: table{strings.NewReader(rows), &test.tables}}, nil
-		})},
-		{Method: "GET", Path: "/test/panic", Auth: web.Optional, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") })},
-		{Method: "GET", Path: "/test/broken", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
-			return web.Done{}, fmt.Errorf("secret inside")
-		})},
-		{Method: "GET", Path: "/test/hang", Timeout: 50 * time.Millisecond, Op: web.Op(func(ctx context.Context, _ web.Call, _ web.Nothing) (web.Done, error) {
-			<-ctx.Done()
-			return web.Done{}, ctx.Err()
-		})},
-		{Method: "GET", Path: "/test/slow", Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
-			test.entered <- struct{}{}
-			<-test.release
-			return web.Message("done"), nil
-		})},
-	}}
+	api := web.API{
+		Name:      "test",
+		Prefix:    "/test",
+		Title:     "test",
+		Fault:     portal.Fault,
+		FaultBody: portal.Failure{},
+		Routes: []web.Route{
+			{Method: "POST", Path: "/test/echo/:id", Op: echo},
+			{Method: "POST", Path: "/test/large/:id", Body: 10 << 20, Op: echo},
+			{Method: "POST", Path: "/test/small/:id", Body: 1000, Op: echo},
+			{Method: "POST", Path: "/test/small-limited/:id", Body: 1000, Limit: web.PerQuarterHour(2), Op: echo},
+			{Method: "GET", Path: "/test/echo/:id", Op: web.Op(func(_ context.Context, c web.Call, in struct {
+				ID string `path:"id"`
+			}) (web.Reply[echoView], error) {
+				return web.OK(echoView{ID: in.ID, IP: c.IP}, ""), nil
+			})},
+			{
+				Method: "GET",
+				Path:   "/test/limited",
+				Limit:  web.PerQuarterHour(2),
+				Op:     web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Message("ok"), nil }),
+			},
+			{
+				Method: "GET",
+				Path:   "/test/count",
+				Cached: true,
+				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
+					return web.Message(fmt.Sprint(requestCount.Add(1))), nil
+				}),
+			},
+			{
+				Method: "GET",
+				Path:   "/test/table",
+				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.CSV, error) {
+					test.tables.Add(1)
+					rows := strings.Repeat("a,b\r\n", 100_000)
+					return web.CSV{Name: "t.csv", Size: int64(len(rows)), Body: table{strings.NewReader(rows), &test.tables}}, nil
+				}),
+			},
+			{
+				Method: "GET",
+				Path:   "/test/panic",
+				Auth:   web.Optional,
+				Op:     web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") }),
+			},
+			{
+				Method: "GET",
+				Path:   "/test/broken",
+				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
+					return web.Done{}, fmt.Errorf("secret inside")
+				}),
+			},
+			{
+				Method:  "GET",
+				Path:    "/test/hang",
+				Timeout: 50 * time.Millisecond,
+				Op: web.Op(func(ctx context.Context, _ web.Call, _ web.Nothing) (web.Done, error) {
+					<-ctx.Done()
+					return web.Done{}, ctx.Err()
+				}),
+			},
+			{
+				Method: "GET",
+				Path:   "/test/slow",
+				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
+					test.entered <- struct{}{}
+					<-test.release
+					return web.Message("done"), nil
+				}),
+			},
+		},
+	}
 	server, err := New(adapters.Services{
 		Identity:       identity.New(identity.Deps{Clock: clock.System{}, AccessTokens: testTokens{}, Sessions: testSessions{}}),
 		Limiter:        locallimit.New(clock.System{}),
 		ListingChanges: test.changes.Load,
 		JWKS:           func() []byte { return []byte(`{"keys":[]}`) },
 		Health: func(context.Context) map[string]adapters.Health {
-			return map[string]adapters.Health{"database": {Err: errors.New("connection refused")}, "limiter": {Err: errors.New("no answer"), Degraded: true}}
+			return map[string]adapters.Health{
+				"database": {Err: errors.New("connection refused")},
+				"limiter":  {Err: errors.New("no answer"), Degraded: true},
+			}
 		},
 	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(test.log, nil)), APIs: []web.API{api, portal.API(adapters.Services{})}, Mounts: []Mount{mount(test)}})
 	require.NoError(t, err)

@@ -112,8 +112,16 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 	}
 	client := s.clientIP(c)
 	r := &http.Request{
-		Method: c.Method(), URL: target, RequestURI: c.OriginalURL(), Host: string(c.Request().Host()),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, RemoteAddr: net.JoinHostPort(client, "0"), Body: http.NoBody,
+		Method:     c.Method(),
+		URL:        target,
+		RequestURI: c.OriginalURL(),
+		Host:       string(c.Request().Host()),
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     http.Header{},
+		RemoteAddr: net.JoinHostPort(client, "0"),
+		Body:       http.NoBody,
 	}
 	for name, value := range c.Request().Header.All() {
 		r.Header.Add(string(name), string(value))
@@ -228,7 +236,7 @@ func (s *Server) ServerRoutes() []ServerRoute {
 	var out []ServerRoute
 	for _, r := range s.app.GetRoutes(true) {
 		if !tabled[r.Path] && r.Method != fiber.MethodHead && r.Method != fiber.MethodOptions {
-			out = append(out, ServerRoute{r.Method, r.Path, cmp.Or(r.Name, "none")})
+			out = append(out, ServerRoute{Method: r.Method, Path: r.Path, Auth: cmp.Or(r.Name, "none")})
 		}
 	}
 	slices.SortFunc(out, func(a, b ServerRoute) int {

@@ -118,7 +118,13 @@ func TestMount_LargeBody_IsAnError(t *testing.T) {
 	response, text := f.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody)))
 	require.Equal(t, 202, response.StatusCode)
 	require.Greater(t, len(text), web.DefaultBody)
-	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 0 }, 20*time.Second, time.Millisecond, "the memory of bodies is released")
+	require.Eventually(
+		t,
+		func() bool { return f.server.bodies.reserved.Load() == 0 },
+		20*time.Second,
+		time.Millisecond,
+		"the memory of bodies is released",
+	)
 }
 
 func TestMount_BodyThatIsNotRead_DoesNotDelayTheResponse(t *testing.T) {
@@ -162,7 +168,13 @@ func TestMount_InternalFault_IsLogged(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
 	response, _ := f.send(t, "GET", "/mount/broken", http.NoBody)
-	require.Contains(t, f.log.String(), `"msg":"request failed","request_id":"`+response.Header.Get("X-Request-Id")+`","method":"GET","path":"/mount/broken","error":"secret inside"`)
+	require.Contains(
+		t,
+		f.log.String(),
+		`"msg":"request failed","request_id":"`+response.Header.Get(
+			"X-Request-Id",
+		)+`","method":"GET","path":"/mount/broken","error":"secret inside"`,
+	)
 }
 
 func TestMount_Shutdown_WaitsForRequests(t *testing.T) {
@@ -205,15 +217,33 @@ func TestMount_PathOfAnotherRoute_IsAnError(t *testing.T) {
 	t.Parallel()
 	options := Options{
 		Metrics: prometheus.NewRegistry(),
-		APIs:    []web.API{{Name: "gated", Prefix: "/gated", Authenticator: rejectingAuthenticator{}, Fault: portal.Fault, FaultBody: portal.Failure{}}, portal.API(adapters.Services{})},
-		Mounts:  []Mount{{Prefix: "/taken", Name: "transport a", Handler: http.NotFoundHandler()}},
+		APIs: []web.API{
+			{Name: "gated", Prefix: "/gated", Authenticator: rejectingAuthenticator{}, Fault: portal.Fault, FaultBody: portal.Failure{}},
+			portal.API(adapters.Services{}),
+		},
+		Mounts: []Mount{{Prefix: "/taken", Name: "transport a", Handler: http.NotFoundHandler()}},
 	}
 	s, err := New(adapters.Services{}, options)
 	require.NoError(t, err)
 	for path, want := range map[string]string{
-		"/healthz": "the route GET /healthz", "/docs": "the route", "/docs/mcp": "the route", "/oauth": "the route", "/problems/x": "the route",
-		"/api/listings": "the route", "/api/listings/x": "the route", "/gated/x": "is below /gated", "/taken": "that of transport a, /taken", "/taken/x": "that of transport a",
-		"": "not one like", "/": "not one like", "/a/": "not one like", "a": "not one like", "/a/../b": "not one like", "/:a": "not one like", "/a*": "not one like", "/a b": "not one like",
+		"/healthz":        "the route GET /healthz",
+		"/docs":           "the route",
+		"/docs/mcp":       "the route",
+		"/oauth":          "the route",
+		"/problems/x":     "the route",
+		"/api/listings":   "the route",
+		"/api/listings/x": "the route",
+		"/gated/x":        "is below /gated",
+		"/taken":          "that of transport a, /taken",
+		"/taken/x":        "that of transport a",
+		"":                "not one like",
+		"/":               "not one like",
+		"/a/":             "not one like",
+		"a":               "not one like",
+		"/a/../b":         "not one like",
+		"/:a":             "not one like",
+		"/a*":             "not one like",
+		"/a b":            "not one like",
 	} {
 		require.ErrorContains(t, s.checkMount(Mount{Prefix: path}, options.Mounts), want, path)
 	}

@@ -24,10 +24,22 @@ type metrics struct {
 
 func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_http_requests_total", Help: "Requests."}, []string{"method", "route", "status"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "locum_http_request_seconds", Help: "Time from the head of the request to the response.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}}, []string{"method", "route"}),
-		unavailable: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "locum_unavailable_total", Help: "Responses with status 503 by cause."}, []string{"cause"}),
+		requests: prometheus.NewCounterVec(
+			prometheus.CounterOpts{Name: "locum_http_requests_total", Help: "Requests."},
+			[]string{"method", "route", "status"},
+		),
+		seconds: prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{
+				Name:    "locum_http_request_seconds",
+				Help:    "Time from the head of the request to the response.",
+				Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+			},
+			[]string{"method", "route"},
+		),
+		unavailable: prometheus.NewCounterVec(
+			prometheus.CounterOpts{Name: "locum_unavailable_total", Help: "Responses with status 503 by cause."},
+			[]string{"cause"},
+		),
 	}
 	registry.MustRegister(m.requests, m.seconds, m.unavailable)
 	return m

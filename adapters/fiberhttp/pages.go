@@ -21,8 +21,15 @@ import (
 // guides.
 func (s *Server) addPages() error {
 	renderer, err := pages.New(s.services.Identity, s.services.Integrations, pages.Options{
-		PublicURL: s.options.PublicURL, ClientIP: s.clientIP, TakeLimit: s.takeOperationLimit, ScopeText: oauth.ScopeText, Brand: s.options.Brand, Site: s.options.Site, EmbedOrigins: s.options.EmbedOrigins,
-		Navs: site.Navs(), Notices: site.Notices(),
+		PublicURL:    s.options.PublicURL,
+		ClientIP:     s.clientIP,
+		TakeLimit:    s.takeOperationLimit,
+		ScopeText:    oauth.ScopeText,
+		Brand:        s.options.Brand,
+		Site:         s.options.Site,
+		EmbedOrigins: s.options.EmbedOrigins,
+		Navs:         site.Navs(),
+		Notices:      site.Notices(),
 	})
 	if err != nil {
 		return err

@@ -85,7 +85,12 @@ type Server struct {
 // New returns a server that does not listen yet.
 func New(services adapters.Services, options Options) (*Server, error) {
 	s := &Server{services: services, apis: options.APIs, options: options, metrics: newMetrics(options.Metrics), cache: newAnswerCache()}
-	s.admission = web.Admission{Identity: services.Identity, Limiter: services.Limiter, Idempotency: services.Idempotency, Tracer: options.Trace}
+	s.admission = web.Admission{
+		Identity:    services.Identity,
+		Limiter:     services.Limiter,
+		Idempotency: services.Idempotency,
+		Tracer:      options.Trace,
+	}
 	s.causes.lastByCause = map[string]time.Time{}
 	s.bodies.limit, s.bodies.large = cmp.Or(options.BodyMemory, DefaultBodyMemory), map[string]int{}
 	s.app = fiber.New(fiber.Config{

@@ -25,22 +25,37 @@ type subscription struct {
 	unsubscribe   func(ctx context.Context, token string) error
 }
 
-var invalidUnsubscribeLink = pages.Message{Title: "This link does not work", Text: "It may have expired or be incomplete. Please use the link in the newest e-mail."}
+var invalidUnsubscribeLink = pages.Message{
+	Title: "This link does not work",
+	Text:  "It may have expired or be incomplete. Please use the link in the newest e-mail.",
+}
 
 func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 	kinds := map[string]subscription{
 		"token": {
-			confirm:     pages.Message{Title: "End the mails about new jobs?", Text: "Your saved searches are kept, and you still get notifications of new matches on the site."},
-			done:        pages.Message{Title: "Done", Text: "You will not get any more mails about new jobs. To turn them on again, save a search with e-mail alerts."},
+			confirm: pages.Message{
+				Title: "End the mails about new jobs?",
+				Text:  "Your saved searches are kept, and you still get notifications of new matches on the site.",
+			},
+			done: pages.Message{
+				Title: "Done",
+				Text:  "You will not get any more mails about new jobs. To turn them on again, save a search with e-mail alerts.",
+			},
 			unsubscribe: func(ctx context.Context, token string) error { return s.services.Seekers.Unsubscribe(ctx, token) },
 		},
 		"alerts": {
-			confirm:     pages.Message{Title: "End your job alerts?", Text: "You will not get any more e-mails about new jobs. Your alerts and your address are deleted."},
+			confirm: pages.Message{
+				Title: "End your job alerts?",
+				Text:  "You will not get any more e-mails about new jobs. Your alerts and your address are deleted.",
+			},
 			done:        pages.Message{Title: "Done", Text: "Your job alerts and your address are deleted."},
 			unsubscribe: func(ctx context.Context, token string) error { return s.services.Seekers.EndAlerts(ctx, token) },
 		},
 		"invitations": {
-			confirm:     pages.Message{Title: "End the invitations?", Text: "Organizations will no longer be able to send invitations to this address."},
+			confirm: pages.Message{
+				Title: "End the invitations?",
+				Text:  "Organizations will no longer be able to send invitations to this address.",
+			},
 			done:        pages.Message{Title: "Done", Text: "You will not get any more invitations at this address."},
 			unsubscribe: func(ctx context.Context, token string) error { return s.services.Identity.OptOut(ctx, token) },
 		},

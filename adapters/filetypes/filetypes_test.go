@@ -117,7 +117,9 @@ func TestDetect_ManyArchiveEntries_RefusedUnread(t *testing.T) {
 	} {
 		entry := "PK\x01\x02" + strings.Repeat("\x00", 42)
 		table := strings.Repeat(entry, 7<<20/len(entry))
-		hostile := "PK\x03\x04" + table + end + string(binary.LittleEndian.AppendUint32(nil, uint32(len(table)))) + "\x04\x00\x00\x00\x00\x00"
+		hostile := "PK\x03\x04" + table + end + string(
+			binary.LittleEndian.AppendUint32(nil, uint32(len(table))),
+		) + "\x04\x00\x00\x00\x00\x00"
 		_, err := filetypes.Documents{}.Detect([]byte(hostile))
 		require.ErrorIs(t, err, filetypes.ErrBomb, name)
 	}

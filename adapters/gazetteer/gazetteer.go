@@ -40,7 +40,9 @@ func New() *Gazetteer {
 
 // remotePattern matches the words of remote, hybrid and nationwide posts in locations, and
 // brackets, slashes and dashes around them: "Remote (US)", "Home based, Ireland", "UK wide".
-var remotePattern = regexp.MustCompile(`(?i)\b(?:fully\s+)?(?:remote|hybrid|home[\s-]?based|home[\s-]?working|work(?:ing)?\s+from\s+home|wfh|nation[\s-]?wide|wide|anywhere\s+in)\b|[()/–|]|\s-\s`)
+var remotePattern = regexp.MustCompile(
+	`(?i)\b(?:fully\s+)?(?:remote|hybrid|home[\s-]?based|home[\s-]?working|work(?:ing)?\s+from\s+home|wfh|nation[\s-]?wide|wide|anywhere\s+in)\b|[()/–|]|\s-\s`,
+)
 
 // maxLocation is the maximum length of a location in bytes.
 const maxLocation = 200
@@ -197,7 +199,10 @@ func (t *tables) qualifier(name string) ([]area, bool) {
 	if len(out) == 0 {
 		// Metropolitan areas go by their city's name: "Barking, London".
 		if p, ok := t.town(name, nil); ok && p.Population > metropolis && p.Region != "" {
-			out = append(out, area{Place: listings.Place{Kind: listings.Region, Name: p.Region, Region: p.Region, Nation: p.Nation, Country: p.Country}})
+			out = append(
+				out,
+				area{Place: listings.Place{Kind: listings.Region, Name: p.Region, Region: p.Region, Nation: p.Nation, Country: p.Country}},
+			)
 		}
 	}
 	return out, len(out) > 0
@@ -310,16 +315,41 @@ func (t *tables) place(row string) listings.Place {
 		population = boroughPopulation
 	}
 	return listings.Place{
-		Kind: listings.Town, Name: cmp.Or(f[colName], f[colKey]), Country: f[colCountry], Nation: f[colNation], Region: regionName(t, f[colCountry], f[colRegion]),
-		Lat: number(f[colLat]), Lon: number(f[colLon]), Population: population,
+		Kind:       listings.Town,
+		Name:       cmp.Or(f[colName], f[colKey]),
+		Country:    f[colCountry],
+		Nation:     f[colNation],
+		Region:     regionName(t, f[colCountry], f[colRegion]),
+		Lat:        number(f[colLat]),
+		Lon:        number(f[colLon]),
+		Population: population,
 	}
 }
 
 // provinces maps the codes of GeoNames for Canadian provinces and Australian states, after
 // that of the country, to names of regions.
 var provinces = map[string]string{
-	"CA01": "ab", "CA02": "bc", "CA03": "mb", "CA04": "nb", "CA05": "nl", "CA07": "ns", "CA08": "on", "CA09": "pe", "CA10": "qc", "CA11": "sk", "CA12": "yt", "CA13": "nt", "CA14": "nu",
-	"AU01": "act", "AU02": "nsw", "AU03": "northern territory", "AU04": "qld", "AU05": "south australia", "AU06": "tas", "AU07": "vic", "AU08": "western australia",
+	"CA01": "ab",
+	"CA02": "bc",
+	"CA03": "mb",
+	"CA04": "nb",
+	"CA05": "nl",
+	"CA07": "ns",
+	"CA08": "on",
+	"CA09": "pe",
+	"CA10": "qc",
+	"CA11": "sk",
+	"CA12": "yt",
+	"CA13": "nt",
+	"CA14": "nu",
+	"AU01": "act",
+	"AU02": "nsw",
+	"AU03": "northern territory",
+	"AU04": "qld",
+	"AU05": "south australia",
+	"AU06": "tas",
+	"AU07": "vic",
+	"AU08": "western australia",
 }
 
 func regionName(t *tables, country, code string) string {

@@ -101,7 +101,9 @@ func unpack() *tables {
 	}
 	for f := range rows(regionsFile) {
 		names := strings.Split(f[2], "|")
-		a := area{Place: listings.Place{Kind: listings.Region, Name: names[0], Country: f[0], Nation: f[1], Lat: number(f[3]), Lon: number(f[4])}}
+		a := area{
+			Place: listings.Place{Kind: listings.Region, Name: names[0], Country: f[0], Nation: f[1], Lat: number(f[3]), Lon: number(f[4])},
+		}
 		switch f[6] {
 		case "":
 			a.Region = names[0]

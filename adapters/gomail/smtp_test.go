@@ -32,7 +32,13 @@ func newSender(t testing.TB, url string) *SMTP {
 }
 
 func testMessage(to string) mail.Message {
-	return mail.Message{ID: "m-" + to[:1], To: mail.Address{Name: "Zoë", Email: to}, Subject: "News – today", Text: "Hello Zoë,\n.\nthere is news.\n", HTML: "<p>Hello Zoë</p>"}
+	return mail.Message{
+		ID:      "m-" + to[:1],
+		To:      mail.Address{Name: "Zoë", Email: to},
+		Subject: "News – today",
+		Text:    "Hello Zoë,\n.\nthere is news.\n",
+		HTML:    "<p>Hello Zoë</p>",
+	}
 }
 
 func TestSMTP_Message_ArrivesUnchanged(t *testing.T) {
@@ -208,10 +214,18 @@ func TestSMTP_TLS_IsRequiredAndVerified(t *testing.T) {
 	as := "smtp://mailer:p%40ss%3Aword@" + server.Addr
 	require.NoError(t, newSender(t, as+"?starttls=always&ca="+server.CA).Send(t.Context(), testMessage("a@example.org")))
 	require.Len(t, server.Mails(), 1)
-	require.NoError(t, newSender(t, as).Send(t.Context(), testMessage("a@example.org")), "on loopback: TLS if offered, with any certificate")
+	require.NoError(
+		t,
+		newSender(t, as).Send(t.Context(), testMessage("a@example.org")),
+		"on loopback: TLS if offered, with any certificate",
+	)
 
 	other := kit.NewSMTPWithTLS(t, "", "")
-	require.ErrorContains(t, newSender(t, as+"?starttls=always&ca="+other.CA).Send(t.Context(), testMessage("a@example.org")), "certificate")
+	require.ErrorContains(
+		t,
+		newSender(t, as+"?starttls=always&ca="+other.CA).Send(t.Context(), testMessage("a@example.org")),
+		"certificate",
+	)
 
 	err := newSender(t, strings.Replace(as, "word", "guess", 1)+"?ca="+server.CA).Send(t.Context(), testMessage("a@example.org"))
 	require.Error(t, err)

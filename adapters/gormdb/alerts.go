@@ -260,11 +260,21 @@ func (d matches) markPending(ctx context.Context, ms []jobseeker.Match) error {
 }
 
 // AssignDigests implements jobseeker.Matches.
-func (d matches) AssignDigests(ctx context.Context, digestIDs []string, now, next time.Time) (digests []jobseeker.Digest, n int, err error) {
+func (d matches) AssignDigests(
+	ctx context.Context,
+	digestIDs []string,
+	now, next time.Time,
+) (digests []jobseeker.Digest, n int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		digests, n = nil, 0
 		var users []string
-		err := d.skipLocked(ctx).Model(&seekerRow{}).Where(isTrue("digest_waiting")+" AND digest_after <= ?", now).Order("digest_after").Limit(len(digestIDs)).Pluck("user_id", &users).Error
+		err := d.skipLocked(ctx).
+			Model(&seekerRow{}).
+			Where(isTrue("digest_waiting")+" AND digest_after <= ?", now).
+			Order("digest_after").
+			Limit(len(digestIDs)).
+			Pluck("user_id", &users).
+			Error
 		if n = len(users); err != nil || n == 0 {
 			return wrap(err)
 		}
@@ -274,7 +284,12 @@ func (d matches) AssignDigests(ctx context.Context, digestIDs []string, now, nex
 			return wrap(err)
 		}
 		var filled []string
-		err = d.conn(ctx).Model(&searchMatchRow{}).Where("?", d.dialect.In("digest_id", digestIDs[:n])).Distinct().Pluck("digest_id", &filled).Error
+		err = d.conn(ctx).
+			Model(&searchMatchRow{}).
+			Where("?", d.dialect.In("digest_id", digestIDs[:n])).
+			Distinct().
+			Pluck("digest_id", &filled).
+			Error
 		if err != nil {
 			return wrap(err)
 		}
@@ -287,15 +302,28 @@ func (d matches) AssignDigests(ctx context.Context, digestIDs []string, now, nex
 			}
 		}
 		return wrap(cmp.Or(
-			whereIn(d.conn(ctx).Model(&seekerRow{}), "user_id", mailed).Updates(map[string]any{"digest_waiting": false, "digest_after": next}).Error,
-			whereIn(d.conn(ctx).Model(&seekerRow{}), "user_id", others).Update("digest_waiting", false).Error))
+			whereIn(
+				d.conn(ctx).Model(&seekerRow{}),
+				"user_id",
+				mailed,
+			).Updates(map[string]any{"digest_waiting": false, "digest_after": next}).
+				Error,
+			whereIn(d.conn(ctx).Model(&seekerRow{}), "user_id", others).Update("digest_waiting", false).Error,
+		))
 	})
 	return digests, n, err
 }
 
 // ListByDigest implements jobseeker.Matches.
 func (d matches) ListByDigest(ctx context.Context, userID, digestID string, n int) ([]jobseeker.Match, error) {
-	return findRows(d.conn(ctx).Table("search_matches AS m").Select("m.search_id, m.listing_id, m.user_id, m.matched_at, m.email, s.name AS search_name").
-		Joins("JOIN saved_searches AS s ON s.id = m.search_id").
-		Where("m.digest_id = ? AND m.user_id = ? AND s.email_alerts", digestID, userID).Order("m.listing_id DESC").Limit(n), searchMatchRow.match)
+	return findRows(
+		d.conn(ctx).
+			Table("search_matches AS m").
+			Select("m.search_id, m.listing_id, m.user_id, m.matched_at, m.email, s.name AS search_name").
+			Joins("JOIN saved_searches AS s ON s.id = m.search_id").
+			Where("m.digest_id = ? AND m.user_id = ? AND s.email_alerts", digestID, userID).
+			Order("m.listing_id DESC").
+			Limit(n),
+		searchMatchRow.match,
+	)
 }

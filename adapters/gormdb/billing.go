@@ -53,13 +53,20 @@ func (d subscriptions) Lock(ctx context.Context, o billing.Owner) (billing.Subsc
 func (d subscriptions) Update(ctx context.Context, s billing.Subscription) error {
 	r := subscriptionRow(s)
 	r.Version++
-	return updateVersion(ofOwner(d.conn(ctx).Model(&subscriptionRow{}), s.Owner).Where("version = ?", s.Version), &r, "owner_kind", "owner_id")
+	return updateVersion(
+		ofOwner(d.conn(ctx).Model(&subscriptionRow{}), s.Owner).Where("version = ?", s.Version),
+		&r,
+		"owner_kind",
+		"owner_id",
+	)
 }
 
 // ListDue implements billing.Subscriptions.
 func (d subscriptions) ListDue(ctx context.Context, now time.Time, n int) ([]billing.Owner, error) {
-	return findRows(d.conn(ctx).Select("owner_kind", "owner_id").Where("next_at IS NOT NULL AND next_at <= ?", now).Order("next_at").Limit(n),
-		func(r subscriptionRow) billing.Owner { return r.Owner })
+	return findRows(
+		d.conn(ctx).Select("owner_kind", "owner_id").Where("next_at IS NOT NULL AND next_at <= ?", now).Order("next_at").Limit(n),
+		func(r subscriptionRow) billing.Owner { return r.Owner },
+	)
 }
 
 // Erase implements billing.Subscriptions.
@@ -98,15 +105,41 @@ type chargeRow struct {
 }
 
 func newChargeRow(c billing.Charge) chargeRow {
-	return chargeRow{c.ID, c.Owner, c.Plan, c.Amount.Minor, c.Amount.Currency, c.Method, c.Renewal, c.PeriodStart, c.PeriodEnd,
-		c.Status, c.Receipt, c.CreatedAt, c.Attempts, c.NextAt, c.ActionAt}
+	return chargeRow{
+		ID:          c.ID,
+		Owner:       c.Owner,
+		Plan:        c.Plan,
+		AmountMinor: c.Amount.Minor,
+		Currency:    c.Amount.Currency,
+		Method:      c.Method,
+		Renewal:     c.Renewal,
+		PeriodStart: c.PeriodStart,
+		PeriodEnd:   c.PeriodEnd,
+		Status:      c.Status,
+		Receipt:     c.Receipt,
+		CreatedAt:   c.CreatedAt,
+		Attempts:    c.Attempts,
+		NextAt:      c.NextAt,
+		ActionAt:    c.ActionAt,
+	}
 }
 
 func (r chargeRow) charge() billing.Charge {
 	return billing.Charge{
-		ID: r.ID, Owner: r.Owner, Plan: r.Plan, Amount: billing.Money{Minor: r.AmountMinor, Currency: r.Currency}, Method: r.Method, Renewal: r.Renewal,
-		PeriodStart: r.PeriodStart, PeriodEnd: r.PeriodEnd, Status: r.Status, Receipt: r.Receipt,
-		CreatedAt: r.CreatedAt, Attempts: r.Attempts, NextAt: r.NextAt, ActionAt: r.ActionAt,
+		ID:          r.ID,
+		Owner:       r.Owner,
+		Plan:        r.Plan,
+		Amount:      billing.Money{Minor: r.AmountMinor, Currency: r.Currency},
+		Method:      r.Method,
+		Renewal:     r.Renewal,
+		PeriodStart: r.PeriodStart,
+		PeriodEnd:   r.PeriodEnd,
+		Status:      r.Status,
+		Receipt:     r.Receipt,
+		CreatedAt:   r.CreatedAt,
+		Attempts:    r.Attempts,
+		NextAt:      r.NextAt,
+		ActionAt:    r.ActionAt,
 	}
 }
 

@@ -27,7 +27,13 @@ func TestQuery_ContextEnds_DatabaseStops(t *testing.T) {
 			if db.dialect.Name() == "postgres" {
 				require.Eventually(t, func() bool {
 					var running int
-					require.NoError(t, db.conn(t.Context()).Raw("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE 'WITH RECURSIVE n(i)%'").Scan(&running).Error)
+					require.NoError(
+						t,
+						db.conn(t.Context()).
+							Raw("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE 'WITH RECURSIVE n(i)%'").
+							Scan(&running).
+							Error,
+					)
 					return running == 0
 				}, 10*time.Second, 20*time.Millisecond, "the server still runs the query")
 			}

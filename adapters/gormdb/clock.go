@@ -54,18 +54,27 @@ func (db *DB) repairFutureTimestamps(ctx context.Context, now time.Time, dueRetr
 	return db.Do(ctx, func(ctx context.Context) error {
 		// due_at is when a task is handed out next, for a running task the end of its lease.
 		// run_at is the time before which it does not start.
-		dueNow := map[string]any{"due_at": now, "run_at": gorm.Expr("CASE WHEN run_at > ? THEN ? ELSE run_at END", now, db.dialect.Typed(now, "timestamptz"))}
+		dueNow := map[string]any{
+			"due_at": now,
+			"run_at": gorm.Expr("CASE WHEN run_at > ? THEN ? ELSE run_at END", now, db.dialect.Typed(now, "timestamptz")),
+		}
 		err := db.conn(ctx).Model(&taskRow{}).
-			Where("ended_at IS NULL AND due_at > ? AND ("+isWrongTask+" OR (state = 'running' AND due_at > ?))", latest, latest, latestLease).Updates(dueNow).Error
+			Where("ended_at IS NULL AND due_at > ? AND ("+isWrongTask+" OR (state = 'running' AND due_at > ?))", latest, latest, latestLease).
+			Updates(dueNow).Error
 		if err != nil {
 			return wrap(err)
 		}
 		// claimed_until is the end of the lease of an event that is being relayed.
-		err = db.conn(ctx).Model(&outboxRow{}).Where("sent_at IS NULL AND claimed_until > ?", latestLease).Updates(map[string]any{"claimed_until": nil}).Error
+		err = db.conn(ctx).
+			Model(&outboxRow{}).
+			Where("sent_at IS NULL AND claimed_until > ?", latestLease).
+			Updates(map[string]any{"claimed_until": nil}).
+			Error
 		if err != nil || !db.storesModule("integrations") {
 			return wrap(err)
 		}
 		return wrap(db.conn(ctx).Model(&webhookDeliveryRow{}).
-			Where("status = 'pending' AND next_at > ? AND ("+isWrongDelivery+")", latest, latest).Updates(map[string]any{"next_at": now}).Error)
+			Where("status = 'pending' AND next_at > ? AND ("+isWrongDelivery+")", latest, latest).
+			Updates(map[string]any{"next_at": now}).Error)
 	})
 }

@@ -93,7 +93,16 @@ func OpenDB(d Dialect, url string, o adapters.Deps) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{pool: pools.Primary, dialect: d, url: url, modules: o.Modules, migrations: o.Database.Migrations, clock: o.Clock, newID: o.NewID, log: o.Log}
+	db := &DB{
+		pool:       pools.Primary,
+		dialect:    d,
+		url:        url,
+		modules:    o.Modules,
+		migrations: o.Database.Migrations,
+		clock:      o.Clock,
+		newID:      o.NewID,
+		log:        o.Log,
+	}
 	db.pools = slices.DeleteFunc([]*sql.DB{pools.Primary, pools.Direct, pools.Writer}, func(pool *sql.DB) bool { return pool == nil })
 	db.direct = db.pool
 	if o.Database.TransactionPooler {
@@ -197,8 +206,15 @@ func (db *DB) separateWrites(pool *sql.DB) error {
 	const name = "locum:writer"
 	on := db.reader.Callback()
 	return errors.Join(
-		on.Create().Before("*").Register(name, toWriter), on.Update().Before("*").Register(name, toWriter), on.Delete().Before("*").Register(name, toWriter), on.Raw().Before("*").Register(name, toWriter),
-		on.Row().Before("*").Register(name, writesToWriter), on.Query().Before("*").Register(name, writesToWriter))
+		on.Create().
+			Before("*").
+			Register(name, toWriter),
+		on.Update().Before("*").Register(name, toWriter),
+		on.Delete().Before("*").Register(name, toWriter),
+		on.Raw().Before("*").Register(name, toWriter),
+		on.Row().Before("*").Register(name, writesToWriter),
+		on.Query().Before("*").Register(name, writesToWriter),
+	)
 }
 
 // storesModule reports whether the database stores the module.

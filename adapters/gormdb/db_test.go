@@ -27,7 +27,15 @@ import (
 
 func openTestSQLite(t *testing.T) *DB {
 	t.Helper()
-	db, err := OpenDB(SQLite{}, "sqlite:"+t.TempDir()+"/test.db", adapters.Deps{Clock: clock.System{}, NewID: func() string { return uuid.Must(uuid.NewV7()).String() }, Log: slog.New(slog.DiscardHandler)})
+	db, err := OpenDB(
+		SQLite{},
+		"sqlite:"+t.TempDir()+"/test.db",
+		adapters.Deps{
+			Clock: clock.System{},
+			NewID: func() string { return uuid.Must(uuid.NewV7()).String() },
+			Log:   slog.New(slog.DiscardHandler),
+		},
+	)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = schemas{db}.Up(t.Context())
@@ -140,12 +148,20 @@ func TestDo_ContextAfterItsEnd_Fails(t *testing.T) {
 
 func TestDo_ErrorOfFunction_IsReturnedUnchanged(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, gorm.ErrRecordNotFound, openTestSQLite(t).Do(t.Context(), func(context.Context) error { return gorm.ErrRecordNotFound }))
+	require.Equal(
+		t,
+		gorm.ErrRecordNotFound,
+		openTestSQLite(t).Do(t.Context(), func(context.Context) error { return gorm.ErrRecordNotFound }),
+	)
 }
 
 func TestConn_NoServer_IsUnavailable(t *testing.T) {
 	t.Parallel()
-	db, err := OpenDB(Postgres{}, "postgres://locum@127.0.0.1:1/x?sslmode=disable", adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
+	db, err := OpenDB(
+		Postgres{},
+		"postgres://locum@127.0.0.1:1/x?sslmode=disable",
+		adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)},
+	)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	require.ErrorIs(t, db.Do(t.Context(), func(ctx context.Context) error {

@@ -55,12 +55,22 @@ func (d deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds [
 	slices.SortFunc(messages, func(a, b webhookMessageRow) int { return strings.Compare(a.EventID, b.EventID) })
 	return d.Do(ctx, func(ctx context.Context) error {
 		var active []string
-		err := whereIn(d.locked(ctx).Model(&webhookEndpointRow{}), "id", endpoints).Where("status = 'active'").Order("id").Pluck("id", &active).Error
+		err := whereIn(
+			d.locked(ctx).Model(&webhookEndpointRow{}),
+			"id",
+			endpoints,
+		).Where("status = 'active'").
+			Order("id").
+			Pluck("id", &active).
+			Error
 		if err != nil {
 			return wrap(err)
 		}
 		keep := list.Map(ds, func(d integrations.Delivery) webhookDeliveryRow { return webhookDeliveryRow(d) })
-		keep = slices.DeleteFunc(keep, func(r webhookDeliveryRow) bool { _, found := slices.BinarySearch(active, r.EndpointID); return !found })
+		keep = slices.DeleteFunc(
+			keep,
+			func(r webhookDeliveryRow) bool { _, found := slices.BinarySearch(active, r.EndpointID); return !found },
+		)
 		if len(keep) == 0 {
 			return nil
 		}
@@ -77,14 +87,24 @@ func (d deliveries) ofEndpoint(q *gorm.DB, ownerID, endpointID string) *gorm.DB 
 }
 
 // List implements integrations.Deliveries.
-func (d deliveries) List(ctx context.Context, ownerID, endpointID string, status integrations.DeliveryStatus, r page.Request) (page.Result[integrations.Delivery], error) {
+func (d deliveries) List(
+	ctx context.Context,
+	ownerID, endpointID string,
+	status integrations.DeliveryStatus,
+	r page.Request,
+) (page.Result[integrations.Delivery], error) {
 	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
 		return whereEqual(q.Where("endpoint_id = ? AND owner_id = ?", endpointID, ownerID), "status", status)
 	}}, webhookDeliveryRow.delivery)
 }
 
 // ListMessages implements integrations.Deliveries.
-func (d deliveries) ListMessages(ctx context.Context, ownerID, endpointID string, f integrations.MessageFilter, n int) ([]integrations.Outgoing, error) {
+func (d deliveries) ListMessages(
+	ctx context.Context,
+	ownerID, endpointID string,
+	f integrations.MessageFilter,
+	n int,
+) ([]integrations.Outgoing, error) {
 	q := d.ofEndpoint(d.conn(ctx), ownerID, endpointID)
 	if f.ID != "" {
 		q = q.Where("id = ?", f.ID)
@@ -96,7 +116,10 @@ func (d deliveries) ListMessages(ctx context.Context, ownerID, endpointID string
 		return nil, err
 	}
 	events := list.Map(found, func(d integrations.Delivery) string { return d.EventID })
-	messages, err := findRows(whereIn(d.conn(ctx), "event_id", events), func(r webhookMessageRow) integrations.Message { return integrations.Message(r) })
+	messages, err := findRows(
+		whereIn(d.conn(ctx), "event_id", events),
+		func(r webhookMessageRow) integrations.Message { return integrations.Message(r) },
+	)
 	byID := list.ToMap(messages, func(m integrations.Message) (string, integrations.Message) { return m.EventID, m })
 	var out []integrations.Outgoing
 	for _, delivery := range found {
@@ -108,7 +131,13 @@ func (d deliveries) ListMessages(ctx context.Context, ownerID, endpointID string
 }
 
 // Replay implements integrations.Deliveries.
-func (d deliveries) Replay(ctx context.Context, ownerID, endpointID string, f integrations.ReplayFilter, at time.Time, n int) (replayed int, err error) {
+func (d deliveries) Replay(
+	ctx context.Context,
+	ownerID, endpointID string,
+	f integrations.ReplayFilter,
+	at time.Time,
+	n int,
+) (replayed int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		q := d.ofEndpoint(d.locked(ctx).Model(&webhookDeliveryRow{}), ownerID, endpointID)
 		if f.ID != "" {
@@ -164,7 +193,13 @@ func (d deliveries) DeleteByApplicant(ctx context.Context, userID string) error 
 // NextDue implements integrations.Deliveries.
 func (d deliveries) NextDue(ctx context.Context, endpointID string) (*time.Time, error) {
 	var rows []webhookDeliveryRow
-	err := d.conn(ctx).Select("next_at").Where("endpoint_id = ? AND status = 'pending'", endpointID).Order("next_at").Limit(1).Find(&rows).Error
+	err := d.conn(ctx).
+		Select("next_at").
+		Where("endpoint_id = ? AND status = 'pending'", endpointID).
+		Order("next_at").
+		Limit(1).
+		Find(&rows).
+		Error
 	if err != nil || len(rows) == 0 {
 		return nil, wrap(err)
 	}

@@ -50,7 +50,10 @@ type applicationChangeRow struct {
 
 // Create implements hiring.Applications.
 func (d applications) Create(ctx context.Context, a hiring.Application) error {
-	return d.insert(ctx, insert{rows: (*applicationRow)(&a), key: []string{"listing_id", "applicant_id"}, errDuplicate: hiring.ErrAlreadyApplied})
+	return d.insert(
+		ctx,
+		insert{rows: (*applicationRow)(&a), key: []string{"listing_id", "applicant_id"}, errDuplicate: hiring.ErrAlreadyApplied},
+	)
 }
 
 // visiblePart is a part of the applications that a Visibility can see. An index returns each
@@ -64,19 +67,31 @@ type visiblePart struct {
 // visibleParts returns the parts of the applications that v can see.
 func visibleParts(v hiring.Visibility, withdrawn hiring.WithdrawnFilter) (out []visiblePart) {
 	if v.OrganizationID != "" {
-		out = append(out, visiblePart{shownStatus: "status", visible: func(q *gorm.DB) *gorm.DB { return q.Where("organization_id = ?", v.OrganizationID) }})
+		out = append(
+			out,
+			visiblePart{
+				shownStatus: "status",
+				visible:     func(q *gorm.DB) *gorm.DB { return q.Where("organization_id = ?", v.OrganizationID) },
+			},
+		)
 	}
 	if v.ApplicantID != "" {
-		out = append(out, visiblePart{shownStatus: "CASE WHEN tracker <> '' THEN tracker ELSE status END", visible: func(q *gorm.DB) *gorm.DB {
-			q = q.Where("applicant_id = ?", v.ApplicantID)
-			switch withdrawn {
-			case hiring.ExcludeWithdrawn:
-				q = q.Where("withdrawn_at IS NULL")
-			case hiring.OnlyWithdrawn:
-				q = q.Where("withdrawn_at IS NOT NULL")
-			}
-			return whereIfSet(q, "organization_id <> ?", v.OrganizationID)
-		}})
+		out = append(
+			out,
+			visiblePart{
+				shownStatus: "CASE WHEN tracker <> '' THEN tracker ELSE status END",
+				visible: func(q *gorm.DB) *gorm.DB {
+					q = q.Where("applicant_id = ?", v.ApplicantID)
+					switch withdrawn {
+					case hiring.ExcludeWithdrawn:
+						q = q.Where("withdrawn_at IS NULL")
+					case hiring.OnlyWithdrawn:
+						q = q.Where("withdrawn_at IS NOT NULL")
+					}
+					return whereIfSet(q, "organization_id <> ?", v.OrganizationID)
+				},
+			},
+		)
 	}
 	return out
 }
@@ -106,7 +121,12 @@ func (d applications) Get(ctx context.Context, v hiring.Visibility, id string) (
 }
 
 // List implements hiring.Applications.
-func (d applications) List(ctx context.Context, v hiring.Visibility, f hiring.ApplicationFilter, r page.Request) (page.Result[hiring.Application], error) {
+func (d applications) List(
+	ctx context.Context,
+	v hiring.Visibility,
+	f hiring.ApplicationFilter,
+	r page.Request,
+) (page.Result[hiring.Application], error) {
 	columns := applicationListColumns
 	if f.Details {
 		columns = nil
@@ -115,7 +135,13 @@ func (d applications) List(ctx context.Context, v hiring.Visibility, f hiring.Ap
 	case 0:
 		return page.Result[hiring.Application]{Items: []hiring.Application{}}, nil
 	case 1:
-		return listPage(ctx, d.DB, r, listQuery{columns: columns, where: d.selectFiltered(parts[0], f), locked: true}, applicationRow.application)
+		return listPage(
+			ctx,
+			d.DB,
+			r,
+			listQuery{columns: columns, where: d.selectFiltered(parts[0], f), locked: true},
+			applicationRow.application,
+		)
 	default:
 		return d.listParts(ctx, parts, f, columns, r)
 	}
@@ -123,7 +149,13 @@ func (d applications) List(ctx context.Context, v hiring.Visibility, f hiring.Ap
 
 // listParts reads one page of a list that consists of several parts. It first reads the ids of
 // each part up to the end of the page, and then the rows of the ids that are in the page.
-func (d applications) listParts(ctx context.Context, parts []visiblePart, f hiring.ApplicationFilter, columns []string, r page.Request) (out page.Result[hiring.Application], err error) {
+func (d applications) listParts(
+	ctx context.Context,
+	parts []visiblePart,
+	f hiring.ApplicationFilter,
+	columns []string,
+	r page.Request,
+) (out page.Result[hiring.Application], err error) {
 	offset := r.Offset()
 	if r.Cursor != "" {
 		offset = 0
@@ -170,7 +202,12 @@ func (d applications) listParts(ctx context.Context, parts []visiblePart, f hiri
 func (d applications) CountByStatus(ctx context.Context, v hiring.Visibility, f hiring.ApplicationFilter) (map[hiring.Status]int, error) {
 	out := map[hiring.Status]int{}
 	for _, p := range visibleParts(v, f.Withdrawn) {
-		counts, err := scanCounts[hiring.Status](d.selectFiltered(p, f)(d.conn(ctx).Model(&applicationRow{})).Select(p.shownStatus + " AS name, count(*) AS n").Group(p.shownStatus))
+		counts, err := scanCounts[hiring.Status](
+			d.selectFiltered(p, f)(
+				d.conn(ctx).Model(&applicationRow{}),
+			).Select(p.shownStatus + " AS name, count(*) AS n").
+				Group(p.shownStatus),
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +266,10 @@ func (d applications) createChanges(ctx context.Context, changes []hiring.Change
 // ListChanges implements hiring.Applications.
 func (d applications) ListChanges(ctx context.Context, organizationID, applicationID string, n int) ([]hiring.Change, error) {
 	owned := d.conn(ctx).Model(&applicationRow{}).Select("id").Where("id = ? AND organization_id = ?", applicationID, organizationID)
-	changes, err := findRows(d.conn(ctx).Where("application_id = (?)", owned).Order("id DESC").Limit(n), func(r applicationChangeRow) hiring.Change { return hiring.Change(r) })
+	changes, err := findRows(
+		d.conn(ctx).Where("application_id = (?)", owned).Order("id DESC").Limit(n),
+		func(r applicationChangeRow) hiring.Change { return hiring.Change(r) },
+	)
 	slices.Reverse(changes)
 	return changes, err
 }
@@ -273,7 +313,12 @@ func (d appointments) Upsert(ctx context.Context, a hiring.Appointment) error {
 }
 
 // List implements hiring.Appointments.
-func (d appointments) List(ctx context.Context, organizationID string, f hiring.AppointmentFilter, r page.Request) (page.Result[hiring.Appointment], error) {
+func (d appointments) List(
+	ctx context.Context,
+	organizationID string,
+	f hiring.AppointmentFilter,
+	r page.Request,
+) (page.Result[hiring.Appointment], error) {
 	return listPage(ctx, d.DB, r, listQuery{locked: true, where: func(q *gorm.DB) *gorm.DB {
 		q = whereInIfSet(q.Where("organization_id = ?", organizationID), "application_id", f.ApplicationIDs)
 		return whereIfSet(whereEqual(q, "status", f.Status), "scheduled_at > ?", f.ScheduledAfter)
@@ -320,7 +365,16 @@ func (r exportRow) export() hiring.Export { return hiring.Export(r) }
 // Create implements hiring.Exports.
 func (d exports) Create(ctx context.Context, e hiring.Export, limit int) error {
 	r := exportRow(e)
-	return createBelowLimit(ctx, d.DB, &r, "exports of "+e.OrganizationID, limit, hiring.ErrExportsUnderWay, "organization_id = ? AND finished_at IS NULL", e.OrganizationID)
+	return createBelowLimit(
+		ctx,
+		d.DB,
+		&r,
+		"exports of "+e.OrganizationID,
+		limit,
+		hiring.ErrExportsUnderWay,
+		"organization_id = ? AND finished_at IS NULL",
+		e.OrganizationID,
+	)
 }
 
 // Get implements hiring.Exports.
@@ -344,7 +398,8 @@ func (d exports) List(ctx context.Context, f hiring.ExportFilter, n int) ([]hiri
 // Update implements hiring.Exports.
 func (d exports) Update(ctx context.Context, e hiring.Export) error {
 	return requireRow(d.conn(ctx).Select("state", "rows_done", "rows_total", "finished_at").
-		Where("id = ? AND organization_id = ? AND state <> ?", e.ID, e.OrganizationID, hiring.ExportDone).Updates((*exportRow)(&e)), errStale)
+		Where("id = ? AND organization_id = ? AND state <> ?", e.ID, e.OrganizationID, hiring.ExportDone).
+		Updates((*exportRow)(&e)), errStale)
 }
 
 // Delete implements hiring.Exports.

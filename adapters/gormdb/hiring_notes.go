@@ -20,7 +20,11 @@ func (d applicationNotes) Create(ctx context.Context, n hiring.Note) error {
 }
 
 // List implements hiring.Notes.
-func (d applicationNotes) List(ctx context.Context, organizationID, applicationID string, r page.Request) (page.Result[hiring.Note], error) {
+func (d applicationNotes) List(
+	ctx context.Context,
+	organizationID, applicationID string,
+	r page.Request,
+) (page.Result[hiring.Note], error) {
 	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
 		return q.Where("application_id = ? AND organization_id = ?", applicationID, organizationID)
 	}}, func(r applicationNoteRow) hiring.Note { return hiring.Note(r) })
@@ -28,8 +32,12 @@ func (d applicationNotes) List(ctx context.Context, organizationID, applicationI
 
 // Delete implements hiring.Notes.
 func (d applicationNotes) Delete(ctx context.Context, organizationID, applicationID, authorID, id string) error {
-	return requireRow(d.conn(ctx).Where("id = ? AND application_id = ? AND organization_id = ? AND author_id = ?", id, applicationID, organizationID, authorID).
-		Delete(&applicationNoteRow{}), hiring.ErrNoteNotFound)
+	return requireRow(
+		d.conn(ctx).
+			Where("id = ? AND application_id = ? AND organization_id = ? AND author_id = ?", id, applicationID, organizationID, authorID).
+			Delete(&applicationNoteRow{}),
+		hiring.ErrNoteNotFound,
+	)
 }
 
 // applicationRatings implements hiring.Ratings.
@@ -39,30 +47,50 @@ type applicationRatingRow hiring.Rating
 
 // Upsert implements hiring.Ratings.
 func (d applicationRatings) Upsert(ctx context.Context, r hiring.Rating) error {
-	return wrap(d.conn(ctx).Clauses(updateOnConflict([]string{"application_id", "author_id"}, "stars", "rated_at")).Create((*applicationRatingRow)(&r)).Error)
+	return wrap(
+		d.conn(ctx).
+			Clauses(updateOnConflict([]string{"application_id", "author_id"}, "stars", "rated_at")).
+			Create((*applicationRatingRow)(&r)).
+			Error,
+	)
 }
 
 // Delete implements hiring.Ratings.
 func (d applicationRatings) Delete(ctx context.Context, organizationID, applicationID, authorID string) error {
-	return wrap(d.conn(ctx).Where("application_id = ? AND author_id = ? AND organization_id = ?", applicationID, authorID, organizationID).Delete(&applicationRatingRow{}).Error)
+	return wrap(
+		d.conn(ctx).
+			Where("application_id = ? AND author_id = ? AND organization_id = ?", applicationID, authorID, organizationID).
+			Delete(&applicationRatingRow{}).
+			Error,
+	)
 }
 
 // List implements hiring.Ratings. The rows of one application are few, so that sorting
 // them needs no index.
 func (d applicationRatings) List(ctx context.Context, organizationID, applicationID string, n int) ([]hiring.Rating, error) {
-	return findRows(d.conn(ctx).Where("application_id = ? AND organization_id = ?", applicationID, organizationID).Order("rated_at DESC, author_id").Limit(n),
-		func(r applicationRatingRow) hiring.Rating { return hiring.Rating(r) })
+	return findRows(
+		d.conn(ctx).
+			Where("application_id = ? AND organization_id = ?", applicationID, organizationID).
+			Order("rated_at DESC, author_id").
+			Limit(n),
+		func(r applicationRatingRow) hiring.Rating { return hiring.Rating(r) },
+	)
 }
 
 // Summarize implements hiring.Ratings.
-func (d applicationRatings) Summarize(ctx context.Context, organizationID string, applicationIDs []string) (map[string]hiring.RatingSummary, error) {
+func (d applicationRatings) Summarize(
+	ctx context.Context,
+	organizationID string,
+	applicationIDs []string,
+) (map[string]hiring.RatingSummary, error) {
 	var rows []struct {
 		ApplicationID string
 		Count         int
 		Sum           int
 	}
 	err := d.unprepared(ctx).Model(&applicationRatingRow{}).Select("application_id, count(*) AS count, sum(stars) AS sum").
-		Where("organization_id = ?", organizationID).Where(d.dialect.In("application_id", applicationIDs)).Group("application_id").Scan(&rows).Error
+		Where("organization_id = ?", organizationID).
+		Where(d.dialect.In("application_id", applicationIDs)).Group("application_id").Scan(&rows).Error
 	if err != nil {
 		return nil, wrap(err)
 	}

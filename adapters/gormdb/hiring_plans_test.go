@@ -37,11 +37,22 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	var changes []hiring.Change
 	var ids []string
 	for i := range 100 {
-		a := hiring.Application{ID: uuid.Must(uuid.NewV7()).String(), ListingID: uuid.NewString(), OrganizationID: id, ApplicantID: id, Status: hiring.Pending, AppliedAt: now, ChangedAt: now}
+		a := hiring.Application{
+			ID:             uuid.Must(uuid.NewV7()).String(),
+			ListingID:      uuid.NewString(),
+			OrganizationID: id,
+			ApplicantID:    id,
+			Status:         hiring.Pending,
+			AppliedAt:      now,
+			ChangedAt:      now,
+		}
 		costs(0, 1, func() { require.NoError(t, s.Applications.Create(ctx, a)) })
 		a.Status = hiring.Statuses[i%len(hiring.Statuses)]
 		as, ids = append(as, a), append(ids, a.ID)
-		changes = append(changes, hiring.Change{ID: uuid.NewString(), ApplicationID: a.ID, Actor: hiring.ByEmployer, ActorID: id, To: a.Status, At: now})
+		changes = append(
+			changes,
+			hiring.Change{ID: uuid.NewString(), ApplicationID: a.ID, Actor: hiring.ByEmployer, ActorID: id, To: a.Status, At: now},
+		)
 	}
 	costs(len(hiring.Statuses), 1, func() { require.NoError(t, s.Applications.UpdateStatuses(ctx, id, as, changes)) })
 	costs(1, 1, func() { require.NoError(t, s.Applications.Update(ctx, id, as[0], changeAgain(changes[0]))) })
@@ -61,12 +72,29 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 		})
 	}
 	costs(1, 0, func() {
-		_, _ = s.Applications.List(ctx, hiring.Visibility{ApplicantID: id}, hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn}, page.Request{Number: 1, Size: 1000})
+		_, _ = s.Applications.List(
+			ctx,
+			hiring.Visibility{ApplicantID: id},
+			hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn},
+			page.Request{Number: 1, Size: 1000},
+		)
 	})
 	for _, f := range []hiring.ApplicationFilter{{}, {Statuses: []hiring.Status{hiring.Accepted}, ListingIDs: []string{id}, AppliedFrom: now, AppliedUntil: now}} {
 		costs(1, 0, func() { _, _ = s.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: id}, f) })
 	}
-	note, rating := hiring.Note{ID: uuid.NewString(), ApplicationID: ids[0], OrganizationID: id, AuthorID: id, WrittenAt: now}, hiring.Rating{ApplicationID: ids[0], OrganizationID: id, AuthorID: id, Stars: 3, RatedAt: now}
+	note, rating := hiring.Note{
+		ID:             uuid.NewString(),
+		ApplicationID:  ids[0],
+		OrganizationID: id,
+		AuthorID:       id,
+		WrittenAt:      now,
+	}, hiring.Rating{
+		ApplicationID:  ids[0],
+		OrganizationID: id,
+		AuthorID:       id,
+		Stars:          3,
+		RatedAt:        now,
+	}
 	costs(0, 1, func() { require.NoError(t, s.Notes.Create(ctx, note)) })
 	for _, r := range pages {
 		costs(2, 0, func() { _, _ = s.Notes.List(ctx, id, ids[0], r) })
@@ -77,7 +105,14 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	costs(1, 0, func() { require.NoError(t, s.Ratings.Delete(ctx, id, ids[0], id)) })
 	costs(6, 0, func() { require.NoError(t, s.PersonalData.EraseByApplicant(ctx, id)) })
 
-	interview := hiring.Appointment{ID: uuid.NewString(), ApplicationID: ids[0], OrganizationID: id, Status: hiring.Scheduled, Outcome: hiring.Undecided, ScheduledAt: now}
+	interview := hiring.Appointment{
+		ID:             uuid.NewString(),
+		ApplicationID:  ids[0],
+		OrganizationID: id,
+		Status:         hiring.Scheduled,
+		Outcome:        hiring.Undecided,
+		ScheduledAt:    now,
+	}
 	costs(1, 1, func() { require.NoError(t, s.Appointments.Upsert(ctx, interview)) })
 	costs(1, 0, func() { require.NoError(t, s.Appointments.Upsert(ctx, interview)) })
 	for _, f := range []hiring.AppointmentFilter{{}, {Status: hiring.Scheduled}, {Status: hiring.Scheduled, ScheduledAfter: now}} {
@@ -105,7 +140,12 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 		_, _ = db.Storage().Listings.Listings.ListBySelection(ctx, id, listings.Selection{NotCompany: "New"}, 100)
 	})
 	costs(1, 0, func() {
-		_, _ = db.Storage().Listings.Listings.ListBySelection(ctx, id, listings.Selection{NotCompany: "New", Before: &listings.Listing{ID: id, CreatedAt: now}}, 100)
+		_, _ = db.Storage().Listings.Listings.ListBySelection(
+			ctx,
+			id,
+			listings.Selection{NotCompany: "New", Before: &listings.Listing{ID: id, CreatedAt: now}},
+			100,
+		)
 	})
 
 	asked.useIndexes(t, db, "counted")
@@ -120,7 +160,12 @@ func TestHiringQueries_SortedRows_UseIndexes(t *testing.T) {
 	first := page.Request{Number: 1, Size: 1}
 	_, err := s.Appointments.List(ctx, id, hiring.AppointmentFilter{ApplicationIDs: []string{id}}, first)
 	require.NoError(t, err)
-	_, err = s.Applications.List(ctx, hiring.Visibility{ApplicantID: id}, hiring.ApplicationFilter{ListingIDs: []string{id, id}, Withdrawn: hiring.IncludeWithdrawn}, first)
+	_, err = s.Applications.List(
+		ctx,
+		hiring.Visibility{ApplicantID: id},
+		hiring.ApplicationFilter{ListingIDs: []string{id, id}, Withdrawn: hiring.IncludeWithdrawn},
+		first,
+	)
 	require.NoError(t, err)
 	_, err = s.Applications.CountByStatus(ctx, hiring.Visibility{ApplicantID: id}, hiring.ApplicationFilter{})
 	require.NoError(t, err)
@@ -138,7 +183,14 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 		_, err := db.Storage().Listings.Listings.List(t.Context(), id, status, page.Request{Number: 1, Size: 500, Cursor: cursor})
 		require.NoError(t, err)
 	}
-	_, err := applications{db}.List(t.Context(), hiring.Visibility{OrganizationID: id}, hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 500, Cursor: id})
+	_, err := applications{
+		db,
+	}.List(
+		t.Context(),
+		hiring.Visibility{OrganizationID: id},
+		hiring.ApplicationFilter{},
+		page.Request{Number: 1, Size: 500, Cursor: id},
+	)
 	require.NoError(t, err)
 	deep := 0
 	for i, sql := range asked.sql {
@@ -146,7 +198,8 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 		require.NoError(t, db.reader.Raw("EXPLAIN QUERY PLAN "+sql, asked.vars[i]...).Scan(&plan).Error, sql)
 		for _, step := range plan {
 			require.NotContains(t, step.Detail, "TEMP B-TREE", sql)
-			if strings.Contains(step.Detail, "organization_id=? AND (created_at,id)<(?,?)") || strings.Contains(step.Detail, "organization_id=? AND id<?") {
+			if strings.Contains(step.Detail, "organization_id=? AND (created_at,id)<(?,?)") ||
+				strings.Contains(step.Detail, "organization_id=? AND id<?") {
 				deep++
 			}
 		}

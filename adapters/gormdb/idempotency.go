@@ -47,7 +47,8 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 	if res.Error == nil && res.RowsAffected == 0 {
 		// An existing row is claimed again if it has expired, or if the lease of its
 		// caller has ended without an answer.
-		res = d.keyRow(ctx, r).Where("expires_at <= ? OR status = 0 AND (claimed_until <= ? OR claimed_until > ?) AND fingerprint = ?", now, now, claim.Until.Add(maxClockSkew), r.Fingerprint).
+		res = d.keyRow(ctx, r).
+			Where("expires_at <= ? OR status = 0 AND (claimed_until <= ? OR claimed_until > ?) AND fingerprint = ?", now, now, claim.Until.Add(maxClockSkew), r.Fingerprint).
 			Updates(map[string]any{"fingerprint": row.Fingerprint, "status": 0, "answer": "", "claimed_until": row.ClaimedUntil, "expires_at": row.ExpiresAt})
 	}
 	if res.Error != nil {
@@ -77,7 +78,9 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 
 // keyRow selects the row of the request's key.
 func (d idempotencyKeys) keyRow(ctx context.Context, r idempotency.Request) *gorm.DB {
-	return d.conn(ctx).Model(&idempotencyKeyRow{}).Where("owner_id = ? AND operation = ? AND key_hash = ?", r.OwnerID, r.Operation, keyHash(r.Key))
+	return d.conn(ctx).
+		Model(&idempotencyKeyRow{}).
+		Where("owner_id = ? AND operation = ? AND key_hash = ?", r.OwnerID, r.Operation, keyHash(r.Key))
 }
 
 // claimedRow selects the row of a claim, if the claim is still valid.

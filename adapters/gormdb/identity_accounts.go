@@ -130,8 +130,17 @@ type personalData struct{ *DB }
 // with their sessions.
 func (d personalData) DeleteByUser(ctx context.Context, userID string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		return deleteFrom(d.conn(ctx).Where("user_id = ?", userID),
-			membershipRow{}, sessionRow{}, mailTokenRow{}, emailChangeRow{}, emailUndoRow{}, employerSettingsRow{}, recoveryCodeRow{}, secondFactorRow{})
+		return deleteFrom(
+			d.conn(ctx).Where("user_id = ?", userID),
+			membershipRow{},
+			sessionRow{},
+			mailTokenRow{},
+			emailChangeRow{},
+			emailUndoRow{},
+			employerSettingsRow{},
+			recoveryCodeRow{},
+			secondFactorRow{},
+		)
 	})
 }
 

@@ -58,7 +58,10 @@ const ofExistingUsers = "EXISTS (SELECT 1 FROM users WHERE users.id = membership
 
 // Get implements identity.Members.
 func (d members) Get(ctx context.Context, organizationID, userID string) (identity.Member, error) {
-	r, err := takeRow[membershipRow](d.conn(ctx).Where("organization_id = ? AND user_id = ?", organizationID, userID), identity.ErrNotInTeam)
+	r, err := takeRow[membershipRow](
+		d.conn(ctx).Where("organization_id = ? AND user_id = ?", organizationID, userID),
+		identity.ErrNotInTeam,
+	)
 	if err != nil {
 		return identity.Member{}, err
 	}
@@ -97,16 +100,25 @@ func (d members) GetByUser(ctx context.Context, userID string) (*identity.Member
 	}
 	m := identity.Membership(r)
 	m.SecondFactorMissing, err = exists(d.conn(ctx).Model(&organizationRow{}).Where("id = ? AND require_second_factor", m.OrganizationID).
-		Where("NOT EXISTS (?)", d.conn(ctx).Model(&secondFactorRow{}).Select("1").Where("user_id = ? AND confirmed_at IS NOT NULL", userID)))
+		Where("NOT EXISTS (?)", d.conn(ctx).Model(&secondFactorRow{}).Select("1").Where("user_id = ? AND confirmed_at IS NOT NULL", userID)),
+	)
 	return &m, err
 }
 
 // List implements identity.Members.
-func (d members) List(ctx context.Context, organizationID string, f identity.MemberFilter, r page.Request) (page.Result[identity.Member], error) {
-	rows, out, err := listRows[membershipRow, identity.Member](ctx, d.DB, r, listQuery{oldestFirst: true, where: func(q *gorm.DB) *gorm.DB {
-		q = whereInIfSet(q.Where("organization_id = ? AND "+ofExistingUsers, organizationID), "user_id", f.UserIDs)
-		return whereEqual(whereEqual(q, "role", f.Role), "status", f.Status)
-	}})
+func (d members) List(
+	ctx context.Context,
+	organizationID string,
+	f identity.MemberFilter,
+	r page.Request,
+) (page.Result[identity.Member], error) {
+	rows, out, err := listRows[membershipRow, identity.Member](ctx, d.DB, r, listQuery{
+		oldestFirst: true,
+		where: func(q *gorm.DB) *gorm.DB {
+			q = whereInIfSet(q.Where("organization_id = ? AND "+ofExistingUsers, organizationID), "user_id", f.UserIDs)
+			return whereEqual(whereEqual(q, "role", f.Role), "status", f.Status)
+		},
+	})
 	if err != nil {
 		return out, err
 	}

@@ -58,10 +58,13 @@ func (d sessions) Create(ctx context.Context, s identity.Session, tokens ...iden
 
 // upsertRefreshTokens stores new tokens of a session, and UsedAt of existing tokens.
 func (d sessions) upsertRefreshTokens(ctx context.Context, sessionID string, tokens []identity.RefreshToken) error {
-	return createRows(d.conn(ctx).Clauses(updateOnConflict([]string{"hash"}, "used_at")), list.Map(tokens, func(t identity.RefreshToken) refreshTokenRow {
-		t.SessionID = sessionID
-		return refreshTokenRow(t)
-	}))
+	return createRows(
+		d.conn(ctx).Clauses(updateOnConflict([]string{"hash"}, "used_at")),
+		list.Map(tokens, func(t identity.RefreshToken) refreshTokenRow {
+			t.SessionID = sessionID
+			return refreshTokenRow(t)
+		}),
+	)
 }
 
 // principalColumns and the joins of GetPrincipal read a session with its user, active
@@ -112,7 +115,13 @@ func (d sessions) List(ctx context.Context, userID string, now time.Time, r page
 	const isBrowser = "EXISTS (SELECT 1 FROM browser_sessions b WHERE b.session_id = sessions.id)"
 	api, browser := identity.LiveCutoffs(now)
 	out, err := listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
-		return q.Where("user_id = ? AND ended_at IS NULL AND expires_at > ? AND (last_used_at > ? OR last_used_at > ? AND NOT "+isBrowser+")", userID, now, browser, api)
+		return q.Where(
+			"user_id = ? AND ended_at IS NULL AND expires_at > ? AND (last_used_at > ? OR last_used_at > ? AND NOT "+isBrowser+")",
+			userID,
+			now,
+			browser,
+			api,
+		)
 	}}, func(r sessionRow) identity.Session { return identity.Session(r) })
 	if err != nil || len(out.Items) == 0 {
 		return out, err
@@ -240,7 +249,10 @@ func (d secondFactors) Upsert(ctx context.Context, f identity.SecondFactor) erro
 				return wrap(err)
 			}
 		}
-		return createRows(d.conn(ctx), list.Map(without(f.RecoveryCodes, stored), func(hash string) recoveryCodeRow { return recoveryCodeRow{f.UserID, hash} }))
+		return createRows(
+			d.conn(ctx),
+			list.Map(without(f.RecoveryCodes, stored), func(hash string) recoveryCodeRow { return recoveryCodeRow{f.UserID, hash} }),
+		)
 	})
 }
 

@@ -111,8 +111,11 @@ func (d keys) GetByHash(ctx context.Context, hash string) (integrations.Key, int
 		App appRow    `gorm:"embedded;embeddedPrefix:app_of_"`
 		Key apiKeyRow `gorm:"embedded;embeddedPrefix:key_of_"`
 	}
-	r, err := takeRow[keyWithApp](d.conn(ctx).Table("api_keys AS k").Select(columnsAs[apiKeyRow](d.DB, "k", "key_of_")+", "+columnsAs[appRow](d.DB, "a", "app_of_")).
-		Joins("JOIN apps AS a ON a.id = k.app_id").Where("k.hash = ?", hash), integrations.ErrKeyNotFound)
+	r, err := takeRow[keyWithApp](
+		d.conn(ctx).Table("api_keys AS k").Select(columnsAs[apiKeyRow](d.DB, "k", "key_of_")+", "+columnsAs[appRow](d.DB, "a", "app_of_")).
+			Joins("JOIN apps AS a ON a.id = k.app_id").Where("k.hash = ?", hash),
+		integrations.ErrKeyNotFound,
+	)
 	return r.Key.apiKey(), r.App.app(), err
 }
 

@@ -44,8 +44,16 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 			require.Equal(t, before, dumpIntegrations(t, db))
 			require.NoError(t, insertApp(db, uuid.NewString()))
 			require.NoError(t, db.writer.Exec("DELETE FROM oauth_tokens WHERE 1 = 1").Error)
-			require.Error(t, db.writer.Exec("INSERT INTO oauth_tokens (hash, grant_id, kind, scopes, redirect_uri, challenge, issued_at, expires_at) VALUES ('x', ?, 'code', '', '', '', ?, ?)",
-				uuid.NewString(), time.Now(), time.Now()).Error, "other foreign keys remain")
+			require.Error(
+				t,
+				db.writer.Exec(
+					"INSERT INTO oauth_tokens (hash, grant_id, kind, scopes, redirect_uri, challenge, issued_at, expires_at) VALUES ('x', ?, 'code', '', '', '', ?, ?)",
+					uuid.NewString(),
+					time.Now(),
+					time.Now(),
+				).Error,
+				"other foreign keys remain",
+			)
 
 			down()
 			var owners []string
@@ -62,7 +70,16 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 }
 
 func insertApp(db *DB, ownerID string) error {
-	r := appRow{ID: uuid.NewString(), OwnerID: ownerID, Name: "Ward Finder", Plan: "free", RedirectURIs: []string{}, CreatedAt: time.Now().UTC(), UpdatedAt: time.Now().UTC(), Version: 1}
+	r := appRow{
+		ID:           uuid.NewString(),
+		OwnerID:      ownerID,
+		Name:         "Ward Finder",
+		Plan:         "free",
+		RedirectURIs: []string{},
+		CreatedAt:    time.Now().UTC(),
+		UpdatedAt:    time.Now().UTC(),
+		Version:      1,
+	}
 	return db.writer.Create(&r).Error
 }
 
@@ -72,8 +89,16 @@ func fillIntegrations(t *testing.T, db *DB) string {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	user, app, grant, endpoint, event := uuid.NewString(), uuid.NewString(), uuid.NewString(), uuid.NewString(), uuid.NewString()
-	require.NoError(t, db.writer.Exec(`INSERT INTO users (id, email, email_key, name, kind, status, registered, password_hash, created_at, updated_at, version)
-		VALUES (?, 'a@example.org', 'a@example.org', 'A', 'jobseeker', 'active', true, 'h', ?, ?, 1)`, user, now, now).Error)
+	require.NoError(
+		t,
+		db.writer.Exec(
+			`INSERT INTO users (id, email, email_key, name, kind, status, registered, password_hash, created_at, updated_at, version)
+		VALUES (?, 'a@example.org', 'a@example.org', 'A', 'jobseeker', 'active', true, 'h', ?, ?, 1)`,
+			user,
+			now,
+			now,
+		).Error,
+	)
 	for _, row := range []any{
 		&appRow{ID: app, OwnerID: user, Name: "Zoë's", Plan: "free", RedirectURIs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1},
 		&apiKeyRow{ID: uuid.NewString(), AppID: app, Name: "k", Prefix: "p", Hash: "h", CreatedAt: now},

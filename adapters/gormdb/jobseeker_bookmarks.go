@@ -32,7 +32,12 @@ func (d bookmarks) Upsert(ctx context.Context, b jobseeker.Bookmark) error {
 }
 
 // List implements jobseeker.Bookmarks.
-func (d bookmarks) List(ctx context.Context, userID string, f jobseeker.BookmarkFilter, r page.Request) (page.Result[jobseeker.Bookmark], error) {
+func (d bookmarks) List(
+	ctx context.Context,
+	userID string,
+	f jobseeker.BookmarkFilter,
+	r page.Request,
+) (page.Result[jobseeker.Bookmark], error) {
 	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
 		return whereInIfSet(whereEqual(q.Where("user_id = ?", userID), "id", f.ID), "listing_id", f.ListingIDs)
 	}}, bookmarkRow.bookmark)
@@ -47,7 +52,10 @@ func (d bookmarks) Delete(ctx context.Context, userID, id string) error {
 func (d bookmarks) ClaimReminders(ctx context.Context, listingIDs []string, n int) (claimed []jobseeker.Bookmark, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		// A fixed order avoids deadlocks between two callers.
-		claimed, err = findRows(whereIn(d.locked(ctx).Where("NOT deadline_told"), "listing_id", listingIDs).Order("listing_id, id").Limit(n), bookmarkRow.bookmark)
+		claimed, err = findRows(
+			whereIn(d.locked(ctx).Where("NOT deadline_told"), "listing_id", listingIDs).Order("listing_id, id").Limit(n),
+			bookmarkRow.bookmark,
+		)
 		if err != nil || len(claimed) == 0 {
 			return err
 		}
@@ -68,12 +76,22 @@ type dismissalRow struct {
 
 // Create implements jobseeker.Dismissals.
 func (d dismissals) Create(ctx context.Context, userID, listingID string, at time.Time, limit int) error {
-	err := d.conn(ctx).Clauses(ignoreOnConflict([]string{"user_id", "listing_id"})).Create(&dismissalRow{UserID: userID, ListingID: listingID, DismissedAt: at}).Error
+	err := d.conn(ctx).
+		Clauses(ignoreOnConflict([]string{"user_id", "listing_id"})).
+		Create(&dismissalRow{UserID: userID, ListingID: listingID, DismissedAt: at}).
+		Error
 	if err != nil {
 		return wrap(err)
 	}
 	var excess []string
-	err = d.conn(ctx).Model(&dismissalRow{}).Where("user_id = ?", userID).Order("dismissed_at DESC, listing_id DESC").Offset(limit).Limit(1_000).Pluck("listing_id", &excess).Error
+	err = d.conn(ctx).
+		Model(&dismissalRow{}).
+		Where("user_id = ?", userID).
+		Order("dismissed_at DESC, listing_id DESC").
+		Offset(limit).
+		Limit(1_000).
+		Pluck("listing_id", &excess).
+		Error
 	if err != nil || len(excess) == 0 {
 		return wrap(err)
 	}
@@ -82,6 +100,11 @@ func (d dismissals) Create(ctx context.Context, userID, listingID string, at tim
 
 // ListByListings implements jobseeker.Dismissals.
 func (d dismissals) ListByListings(ctx context.Context, userID string, listingIDs []string) (dismissed []string, err error) {
-	err = whereIn(d.conn(ctx).Model(&dismissalRow{}).Where("user_id = ?", userID), "listing_id", listingIDs).Pluck("listing_id", &dismissed).Error
+	err = whereIn(
+		d.conn(ctx).Model(&dismissalRow{}).Where("user_id = ?", userID),
+		"listing_id",
+		listingIDs,
+	).Pluck("listing_id", &dismissed).
+		Error
 	return dismissed, wrap(err)
 }

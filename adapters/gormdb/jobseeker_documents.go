@@ -32,12 +32,39 @@ type documentRow struct {
 }
 
 func newDocumentRow(d jobseeker.Document) documentRow {
-	return documentRow{d.ID, d.UserID, d.Type, d.Title, d.FileName, d.IsDefault, d.File, d.Size, d.Form, d.MediaType, d.UploadedAt, d.UpdatedAt}
+	return documentRow{
+		ID:         d.ID,
+		UserID:     d.UserID,
+		Type:       d.Type,
+		Title:      d.Title,
+		FileName:   d.FileName,
+		IsDefault:  d.IsDefault,
+		File:       d.File,
+		Size:       d.Size,
+		Form:       d.Form,
+		MediaType:  d.MediaType,
+		UploadedAt: d.UploadedAt,
+		UpdatedAt:  d.UpdatedAt,
+	}
 }
 
 func (r documentRow) document() jobseeker.Document {
-	return jobseeker.Document{ID: r.ID, UserID: r.UserID, Type: r.Type, Title: r.Title, FileName: r.FileName, IsDefault: r.IsDefault,
-		Content: jobseeker.Content{File: r.File, Size: r.Size, Form: r.Form, MediaType: r.MediaType}, UploadedAt: r.UploadedAt, UpdatedAt: r.UpdatedAt}
+	return jobseeker.Document{
+		ID:        r.ID,
+		UserID:    r.UserID,
+		Type:      r.Type,
+		Title:     r.Title,
+		FileName:  r.FileName,
+		IsDefault: r.IsDefault,
+		Content: jobseeker.Content{
+			File:      r.File,
+			Size:      r.Size,
+			Form:      r.Form,
+			MediaType: r.MediaType,
+		},
+		UploadedAt: r.UploadedAt,
+		UpdatedAt:  r.UpdatedAt,
+	}
 }
 
 var errFileNotReserved = errors.New("the file of the document is not reserved")
@@ -51,13 +78,17 @@ func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 			return err
 		}
 		if doc.IsDefault {
-			others := d.conn(ctx).Model(&documentRow{}).Where("user_id = ? AND type = ? AND is_default AND id <> ?", doc.UserID, doc.Type, doc.ID)
+			others := d.conn(ctx).
+				Model(&documentRow{}).
+				Where("user_id = ? AND type = ? AND is_default AND id <> ?", doc.UserID, doc.Type, doc.ID)
 			if err := others.UpdateColumn("is_default", false).Error; err != nil {
 				return wrap(err)
 			}
 		}
 		if before.File.ID != doc.File.ID {
-			reserved := d.conn(ctx).Model(&documentFileRow{}).Where("id = ? AND user_id = ? AND free_at > ?", doc.File.ID, doc.UserID, doc.UpdatedAt)
+			reserved := d.conn(ctx).
+				Model(&documentFileRow{}).
+				Where("id = ? AND user_id = ? AND free_at > ?", doc.File.ID, doc.UserID, doc.UpdatedAt)
 			if err := requireRow(reserved.Update("free_at", nil), errFileNotReserved); err != nil {
 				return err
 			}
@@ -76,8 +107,19 @@ func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 }
 
 // List implements jobseeker.Documents.
-func (d documents) List(ctx context.Context, userID string, f jobseeker.DocumentFilter, r page.Request) (page.Result[jobseeker.Document], error) {
-	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB { return whereEqual(q.Where("user_id = ?", userID), "id", f.ID) }}, documentRow.document)
+func (d documents) List(
+	ctx context.Context,
+	userID string,
+	f jobseeker.DocumentFilter,
+	r page.Request,
+) (page.Result[jobseeker.Document], error) {
+	return listPage(
+		ctx,
+		d.DB,
+		r,
+		listQuery{where: func(q *gorm.DB) *gorm.DB { return whereEqual(q.Where("user_id = ?", userID), "id", f.ID) }},
+		documentRow.document,
+	)
 }
 
 // Delete implements jobseeker.Documents.
@@ -113,11 +155,17 @@ func releaseFile(q *gorm.DB, id, userID string, at time.Time) error {
 
 // Reserve implements jobseeker.DocumentFiles.
 func (d documentFiles) Reserve(ctx context.Context, userID string, f jobseeker.DocumentFile, until time.Time) error {
-	res := createIfAbsent(d.conn(ctx), &documentFileRow{f, userID, &until}, "id")
+	res := createIfAbsent(d.conn(ctx), &documentFileRow{DocumentFile: f, UserID: userID, FreeAt: &until}, "id")
 	if res.Error != nil || res.RowsAffected > 0 {
 		return wrap(res.Error)
 	}
-	return wrap(d.conn(ctx).Model(&documentFileRow{}).Where("id = ? AND user_id = ? AND free_at IS NOT NULL", f.ID, userID).Update("free_at", until).Error)
+	return wrap(
+		d.conn(ctx).
+			Model(&documentFileRow{}).
+			Where("id = ? AND user_id = ? AND free_at IS NOT NULL", f.ID, userID).
+			Update("free_at", until).
+			Error,
+	)
 }
 
 // Claim implements jobseeker.DocumentFiles.

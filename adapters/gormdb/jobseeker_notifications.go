@@ -35,13 +35,21 @@ func (d notifications) Create(ctx context.Context, ns ...jobseeker.Notification)
 	if len(ns) > 1 { // the statement depends on the number of rows
 		q = d.unprepared(ctx)
 	}
-	return createRows(q.Clauses(ignoreOnConflict([]string{"cause", "user_id"})), list.Map(ns, func(n jobseeker.Notification) notificationRow { return notificationRow(n) }))
+	return createRows(
+		q.Clauses(ignoreOnConflict([]string{"cause", "user_id"})),
+		list.Map(ns, func(n jobseeker.Notification) notificationRow { return notificationRow(n) }),
+	)
 }
 
 // List implements jobseeker.Notifications.
 func (d notifications) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Notification], error) {
-	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ? AND deleted_at IS NULL", userID) }},
-		func(r notificationRow) jobseeker.Notification { return jobseeker.Notification(r) })
+	return listPage(
+		ctx,
+		d.DB,
+		r,
+		listQuery{where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ? AND deleted_at IS NULL", userID) }},
+		func(r notificationRow) jobseeker.Notification { return jobseeker.Notification(r) },
+	)
 }
 
 // Update implements jobseeker.Notifications.
@@ -73,7 +81,14 @@ func (d activities) Create(ctx context.Context, a jobseeker.Activity) error {
 			return wrap(err)
 		}
 		var excess []string
-		err := d.conn(ctx).Model(&activityRow{}).Where("user_id = ?", a.UserID).Order("event_id DESC").Offset(jobseeker.MaxActivities).Limit(1).Pluck("event_id", &excess).Error
+		err := d.conn(ctx).
+			Model(&activityRow{}).
+			Where("user_id = ?", a.UserID).
+			Order("event_id DESC").
+			Offset(jobseeker.MaxActivities).
+			Limit(1).
+			Pluck("event_id", &excess).
+			Error
 		if err != nil || len(excess) == 0 {
 			return wrap(err)
 		}
@@ -83,8 +98,13 @@ func (d activities) Create(ctx context.Context, a jobseeker.Activity) error {
 
 // List implements jobseeker.Activities.
 func (d activities) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Activity], error) {
-	return listPage(ctx, d.DB, r, listQuery{orderedBy: "event_id", where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ?", userID) }},
-		func(r activityRow) jobseeker.Activity { return jobseeker.Activity(r) })
+	return listPage(
+		ctx,
+		d.DB,
+		r,
+		listQuery{orderedBy: "event_id", where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ?", userID) }},
+		func(r activityRow) jobseeker.Activity { return jobseeker.Activity(r) },
+	)
 }
 
 // seekerData implements jobseeker.PersonalData.

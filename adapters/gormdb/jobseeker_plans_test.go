@@ -17,10 +17,18 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	db := openTestSQLite(t)
 	s := db.Storage().Jobseeker
 	asked := recordStatements(t, db.reader, db.writer)
-	ctx, id, now, pages := t.Context(), uuid.NewString(), time.Now().UTC(), []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: uuid.NewString()}}
+	ctx, id, now, pages := t.Context(), uuid.NewString(), time.Now().
+		UTC(),
+		[]page.Request{
+			{Number: 3, Size: 20},
+			{Number: 1, Size: 20, Cursor: uuid.NewString()},
+		}
 	read := true
 
-	require.NoError(t, s.Notifications.Create(ctx, jobseeker.Notification{ID: id, UserID: id, Cause: id, Type: jobseeker.AboutMessage, CreatedAt: now}))
+	require.NoError(
+		t,
+		s.Notifications.Create(ctx, jobseeker.Notification{ID: id, UserID: id, Cause: id, Type: jobseeker.AboutMessage, CreatedAt: now}),
+	)
 	for _, u := range []jobseeker.NotificationUpdate{{}, {Read: &read}, {DeletedAt: &now}} {
 		require.NoError(t, s.Notifications.Update(ctx, id, id, u))
 	}
@@ -42,7 +50,14 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Bookmarks.Delete(ctx, id, id))
 
-	d := jobseeker.Document{ID: id, UserID: id, Type: jobseeker.CV, IsDefault: true, Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: id}, Form: jobseeker.AsText}, UpdatedAt: now}
+	d := jobseeker.Document{
+		ID:        id,
+		UserID:    id,
+		Type:      jobseeker.CV,
+		IsDefault: true,
+		Content:   jobseeker.Content{File: jobseeker.DocumentFile{ID: id}, Form: jobseeker.AsText},
+		UpdatedAt: now,
+	}
 	for range 2 {
 		require.NoError(t, s.DocumentFiles.Reserve(ctx, id, d.File, now.Add(time.Hour)))
 		require.NoError(t, s.Documents.Upsert(ctx, d))
@@ -67,7 +82,10 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 		for version, source := range []string{"save", "apply", ""} {
 			_, err := s.Onboardings.Get(ctx, v)
 			require.NoError(t, err)
-			require.NoError(t, s.Onboardings.Upsert(ctx, jobseeker.Onboarding{Visitor: v, Source: source, TouchedAt: now, Version: int64(version)}))
+			require.NoError(
+				t,
+				s.Onboardings.Upsert(ctx, jobseeker.Onboarding{Visitor: v, Source: source, TouchedAt: now, Version: int64(version)}),
+			)
 		}
 	}
 
@@ -94,7 +112,13 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.PersonalData.DeleteByUser(ctx, id, now))
 
-	asked.useIndexes(t, db, "counted", "saved_searches USING INDEX saved_searches_unresolved", "alert_listings USING COVERING INDEX sqlite_autoindex_alert_listings_1")
+	asked.useIndexes(
+		t,
+		db,
+		"counted",
+		"saved_searches USING INDEX saved_searches_unresolved",
+		"alert_listings USING COVERING INDEX sqlite_autoindex_alert_listings_1",
+	)
 }
 
 func TestBookmarksOfListings_UseIndex(t *testing.T) {

@@ -83,7 +83,12 @@ type numberRow struct {
 }
 
 func (d profiles) nextNumber(ctx context.Context) (int64, error) {
-	rows, err := updateReturning[numberRow](d.conn(ctx).Where("name = ?", "seekers"), "name", map[string]any{"last": gorm.Expr("last + 1")}, "last")
+	rows, err := updateReturning[numberRow](
+		d.conn(ctx).Where("name = ?", "seekers"),
+		"name",
+		map[string]any{"last": gorm.Expr("last + 1")},
+		"last",
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -125,7 +130,15 @@ func visitorKey(v jobseeker.Visitor) (kind, visitor string) {
 func (d onboardings) Get(ctx context.Context, v jobseeker.Visitor) (jobseeker.Onboarding, error) {
 	kind, visitor := visitorKey(v)
 	r, err := takeRow[onboardingRow](d.locked(ctx).Where("visitor_kind = ? AND visitor = ?", kind, visitor), nil)
-	return jobseeker.Onboarding{Visitor: v, Email: r.Email, Source: r.Source, Preferences: r.Preferences, Steps: r.Steps, TouchedAt: r.TouchedAt, Version: r.Version}, err
+	return jobseeker.Onboarding{
+		Visitor:     v,
+		Email:       r.Email,
+		Source:      r.Source,
+		Preferences: r.Preferences,
+		Steps:       r.Steps,
+		TouchedAt:   r.TouchedAt,
+		Version:     r.Version,
+	}, err
 }
 
 // Upsert implements jobseeker.Onboardings.
@@ -134,7 +147,16 @@ func (d onboardings) Upsert(ctx context.Context, o jobseeker.Onboarding) error {
 	stored := func() *gorm.DB {
 		return d.conn(ctx).Model(&onboardingRow{}).Where("visitor_kind = ? AND visitor = ? AND version = ?", kind, visitor, o.Version)
 	}
-	r := onboardingRow{VisitorKind: kind, Visitor: visitor, Email: o.Email, Source: o.Source, Preferences: o.Preferences, Steps: o.Steps, TouchedAt: o.TouchedAt, Version: o.Version + 1}
+	r := onboardingRow{
+		VisitorKind: kind,
+		Visitor:     visitor,
+		Email:       o.Email,
+		Source:      o.Source,
+		Preferences: o.Preferences,
+		Steps:       o.Steps,
+		TouchedAt:   o.TouchedAt,
+		Version:     o.Version + 1,
+	}
 	switch {
 	case o.IsEmpty() && o.Version == 0:
 		return nil

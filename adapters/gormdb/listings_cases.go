@@ -44,12 +44,21 @@ func (d cases) CreateReport(ctx context.Context, r listings.JobReport) error {
 
 // ListReports implements listings.Cases.
 func (d cases) ListReports(ctx context.Context, listingID string, n int) ([]listings.JobReport, error) {
-	return findRows(d.conn(ctx).Where("listing_id = ?", listingID).Order("id DESC").Limit(n), func(r listingReportRow) listings.JobReport { return listings.JobReport(r) })
+	return findRows(
+		d.conn(ctx).Where("listing_id = ?", listingID).Order("id DESC").Limit(n),
+		func(r listingReportRow) listings.JobReport { return listings.JobReport(r) },
+	)
 }
 
 // EraseReporter implements listings.Cases.
 func (d cases) EraseReporter(ctx context.Context, userID string) error {
-	return wrap(d.conn(ctx).Model(&listingReportRow{}).Where("reporter_id = ?", userID).Updates(map[string]any{"reporter_id": nil, "email": ""}).Error)
+	return wrap(
+		d.conn(ctx).
+			Model(&listingReportRow{}).
+			Where("reporter_id = ?", userID).
+			Updates(map[string]any{"reporter_id": nil, "email": ""}).
+			Error,
+	)
 }
 
 // Get implements listings.Cases.
@@ -60,7 +69,18 @@ func (d cases) Get(ctx context.Context, listingID string) (listings.Case, error)
 
 // Upsert implements listings.Cases.
 func (d cases) Upsert(ctx context.Context, c listings.Case) error {
-	update := updateOnConflict([]string{"listing_id"}, "id", "state", "reports", "score", "held", "note", "decided_by", "decided_at", "opened_at")
+	update := updateOnConflict(
+		[]string{"listing_id"},
+		"id",
+		"state",
+		"reports",
+		"score",
+		"held",
+		"note",
+		"decided_by",
+		"decided_at",
+		"opened_at",
+	)
 	row := listingCaseRow(c)
 	row.DecidedAt = utc(row.DecidedAt)
 	return wrap(d.conn(ctx).Clauses(update).Create(&row).Error)

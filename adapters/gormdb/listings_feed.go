@@ -109,7 +109,9 @@ func (d feed) setEpoch(q *gorm.DB) error {
 // beginEpoch replaces the initial epoch, which is the same in all new databases, by a unique
 // one.
 func (d feed) beginEpoch(ctx context.Context) error {
-	return wrap(d.conn(ctx).Table("listing_feed").Where("epoch = ?", "00000000-0000-0000-0000-000000000000").Update("epoch", d.newID()).Error)
+	return wrap(
+		d.conn(ctx).Table("listing_feed").Where("epoch = ?", "00000000-0000-0000-0000-000000000000").Update("epoch", d.newID()).Error,
+	)
 }
 
 // nextChange is the expression for the number of the next change.
@@ -255,7 +257,11 @@ func missingIDs(ids []string, found []fullListingRow) []string {
 
 // changesSince returns the changes of complete transactions, and the position after them. It
 // returns at most n changes, or all changes of the first transaction if it has more.
-func (d feed) changesSince(ctx context.Context, from feedPosition, n int) (changes []listingChangeRow, next feedPosition, more bool, err error) {
+func (d feed) changesSince(
+	ctx context.Context,
+	from feedPosition,
+	n int,
+) (changes []listingChangeRow, next feedPosition, more bool, err error) {
 	state, changes, err := d.readChanges(ctx, from, n)
 	if err != nil {
 		return nil, next, false, err
@@ -344,7 +350,10 @@ var listingsExpiry = map[retention.Kind]expiry{
 func (d feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) (deleted int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		var last *int64
-		err := d.unprepared(ctx).Raw("SELECT max(xid) FROM (SELECT xid, changed_at FROM listing_changes WHERE xid < "+d.snapshots().OldestRunning()+" ORDER BY xid LIMIT ?) oldest WHERE changed_at < ?", n, before).Scan(&last).Error
+		err := d.unprepared(ctx).
+			Raw("SELECT max(xid) FROM (SELECT xid, changed_at FROM listing_changes WHERE xid < "+d.snapshots().OldestRunning()+" ORDER BY xid LIMIT ?) oldest WHERE changed_at < ?", n, before).
+			Scan(&last).
+			Error
 		if err != nil || last == nil {
 			return wrap(err)
 		}

@@ -77,7 +77,14 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 			require.NoError(t, err)
 			var ls [3]listings.Listing
 			for i := range ls {
-				ls[i] = listings.Listing{ID: uuid.NewString(), OrganizationID: uuid.NewString(), Version: 1, Status: listings.Active, Open: true, PostedAt: &now}
+				ls[i] = listings.Listing{
+					ID:             uuid.NewString(),
+					OrganizationID: uuid.NewString(),
+					Version:        1,
+					Status:         listings.Active,
+					Open:           true,
+					PostedAt:       &now,
+				}
 			}
 			require.NoError(t, listingRepository{db}.Create(t.Context(), ls[:]))
 			require.NoError(t, db.writer.Exec("UPDATE listings SET requirements = '{}' WHERE id = ?", ls[1].ID).Error)

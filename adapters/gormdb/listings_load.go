@@ -117,7 +117,10 @@ func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]a
 		return false, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	insert, err := tx.PrepareContext(ctx, "INSERT INTO listings ("+strings.Join(loadedColumns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(loadedColumns)-1)+") "+ignore) //nolint:gosec // of constants
+	insert, err := tx.PrepareContext(
+		ctx,
+		"INSERT INTO listings ("+strings.Join(loadedColumns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(loadedColumns)-1)+") "+ignore,
+	) //nolint:gosec // of constants
 	if err != nil {
 		return false, err
 	}

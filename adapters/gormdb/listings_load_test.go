@@ -31,7 +31,17 @@ func loadTwice(t *testing.T, s adapters.Storage) {
 	}
 	var load iter.Seq[listings.Listing] = func(yield func(listings.Listing) bool) {
 		for _, id := range ids {
-			l := listings.Listing{ID: id, OrganizationID: org, Version: 1, Status: listings.Active, Open: true, PostedAt: &at, CreatedAt: at, UpdatedAt: at, Content: listings.Content{Title: "Nurse"}}
+			l := listings.Listing{
+				ID:             id,
+				OrganizationID: org,
+				Version:        1,
+				Status:         listings.Active,
+				Open:           true,
+				PostedAt:       &at,
+				CreatedAt:      at,
+				UpdatedAt:      at,
+				Content:        listings.Content{Title: "Nurse"},
+			}
 			if !yield(l) {
 				return
 			}

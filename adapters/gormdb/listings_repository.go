@@ -55,7 +55,13 @@ func (d listingRepository) Update(ctx context.Context, organizationID string, ls
 	ids := listingIDs(ls)
 	return d.Do(ctx, func(ctx context.Context) error {
 		var stored []listingRow
-		err := d.locked(ctx).Select("id", "version").Where("organization_id = ?", organizationID).Where(d.dialect.In("id", ids)).Order("id").Find(&stored).Error
+		err := d.locked(ctx).
+			Select("id", "version").
+			Where("organization_id = ?", organizationID).
+			Where(d.dialect.In("id", ids)).
+			Order("id").
+			Find(&stored).
+			Error
 		if err != nil {
 			return wrap(err)
 		}
@@ -94,7 +100,12 @@ func (d listingRepository) ClaimExpired(ctx context.Context, now time.Time, n in
 }
 
 // ListBySelection implements listings.Repository.
-func (d listingRepository) ListBySelection(ctx context.Context, organizationID string, s listings.Selection, n int) ([]listings.Listing, error) {
+func (d listingRepository) ListBySelection(
+	ctx context.Context,
+	organizationID string,
+	s listings.Selection,
+	n int,
+) ([]listings.Listing, error) {
 	q := d.locked(ctx).Where("organization_id = ?", organizationID)
 	if s.IDs != nil {
 		q = q.Where("id IN ?", s.IDs)
@@ -114,7 +125,12 @@ func (d listingRepository) ListBySelection(ctx context.Context, organizationID s
 }
 
 // List implements listings.Repository.
-func (d listingRepository) List(ctx context.Context, organizationID string, status listings.Status, r page.Request) (page.Result[listings.Listing], error) {
+func (d listingRepository) List(
+	ctx context.Context,
+	organizationID string,
+	status listings.Status,
+	r page.Request,
+) (page.Result[listings.Listing], error) {
 	var out page.Result[listings.Listing]
 	n, err := countLimited(d.ownListings(ctx, organizationID, status))
 	if err != nil {
@@ -146,7 +162,13 @@ func (d listingRepository) List(ctx context.Context, organizationID string, stat
 }
 
 // Export implements listings.Repository.
-func (d listingRepository) Export(ctx context.Context, organizationID string, status listings.Status, cursor string, n int) (out []listings.Exported, next string, err error) {
+func (d listingRepository) Export(
+	ctx context.Context,
+	organizationID string,
+	status listings.Status,
+	cursor string,
+	n int,
+) (out []listings.Exported, next string, err error) {
 	where, args := "organization_id = ?", []any{organizationID}
 	if status != "" {
 		where, args = where+" AND status = ?", append(args, string(status))
@@ -167,17 +189,23 @@ func (d listingRepository) Export(ctx context.Context, organizationID string, st
 	into := []any{&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
 		&posted, &deadline, &e.UpdatedAt, &last.CreatedAt, &e.Views}
 	out = make([]listings.Exported, 0, n)
-	err = d.streamFromReplica(ctx, `SELECT id, title, department, company, location, contract_type, status, salary_min, salary_max, salary_currency,
+	err = d.streamFromReplica(
+		ctx,
+		`SELECT id, title, department, company, location, contract_type, status, salary_min, salary_max, salary_currency,
 		posted_at, application_deadline, updated_at, created_at, COALESCE((SELECT views FROM listing_views WHERE listing_id = listings.id), 0)
-		FROM listings WHERE `+where+" ORDER BY created_at DESC, id DESC LIMIT ?", append(args, n), func() { out = out[:0] }, func(r Rows) error {
-		if err := r.Scan(into...); err != nil {
-			return err
-		}
-		e.SalaryMin, e.SalaryMax = valueOrNil(low.Int64, low.Valid), valueOrNil(high.Int64, high.Valid)
-		e.PostedAt, e.Deadline = valueOrNil(posted.Time, posted.Valid), valueOrNil(deadline.Time, deadline.Valid)
-		out = append(out, e)
-		return nil
-	})
+		FROM listings WHERE `+where+" ORDER BY created_at DESC, id DESC LIMIT ?",
+		append(args, n),
+		func() { out = out[:0] },
+		func(r Rows) error {
+			if err := r.Scan(into...); err != nil {
+				return err
+			}
+			e.SalaryMin, e.SalaryMax = valueOrNil(low.Int64, low.Valid), valueOrNil(high.Int64, high.Valid)
+			e.PostedAt, e.Deadline = valueOrNil(posted.Time, posted.Valid), valueOrNil(deadline.Time, deadline.Valid)
+			out = append(out, e)
+			return nil
+		},
+	)
 	if len(out) == n && err == nil {
 		last.ID = out[n-1].ID
 		next = last.encode()
@@ -247,7 +275,13 @@ func (d listingRepository) ListBriefs(ctx context.Context, ids []string, now tim
 }
 
 // ListClosing implements listings.PublicRepository.
-func (d listingRepository) ListClosing(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]listings.Brief, error) {
+func (d listingRepository) ListClosing(
+	ctx context.Context,
+	from time.Time,
+	fromID string,
+	until time.Time,
+	n int,
+) ([]listings.Brief, error) {
 	q := d.conn(ctx).Where(isTrue("open")+" AND application_deadline IS NOT NULL AND application_deadline <= ?", until)
 	if fromID == "" {
 		q = q.Where("application_deadline > ?", from)
@@ -281,7 +315,11 @@ func (d listingRepository) ListOpen(ctx context.Context, after listings.OpenPosi
 		q = q.Where("posted_at >= ? AND (posted_at > ? OR id > ?)", after.PostedAt, after.PostedAt, after.ID)
 	}
 	return findRows(q.Order("posted_at, id").Offset(skip).Limit(n), func(r openRow) listings.OpenListing {
-		return listings.OpenListing{OpenPosition: listings.OpenPosition{PostedAt: r.PostedAt, ID: r.ID}, Title: r.Title, UpdatedAt: r.UpdatedAt}
+		return listings.OpenListing{
+			OpenPosition: listings.OpenPosition{PostedAt: r.PostedAt, ID: r.ID},
+			Title:        r.Title,
+			UpdatedAt:    r.UpdatedAt,
+		}
 	})
 }
 

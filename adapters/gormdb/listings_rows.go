@@ -89,13 +89,22 @@ func decodeArray(j jsonText, items any) error {
 // listing returns the listing without its long texts.
 func (r listingRow) listing() listings.Listing {
 	l := listings.Listing{
-		ID: r.ID, OrganizationID: r.OrganizationID, Version: r.Version, Company: r.Company,
+		ID:             r.ID,
+		OrganizationID: r.OrganizationID,
+		Version:        r.Version,
+		Company:        r.Company,
 		Content: listings.Content{
 			Title: r.Title, Department: r.Department, ContractType: r.ContractType, EmploymentType: r.EmploymentType,
 			Specialty: r.Specialty, Location: r.Location, Remote: r.Remote, Deadline: r.ApplicationDeadline,
 		},
-		Status: r.Status, Open: r.Open,
-		PostedAt: r.PostedAt, ArchivedAt: r.ArchivedAt, DeletedAt: r.DeletedAt, HiddenAt: r.HiddenAt, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+		Status:     r.Status,
+		Open:       r.Open,
+		PostedAt:   r.PostedAt,
+		ArchivedAt: r.ArchivedAt,
+		DeletedAt:  r.DeletedAt,
+		HiddenAt:   r.HiddenAt,
+		CreatedAt:  r.CreatedAt,
+		UpdatedAt:  r.UpdatedAt,
 	}
 	if r.Salary.Min != nil || r.Salary.Max != nil {
 		l.Salary = &r.Salary
@@ -113,7 +122,11 @@ func (r listingRow) listing() listings.Listing {
 func (r fullListingRow) listing() (listings.Listing, error) {
 	l := r.Short.listing()
 	l.Description, l.Meta = r.Description, json.RawMessage(r.Meta)
-	return l, cmp.Or(decodeArray(r.Requirements, &l.Requirements), decodeArray(r.Benefits, &l.Benefits), decodeArray(r.Questions, &l.Questions))
+	return l, cmp.Or(
+		decodeArray(r.Requirements, &l.Requirements),
+		decodeArray(r.Benefits, &l.Benefits),
+		decodeArray(r.Questions, &l.Questions),
+	)
 }
 
 // findFull returns the listings that q selects, with their long texts.
@@ -135,11 +148,28 @@ func findFull(q *gorm.DB) ([]listings.Listing, error) {
 // newListingRow returns the row that stores the listing.
 func newListingRow(l listings.Listing) fullListingRow {
 	short := listingRow{
-		ID: l.ID, OrganizationID: l.OrganizationID, Version: l.Version, Title: l.Title, Company: l.Company, Department: l.Department,
-		ContractType: l.ContractType, EmploymentType: l.EmploymentType, Specialty: l.Specialty, Remote: l.Remote, Location: l.Location,
-		Status: l.Status, Open: l.Open,
-		ApplicationDeadline: utc(l.Deadline), PostedAt: utc(l.PostedAt), ArchivedAt: utc(l.ArchivedAt), DeletedAt: utc(l.DeletedAt), HiddenAt: utc(l.HiddenAt),
-		CreatedAt: l.CreatedAt.UTC(), UpdatedAt: l.UpdatedAt.UTC(),
+		ID:             l.ID,
+		OrganizationID: l.OrganizationID,
+		Version:        l.Version,
+		Title:          l.Title,
+		Company:        l.Company,
+		Department:     l.Department,
+		ContractType:   l.ContractType,
+		EmploymentType: l.EmploymentType,
+		Specialty:      l.Specialty,
+		Remote:         l.Remote,
+		Location:       l.Location,
+		Status:         l.Status,
+		Open:           l.Open,
+		ApplicationDeadline: utc(
+			l.Deadline,
+		),
+		PostedAt:   utc(l.PostedAt),
+		ArchivedAt: utc(l.ArchivedAt),
+		DeletedAt:  utc(l.DeletedAt),
+		HiddenAt:   utc(l.HiddenAt),
+		CreatedAt:  l.CreatedAt.UTC(),
+		UpdatedAt:  l.UpdatedAt.UTC(),
 	}
 	if l.Salary != nil {
 		short.Salary = *l.Salary
@@ -150,8 +180,14 @@ func newListingRow(l listings.Listing) fullListingRow {
 			short.Lat, short.Lon = &p.Lat, &p.Lon
 		}
 	}
-	return fullListingRow{Short: short, Description: l.Description, Requirements: jsonArray(l.Requirements), Benefits: jsonArray(l.Benefits),
-		Questions: jsonArray(l.Questions), Meta: cmp.Or(jsonText(l.Meta), "{}")}
+	return fullListingRow{
+		Short:        short,
+		Description:  l.Description,
+		Requirements: jsonArray(l.Requirements),
+		Benefits:     jsonArray(l.Benefits),
+		Questions:    jsonArray(l.Questions),
+		Meta:         cmp.Or(jsonText(l.Meta), "{}"),
+	}
 }
 
 // utc returns the timestamp as databases store it: in UTC with microseconds.

@@ -38,7 +38,7 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 			return err
 		}
 		rows := list.Map(vs, func(v listings.Visit) listingVisitRow {
-			return listingVisitRow{v.Day, v.ListingID, v.Visitor, v.Network}
+			return listingVisitRow{Day: v.Day, ListingID: v.ListingID, Visitor: v.Visitor, Network: v.Network}
 		})
 		counted, err := insertIfAbsent(d.unprepared(ctx), rows, "day", "listing_id", "visitor")
 		if err != nil || len(counted) == 0 {
@@ -70,7 +70,12 @@ func (d views) limitPerNetwork(ctx context.Context, vs []listings.Visit) ([]list
 		return vs, nil
 	}
 	var known []struct{ Network, Visitor string }
-	err := d.unprepared(ctx).Table("listing_visits").Select("network", "visitor").Where("?", d.dialect.In("network", networks)).Scan(&known).Error
+	err := d.unprepared(ctx).
+		Table("listing_visits").
+		Select("network", "visitor").
+		Where("?", d.dialect.In("network", networks)).
+		Scan(&known).
+		Error
 	if err != nil {
 		return nil, wrap(err)
 	}

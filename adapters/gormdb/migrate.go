@@ -149,7 +149,13 @@ func (m migrator) provider(folder string) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider(m.dialect.Migrations(), m.pool, files, goose.WithTableName(versionTable(folder)), goose.WithDisableGlobalRegistry(true))
+	return goose.NewProvider(
+		m.dialect.Migrations(),
+		m.pool,
+		files,
+		goose.WithTableName(versionTable(folder)),
+		goose.WithDisableGlobalRegistry(true),
+	)
 }
 
 // isLegacy reports whether the database was created before the schema was divided by module,
@@ -195,7 +201,8 @@ func (m migrator) divideSchema(ctx context.Context) (names []string, err error) 
 	}
 	defer func() { _ = tx.Rollback() }()
 	isDivided := 0
-	err = tx.QueryRowContext(ctx, fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE version_id = %d", legacyTable, dividedVersion)).Scan(&isDivided)
+	err = tx.QueryRowContext(ctx, fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE version_id = %d", legacyTable, dividedVersion)).
+		Scan(&isDivided)
 	if err != nil || isDivided > 0 { // another process has divided the schema
 		return names, err
 	}
@@ -327,7 +334,14 @@ func (s schemas) Status(ctx context.Context) (out []adapters.SchemaStep, err err
 				return err
 			}
 			for _, step := range steps {
-				out = append(out, adapters.SchemaStep{Name: path.Join(folder, step.Source.Path), Applied: step.State == goose.StateApplied, AppliedAt: step.AppliedAt})
+				out = append(
+					out,
+					adapters.SchemaStep{
+						Name:      path.Join(folder, step.Source.Path),
+						Applied:   step.State == goose.StateApplied,
+						AppliedAt: step.AppliedAt,
+					},
+				)
 			}
 		}
 		return nil
@@ -367,12 +381,22 @@ func (m migrator) check(ctx context.Context, folder string) error {
 	case current < want:
 		return fmt.Errorf("the schema of %s is at version %d and this binary needs %d; run `locum migrate up`", folder, current, want)
 	case current > want:
-		return fmt.Errorf("the schema of %s is at version %d and this binary knows only %d; run a newer locum, or that one's `locum migrate down`", folder, current, want)
+		return fmt.Errorf(
+			"the schema of %s is at version %d and this binary knows only %d; run a newer locum, or that one's `locum migrate down`",
+			folder,
+			current,
+			want,
+		)
 	}
 	steps, err := p.Status(ctx)
 	for _, step := range steps {
 		if err == nil && step.State != goose.StateApplied {
-			err = fmt.Errorf("the schema of %s is at version %d without migration %s, which is older; migrations are applied in their order, so restore a backup or revert the later ones with `locum migrate down`", folder, current, step.Source.Path)
+			err = fmt.Errorf(
+				"the schema of %s is at version %d without migration %s, which is older; migrations are applied in their order, so restore a backup or revert the later ones with `locum migrate down`",
+				folder,
+				current,
+				step.Source.Path,
+			)
 		}
 	}
 	return err

@@ -67,7 +67,9 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 // errMySQLURL replaces errors of the driver, which may contain the password.
-var errMySQLURL = errors.New("want mysql://USER:PASSWORD@HOST:PORT/NAME with the options tls, ca, socket, max_statement_time, idle_transaction_timeout and innodb_lock_wait_timeout")
+var errMySQLURL = errors.New(
+	"want mysql://USER:PASSWORD@HOST:PORT/NAME with the options tls, ca, socket, max_statement_time, idle_transaction_timeout and innodb_lock_wait_timeout",
+)
 
 // mysqlOptions are the options that a URL may have. Other options of the driver, and other
 // session variables, could change behaviour that the repositories rely on.
@@ -222,19 +224,38 @@ func mysqlNumber(err error) uint16 {
 // mysqlReasons maps the numbers of errors that mean that the database cannot be used at present
 // to reasons.
 var mysqlReasons = map[uint16]Reason{
-	1021: DiskFull, 1114: DiskFull,
-	1026: IOError, 1030: IOError,
-	1040: TooManyConnections, 1129: TooManyConnections, 1135: TooManyConnections, 1203: TooManyConnections, 1226: TooManyConnections,
-	1037: Busy, 1038: Busy, 1041: Busy, 1206: Busy, 1637: Busy, // out of memory, locks or transactions
-	mysqlRecordChanged: Busy, mysqlDeadlock: Busy,
-	1047: NoConnection, 1053: NoConnection, 1927: NoConnection, // cluster or server not ready, shutdown, connection killed
-	1223: ReadOnly, 1290: ReadOnly, 1792: ReadOnly, 1836: ReadOnly,
-	1317: TimedOut, 1969: TimedOut, mysqlLockTimeout: TimedOut,
+	1021:               DiskFull,
+	1114:               DiskFull,
+	1026:               IOError,
+	1030:               IOError,
+	1040:               TooManyConnections,
+	1129:               TooManyConnections,
+	1135:               TooManyConnections,
+	1203:               TooManyConnections,
+	1226:               TooManyConnections,
+	1037:               Busy,
+	1038:               Busy,
+	1041:               Busy,
+	1206:               Busy,
+	1637:               Busy, // out of memory, locks or transactions
+	mysqlRecordChanged: Busy,
+	mysqlDeadlock:      Busy,
+	1047:               NoConnection,
+	1053:               NoConnection,
+	1927:               NoConnection, // cluster or server not ready, shutdown, connection killed
+	1223:               ReadOnly,
+	1290:               ReadOnly,
+	1792:               ReadOnly,
+	1836:               ReadOnly,
+	1317:               TimedOut,
+	1969:               TimedOut,
+	mysqlLockTimeout:   TimedOut,
 }
 
 // Unavailable implements Dialect.
 func (MySQL) Unavailable(err error) Reason {
-	if isError[net.Error](err) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if isError[net.Error](err) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) ||
+		errors.Is(err, io.ErrUnexpectedEOF) {
 		return NoConnection
 	}
 	return mysqlReasons[mysqlNumber(err)]

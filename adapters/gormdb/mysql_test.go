@@ -31,8 +31,20 @@ func TestMySQLConfig_URL(t *testing.T) {
 	t.Parallel()
 	cfg, err := mysqlConfig("mysql://jo:p%40ss%2F@db.example:3307/locum?tls=skip-verify&max_statement_time=5")
 	require.NoError(t, err)
-	require.Equal(t, []string{"jo", "p@ss/", "tcp", "db.example:3307", "locum", "5", "'READ-COMMITTED'", "skip-verify"},
-		[]string{cfg.User, cfg.Passwd, cfg.Net, cfg.Addr, cfg.DBName, cfg.Params["max_statement_time"], cfg.Params["tx_isolation"], cfg.TLSConfig})
+	require.Equal(
+		t,
+		[]string{"jo", "p@ss/", "tcp", "db.example:3307", "locum", "5", "'READ-COMMITTED'", "skip-verify"},
+		[]string{
+			cfg.User,
+			cfg.Passwd,
+			cfg.Net,
+			cfg.Addr,
+			cfg.DBName,
+			cfg.Params["max_statement_time"],
+			cfg.Params["tx_isolation"],
+			cfg.TLSConfig,
+		},
+	)
 	cfg, err = mysqlConfig("mysql://jo@/locum?socket=/run/mysqld/mysqld.sock")
 	require.NoError(t, err)
 	require.Equal(t, []string{"unix", "/run/mysqld/mysqld.sock"}, []string{cfg.Net, cfg.Addr})
@@ -60,14 +72,19 @@ func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 	my, pg := migrated(t, kit.MariaDBURL(t)), migrated(t, kit.PostgresURL(t))
 	const columnsOf = `SELECT CONCAT(table_name, '.', column_name, ': ', is_nullable) FROM information_schema.columns WHERE table_schema = `
 	columns := slices.DeleteFunc(things(t, my, columnsOf+"DATABASE()"), func(c string) bool {
-		return strings.Contains(c, "_if: ") || strings.HasPrefix(c, "advisory_locks.") || strings.HasPrefix(c, "listing_feed.last_xid") || strings.HasPrefix(c, "listing_feed.id")
+		return strings.Contains(c, "_if: ") || strings.HasPrefix(c, "advisory_locks.") || strings.HasPrefix(c, "listing_feed.last_xid") ||
+			strings.HasPrefix(c, "listing_feed.id")
 	})
 	require.Equal(t, things(t, pg, columnsOf+"'public'"), columns)
 	require.Greater(t, len(columns), 50)
 
 	const references = `SELECT CONCAT(k.table_name, ' ', k.column_name, ' ', r.delete_rule) FROM information_schema.referential_constraints r
 		JOIN information_schema.key_column_usage k ON k.constraint_name = r.constraint_name AND k.constraint_schema = r.constraint_schema%s WHERE r.constraint_schema = `
-	require.Equal(t, things(t, pg, fmt.Sprintf(references, "")+"'public'"), things(t, my, fmt.Sprintf(references, " AND k.table_name = r.table_name")+"DATABASE()"))
+	require.Equal(
+		t,
+		things(t, pg, fmt.Sprintf(references, "")+"'public'"),
+		things(t, my, fmt.Sprintf(references, " AND k.table_name = r.table_name")+"DATABASE()"),
+	)
 
 	type index struct {
 		Name, Columns string
@@ -85,8 +102,11 @@ func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 		}
 		return out
 	}
-	here := read(my, `SELECT CASE index_name WHEN 'PRIMARY' THEN CONCAT(table_name, '_pkey') ELSE index_name END AS name, MAX(non_unique) = 0 AS uniq,
-		GROUP_CONCAT(column_name ORDER BY seq_in_index) AS columns FROM information_schema.statistics WHERE table_schema = DATABASE() GROUP BY table_name, index_name`)
+	here := read(
+		my,
+		`SELECT CASE index_name WHEN 'PRIMARY' THEN CONCAT(table_name, '_pkey') ELSE index_name END AS name, MAX(non_unique) = 0 AS uniq,
+		GROUP_CONCAT(column_name ORDER BY seq_in_index) AS columns FROM information_schema.statistics WHERE table_schema = DATABASE() GROUP BY table_name, index_name`,
+	)
 	there := read(pg, `SELECT c.relname AS name, i.indisunique AS uniq, COALESCE(pg_get_expr(i.indpred, i.indrelid), '') AS condition,
 		(SELECT string_agg(a.attname, ',' ORDER BY k.n) FROM unnest(i.indkey) WITH ORDINALITY AS k(attnum, n) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum) AS columns
 		FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public'`)
@@ -100,11 +120,25 @@ func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 			continue // numbered in another way
 		}
 		columns := strings.Split(got.Columns, ",")
-		rest := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return slices.Contains(strings.Split(want.Columns, ","), c) })
+		rest := slices.DeleteFunc(
+			slices.Clone(columns),
+			func(c string) bool { return slices.Contains(strings.Split(want.Columns, ","), c) },
+		)
 		for _, more := range rest {
-			require.True(t, more == name+"_if" && want.Condition != "" || !want.Uniq && strings.Contains(want.Condition, more), "%s has the column %s", name, more)
+			require.True(
+				t,
+				more == name+"_if" && want.Condition != "" || !want.Uniq && strings.Contains(want.Condition, more),
+				"%s has the column %s",
+				name,
+				more,
+			)
 		}
-		require.Equal(t, want.Columns, strings.Join(slices.DeleteFunc(columns, func(c string) bool { return slices.Contains(rest, c) }), ","), name)
+		require.Equal(
+			t,
+			want.Columns,
+			strings.Join(slices.DeleteFunc(columns, func(c string) bool { return slices.Contains(rest, c) }), ","),
+			name,
+		)
 		if want.Uniq && want.Condition != "" && !strings.HasSuffix(want.Condition, "IS NOT NULL)") {
 			require.Equal(t, []string{name + "_if"}, rest, "%s is unique under a condition", name)
 		}
@@ -199,7 +233,10 @@ func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
 	<-inside
 	waiting := func() bool {
 		var n int
-		return db.reader.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'UPDATE%listing_feed%'").Scan(&n).Error == nil && n > 0
+		return db.reader.Raw("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'UPDATE%listing_feed%'").
+			Scan(&n).
+			Error == nil &&
+			n > 0
 	}
 	all.Go(func() { assert.NoError(t, feed{db}.Reset(t.Context())) })
 	require.Eventually(t, waiting, 30*time.Second, 10*time.Millisecond)
@@ -275,7 +312,9 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 		"tasks (id, `key`, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at, ended_at)":                     "?, seq, 'k', 'mail', '{}', '', IF(seq % 1000 = 0, 'waiting', 'done'), 1, 1, NOW(), NOW(), '', NOW(), IF(seq % 1000 = 0, NULL, NOW())",
 		"outbox (id, type, subject, payload, recorded_at, sent_at)":                                                                                   "?, 't', seq, '{}', NOW(), IF(seq % 1000 = 0, NULL, NOW())",
 	} {
-		fill := "SET STATEMENT foreign_key_checks = 0 FOR INSERT INTO " + table + " SELECT " + strings.NewReplacer("?", idOfSeq, "!", owner).Replace(values) + " FROM seq_1_to_20000"
+		fill := "SET STATEMENT foreign_key_checks = 0 FOR INSERT INTO " + table + " SELECT " + strings.NewReplacer("?", idOfSeq, "!", owner).
+			Replace(values) +
+			" FROM seq_1_to_20000"
 		require.NoError(t, db.reader.Exec(fill).Error)
 		name, _, _ := strings.Cut(table, " ")
 		require.NoError(t, db.reader.Exec("ANALYZE TABLE "+name).Error)
@@ -285,7 +324,13 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	require.NoError(t, err)
 	asked := recordStatements(t, db.reader)
 	s, ctx, now := db.Storage(), t.Context(), time.Now().UTC()
-	id, two, first := "00000007-0000-7000-8000-000000000000", []string{"00000007-0000-7000-8000-000000000000", "00000008-0000-7000-8000-000000000000"}, page.Request{Number: 1, Size: 20}
+	id, two, first := "00000007-0000-7000-8000-000000000000", []string{
+		"00000007-0000-7000-8000-000000000000",
+		"00000008-0000-7000-8000-000000000000",
+	}, page.Request{
+		Number: 1,
+		Size:   20,
+	}
 	run := func(_ any, err error) { t.Helper(); require.NoError(t, err) }
 	only := func(_ any, _ error) {}
 	only(s.Identity.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: id}))

@@ -83,11 +83,20 @@ func (d grants) Get(ctx context.Context, kind integrations.TokenKind, hash strin
 // Use implements integrations.Grants.
 func (d grants) Use(ctx context.Context, grantID, hash string, at time.Time) (used bool, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		res := d.conn(ctx).Model(&oauthTokenRow{}).Where("hash = ? AND grant_id = ? AND used_at IS NULL", hash, grantID).Update("used_at", at)
+		res := d.conn(ctx).
+			Model(&oauthTokenRow{}).
+			Where("hash = ? AND grant_id = ? AND used_at IS NULL", hash, grantID).
+			Update("used_at", at)
 		if used = res.RowsAffected == 1; res.Error != nil || !used {
 			return wrap(res.Error)
 		}
-		return wrap(d.conn(ctx).Model(&oauthTokenRow{}).Where("grant_id = ? AND kind = 'access' AND used_at IS NULL", grantID).Update("used_at", at).Error)
+		return wrap(
+			d.conn(ctx).
+				Model(&oauthTokenRow{}).
+				Where("grant_id = ? AND kind = 'access' AND used_at IS NULL", grantID).
+				Update("used_at", at).
+				Error,
+		)
 	})
 	return used, err
 }
@@ -114,13 +123,23 @@ func (d consents) Upsert(ctx context.Context, c integrations.Consent) error {
 }
 
 // List implements integrations.Consents.
-func (d consents) List(ctx context.Context, userIDs []string, appID string, r page.Request) (out page.Result[integrations.AppConsent], err error) {
+func (d consents) List(
+	ctx context.Context,
+	userIDs []string,
+	appID string,
+	r page.Request,
+) (out page.Result[integrations.AppConsent], err error) {
 	if r.Cursor != "" && !id.Valid(r.Cursor) {
 		return out, errCursor
 	}
-	rows, out, err := listRows[oauthConsentRow, integrations.AppConsent](ctx, d.DB, r, listQuery{orderedBy: "app_id", locked: true, where: func(q *gorm.DB) *gorm.DB {
-		return whereEqual(whereIn(q, "user_id", userIDs), "app_id", appID)
-	}})
+	rows, out, err := listRows[oauthConsentRow, integrations.AppConsent](
+		ctx,
+		d.DB,
+		r,
+		listQuery{orderedBy: "app_id", locked: true, where: func(q *gorm.DB) *gorm.DB {
+			return whereEqual(whereIn(q, "user_id", userIDs), "app_id", appID)
+		}},
+	)
 	if err != nil || len(rows) == 0 {
 		return out, err
 	}

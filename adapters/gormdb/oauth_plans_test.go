@@ -21,7 +21,14 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 	require.NoError(t, s.Integrations.Apps.Create(ctx, integrations.App{ID: id, OwnerID: id, Version: 1}, 9))
-	require.NoError(t, s.Integrations.Grants.Create(ctx, integrations.Token{Hash: "h", GrantID: id}, &integrations.Grant{ID: id, AppID: id, UserID: id, ExpiresAt: now}))
+	require.NoError(
+		t,
+		s.Integrations.Grants.Create(
+			ctx,
+			integrations.Token{Hash: "h", GrantID: id},
+			&integrations.Grant{ID: id, AppID: id, UserID: id, ExpiresAt: now},
+		),
+	)
 	before := len(asked.sql)
 	_, _ = s.Integrations.Grants.Get(ctx, integrations.Access, "h")
 	require.Len(t, asked.sql, before+1, "part of every request with a token")
@@ -65,7 +72,12 @@ func TestConsents_List_TotalAboveMaximum(t *testing.T) {
 	require.NoError(t, db.writer.Exec(`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 		INSERT INTO apps (id, owner_id, name, description, public, secret_hash, plan, redirect_uris, created_at, updated_at, version)
 		SELECT printf('00000000-0000-7000-8000-%012d', i), ?, 'a', '', false, '', 'free', '[]', ?, ?, 1 FROM n`, page.MaxExact, user, now, now).Error)
-	require.NoError(t, db.writer.Exec("INSERT INTO oauth_consents (user_id, app_id, scopes, given_at) SELECT owner_id, id, '', created_at FROM apps").Error)
+	require.NoError(
+		t,
+		db.writer.Exec(
+			"INSERT INTO oauth_consents (user_id, app_id, scopes, given_at) SELECT owner_id, id, '', created_at FROM apps",
+		).Error,
+	)
 	for _, size := range []int{10, page.MaxExact} {
 		consents, err := s.Consents.List(t.Context(), []string{user}, "", page.Request{Number: 1, Size: size})
 		require.NoError(t, err)

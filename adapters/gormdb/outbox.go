@@ -68,7 +68,14 @@ const eventBatchSize = 200
 // row returns the event as it is stored.
 func (o outbox) row(ctx context.Context, e event.Event) (outboxRow, error) {
 	payload, err := json.Marshal(e)
-	return outboxRow{ID: o.newID(), Type: e.Type(), Subject: e.Subject(), Payload: string(payload), RecordedAt: o.clock.Now(), Trace: trace.Parent(ctx)}, err
+	return outboxRow{
+		ID:         o.newID(),
+		Type:       e.Type(),
+		Subject:    e.Subject(),
+		Payload:    string(payload),
+		RecordedAt: o.clock.Now(),
+		Trace:      trace.Parent(ctx),
+	}, err
 }
 
 // Claim implements event.Outbox.
@@ -77,8 +84,13 @@ func (o outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.
 	var rows []outboxRow
 	err := o.inQueue(ctx, func(q *gorm.DB) error {
 		leased := newStatement(q).Model(&outboxRow{}).Select("subject").Where("sent_at IS NULL AND claimed_until > ?", now)
-		err := o.skipLockedRows(q).Where("sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)", now).Where("subject NOT IN (?)", leased).
-			Order("id").Limit(n).Find(&rows).Error
+		err := o.skipLockedRows(q).
+			Where("sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)", now).
+			Where("subject NOT IN (?)", leased).
+			Order("id").
+			Limit(n).
+			Find(&rows).
+			Error
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -87,13 +99,23 @@ func (o outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.
 			Updates(map[string]any{"claimed_until": now.Add(lease), "attempts": gorm.Expr("attempts + 1")}).Error
 	})
 	return list.Map(rows, func(r outboxRow) event.Envelope {
-		return event.Envelope{ID: r.ID, Type: r.Type, Subject: r.Subject, Payload: json.RawMessage(r.Payload), RecordedAt: r.RecordedAt, Attempt: r.Attempts + 1, Trace: r.Trace}
+		return event.Envelope{
+			ID:         r.ID,
+			Type:       r.Type,
+			Subject:    r.Subject,
+			Payload:    json.RawMessage(r.Payload),
+			RecordedAt: r.RecordedAt,
+			Attempt:    r.Attempts + 1,
+			Trace:      r.Trace,
+		}
 	}), err
 }
 
 // MarkSent implements event.Outbox.
 func (o outbox) MarkSent(ctx context.Context, ids ...string) error {
-	return wrap(o.conn(ctx).Model(&outboxRow{}).Where(o.dialect.In("id", ids)).Where("sent_at IS NULL").Update("sent_at", o.clock.Now()).Error)
+	return wrap(
+		o.conn(ctx).Model(&outboxRow{}).Where(o.dialect.In("id", ids)).Where("sent_at IS NULL").Update("sent_at", o.clock.Now()).Error,
+	)
 }
 
 // Notifications implements event.Outbox.

@@ -57,7 +57,11 @@ func (Postgres) OpenReplica(url string, connections int, s adapters.DatabaseSett
 // been flushed. If the server commits asynchronously, it becomes visible earlier, so the
 // position is then the end of the log that has been written to memory.
 func (Postgres) CommittedPosition(ctx context.Context, primary *sql.DB) (LogPosition, error) {
-	return logPosition(ctx, primary, "CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END")
+	return logPosition(
+		ctx,
+		primary,
+		"CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END",
+	)
 }
 
 // ReplayedPosition implements Replicator. The position is NULL on a server that is not a
@@ -69,7 +73,8 @@ func (Postgres) ReplayedPosition(ctx context.Context, replica *sql.DB) (LogPosit
 // logPosition returns the position that the expression lsn yields.
 func logPosition(ctx context.Context, pool *sql.DB, lsn string) (p LogPosition, err error) {
 	var offset sql.NullInt64
-	err = pool.QueryRowContext(ctx, "SELECT system_identifier || '/' || current_database(), CAST("+lsn+" - '0/0' AS BIGINT) FROM pg_control_system()").Scan(&p.Database, &offset)
+	err = pool.QueryRowContext(ctx, "SELECT system_identifier || '/' || current_database(), CAST("+lsn+" - '0/0' AS BIGINT) FROM pg_control_system()").
+		Scan(&p.Database, &offset)
 	if err == nil && !offset.Valid {
 		err = errors.New("it is not a standby server")
 	}
@@ -178,7 +183,8 @@ func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 	}
 	// Otherwise timestamps would have the time zone of the machine.
 	pool := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(_ context.Context, c *pgx.Conn) error {
-		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+		c.TypeMap().
+			RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 		return nil
 	}))
 	limitConnections(pool, connections)
@@ -290,7 +296,14 @@ func numbered(query string) string {
 }
 
 // BulkInsert implements BulkInserter with COPY.
-func (Postgres) BulkInsert(ctx context.Context, pool *sql.DB, table string, columns []string, rows iter.Seq[[]any], finish func(tx *sql.Tx) error) error {
+func (Postgres) BulkInsert(
+	ctx context.Context,
+	pool *sql.DB,
+	table string,
+	columns []string,
+	rows iter.Seq[[]any],
+	finish func(tx *sql.Tx) error,
+) error {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return err

@@ -16,7 +16,14 @@ func TestQuery_ColumnTypeChanges_IsRetried(t *testing.T) {
 	url := kit.PostgresURL(t)
 	db, operator := migrated(t, url), migrated(t, url)
 	users := users{db}
-	u := identity.NewUser(db.newID(), "jo@example.org", "Jo", identity.KindJobseeker, "verifier", time.Now().UTC().Truncate(time.Microsecond))
+	u := identity.NewUser(
+		db.newID(),
+		"jo@example.org",
+		"Jo",
+		identity.KindJobseeker,
+		"verifier",
+		time.Now().UTC().Truncate(time.Microsecond),
+	)
 	require.NoError(t, users.Create(t.Context(), &u))
 	findRows := func(ctx context.Context) error {
 		_, err := users.GetForUpdate(ctx, u.ID)

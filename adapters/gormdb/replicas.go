@@ -138,14 +138,26 @@ func (r *replicas) register(m metrics.Registry) {
 		}
 		return n
 	})
-	m.Gauge("locum_database_replica_lag_seconds", "Lag of the replica that lags most, including the interval of measurements.", func() (lag float64) {
-		for _, rep := range r.all {
-			lag = max(lag, rep.lag().Seconds())
-		}
-		return lag
-	})
-	m.Counter("locum_database_replica_reads_total", "Statements that replicas have answered.", func() float64 { return float64(r.reads.Load()) })
-	m.Counter("locum_database_replica_fallbacks_total", "Statements for replicas that the primary has answered.", func() float64 { return float64(r.fallbacks.Load()) })
+	m.Gauge(
+		"locum_database_replica_lag_seconds",
+		"Lag of the replica that lags most, including the interval of measurements.",
+		func() (lag float64) {
+			for _, rep := range r.all {
+				lag = max(lag, rep.lag().Seconds())
+			}
+			return lag
+		},
+	)
+	m.Counter(
+		"locum_database_replica_reads_total",
+		"Statements that replicas have answered.",
+		func() float64 { return float64(r.reads.Load()) },
+	)
+	m.Counter(
+		"locum_database_replica_fallbacks_total",
+		"Statements for replicas that the primary has answered.",
+		func() float64 { return float64(r.fallbacks.Load()) },
+	)
 }
 
 // close stops the measurements and closes the connections.

@@ -29,7 +29,16 @@ func TestReplicas(t *testing.T) {
 	t.Parallel()
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
-	db, err := OpenDB(Postgres{}, primary.URL, adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler), Database: adapters.DatabaseSettings{ReplicaURLs: []string{replica.URL}}})
+	db, err := OpenDB(
+		Postgres{},
+		primary.URL,
+		adapters.Deps{
+			Clock:    clock.System{},
+			NewID:    uuid.NewString,
+			Log:      slog.New(slog.DiscardHandler),
+			Database: adapters.DatabaseSettings{ReplicaURLs: []string{replica.URL}},
+		},
+	)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = schemas{db}.Up(t.Context())
@@ -52,7 +61,10 @@ func TestReplicas(t *testing.T) {
 	})
 	t.Run("it lacks a change of listings", func(t *testing.T) {
 		kit.Exec(t, replica.URL, "SELECT pg_wal_replay_pause()")
-		require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { return db.recordListings(ctx, []string{uuid.NewString()}) }))
+		require.NoError(
+			t,
+			db.Do(t.Context(), func(ctx context.Context) error { return db.recordListings(ctx, []string{uuid.NewString()}) }),
+		)
 		require.False(t, isReplica(tx.AllowStale(t.Context(), 0), t, db))
 		require.False(t, isReplica(tx.AllowStale(t.Context(), time.Second), t, db))
 		kit.Exec(t, replica.URL, "SELECT pg_wal_replay_resume()")
@@ -79,16 +91,32 @@ func TestReplicas(t *testing.T) {
 		}{{standby, 1000}, {failing + " * 0 + " + standby, 0}} {
 			require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
 			rows, sum := 0, 0
-			require.NoError(t, db.streamFromReplica(stale, "SELECT "+x.column+" FROM generate_series(1, 1000) n", nil, func() { rows, sum = 0, 0 }, func(r Rows) error {
-				var n int
-				err := r.Scan(&n)
-				rows, sum = rows+1, sum+n
-				return err
-			}))
+			require.NoError(
+				t,
+				db.streamFromReplica(
+					stale,
+					"SELECT "+x.column+" FROM generate_series(1, 1000) n",
+					nil,
+					func() { rows, sum = 0, 0 },
+					func(r Rows) error {
+						var n int
+						err := r.Scan(&n)
+						rows, sum = rows+1, sum+n
+						return err
+					},
+				),
+			)
 			require.Equal(t, 1000, rows)
 			require.Equal(t, x.sum, sum)
 			var found []int
-			require.NoError(t, db.conn(stale).Table(fmt.Sprintf("(SELECT %s AS x FROM generate_series(1, 1000) n) s", x.column)).Select("x").Find(&found).Error)
+			require.NoError(
+				t,
+				db.conn(stale).
+					Table(fmt.Sprintf("(SELECT %s AS x FROM generate_series(1, 1000) n) s", x.column)).
+					Select("x").
+					Find(&found).
+					Error,
+			)
 			require.Len(t, found, 1000)
 			require.Equal(t, x.sum, found[0]*1000)
 		}
@@ -144,7 +172,10 @@ func TestReplica_LagsForLong_RemembersFewCommits(t *testing.T) {
 	commits := []commit{{start, LogPosition{Offset: 10}}}
 	for i := range 2000 {
 		var err error
-		commits, err = rep.addMeasurement(LogPosition{Offset: 10}, append(commits, commit{start.Add(time.Duration(i) * time.Millisecond), LogPosition{Offset: 11 + int64(i)}}))
+		commits, err = rep.addMeasurement(
+			LogPosition{Offset: 10},
+			append(commits, commit{start.Add(time.Duration(i) * time.Millisecond), LogPosition{Offset: 11 + int64(i)}}),
+		)
 		require.NoError(t, err)
 	}
 	require.LessOrEqual(t, len(commits), 600)

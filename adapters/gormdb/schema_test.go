@@ -29,7 +29,11 @@ func isOwn(column string) bool {
 func openURL(t *testing.T, url string) *DB {
 	t.Helper()
 	scheme, _, _ := strings.Cut(url, ":")
-	db, err := OpenDB(dialects[scheme], url, adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
+	db, err := OpenDB(
+		dialects[scheme],
+		url,
+		adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)},
+	)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
@@ -64,8 +68,12 @@ func TestSchema_SQLiteAndPostgres_AreEqual(t *testing.T) {
 	pg := migrated(t, kit.PostgresURL(t))
 	columns := things(t, lite, `SELECT m.name || '.' || c.name || ': ' || CASE WHEN c."notnull" THEN 'required' ELSE 'optional' END
 		FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'`)
-	require.Equal(t, columns, things(t, pg, `SELECT table_name || '.' || column_name || ': ' || CASE WHEN is_nullable = 'NO' THEN 'required' ELSE 'optional' END
-		FROM information_schema.columns WHERE table_schema = 'public'`))
+	require.Equal(
+		t,
+		columns,
+		things(t, pg, `SELECT table_name || '.' || column_name || ': ' || CASE WHEN is_nullable = 'NO' THEN 'required' ELSE 'optional' END
+		FROM information_schema.columns WHERE table_schema = 'public'`),
+	)
 	require.Greater(t, len(columns), 50)
 	indexes := things(t, lite, `SELECT 'index ' || i.name || ': ' || CASE WHEN i."unique" THEN 'unique' ELSE 'plain' END
 		FROM sqlite_master m, pragma_index_list(m.name) i WHERE m.type = 'table' AND i.origin = 'c'`)
@@ -111,14 +119,18 @@ func legacy(t *testing.T, url string) *DB {
 // catalog returns columns, constraints and indexes of the tables of the service.
 func catalog(t *testing.T, db *DB) (out []string) {
 	t.Helper()
-	queries := []string{`SELECT m.name || ' ' || c.name || ' ' || c.type || ' ' || c."notnull" || ' ' || coalesce(c.dflt_value, '') || ' ' || c.pk FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'`,
+	queries := []string{
+		`SELECT m.name || ' ' || c.name || ' ' || c.type || ' ' || c."notnull" || ' ' || coalesce(c.dflt_value, '') || ' ' || c.pk FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'`,
 		`SELECT m.name || ' references ' || f."table" || ' ' || f."from" || ' ' || f.on_delete FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`,
-		`SELECT tbl_name || ' index ' || sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL`}
+		`SELECT tbl_name || ' index ' || sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL`,
+	}
 	if db.dialect.Name() == "postgres" {
-		queries = []string{`SELECT table_name || ' ' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(column_default, '') FROM information_schema.columns WHERE table_schema = 'public'`,
+		queries = []string{
+			`SELECT table_name || ' ' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(column_default, '') FROM information_schema.columns WHERE table_schema = 'public'`,
 			`SELECT c.relname || ' constraint ' || pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public'`,
 			`SELECT tablename || ' index ' || indexdef FROM pg_indexes WHERE schemaname = 'public' AND indexname NOT LIKE '%_pkey'`,
-			`SELECT relname || ' options ' || array_to_string(reloptions, ',') FROM pg_class WHERE reloptions IS NOT NULL AND relkind = 'r'`}
+			`SELECT relname || ' options ' || array_to_string(reloptions, ',') FROM pg_class WHERE reloptions IS NOT NULL AND relkind = 'r'`,
+		}
 	}
 	for _, query := range queries {
 		var all []string
@@ -156,7 +168,18 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 			require.Equal(t, catalog(t, migrated(t, url())), catalog(t, db))
 			steps, err = s.Status(t.Context())
 			require.NoError(t, err)
-			later := []string{"database/0002_task_groups.sql", "identity/0002_moderators.sql", "identity/0003_standing.sql", "listings/0002_moderation.sql", "hiring/0002_documents.sql", "hiring/0003_notes.sql", "jobseeker/0002_no_leases.sql", "jobseeker/0003_subscribers.sql", "billing/0002_charge_actions.sql", "integrations/0002_no_leases.sql"}
+			later := []string{
+				"database/0002_task_groups.sql",
+				"identity/0002_moderators.sql",
+				"identity/0003_standing.sql",
+				"listings/0002_moderation.sql",
+				"hiring/0002_documents.sql",
+				"hiring/0003_notes.sql",
+				"jobseeker/0002_no_leases.sql",
+				"jobseeker/0003_subscribers.sql",
+				"billing/0002_charge_actions.sql",
+				"integrations/0002_no_leases.sql",
+			}
 			require.Len(t, steps, 1+len(migrations.Modules())+len(later))
 			reverted := []string{}
 			for range later {
@@ -177,7 +200,13 @@ func TestSchema_AddedModule_IsReverted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := open(t, kit.PostgresURL(t))
-			db.migrations = map[string]fs.FS{"notes": fstest.MapFS{"0003_notes.sql": &fstest.MapFile{Data: []byte("-- +goose Up\nCREATE TABLE notes (id UUID);\n-- +goose Down\nDROP TABLE notes;\n")}}}
+			db.migrations = map[string]fs.FS{
+				"notes": fstest.MapFS{
+					"0003_notes.sql": &fstest.MapFile{
+						Data: []byte("-- +goose Up\nCREATE TABLE notes (id UUID);\n-- +goose Down\nDROP TABLE notes;\n"),
+					},
+				},
+			}
 			applied, err := schemas{db}.Up(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, "notes/0003_notes.sql", applied[len(applied)-1])
@@ -193,7 +222,13 @@ func TestSchema_AddedModule_IsReverted(t *testing.T) {
 func TestSchema_AddedModule_FirstMigrationIsRevertedAfterTheUpgrade(t *testing.T) {
 	t.Parallel()
 	db := legacy(t, "sqlite:"+t.TempDir()+"/test.db")
-	db.migrations = map[string]fs.FS{"notes": fstest.MapFS{"0001_notes.sql": &fstest.MapFile{Data: []byte("-- +goose Up\nCREATE TABLE notes (id UUID);\n-- +goose Down\nDROP TABLE notes;\n")}}}
+	db.migrations = map[string]fs.FS{
+		"notes": fstest.MapFS{
+			"0001_notes.sql": &fstest.MapFile{
+				Data: []byte("-- +goose Up\nCREATE TABLE notes (id UUID);\n-- +goose Down\nDROP TABLE notes;\n"),
+			},
+		},
+	}
 	_, err := schemas{db}.Up(t.Context())
 	require.NoError(t, err)
 	for {
@@ -221,7 +256,11 @@ func TestSchema_OneModule_HasItsTablesOnly(t *testing.T) {
 		db.modules = []string{"billing"}
 		applied, err := schemas{db}.Up(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []string{"database/0001_init.sql", "database/0002_task_groups.sql", "billing/0001_init.sql", "billing/0002_charge_actions.sql"}, applied)
+		require.Equal(
+			t,
+			[]string{"database/0001_init.sql", "database/0002_task_groups.sql", "billing/0001_init.sql", "billing/0002_charge_actions.sql"},
+			applied,
+		)
 		require.True(t, db.reader.Migrator().HasTable("charges"))
 		require.False(t, db.reader.Migrator().HasTable("users"))
 	}

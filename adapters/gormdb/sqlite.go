@@ -213,7 +213,13 @@ func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err erro
 	if file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err == nil {
 		_ = file.Close()
 	}
-	pool, err := sqlitedriver.Open("file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(0)&modeof=" + strings.ReplaceAll(url.QueryEscape(path), "+", "%20"))
+	pool, err := sqlitedriver.Open(
+		"file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(0)&modeof=" + strings.ReplaceAll(
+			url.QueryEscape(path),
+			"+",
+			"%20",
+		),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("the file %s: %w", path, err)
 	}
@@ -221,7 +227,9 @@ func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err erro
 	if err != nil {
 		err = errors.Join(err, pool.Close())
 		if errors.Is(err, sqlite3.BUSY) {
-			return nil, fmt.Errorf("another `locum serve` has this database; one process at a time can serve a SQLite database: stop the other one, or use postgres://…")
+			return nil, fmt.Errorf(
+				"another `locum serve` has this database; one process at a time can serve a SQLite database: stop the other one, or use postgres://…",
+			)
 		}
 		return nil, fmt.Errorf("the file %s: %w", path, err)
 	}
@@ -237,7 +245,13 @@ func (db *DB) lockExclusively(ctx context.Context, pool *sql.DB) (*sql.Conn, err
 	}
 	_, err = conn.ExecContext(ctx, "BEGIN EXCLUSIVE")
 	if errors.Is(err, sqlite3.BUSY) {
-		db.log.Warn("another process uses this database; waiting for it to end", "database", sqlitePath(db.url), "within", claimTimeout.String())
+		db.log.Warn(
+			"another process uses this database; waiting for it to end",
+			"database",
+			sqlitePath(db.url),
+			"within",
+			claimTimeout.String(),
+		)
 		if _, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", claimTimeout.Milliseconds())); err == nil {
 			_, err = conn.ExecContext(ctx, "BEGIN EXCLUSIVE")
 		}

@@ -45,8 +45,18 @@ type taskRow struct {
 type taskGroupRow struct{ Name, TaskID string }
 
 func (r taskRow) task() task.Task {
-	return task.Task{ID: r.ID, Kind: r.Kind, Queue: r.Queue, Key: r.Key, Group: r.Group, Payload: json.RawMessage(r.Payload),
-		RunAt: r.RunAt, Trace: r.Trace, Attempt: r.Attempts, CreatedAt: r.CreatedAt}
+	return task.Task{
+		ID:        r.ID,
+		Kind:      r.Kind,
+		Queue:     r.Queue,
+		Key:       r.Key,
+		Group:     r.Group,
+		Payload:   json.RawMessage(r.Payload),
+		RunAt:     r.RunAt,
+		Trace:     r.Trace,
+		Attempt:   r.Attempts,
+		CreatedAt: r.CreatedAt,
+	}
 }
 
 func (r taskRow) reference() task.Reference {
@@ -90,8 +100,20 @@ func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 		if handOuts > 0 {
 			due = now.Add(minHandOutInterval)
 		}
-		rows[i] = taskRow{ID: d.newID(), Key: t.Key, Kind: t.Kind, Queue: t.Queue, Group: t.Group, Payload: string(t.Payload), Trace: cmp.Or(t.Trace, trace.Parent(ctx)),
-			State: task.Waiting, HandOuts: handOuts, RunAt: runAt, DueAt: due, CreatedAt: now}
+		rows[i] = taskRow{
+			ID:        d.newID(),
+			Key:       t.Key,
+			Kind:      t.Kind,
+			Queue:     t.Queue,
+			Group:     t.Group,
+			Payload:   string(t.Payload),
+			Trace:     cmp.Or(t.Trace, trace.Parent(ctx)),
+			State:     task.Waiting,
+			HandOuts:  handOuts,
+			RunAt:     runAt,
+			DueAt:     due,
+			CreatedAt: now,
+		}
 		refs[i] = rows[i].reference()
 	}
 	rows, err := d.dropAlreadyWaiting(ctx, rows)
@@ -139,7 +161,13 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 	}
 	var rows []taskRow
 	err = d.inQueue(ctx, func(q *gorm.DB) error {
-		err := d.skipLockedRows(q).Select("id", "kind", "class", "task_group", "hand_outs", "run_at", "state").Where("ended_at IS NULL AND due_at <= ?", now).Order("due_at").Limit(n).Find(&rows).Error
+		err := d.skipLockedRows(q).
+			Select("id", "kind", "class", "task_group", "hand_outs", "run_at", "state").
+			Where("ended_at IS NULL AND due_at <= ?", now).
+			Order("due_at").
+			Limit(n).
+			Find(&rows).
+			Error
 		if err != nil {
 			return err
 		}
@@ -166,7 +194,11 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 			// run_at still reads the old state.
 			err = errors.Join(err, newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Updates(map[string]any{
 				"due_at": now.Add(pause), "hand_outs": gorm.Expr("hand_outs + 1"),
-				"run_at": gorm.Expr("CASE state WHEN ? THEN ? ELSE run_at END", task.Running, d.dialect.Typed(now, "timestamptz")), "state": task.Waiting,
+				"run_at": gorm.Expr(
+					"CASE state WHEN ? THEN ? ELSE run_at END",
+					task.Running,
+					d.dialect.Typed(now, "timestamptz"),
+				), "state": task.Waiting,
 			}).Error)
 		}
 		return errors.Join(err, d.endGroups(q, lostInGroup))
@@ -196,9 +228,21 @@ func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]
 	ids = slices.Sorted(slices.Values(ids))
 	var rows []taskRow
 	err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
-		rows, err = updateReturning[taskRow](q.Where(d.dialect.In("id", ids)).Where("state = ? AND run_at <= ?", task.Waiting, now.Add(maxStartSkew)), "id",
+		rows, err = updateReturning[taskRow](
+			q.Where(d.dialect.In("id", ids)).Where("state = ? AND run_at <= ?", task.Waiting, now.Add(maxStartSkew)),
+			"id",
 			map[string]any{"state": task.Running, "attempts": gorm.Expr("attempts + 1"), "due_at": now.Add(lease)},
-			"id", "key", "kind", "class", "task_group", "payload", "trace", "attempts", "run_at", "created_at")
+			"id",
+			"key",
+			"kind",
+			"class",
+			"task_group",
+			"payload",
+			"trace",
+			"attempts",
+			"run_at",
+			"created_at",
+		)
 		if err == nil {
 			rows, err = d.beginGroups(q, rows, now)
 		}
@@ -268,7 +312,12 @@ func (d tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration)
 	for attempt, ids := range groupByAttempt(runs) {
 		var rows []taskRow
 		err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
-			rows, err = updateReturning[taskRow](q.Where(d.dialect.In("id", ids)).Where("attempts = ? AND state = ?", attempt, task.Running), "id", map[string]any{"due_at": until}, "id")
+			rows, err = updateReturning[taskRow](
+				q.Where(d.dialect.In("id", ids)).Where("attempts = ? AND state = ?", attempt, task.Running),
+				"id",
+				map[string]any{"due_at": until},
+				"id",
+			)
 			return err
 		})
 		if err != nil {
@@ -295,7 +344,11 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 		// The condition ended_at IS NULL would be equivalent. But with the statistics of a
 		// new table, Postgres would use it to read all unfinished rows instead of a few ids.
 		unfinished := func(attempt int, ids ...string) *gorm.DB {
-			return newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Where("attempts = ? AND state IN ?", attempt, []task.State{task.Waiting, task.Running})
+			return newStatement(
+				q,
+			).Model(&taskRow{}).
+				Where(d.dialect.In("id", ids)).
+				Where("attempts = ? AND state IN ?", attempt, []task.State{task.Waiting, task.Running})
 		}
 		var done []task.Run
 		for _, o := range outcomes {
@@ -313,7 +366,12 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 				attempts--
 			}
 			err := unfinished(o.Attempt, o.ID).Updates(map[string]any{
-				"state": o.State, "run_at": runAt, "due_at": runAt, "error": truncateText(o.Err, maxTaskError), "ended_at": ended, "attempts": attempts,
+				"state":    o.State,
+				"run_at":   runAt,
+				"due_at":   runAt,
+				"error":    truncateText(o.Err, maxTaskError),
+				"ended_at": ended,
+				"attempts": attempts,
 			}).Error
 			if err != nil {
 				return err
@@ -328,7 +386,13 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 			return nil
 		}
 		// The next task of each group may start now.
-		err := newStatement(q).Model(&taskRow{}).Where(d.dialect.In("task_group", groups)).Where("ended_at IS NULL AND task_group <> '' AND state = ? AND run_at <= ?", task.Waiting, now).Update("due_at", now).Error
+		err := newStatement(
+			q,
+		).Model(&taskRow{}).
+			Where(d.dialect.In("task_group", groups)).
+			Where("ended_at IS NULL AND task_group <> '' AND state = ? AND run_at <= ?", task.Waiting, now).
+			Update("due_at", now).
+			Error
 		if err != nil {
 			return err
 		}
@@ -358,8 +422,18 @@ func (d tasks) Backlog(ctx context.Context) ([]task.Backlog, error) {
 		Oldest aggregatedTime
 	}
 	var rows []unfinishedTasks
-	unfinished := d.conn(ctx).Model(&taskRow{}).Select("class", "state", "run_at").Where("ended_at IS NULL").Order("due_at").Limit(maxBacklogCount)
-	err := d.conn(ctx).Table("(?) AS unfinished", unfinished).Select("class, state, COUNT(*) AS n, MIN(run_at) AS oldest").Group("class, state").Scan(&rows).Error
+	unfinished := d.conn(ctx).
+		Model(&taskRow{}).
+		Select("class", "state", "run_at").
+		Where("ended_at IS NULL").
+		Order("due_at").
+		Limit(maxBacklogCount)
+	err := d.conn(ctx).
+		Table("(?) AS unfinished", unfinished).
+		Select("class, state, COUNT(*) AS n, MIN(run_at) AS oldest").
+		Group("class, state").
+		Scan(&rows).
+		Error
 	return list.Map(rows, func(r unfinishedTasks) task.Backlog {
 		return task.Backlog{Queue: r.Class, State: r.State, Tasks: r.N, Oldest: r.Oldest.Time}
 	}), wrap(err)
@@ -385,9 +459,14 @@ func (d tasks) List(ctx context.Context, f task.Filter) ([]task.Record, error) {
 // Retry implements task.Store.
 func (d tasks) Retry(ctx context.Context, ids []string) (int, error) {
 	now := d.clock.Now()
-	res := d.unprepared(ctx).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Where("state IN ?", []task.State{task.Dead, task.Waiting}).Updates(map[string]any{
-		"attempts": gorm.Expr("CASE state WHEN ? THEN 0 ELSE attempts END", task.Dead), "state": task.Waiting, "run_at": now, "due_at": now, "ended_at": nil,
-	})
+	res := d.unprepared(ctx).
+		Model(&taskRow{}).
+		Where(d.dialect.In("id", ids)).
+		Where("state IN ?", []task.State{task.Dead, task.Waiting}).
+		Updates(map[string]any{
+			"attempts": gorm.Expr("CASE state WHEN ? THEN 0 ELSE attempts END", task.Dead),
+			"state":    task.Waiting, "run_at": now, "due_at": now, "ended_at": nil,
+		})
 	if res.Error == nil {
 		d.markRecorded(ctx)
 	}

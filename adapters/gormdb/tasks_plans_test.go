@@ -33,7 +33,14 @@ func TestTasks_Queries_UseIndexes(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tasks.Extend(ctx, []task.Run{{ID: ids[0], Attempt: 1}}, time.Minute)
 	require.NoError(t, err)
-	require.NoError(t, tasks.RecordOutcomes(ctx, task.Outcome{Run: task.Run{ID: ids[0], Attempt: 1}, State: task.Done}, task.Outcome{Run: task.Run{ID: refs[0].ID, Attempt: 1}, Group: "g", State: task.Dead}))
+	require.NoError(
+		t,
+		tasks.RecordOutcomes(
+			ctx,
+			task.Outcome{Run: task.Run{ID: ids[0], Attempt: 1}, State: task.Done},
+			task.Outcome{Run: task.Run{ID: refs[0].ID, Attempt: 1}, Group: "g", State: task.Dead},
+		),
+	)
 	_, err = tasks.Backlog(ctx)
 	require.NoError(t, err)
 	for _, state := range []task.State{task.Waiting, task.Dead} {

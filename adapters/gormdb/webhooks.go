@@ -88,19 +88,30 @@ func (d webhooks) Get(ctx context.Context, ownerID, id string) (integrations.End
 }
 
 // List implements integrations.Webhooks.
-func (d webhooks) List(ctx context.Context, ownerID string, f integrations.EndpointFilter, after string, n int) ([]integrations.Endpoint, error) {
+func (d webhooks) List(
+	ctx context.Context,
+	ownerID string,
+	f integrations.EndpointFilter,
+	after string,
+	n int,
+) ([]integrations.Endpoint, error) {
 	q, id := ofAppOwner(d.conn(ctx).Table("webhook_endpoints AS e").Select(columnsAs[webhookEndpointRow](d.DB, "e", "")), ownerID), "e.id"
 	q = whereEqual(q, "e.app_id", f.AppID)
 	if f.Event != "" {
 		// In the order of the primary key of the subscriptions.
-		q, id = q.Joins("JOIN webhook_subscriptions AS s ON s.endpoint_id = e.id").Where("s.type = ? AND e.status = 'active'", f.Event), "s.endpoint_id"
+		q, id = q.Joins("JOIN webhook_subscriptions AS s ON s.endpoint_id = e.id").
+			Where("s.type = ? AND e.status = 'active'", f.Event),
+			"s.endpoint_id"
 	}
 	if len(f.UserIDs) > 0 {
 		consented := whereIn(d.conn(ctx).Model(&oauthConsentRow{}).Select("app_id"), "user_id", f.UserIDs)
 		q = q.Where("(? OR e.app_id IN (?))", d.dialect.In("e.owner_id", f.UserIDs), consented)
 	}
 	if !f.DueBefore.IsZero() {
-		due := d.conn(ctx).Table("webhook_deliveries AS d").Select("1").Where("d.endpoint_id = e.id AND d.status = 'pending' AND d.next_at < ?", f.DueBefore)
+		due := d.conn(ctx).
+			Table("webhook_deliveries AS d").
+			Select("1").
+			Where("d.endpoint_id = e.id AND d.status = 'pending' AND d.next_at < ?", f.DueBefore)
 		q = q.Where("e.status = 'active' AND e.listening_until IS NULL AND EXISTS (?)", due)
 	}
 	return findRows(q.Where(id+" > ?", cmp.Or(after, firstID)).Order(id).Limit(n), webhookEndpointRow.endpoint)
@@ -111,5 +122,8 @@ const firstID = "00000000-0000-0000-0000-000000000000"
 
 // Delete implements integrations.Webhooks.
 func (d webhooks) Delete(ctx context.Context, ownerID, appID, id string) error {
-	return requireRow(ofAppOwner(d.conn(ctx), ownerID).Where("id = ? AND app_id = ?", id, appID).Delete(&webhookEndpointRow{}), integrations.ErrWebhookNotFound)
+	return requireRow(
+		ofAppOwner(d.conn(ctx), ownerID).Where("id = ? AND app_id = ?", id, appID).Delete(&webhookEndpointRow{}),
+		integrations.ErrWebhookNotFound,
+	)
 }

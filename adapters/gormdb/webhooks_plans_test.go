@@ -21,7 +21,10 @@ func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 
 	_, _ = s.Integrations.Webhooks.Get(ctx, id, id)
 	_, _ = s.Integrations.Webhooks.Get(ctx, integrations.AnyOwner, id)
-	_ = s.Integrations.Webhooks.Upsert(ctx, integrations.Endpoint{ID: id, OwnerID: id, Version: 1, Events: []string{"job.created"}, Status: integrations.EndpointPaused})
+	_ = s.Integrations.Webhooks.Upsert(
+		ctx,
+		integrations.Endpoint{ID: id, OwnerID: id, Version: 1, Events: []string{"job.created"}, Status: integrations.EndpointPaused},
+	)
 	_ = s.Integrations.Webhooks.Delete(ctx, id, id, id)
 	for _, f := range []integrations.EndpointFilter{{AppID: id}, {Event: "job.created"}, {Event: "job.created", UserIDs: []string{id, uuid.NewString()}}} {
 		for _, after := range []string{"", id} {

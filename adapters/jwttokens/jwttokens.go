@@ -192,7 +192,10 @@ func sealAudience(p auth.Purpose) string { return "locum:" + string(p) }
 // Seal implements auth.Sealer.
 func (t *Tokens) Seal(p auth.Purpose, subject string, until time.Time) (string, error) {
 	return t.sign(sealType, jwt.RegisteredClaims{
-		Issuer: t.issuer, Subject: subject, Audience: jwt.ClaimStrings{sealAudience(p)}, ExpiresAt: jwt.NewNumericDate(until),
+		Issuer:    t.issuer,
+		Subject:   subject,
+		Audience:  jwt.ClaimStrings{sealAudience(p)},
+		ExpiresAt: jwt.NewNumericDate(until),
 	})
 }
 

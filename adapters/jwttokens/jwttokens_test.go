@@ -113,8 +113,14 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 	require.NoError(t, err)
 	strangeJWK := map[string]any{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(strange)}
 	with := func(method jwt.SigningMethod, key any, header map[string]any) string {
-		token := jwt.NewWithClaims(method, jwt.MapClaims{"iss": issuer, "aud": "locum-portal", "sub": "u-1", "sid": "s-1",
-			"iat": clk.Now().Unix(), "exp": clk.Now().Add(time.Minute).Unix()})
+		token := jwt.NewWithClaims(method, jwt.MapClaims{
+			"iss": issuer,
+			"aud": "locum-portal",
+			"sub": "u-1",
+			"sid": "s-1",
+			"iat": clk.Now().Unix(),
+			"exp": clk.Now().Add(time.Minute).Unix(),
+		})
 		token.Header["typ"], token.Header["kid"] = tokenType, tokens.ring[0].id
 		for k, v := range header {
 			token.Header[k] = v

@@ -47,12 +47,18 @@ func TestSeal_ForgedLink_Refused(t *testing.T) {
 	require.NoError(t, err)
 	empty, err := tokens.Seal(auth.ForDownload, "", clk.Now().Add(time.Hour))
 	require.NoError(t, err)
-	none, err := jwt.NewWithClaims(jwt.SigningMethodNone, jwt.RegisteredClaims{Subject: "e-1"}).SignedString(jwt.UnsafeAllowNoneSignatureType)
+	none, err := jwt.NewWithClaims(jwt.SigningMethodNone, jwt.RegisteredClaims{Subject: "e-1"}).
+		SignedString(jwt.UnsafeAllowNoneSignatureType)
 	require.NoError(t, err)
 	// Public values of the service are not accepted as a secret, and a signed token has
 	// only one spelling.
 	made := func(method jwt.SigningMethod, with any, headers map[string]any, change func(*jwt.RegisteredClaims)) string {
-		c := jwt.RegisteredClaims{Issuer: tokens.issuer, Subject: "e-1", Audience: jwt.ClaimStrings{sealAudience(auth.ForDownload)}, ExpiresAt: jwt.NewNumericDate(clk.Now().Add(time.Hour))}
+		c := jwt.RegisteredClaims{
+			Issuer:    tokens.issuer,
+			Subject:   "e-1",
+			Audience:  jwt.ClaimStrings{sealAudience(auth.ForDownload)},
+			ExpiresAt: jwt.NewNumericDate(clk.Now().Add(time.Hour)),
+		}
 		if change != nil {
 			change(&c)
 		}
@@ -69,7 +75,11 @@ func TestSeal_ForgedLink_Refused(t *testing.T) {
 	require.Equal(t, "e-1", subject)
 	parts := strings.Split(link, ".")
 	for name, token := range map[string]string{
-		"an access token": access, "somebody else's": foreign, "of nothing": empty, "unsigned": none, "cut": parts[0] + "." + parts[1] + ".",
+		"an access token":            access,
+		"somebody else's":            foreign,
+		"of nothing":                 empty,
+		"unsigned":                   none,
+		"cut":                        parts[0] + "." + parts[1] + ".",
 		"signed with the public key": made(jwt.SigningMethodHS256, []byte(tokens.ring[0].public), nil, nil),
 		"signed with the key set":    made(jwt.SigningMethodHS256, tokens.JWKS(), nil, nil),
 		"of another type":            made(jwt.SigningMethodEdDSA, ours, map[string]any{"typ": tokenType}, nil),
@@ -80,7 +90,10 @@ func TestSeal_ForgedLink_Refused(t *testing.T) {
 		"of another house":           made(jwt.SigningMethodEdDSA, ours, nil, func(c *jwt.RegisteredClaims) { c.Issuer = "https://evil.example" }),
 		"for nobody":                 made(jwt.SigningMethodEdDSA, ours, nil, func(c *jwt.RegisteredClaims) { c.Audience = nil }),
 		"for signing in":             made(jwt.SigningMethodEdDSA, ours, nil, func(c *jwt.RegisteredClaims) { c.Audience = jwt.ClaimStrings{audience} }),
-		"empty":                      "", "two lines": link + "\n", "long": strings.Repeat("a", 5000), "stitched": strings.Split(access, ".")[0] + "." + parts[1] + "." + parts[2],
+		"empty":                      "",
+		"two lines":                  link + "\n",
+		"long":                       strings.Repeat("a", 5000),
+		"stitched":                   strings.Split(access, ".")[0] + "." + parts[1] + "." + parts[2],
 	} {
 		_, err := tokens.Unseal(auth.ForDownload, token)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, name)

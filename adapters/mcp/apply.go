@@ -48,8 +48,11 @@ type summary struct {
 	Application      json.RawMessage `json:"application"`
 }
 
-var errCode = fault.New(fault.Invalid, "confirmation_code_invalid",
-	"confirmation_code is not that of these arguments: they, the job or the user have changed. Nothing was sent. Call apply without confirmation_code, and show the new summary to the user")
+var errCode = fault.New(
+	fault.Invalid,
+	"confirmation_code_invalid",
+	"confirmation_code is not that of these arguments: they, the job or the user have changed. Nothing was sent. Call apply without confirmation_code, and show the new summary to the user",
+)
 
 // apply returns a summary and a confirmation code for a call without a code. With a valid code it
 // sends the application.
@@ -111,7 +114,12 @@ func (s *Server) summarize(ctx context.Context, c toolCall, job publicJob, conte
 		return web.Answer{}, err
 	}
 	body, err := json.Marshal(summary{
-		Status: "confirmation_required", ConfirmationCode: code, JobTitle: job.Title, Employer: job.Company.Name, JobURL: job.URL, Application: content,
+		Status:           "confirmation_required",
+		ConfirmationCode: code,
+		JobTitle:         job.Title,
+		Employer:         job.Company.Name,
+		JobURL:           job.URL,
+		Application:      content,
 		Message: fmt.Sprintf("Nothing was sent yet. Show this to the user: an application for %q at %s, with the content below. "+
 			"If they agree, call apply again with the same arguments and this confirmation_code.", job.Title, job.Company.Name),
 	})
@@ -125,7 +133,8 @@ func (s *Server) isConfirmed(c toolCall, code string, content []byte, job public
 	if err != nil {
 		return false
 	}
-	return agreed == contentDigest(content)+contentDigest(job.confirmedContent()) || job.ID == "" && strings.HasPrefix(agreed, contentDigest(content))
+	return agreed == contentDigest(content)+contentDigest(job.confirmedContent()) ||
+		job.ID == "" && strings.HasPrefix(agreed, contentDigest(content))
 }
 
 // codeOwner returns the owner of a confirmation code: the user and the application together.
@@ -168,11 +177,17 @@ func checkAnswers(questions []question, raw json.RawMessage) error {
 	var wrong []fault.Field
 	for i, a := range answers {
 		if !slices.ContainsFunc(questions, func(q question) bool { return q.ID == a.QuestionID }) {
-			wrong = append(wrong, fault.Field{Name: fmt.Sprintf("answers.%d.question_id", i), Message: "must be the id of a question of the job"})
+			wrong = append(
+				wrong,
+				fault.Field{Name: fmt.Sprintf("answers.%d.question_id", i), Message: "must be the id of a question of the job"},
+			)
 		}
 	}
 	for _, q := range questions {
-		answered := slices.ContainsFunc(answers, func(a hiring.Answer) bool { return a.QuestionID == q.ID && strings.TrimSpace(a.Answer) != "" })
+		answered := slices.ContainsFunc(
+			answers,
+			func(a hiring.Answer) bool { return a.QuestionID == q.ID && strings.TrimSpace(a.Answer) != "" },
+		)
 		if q.Required && !answered {
 			wrong = append(wrong, fault.Field{Name: "answers", Message: fmt.Sprintf("must answer the question %s: %s", q.ID, q.Text)})
 		}

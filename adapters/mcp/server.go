@@ -59,11 +59,14 @@ func New(o Options) (*Server, error) {
 	for _, r := range o.API.Routes {
 		s.routes[r.Method+" "+r.Path] = r
 	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "locum", Title: "locum, jobs in healthcare", Version: o.API.Version, WebsiteURL: o.PublicURL}, &mcp.ServerOptions{
-		Instructions: instructions,
-		// The list of tools never changes.
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
-	})
+	server := mcp.NewServer(
+		&mcp.Implementation{Name: "locum", Title: "locum, jobs in healthcare", Version: o.API.Version, WebsiteURL: o.PublicURL},
+		&mcp.ServerOptions{
+			Instructions: instructions,
+			// The list of tools never changes.
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		},
+	)
 	if err := s.addTools(server); err != nil {
 		return nil, err
 	}
@@ -75,7 +78,9 @@ func New(o Options) (*Server, error) {
 	})
 	s.metadata = auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
 		Resource: o.PublicURL + Path, AuthorizationServers: []string{o.PublicURL}, ScopesSupported: supportedScopes(),
-		BearerMethodsSupported: []string{"header"}, ResourceName: "locum MCP server", ResourceDocumentation: o.PublicURL + "/docs/guides/mcp",
+		BearerMethodsSupported: []string{
+			"header",
+		}, ResourceName: "locum MCP server", ResourceDocumentation: o.PublicURL + "/docs/guides/mcp",
 	})
 	return s, nil
 }
@@ -153,7 +158,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 func (s *Server) checkOrigin(r *http.Request) error {
 	for _, origin := range r.Header.Values("Origin") {
 		if !strings.EqualFold(origin, s.options.PublicURL) {
-			return fault.New(fault.Forbidden, fault.ErrForbidden.Code, "Requests of pages of other sites are not allowed; Origin must be "+s.options.PublicURL+" or missing")
+			return fault.New(
+				fault.Forbidden,
+				fault.ErrForbidden.Code,
+				"Requests of pages of other sites are not allowed; Origin must be "+s.options.PublicURL+" or missing",
+			)
 		}
 	}
 	return nil
@@ -165,7 +174,9 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*exchange
 	ctx, cancel := context.WithTimeout(r.Context(), web.DefaultTimeout)
 	defer cancel()
 	caller, headers, err := s.options.API.Authenticator.Authenticate(ctx, web.AuthRequest{
-		Authorization: r.Header.Values("Authorization"), APIKey: r.Header.Values("X-API-Key"), Address: web.LimitKey(x.address),
+		Authorization: r.Header.Values("Authorization"),
+		APIKey:        r.Header.Values("X-API-Key"),
+		Address:       web.LimitKey(x.address),
 	})
 	for name, value := range headers {
 		if !strings.HasPrefix(name, "Access-Control-") { // other origins may not use MCP
@@ -182,7 +193,10 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*exchange
 // challenge returns the challenge with the address of the metadata (RFC 9728 §5.1),
 // from which clients learn where to get a token.
 func (s *Server) challenge(original string) string {
-	challenge := `Bearer resource_metadata="` + s.options.PublicURL + MetadataPath + `", scope="` + strings.Join(supportedScopes(), " ") + `"`
+	challenge := `Bearer resource_metadata="` + s.options.PublicURL + MetadataPath + `", scope="` + strings.Join(
+		supportedScopes(),
+		" ",
+	) + `"`
 	if strings.Contains(original, `error="invalid_token"`) {
 		challenge += `, error="invalid_token"`
 	}

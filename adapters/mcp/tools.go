@@ -47,8 +47,13 @@ var tools = []tool{
 		description: "Returns one public job with its description, requirements and the questions that applicants answer."},
 	{name: "suggest", title: "Complete a search", operation: suggestJobs,
 		description: "Completes an unfinished search to roles, specialties, places and other words that search understands."},
-	{name: "list_my_applications", title: "List my applications", operation: listApplications, omit: []string{"page", "candidate_id"},
-		description: "Lists the applications that the user may see, the newest first: their own, or for a member of an organization those to its jobs. Pass next_cursor of a result as cursor to get the next page."},
+	{
+		name:        "list_my_applications",
+		title:       "List my applications",
+		operation:   listApplications,
+		omit:        []string{"page", "candidate_id"},
+		description: "Lists the applications that the user may see, the newest first: their own, or for a member of an organization those to its jobs. Pass next_cursor of a result as cursor to get the next page.",
+	},
 	{name: "apply", title: "Apply for a job", operation: createApplication, omit: []string{"candidate_id"},
 		description: "Applies for a job in the name of the user, in two steps. Without confirmation_code nothing is sent: the result is a summary of what would be sent to whom, and a confirmation code. " +
 			"Show the summary to the user. Call again with exactly the same arguments and the code only after the user has agreed; this sends the application to the employer. " +
@@ -69,9 +74,19 @@ func (s *Server) addTools(server *mcp.Server) error {
 		input, output := document.input(route, t.omit), document.output(route)
 		isRead := route.Method == http.MethodGet
 		isDestructive := !isRead // an application cannot be withdrawn and sent again
-		definition := &mcp.Tool{Name: t.name, Title: t.title, Description: t.description, InputSchema: input, Annotations: &mcp.ToolAnnotations{
-			Title: t.title, ReadOnlyHint: isRead, OpenWorldHint: new(bool), DestructiveHint: &isDestructive, IdempotentHint: true,
-		}}
+		definition := &mcp.Tool{
+			Name:        t.name,
+			Title:       t.title,
+			Description: t.description,
+			InputSchema: input,
+			Annotations: &mcp.ToolAnnotations{
+				Title:           t.title,
+				ReadOnlyHint:    isRead,
+				OpenWorldHint:   new(bool),
+				DestructiveHint: &isDestructive,
+				IdempotentHint:  true,
+			},
+		}
 		handler := s.read
 		if isRead {
 			definition.OutputSchema = output
@@ -93,7 +108,11 @@ type toolCall struct {
 
 // handler reads the arguments of a call and handles it. Problems of the call are results
 // for the model to read, and not errors of the protocol.
-func (s *Server) handler(route web.Route, input *inputSchema, handle func(ctx context.Context, c toolCall) (web.Answer, error)) mcp.ToolHandler {
+func (s *Server) handler(
+	route web.Route,
+	input *inputSchema,
+	handle func(ctx context.Context, c toolCall) (web.Answer, error),
+) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		x, ok := ctx.Value(exchangeKey{}).(*exchange)
 		if !ok {
@@ -198,7 +217,11 @@ func (s *Server) execute(ctx context.Context, x *exchange, r web.Route, values u
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
-	headers := map[string]string{"User-Agent": x.header.Get("User-Agent"), "Traceparent": x.header.Get("Traceparent"), web.IdempotencyKey: key}
+	headers := map[string]string{
+		"User-Agent":       x.header.Get("User-Agent"),
+		"Traceparent":      x.header.Get("Traceparent"),
+		web.IdempotencyKey: key,
+	}
 	in := web.Incoming{
 		Request: web.Request{
 			Path:   values.Get,

@@ -45,7 +45,11 @@ func Open(rawURL string, log *slog.Logger) (*Tracer, error) {
 	if err != nil {
 		return nil, err
 	}
-	exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(endpoint), otlptracehttp.WithTimeout(sendTimeout))
+	exporter, err := otlptracehttp.New(
+		context.Background(),
+		otlptracehttp.WithEndpointURL(endpoint),
+		otlptracehttp.WithTimeout(sendTimeout),
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -15,44 +15,132 @@ import (
 func accountRoutes(s *identity.Service) []web.Route {
 	const seeker, employer = "Profile", "Employer account"
 	return []web.Route{
-		{Method: http.MethodDelete, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Errors: []int{403, 429}, Tag: seeker, Summary: "Erase the account and its data. To keep a copy, export it before with GET /api/jobseekers/export/profile and …/applications" + needsConfirmation,
-			Op: performConfirmed(s, s.DeleteAccount, "Account deleted successfully")},
+		{
+			Method:   http.MethodDelete,
+			Path:     "/api/jobseekers/profile",
+			Auth:     web.Required,
+			Audience: web.Seeker,
+			Errors:   []int{403, 429},
+			Tag:      seeker,
+			Summary:  "Erase the account and its data. To keep a copy, export it before with GET /api/jobseekers/export/profile and …/applications" + needsConfirmation,
+			Op:       performConfirmed(s, s.DeleteAccount, "Account deleted successfully"),
+		},
 
-		{Method: http.MethodGet, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "Get the profile of the caller and of the caller's organization",
-			Op: getOwn(s.MyEmployerAccount, viewEmployerProfile)},
-		{Method: http.MethodPut, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: employer, Summary: "Change the caller's own profile and, as an admin, the organization's name, industry and size. A new email address" + confirmationNeeded, Op: confirmedOp(s,
-			func(ctx context.Context, actor auth.Actor, in EmployerProfileInput) (web.Reply[employerProfileView], error) {
-				a, err := s.UpdateEmployer(ctx, actor, identity.EmployerInput{Profile: in.Profile, CompanyName: in.CompanyName, Industry: in.Industry, CompanySize: in.CompanySize})
-				return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
-			})},
-		{Method: http.MethodDelete, Path: "/api/employers/profile", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Delete the employer's account. A jobseeker who joined an organization leaves it and keeps the account" + needsConfirmation,
-			Op: performConfirmed(s, s.DeleteEmployerAccount, "Account deleted successfully")},
+		{
+			Method:   http.MethodGet,
+			Path:     "/api/employers/profile",
+			Auth:     web.Required,
+			Audience: web.EmployerSide,
+			Tag:      employer,
+			Summary:  "Get the profile of the caller and of the caller's organization",
+			Op:       getOwn(s.MyEmployerAccount, viewEmployerProfile),
+		},
+		{
+			Method:   http.MethodPut,
+			Path:     "/api/employers/profile",
+			Auth:     web.Required,
+			Audience: web.EmployerSide,
+			Limit:    web.PerQuarterHour(10),
+			Errors:   []int{409},
+			Tag:      employer,
+			Summary:  "Change the caller's own profile and, as an admin, the organization's name, industry and size. A new email address" + confirmationNeeded,
+			Op: confirmedOp(s,
+				func(ctx context.Context, actor auth.Actor, in EmployerProfileInput) (web.Reply[employerProfileView], error) {
+					a, err := s.UpdateEmployer(
+						ctx,
+						actor,
+						identity.EmployerInput{
+							Profile:     in.Profile,
+							CompanyName: in.CompanyName,
+							Industry:    in.Industry,
+							CompanySize: in.CompanySize,
+						},
+					)
+					return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
+				}),
+		},
+		{
+			Method:   http.MethodDelete,
+			Path:     "/api/employers/profile",
+			Auth:     web.Required,
+			Audience: web.EmployerSide,
+			Limit:    web.PerQuarterHour(10),
+			Tag:      employer,
+			Summary:  "Delete the employer's account. A jobseeker who joined an organization leaves it and keeps the account" + needsConfirmation,
+			Op:       performConfirmed(s, s.DeleteEmployerAccount, "Account deleted successfully"),
+		},
 
-		{Method: http.MethodGet, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Tag: employer, Summary: "Get the caller's settings",
-			Op: getOwn(s.MyEmployerAccount, viewEmployerSettings)},
-		{Method: http.MethodPut, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Change the caller's notifications or, as an admin, the organization's name and industry", Op: web.Op(
-			func(ctx context.Context, c web.Call, in EmployerSettingsInput) (web.Reply[employerSettingsView], error) {
-				change := identity.EmployerInput{CompanyName: in.CompanyName, Industry: in.Industry}
-				if in.Intent == "update-notifications" {
-					if in.EmailAlerts == nil {
-						return web.Reply[employerSettingsView]{}, fault.InvalidField("emailAlerts", "is required")
+		{
+			Method:   http.MethodGet,
+			Path:     "/api/employers/settings",
+			Auth:     web.Required,
+			Audience: web.EmployerSide,
+			Tag:      employer,
+			Summary:  "Get the caller's settings",
+			Op:       getOwn(s.MyEmployerAccount, viewEmployerSettings),
+		},
+		{
+			Method:   http.MethodPut,
+			Path:     "/api/employers/settings",
+			Auth:     web.Required,
+			Audience: web.EmployerSide,
+			Limit:    web.PerQuarterHour(10),
+			Tag:      employer,
+			Summary:  "Change the caller's notifications or, as an admin, the organization's name and industry",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in EmployerSettingsInput) (web.Reply[employerSettingsView], error) {
+					change := identity.EmployerInput{CompanyName: in.CompanyName, Industry: in.Industry}
+					if in.Intent == "update-notifications" {
+						if in.EmailAlerts == nil {
+							return web.Reply[employerSettingsView]{}, fault.InvalidField("emailAlerts", "is required")
+						}
+						change = identity.EmployerInput{EmailAlerts: in.EmailAlerts}
 					}
-					change = identity.EmployerInput{EmailAlerts: in.EmailAlerts}
-				}
-				a, err := s.UpdateEmployer(ctx, c.Actor, change)
-				return web.OK(viewEmployerSettings(a), "Settings updated successfully"), err
-			})},
-		{Method: http.MethodDelete, Path: "/api/employers/settings", Auth: web.Required, Audience: web.EmployerSide, Limit: web.PerQuarterHour(10), Tag: employer, Summary: "Reset the caller's settings to the defaults", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[resetSettingsView], error) {
-				a, err := s.ResetEmployerSettings(ctx, c.Actor)
-				v := viewEmployerSettings(a)
-				return web.OK(resetSettingsView{settingsView{Notifications: v.Preferences.Notifications, Preferences: v.Preferences, Contact: v.Contact}}, "Settings reset to defaults"), err
-			})},
+					a, err := s.UpdateEmployer(ctx, c.Actor, change)
+					return web.OK(viewEmployerSettings(a), "Settings updated successfully"), err
+				}),
+		},
+		{
+			Method:   http.MethodDelete,
+			Path:     "/api/employers/settings",
+			Auth:     web.Required,
+			Audience: web.EmployerSide,
+			Limit:    web.PerQuarterHour(10),
+			Tag:      employer,
+			Summary:  "Reset the caller's settings to the defaults",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[resetSettingsView], error) {
+					a, err := s.ResetEmployerSettings(ctx, c.Actor)
+					v := viewEmployerSettings(a)
+					return web.OK(
+						resetSettingsView{
+							settingsView{Notifications: v.Preferences.Notifications, Preferences: v.Preferences, Contact: v.Contact},
+						},
+						"Settings reset to defaults",
+					), err
+				}),
+		},
 
-		{Method: http.MethodGet, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Tag: employer, Summary: "Get the caller's organization",
-			Op: getOwn(s.MyOrganization, viewOrganization)},
-		{Method: http.MethodPut, Path: "/api/employers/organization", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{429}, Tag: employer, Summary: "Change the organization. Listings show a new name within seconds",
-			Op: respond(s.UpdateOrganization, viewOrganization, "Organization updated successfully")},
+		{
+			Method:   http.MethodGet,
+			Path:     "/api/employers/organization",
+			Auth:     web.Required,
+			Audience: web.Employer,
+			Tag:      employer,
+			Summary:  "Get the caller's organization",
+			Op:       getOwn(s.MyOrganization, viewOrganization),
+		},
+		{
+			Method:     http.MethodPut,
+			Path:       "/api/employers/organization",
+			Auth:       web.Required,
+			Audience:   web.Employer,
+			Permission: auth.Manage,
+			Errors:     []int{429},
+			Tag:        employer,
+			Summary:    "Change the organization. Listings show a new name within seconds",
+			Op:         respond(s.UpdateOrganization, viewOrganization, "Organization updated successfully"),
+		},
 	}
 }
 
@@ -157,5 +245,16 @@ type companyView struct {
 }
 
 func viewOrganization(o identity.Organization) organizationView {
-	return organizationView{OrganizationID: o.ID, RequireSecondFactor: o.RequireSecondFactor, Company: companyView{Name: o.Name, Description: o.Description, Website: o.Website, Logo: o.Logo, Industry: o.Industry, Size: o.Size}}
+	return organizationView{
+		OrganizationID:      o.ID,
+		RequireSecondFactor: o.RequireSecondFactor,
+		Company: companyView{
+			Name:        o.Name,
+			Description: o.Description,
+			Website:     o.Website,
+			Logo:        o.Logo,
+			Industry:    o.Industry,
+			Size:        o.Size,
+		},
+	}
 }

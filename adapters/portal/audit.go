@@ -17,12 +17,26 @@ import (
 
 func auditRoutes(s *identity.Service) []web.Route {
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/audit", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Tag: "Team", Summary: "List the organization's audit log of the last year, newest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in AuditInput) (web.Reply[auditView], error) {
-				from, to, _ := in.parseRange() // Problems has checked them
-				r, err := s.OrganizationAudit(ctx, c.Actor, audit.Filter{Action: audit.Action(in.Action), Actor: in.Actor, From: from, To: to}, in.Request())
-				return web.OK(auditView{Entries: web.Each(r.Items, viewAuditEntry), Paged: paged(r, in.Paging)}, ""), err
-			})},
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/audit",
+			Auth:       web.Required,
+			Audience:   web.Employer,
+			Permission: auth.Manage,
+			Tag:        "Team",
+			Summary:    "List the organization's audit log of the last year, newest first",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in AuditInput) (web.Reply[auditView], error) {
+					from, to, _ := in.parseRange() // Problems has checked them
+					r, err := s.OrganizationAudit(
+						ctx,
+						c.Actor,
+						audit.Filter{Action: audit.Action(in.Action), Actor: in.Actor, From: from, To: to},
+						in.Request(),
+					)
+					return web.OK(auditView{Entries: web.Each(r.Items, viewAuditEntry), Paged: paged(r, in.Paging)}, ""), err
+				}),
+		},
 	}
 }
 
@@ -39,7 +53,10 @@ type AuditInput struct {
 func (in AuditInput) Problems() []fault.Field {
 	_, _, problems := in.parseRange()
 	if in.Action != "" && !slices.Contains(audit.Actions(), audit.Action(in.Action)) {
-		problems = append(problems, fault.Field{Name: "action", Message: "must be one of: " + strings.Join(valueNames(audit.Actions()), ", ")})
+		problems = append(
+			problems,
+			fault.Field{Name: "action", Message: "must be one of: " + strings.Join(valueNames(audit.Actions()), ", ")},
+		)
 	}
 	return problems
 }

@@ -16,46 +16,89 @@ import (
 func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 	const tag, path = "Billing", "/api/jobseekers/billing"
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Get the caller's plan, payments and payment method",
-			Op: getOwn(s.Mine, viewBilling)},
-		{Method: http.MethodPost, Path: path, Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{409}, Tag: tag, Summary: "Choose a plan, cancel it, or change the payment method. After a 202 the payer has to confirm the payment as described by `action`; then send the request again, without an Idempotency-Key or with another one, to read the result", Op: web.Op(
-			func(ctx context.Context, c web.Call, in BillingIntentInput) (web.Pending[billingIntentView], error) {
-				var sub billing.Subscription
-				var err error
-				var message string
-				choice := billing.ChooseInput{PlanID: in.PlanID, PaymentMethodID: in.PaymentMethodID}
-				switch in.Intent {
-				case "create-subscription":
-					message = "Subscription created successfully"
-					if in.PlanID == billing.Basic {
+		{
+			Method:   http.MethodGet,
+			Path:     path,
+			Auth:     web.Required,
+			Audience: web.Seeker,
+			Tag:      tag,
+			Summary:  "Get the caller's plan, payments and payment method",
+			Op:       getOwn(s.Mine, viewBilling),
+		},
+		{
+			Method:   http.MethodPost,
+			Path:     path,
+			Auth:     web.Required,
+			Audience: web.Seeker,
+			Limit:    web.PerQuarterHour(10),
+			Remote:   true,
+			Timeout:  paymentTimeout,
+			Errors:   []int{409},
+			Tag:      tag,
+			Summary:  "Choose a plan, cancel it, or change the payment method. After a 202 the payer has to confirm the payment as described by `action`; then send the request again, without an Idempotency-Key or with another one, to read the result",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in BillingIntentInput) (web.Pending[billingIntentView], error) {
+					var sub billing.Subscription
+					var err error
+					var message string
+					choice := billing.ChooseInput{PlanID: in.PlanID, PaymentMethodID: in.PaymentMethodID}
+					switch in.Intent {
+					case "create-subscription":
+						message = "Subscription created successfully"
+						if in.PlanID == billing.Basic {
+							message = "Subscription cancelled successfully"
+						}
+						sub, err = s.Create(ctx, c.Actor, choice)
+					case "upgrade-plan":
+						message = "Plan upgraded successfully"
+						sub, err = s.Upgrade(ctx, c.Actor, choice)
+					case "update-payment-method":
+						message = "Payment method updated successfully"
+						sub, err = s.UseMethod(ctx, c.Actor, in.PaymentMethodID)
+					case "cancel-subscription":
 						message = "Subscription cancelled successfully"
+						sub, err = s.Cancel(ctx, c.Actor)
 					}
-					sub, err = s.Create(ctx, c.Actor, choice)
-				case "upgrade-plan":
-					message = "Plan upgraded successfully"
-					sub, err = s.Upgrade(ctx, c.Actor, choice)
-				case "update-payment-method":
-					message = "Payment method updated successfully"
-					sub, err = s.UseMethod(ctx, c.Actor, in.PaymentMethodID)
-				case "cancel-subscription":
-					message = "Subscription cancelled successfully"
-					sub, err = s.Cancel(ctx, c.Actor)
-				}
-				action, err := actionOf(err)
-				if action != nil && err == nil {
-					sub, err = s.Current(ctx, billing.Owner{Kind: billing.User, ID: c.Actor.UserID})
-				}
-				return pendingReply(billingIntentView{Intent: in.Intent, Subscription: viewSubscription(sub), Action: action}, action, message), err
-			})},
-		{Method: http.MethodPost, Path: "/api/billing/setup-intents", Auth: web.Required, Limit: web.PerQuarterHour(10), Remote: true, Timeout: paymentTimeout, Errors: []int{403, 404}, Tag: tag, Summary: "Begin to collect a payment method with the client library of the payment provider. The resulting id is accepted wherever a paymentMethodId is expected. 404 if the provider of this server does not support it", Op: web.Op(
-			func(ctx context.Context, c web.Call, in SetupIntentInput) (web.Reply[setupIntentView], error) {
-				action, err := setUp(ctx, s, apps, c, in)
-				return web.OK(setupIntentView{actionView(action)}, ""), err
-			})},
-		{Method: http.MethodPost, Path: "/api/payments/webhooks", Body: maxProviderWebhook, Timeout: paymentTimeout, Errors: []int{404}, Tag: tag, Summary: "Receive a webhook of the payment provider, which signs it. Repeated and reordered webhooks change nothing. 404 if the provider of this server sends none, or no secret is configured", Op: web.Op(
-			func(ctx context.Context, _ web.Call, in NoticeInput) (web.Done, error) {
-				return web.Message("Webhook received"), s.ReceiveNotice(ctx, in.Header, in.Raw)
-			})},
+					action, err := actionOf(err)
+					if action != nil && err == nil {
+						sub, err = s.Current(ctx, billing.Owner{Kind: billing.User, ID: c.Actor.UserID})
+					}
+					return pendingReply(
+						billingIntentView{Intent: in.Intent, Subscription: viewSubscription(sub), Action: action},
+						action,
+						message,
+					), err
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/billing/setup-intents",
+			Auth:    web.Required,
+			Limit:   web.PerQuarterHour(10),
+			Remote:  true,
+			Timeout: paymentTimeout,
+			Errors:  []int{403, 404},
+			Tag:     tag,
+			Summary: "Begin to collect a payment method with the client library of the payment provider. The resulting id is accepted wherever a paymentMethodId is expected. 404 if the provider of this server does not support it",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in SetupIntentInput) (web.Reply[setupIntentView], error) {
+					action, err := setUp(ctx, s, apps, c, in)
+					return web.OK(setupIntentView{actionView(action)}, ""), err
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/payments/webhooks",
+			Body:    maxProviderWebhook,
+			Timeout: paymentTimeout,
+			Errors:  []int{404},
+			Tag:     tag,
+			Summary: "Receive a webhook of the payment provider, which signs it. Repeated and reordered webhooks change nothing. 404 if the provider of this server sends none, or no secret is configured",
+			Op: web.Op(
+				func(ctx context.Context, _ web.Call, in NoticeInput) (web.Done, error) {
+					return web.Message("Webhook received"), s.ReceiveNotice(ctx, in.Header, in.Raw)
+				}),
+		},
 	}
 }
 
@@ -88,7 +131,12 @@ func setUp(ctx context.Context, s *billing.Service, apps *integrations.Service, 
 		return s.SetUpMethod(ctx, c.Actor)
 	}
 	setup, err := apps.SetUpPayment(ctx, c.Actor, in.AppID)
-	return billing.Action{Type: billing.CollectMethod, ClientSecret: setup.ClientSecret, PublishableKey: setup.PublishableKey, RedirectURL: setup.RedirectURL}, err
+	return billing.Action{
+		Type:           billing.CollectMethod,
+		ClientSecret:   setup.ClientSecret,
+		PublishableKey: setup.PublishableKey,
+		RedirectURL:    setup.RedirectURL,
+	}, err
 }
 
 // actionOf returns the action that the payer has to take, such as 3-D Secure, if err requires
@@ -232,8 +280,17 @@ func viewSubscription(s billing.Subscription) subscriptionView {
 }
 
 func viewCharge(c billing.Charge) chargeView {
-	return chargeView{ID: c.ID, Date: c.CreatedAt, Plan: c.Plan, Amount: c.Amount.Major(), Currency: c.Amount.Currency, Status: c.Status, PeriodStart: c.PeriodStart, PeriodEnd: c.PeriodEnd,
-		ActionRequired: c.Status == billing.Pending && !c.ActionAt.IsZero()}
+	return chargeView{
+		ID:             c.ID,
+		Date:           c.CreatedAt,
+		Plan:           c.Plan,
+		Amount:         c.Amount.Major(),
+		Currency:       c.Amount.Currency,
+		Status:         c.Status,
+		PeriodStart:    c.PeriodStart,
+		PeriodEnd:      c.PeriodEnd,
+		ActionRequired: c.Status == billing.Pending && !c.ActionAt.IsZero(),
+	}
 }
 
 func viewPlan(p billing.Plan) planView {
@@ -241,9 +298,17 @@ func viewPlan(p billing.Plan) planView {
 }
 
 func viewBilling(o billing.Overview) billingView {
-	v := billingOf{Subscription: viewSubscription(o.Subscription), BillingHistory: web.Each(o.History, viewCharge), Plans: web.Each(o.Plans, viewPlan), PaymentMethods: []methodView{}}
+	v := billingOf{
+		Subscription:   viewSubscription(o.Subscription),
+		BillingHistory: web.Each(o.History, viewCharge),
+		Plans:          web.Each(o.Plans, viewPlan),
+		PaymentMethods: []methodView{},
+	}
 	if m := o.Subscription.Method; m.ID != "" {
-		v.PaymentMethods = append(v.PaymentMethods, methodView{ID: m.ID, Brand: m.Brand, Last4: m.Last4, ExpiryMonth: m.ExpiryMonth, ExpiryYear: m.ExpiryYear, IsDefault: true})
+		v.PaymentMethods = append(
+			v.PaymentMethods,
+			methodView{ID: m.ID, Brand: m.Brand, Last4: m.Last4, ExpiryMonth: m.ExpiryMonth, ExpiryYear: m.ExpiryYear, IsDefault: true},
+		)
 	}
 	return billingView{v}
 }

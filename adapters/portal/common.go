@@ -41,7 +41,11 @@ func routesFor(audience web.Audience, tag string, routes []web.Route) []web.Rout
 }
 
 // answerWith returns an operation that responds with a view of the result of do.
-func answerWith[I, T, V any](do func(ctx context.Context, actor auth.Actor, in I) (T, error), view func(T) V, message string) web.Operation {
+func answerWith[I, T, V any](
+	do func(ctx context.Context, actor auth.Actor, in I) (T, error),
+	view func(T) V,
+	message string,
+) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, in I) (web.Reply[V], error) {
 		value, err := do(ctx, c.Actor, in)
 		return web.OK(view(value), message), err
@@ -49,7 +53,9 @@ func answerWith[I, T, V any](do func(ctx context.Context, actor auth.Actor, in I
 }
 
 // byID adapts a function of a resource's id to an operation with an IDPath.
-func byID[T any](do func(ctx context.Context, actor auth.Actor, id string) (T, error)) func(ctx context.Context, actor auth.Actor, in IDPath) (T, error) {
+func byID[T any](
+	do func(ctx context.Context, actor auth.Actor, id string) (T, error),
+) func(ctx context.Context, actor auth.Actor, in IDPath) (T, error) {
 	return func(ctx context.Context, actor auth.Actor, in IDPath) (T, error) { return do(ctx, actor, in.ID) }
 }
 

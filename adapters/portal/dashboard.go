@@ -14,25 +14,66 @@ import (
 func dashboardRoutes(s *jobseeker.Service) []web.Route {
 	const tag = "Dashboard"
 	return slices.Concat(routesFor(web.Seeker, "Recommendations", []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/recommendations", Summary: "List recommended listings, best first, without those that the caller applied to, saved or dismissed",
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/recommendations",
+			Summary: "List recommended listings, best first, without those that the caller applied to, saved or dismissed",
 			Op: list(s.Recommend, func(r page.Result[jobseeker.Recommendation], _ web.Paging) recommendationsView {
 				return recommendationsView{Recommendations: web.Each(r.Items, viewRecommendation), Total: r.Total, Next: Next{r.NextCursor}}
-			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/recommendations/:id", Summary: "Dismiss a recommended listing",
-			Op: changeByID(s.Dismiss, "Recommendation dismissed")},
+			}),
+		},
+		{
+			Method:  http.MethodDelete,
+			Path:    "/api/jobseekers/recommendations/:id",
+			Summary: "Dismiss a recommended listing",
+			Op:      changeByID(s.Dismiss, "Recommendation dismissed"),
+		},
 	}), []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/dashboard", Auth: web.Optional, Cached: true, Errors: []int{403}, Tag: tag, Summary: "Get the jobseeker's dashboard; guests get the newest listings",
-			Op: getOwn(s.MyDashboard, viewDashboard)},
-		{Method: http.MethodPost, Path: "/api/jobseekers/dashboard", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: tag, Summary: "Generate a personalized text, or record an action on the dashboard", Op: web.Op(
-			func(ctx context.Context, c web.Call, in DashboardIntentInput) (web.Reply[dashboardIntentView], error) {
-				v := dashboardIntentView{Intent: in.Intent}
-				if in.Intent == "generate-personalized-content" {
-					p, err := s.Personalize(ctx, c.Actor, jobseeker.PersonalizeInput{Specialty: in.Specialty, CareerGoals: in.CareerGoals, Experience: in.Experience})
-					v.PersonalizedContent = &personalizedView{Headline: p.Headline, Summary: p.Summary, Suggestions: p.Suggestions, Recommendations: web.Each(p.Jobs, viewBrief)}
-					return web.OK(v, "Personalized content generated successfully"), err
-				}
-				return web.OK(v, "Dashboard action tracked successfully"), s.TrackDashboard(ctx, c.Actor, jobseeker.TrackInput{Action: in.Action, ListingID: in.ListingID})
-			})},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/dashboard",
+			Auth:    web.Optional,
+			Cached:  true,
+			Errors:  []int{403},
+			Tag:     tag,
+			Summary: "Get the jobseeker's dashboard; guests get the newest listings",
+			Op:      getOwn(s.MyDashboard, viewDashboard),
+		},
+		{
+			Method:   http.MethodPost,
+			Path:     "/api/jobseekers/dashboard",
+			Auth:     web.Required,
+			Audience: web.Seeker,
+			Errors:   []int{404},
+			Tag:      tag,
+			Summary:  "Generate a personalized text, or record an action on the dashboard",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in DashboardIntentInput) (web.Reply[dashboardIntentView], error) {
+					v := dashboardIntentView{Intent: in.Intent}
+					if in.Intent == "generate-personalized-content" {
+						p, err := s.Personalize(
+							ctx,
+							c.Actor,
+							jobseeker.PersonalizeInput{Specialty: in.Specialty, CareerGoals: in.CareerGoals, Experience: in.Experience},
+						)
+						v.PersonalizedContent = &personalizedView{
+							Headline:        p.Headline,
+							Summary:         p.Summary,
+							Suggestions:     p.Suggestions,
+							Recommendations: web.Each(p.Jobs, viewBrief),
+						}
+						return web.OK(v, "Personalized content generated successfully"), err
+					}
+					return web.OK(
+							v,
+							"Dashboard action tracked successfully",
+						), s.TrackDashboard(
+							ctx,
+							c.Actor,
+							jobseeker.TrackInput{Action: in.Action, ListingID: in.ListingID},
+						)
+				}),
+		},
 	})
 }
 
@@ -74,8 +115,20 @@ type recommendationsView struct {
 }
 
 func viewRecommendation(r jobseeker.Recommendation) recommendationView {
-	return recommendationView{ID: r.ID, UUID: r.ID, Title: r.Title, Company: r.Company, Location: r.Location, ContractType: r.ContractType, EmploymentType: r.EmploymentType,
-		Remote: r.Remote, PostedAt: r.PostedAt, RelevanceScore: r.Score, Reasons: r.Reasons, Distance: r.Miles}
+	return recommendationView{
+		ID:             r.ID,
+		UUID:           r.ID,
+		Title:          r.Title,
+		Company:        r.Company,
+		Location:       r.Location,
+		ContractType:   r.ContractType,
+		EmploymentType: r.EmploymentType,
+		Remote:         r.Remote,
+		PostedAt:       r.PostedAt,
+		RelevanceScore: r.Score,
+		Reasons:        r.Reasons,
+		Distance:       r.Miles,
+	}
 }
 
 type briefView struct {

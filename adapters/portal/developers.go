@@ -16,51 +16,135 @@ import (
 func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	const tag = "Developers"
 	return []web.Route{
-		{Method: http.MethodPost, Path: "/api/developers/apps", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Create an app on the free plan. Its secret is shown only once" + needsConfirmation, Op: confirmedOp(i,
-			func(ctx context.Context, actor auth.Actor, in NewAppInput) (web.Reply[newAppView], error) {
-				a, secret, err := s.CreateApp(ctx, actor, in.AppInput)
-				return web.OK(newAppView{viewApp(a), optional(secret)}, "Application created successfully"), err
-			})},
-		{Method: http.MethodGet, Path: "/api/developers/apps", Auth: web.Required, Tag: tag, Summary: "List the caller's apps, newest first",
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/developers/apps",
+			Auth:    web.Required,
+			Status:  201,
+			Remote:  true,
+			Errors:  []int{403, 409, 429},
+			Tag:     tag,
+			Summary: "Create an app on the free plan. Its secret is shown only once" + needsConfirmation,
+			Op: confirmedOp(i,
+				func(ctx context.Context, actor auth.Actor, in NewAppInput) (web.Reply[newAppView], error) {
+					a, secret, err := s.CreateApp(ctx, actor, in.AppInput)
+					return web.OK(newAppView{viewApp(a), optional(secret)}, "Application created successfully"), err
+				}),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/developers/apps",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "List the caller's apps, newest first",
 			Op: list(s.MyApps, func(r page.Result[integrations.App], p web.Paging) appsView {
 				return appsView{Apps: web.Each(r.Items, viewApp), Paged: paged(r, p)}
-			})},
-		{Method: http.MethodGet, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Get one of the caller's apps",
-			Op: getByID(s.MyApp, func(a integrations.App) oneAppView { return oneAppView{viewApp(a)} })},
-		{Method: http.MethodPut, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Change an app; absent members stay unchanged", Op: web.Op(
-			func(ctx context.Context, c web.Call, in AppChange) (web.Reply[oneAppView], error) {
-				a, err := s.ChangeApp(ctx, c.Actor, in.ID, in.AppChange)
-				return web.OK(oneAppView{viewApp(a)}, "Application updated successfully"), err
-			})},
-		{Method: http.MethodDelete, Path: "/api/developers/apps/:id", Auth: web.Required, Tag: tag, Summary: "Delete an app. Its keys, consents and webhooks end at once",
-			Op: changeByID(s.DeleteApp, "Application deleted successfully")},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Replace the secret of an app. The new secret is shown only once; the previous one ends at once" + needsConfirmation, Op: confirmedOp(i,
-			func(ctx context.Context, actor auth.Actor, in NewSecretInput) (web.Reply[secretView], error) {
-				secret, err := s.RotateSecret(ctx, actor, in.ID)
-				return web.OK(secretView{secret}, "The old secret has ended"), err
-			})},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Create an API key, which is shown only once" + needsConfirmation, Op: confirmedOp(i,
-			func(ctx context.Context, actor auth.Actor, in NewKeyInput) (web.Reply[newKeyView], error) {
-				k, secret, err := s.CreateKey(ctx, actor, in.ID, in.KeyInput)
-				return web.OK(newKeyView{viewKey(k), secret}, "API key created successfully"), err
-			})},
-		{Method: http.MethodGet, Path: "/api/developers/apps/:id/keys", Auth: web.Required, Tag: tag, Summary: "List the API keys of an app, at most 20, newest first",
-			Op: getByID(s.MyKeys, func(keys []integrations.Key) keysView { return keysView{web.Each(keys, viewKey)} })},
-		{Method: http.MethodDelete, Path: "/api/developers/apps/:id/keys/:keyId", Auth: web.Required, Tag: tag, Summary: "Revoke an API key", Op: web.Op(
-			func(ctx context.Context, c web.Call, in KeyPath) (web.Done, error) {
-				return web.Message("API key deleted successfully"), s.DeleteKey(ctx, c.Actor, in.ID, in.KeyID)
-			})},
-		{Method: http.MethodGet, Path: "/api/developers/apps/:id/usage", Auth: web.Required, Tag: tag, Summary: "Get the number of requests of an app by day in UTC, by default of the last 30 days", Op: web.Op(
-			func(ctx context.Context, c web.Call, in UsageInput) (web.Reply[usageView], error) {
-				u, err := s.UsageOf(ctx, c.Actor, in.ID, in.UsageInput)
-				return web.OK(viewUsage(u), ""), err
-			})},
-		{Method: http.MethodPost, Path: "/api/developers/apps/:id/plan", Auth: web.Required, Remote: true, Timeout: paymentTimeout, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Change the plan of an app at once. The rest of a paid month is credited to the next plan; after a change to free, the paid plan can be chosen again without a payment until its month ends. After a 202, the plan changes when the payer has confirmed the payment as described by `action`", Op: web.Op(
-			func(ctx context.Context, c web.Call, in PlanInput) (web.Pending[appPlanView], error) {
-				a, err := s.ChoosePlan(ctx, c.Actor, in.ID, in.Plan, in.PaymentMethodID)
-				action, err := actionOf(err)
-				return pendingReply(appPlanView{a.Plan, action}, action, "Plan updated successfully"), err
-			}).MapFaults(renamePlanField)},
+			}),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/developers/apps/:id",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "Get one of the caller's apps",
+			Op:      getByID(s.MyApp, func(a integrations.App) oneAppView { return oneAppView{viewApp(a)} }),
+		},
+		{
+			Method:  http.MethodPut,
+			Path:    "/api/developers/apps/:id",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "Change an app; absent members stay unchanged",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in AppChange) (web.Reply[oneAppView], error) {
+					a, err := s.ChangeApp(ctx, c.Actor, in.ID, in.AppChange)
+					return web.OK(oneAppView{viewApp(a)}, "Application updated successfully"), err
+				}),
+		},
+		{
+			Method:  http.MethodDelete,
+			Path:    "/api/developers/apps/:id",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "Delete an app. Its keys, consents and webhooks end at once",
+			Op:      changeByID(s.DeleteApp, "Application deleted successfully"),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/developers/apps/:id/secret",
+			Auth:    web.Required,
+			Remote:  true,
+			Errors:  []int{403, 404, 409, 429},
+			Tag:     tag,
+			Summary: "Replace the secret of an app. The new secret is shown only once; the previous one ends at once" + needsConfirmation,
+			Op: confirmedOp(i,
+				func(ctx context.Context, actor auth.Actor, in NewSecretInput) (web.Reply[secretView], error) {
+					secret, err := s.RotateSecret(ctx, actor, in.ID)
+					return web.OK(secretView{secret}, "The old secret has ended"), err
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/developers/apps/:id/keys",
+			Auth:    web.Required,
+			Status:  201,
+			Remote:  true,
+			Errors:  []int{403, 404, 409, 429},
+			Tag:     tag,
+			Summary: "Create an API key, which is shown only once" + needsConfirmation,
+			Op: confirmedOp(i,
+				func(ctx context.Context, actor auth.Actor, in NewKeyInput) (web.Reply[newKeyView], error) {
+					k, secret, err := s.CreateKey(ctx, actor, in.ID, in.KeyInput)
+					return web.OK(newKeyView{viewKey(k), secret}, "API key created successfully"), err
+				}),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/developers/apps/:id/keys",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "List the API keys of an app, at most 20, newest first",
+			Op:      getByID(s.MyKeys, func(keys []integrations.Key) keysView { return keysView{web.Each(keys, viewKey)} }),
+		},
+		{
+			Method:  http.MethodDelete,
+			Path:    "/api/developers/apps/:id/keys/:keyId",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "Revoke an API key",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in KeyPath) (web.Done, error) {
+					return web.Message("API key deleted successfully"), s.DeleteKey(ctx, c.Actor, in.ID, in.KeyID)
+				}),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/developers/apps/:id/usage",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "Get the number of requests of an app by day in UTC, by default of the last 30 days",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in UsageInput) (web.Reply[usageView], error) {
+					u, err := s.UsageOf(ctx, c.Actor, in.ID, in.UsageInput)
+					return web.OK(viewUsage(u), ""), err
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/developers/apps/:id/plan",
+			Auth:    web.Required,
+			Remote:  true,
+			Timeout: paymentTimeout,
+			Errors:  []int{404, 409, 429},
+			Tag:     tag,
+			Summary: "Change the plan of an app at once. The rest of a paid month is credited to the next plan; after a change to free, the paid plan can be chosen again without a payment until its month ends. After a 202, the plan changes when the payer has confirmed the payment as described by `action`",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in PlanInput) (web.Pending[appPlanView], error) {
+					a, err := s.ChoosePlan(ctx, c.Actor, in.ID, in.Plan, in.PaymentMethodID)
+					action, err := actionOf(err)
+					return pendingReply(appPlanView{a.Plan, action}, action, "Plan updated successfully"), err
+				}).MapFaults(renamePlanField),
+		},
 	}
 }
 
@@ -130,7 +214,16 @@ type appView struct {
 }
 
 func viewApp(a integrations.App) appView {
-	return appView{ID: a.ID, Name: a.Name, Description: a.Description, ClientID: a.ID, Public: a.Public, Plan: a.Plan, RedirectURIs: a.RedirectURIs, CreatedAt: a.CreatedAt}
+	return appView{
+		ID:           a.ID,
+		Name:         a.Name,
+		Description:  a.Description,
+		ClientID:     a.ID,
+		Public:       a.Public,
+		Plan:         a.Plan,
+		RedirectURIs: a.RedirectURIs,
+		CreatedAt:    a.CreatedAt,
+	}
 }
 
 type oneAppView struct {
@@ -209,7 +302,11 @@ func viewUsageDay(d integrations.DayUsage) usageDayView {
 }
 
 func viewUsage(u integrations.UsageReport) usageView {
-	v := usageView{Plan: u.Plan.ID, Series: web.Each(u.Days, viewUsageDay), Minute: windowView{u.Quota.Minute.Limit, u.Quota.Minute.Remaining}}
+	v := usageView{
+		Plan:   u.Plan.ID,
+		Series: web.Each(u.Days, viewUsageDay),
+		Minute: windowView{u.Quota.Minute.Limit, u.Quota.Minute.Remaining},
+	}
 	if day := u.Quota.Day; day.Limit > 0 {
 		v.Day = dayView{&day.Limit, &day.Remaining}
 	}

@@ -20,32 +20,67 @@ const documentBody = 10 << 20
 
 func documentRoutes(s *jobseeker.Service) []web.Route {
 	return routesFor(web.Seeker, "Documents", []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/documents", Summary: "List the caller's documents without their content, newest first",
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/documents",
+			Summary: "List the caller's documents without their content, newest first",
 			Op: list(s.MyDocuments, func(r page.Result[jobseeker.Document], p web.Paging) documentsView {
 				return documentsView{Documents: web.Each(r.Items, viewDocument), SeekerPaged: seekerPaged(r, p)}
-			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/documents", Limit: web.PerQuarterHour(10), Remote: true, Body: documentBody, Errors: []int{404}, Summary: "Upload, change or delete a document, or make it the default; as JSON, or as a form with a file", Op: web.Op(
-			func(ctx context.Context, c web.Call, in DocumentIntentInput) (web.Reply[changedDocumentView], error) {
-				d, message, err := in.run(ctx, c, s)
-				return web.OK(changedDocumentView{Intent: in.Intent, Document: viewDocument(d)}, message), err
-			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id", Summary: "Get one of the caller's documents with its content as it was sent", Op: web.Op(
-			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[wholeDocumentView], error) {
-				d, content, err := s.MyDocument(ctx, c.Actor, in.ID)
-				var v wholeDocumentView
-				v.Document.documentView, v.Document.Content = viewDocument(d), content
-				return web.OK(v, ""), err
-			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/documents/:id/file", Produces: jobseeker.MediaTypes(), Summary: "Download one of the caller's documents", Op: web.Op(
-			func(ctx context.Context, c web.Call, in IDPath) (web.File, error) {
-				d, err := s.DownloadDocument(ctx, c.Actor, in.ID)
-				return web.File{Name: d.Name, MediaType: d.MediaType, Size: int64(len(d.Body)), Body: io.NopCloser(bytes.NewReader(d.Body))}, err
-			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/documents/:id", Body: documentBody, Summary: "Change a document; absent members stay unchanged", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ChangeDocumentInput) (web.Done, error) {
-				_, err := s.ChangeDocument(ctx, c.Actor, in.ID, in.ChangeDocumentInput)
-				return web.Message("Document updated successfully"), err
-			})},
+			}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/jobseekers/documents",
+			Limit:   web.PerQuarterHour(10),
+			Remote:  true,
+			Body:    documentBody,
+			Errors:  []int{404},
+			Summary: "Upload, change or delete a document, or make it the default; as JSON, or as a form with a file",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in DocumentIntentInput) (web.Reply[changedDocumentView], error) {
+					d, message, err := in.run(ctx, c, s)
+					return web.OK(changedDocumentView{Intent: in.Intent, Document: viewDocument(d)}, message), err
+				}),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/documents/:id",
+			Summary: "Get one of the caller's documents with its content as it was sent",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in IDPath) (web.Reply[wholeDocumentView], error) {
+					d, content, err := s.MyDocument(ctx, c.Actor, in.ID)
+					var v wholeDocumentView
+					v.Document.documentView, v.Document.Content = viewDocument(d), content
+					return web.OK(v, ""), err
+				}),
+		},
+		{
+			Method:   http.MethodGet,
+			Path:     "/api/jobseekers/documents/:id/file",
+			Produces: jobseeker.MediaTypes(),
+			Summary:  "Download one of the caller's documents",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in IDPath) (web.File, error) {
+					d, err := s.DownloadDocument(ctx, c.Actor, in.ID)
+					return web.File{
+						Name:      d.Name,
+						MediaType: d.MediaType,
+						Size:      int64(len(d.Body)),
+						Body:      io.NopCloser(bytes.NewReader(d.Body)),
+					}, err
+				}),
+		},
+		{
+			Method:  http.MethodPut,
+			Path:    "/api/jobseekers/documents/:id",
+			Body:    documentBody,
+			Summary: "Change a document; absent members stay unchanged",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in ChangeDocumentInput) (web.Done, error) {
+					_, err := s.ChangeDocument(ctx, c.Actor, in.ID, in.ChangeDocumentInput)
+					return web.Message("Document updated successfully"), err
+				}),
+		},
 		{Method: http.MethodDelete, Path: "/api/jobseekers/documents/:id", Summary: "Delete a document", Op: web.Op(
 			func(ctx context.Context, c web.Call, in IDPath) (web.Done, error) {
 				_, err := s.DeleteDocument(ctx, c.Actor, in.ID)
@@ -78,8 +113,18 @@ func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.
 		in.FileName = cmp.Or(in.FileName, &in.File.Name)
 	}
 	if in.Intent == "upload-document" {
-		d, err = s.Upload(ctx, c.Actor, jobseeker.UploadInput{Type: in.Type, Title: text(in.Title), Content: text(in.Content), FileName: text(in.FileName),
-			IsDefault: in.IsDefault != nil && *in.IsDefault, File: in.ChangeDocumentInput.File})
+		d, err = s.Upload(
+			ctx,
+			c.Actor,
+			jobseeker.UploadInput{
+				Type:      in.Type,
+				Title:     text(in.Title),
+				Content:   text(in.Content),
+				FileName:  text(in.FileName),
+				IsDefault: in.IsDefault != nil && *in.IsDefault,
+				File:      in.ChangeDocumentInput.File,
+			},
+		)
 		return d, "Document uploaded successfully", err
 	}
 	if in.DocumentID == "" {
@@ -120,7 +165,17 @@ type documentView struct {
 }
 
 func viewDocument(d jobseeker.Document) documentView {
-	return documentView{ID: d.ID, Type: d.Type, Title: d.Title, FileName: d.FileName, IsDefault: d.IsDefault, MediaType: d.MediaType, Size: d.Size, UploadedAt: d.UploadedAt, UpdatedAt: d.UpdatedAt}
+	return documentView{
+		ID:         d.ID,
+		Type:       d.Type,
+		Title:      d.Title,
+		FileName:   d.FileName,
+		IsDefault:  d.IsDefault,
+		MediaType:  d.MediaType,
+		Size:       d.Size,
+		UploadedAt: d.UploadedAt,
+		UpdatedAt:  d.UpdatedAt,
+	}
 }
 
 type documentsView struct {

@@ -16,31 +16,90 @@ import (
 func exportRoutes(s *hiring.Service) []web.Route {
 	const tag = "Exports"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/jobs/export", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Errors: []int{409}, Tag: tag, Summary: "Export the organization's listings in every state as CSV", Op: web.Op(
-			func(ctx context.Context, c web.Call, in JobsExportInput) (web.CSV, error) {
-				if in.Format != "csv" {
-					return web.CSV{}, errOnlyCSV
-				}
-				d, err := s.ExportNow(ctx, c.Actor, "jobs", hiring.ExportFilters{Status: optional(in.Status)})
-				return web.CSV(d), err
-			}).MapFaults(renameParameters)},
-		{Method: http.MethodGet, Path: "/api/employers/applications/export", Auth: web.Required, Audience: web.Employer, Permission: auth.ApplicationsView, Errors: []int{409}, Tag: tag, Summary: "Export the applications to the organization's listings as CSV", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ApplicationsExportInput) (web.CSV, error) {
-				if in.Format != "csv" {
-					return web.CSV{}, errOnlyCSV
-				}
-				d, err := s.ExportNow(ctx, c.Actor, "applications", hiring.ExportFilters{Status: optional(in.Status), JobID: optional(in.JobID), StartDate: optional(in.StartDate), EndDate: optional(in.EndDate)})
-				return web.CSV(d), err
-			}).MapFaults(renameParameters)},
-		{Method: http.MethodPost, Path: "/api/employers/exports", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Status: 202, Errors: []int{409}, Tag: tag, Summary: "Export the organization's jobs or applications to a file in the background",
-			Op: answerWith(s.StartExport, func(e hiring.Export) exportView { return viewExport(hiring.ExportView{Export: e}) }, "Export started")},
-		{Method: http.MethodGet, Path: "/api/employers/exports/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: tag, Summary: "Get the progress of an export and, once it is completed, a link to its file",
-			Op: getByID(s.MyExport, viewExport)},
-		{Method: http.MethodGet, Path: "/api/employers/exports/:id/file", Errors: []int{401, 403}, Tag: tag, Summary: "Download the file of an export by its link, while the user for whom the link was made may read it", Op: web.Op(
-			func(ctx context.Context, _ web.Call, in ExportLink) (web.CSV, error) {
-				d, err := s.OpenExport(ctx, in.ID, in.Token)
-				return web.CSV(d), err
-			})},
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/jobs/export",
+			Auth:       web.Required,
+			Audience:   web.Employer,
+			Permission: auth.AnyPermission,
+			Errors:     []int{409},
+			Tag:        tag,
+			Summary:    "Export the organization's listings in every state as CSV",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in JobsExportInput) (web.CSV, error) {
+					if in.Format != "csv" {
+						return web.CSV{}, errOnlyCSV
+					}
+					d, err := s.ExportNow(ctx, c.Actor, "jobs", hiring.ExportFilters{Status: optional(in.Status)})
+					return web.CSV(d), err
+				}).MapFaults(renameParameters),
+		},
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/applications/export",
+			Auth:       web.Required,
+			Audience:   web.Employer,
+			Permission: auth.ApplicationsView,
+			Errors:     []int{409},
+			Tag:        tag,
+			Summary:    "Export the applications to the organization's listings as CSV",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in ApplicationsExportInput) (web.CSV, error) {
+					if in.Format != "csv" {
+						return web.CSV{}, errOnlyCSV
+					}
+					d, err := s.ExportNow(
+						ctx,
+						c.Actor,
+						"applications",
+						hiring.ExportFilters{
+							Status:    optional(in.Status),
+							JobID:     optional(in.JobID),
+							StartDate: optional(in.StartDate),
+							EndDate:   optional(in.EndDate),
+						},
+					)
+					return web.CSV(d), err
+				}).MapFaults(renameParameters),
+		},
+		{
+			Method:     http.MethodPost,
+			Path:       "/api/employers/exports",
+			Auth:       web.Required,
+			Audience:   web.Employer,
+			Permission: auth.AnyPermission,
+			Status:     202,
+			Errors:     []int{409},
+			Tag:        tag,
+			Summary:    "Export the organization's jobs or applications to a file in the background",
+			Op: answerWith(
+				s.StartExport,
+				func(e hiring.Export) exportView { return viewExport(hiring.ExportView{Export: e}) },
+				"Export started",
+			),
+		},
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/exports/:id",
+			Auth:       web.Required,
+			Audience:   web.Employer,
+			Permission: auth.AnyPermission,
+			Tag:        tag,
+			Summary:    "Get the progress of an export and, once it is completed, a link to its file",
+			Op:         getByID(s.MyExport, viewExport),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/employers/exports/:id/file",
+			Errors:  []int{401, 403},
+			Tag:     tag,
+			Summary: "Download the file of an export by its link, while the user for whom the link was made may read it",
+			Op: web.Op(
+				func(ctx context.Context, _ web.Call, in ExportLink) (web.CSV, error) {
+					d, err := s.OpenExport(ctx, in.ID, in.Token)
+					return web.CSV(d), err
+				}),
+		},
 	}
 }
 
@@ -73,27 +132,38 @@ type FormatInput struct {
 
 func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 	return routesFor(web.Seeker, "Exports", []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/export/applications", Errors: []int{409}, Summary: "Export the caller's applications as JSON or CSV", Op: web.Op(
-			func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[ownExportView], error) {
-				if in.Format == "csv" {
-					d, err := s.ExportOwnTable(ctx, c.Actor)
-					return web.AsTable[ownExportView](web.CSV(d)), err
-				}
-				all, err := s.ExportOwn(ctx, c.Actor)
-				return web.MultiFormat[ownExportView]{Reply: web.OK(ownExportView{web.Each(all, viewExported)}, "")}, err
-			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/export/profile", Summary: "Export the caller's profile as JSON or CSV", Op: web.Op(
-			func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[profileExportView], error) {
-				if in.Format == "csv" {
-					d, err := k.ExportProfile(ctx, c.Actor)
-					return web.AsTable[profileExportView](web.CSV(d)), err
-				}
-				a, err := k.MyProfile(ctx, c.Actor)
-				p := viewProfile(a)
-				var v profileExportView
-				v.Profile.UUID, v.Profile.Email, v.Profile.Profile = p.ID, p.Email, p
-				return web.MultiFormat[profileExportView]{Reply: web.OK(v, "")}, err
-			})},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/export/applications",
+			Errors:  []int{409},
+			Summary: "Export the caller's applications as JSON or CSV",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[ownExportView], error) {
+					if in.Format == "csv" {
+						d, err := s.ExportOwnTable(ctx, c.Actor)
+						return web.AsTable[ownExportView](web.CSV(d)), err
+					}
+					all, err := s.ExportOwn(ctx, c.Actor)
+					return web.MultiFormat[ownExportView]{Reply: web.OK(ownExportView{web.Each(all, viewExported)}, "")}, err
+				}),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/export/profile",
+			Summary: "Export the caller's profile as JSON or CSV",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[profileExportView], error) {
+					if in.Format == "csv" {
+						d, err := k.ExportProfile(ctx, c.Actor)
+						return web.AsTable[profileExportView](web.CSV(d)), err
+					}
+					a, err := k.MyProfile(ctx, c.Actor)
+					p := viewProfile(a)
+					var v profileExportView
+					v.Profile.UUID, v.Profile.Email, v.Profile.Profile = p.ID, p.Email, p
+					return web.MultiFormat[profileExportView]{Reply: web.OK(v, "")}, err
+				}),
+		},
 	})
 }
 
@@ -138,5 +208,15 @@ type exportView struct {
 }
 
 func viewExport(v hiring.ExportView) exportView {
-	return exportView{ID: v.ID, Kind: v.Kind, Status: v.State, RowsDone: v.RowsDone, RowsTotal: v.RowsTotal, CreatedAt: v.CreatedAt, FinishedAt: v.FinishedAt, URL: optional(v.URL), ExpiresAt: v.ExpiresAt}
+	return exportView{
+		ID:         v.ID,
+		Kind:       v.Kind,
+		Status:     v.State,
+		RowsDone:   v.RowsDone,
+		RowsTotal:  v.RowsTotal,
+		CreatedAt:  v.CreatedAt,
+		FinishedAt: v.FinishedAt,
+		URL:        optional(v.URL),
+		ExpiresAt:  v.ExpiresAt,
+	}
 }

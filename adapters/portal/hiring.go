@@ -19,71 +19,151 @@ import (
 
 func hiringRoutes(s *hiring.Service) []web.Route {
 	return slices.Concat(routesFor(web.Seeker, "Jobseeker applications", []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/applications", Summary: "List the caller's applications, newest first",
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/applications",
+			Summary: "List the caller's applications, newest first",
 			Op: list(s.Mine, func(r page.Result[hiring.View], p web.Paging) ownApplicationsView {
 				return ownApplicationsView{Applications: web.Each(r.Items, viewOwnRow), SeekerPaged: seekerPaged(r, p)}
-			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/applications", Limit: web.PerQuarterHour(10), Status: 201, RemoteIf: hasDocuments, Errors: []int{404}, Summary: "Apply to a listing; copies of up to 5 of the caller's documents are attached", Op: web.Op(
-			func(ctx context.Context, c web.Call, in hiring.ApplyInput) (web.Reply[appliedView], error) {
-				a, err := s.Apply(ctx, c.Actor, in)
-				return web.OK(appliedView{ID: a.ID, ListingID: a.ListingID, Status: a.Status, AppliedAt: a.AppliedAt}, "Application submitted successfully"), err
-			})},
-		{Method: http.MethodGet, Path: "/api/jobseekers/applications/:id", Errors: []int{404}, Summary: "Get one of the caller's applications with its timeline",
-			Op: getByID(s.MyApplication, viewOwn)},
-		{Method: http.MethodPut, Path: "/api/jobseekers/applications/:id", Errors: []int{404}, Summary: "Set the caller's own status of an application, which the employer does not see", Op: web.Op(
-			func(ctx context.Context, c web.Call, in TrackInput) (web.Reply[trackedView], error) {
-				a, err := s.Track(ctx, c.Actor, in.ID, in.TrackInput)
-				var v trackedView
-				v.Application.ID, v.Application.Status, v.Application.StatusColor = a.ID, shownStatus(a.Shown()), a.TrackerColor
-				return web.OK(v, "Application updated successfully"), err
-			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/applications/:id", Errors: []int{404}, Summary: "Withdraw an application permanently", Op: web.Op(
-			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[applicationID], error) {
-				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Withdraw(ctx, c.Actor, in.ID)
-			})},
+			}),
+		},
+		{
+			Method:   http.MethodPost,
+			Path:     "/api/jobseekers/applications",
+			Limit:    web.PerQuarterHour(10),
+			Status:   201,
+			RemoteIf: hasDocuments,
+			Errors:   []int{404},
+			Summary:  "Apply to a listing; copies of up to 5 of the caller's documents are attached",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in hiring.ApplyInput) (web.Reply[appliedView], error) {
+					a, err := s.Apply(ctx, c.Actor, in)
+					return web.OK(
+						appliedView{ID: a.ID, ListingID: a.ListingID, Status: a.Status, AppliedAt: a.AppliedAt},
+						"Application submitted successfully",
+					), err
+				}),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/applications/:id",
+			Errors:  []int{404},
+			Summary: "Get one of the caller's applications with its timeline",
+			Op:      getByID(s.MyApplication, viewOwn),
+		},
+		{
+			Method:  http.MethodPut,
+			Path:    "/api/jobseekers/applications/:id",
+			Errors:  []int{404},
+			Summary: "Set the caller's own status of an application, which the employer does not see",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in TrackInput) (web.Reply[trackedView], error) {
+					a, err := s.Track(ctx, c.Actor, in.ID, in.TrackInput)
+					var v trackedView
+					v.Application.ID, v.Application.Status, v.Application.StatusColor = a.ID, shownStatus(a.Shown()), a.TrackerColor
+					return web.OK(v, "Application updated successfully"), err
+				}),
+		},
+		{
+			Method:  http.MethodDelete,
+			Path:    "/api/jobseekers/applications/:id",
+			Errors:  []int{404},
+			Summary: "Withdraw an application permanently",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in IDPath) (web.Reply[applicationID], error) {
+					return web.OK(applicationID(in), "Application withdrawn successfully"), s.Withdraw(ctx, c.Actor, in.ID)
+				}),
+		},
 	}), routesFor(web.Employer, "Employer applications", []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/applications", Permission: auth.ApplicationsView, Summary: "List the applications to the organization's listings, newest first",
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/applications",
+			Permission: auth.ApplicationsView,
+			Summary:    "List the applications to the organization's listings, newest first",
 			Op: list(s.Received, func(r page.Result[hiring.View], p web.Paging) receivedView {
 				return receivedView{Applications: web.Each(r.Items, viewReceivedRow), Paged: paged(r, p)}
-			})},
-		{Method: http.MethodPost, Path: "/api/employers/applications/batch", Permission: auth.ApplicationsUpdate, Summary: "Set the status of up to 100 applications; each succeeds or fails on its own", Op: web.Op(
-			func(ctx context.Context, c web.Call, in DecisionsInput) (web.Reply[decisionsView], error) {
-				if len(in.Applications) > hiring.MaxBatch {
-					return web.Reply[decisionsView]{}, hiring.ErrBatchTooLarge
-				}
-				decisions := make([]hiring.Decision, len(in.Applications))
-				for i, raw := range in.Applications {
-					var err error
-					decisions[i], err = web.Item[hiring.Decision](raw)
-					decisions[i].Err = err
-				}
-				updated, failed, err := s.DecideBatch(ctx, c.Actor, decisions)
-				v := decisionsView{Updated: append([]hiring.Decision{}, updated...), Failed: make([]failedDecision, len(failed))}
-				for i, f := range failed {
-					v.Failed[i] = viewRefusal(f, in.Applications[f.At])
-				}
-				return web.OK(v, fmt.Sprintf("%d applications updated, %d failed", len(updated), len(failed))), err
-			})},
-		{Method: http.MethodGet, Path: "/api/employers/applications/:id", Permission: auth.ApplicationsView, Errors: []int{404}, Summary: "Get an application with its timeline",
-			Op: getByID(s.ReceivedApplication, viewReceived)},
-		{Method: http.MethodGet, Path: "/api/employers/applications/:id/documents", Permission: auth.ApplicationsView, Errors: []int{404}, Summary: "List the documents of an application",
+			}),
+		},
+		{
+			Method:     http.MethodPost,
+			Path:       "/api/employers/applications/batch",
+			Permission: auth.ApplicationsUpdate,
+			Summary:    "Set the status of up to 100 applications; each succeeds or fails on its own",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in DecisionsInput) (web.Reply[decisionsView], error) {
+					if len(in.Applications) > hiring.MaxBatch {
+						return web.Reply[decisionsView]{}, hiring.ErrBatchTooLarge
+					}
+					decisions := make([]hiring.Decision, len(in.Applications))
+					for i, raw := range in.Applications {
+						var err error
+						decisions[i], err = web.Item[hiring.Decision](raw)
+						decisions[i].Err = err
+					}
+					updated, failed, err := s.DecideBatch(ctx, c.Actor, decisions)
+					v := decisionsView{Updated: append([]hiring.Decision{}, updated...), Failed: make([]failedDecision, len(failed))}
+					for i, f := range failed {
+						v.Failed[i] = viewRefusal(f, in.Applications[f.At])
+					}
+					return web.OK(v, fmt.Sprintf("%d applications updated, %d failed", len(updated), len(failed))), err
+				}),
+		},
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/applications/:id",
+			Permission: auth.ApplicationsView,
+			Errors:     []int{404},
+			Summary:    "Get an application with its timeline",
+			Op:         getByID(s.ReceivedApplication, viewReceived),
+		},
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/applications/:id/documents",
+			Permission: auth.ApplicationsView,
+			Errors:     []int{404},
+			Summary:    "List the documents of an application",
 			Op: getByID(s.ReceivedDocuments, func(ds []hiring.Document) sentDocumentsView {
 				return sentDocumentsView{Documents: viewSentDocuments(ds)}
-			})},
-		{Method: http.MethodGet, Path: "/api/employers/applications/:id/documents/:documentId", Permission: auth.ApplicationsView, Errors: []int{404}, Produces: jobseeker.MediaTypes(), Summary: "Download a document of an application", Op: web.Op(
-			func(ctx context.Context, c web.Call, in SentDocumentPath) (web.File, error) {
-				d, body, err := s.OpenReceivedDocument(ctx, c.Actor, in.ID, in.DocumentID)
-				return web.File{Name: d.FileName, MediaType: d.MediaType, Size: d.Size, Body: body}, err
-			})},
-		{Method: http.MethodPut, Path: "/api/employers/applications/:id", Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Summary: "Set the status of an application", Op: web.Op(
-			func(ctx context.Context, c web.Call, in DecideInput) (web.Reply[hiring.Decision], error) {
-				d := hiring.Decision{ID: in.ID, Status: in.Status}
-				return web.OK(d, "Application status updated successfully"), s.Decide(ctx, c.Actor, d)
-			}).MapFaults(mapStatusFault)},
-		{Method: http.MethodDelete, Path: "/api/employers/applications/:id", Permission: auth.ApplicationsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Summary: "Withdraw an application", Op: web.Op(
-			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[applicationID], error) {
-				return web.OK(applicationID(in), "Application withdrawn successfully"), s.Dismiss(ctx, c.Actor, in.ID)
-			})},
+			}),
+		},
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/applications/:id/documents/:documentId",
+			Permission: auth.ApplicationsView,
+			Errors:     []int{404},
+			Produces:   jobseeker.MediaTypes(),
+			Summary:    "Download a document of an application",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in SentDocumentPath) (web.File, error) {
+					d, body, err := s.OpenReceivedDocument(ctx, c.Actor, in.ID, in.DocumentID)
+					return web.File{Name: d.FileName, MediaType: d.MediaType, Size: d.Size, Body: body}, err
+				}),
+		},
+		{
+			Method:     http.MethodPut,
+			Path:       "/api/employers/applications/:id",
+			Permission: auth.ApplicationsUpdate,
+			Limit:      web.PerQuarterHour(10),
+			Errors:     []int{404},
+			Summary:    "Set the status of an application",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in DecideInput) (web.Reply[hiring.Decision], error) {
+					d := hiring.Decision{ID: in.ID, Status: in.Status}
+					return web.OK(d, "Application status updated successfully"), s.Decide(ctx, c.Actor, d)
+				}).MapFaults(mapStatusFault),
+		},
+		{
+			Method:     http.MethodDelete,
+			Path:       "/api/employers/applications/:id",
+			Permission: auth.ApplicationsUpdate,
+			Limit:      web.PerQuarterHour(10),
+			Errors:     []int{404},
+			Summary:    "Withdraw an application",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in IDPath) (web.Reply[applicationID], error) {
+					return web.OK(applicationID(in), "Application withdrawn successfully"), s.Dismiss(ctx, c.Actor, in.ID)
+				}),
+		},
 	}))
 }
 
@@ -116,7 +196,15 @@ type sentDocumentView struct {
 
 func viewSentDocuments(ds []hiring.Document) []sentDocumentView {
 	return web.Each(ds, func(d hiring.Document) sentDocumentView {
-		return sentDocumentView{ID: d.ID, Type: d.Type, Title: d.Title, FileName: d.FileName, MediaType: d.MediaType, Size: d.Size, AttachedAt: d.AttachedAt}
+		return sentDocumentView{
+			ID:         d.ID,
+			Type:       d.Type,
+			Title:      d.Title,
+			FileName:   d.FileName,
+			MediaType:  d.MediaType,
+			Size:       d.Size,
+			AttachedAt: d.AttachedAt,
+		}
 	})
 }
 
@@ -168,7 +256,14 @@ type ownApplicationRow struct {
 }
 
 func viewOwnRow(a hiring.View) ownApplicationRow {
-	return ownApplicationRow{ID: a.ID, ListingID: a.ListingID, JobTitle: a.JobTitle, Status: shownStatus(a.Shown()), StatusColor: a.TrackerColor, AppliedAt: a.AppliedAt}
+	return ownApplicationRow{
+		ID:          a.ID,
+		ListingID:   a.ListingID,
+		JobTitle:    a.JobTitle,
+		Status:      shownStatus(a.Shown()),
+		StatusColor: a.TrackerColor,
+		AppliedAt:   a.AppliedAt,
+	}
 }
 
 type ownApplicationsView struct {
@@ -238,8 +333,16 @@ type receivedRow struct {
 }
 
 func viewReceivedRow(a hiring.View) receivedRow {
-	return receivedRow{ID: a.ID, JobID: a.ListingID, JobTitle: a.JobTitle, ApplicantName: a.Applicant.Name, ApplicantEmail: a.Applicant.Email,
-		Status: a.Status, AppliedAt: a.AppliedAt, Interview: viewAppointment(a.Interview)}
+	return receivedRow{
+		ID:             a.ID,
+		JobID:          a.ListingID,
+		JobTitle:       a.JobTitle,
+		ApplicantName:  a.Applicant.Name,
+		ApplicantEmail: a.Applicant.Email,
+		Status:         a.Status,
+		AppliedAt:      a.AppliedAt,
+		Interview:      viewAppointment(a.Interview),
+	}
 }
 
 type receivedView struct {
@@ -295,16 +398,38 @@ func viewRefusal(f hiring.Refusal, sent json.RawMessage) failedDecision {
 
 func analyticsRoutes(s *hiring.Service) []web.Route {
 	return routesFor(web.Employer, "Employer analytics", []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/analytics", Permission: auth.ApplicationsView, Summary: "Count the organization's listings and applications",
-			Op: getOwn(s.Analytics, viewEmployerAnalytics)},
-		{Method: http.MethodGet, Path: "/api/employers/jobs/:id/analytics", Permission: auth.ApplicationsView, Errors: []int{404}, Summary: "Get the number of views and applications of a listing",
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/analytics",
+			Permission: auth.ApplicationsView,
+			Summary:    "Count the organization's listings and applications",
+			Op:         getOwn(s.Analytics, viewEmployerAnalytics),
+		},
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/jobs/:id/analytics",
+			Permission: auth.ApplicationsView,
+			Errors:     []int{404},
+			Summary:    "Get the number of views and applications of a listing",
 			Op: getByID(s.JobAnalytics, func(a hiring.JobAnalytics) jobAnalyticsView {
-				return jobAnalyticsView{JobID: a.JobID, Title: a.Title, Views: a.Views, Applications: viewCounts(a.Applications), ConversionRate: a.ConversionRate()}
-			})},
-		{Method: http.MethodGet, Path: "/api/employers/applications/stats", Permission: auth.ApplicationsView, Summary: "Count the applications by status",
+				return jobAnalyticsView{
+					JobID:          a.JobID,
+					Title:          a.Title,
+					Views:          a.Views,
+					Applications:   viewCounts(a.Applications),
+					ConversionRate: a.ConversionRate(),
+				}
+			}),
+		},
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/applications/stats",
+			Permission: auth.ApplicationsView,
+			Summary:    "Count the applications by status",
 			Op: answerWith(s.Stats, func(c hiring.Counts) statsView {
 				return statsView{Total: c.Total(), ByStatus: viewStatuses(c)}
-			}, "")},
+			}, ""),
+		},
 	})
 }
 
@@ -319,7 +444,14 @@ type statusCounts struct {
 }
 
 func viewStatuses(c hiring.Counts) statusCounts {
-	return statusCounts{Pending: c[hiring.Pending], Review: c[hiring.Review], Interview: c[hiring.Interview], Accepted: c[hiring.Accepted], Rejected: c[hiring.Rejected], Withdrawn: c[hiring.Withdrawn]}
+	return statusCounts{
+		Pending:   c[hiring.Pending],
+		Review:    c[hiring.Review],
+		Interview: c[hiring.Interview],
+		Accepted:  c[hiring.Accepted],
+		Rejected:  c[hiring.Rejected],
+		Withdrawn: c[hiring.Withdrawn],
+	}
 }
 
 type totalCounts struct {
@@ -366,7 +498,17 @@ func viewEmployerAnalytics(a hiring.Analytics) (v employerAnalyticsView) {
 		v.Jobs.Total += n
 	}
 	of := func(s listings.Status) int { return a.Jobs[string(s)] }
-	v.Jobs.Active, v.Jobs.Draft, v.Jobs.Inactive, v.Jobs.Closed, v.Jobs.Archived = of(listings.Active), of(listings.Draft), of(listings.Inactive), of(listings.Closed), of(listings.Archived)
+	v.Jobs.Active, v.Jobs.Draft, v.Jobs.Inactive, v.Jobs.Closed, v.Jobs.Archived = of(
+		listings.Active,
+	), of(
+		listings.Draft,
+	), of(
+		listings.Inactive,
+	), of(
+		listings.Closed,
+	), of(
+		listings.Archived,
+	)
 	v.Applications = viewCounts(a.Applications)
 	return v
 }

@@ -17,84 +17,215 @@ import (
 func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 	const tag, team = "Authentication and user", "Team"
 	return []web.Route{
-		{Method: http.MethodPost, Path: "/api/auth/register", Limit: limit.Rule{Max: 20, Per: time.Hour}, Status: 201, Errors: []int{409}, Tag: tag, Summary: "Register a jobseeker or an employer", Op: web.Op(
-			func(ctx context.Context, c web.Call, in RegisterInput) (signedInReply, error) {
-				out, err := s.Register(ctx, in.RegisterInput, clientOf(c))
-				if err == nil {
-					claimGuestData(ctx, k.TakeOverOnboarding, out, in.GuestCookie)
-				}
-				return signedIn(s, out, withName, "Registration successful", err)
-			})},
-		{Method: http.MethodPost, Path: "/api/auth/register-employer", Limit: web.PerQuarterHour(5), Status: 201, Errors: []int{409}, Tag: tag, Summary: "Register an employer with its organization", Op: web.Op(
-			func(ctx context.Context, c web.Call, in identity.RegisterEmployerInput) (signedInReply, error) {
-				out, err := s.Register(ctx, in, clientOf(c))
-				return signedIn(s, out, bare, "Employer registration successful", err)
-			})},
-		{Method: http.MethodPost, Path: "/api/auth/login", Errors: []int{401, 429}, Tag: tag, Summary: "Sign in", Op: web.Op(
-			func(ctx context.Context, c web.Call, in LoginInput) (signedInReply, error) {
-				out, err := s.Login(ctx, in.LoginInput, clientOf(c))
-				if err == nil {
-					claimGuestData(ctx, k.TakeOverProgress, out, in.GuestCookie)
-				}
-				return signedIn(s, out, withSubscription, "Login successful", err)
-			})},
-		{Method: http.MethodPost, Path: "/api/auth/refresh", Errors: []int{401}, Tag: tag, Summary: "Exchange a refresh token for new tokens", Op: web.Op(
-			func(ctx context.Context, _ web.Call, in identity.RefreshInput) (web.Reply[tokensView], error) {
-				out, err := s.Refresh(ctx, in)
-				return web.OK(tokensView{AccessToken: out.AccessToken, RefreshToken: out.RefreshToken}, "Token refreshed"), err
-			})},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/auth/register",
+			Limit:   limit.Rule{Max: 20, Per: time.Hour},
+			Status:  201,
+			Errors:  []int{409},
+			Tag:     tag,
+			Summary: "Register a jobseeker or an employer",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in RegisterInput) (signedInReply, error) {
+					out, err := s.Register(ctx, in.RegisterInput, clientOf(c))
+					if err == nil {
+						claimGuestData(ctx, k.TakeOverOnboarding, out, in.GuestCookie)
+					}
+					return signedIn(s, out, withName, "Registration successful", err)
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/auth/register-employer",
+			Limit:   web.PerQuarterHour(5),
+			Status:  201,
+			Errors:  []int{409},
+			Tag:     tag,
+			Summary: "Register an employer with its organization",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in identity.RegisterEmployerInput) (signedInReply, error) {
+					out, err := s.Register(ctx, in, clientOf(c))
+					return signedIn(s, out, bare, "Employer registration successful", err)
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/auth/login",
+			Errors:  []int{401, 429},
+			Tag:     tag,
+			Summary: "Sign in",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in LoginInput) (signedInReply, error) {
+					out, err := s.Login(ctx, in.LoginInput, clientOf(c))
+					if err == nil {
+						claimGuestData(ctx, k.TakeOverProgress, out, in.GuestCookie)
+					}
+					return signedIn(s, out, withSubscription, "Login successful", err)
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/auth/refresh",
+			Errors:  []int{401},
+			Tag:     tag,
+			Summary: "Exchange a refresh token for new tokens",
+			Op: web.Op(
+				func(ctx context.Context, _ web.Call, in identity.RefreshInput) (web.Reply[tokensView], error) {
+					out, err := s.Refresh(ctx, in)
+					return web.OK(tokensView{AccessToken: out.AccessToken, RefreshToken: out.RefreshToken}, "Token refreshed"), err
+				}),
+		},
 		{Method: http.MethodPost, Path: "/api/auth/logout", Auth: web.Required, Tag: tag, Summary: "Sign out",
 			Op: changeOwn(s.Logout, "Logged out successfully")},
 		{Method: http.MethodGet, Path: "/api/auth/me", Auth: web.Required, Tag: tag, Summary: "Get the signed-in user",
 			Op: getOwn(s.Me, func(a identity.Account) userView {
-				return userView{ID: a.ID, Email: a.Email, Name: a.Name, Role: a.Role, CreatedAt: a.CreatedAt, SubscriptionStatus: a.SubscriptionStatus}
+				return userView{
+					ID:                 a.ID,
+					Email:              a.Email,
+					Name:               a.Name,
+					Role:               a.Role,
+					CreatedAt:          a.CreatedAt,
+					SubscriptionStatus: a.SubscriptionStatus,
+				}
 			})},
-		{Method: http.MethodPost, Path: "/api/auth/accept-invitation", Auth: web.Optional, Errors: []int{401, 403, 409}, Tag: tag, Summary: "Accept an invitation to an organization", Op: web.Op(
-			func(ctx context.Context, c web.Call, in identity.AcceptInvitationInput) (signedInReply, error) {
-				out, err := s.AcceptInvitation(ctx, c.Actor, in, clientOf(c))
-				return signedIn(s, out, withSubscription, "Invitation accepted", err)
-			})},
-		{Method: http.MethodPost, Path: "/api/auth/forgot-password", Tag: tag, Summary: "Request an email with a link to set a new password", Op: web.Op(
-			func(ctx context.Context, c web.Call, in identity.ForgotPasswordInput) (web.Done, error) {
-				return web.Message("If the address has an account, a mail is on its way"), s.ForgotPassword(ctx, in, clientOf(c))
-			})},
-		{Method: http.MethodPost, Path: "/api/auth/reset-password", Tag: tag, Summary: "Set a new password with the token of an email",
-			Op: performAsGuest(s.ResetPassword, "Password reset, please sign in")},
-		{Method: http.MethodPost, Path: "/api/auth/verify-email", Errors: []int{409}, Tag: tag, Summary: "Confirm an email address with the token of an email",
-			Op: performAsGuest(s.VerifyEmail, "E-mail address confirmed")},
-		{Method: http.MethodPost, Path: "/api/auth/undo-email-change", Errors: []int{409}, Tag: tag, Summary: "Restore the previous email address with the token of the email that was sent to it, and set a new password. All sessions end; API keys, OAuth grants and webhooks end as after a password reset",
-			Op: performAsGuest(s.UndoEmailChange, "E-mail address restored, please sign in")},
-		{Method: http.MethodPost, Path: "/api/auth/change-password", Auth: web.Required, Errors: []int{429}, Tag: tag, Summary: "Change the password and end all other sessions",
-			Op: performFrom(s.ChangePassword, "Password changed")},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/auth/accept-invitation",
+			Auth:    web.Optional,
+			Errors:  []int{401, 403, 409},
+			Tag:     tag,
+			Summary: "Accept an invitation to an organization",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in identity.AcceptInvitationInput) (signedInReply, error) {
+					out, err := s.AcceptInvitation(ctx, c.Actor, in, clientOf(c))
+					return signedIn(s, out, withSubscription, "Invitation accepted", err)
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/auth/forgot-password",
+			Tag:     tag,
+			Summary: "Request an email with a link to set a new password",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in identity.ForgotPasswordInput) (web.Done, error) {
+					return web.Message("If the address has an account, a mail is on its way"), s.ForgotPassword(ctx, in, clientOf(c))
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/auth/reset-password",
+			Tag:     tag,
+			Summary: "Set a new password with the token of an email",
+			Op:      performAsGuest(s.ResetPassword, "Password reset, please sign in"),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/auth/verify-email",
+			Errors:  []int{409},
+			Tag:     tag,
+			Summary: "Confirm an email address with the token of an email",
+			Op:      performAsGuest(s.VerifyEmail, "E-mail address confirmed"),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/auth/undo-email-change",
+			Errors:  []int{409},
+			Tag:     tag,
+			Summary: "Restore the previous email address with the token of the email that was sent to it, and set a new password. All sessions end; API keys, OAuth grants and webhooks end as after a password reset",
+			Op:      performAsGuest(s.UndoEmailChange, "E-mail address restored, please sign in"),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/auth/change-password",
+			Auth:    web.Required,
+			Errors:  []int{429},
+			Tag:     tag,
+			Summary: "Change the password and end all other sessions",
+			Op:      performFrom(s.ChangePassword, "Password changed"),
+		},
 
-		{Method: http.MethodGet, Path: "/api/employers/team", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "List the members of the organization, including invited ones",
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/team",
+			Auth:       web.Required,
+			Audience:   web.Employer,
+			Permission: auth.AnyPermission,
+			Tag:        team,
+			Summary:    "List the members of the organization, including invited ones",
 			Op: list(s.Team, func(r page.Result[identity.Member], p web.Paging) teamView {
 				return teamView{Team: web.Each(r.Items, viewMember), Paged: paged(r, p)}
-			})},
-		{Method: http.MethodPost, Path: "/api/employers/team", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Limit: web.PerQuarterHour(10), Errors: []int{409}, Tag: team, Summary: "Invite a user to the team", Op: web.Op(
-			func(ctx context.Context, c web.Call, in TeamInput) (web.Done, error) {
-				return web.Message("Team member added, an invitation is on its way"), s.Invite(ctx, c.Actor, in.InviteInput)
-			})},
-		{Method: http.MethodDelete, Path: "/api/employers/team/:id", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{409}, Tag: team, Summary: "Remove a member from the team, or revoke an invitation. Sessions, links and access to the organization end at once",
-			Op: changeByID(s.RemoveMember, "Team member removed")},
-		{Method: http.MethodGet, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Audience: web.Employer, Permission: auth.AnyPermission, Tag: team, Summary: "Get a team member's role and permissions",
-			Op: getByID(s.Permissions, viewPermissions)},
-		{Method: http.MethodPut, Path: "/api/employers/team/:id/permissions", Auth: web.Required, Audience: web.Employer, Permission: auth.Manage, Errors: []int{409}, Tag: team, Summary: "Change a team member's role and permissions", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ChangePermissionsInput) (web.Reply[permissionsView], error) {
-				m, err := s.ChangePermissions(ctx, c.Actor, in.ID, in.ChangePermissionsInput)
-				return web.OK(viewPermissions(m), "Permissions updated"), err
-			})},
+			}),
+		},
+		{
+			Method:     http.MethodPost,
+			Path:       "/api/employers/team",
+			Auth:       web.Required,
+			Audience:   web.Employer,
+			Permission: auth.Manage,
+			Limit:      web.PerQuarterHour(10),
+			Errors:     []int{409},
+			Tag:        team,
+			Summary:    "Invite a user to the team",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in TeamInput) (web.Done, error) {
+					return web.Message("Team member added, an invitation is on its way"), s.Invite(ctx, c.Actor, in.InviteInput)
+				}),
+		},
+		{
+			Method:     http.MethodDelete,
+			Path:       "/api/employers/team/:id",
+			Auth:       web.Required,
+			Audience:   web.Employer,
+			Permission: auth.Manage,
+			Errors:     []int{409},
+			Tag:        team,
+			Summary:    "Remove a member from the team, or revoke an invitation. Sessions, links and access to the organization end at once",
+			Op:         changeByID(s.RemoveMember, "Team member removed"),
+		},
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/team/:id/permissions",
+			Auth:       web.Required,
+			Audience:   web.Employer,
+			Permission: auth.AnyPermission,
+			Tag:        team,
+			Summary:    "Get a team member's role and permissions",
+			Op:         getByID(s.Permissions, viewPermissions),
+		},
+		{
+			Method:     http.MethodPut,
+			Path:       "/api/employers/team/:id/permissions",
+			Auth:       web.Required,
+			Audience:   web.Employer,
+			Permission: auth.Manage,
+			Errors:     []int{409},
+			Tag:        team,
+			Summary:    "Change a team member's role and permissions",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in ChangePermissionsInput) (web.Reply[permissionsView], error) {
+					m, err := s.ChangePermissions(ctx, c.Actor, in.ID, in.ChangePermissionsInput)
+					return web.OK(viewPermissions(m), "Permissions updated"), err
+				}),
+		},
 	}
 }
 
 // keyRoutes returns the route with the keys that verify access tokens (RFC 7517).
 func keyRoutes(keys func() []byte) []web.Route {
-	return []web.Route{{Method: http.MethodGet, Path: "/.well-known/jwks.json", Tag: "Authentication and user", Summary: "Get the public keys that verify access tokens", Op: web.Op(
-		func(context.Context, web.Call, web.Nothing) (keySet, error) {
-			var set keySet
-			err := json.Unmarshal(keys(), &set)
-			return set, err
-		})}}
+	return []web.Route{
+		{
+			Method:  http.MethodGet,
+			Path:    "/.well-known/jwks.json",
+			Tag:     "Authentication and user",
+			Summary: "Get the public keys that verify access tokens",
+			Op: web.Op(
+				func(context.Context, web.Call, web.Nothing) (keySet, error) {
+					var set keySet
+					err := json.Unmarshal(keys(), &set)
+					return set, err
+				}),
+		},
+	}
 }
 
 type keySet struct {

@@ -12,26 +12,66 @@ import (
 
 func interviewRoutes(s *hiring.Service) []web.Route {
 	return routesFor(web.Employer, "Interviews", []web.Route{
-		{Method: http.MethodPost, Path: "/api/employers/applications/:id/interview", Permission: auth.ApplicationsUpdate, Errors: []int{404, 409}, Summary: "Schedule or reschedule the application's interview", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ScheduleInput) (web.Reply[scheduledView], error) {
-				i, err := s.Schedule(ctx, c.Actor, in.ID, hiring.AppointmentInput{ScheduledAt: &in.ScheduledAt, Location: &in.Location, Interviewer: &in.Interviewer, Notes: in.Notes})
-				return web.OK(scheduledView{i.ApplicationID, viewInterview(i)}, "Interview scheduled successfully"), err
-			})},
-		{Method: http.MethodPut, Path: "/api/employers/applications/:id/interview", Permission: auth.ApplicationsUpdate, Errors: []int{404, 409}, Summary: "Change the application's interview", Op: web.Op(
-			func(ctx context.Context, c web.Call, in InterviewInput) (web.Reply[scheduledView], error) {
-				i, err := s.Reschedule(ctx, c.Actor, in.ID, in.AppointmentInput)
-				return web.OK(scheduledView{i.ApplicationID, viewInterview(i)}, "Interview updated successfully"), err
-			})},
-		{Method: http.MethodPost, Path: "/api/employers/applications/:id/contact", Permission: auth.ApplicationsUpdate, Errors: []int{404, 429}, Summary: "Send a message to the applicant", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ContactInput) (web.Reply[contactedView], error) {
-				to, err := s.Contact(ctx, c.Actor, in.ID, in.ContactInput)
-				return web.OK(contactedView{To: to, Subject: in.Subject}, "queued"), err
-			})},
-		{Method: http.MethodGet, Path: "/api/employers/interviews", Permission: auth.ApplicationsView, Summary: "List the organization's interviews, newest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in InterviewsInput) (web.Reply[interviewsView], error) {
-				r, err := s.Interviews(ctx, c.Actor, hiring.InterviewStatus(in.Status), in.Request())
-				return web.OK(interviewsView{Interviews: web.Each(r.Items, viewInterviewRow), Total: r.Total, Paged: paged(r, in.Paging)}, ""), err
-			})},
+		{
+			Method:     http.MethodPost,
+			Path:       "/api/employers/applications/:id/interview",
+			Permission: auth.ApplicationsUpdate,
+			Errors:     []int{404, 409},
+			Summary:    "Schedule or reschedule the application's interview",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in ScheduleInput) (web.Reply[scheduledView], error) {
+					i, err := s.Schedule(
+						ctx,
+						c.Actor,
+						in.ID,
+						hiring.AppointmentInput{
+							ScheduledAt: &in.ScheduledAt,
+							Location:    &in.Location,
+							Interviewer: &in.Interviewer,
+							Notes:       in.Notes,
+						},
+					)
+					return web.OK(scheduledView{i.ApplicationID, viewInterview(i)}, "Interview scheduled successfully"), err
+				}),
+		},
+		{
+			Method:     http.MethodPut,
+			Path:       "/api/employers/applications/:id/interview",
+			Permission: auth.ApplicationsUpdate,
+			Errors:     []int{404, 409},
+			Summary:    "Change the application's interview",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in InterviewInput) (web.Reply[scheduledView], error) {
+					i, err := s.Reschedule(ctx, c.Actor, in.ID, in.AppointmentInput)
+					return web.OK(scheduledView{i.ApplicationID, viewInterview(i)}, "Interview updated successfully"), err
+				}),
+		},
+		{
+			Method:     http.MethodPost,
+			Path:       "/api/employers/applications/:id/contact",
+			Permission: auth.ApplicationsUpdate,
+			Errors:     []int{404, 429},
+			Summary:    "Send a message to the applicant",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in ContactInput) (web.Reply[contactedView], error) {
+					to, err := s.Contact(ctx, c.Actor, in.ID, in.ContactInput)
+					return web.OK(contactedView{To: to, Subject: in.Subject}, "queued"), err
+				}),
+		},
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/interviews",
+			Permission: auth.ApplicationsView,
+			Summary:    "List the organization's interviews, newest first",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in InterviewsInput) (web.Reply[interviewsView], error) {
+					r, err := s.Interviews(ctx, c.Actor, hiring.InterviewStatus(in.Status), in.Request())
+					return web.OK(
+						interviewsView{Interviews: web.Each(r.Items, viewInterviewRow), Total: r.Total, Paged: paged(r, in.Paging)},
+						"",
+					), err
+				}),
+		},
 	})
 }
 
@@ -72,7 +112,14 @@ type interviewView struct {
 }
 
 func viewInterview(a hiring.Appointment) interviewView {
-	return interviewView{ScheduledAt: a.ScheduledAt, Location: a.Location, Interviewer: a.Interviewer, Notes: a.Notes, Status: a.Status, Outcome: a.Outcome}
+	return interviewView{
+		ScheduledAt: a.ScheduledAt,
+		Location:    a.Location,
+		Interviewer: a.Interviewer,
+		Notes:       a.Notes,
+		Status:      a.Status,
+		Outcome:     a.Outcome,
+	}
 }
 
 // viewAppointment returns the view of an appointment, nil for nil.

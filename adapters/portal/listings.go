@@ -23,29 +23,78 @@ func listingRoutes(s adapters.Services) []web.Route {
 func publicListingRoutes(s *listings.Service) []web.Route {
 	const tag = "Public job listings"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/listings", Auth: web.Optional, Cached: true, Search: true, Tag: tag, Summary: "Search the public listings", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ListListingsInput) (web.Reply[listingsView], error) {
-				r, err := s.Find(ctx, c.Actor, in.find())
-				v := listingsView{Listings: web.Each(r.Items, viewFoundListing), Next: Next{r.NextCursor}, foundView: viewInterpretation(r)}
-				v.Pagination.Page, v.Pagination.Limit, v.Pagination.Total = in.Page, in.Limit, r.Total
-				return web.OK(v, ""), err
-			}).MapFaults(mapFilterFault)},
-		{Method: http.MethodPost, Path: "/api/listings/search", Auth: web.Optional, Search: true, Tag: tag, Summary: "Search the public listings by words, with filters and a sort order", Op: web.Op(
-			func(ctx context.Context, c web.Call, in SearchListingsInput) (web.Reply[searchView], error) {
-				find := in.find()
-				if deep := web.ValidatePage(find.Page); deep != nil {
-					return web.Reply[searchView]{}, fault.ErrInvalid.WithFields(deep...)
-				}
-				r, err := s.Find(ctx, c.Actor, find)
-				return web.OK(searchView{web.Each(r.Items, viewSearchResult), r.Total, Next{r.NextCursor}, viewInterpretation(r)}, ""), err
-			}).MapFaults(mapQueryFault)},
-		{Method: http.MethodGet, Path: "/api/listings/suggest", Cached: true, Search: true, Tag: tag, Summary: "Complete an unfinished search", Op: web.Op(
-			func(ctx context.Context, c web.Call, in listings.SuggestInput) (web.Reply[completionsView], error) {
-				completions, err := s.Complete(ctx, c.Actor, in.Query)
-				return web.OK(completionsView{completions}, ""), err
-			})},
-		{Method: http.MethodGet, Path: "/api/listings/:id", Auth: web.Optional, Cached: true, Errors: []int{404}, Tag: tag, Summary: "Get a public listing, or a listing of the caller's organization in any state",
-			Op: getByID(s.DetailFor, viewDetail), OnRead: func(c web.Call, path func(string) string) { s.Seen(c.Actor, c.IP, c.UserAgent, path("id")) }},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/listings",
+			Auth:    web.Optional,
+			Cached:  true,
+			Search:  true,
+			Tag:     tag,
+			Summary: "Search the public listings",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in ListListingsInput) (web.Reply[listingsView], error) {
+					r, err := s.Find(ctx, c.Actor, in.find())
+					v := listingsView{
+						Listings:  web.Each(r.Items, viewFoundListing),
+						Next:      Next{r.NextCursor},
+						foundView: viewInterpretation(r),
+					}
+					v.Pagination.Page, v.Pagination.Limit, v.Pagination.Total = in.Page, in.Limit, r.Total
+					return web.OK(v, ""), err
+				}).MapFaults(mapFilterFault),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/listings/search",
+			Auth:    web.Optional,
+			Search:  true,
+			Tag:     tag,
+			Summary: "Search the public listings by words, with filters and a sort order",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in SearchListingsInput) (web.Reply[searchView], error) {
+					find := in.find()
+					if deep := web.ValidatePage(find.Page); deep != nil {
+						return web.Reply[searchView]{}, fault.ErrInvalid.WithFields(deep...)
+					}
+					r, err := s.Find(ctx, c.Actor, find)
+					return web.OK(
+						searchView{
+							Results:   web.Each(r.Items, viewSearchResult),
+							Total:     r.Total,
+							Next:      Next{r.NextCursor},
+							foundView: viewInterpretation(r),
+						},
+						"",
+					), err
+				}).MapFaults(mapQueryFault),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/listings/suggest",
+			Cached:  true,
+			Search:  true,
+			Tag:     tag,
+			Summary: "Complete an unfinished search",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in listings.SuggestInput) (web.Reply[completionsView], error) {
+					completions, err := s.Complete(ctx, c.Actor, in.Query)
+					return web.OK(completionsView{completions}, ""), err
+				}),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/listings/:id",
+			Auth:    web.Optional,
+			Cached:  true,
+			Errors:  []int{404},
+			Tag:     tag,
+			Summary: "Get a public listing, or a listing of the caller's organization in any state",
+			Op: getByID(
+				s.DetailFor,
+				viewDetail,
+			),
+			OnRead: func(c web.Call, path func(string) string) { s.Seen(c.Actor, c.IP, c.UserAgent, path("id")) },
+		},
 	}
 }
 
@@ -56,27 +105,54 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 // status; jobs.delete is needed for DELETE only.
 func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route {
 	return routesFor(web.Employer, "Public job listings", []web.Route{
-		{Method: http.MethodPut, Path: "/api/listings/batch", Permission: auth.JobsUpdate, Summary: "Merge into the metadata of up to 100 listings (RFC 7396)", Op: keyedOp(keys,
-			func(ctx context.Context, actor auth.Actor, in MetaBatchInput) (web.Reply[[]metaResult], error) {
-				return patchMetaBatch(ctx, s, actor, in.Body)
-			})},
-		{Method: http.MethodPatch, Path: "/api/listings/:id", Permission: auth.JobsUpdate, Errors: []int{404}, Summary: "Merge into a listing's metadata (RFC 7396)", Op: keyedOp(keys,
-			func(ctx context.Context, actor auth.Actor, in MetaInput) (web.Reply[metaView], error) {
-				patch, err := json.Marshal(in.Meta)
-				if err != nil {
-					return web.Reply[metaView]{}, err
-				}
-				l, err := s.PatchMeta(ctx, actor, in.ID, patch)
-				return web.OK(metaView{UUID: l.ID, Meta: metaOf(l)}, "Listing updated successfully"), err
-			})},
-		{Method: http.MethodPost, Path: "/api/listings/:id/restore", Permission: auth.JobsUpdate, Errors: []int{404}, Summary: "Restore a deleted listing", Op: keyedOp(keys,
-			func(ctx context.Context, actor auth.Actor, in KeyedListingPath) (web.Done, error) {
-				return web.Message("Listing restored successfully"), s.Restore(ctx, actor, in.ID)
-			})},
-		{Method: http.MethodPost, Path: "/api/listings/:id/archive", Permission: auth.JobsUpdate, Errors: []int{404}, Summary: "Delete a listing; it can be restored", Op: keyedOp(keys,
-			func(ctx context.Context, actor auth.Actor, in KeyedListingPath) (web.Done, error) {
-				return web.Message("Listing archived successfully"), s.Archive(ctx, actor, in.ID)
-			})},
+		{
+			Method:     http.MethodPut,
+			Path:       "/api/listings/batch",
+			Permission: auth.JobsUpdate,
+			Summary:    "Merge into the metadata of up to 100 listings (RFC 7396)",
+			Op: keyedOp(keys,
+				func(ctx context.Context, actor auth.Actor, in MetaBatchInput) (web.Reply[[]metaResult], error) {
+					return patchMetaBatch(ctx, s, actor, in.Body)
+				}),
+		},
+		{
+			Method:     http.MethodPatch,
+			Path:       "/api/listings/:id",
+			Permission: auth.JobsUpdate,
+			Errors:     []int{404},
+			Summary:    "Merge into a listing's metadata (RFC 7396)",
+			Op: keyedOp(keys,
+				func(ctx context.Context, actor auth.Actor, in MetaInput) (web.Reply[metaView], error) {
+					patch, err := json.Marshal(in.Meta)
+					if err != nil {
+						return web.Reply[metaView]{}, err
+					}
+					l, err := s.PatchMeta(ctx, actor, in.ID, patch)
+					return web.OK(metaView{UUID: l.ID, Meta: metaOf(l)}, "Listing updated successfully"), err
+				}),
+		},
+		{
+			Method:     http.MethodPost,
+			Path:       "/api/listings/:id/restore",
+			Permission: auth.JobsUpdate,
+			Errors:     []int{404},
+			Summary:    "Restore a deleted listing",
+			Op: keyedOp(keys,
+				func(ctx context.Context, actor auth.Actor, in KeyedListingPath) (web.Done, error) {
+					return web.Message("Listing restored successfully"), s.Restore(ctx, actor, in.ID)
+				}),
+		},
+		{
+			Method:     http.MethodPost,
+			Path:       "/api/listings/:id/archive",
+			Permission: auth.JobsUpdate,
+			Errors:     []int{404},
+			Summary:    "Delete a listing; it can be restored",
+			Op: keyedOp(keys,
+				func(ctx context.Context, actor auth.Actor, in KeyedListingPath) (web.Done, error) {
+					return web.Message("Listing archived successfully"), s.Archive(ctx, actor, in.ID)
+				}),
+		},
 	})
 }
 
@@ -118,49 +194,118 @@ func patchMetaBatch(ctx context.Context, s *listings.Service, actor auth.Actor, 
 
 func employerJobRoutes(s *listings.Service) []web.Route {
 	return routesFor(web.Employer, "Employer job listings", []web.Route{
-		{Method: http.MethodGet, Path: "/api/employers/jobs", Permission: auth.AnyPermission, Summary: "List the organization's listings in every state, newest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ListJobsInput) (web.Reply[jobsView], error) {
-				r, err := s.List(ctx, c.Actor, listings.Status(in.Status), in.Request())
-				return web.OK(jobsView{web.Each(r.Items, viewJobSummary), paged(r, in.Paging)}, ""), err
-			})},
-		{Method: http.MethodPost, Path: "/api/employers/jobs", Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Status: 201, Summary: "Post a listing",
-			Op: answerWith(s.Create, viewJobID, "Job listing created successfully")},
-		{Method: http.MethodPost, Path: "/api/employers/jobs/batch", Permission: auth.JobsCreate, Limit: web.PerQuarterHour(10), Summary: "Post up to 100 listings; each succeeds or fails on its own",
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/jobs",
+			Permission: auth.AnyPermission,
+			Summary:    "List the organization's listings in every state, newest first",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in ListJobsInput) (web.Reply[jobsView], error) {
+					r, err := s.List(ctx, c.Actor, listings.Status(in.Status), in.Request())
+					return web.OK(jobsView{web.Each(r.Items, viewJobSummary), paged(r, in.Paging)}, ""), err
+				}),
+		},
+		{
+			Method:     http.MethodPost,
+			Path:       "/api/employers/jobs",
+			Permission: auth.JobsCreate,
+			Limit:      web.PerQuarterHour(10),
+			Status:     201,
+			Summary:    "Post a listing",
+			Op:         answerWith(s.Create, viewJobID, "Job listing created successfully"),
+		},
+		{
+			Method:     http.MethodPost,
+			Path:       "/api/employers/jobs/batch",
+			Permission: auth.JobsCreate,
+			Limit:      web.PerQuarterHour(10),
+			Summary:    "Post up to 100 listings; each succeeds or fails on its own",
 			Op: jobsBatch(func(raw json.RawMessage) (item listings.BatchItem[listings.CreateInput]) {
 				item.Input, item.Err = web.Item[listings.CreateInput](raw)
 				return item
 			}, s.CreateBatch, func(done []listings.Listing, failed []failedJob) web.Reply[createdView] {
-				return web.OK(createdView{web.Each(done, viewJobTitle), failed}, fmt.Sprintf("%d jobs created, %d failed", len(done), len(failed)))
-			})},
-		{Method: http.MethodPut, Path: "/api/employers/jobs/batch", Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Summary: "Change up to 100 listings; each succeeds or fails on its own",
+				return web.OK(
+					createdView{web.Each(done, viewJobTitle), failed},
+					fmt.Sprintf("%d jobs created, %d failed", len(done), len(failed)),
+				)
+			}),
+		},
+		{
+			Method:     http.MethodPut,
+			Path:       "/api/employers/jobs/batch",
+			Permission: auth.JobsUpdate,
+			Limit:      web.PerQuarterHour(10),
+			Summary:    "Change up to 100 listings; each succeeds or fails on its own",
 			Op: jobsBatch(func(raw json.RawMessage) listings.BatchItem[listings.UpdateInput] {
 				item, err := web.Item[JobUpdateItem](raw)
 				return listings.BatchItem[listings.UpdateInput]{ID: item.ID, Input: item.UpdateInput, Err: err}
 			}, s.UpdateBatch, func(done []listings.Listing, failed []failedJob) web.Reply[updatedView] {
-				return web.OK(updatedView{web.Each(done, viewJobID), failed}, fmt.Sprintf("%d jobs updated, %d failed", len(done), len(failed)))
-			})},
-		{Method: http.MethodGet, Path: "/api/employers/jobs/:id", Permission: auth.AnyPermission, Errors: []int{404}, Summary: "Get one of the organization's listings",
-			Op: getByID(s.Get, viewJob)},
-		{Method: http.MethodPut, Path: "/api/employers/jobs/:id", Permission: auth.JobsUpdate, Limit: web.PerQuarterHour(10), Errors: []int{404}, Summary: "Change a listing", Op: web.Op(
-			func(ctx context.Context, c web.Call, in JobUpdateInput) (web.Reply[jobID], error) {
-				l, err := s.Update(ctx, c.Actor, in.ID, in.UpdateInput)
-				return web.OK(jobID{l.ID}, "Job listing updated successfully"), err
-			})},
-		{Method: http.MethodDelete, Path: "/api/employers/jobs/:id", Permission: auth.JobsDelete, Limit: web.PerQuarterHour(10), Errors: []int{404}, Summary: "Archive a listing so that it can be restored", Op: web.Op(
-			func(ctx context.Context, c web.Call, in IDPath) (web.Reply[jobID], error) {
-				return web.OK(jobID{strings.ToLower(in.ID)}, "Job listing archived successfully"), s.Delete(ctx, c.Actor, in.ID)
-			})},
-		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/duplicate", Permission: auth.JobsCreate, Errors: []int{404}, Summary: "Post a copy of a listing",
-			Op: answerWith(byID(s.Duplicate), viewJobTitle, "Job listing duplicated successfully")},
-		{Method: http.MethodPost, Path: "/api/employers/jobs/:id/renew", Permission: auth.JobsUpdate, Errors: []int{404}, Summary: "Extend a listing's active period by some days", Op: web.Op(
-			func(ctx context.Context, c web.Call, in RenewInput) (web.Reply[renewedView], error) {
-				days := 30
-				if in.DurationDays != nil {
-					days = *in.DurationDays
-				}
-				l, err := s.Renew(ctx, c.Actor, in.ID, days)
-				return web.OK(renewedView{ID: l.ID, Status: l.Status, ApplicationDeadline: l.Deadline}, "Job listing renewed successfully"), err
-			})},
+				return web.OK(
+					updatedView{web.Each(done, viewJobID), failed},
+					fmt.Sprintf("%d jobs updated, %d failed", len(done), len(failed)),
+				)
+			}),
+		},
+		{
+			Method:     http.MethodGet,
+			Path:       "/api/employers/jobs/:id",
+			Permission: auth.AnyPermission,
+			Errors:     []int{404},
+			Summary:    "Get one of the organization's listings",
+			Op:         getByID(s.Get, viewJob),
+		},
+		{
+			Method:     http.MethodPut,
+			Path:       "/api/employers/jobs/:id",
+			Permission: auth.JobsUpdate,
+			Limit:      web.PerQuarterHour(10),
+			Errors:     []int{404},
+			Summary:    "Change a listing",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in JobUpdateInput) (web.Reply[jobID], error) {
+					l, err := s.Update(ctx, c.Actor, in.ID, in.UpdateInput)
+					return web.OK(jobID{l.ID}, "Job listing updated successfully"), err
+				}),
+		},
+		{
+			Method:     http.MethodDelete,
+			Path:       "/api/employers/jobs/:id",
+			Permission: auth.JobsDelete,
+			Limit:      web.PerQuarterHour(10),
+			Errors:     []int{404},
+			Summary:    "Archive a listing so that it can be restored",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in IDPath) (web.Reply[jobID], error) {
+					return web.OK(jobID{strings.ToLower(in.ID)}, "Job listing archived successfully"), s.Delete(ctx, c.Actor, in.ID)
+				}),
+		},
+		{
+			Method:     http.MethodPost,
+			Path:       "/api/employers/jobs/:id/duplicate",
+			Permission: auth.JobsCreate,
+			Errors:     []int{404},
+			Summary:    "Post a copy of a listing",
+			Op:         answerWith(byID(s.Duplicate), viewJobTitle, "Job listing duplicated successfully"),
+		},
+		{
+			Method:     http.MethodPost,
+			Path:       "/api/employers/jobs/:id/renew",
+			Permission: auth.JobsUpdate,
+			Errors:     []int{404},
+			Summary:    "Extend a listing's active period by some days",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in RenewInput) (web.Reply[renewedView], error) {
+					days := 30
+					if in.DurationDays != nil {
+						days = *in.DurationDays
+					}
+					l, err := s.Renew(ctx, c.Actor, in.ID, days)
+					return web.OK(
+						renewedView{ID: l.ID, Status: l.Status, ApplicationDeadline: l.Deadline},
+						"Job listing renewed successfully",
+					), err
+				}),
+		},
 	})
 }
 

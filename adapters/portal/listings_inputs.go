@@ -107,8 +107,18 @@ func (in ListListingsInput) find() listings.FindInput {
 	return listings.FindInput{
 		Text: in.Search, Sort: in.Sort, Page: in.Request(), Exact: !in.Relaxed, Facets: in.Facets,
 		Filters: listings.FilterInput{
-			Location: in.Location, Radius: in.Radius, ContractType: []string{in.ContractType}, EmploymentType: []string{in.EmploymentType},
-			Specialty: []string{in.Specialty}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax, Currency: in.Currency, Remote: in.Remote, PostedAfter: in.PostedAfter,
+			Location:       in.Location,
+			Radius:         in.Radius,
+			ContractType:   []string{in.ContractType},
+			EmploymentType: []string{in.EmploymentType},
+			Specialty: []string{
+				in.Specialty,
+			},
+			SalaryMin:   in.SalaryMin,
+			SalaryMax:   in.SalaryMax,
+			Currency:    in.Currency,
+			Remote:      in.Remote,
+			PostedAfter: in.PostedAfter,
 		},
 	}
 }
@@ -123,7 +133,8 @@ func mapFilterFault(f *fault.Error) *fault.Error {
 	if !slices.ContainsFunc(f.Fields, isFilter) {
 		return f
 	}
-	return listings.ErrFilters.WithFields(renameFields(f.Fields, map[string]string{"query": "search", "salaryMin": "salary_min", "salaryMax": "salary_max"})...)
+	return listings.ErrFilters.WithFields(
+		renameFields(f.Fields, map[string]string{"query": "search", "salaryMin": "salary_min", "salaryMax": "salary_max"})...)
 }
 
 // SearchListingsInput is a search by body.
@@ -180,9 +191,23 @@ func (in SearchListingsInput) find() listings.FindInput {
 	return listings.FindInput{
 		Text: in.Query, Sort: in.Sort, Page: p, Exact: in.Relaxed != nil && !*in.Relaxed, Facets: in.Facets,
 		Filters: listings.FilterInput{
-			Location: f.Location, Radius: f.Radius, ContractType: f.ContractType, EmploymentType: f.EmploymentType, Specialty: f.Specialty,
-			Role: f.Role, Band: f.Band, Shift: f.Shift, Employer: f.Employer, Currency: f.Currency,
-			SalaryMin: cmp.Or(f.SalaryMin, f.SalaryMinSnake), SalaryMax: cmp.Or(f.SalaryMax, f.SalaryMaxSnake), Remote: f.Remote, PostedAfter: f.PostedAfter,
+			Location:       f.Location,
+			Radius:         f.Radius,
+			ContractType:   f.ContractType,
+			EmploymentType: f.EmploymentType,
+			Specialty:      f.Specialty,
+			Role:           f.Role,
+			Band:           f.Band,
+			Shift:          f.Shift,
+			Employer:       f.Employer,
+			Currency:       f.Currency,
+			SalaryMin: cmp.Or(
+				f.SalaryMin,
+				f.SalaryMinSnake,
+			),
+			SalaryMax:   cmp.Or(f.SalaryMax, f.SalaryMaxSnake),
+			Remote:      f.Remote,
+			PostedAfter: f.PostedAfter,
 		},
 	}
 }
@@ -193,7 +218,22 @@ func mapQueryFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid {
 		return f
 	}
-	filters := []string{"location", "radius", "contractType", "employmentType", "specialty", "role", "band", "shift", "employer", "salaryMin", "salaryMax", "currency", "remote", "postedAfter"}
+	filters := []string{
+		"location",
+		"radius",
+		"contractType",
+		"employmentType",
+		"specialty",
+		"role",
+		"band",
+		"shift",
+		"employer",
+		"salaryMin",
+		"salaryMax",
+		"currency",
+		"remote",
+		"postedAfter",
+	}
 	fields := slices.Clone(f.Fields)
 	for i := range fields {
 		if slices.Contains(filters, fields[i].Name) {

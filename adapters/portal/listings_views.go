@@ -35,8 +35,18 @@ type listingSummary struct {
 func viewSummary(h listings.Hit) listingSummary {
 	l := h.Listing
 	v := listingSummary{
-		ID: l.ID, Title: l.Title, Company: l.Company, Department: l.Department, Location: l.Location, Remote: l.Remote, Specialty: l.Specialty,
-		ContractType: l.ContractType, EmploymentType: l.EmploymentType, Salary: (*salaryView)(l.Salary.InMajorUnits()), ApplicationDeadline: l.Deadline, PostedAt: l.PostedAt,
+		ID:                  l.ID,
+		Title:               l.Title,
+		Company:             l.Company,
+		Department:          l.Department,
+		Location:            l.Location,
+		Remote:              l.Remote,
+		Specialty:           l.Specialty,
+		ContractType:        l.ContractType,
+		EmploymentType:      l.EmploymentType,
+		Salary:              (*salaryView)(l.Salary.InMajorUnits()),
+		ApplicationDeadline: l.Deadline,
+		PostedAt:            l.PostedAt,
 	}
 	if h.Miles != nil {
 		tenth := float64(int64(*h.Miles*10+0.5)) / 10
@@ -124,8 +134,20 @@ type jobSummary struct {
 
 func viewJobSummary(l listings.Listing) jobSummary {
 	return jobSummary{
-		ID: l.ID, Title: l.Title, Company: l.Company, Department: l.Department, Location: l.Location, ContractType: l.ContractType, Status: l.Status,
-		ApplicationDeadline: l.Deadline, PostedAt: l.PostedAt, ArchivedAt: l.ArchivedAt, DeletedAt: l.DeletedAt, Hidden: l.HiddenAt != nil, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
+		ID:                  l.ID,
+		Title:               l.Title,
+		Company:             l.Company,
+		Department:          l.Department,
+		Location:            l.Location,
+		ContractType:        l.ContractType,
+		Status:              l.Status,
+		ApplicationDeadline: l.Deadline,
+		PostedAt:            l.PostedAt,
+		ArchivedAt:          l.ArchivedAt,
+		DeletedAt:           l.DeletedAt,
+		Hidden:              l.HiddenAt != nil,
+		CreatedAt:           l.CreatedAt,
+		UpdatedAt:           l.UpdatedAt,
 	}
 }
 
@@ -157,9 +179,22 @@ type jobView struct {
 
 func viewJob(l listings.Listing) jobView {
 	return jobView{Job: jobDetail{
-		jobSummary: viewJobSummary(l), UUID: l.ID, Description: l.Description, EmploymentType: l.EmploymentType, Specialty: l.Specialty, Remote: l.Remote,
-		Salary: (*salaryView)(l.Salary.InMajorUnits()), Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...),
-		Questions: append([]listings.Question{}, l.Questions...), Public: l.Open, Meta: metaOf(l),
+		jobSummary: viewJobSummary(
+			l,
+		),
+		UUID:           l.ID,
+		Description:    l.Description,
+		EmploymentType: l.EmploymentType,
+		Specialty:      l.Specialty,
+		Remote:         l.Remote,
+		Salary: (*salaryView)(
+			l.Salary.InMajorUnits(),
+		),
+		Requirements: append([]string{}, l.Requirements...),
+		Benefits:     append([]string{}, l.Benefits...),
+		Questions:    append([]listings.Question{}, l.Questions...),
+		Public:       l.Open,
+		Meta:         metaOf(l),
 	}}
 }
 
@@ -230,7 +265,7 @@ type foundView struct {
 }
 
 func viewInterpretation(f listings.Found) foundView {
-	return foundView{f.Report, f.Relaxed, f.Facets}
+	return foundView{Report: f.Report, RelaxedCount: f.Relaxed, Facets: f.Facets}
 }
 
 type completionsView struct {

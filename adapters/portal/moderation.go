@@ -13,11 +13,22 @@ import (
 
 // reportRoutes returns the route with which visitors report a listing.
 func reportRoutes(s *listings.Service) []web.Route {
-	return []web.Route{{Method: http.MethodPost, Path: "/api/listings/:id/report", Auth: web.Optional, Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Tag: "Public job listings",
-		Summary: "Report a public listing to the moderators, also without an account", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ReportInput) (web.Done, error) {
-				return web.Message("Report sent"), s.ReportJob(ctx, c.Actor, in.ID, in.ReportInput)
-			})}}
+	return []web.Route{
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/listings/:id/report",
+			Auth:    web.Optional,
+			Limit:   web.PerQuarterHour(10),
+			Status:  201,
+			Errors:  []int{404},
+			Tag:     "Public job listings",
+			Summary: "Report a public listing to the moderators, also without an account",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in ReportInput) (web.Done, error) {
+					return web.Message("Report sent"), s.ReportJob(ctx, c.Actor, in.ID, in.ReportInput)
+				}),
+		},
+	}
 }
 
 // ReportInput is a report of a listing.
@@ -36,18 +47,38 @@ func moderationRoutes(s *listings.Service) []web.Route {
 		}, viewModeratedJob, message)
 	}
 	return routesFor(web.Moderator, moderation, []web.Route{
-		{Method: http.MethodGet, Path: "/api/admin/cases", Summary: "List the jobs that were reported, are suspicious or are held, the ones that wait longest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ListCasesInput) (web.Reply[casesView], error) {
-				f := listings.CaseFilter{State: listings.CaseState(in.State), OrganizationID: in.OrganizationID}
-				r, err := s.Queue(ctx, c.Actor, f, in.Request())
-				return web.OK(casesView{Cases: web.Each(r.Items, viewCase), Paged: paged(r, in.Paging)}, ""), err
-			})},
-		{Method: http.MethodGet, Path: "/api/admin/jobs/:id", Errors: []int{404}, Summary: "Get a job in any state with its reports and what is suspicious about it",
-			Op: getByID(s.CaseOf, viewCaseDetail)},
-		{Method: http.MethodPost, Path: "/api/admin/jobs/:id/take-down", Errors: []int{404}, Summary: "Take a job down, whatever its employer does, and notify the employer and the applicants",
-			Op: decide(s.TakeDown, "Job taken down")},
-		{Method: http.MethodPost, Path: "/api/admin/jobs/:id/restore", Errors: []int{404}, Summary: "Restore a job that was taken down or held, or end the case of a public job without a change",
-			Op: decide(s.Keep, "Job restored")},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/admin/cases",
+			Summary: "List the jobs that were reported, are suspicious or are held, the ones that wait longest first",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in ListCasesInput) (web.Reply[casesView], error) {
+					f := listings.CaseFilter{State: listings.CaseState(in.State), OrganizationID: in.OrganizationID}
+					r, err := s.Queue(ctx, c.Actor, f, in.Request())
+					return web.OK(casesView{Cases: web.Each(r.Items, viewCase), Paged: paged(r, in.Paging)}, ""), err
+				}),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/admin/jobs/:id",
+			Errors:  []int{404},
+			Summary: "Get a job in any state with its reports and what is suspicious about it",
+			Op:      getByID(s.CaseOf, viewCaseDetail),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/admin/jobs/:id/take-down",
+			Errors:  []int{404},
+			Summary: "Take a job down, whatever its employer does, and notify the employer and the applicants",
+			Op:      decide(s.TakeDown, "Job taken down"),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/admin/jobs/:id/restore",
+			Errors:  []int{404},
+			Summary: "Restore a job that was taken down or held, or end the case of a public job without a change",
+			Op:      decide(s.Keep, "Job restored"),
+		},
 	})
 }
 
@@ -81,8 +112,17 @@ type moderatedJob struct {
 
 func viewModeratedJob(l listings.Listing) moderatedJob {
 	return moderatedJob{
-		ID: l.ID, Title: l.Title, Company: l.Company, OrganizationID: l.OrganizationID, Description: l.Description, Location: l.Location, Salary: (*salaryView)(l.Salary.InMajorUnits()),
-		Status: l.Status, Hidden: l.HiddenAt != nil, Public: l.Open, CreatedAt: l.CreatedAt,
+		ID:             l.ID,
+		Title:          l.Title,
+		Company:        l.Company,
+		OrganizationID: l.OrganizationID,
+		Description:    l.Description,
+		Location:       l.Location,
+		Salary:         (*salaryView)(l.Salary.InMajorUnits()),
+		Status:         l.Status,
+		Hidden:         l.HiddenAt != nil,
+		Public:         l.Open,
+		CreatedAt:      l.CreatedAt,
 	}
 }
 
@@ -105,7 +145,9 @@ type caseView struct {
 
 func viewCase(c listings.ModeratedCase) caseView {
 	return caseView{
-		Job: viewModeratedJob(c.Listing), State: c.State, Reports: c.Reports, Held: c.Held, Score: c.Score, Reasons: append([]string{}, c.Reasons...),
+		Job: viewModeratedJob(
+			c.Listing,
+		), State: c.State, Reports: c.Reports, Held: c.Held, Score: c.Score, Reasons: append([]string{}, c.Reasons...),
 		OpenedAt: c.OpenedAt, DecidedAt: c.DecidedAt, Note: c.Note,
 	}
 }
@@ -139,20 +181,37 @@ func viewCaseDetail(c listings.CaseDetail) caseDetailView {
 // organizationModerationRoutes returns the routes with which moderators handle organizations and accounts.
 func organizationModerationRoutes(s *identity.Service) []web.Route {
 	return routesFor(web.Moderator, moderation, []web.Route{
-		{Method: http.MethodGet, Path: "/api/admin/organizations/:id", Errors: []int{404}, Summary: "Get an organization with its standing and its members",
-			Op: getByID(s.OrganizationFor, viewModeratedOrganization)},
-		{Method: http.MethodPost, Path: "/api/admin/organizations/:id/standing", Errors: []int{404}, Summary: "Verify, release, suspend or restore an organization, and notify its admins", Op: answerWith(
-			func(ctx context.Context, actor auth.Actor, in OrganizationActionInput) (identity.ModeratedOrganization, error) {
-				o, err := s.Moderate(ctx, actor, in.ID, in.OrganizationActionInput)
-				if err != nil {
-					return identity.ModeratedOrganization{}, err
-				}
-				return s.OrganizationFor(ctx, actor, o.ID)
-			}, viewModeratedOrganization, "Organization changed")},
-		{Method: http.MethodPost, Path: "/api/admin/accounts/:id/standing", Errors: []int{404, 409}, Summary: "Suspend an account, which ends its sessions and access by programs, or restore it, and notify its owner", Op: web.Op(
-			func(ctx context.Context, c web.Call, in AccountActionInput) (web.Done, error) {
-				return web.Message("Account changed"), s.ModerateAccount(ctx, c.Actor, in.ID, in.AccountActionInput)
-			})},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/admin/organizations/:id",
+			Errors:  []int{404},
+			Summary: "Get an organization with its standing and its members",
+			Op:      getByID(s.OrganizationFor, viewModeratedOrganization),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/admin/organizations/:id/standing",
+			Errors:  []int{404},
+			Summary: "Verify, release, suspend or restore an organization, and notify its admins",
+			Op: answerWith(
+				func(ctx context.Context, actor auth.Actor, in OrganizationActionInput) (identity.ModeratedOrganization, error) {
+					o, err := s.Moderate(ctx, actor, in.ID, in.OrganizationActionInput)
+					if err != nil {
+						return identity.ModeratedOrganization{}, err
+					}
+					return s.OrganizationFor(ctx, actor, o.ID)
+				}, viewModeratedOrganization, "Organization changed"),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/admin/accounts/:id/standing",
+			Errors:  []int{404, 409},
+			Summary: "Suspend an account, which ends its sessions and access by programs, or restore it, and notify its owner",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in AccountActionInput) (web.Done, error) {
+					return web.Message("Account changed"), s.ModerateAccount(ctx, c.Actor, in.ID, in.AccountActionInput)
+				}),
+		},
 	})
 }
 
@@ -196,8 +255,15 @@ type moderatedOrganization struct {
 
 func viewModeratedOrganization(o identity.ModeratedOrganization) moderatedOrganization {
 	return moderatedOrganization{
-		ID: o.ID, Name: o.Name, Website: o.Website, Description: o.Description, VerifiedAt: optional(o.VerifiedAt), VerifiedBy: o.VerifiedBy,
-		HeldAt: optional(o.HeldAt), SuspendedAt: optional(o.SuspendedAt), CreatedAt: o.CreatedAt,
+		ID:          o.ID,
+		Name:        o.Name,
+		Website:     o.Website,
+		Description: o.Description,
+		VerifiedAt:  optional(o.VerifiedAt),
+		VerifiedBy:  o.VerifiedBy,
+		HeldAt:      optional(o.HeldAt),
+		SuspendedAt: optional(o.SuspendedAt),
+		CreatedAt:   o.CreatedAt,
 		Members: web.Each(o.Members, func(m identity.ModeratedMember) moderatedMember {
 			return moderatedMember{ID: m.UserID, Name: m.Name, Email: m.Email, Role: m.Role, Suspended: m.IsSuspended}
 		}),

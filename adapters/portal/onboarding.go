@@ -14,23 +14,49 @@ import (
 func onboardingRoutes(s *jobseeker.Service) []web.Route {
 	const tag, path = "Onboarding", "/api/jobseekers/onboarding"
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Auth: web.Optional, Errors: []int{403}, Tag: tag, Summary: "Get the state of the caller's onboarding steps", Op: web.Op(
-			func(ctx context.Context, c web.Call, in GuestCookie) (onboardingReply, error) {
-				g, keep, err := s.MyOnboarding(ctx, c.Actor, in.Guest)
-				if err != nil {
-					return onboardingReply{}, err
-				}
-				return onboardingReply{
-					Success: true, OnboardingComplete: g.Complete, IsGuest: c.Actor.Guest(),
-					Onboarding:   onboardingView{Steps: web.Each(g.Steps, viewStep), Email: g.Email, Preferences: viewPreferences(g.Preferences)},
-					guestHeaders: guestCookieHeaders(s, in.Guest, keep, false),
-				}, nil
-			})},
-		{Method: http.MethodPost, Path: path, Auth: web.Optional, Limit: web.PerQuarterHour(10), Errors: []int{403}, Tag: tag, Summary: "Store an email address, the state of an onboarding step, or preferences", Op: web.Op(
-			func(ctx context.Context, c web.Call, in OnboardingForm) (onboardedReply, error) {
-				keep, err := s.Onboard(ctx, c.Actor, in.Guest, in.OnboardingInput)
-				return onboardedReply{Success: true, Message: onboarded[in.Action], IsGuest: c.Actor.Guest(), guestHeaders: guestCookieHeaders(s, in.Guest, keep, true)}, err
-			})},
+		{
+			Method:  http.MethodGet,
+			Path:    path,
+			Auth:    web.Optional,
+			Errors:  []int{403},
+			Tag:     tag,
+			Summary: "Get the state of the caller's onboarding steps",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in GuestCookie) (onboardingReply, error) {
+					g, keep, err := s.MyOnboarding(ctx, c.Actor, in.Guest)
+					if err != nil {
+						return onboardingReply{}, err
+					}
+					return onboardingReply{
+						Success: true, OnboardingComplete: g.Complete, IsGuest: c.Actor.Guest(),
+						Onboarding: onboardingView{
+							Steps:       web.Each(g.Steps, viewStep),
+							Email:       g.Email,
+							Preferences: viewPreferences(g.Preferences),
+						},
+						guestHeaders: guestCookieHeaders(s, in.Guest, keep, false),
+					}, nil
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    path,
+			Auth:    web.Optional,
+			Limit:   web.PerQuarterHour(10),
+			Errors:  []int{403},
+			Tag:     tag,
+			Summary: "Store an email address, the state of an onboarding step, or preferences",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in OnboardingForm) (onboardedReply, error) {
+					keep, err := s.Onboard(ctx, c.Actor, in.Guest, in.OnboardingInput)
+					return onboardedReply{
+						Success:      true,
+						Message:      onboarded[in.Action],
+						IsGuest:      c.Actor.Guest(),
+						guestHeaders: guestCookieHeaders(s, in.Guest, keep, true),
+					}, err
+				}),
+		},
 	}
 }
 
@@ -90,7 +116,14 @@ func viewPreferences(text string) (object map[string]json.RawMessage) {
 }
 
 func viewStep(s jobseeker.Step) stepView {
-	return stepView{ID: s.Step, Title: s.Title, Status: s.Status(), ViewedAt: optional(s.ViewedAt), CompletedAt: optional(s.CompletedAt), SkippedAt: optional(s.SkippedAt)}
+	return stepView{
+		ID:          s.Step,
+		Title:       s.Title,
+		Status:      s.Status(),
+		ViewedAt:    optional(s.ViewedAt),
+		CompletedAt: optional(s.CompletedAt),
+		SkippedAt:   optional(s.SkippedAt),
+	}
 }
 
 // guestHeaders sets the cookie of a guest, if there is one.

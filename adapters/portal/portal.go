@@ -112,24 +112,41 @@ func Fault(f *fault.Error) (int, any) {
 
 // valuesByType are the possible values of types, the most common first.
 var valuesByType = map[reflect.Type][]string{
-	reflect.TypeFor[hiring.Status]():              valueNames(hiring.Statuses),
-	reflect.TypeFor[shownStatus]():                unique(slices.Concat(valueNames(hiring.Statuses), valueNames(hiring.TrackerStatuses))),
-	reflect.TypeFor[hiring.ActorKind]():           valueNames([]hiring.ActorKind{hiring.ByApplicant, hiring.ByEmployer}),
-	reflect.TypeFor[hiring.InterviewStatus]():     valueNames(hiring.InterviewStatuses),
-	reflect.TypeFor[hiring.Outcome]():             valueNames([]hiring.Outcome{hiring.Undecided, hiring.Pass, hiring.Fail}),
-	reflect.TypeFor[hiring.ExportState]():         valueNames([]hiring.ExportState{hiring.ExportDone, hiring.ExportQueued, hiring.ExportRunning, hiring.ExportFailed}),
-	reflect.TypeFor[listings.Status]():            valueNames([]listings.Status{listings.Active, listings.Inactive, listings.Closed, listings.Draft, listings.Archived}),
-	reflect.TypeFor[listings.CaseState]():         valueNames([]listings.CaseState{listings.CaseOpen, listings.CaseKept, listings.CaseTakenDown}),
-	reflect.TypeFor[listings.ReportReason]():      valueNames(listings.ReportReasons()),
-	reflect.TypeFor[jobseeker.DocumentType]():     valueNames([]jobseeker.DocumentType{jobseeker.CV, jobseeker.CoverLetter, jobseeker.Certification, jobseeker.OtherDocument}),
-	reflect.TypeFor[jobseeker.NotificationType](): valueNames([]jobseeker.NotificationType{jobseeker.AboutApplication, jobseeker.AboutInterview, jobseeker.AboutMessage, jobseeker.AboutJobs, jobseeker.AboutDeadline, jobseeker.AboutBilling}),
-	reflect.TypeFor[billing.Status]():             valueNames([]billing.Status{billing.Active, billing.PastDue}),
-	reflect.TypeFor[billing.ActionType]():         valueNames([]billing.ActionType{billing.ConfirmPayment, billing.CollectMethod}),
-	reflect.TypeFor[billing.ChargeStatus]():       valueNames([]billing.ChargeStatus{billing.Paid, billing.Pending, billing.Declined}),
-	reflect.TypeFor[audit.Action]():               valueNames(audit.Actions()),
-	reflect.TypeFor[identity.OrgRole]():           valueNames([]identity.OrgRole{identity.Recruiter, identity.Admin, identity.Viewer}),
-	reflect.TypeFor[integrations.Scope]():         valueNames(integrations.Scopes()),
-	reflect.TypeFor[identity.MemberStatus]():      valueNames([]identity.MemberStatus{identity.MemberActive, identity.MemberInvited}),
+	reflect.TypeFor[hiring.Status]():          valueNames(hiring.Statuses),
+	reflect.TypeFor[shownStatus]():            unique(slices.Concat(valueNames(hiring.Statuses), valueNames(hiring.TrackerStatuses))),
+	reflect.TypeFor[hiring.ActorKind]():       valueNames([]hiring.ActorKind{hiring.ByApplicant, hiring.ByEmployer}),
+	reflect.TypeFor[hiring.InterviewStatus](): valueNames(hiring.InterviewStatuses),
+	reflect.TypeFor[hiring.Outcome]():         valueNames([]hiring.Outcome{hiring.Undecided, hiring.Pass, hiring.Fail}),
+	reflect.TypeFor[hiring.ExportState](): valueNames(
+		[]hiring.ExportState{hiring.ExportDone, hiring.ExportQueued, hiring.ExportRunning, hiring.ExportFailed},
+	),
+	reflect.TypeFor[listings.Status](): valueNames(
+		[]listings.Status{listings.Active, listings.Inactive, listings.Closed, listings.Draft, listings.Archived},
+	),
+	reflect.TypeFor[listings.CaseState](): valueNames(
+		[]listings.CaseState{listings.CaseOpen, listings.CaseKept, listings.CaseTakenDown},
+	),
+	reflect.TypeFor[listings.ReportReason](): valueNames(listings.ReportReasons()),
+	reflect.TypeFor[jobseeker.DocumentType](): valueNames(
+		[]jobseeker.DocumentType{jobseeker.CV, jobseeker.CoverLetter, jobseeker.Certification, jobseeker.OtherDocument},
+	),
+	reflect.TypeFor[jobseeker.NotificationType](): valueNames(
+		[]jobseeker.NotificationType{
+			jobseeker.AboutApplication,
+			jobseeker.AboutInterview,
+			jobseeker.AboutMessage,
+			jobseeker.AboutJobs,
+			jobseeker.AboutDeadline,
+			jobseeker.AboutBilling,
+		},
+	),
+	reflect.TypeFor[billing.Status]():        valueNames([]billing.Status{billing.Active, billing.PastDue}),
+	reflect.TypeFor[billing.ActionType]():    valueNames([]billing.ActionType{billing.ConfirmPayment, billing.CollectMethod}),
+	reflect.TypeFor[billing.ChargeStatus]():  valueNames([]billing.ChargeStatus{billing.Paid, billing.Pending, billing.Declined}),
+	reflect.TypeFor[audit.Action]():          valueNames(audit.Actions()),
+	reflect.TypeFor[identity.OrgRole]():      valueNames([]identity.OrgRole{identity.Recruiter, identity.Admin, identity.Viewer}),
+	reflect.TypeFor[integrations.Scope]():    valueNames(integrations.Scopes()),
+	reflect.TypeFor[identity.MemberStatus](): valueNames([]identity.MemberStatus{identity.MemberActive, identity.MemberInvited}),
 }
 
 func valueNames[T ~string](all []T) []string {

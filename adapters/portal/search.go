@@ -14,19 +14,28 @@ import (
 
 func searchRoutes(s *listings.Service, k *jobseeker.Service) []web.Route {
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/search", Auth: web.Optional, Cached: true, Search: true, Tag: "Jobseeker search", Summary: "Search the public listings and show which of them the caller has saved", Op: web.Op(
-			func(ctx context.Context, c web.Call, in SeekerSearchInput) (web.Reply[seekerSearchView], error) {
-				r, err := s.Find(ctx, c.Actor, in.find())
-				if err != nil {
-					return web.Reply[seekerSearchView]{}, err
-				}
-				saved, err := k.SavedAmong(ctx, c.Actor.UserID, web.Each(r.Items, func(h listings.Hit) string { return h.Listing.ID }))
-				var v seekerSearchView
-				v.Search.Jobs = web.Each(r.Items, func(h listings.Hit) foundJob { return viewFound(h, saved[h.Listing.ID]) })
-				v.Search.Pagination = seekerPagination(r.Result, web.Paging{Page: in.Page, Limit: in.Limit, Cursor: in.Cursor})
-				v.Search.Next, v.Search.foundView = Next{r.NextCursor}, viewInterpretation(r)
-				return web.OK(v, ""), err
-			}).MapFaults(mapSeekerSearchFault)},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/search",
+			Auth:    web.Optional,
+			Cached:  true,
+			Search:  true,
+			Tag:     "Jobseeker search",
+			Summary: "Search the public listings and show which of them the caller has saved",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in SeekerSearchInput) (web.Reply[seekerSearchView], error) {
+					r, err := s.Find(ctx, c.Actor, in.find())
+					if err != nil {
+						return web.Reply[seekerSearchView]{}, err
+					}
+					saved, err := k.SavedAmong(ctx, c.Actor.UserID, web.Each(r.Items, func(h listings.Hit) string { return h.Listing.ID }))
+					var v seekerSearchView
+					v.Search.Jobs = web.Each(r.Items, func(h listings.Hit) foundJob { return viewFound(h, saved[h.Listing.ID]) })
+					v.Search.Pagination = seekerPagination(r.Result, web.Paging{Page: in.Page, Limit: in.Limit, Cursor: in.Cursor})
+					v.Search.Next, v.Search.foundView = Next{r.NextCursor}, viewInterpretation(r)
+					return web.OK(v, ""), err
+				}).MapFaults(mapSeekerSearchFault),
+		},
 	}
 }
 
@@ -61,8 +70,18 @@ func (in SeekerSearchInput) find() listings.FindInput {
 		sort = listings.ByDate
 	}
 	return listings.FindInput{
-		Text: in.Query, Sort: string(sort), Ascending: in.Order == "asc", Exact: !in.Relaxed, Facets: in.Facets, Page: page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor},
-		Filters: listings.FilterInput{Location: in.Location, ContractType: []string{in.Type}, SalaryMin: in.SalaryMin, SalaryMax: in.SalaryMax},
+		Text:      in.Query,
+		Sort:      string(sort),
+		Ascending: in.Order == "asc",
+		Exact:     !in.Relaxed,
+		Facets:    in.Facets,
+		Page:      page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor},
+		Filters: listings.FilterInput{
+			Location:     in.Location,
+			ContractType: []string{in.Type},
+			SalaryMin:    in.SalaryMin,
+			SalaryMax:    in.SalaryMax,
+		},
 	}
 }
 
@@ -118,9 +137,21 @@ func viewPlace(l listings.Listing) placeView {
 func viewFound(h listings.Hit, saved bool) foundJob {
 	v := viewSummary(h)
 	return foundJob{
-		ID: v.ID, Title: v.Title, Company: v.Company, Department: v.Department, Location: viewPlace(h.Listing), Remote: v.Remote, Specialty: v.Specialty,
-		Type: v.ContractType, EmploymentType: v.EmploymentType, Salary: v.Salary, ApplicationDeadline: v.ApplicationDeadline, PostedAt: v.PostedAt,
-		DistanceMiles: v.DistanceMiles, IsBookmarked: saved, Match: h.Match,
+		ID:                  v.ID,
+		Title:               v.Title,
+		Company:             v.Company,
+		Department:          v.Department,
+		Location:            viewPlace(h.Listing),
+		Remote:              v.Remote,
+		Specialty:           v.Specialty,
+		Type:                v.ContractType,
+		EmploymentType:      v.EmploymentType,
+		Salary:              v.Salary,
+		ApplicationDeadline: v.ApplicationDeadline,
+		PostedAt:            v.PostedAt,
+		DistanceMiles:       v.DistanceMiles,
+		IsBookmarked:        saved,
+		Match:               h.Match,
 	}
 }
 

@@ -13,17 +13,49 @@ import (
 func secondFactorRoutes(s *identity.Service) []web.Route {
 	const tag, path = "Authentication and user", "/api/auth/second-factor"
 	return []web.Route{
-		{Method: http.MethodGet, Path: path, Auth: web.Required, Tag: tag, Summary: "Get the status of the caller's second factor",
-			Op: getOwn(s.MySecondFactor, viewSecondFactor)},
-		{Method: http.MethodPost, Path: path, Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Enroll an authenticator app (TOTP) as second factor, which a first code enables" + needsConfirmation, Op: confirmedOp(s,
-			func(ctx context.Context, actor auth.Actor, _ Confirmation) (web.Reply[enrollmentView], error) {
-				e, err := s.EnrollSecondFactor(ctx, actor)
-				return web.OK(enrollmentView(e), "Confirm with a code of your authenticator app"), err
-			})},
-		{Method: http.MethodPost, Path: path + "/confirm", Auth: web.Required, Errors: []int{409}, Tag: tag, Summary: "Enable the second factor with a first code. The response shows the recovery codes, only once; all other sessions end",
-			Op: respond(s.ConfirmSecondFactor, func(codes []string) recoveryCodesView { return recoveryCodesView{codes} }, "Second factor enabled")},
-		{Method: http.MethodDelete, Path: path, Auth: web.Required, Errors: []int{409, 429}, Tag: tag, Summary: "Disable the second factor, with the password and a code or a recovery code",
-			Op: performFrom(s.DisableSecondFactor, "Second factor disabled")},
+		{
+			Method:  http.MethodGet,
+			Path:    path,
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "Get the status of the caller's second factor",
+			Op:      getOwn(s.MySecondFactor, viewSecondFactor),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    path,
+			Auth:    web.Required,
+			Errors:  []int{403, 409, 429},
+			Tag:     tag,
+			Summary: "Enroll an authenticator app (TOTP) as second factor, which a first code enables" + needsConfirmation,
+			Op: confirmedOp(s,
+				func(ctx context.Context, actor auth.Actor, _ Confirmation) (web.Reply[enrollmentView], error) {
+					e, err := s.EnrollSecondFactor(ctx, actor)
+					return web.OK(enrollmentView(e), "Confirm with a code of your authenticator app"), err
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    path + "/confirm",
+			Auth:    web.Required,
+			Errors:  []int{409},
+			Tag:     tag,
+			Summary: "Enable the second factor with a first code. The response shows the recovery codes, only once; all other sessions end",
+			Op: respond(
+				s.ConfirmSecondFactor,
+				func(codes []string) recoveryCodesView { return recoveryCodesView{codes} },
+				"Second factor enabled",
+			),
+		},
+		{
+			Method:  http.MethodDelete,
+			Path:    path,
+			Auth:    web.Required,
+			Errors:  []int{409, 429},
+			Tag:     tag,
+			Summary: "Disable the second factor, with the password and a code or a recovery code",
+			Op:      performFrom(s.DisableSecondFactor, "Second factor disabled"),
+		},
 	}
 }
 

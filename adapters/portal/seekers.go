@@ -15,21 +15,41 @@ import (
 
 func seekerRoutes(s *jobseeker.Service) []web.Route {
 	return slices.Concat(routesFor(web.Seeker, "Notifications", []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/notifications", Summary: "List the caller's notifications, newest first",
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/notifications",
+			Summary: "List the caller's notifications, newest first",
 			Op: list(s.MyNotifications, func(r page.Result[jobseeker.Notification], p web.Paging) notificationsView {
 				return notificationsView{Notifications: web.Each(r.Items, viewNotification), SeekerPaged: seekerPaged(r, p)}
-			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/notifications/:id", Limit: web.PerQuarterHour(10), Errors: []int{404}, Summary: "Mark a notification as read or unread", Op: web.Op(
-			func(ctx context.Context, c web.Call, in MarkInput) (web.Done, error) {
-				return web.Message("Notification updated successfully"), s.MarkNotification(ctx, c.Actor, in.ID, in.MarkInput)
-			})},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/notifications/:id", Errors: []int{404}, Summary: "Delete a notification",
-			Op: changeByID(s.DeleteNotification, "Notification deleted successfully")},
+			}),
+		},
+		{
+			Method:  http.MethodPut,
+			Path:    "/api/jobseekers/notifications/:id",
+			Limit:   web.PerQuarterHour(10),
+			Errors:  []int{404},
+			Summary: "Mark a notification as read or unread",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in MarkInput) (web.Done, error) {
+					return web.Message("Notification updated successfully"), s.MarkNotification(ctx, c.Actor, in.ID, in.MarkInput)
+				}),
+		},
+		{
+			Method:  http.MethodDelete,
+			Path:    "/api/jobseekers/notifications/:id",
+			Errors:  []int{404},
+			Summary: "Delete a notification",
+			Op:      changeByID(s.DeleteNotification, "Notification deleted successfully"),
+		},
 	}), routesFor(web.Seeker, "Activity", []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/activity", Summary: "List the caller's activities, latest first",
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/activity",
+			Summary: "List the caller's activities, latest first",
 			Op: list(s.MyActivity, func(r page.Result[jobseeker.Activity], _ web.Paging) activitiesView {
 				return activitiesView{Activities: web.Each(r.Items, viewActivity), Total: r.Total, Beyond: beyond(r)}
-			})},
+			}),
+		},
 		{Method: http.MethodGet, Path: "/api/jobseekers/analytics", Summary: "Get the caller's figures", Op: web.Op(
 			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[seekerAnalyticsView], error) {
 				a, err := s.MyAnalytics(ctx, c.Actor)
@@ -39,24 +59,44 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 				return web.OK(v, ""), err
 			})},
 	}), routesFor(web.Seeker, "Saved searches", []web.Route{
-		{Method: http.MethodPost, Path: "/api/jobseekers/search", Errors: []int{404}, Summary: "Save or delete a search, or set the search preferences", Op: web.Op(
-			func(ctx context.Context, c web.Call, in SearchIntentInput) (web.Reply[savedSearchesView], error) {
-				var all []jobseeker.Search
-				var err error
-				var message string
-				switch in.Intent {
-				case "save-search":
-					message = "Search saved successfully"
-					all, err = s.SaveSearch(ctx, c.Actor, jobseeker.SaveSearchInput{Name: in.Name, Query: in.Query, Location: in.Location, ContractType: in.ContractType, EmailAlerts: in.EmailAlerts})
-				case "update-search-preferences":
-					message = "Search preferences updated successfully"
-					all, err = s.Prefer(ctx, c.Actor, jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
-				case "delete-search":
-					message = "Search deleted successfully"
-					all, err = s.DeleteSearch(ctx, c.Actor, in.SearchID)
-				}
-				return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: web.Each(all, viewSearch)}, message), err
-			})},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/jobseekers/search",
+			Errors:  []int{404},
+			Summary: "Save or delete a search, or set the search preferences",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in SearchIntentInput) (web.Reply[savedSearchesView], error) {
+					var all []jobseeker.Search
+					var err error
+					var message string
+					switch in.Intent {
+					case "save-search":
+						message = "Search saved successfully"
+						all, err = s.SaveSearch(
+							ctx,
+							c.Actor,
+							jobseeker.SaveSearchInput{
+								Name:         in.Name,
+								Query:        in.Query,
+								Location:     in.Location,
+								ContractType: in.ContractType,
+								EmailAlerts:  in.EmailAlerts,
+							},
+						)
+					case "update-search-preferences":
+						message = "Search preferences updated successfully"
+						all, err = s.Prefer(
+							ctx,
+							c.Actor,
+							jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes},
+						)
+					case "delete-search":
+						message = "Search deleted successfully"
+						all, err = s.DeleteSearch(ctx, c.Actor, in.SearchID)
+					}
+					return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: web.Each(all, viewSearch)}, message), err
+				}),
+		},
 	}))
 }
 
@@ -92,7 +132,15 @@ type savedSearchView struct {
 }
 
 func viewSearch(s jobseeker.Search) savedSearchView {
-	return savedSearchView{ID: s.ID, Name: s.Name, Query: s.Query, Location: s.Location, ContractType: s.ContractType, EmailAlerts: s.EmailAlerts, CreatedAt: s.CreatedAt}
+	return savedSearchView{
+		ID:           s.ID,
+		Name:         s.Name,
+		Query:        s.Query,
+		Location:     s.Location,
+		ContractType: s.ContractType,
+		EmailAlerts:  s.EmailAlerts,
+		CreatedAt:    s.CreatedAt,
+	}
 }
 
 // MarkInput marks a notification as read or unread.
@@ -152,24 +200,50 @@ type activitiesView struct {
 
 func bookmarkRoutes(s *jobseeker.Service) []web.Route {
 	return routesFor(web.Seeker, "Saved jobs", []web.Route{
-		{Method: http.MethodPost, Path: "/api/jobseekers/saved", Status: 201, Errors: []int{404}, Summary: "Save a listing",
-			Op: answerWith(s.SaveJob, viewSavedJob, "Job saved successfully")},
-		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks", Summary: "List the caller's saved listings, latest first",
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/jobseekers/saved",
+			Status:  201,
+			Errors:  []int{404},
+			Summary: "Save a listing",
+			Op:      answerWith(s.SaveJob, viewSavedJob, "Job saved successfully"),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/bookmarks",
+			Summary: "List the caller's saved listings, latest first",
 			Op: list(s.MyBookmarks, func(r page.Result[jobseeker.SavedJob], p web.Paging) bookmarksView {
 				v := bookmarksView{SeekerPaged: seekerPaged(r, p)}
 				v.Bookmarks.SavedJobs = web.Each(r.Items, viewSavedJob)
 				return v
-			})},
-		{Method: http.MethodPost, Path: "/api/jobseekers/bookmarks", Limit: web.PerQuarterHour(10), Status: 201, Errors: []int{404}, Summary: "Save a listing",
-			Op: answerWith(s.Bookmark, viewSavedJob, "Bookmark added successfully")},
-		{Method: http.MethodGet, Path: "/api/jobseekers/bookmarks/:id", Summary: "Get one of the caller's saved listings",
+			}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/jobseekers/bookmarks",
+			Limit:   web.PerQuarterHour(10),
+			Status:  201,
+			Errors:  []int{404},
+			Summary: "Save a listing",
+			Op:      answerWith(s.Bookmark, viewSavedJob, "Bookmark added successfully"),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/bookmarks/:id",
+			Summary: "Get one of the caller's saved listings",
 			Op: getByID(s.MyBookmark, func(j jobseeker.SavedJob) bookmarkView {
 				return bookmarkView{Bookmark: viewSavedJob(j)}
-			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/bookmarks/:id", Summary: "Set the note on a saved listing", Op: web.Op(
-			func(ctx context.Context, c web.Call, in NoteInput) (web.Done, error) {
-				return web.Message("Bookmark updated successfully"), s.Note(ctx, c.Actor, in.ID, in.NoteInput)
-			})},
+			}),
+		},
+		{
+			Method:  http.MethodPut,
+			Path:    "/api/jobseekers/bookmarks/:id",
+			Summary: "Set the note on a saved listing",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in NoteInput) (web.Done, error) {
+					return web.Message("Bookmark updated successfully"), s.Note(ctx, c.Actor, in.ID, in.NoteInput)
+				}),
+		},
 		{Method: http.MethodDelete, Path: "/api/jobseekers/bookmarks/:id", Summary: "Remove a saved listing",
 			Op: answerWith(byID(s.RemoveBookmark), func(id string) removedBookmarkView {
 				return removedBookmarkView{ID: id, Type: jobBookmark}
@@ -200,7 +274,17 @@ type savedJobView struct {
 }
 
 func viewSavedJob(j jobseeker.SavedJob) savedJobView {
-	return savedJobView{ID: j.ID, Type: jobBookmark, ListingID: j.ListingID, Title: j.Title, Company: j.Company, Location: j.Location, Notes: j.Notes, SavedAt: j.SavedAt, Available: j.Public}
+	return savedJobView{
+		ID:        j.ID,
+		Type:      jobBookmark,
+		ListingID: j.ListingID,
+		Title:     j.Title,
+		Company:   j.Company,
+		Location:  j.Location,
+		Notes:     j.Notes,
+		SavedAt:   j.SavedAt,
+		Available: j.Public,
+	}
 }
 
 type bookmarksView struct {
@@ -222,13 +306,30 @@ type removedBookmarkView struct {
 func profileRoutes(i *identity.Service, s *jobseeker.Service) []web.Route {
 	const tag = "Profile"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "Get the caller's profile",
-			Op: getOwn(s.MyProfile, viewProfile)},
-		{Method: http.MethodPut, Path: "/api/jobseekers/profile", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(10), Errors: []int{403, 409, 429}, Tag: tag, Summary: "Change the profile; absent members stay unchanged. A new email address" + confirmationNeeded, Op: confirmedOp(i,
-			func(ctx context.Context, actor auth.Actor, in ProfileIntentInput) (web.Reply[changedProfileView], error) {
-				a, err := s.UpdateProfile(ctx, actor, *in.Profile)
-				return web.OK(changedProfileView{Intent: in.Intent, Profile: viewProfile(a)}, "Profile updated successfully"), err
-			})},
+		{
+			Method:   http.MethodGet,
+			Path:     "/api/jobseekers/profile",
+			Auth:     web.Required,
+			Audience: web.Seeker,
+			Tag:      tag,
+			Summary:  "Get the caller's profile",
+			Op:       getOwn(s.MyProfile, viewProfile),
+		},
+		{
+			Method:   http.MethodPut,
+			Path:     "/api/jobseekers/profile",
+			Auth:     web.Required,
+			Audience: web.Seeker,
+			Limit:    web.PerQuarterHour(10),
+			Errors:   []int{403, 409, 429},
+			Tag:      tag,
+			Summary:  "Change the profile; absent members stay unchanged. A new email address" + confirmationNeeded,
+			Op: confirmedOp(i,
+				func(ctx context.Context, actor auth.Actor, in ProfileIntentInput) (web.Reply[changedProfileView], error) {
+					a, err := s.UpdateProfile(ctx, actor, *in.Profile)
+					return web.OK(changedProfileView{Intent: in.Intent, Profile: viewProfile(a)}, "Profile updated successfully"), err
+				}),
+		},
 	}
 }
 
@@ -278,9 +379,24 @@ type changedProfileView struct {
 
 func viewProfile(a jobseeker.Account) profileView {
 	return profileView{
-		ID: a.UserID, Email: a.Email, PendingEmail: optional(a.PendingEmail), Name: a.Name, FirstName: a.First(), LastName: a.Last(), Bio: a.Bio, Phone: a.Phone, Location: a.Location,
-		Specialty: a.Specialty, CurrentRole: a.CurrentRole, Experience: a.Experience,
-		PreferredLocation: a.PreferredLocation, LocationRadius: optional(a.LocationRadius), EmploymentTypes: append([]string{}, a.EmploymentTypes...), SalaryMin: a.SalaryMin, SalaryMax: a.SalaryMax,
-		ShowProfile: a.ShowProfile, Preferences: profilePreferencesView{JobAlerts: a.JobAlerts, EmailNotifications: a.EmailNotifications},
+		ID:                a.UserID,
+		Email:             a.Email,
+		PendingEmail:      optional(a.PendingEmail),
+		Name:              a.Name,
+		FirstName:         a.First(),
+		LastName:          a.Last(),
+		Bio:               a.Bio,
+		Phone:             a.Phone,
+		Location:          a.Location,
+		Specialty:         a.Specialty,
+		CurrentRole:       a.CurrentRole,
+		Experience:        a.Experience,
+		PreferredLocation: a.PreferredLocation,
+		LocationRadius:    optional(a.LocationRadius),
+		EmploymentTypes:   append([]string{}, a.EmploymentTypes...),
+		SalaryMin:         a.SalaryMin,
+		SalaryMax:         a.SalaryMax,
+		ShowProfile:       a.ShowProfile,
+		Preferences:       profilePreferencesView{JobAlerts: a.JobAlerts, EmailNotifications: a.EmailNotifications},
 	}
 }

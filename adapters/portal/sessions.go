@@ -14,21 +14,46 @@ import (
 func sessionRoutes(s *identity.Service) []web.Route {
 	const tag = "Authentication and user"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/auth/sessions", Auth: web.Required, Tag: tag, Summary: "List the devices and browsers where the caller is signed in", Op: web.Op(
-			func(ctx context.Context, c web.Call, in PageInput) (web.Reply[sessionsView], error) {
-				r, err := s.MySessions(ctx, c.Actor, in.Request())
-				views := web.Each(r.Items, func(one identity.Session) sessionView {
-					return sessionView{
-						ID: one.ID, CreatedAt: one.CreatedAt, LastUsedAt: one.LastUsedAt, ExpiresAt: one.UnusedUntil(),
-						Network: one.Address, UserAgent: one.UserAgent, Browser: one.Browser, Current: one.ID == c.Actor.SessionID,
-					}
-				})
-				return web.OK(sessionsView{views, paged(r, in.Paging)}, ""), err
-			})},
-		{Method: http.MethodDelete, Path: "/api/auth/sessions/:id", Auth: web.Required, Tag: tag, Summary: "End one session: its tokens or its cookie stop working at once",
-			Op: changeByID(s.EndSession, "Session ended")},
-		{Method: http.MethodDelete, Path: "/api/auth/sessions", Auth: web.Required, Tag: tag, Summary: "End all sessions except the one of this request",
-			Op: changeOwn(s.EndOtherSessions, "Other sessions ended")},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/auth/sessions",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "List the devices and browsers where the caller is signed in",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in PageInput) (web.Reply[sessionsView], error) {
+					r, err := s.MySessions(ctx, c.Actor, in.Request())
+					views := web.Each(r.Items, func(one identity.Session) sessionView {
+						return sessionView{
+							ID:         one.ID,
+							CreatedAt:  one.CreatedAt,
+							LastUsedAt: one.LastUsedAt,
+							ExpiresAt:  one.UnusedUntil(),
+							Network:    one.Address,
+							UserAgent:  one.UserAgent,
+							Browser:    one.Browser,
+							Current:    one.ID == c.Actor.SessionID,
+						}
+					})
+					return web.OK(sessionsView{views, paged(r, in.Paging)}, ""), err
+				}),
+		},
+		{
+			Method:  http.MethodDelete,
+			Path:    "/api/auth/sessions/:id",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "End one session: its tokens or its cookie stop working at once",
+			Op:      changeByID(s.EndSession, "Session ended"),
+		},
+		{
+			Method:  http.MethodDelete,
+			Path:    "/api/auth/sessions",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "End all sessions except the one of this request",
+			Op:      changeOwn(s.EndOtherSessions, "Other sessions ended"),
+		},
 	}
 }
 
@@ -55,14 +80,27 @@ type sessionsView struct {
 func consentRoutes(s *integrations.Service) []web.Route {
 	const tag = "Developers"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/auth/consents", Auth: web.Required, Tag: tag, Summary: "List the apps that the caller has authorized",
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/auth/consents",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "List the apps that the caller has authorized",
 			Op: list(s.MyConsents, func(r page.Result[integrations.AppConsent], p web.Paging) consentsView {
 				return consentsView{Consents: web.Each(r.Items, viewConsent), Paged: paged(r, p)}
-			})},
-		{Method: http.MethodDelete, Path: "/api/auth/consents/:clientId", Auth: web.Required, Tag: tag, Summary: "Revoke a consent. All tokens of the app end at once", Op: web.Op(
-			func(ctx context.Context, c web.Call, in ConsentPath) (web.Done, error) {
-				return web.Message("Consent withdrawn successfully"), s.WithdrawConsent(ctx, c.Actor, in.ClientID)
-			})},
+			}),
+		},
+		{
+			Method:  http.MethodDelete,
+			Path:    "/api/auth/consents/:clientId",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "Revoke a consent. All tokens of the app end at once",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in ConsentPath) (web.Done, error) {
+					return web.Message("Consent withdrawn successfully"), s.WithdrawConsent(ctx, c.Actor, in.ClientID)
+				}),
+		},
 	}
 }
 

@@ -20,30 +20,46 @@ import (
 func settingsRoutes(i *identity.Service, k *jobseeker.Service) []web.Route {
 	const tag = "Settings"
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/jobseekers/settings", Auth: web.Required, Errors: []int{403}, Tag: tag, Summary: "Get the caller's settings, as a jobseeker or an employer", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[settingsReply], error) {
-				if c.Actor.Seeker {
-					s, err := k.MySettings(ctx, c.Actor)
-					return web.OK(settingsReply{settingsOf{viewSeekerSettings(s)}}, ""), err
-				}
-				a, err := i.MyEmployerAccount(ctx, c.Actor)
-				return web.OK(settingsReply{settingsOf{viewEmployerSettings(a)}}, ""), err
-			})},
-		{Method: http.MethodPut, Path: "/api/jobseekers/settings", Auth: web.Required, Errors: []int{403, 409, 429}, Tag: tag, Summary: "Change the caller's settings; update-privacy and update-job-preferences are for jobseekers, update-contact and update-employer-profile for employers. A new email address" + confirmationNeeded, Op: web.Op(
-			func(ctx context.Context, c web.Call, in SettingsInput) (web.Reply[changedSettingsView], error) {
-				if err := in.check(c.Actor); err != nil {
-					return web.Reply[changedSettingsView]{}, err
-				}
-				actor, err := in.confirm(ctx, i, c)
-				switch {
-				case err != nil:
-				case in.asEmployer(actor):
-					_, err = i.UpdateEmployer(ctx, actor, in.employer())
-				default:
-					err = in.seeker(ctx, k, actor)
-				}
-				return web.OK(changedSettingsView{in.Intent}, "Settings updated successfully"), err
-			})},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/settings",
+			Auth:    web.Required,
+			Errors:  []int{403},
+			Tag:     tag,
+			Summary: "Get the caller's settings, as a jobseeker or an employer",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[settingsReply], error) {
+					if c.Actor.Seeker {
+						s, err := k.MySettings(ctx, c.Actor)
+						return web.OK(settingsReply{settingsOf{viewSeekerSettings(s)}}, ""), err
+					}
+					a, err := i.MyEmployerAccount(ctx, c.Actor)
+					return web.OK(settingsReply{settingsOf{viewEmployerSettings(a)}}, ""), err
+				}),
+		},
+		{
+			Method:  http.MethodPut,
+			Path:    "/api/jobseekers/settings",
+			Auth:    web.Required,
+			Errors:  []int{403, 409, 429},
+			Tag:     tag,
+			Summary: "Change the caller's settings; update-privacy and update-job-preferences are for jobseekers, update-contact and update-employer-profile for employers. A new email address" + confirmationNeeded,
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in SettingsInput) (web.Reply[changedSettingsView], error) {
+					if err := in.check(c.Actor); err != nil {
+						return web.Reply[changedSettingsView]{}, err
+					}
+					actor, err := in.confirm(ctx, i, c)
+					switch {
+					case err != nil:
+					case in.asEmployer(actor):
+						_, err = i.UpdateEmployer(ctx, actor, in.employer())
+					default:
+						err = in.seeker(ctx, k, actor)
+					}
+					return web.OK(changedSettingsView{in.Intent}, "Settings updated successfully"), err
+				}),
+		},
 	}
 }
 

@@ -24,51 +24,126 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 		one  = list + "/:webhookId"
 	)
 	return []web.Route{
-		{Method: http.MethodPost, Path: list, Auth: web.Required, Status: 201, Remote: true, Errors: []int{403, 404, 409, 429}, Tag: tag, Summary: "Create a webhook. Its signing secret is shown only once" + needsConfirmation, Op: confirmedOp(i,
-			func(ctx context.Context, actor auth.Actor, in NewWebhookInput) (web.Reply[newWebhookView], error) {
-				e, secret, err := s.CreateWebhook(ctx, actor, in.ID, in.WebhookInput)
-				return web.OK(newWebhookView{viewWebhook(e), secret}, "Webhook created successfully"), err
-			})},
-		{Method: http.MethodGet, Path: list, Auth: web.Required, Tag: tag, Summary: "List the webhooks of an app, at most 20, newest first",
-			Op: getByID(s.MyWebhooks, func(es []integrations.Endpoint) webhooksView { return webhooksView{web.Each(es, viewWebhook)} })},
+		{
+			Method:  http.MethodPost,
+			Path:    list,
+			Auth:    web.Required,
+			Status:  201,
+			Remote:  true,
+			Errors:  []int{403, 404, 409, 429},
+			Tag:     tag,
+			Summary: "Create a webhook. Its signing secret is shown only once" + needsConfirmation,
+			Op: confirmedOp(i,
+				func(ctx context.Context, actor auth.Actor, in NewWebhookInput) (web.Reply[newWebhookView], error) {
+					e, secret, err := s.CreateWebhook(ctx, actor, in.ID, in.WebhookInput)
+					return web.OK(newWebhookView{viewWebhook(e), secret}, "Webhook created successfully"), err
+				}),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    list,
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "List the webhooks of an app, at most 20, newest first",
+			Op: getByID(
+				s.MyWebhooks,
+				func(es []integrations.Endpoint) webhooksView { return webhooksView{web.Each(es, viewWebhook)} },
+			),
+		},
 		{Method: http.MethodGet, Path: one, Auth: web.Required, Tag: tag, Summary: "Get one of the webhooks of an app",
 			Op: respond(s.MyWebhook, viewOneWebhook, "")},
-		{Method: http.MethodPut, Path: one, Auth: web.Required, Tag: tag, Summary: "Change a webhook; absent members stay unchanged. The status active also enables a disabled webhook for new events; with paused, pending deliveries fail and can be replayed", Op: web.Op(
-			func(ctx context.Context, c web.Call, in WebhookChange) (web.Reply[oneWebhookView], error) {
-				e, err := s.ChangeWebhook(ctx, c.Actor, in.WebhookPath, in.WebhookChange)
-				return web.OK(viewOneWebhook(e), "Webhook updated successfully"), err
-			})},
-		{Method: http.MethodDelete, Path: one, Auth: web.Required, Tag: tag, Summary: "Delete a webhook and its log; no further events are sent",
-			Op: perform(s.DeleteWebhook, "Webhook deleted successfully")},
-		{Method: http.MethodPost, Path: one + "/secret", Auth: web.Required, Remote: true, Errors: []int{403, 404, 429}, Tag: tag, Summary: "Replace the signing secret of a webhook. The new secret is shown only once; for 24 hours deliveries are signed with both secrets" + needsConfirmation, Op: confirmedOp(i,
-			func(ctx context.Context, actor auth.Actor, in NewWebhookSecretInput) (web.Reply[webhookSecretView], error) {
-				secret, err := s.RotateWebhookSecret(ctx, actor, in.WebhookPath)
-				return web.OK(webhookSecretView{secret}, "Both secrets sign for 24 hours"), err
-			})},
-		{Method: http.MethodPost, Path: one + "/test", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Send a test event, whose data has the member test" + sends, Op: web.Op(
-			func(ctx context.Context, c web.Call, in TestWebhookInput) (web.Reply[oneDeliveryView], error) {
-				d, err := s.TestWebhook(ctx, c.Actor, in.WebhookPath, in.TestInput)
-				return web.OK(oneDeliveryView{viewDelivery(d)}, ""), err
-			})},
-		{Method: http.MethodGet, Path: one + "/deliveries", Auth: web.Required, Tag: tag, Summary: "List the deliveries of the last 30 days, newest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, in DeliveriesInput) (web.Reply[deliveriesView], error) {
-				r, err := s.MyDeliveries(ctx, c.Actor, in.WebhookPath, integrations.DeliveryStatus(in.Status), in.Request())
-				return web.OK(deliveriesView{web.Each(r.Items, viewDelivery), paged(r, in.Paging)}, ""), err
-			})},
-		{Method: http.MethodPost, Path: one + "/deliveries/:deliveryId/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Replay a delivery. The event keeps its id, and the delivery its earlier attempts" + sends, Op: web.Op(
-			func(ctx context.Context, c web.Call, in DeliveryPath) (web.Reply[oneDeliveryView], error) {
-				d, err := s.ReplayDelivery(ctx, c.Actor, in.WebhookPath, in.DeliveryID)
-				return web.OK(oneDeliveryView{viewDelivery(d)}, ""), err
-			})},
-		{Method: http.MethodPost, Path: one + "/replay", Auth: web.Required, Status: 202, Errors: []int{404, 409, 429}, Tag: tag, Summary: "Replay the deliveries that have failed permanently since a time, at most the first 1,000" + sends, Op: web.Op(
-			func(ctx context.Context, c web.Call, in ReplayInput) (web.Reply[replayedView], error) {
-				since, err := listings.ParseMoment(in.Since, false)
-				if err != nil {
-					return web.Reply[replayedView]{}, fault.InvalidField("since", err.Error())
-				}
-				n, err := s.ReplayFailed(ctx, c.Actor, in.WebhookPath, since)
-				return web.OK(replayedView{n}, ""), err
-			})},
+		{
+			Method:  http.MethodPut,
+			Path:    one,
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "Change a webhook; absent members stay unchanged. The status active also enables a disabled webhook for new events; with paused, pending deliveries fail and can be replayed",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in WebhookChange) (web.Reply[oneWebhookView], error) {
+					e, err := s.ChangeWebhook(ctx, c.Actor, in.WebhookPath, in.WebhookChange)
+					return web.OK(viewOneWebhook(e), "Webhook updated successfully"), err
+				}),
+		},
+		{
+			Method:  http.MethodDelete,
+			Path:    one,
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "Delete a webhook and its log; no further events are sent",
+			Op:      perform(s.DeleteWebhook, "Webhook deleted successfully"),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    one + "/secret",
+			Auth:    web.Required,
+			Remote:  true,
+			Errors:  []int{403, 404, 429},
+			Tag:     tag,
+			Summary: "Replace the signing secret of a webhook. The new secret is shown only once; for 24 hours deliveries are signed with both secrets" + needsConfirmation,
+			Op: confirmedOp(i,
+				func(ctx context.Context, actor auth.Actor, in NewWebhookSecretInput) (web.Reply[webhookSecretView], error) {
+					secret, err := s.RotateWebhookSecret(ctx, actor, in.WebhookPath)
+					return web.OK(webhookSecretView{secret}, "Both secrets sign for 24 hours"), err
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    one + "/test",
+			Auth:    web.Required,
+			Status:  202,
+			Errors:  []int{404, 409, 429},
+			Tag:     tag,
+			Summary: "Send a test event, whose data has the member test" + sends,
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in TestWebhookInput) (web.Reply[oneDeliveryView], error) {
+					d, err := s.TestWebhook(ctx, c.Actor, in.WebhookPath, in.TestInput)
+					return web.OK(oneDeliveryView{viewDelivery(d)}, ""), err
+				}),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    one + "/deliveries",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "List the deliveries of the last 30 days, newest first",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in DeliveriesInput) (web.Reply[deliveriesView], error) {
+					r, err := s.MyDeliveries(ctx, c.Actor, in.WebhookPath, integrations.DeliveryStatus(in.Status), in.Request())
+					return web.OK(deliveriesView{web.Each(r.Items, viewDelivery), paged(r, in.Paging)}, ""), err
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    one + "/deliveries/:deliveryId/replay",
+			Auth:    web.Required,
+			Status:  202,
+			Errors:  []int{404, 409, 429},
+			Tag:     tag,
+			Summary: "Replay a delivery. The event keeps its id, and the delivery its earlier attempts" + sends,
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in DeliveryPath) (web.Reply[oneDeliveryView], error) {
+					d, err := s.ReplayDelivery(ctx, c.Actor, in.WebhookPath, in.DeliveryID)
+					return web.OK(oneDeliveryView{viewDelivery(d)}, ""), err
+				}),
+		},
+		{
+			Method:  http.MethodPost,
+			Path:    one + "/replay",
+			Auth:    web.Required,
+			Status:  202,
+			Errors:  []int{404, 409, 429},
+			Tag:     tag,
+			Summary: "Replay the deliveries that have failed permanently since a time, at most the first 1,000" + sends,
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in ReplayInput) (web.Reply[replayedView], error) {
+					since, err := listings.ParseMoment(in.Since, false)
+					if err != nil {
+						return web.Reply[replayedView]{}, fault.InvalidField("since", err.Error())
+					}
+					n, err := s.ReplayFailed(ctx, c.Actor, in.WebhookPath, since)
+					return web.OK(replayedView{n}, ""), err
+				}),
+		},
 	}
 }
 
@@ -172,11 +247,25 @@ type attemptView struct {
 }
 
 func viewAttempt(a integrations.Attempt) attemptView {
-	return attemptView{At: a.At, ResponseStatus: optional(a.ResponseStatus), Error: optional(a.Error), DurationMs: a.DurationMs, Response: a.Answer}
+	return attemptView{
+		At:             a.At,
+		ResponseStatus: optional(a.ResponseStatus),
+		Error:          optional(a.Error),
+		DurationMs:     a.DurationMs,
+		Response:       a.Answer,
+	}
 }
 
 func viewDelivery(d integrations.Delivery) deliveryView {
-	return deliveryView{ID: d.ID, EventID: d.EventID, Type: d.Type, Status: string(d.Status), Attempts: web.Each(d.Attempts, viewAttempt), NextAttemptAt: d.NextAt, CreatedAt: d.CreatedAt}
+	return deliveryView{
+		ID:            d.ID,
+		EventID:       d.EventID,
+		Type:          d.Type,
+		Status:        string(d.Status),
+		Attempts:      web.Each(d.Attempts, viewAttempt),
+		NextAttemptAt: d.NextAt,
+		CreatedAt:     d.CreatedAt,
+	}
 }
 
 type oneDeliveryView struct {

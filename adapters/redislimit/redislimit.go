@@ -136,7 +136,8 @@ func (l *Limiter) Peek(ctx context.Context, rule limit.Rule, key string) (limit.
 
 // Clear implements limit.Limiter.
 func (l *Limiter) Clear(ctx context.Context, rule limit.Rule, key string) error {
-	if err := l.withCircuit(ctx, func(ctx context.Context) error { return l.client.Del(ctx, l.redisKey(rule, key)).Err() }); err != nil && ctx.Err() != nil {
+	if err := l.withCircuit(ctx, func(ctx context.Context) error { return l.client.Del(ctx, l.redisKey(rule, key)).Err() }); err != nil &&
+		ctx.Err() != nil {
 		return ctx.Err()
 	}
 	// The fallback may contain timestamps too, whether or not Redis was reached.
@@ -309,7 +310,11 @@ func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spen
 
 func quotaStatus(quota limit.Quota, result []int64) (s limit.QuotaStatus) {
 	n, spent := int(result[1]), int(result[3])
-	s.Minute = limit.Window{Limit: quota.PerMinute, Remaining: max(0, quota.PerMinute-n), Reset: time.Duration(result[2]) * time.Microsecond}
+	s.Minute = limit.Window{
+		Limit:     quota.PerMinute,
+		Remaining: max(0, quota.PerMinute-n),
+		Reset:     time.Duration(result[2]) * time.Microsecond,
+	}
 	if quota.PerMinute == 0 {
 		s.Minute.Reset = time.Minute
 	}

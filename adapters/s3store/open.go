@@ -63,7 +63,12 @@ func open(rawURL string, access *credentials.Credentials) (*Store, error) {
 	transport.DisableCompression = true
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.ca}
 	client, err := minio.New(a.host, &minio.Options{
-		Creds: access, Secure: a.secure, Region: a.region, BucketLookup: a.lookup, Transport: transport, MaxRetries: maxAttempts,
+		Creds:        access,
+		Secure:       a.secure,
+		Region:       a.region,
+		BucketLookup: a.lookup,
+		Transport:    transport,
+		MaxRetries:   maxAttempts,
 	})
 	if err != nil {
 		return nil, err

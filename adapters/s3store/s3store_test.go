@@ -26,7 +26,10 @@ import (
 // openTest opens a store below a prefix of its own.
 func openTest(t testing.TB, url string) *Store {
 	t.Helper()
-	s, err := open(strings.Replace(url, "?", "/"+rand.Text()+"?", 1), credentials.NewStaticV4(services.S3AccessKey, services.S3SecretKey, ""))
+	s, err := open(
+		strings.Replace(url, "?", "/"+rand.Text()+"?", 1),
+		credentials.NewStaticV4(services.S3AccessKey, services.S3SecretKey, ""),
+	)
 	require.NoError(t, err)
 	return s
 }
@@ -38,10 +41,14 @@ func write(text string) func(io.Writer) error {
 func TestS3_Conformance(t *testing.T) {
 	t.Parallel()
 	shared := kit.OwnS3(t)
-	conformance.Files(t, func(t testing.TB) files.Store { return openTest(t, shared.URL) }, func(t testing.TB) (files.Store, func(), func()) {
-		server := kit.OwnS3(t)
-		return openTest(t, server.URL), server.Kill, func() { require.NoError(t, server.Start()) }
-	})
+	conformance.Files(
+		t,
+		func(t testing.TB) files.Store { return openTest(t, shared.URL) },
+		func(t testing.TB) (files.Store, func(), func()) {
+			server := kit.OwnS3(t)
+			return openTest(t, server.URL), server.Kill, func() { require.NoError(t, server.Start()) }
+		},
+	)
 }
 
 func TestS3_ServerHangs_FailsWithContext(t *testing.T) {

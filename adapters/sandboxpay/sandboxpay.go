@@ -83,7 +83,9 @@ func (p Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
 		if b.Abandon {
 			return "", billing.ErrDeclined
 		}
-		return "", &billing.ActionRequiredError{Action: billing.Action{Type: billing.ConfirmPayment, ClientSecret: "pi_sandbox_" + digest(b.Key) + "_secret"}}
+		return "", &billing.ActionRequiredError{
+			Action: billing.Action{Type: billing.ConfirmPayment, ClientSecret: "pi_sandbox_" + digest(b.Key) + "_secret"},
+		}
 	}
 	return "ch_sandbox_" + digest(b.Key), nil
 }

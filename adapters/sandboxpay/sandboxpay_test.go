@@ -19,9 +19,16 @@ func TestPayments(t *testing.T) {
 			conformance.Payments(t, func(testing.TB) conformance.PaymentProvider {
 				clk := kit.NewClock()
 				return conformance.PaymentProvider{
-					Connect: func() billing.Payments { return New(clk) }, Clock: clk,
-					Good: conformance.Always(good), Refused: conformance.Always(CardDeclined), Expiring: conformance.Always(CardExpired), Unknown: conformance.Always(MethodMissing),
-					Confirmable: conformance.Always(AuthenticationRequired), Confirm: func(billing.Bill) { clk.Advance(ConfirmedAfter) },
+					Connect: func() billing.Payments { return New(clk) },
+					Clock:   clk,
+					Good: conformance.Always(
+						good,
+					),
+					Refused:     conformance.Always(CardDeclined),
+					Expiring:    conformance.Always(CardExpired),
+					Unknown:     conformance.Always(MethodMissing),
+					Confirmable: conformance.Always(AuthenticationRequired),
+					Confirm:     func(billing.Bill) { clk.Advance(ConfirmedAfter) },
 				}
 			}, func(testing.TB) (billing.Payments, func(), func()) {
 				p := &outageProvider{Payments: New(kit.NewClock())}

@@ -85,7 +85,10 @@ var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 	for i := 0; i < docs; {
 		var changes []search.Change
 		for ; len(changes) < 10_000 && i < docs; i++ {
-			changes = append(changes, search.Change{ID: fmt.Sprintf("0190%08x-%04x", i, r.Uint32N(1<<16)), Version: 1, Document: benchDocument(r, i, docs)})
+			changes = append(
+				changes,
+				search.Change{ID: fmt.Sprintf("0190%08x-%04x", i, r.Uint32N(1<<16)), Version: 1, Document: benchDocument(r, i, docs)},
+			)
 		}
 		start := time.Now()
 		if err := x.Apply(context.Background(), changes, "position"); err != nil {
@@ -296,10 +299,17 @@ func BenchmarkBatch(b *testing.B) {
 			Slots: []search.Slot{
 				{Levels: []search.SlotLevel{
 					{Expr: search.Or(head(role, "head")), Exact: true}, {Expr: search.Or(head(role, "text")), Cost: 4, Exact: true},
-					{Expr: search.Or(head(role, "second")), Cost: 7, Exact: true}, {Expr: search.Or(head(role+1, "head"), head(role+2, "head")), Cost: 13},
+					{
+						Expr:  search.Or(head(role, "second")),
+						Cost:  7,
+						Exact: true,
+					}, {Expr: search.Or(head(role+1, "head"), head(role+2, "head")), Cost: 13},
 				}},
 				{Levels: []search.SlotLevel{
-					{Expr: search.Or(search.IsWithin(p, 10)), Exact: true}, {Expr: search.Or(search.HasKey("remote:gb"), search.HasKey("remote:*")), Cost: 2, Exact: true},
+					{
+						Expr:  search.Or(search.IsWithin(p, 10)),
+						Exact: true,
+					}, {Expr: search.Or(search.HasKey("remote:gb"), search.HasKey("remote:*")), Cost: 2, Exact: true},
 					{Expr: search.IsWithin(p, 25), Cost: 6}, {Expr: search.HasKey("country:gb"), Cost: 17},
 				}},
 				{Levels: []search.SlotLevel{
@@ -358,7 +368,11 @@ func BenchmarkApply(b *testing.B) {
 			for b.Loop() {
 				changes := make([]search.Change, size)
 				for i := range changes {
-					changes[i] = search.Change{ID: fmt.Sprint("new ", r.IntN(10_000)), Version: time.Now().UnixNano(), Document: benchDocument(r, i, 100)}
+					changes[i] = search.Change{
+						ID:       fmt.Sprint("new ", r.IntN(10_000)),
+						Version:  time.Now().UnixNano(),
+						Document: benchDocument(r, i, 100),
+					}
 				}
 				if err := x.index.Apply(context.Background(), changes, "position"); err != nil {
 					b.Fatal(err)

@@ -140,7 +140,7 @@ func (c compiler) pay(r search.PayRange) node {
 	if r.Max == 0 {
 		r.Max = search.MaxPay
 	}
-	pay := &payNode{c.s.payMin, c.s.payMax, r.Min, r.Max}
+	pay := &payNode{min: c.s.payMin, max: c.s.payMax, low: r.Min, high: r.Max}
 	if r.Currency == "" {
 		return pay
 	}

@@ -346,7 +346,12 @@ func (f *finder) result() search.Result {
 // hit converts a ranked document to a search.Hit.
 func (f *finder) hit(r *ranked) search.Hit {
 	s := r.part.segment
-	h := search.Hit{ID: strings.Clone(r.id()), Version: s.versions[r.doc], Exact: r.class != classRelaxed, Levels: make([]int, len(f.q.Slots))}
+	h := search.Hit{
+		ID:      strings.Clone(r.id()),
+		Version: s.versions[r.doc],
+		Exact:   r.class != classRelaxed,
+		Levels:  make([]int, len(f.q.Slots)),
+	}
 	for _, slot := range f.slots[r.part] {
 		h.Levels[slot.number] = slices.IndexFunc(slot.levels, func(n node) bool { return n.has(r.doc) })
 	}

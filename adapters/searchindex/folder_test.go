@@ -39,11 +39,24 @@ func open(t *testing.T, o Options) *Index {
 func put(t *testing.T, x *Index, version int64, from, to int, position string) {
 	var changes []search.Change
 	for i := from; i < to; i++ {
-		changes = append(changes, search.Change{ID: fmt.Sprintf("%05d", i), Version: version, Document: &search.Document{
-			PostedAt: time.Unix(int64(i), 0), Deadline: time.Unix(1_000_000, 0), Keys: []string{"all", fmt.Sprint("version:", version)},
-			Title: []string{"Senior", "nurse"}, Body: []string{"ward", fmt.Sprint(i % 100)}, SortTitle: fmt.Sprint(i % 10), SortLocation: "Leeds",
-			Pay: &search.PayRange{Min: int64(i), Max: int64(i), Currency: "GBP"}, Point: &search.Point{Lat: float64(i % 50)},
-		}})
+		changes = append(changes, search.Change{
+			ID:      fmt.Sprintf("%05d", i),
+			Version: version,
+			Document: &search.Document{
+				PostedAt: time.Unix(int64(i), 0),
+				Deadline: time.Unix(1_000_000, 0),
+				Keys:     []string{"all", fmt.Sprint("version:", version)},
+				Title: []string{
+					"Senior",
+					"nurse",
+				},
+				Body:         []string{"ward", fmt.Sprint(i % 100)},
+				SortTitle:    fmt.Sprint(i % 10),
+				SortLocation: "Leeds",
+				Pay:          &search.PayRange{Min: int64(i), Max: int64(i), Currency: "GBP"},
+				Point:        &search.Point{Lat: float64(i % 50)},
+			},
+		})
 	}
 	require.NoError(t, x.Apply(context.Background(), changes, position))
 }
@@ -183,7 +196,13 @@ func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 			if err == nil {
 				_ = y.Close()
 			}
-			require.True(t, errors.Is(err, ErrDamaged) || errors.Is(err, ErrForeign) || errors.Is(err, ErrOutdated), "%s: %v", fmt.Sprintf(condition, args...), err)
+			require.True(
+				t,
+				errors.Is(err, ErrDamaged) || errors.Is(err, ErrForeign) || errors.Is(err, ErrOutdated),
+				"%s: %v",
+				fmt.Sprintf(condition, args...),
+				err,
+			)
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(o.Folder, "*"+segmentSuffix))
@@ -234,7 +253,10 @@ func positions(t *testing.T, name string, content []byte) []int {
 func TestOpen_UnknownFormat_IsOutdated(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(folder, manifestFile), []byte("locum search index, format 99, checksum 00000000\n{}"), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(filepath.Join(folder, manifestFile), []byte("locum search index, format 99, checksum 00000000\n{}"), 0o600),
+	)
 	_, err := Open(options(folder))
 	require.ErrorIs(t, err, ErrOutdated)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, manifestFile), []byte("something else"), 0o600))
@@ -320,7 +342,11 @@ func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 			if i == 100 {
 				close(applied)
 			}
-			err := x.Apply(context.Background(), []search.Change{{ID: fmt.Sprint(i), Version: 1, Document: &search.Document{Keys: []string{"all"}}}}, fmt.Sprint(i))
+			err := x.Apply(
+				context.Background(),
+				[]search.Change{{ID: fmt.Sprint(i), Version: 1, Document: &search.Document{Keys: []string{"all"}}}},
+				fmt.Sprint(i),
+			)
 			if err != nil {
 				assert.ErrorIs(t, err, search.ErrIndexClosed)
 				return

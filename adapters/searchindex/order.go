@@ -63,7 +63,7 @@ func newSortOrder(s *segment, q *search.Query) *sortOrder {
 		return distanceOrder(s, *q.From, flip)
 	default: // by date, the oldest first
 		value := func(doc uint32) uint64 { return ^ordered(s.posted[doc]) }
-		list := sortedList{s.docs(), func(i int) uint32 { return uint32(i) }, value}
+		list := sortedList{n: s.docs(), at: func(i int) uint32 { return uint32(i) }, value: value}
 		return &sortOrder{func(doc uint32) uint64 { return ^value(doc) }, list.descending}
 	}
 }
@@ -85,7 +85,7 @@ func payOrder(s *segment, pay []int64, docs []uint32, currency string, flip uint
 
 // listOrder is the order of a list of documents that is sorted by value.
 func listOrder(docs []uint32, value func(uint32) uint64, stated func(uint32) bool, flip uint64) *sortOrder {
-	list := sortedList{len(docs), func(i int) uint32 { return docs[i] }, value}
+	list := sortedList{n: len(docs), at: func(i int) uint32 { return docs[i] }, value: value}
 	o := &sortOrder{docs: list.ascending}
 	if flip != 0 {
 		o.docs = list.descending

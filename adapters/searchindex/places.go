@@ -116,7 +116,7 @@ func newWithin(s *segment, center search.Point, miles float64) node {
 			}
 		}
 	}
-	return &withinNode{*newUnion(s.placePostings(), numbers), s, center, miles}
+	return &withinNode{unionNode: *newUnion(s.placePostings(), numbers), s: s, center: center, miles: miles}
 }
 
 func (n *withinNode) has(doc uint32) bool {
@@ -135,7 +135,7 @@ type distances struct {
 
 // distanceOrder is the order of the documents by distance.
 func distanceOrder(s *segment, from search.Point, flip uint64) *sortOrder {
-	d := &distances{s, from, flip, make([]uint64, len(s.places)+1)}
+	d := &distances{s: s, from: from, flip: flip, keys: make([]uint64, len(s.places)+1)}
 	d.keys[0] = last
 	return &sortOrder{func(doc uint32) uint64 { return d.key(s.place[doc]) }, d.docs}
 }

@@ -20,7 +20,7 @@ func (p *part) live() int              { return p.docs() - p.deadCount }
 // without returns the part with one more document deleted. It reuses the vector
 // of a part that no reader has seen.
 func (p *part) without(doc uint32, unseen bool) *part {
-	next := &part{p.segment, p.dead, p.deadCount + 1}
+	next := &part{segment: p.segment, dead: p.dead, deadCount: p.deadCount + 1}
 	if !unseen || next.dead == nil {
 		next.dead = newVector(p.docs())
 		copy(next.dead, p.dead)

@@ -45,7 +45,10 @@ func (p *Payments) charge(ctx context.Context, b billing.Bill) (string, error) {
 	case intent != nil:
 		return p.outcome(ctx, b, intent)
 	case customer == "" && p.Clock.Now().Sub(b.CreatedAt) < settleTime:
-		return "", unavailableFault("search a payment", errors.New("the payment method is not attached, and an earlier payment may not be shown yet"))
+		return "", unavailableFault(
+			"search a payment",
+			errors.New("the payment method is not attached, and an earlier payment may not be shown yet"),
+		)
 	case customer == "", b.Abandon:
 		return "", billing.ErrDeclined
 	}
@@ -71,7 +74,10 @@ func (p *Payments) findIntent(ctx context.Context, b billing.Bill) (*stripe.Paym
 		}
 		return nil, "", nil
 	}
-	list := &stripe.PaymentIntentListParams{Customer: &m.Customer.ID, CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: b.CreatedAt.Add(-settleTime).Unix()}}
+	list := &stripe.PaymentIntentListParams{
+		Customer:     &m.Customer.ID,
+		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: b.CreatedAt.Add(-settleTime).Unix()},
+	}
 	list.Limit = stripe.Int64(100)
 	for intent, err := range p.api.V1PaymentIntents.List(ctx, list).All(ctx) {
 		if err != nil {
@@ -87,9 +93,14 @@ func (p *Payments) findIntent(ctx context.Context, b billing.Bill) (*stripe.Paym
 // createIntent creates and confirms a payment intent.
 func (p *Payments) createIntent(ctx context.Context, b billing.Bill, customer string) (string, error) {
 	params := &stripe.PaymentIntentCreateParams{
-		Amount: &b.Amount.Minor, Currency: stripe.String(strings.ToLower(b.Amount.Currency)), Customer: &customer,
-		PaymentMethod: &b.MethodID, PaymentMethodTypes: cardTypes(), Confirm: stripe.Bool(true), Description: &b.Description,
-		Metadata: map[string]string{chargeName: b.Key, ownerName: ownerText(b.Owner)},
+		Amount:             &b.Amount.Minor,
+		Currency:           stripe.String(strings.ToLower(b.Amount.Currency)),
+		Customer:           &customer,
+		PaymentMethod:      &b.MethodID,
+		PaymentMethodTypes: cardTypes(),
+		Confirm:            stripe.Bool(true),
+		Description:        &b.Description,
+		Metadata:           map[string]string{chargeName: b.Key, ownerName: ownerText(b.Owner)},
 	}
 	if b.Unattended {
 		params.OffSession = stripe.Bool(true)
@@ -105,13 +116,23 @@ func (p *Payments) createIntent(ctx context.Context, b billing.Bill, customer st
 // confirmIntent confirms an intent that failed because the payer was absent. Now the payer is
 // present.
 func (p *Payments) confirmIntent(ctx context.Context, b billing.Bill, intent *stripe.PaymentIntent) (string, error) {
-	confirmed, err := p.api.V1PaymentIntents.Confirm(ctx, intent.ID, &stripe.PaymentIntentConfirmParams{PaymentMethod: &b.MethodID, ReturnURL: &p.ReturnURL})
+	confirmed, err := p.api.V1PaymentIntents.Confirm(
+		ctx,
+		intent.ID,
+		&stripe.PaymentIntentConfirmParams{PaymentMethod: &b.MethodID, ReturnURL: &p.ReturnURL},
+	)
 	return p.handleResponse(ctx, b, "confirm a payment", confirmed, err)
 }
 
 // handleResponse returns the outcome of a request that changes an intent. A card error from
 // Stripe contains the intent.
-func (p *Payments) handleResponse(ctx context.Context, b billing.Bill, action string, intent *stripe.PaymentIntent, err error) (string, error) {
+func (p *Payments) handleResponse(
+	ctx context.Context,
+	b billing.Bill,
+	action string,
+	intent *stripe.PaymentIntent,
+	err error,
+) (string, error) {
 	switch {
 	case err == nil:
 		return p.outcome(ctx, b, intent)

@@ -99,7 +99,8 @@ func apiBase(address string) (string, error) {
 	}
 	base := query.Get("api_base")
 	query.Del("api_base")
-	if server, err := url.Parse(base); len(query) > 0 || err != nil || base != "" && (server.Scheme != "http" && server.Scheme != "https" || server.Host == "") {
+	if server, err := url.Parse(base); len(query) > 0 || err != nil ||
+		base != "" && (server.Scheme != "http" && server.Scheme != "https" || server.Host == "") {
 		return "", errors.New(want)
 	}
 	return base, nil
@@ -196,7 +197,13 @@ func (p *Payments) Attach(ctx context.Context, o billing.Owner, methodID string)
 }
 
 func newMethod(m *stripe.PaymentMethod) billing.Method {
-	return billing.Method{ID: m.ID, Brand: string(m.Card.Brand), Last4: m.Card.Last4, ExpiryMonth: int(m.Card.ExpMonth), ExpiryYear: int(m.Card.ExpYear)}
+	return billing.Method{
+		ID:          m.ID,
+		Brand:       string(m.Card.Brand),
+		Last4:       m.Card.Last4,
+		ExpiryMonth: int(m.Card.ExpMonth),
+		ExpiryYear:  int(m.Card.ExpYear),
+	}
 }
 
 // SetUp implements billing.MethodCollector.
@@ -206,7 +213,9 @@ func (p *Payments) SetUp(ctx context.Context, o billing.Owner) (billing.Action, 
 		return billing.Action{}, err
 	}
 	intent, err := p.api.V1SetupIntents.Create(ctx, &stripe.SetupIntentCreateParams{
-		Customer: &customer, PaymentMethodTypes: cardTypes(), Usage: stripe.String(string(stripe.SetupIntentUsageOffSession)),
+		Customer:           &customer,
+		PaymentMethodTypes: cardTypes(),
+		Usage:              stripe.String(string(stripe.SetupIntentUsageOffSession)),
 	})
 	if err != nil {
 		return billing.Action{}, unavailableFault("create a setup intent", err)

@@ -23,7 +23,13 @@ const (
 var owner = billing.Owner{Kind: billing.User, ID: ownerID}
 
 func options(clk *kit.Clock) Options {
-	return Options{SecretKey: "sk_test_hidden", PublishableKey: "pk_test_1", WebhookSecrets: []string{"whsec_old", kit.StripeSecret}, ReturnURL: "https://jobs.example.org", Clock: clk}
+	return Options{
+		SecretKey:      "sk_test_hidden",
+		PublishableKey: "pk_test_1",
+		WebhookSecrets: []string{"whsec_old", kit.StripeSecret},
+		ReturnURL:      "https://jobs.example.org",
+		Clock:          clk,
+	}
 }
 
 // start returns a connection to a scripted server.
@@ -41,7 +47,14 @@ func attached(t *testing.T, p *Payments, server *kit.Stripe, kind string) billin
 	t.Helper()
 	m, err := p.Attach(t.Context(), owner, server.NewMethod(kind))
 	require.NoError(t, err)
-	return billing.Bill{Key: key, Owner: owner, MethodID: m.ID, Amount: billing.Money{Minor: 999, Currency: "GBP"}, Description: "Premium", CreatedAt: p.Clock.Now()}
+	return billing.Bill{
+		Key:         key,
+		Owner:       owner,
+		MethodID:    m.ID,
+		Amount:      billing.Money{Minor: 999, Currency: "GBP"},
+		Description: "Premium",
+		CreatedAt:   p.Clock.Now(),
+	}
 }
 
 func TestPayments(t *testing.T) {
@@ -55,8 +68,13 @@ func TestPayments(t *testing.T) {
 				require.NoError(t, err)
 				return p
 			},
-			Clock: clk, Good: card(kit.CardGood), Refused: card(kit.CardRefused), Expiring: card(kit.CardExpiring), Unknown: conformance.Always("pm_unknown"),
-			Confirmable: card(kit.CardSecure), Confirm: func(b billing.Bill) { server.Finish(b.Key, "succeeded") },
+			Clock:       clk,
+			Good:        card(kit.CardGood),
+			Refused:     card(kit.CardRefused),
+			Expiring:    card(kit.CardExpiring),
+			Unknown:     conformance.Always("pm_unknown"),
+			Confirmable: card(kit.CardSecure),
+			Confirm:     func(b billing.Bill) { server.Finish(b.Key, "succeeded") },
 		}
 	})
 }
@@ -85,7 +103,16 @@ func TestCharge_Action_HasWhatTheClientNeeds(t *testing.T) {
 	var action *billing.ActionRequiredError
 	require.ErrorAs(t, err, &action)
 	id := server.Intents(key)[0]["id"].(string)
-	require.Equal(t, billing.Action{Type: billing.ConfirmPayment, ClientSecret: id + "_secret_x", RedirectURL: server.URL + "/3ds/" + id, PublishableKey: "pk_test_1"}, action.Action)
+	require.Equal(
+		t,
+		billing.Action{
+			Type:           billing.ConfirmPayment,
+			ClientSecret:   id + "_secret_x",
+			RedirectURL:    server.URL + "/3ds/" + id,
+			PublishableKey: "pk_test_1",
+		},
+		action.Action,
+	)
 }
 
 func TestCharge_FailedAuthentication_IsDeclinedForGood(t *testing.T) {

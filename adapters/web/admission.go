@@ -53,7 +53,14 @@ type Incoming struct {
 // Call returns the Call of the request, without its actor.
 func (in Incoming) Call() Call {
 	userAgent := in.Header("User-Agent")
-	return Call{IP: in.Address, UserAgent: userAgent[:min(len(userAgent), 512)], Device: in.Cookie(DeviceCookieName), RequestID: in.RequestID, URL: in.URL, Caller: in.Caller}
+	return Call{
+		IP:        in.Address,
+		UserAgent: userAgent[:min(len(userAgent), 512)],
+		Device:    in.Cookie(DeviceCookieName),
+		RequestID: in.RequestID,
+		URL:       in.URL,
+		Caller:    in.Caller,
+	}
 }
 
 // Answer is the response to a request.
@@ -103,7 +110,9 @@ func (a Admission) Execute(ctx context.Context, api API, r Route, in Incoming) (
 		}
 	}
 	if r.Scope != "" && !call.Caller.May(r.Scope) {
-		answer.Headers = map[string]string{"WWW-Authenticate": `Bearer realm="locum", error="insufficient_scope", scope="` + string(r.Scope) + `"`}
+		answer.Headers = map[string]string{
+			"WWW-Authenticate": `Bearer realm="locum", error="insufficient_scope", scope="` + string(r.Scope) + `"`,
+		}
 		return call, answer, ErrScope
 	}
 	if in.ReadBody != nil {
@@ -120,7 +129,14 @@ func (a Admission) Execute(ctx context.Context, api API, r Route, in Incoming) (
 	if in.Header("Content-Encoding") != "" {
 		return call, answer, fault.InvalidField("Content-Encoding", "is not supported; send the body as it is")
 	}
-	answer, err = a.withIdempotency(ctx, api, r, call, in, func(ctx context.Context) (Answer, error) { return runOperation(ctx, r, call, in.Request) })
+	answer, err = a.withIdempotency(
+		ctx,
+		api,
+		r,
+		call,
+		in,
+		func(ctx context.Context) (Answer, error) { return runOperation(ctx, r, call, in.Request) },
+	)
 	if err == nil {
 		setLocation(r, in.URLPath, &answer)
 	}

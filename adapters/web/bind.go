@@ -54,7 +54,9 @@ func ValidatePage(r page.Request) []fault.Field {
 	if !r.TooDeep() {
 		return nil
 	}
-	return []fault.Field{{Name: "page", Message: fmt.Sprintf("reaches beyond %d items; follow nextCursor with the cursor parameter instead", page.MaxExact)}}
+	return []fault.Field{
+		{Name: "page", Message: fmt.Sprintf("reaches beyond %d items; follow nextCursor with the cursor parameter instead", page.MaxExact)},
+	}
 }
 
 // plan describes how requests are bound to a struct type. It is computed once per type.
@@ -123,7 +125,10 @@ func (p *plan) add(t reflect.Type, prefix []int) {
 				p.byJSON[name] = len(p.fields)
 			}
 			p.form = p.form || source == "formData"
-			p.fields = append(p.fields, field{name: name, source: source, index: index, typ: f.Type, initial: f.Tag.Get("default"), clamp: clamp})
+			p.fields = append(
+				p.fields,
+				field{name: name, source: source, index: index, typ: f.Type, initial: f.Tag.Get("default"), clamp: clamp},
+			)
 			break
 		}
 	}

@@ -205,7 +205,10 @@ func TestBind_Query_HasDefaultsAndLimits(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Paging{Page: 1, Limit: 20}, got.Paging)
 
-	got, err = bindTo[listInput]("", map[string][]string{"page": {"2"}, "limit": {"5000"}, "salary_min": {"12.5"}, "kinds": {"a,b", "c"}, "remote": {"true"}})
+	got, err = bindTo[listInput](
+		"",
+		map[string][]string{"page": {"2"}, "limit": {"5000"}, "salary_min": {"12.5"}, "kinds": {"a,b", "c"}, "remote": {"true"}},
+	)
 	require.NoError(t, err)
 	require.Equal(t, Paging{Page: 2, Limit: 100}, got.Paging)
 	require.Equal(t, []string{"a", "b", "c"}, got.Kinds)
@@ -266,8 +269,10 @@ func TestOp_PathThatIsNoText_IsNotFound(t *testing.T) {
 	op := Op(func(_ context.Context, _ Call, _ sample) (Done, error) { return Message("ok"), nil })
 	for _, value := range []string{"a\x00", "\xff"} {
 		_, err := op.Handle(context.Background(), Call{}, &Request{
-			Path: func(string) string { return value }, Query: func(string) []string { return nil }, Header: func(string) string { return "" },
-			Body: []byte(`{"title":"a","questions":[]}`),
+			Path:   func(string) string { return value },
+			Query:  func(string) []string { return nil },
+			Header: func(string) string { return "" },
+			Body:   []byte(`{"title":"a","questions":[]}`),
 		})
 		require.ErrorIs(t, err, ErrNoRoute)
 	}

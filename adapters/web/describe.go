@@ -147,9 +147,18 @@ var descriptionLines string
 // descriptions returns the texts of descriptions.txt by name.
 var descriptions = sync.OnceValue(func() map[string]string {
 	lines := strings.NewReplacer(
-		"{page.MaxExact}", formatNumber(page.MaxExact), "{hiring.MaxBatch}", formatNumber(hiring.MaxBatch), "{listings.MaxBatch}", formatNumber(listings.MaxBatch),
-		"{listings.DefaultCurrency}", listings.DefaultCurrency, "{listings.DefaultPeriod}", listings.DefaultPeriod,
-		"{listings.DefaultRadius}", formatNumber(listings.DefaultRadius),
+		"{page.MaxExact}",
+		formatNumber(page.MaxExact),
+		"{hiring.MaxBatch}",
+		formatNumber(hiring.MaxBatch),
+		"{listings.MaxBatch}",
+		formatNumber(listings.MaxBatch),
+		"{listings.DefaultCurrency}",
+		listings.DefaultCurrency,
+		"{listings.DefaultPeriod}",
+		listings.DefaultPeriod,
+		"{listings.DefaultRadius}",
+		formatNumber(listings.DefaultRadius),
 	).Replace(descriptionLines)
 	return readTable(lines, ": ")
 })
@@ -173,9 +182,21 @@ type Header struct {
 
 // The headers that responses of every API can have.
 var (
-	requestID  = Header{"X-Request-Id", "Id of the request in the server's log. Quote it when you report a problem.", sampleID("request")}
-	retryAfter = Header{"Retry-After", "Number of seconds to wait before the next attempt (RFC 9110 §10.2.3).", "12"}
-	entityTag  = Header{"ETag", "Version of the response (RFC 9110 §8.8.3). Send it as If-None-Match to get 304 without a body if nothing has changed.", `W/"C1yO5VfY1m2sT3pQ0rXbVA"`}
+	requestID = Header{
+		Name:        "X-Request-Id",
+		Description: "Id of the request in the server's log. Quote it when you report a problem.",
+		Example:     sampleID("request"),
+	}
+	retryAfter = Header{
+		Name:        "Retry-After",
+		Description: "Number of seconds to wait before the next attempt (RFC 9110 §10.2.3).",
+		Example:     "12",
+	}
+	entityTag = Header{
+		Name:        "ETag",
+		Description: "Version of the response (RFC 9110 §8.8.3). Send it as If-None-Match to get 304 without a body if nothing has changed.",
+		Example:     `W/"C1yO5VfY1m2sT3pQ0rXbVA"`,
+	}
 )
 
 // describeHeaders describes the headers of the responses, and the 304 response to a
@@ -198,8 +219,12 @@ func describeHeaders(spec *openapi31.Spec, s API, route Route, op *openapi31.Ope
 			}
 		}
 		for _, h := range headers {
-			spec.ComponentsEns().WithHeadersItem(h.Name, openapi31.HeaderOrReference{Header: (&openapi31.Header{Schema: map[string]any{"type": "string"}}).WithDescription(h.Description).WithExample(h.Example)})
-			answer.Response.WithHeadersItem(h.Name, openapi31.HeaderOrReference{Reference: &openapi31.Reference{Ref: "#/components/headers/" + h.Name}})
+			spec.ComponentsEns().
+				WithHeadersItem(h.Name, openapi31.HeaderOrReference{Header: (&openapi31.Header{Schema: map[string]any{"type": "string"}}).WithDescription(h.Description).WithExample(h.Example)})
+			answer.Response.WithHeadersItem(
+				h.Name,
+				openapi31.HeaderOrReference{Reference: &openapi31.Reference{Ref: "#/components/headers/" + h.Name}},
+			)
 		}
 	}
 }

@@ -294,12 +294,18 @@ func (s sampler) fault(r Route, status int) *fault.Error {
 // badRequest returns the fault of a request with an invalid limit and an empty body.
 func badRequest(o Operation) *fault.Error {
 	none := func(string) string { return "" }
-	_, err := o.bind(&Request{Path: none, Header: none, Cookie: none, Body: []byte("{}"), Query: func(name string) []string {
-		if name == "limit" {
-			return []string{"many"}
-		}
-		return nil
-	}})
+	_, err := o.bind(&Request{
+		Path:   none,
+		Header: none,
+		Cookie: none,
+		Body:   []byte("{}"),
+		Query: func(name string) []string {
+			if name == "limit" {
+				return []string{"many"}
+			}
+			return nil
+		},
+	})
 	var f *fault.Error
 	if !errors.As(err, &f) || StatusOf(f) != http.StatusBadRequest {
 		return ErrMalformed

@@ -22,7 +22,9 @@ type formInput struct {
 func bindForm(contentType, body string) (in formInput, err error) {
 	op := Op(func(_ context.Context, _ Call, got formInput) (Done, error) { in = got; return Done{}, nil })
 	_, err = op.Handle(context.Background(), Call{}, &Request{
-		Header: func(string) string { return contentType }, Cookie: func(name string) string { return name + "!" }, Body: []byte(body),
+		Header: func(string) string { return contentType },
+		Cookie: func(name string) string { return name + "!" },
+		Body:   []byte(body),
 	})
 	return in, err
 }

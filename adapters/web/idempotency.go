@@ -16,7 +16,14 @@ const replayedHeader = "Idempotency-Replayed"
 
 // withIdempotency executes the operation once for each Idempotency-Key. For a repeated
 // request it returns the stored answer.
-func (a Admission) withIdempotency(ctx context.Context, s API, r Route, call Call, in Incoming, run func(ctx context.Context) (Answer, error)) (Answer, error) {
+func (a Admission) withIdempotency(
+	ctx context.Context,
+	s API,
+	r Route,
+	call Call,
+	in Incoming,
+	run func(ctx context.Context) (Answer, error),
+) (Answer, error) {
 	keys, owner := in.Headers(IdempotencyKey), ownerOf(call)
 	if len(keys) > 1 {
 		return Answer{}, fault.InvalidField(IdempotencyKey, "must be sent only once")
@@ -32,24 +39,37 @@ func (a Admission) withIdempotency(ctx context.Context, s API, r Route, call Cal
 	fingerprint := hmac.New(sha256.New, []byte(key))
 	fingerprint.Write([]byte(s.CanonicalPath(in.URL) + "\n"))
 	fingerprint.Write(in.Body)
-	request := idempotency.Request{OwnerID: owner, Operation: r.Method + " " + r.Path, Key: key, Fingerprint: hex.EncodeToString(fingerprint.Sum(nil))}
+	request := idempotency.Request{
+		OwnerID:     owner,
+		Operation:   r.Method + " " + r.Path,
+		Key:         key,
+		Fingerprint: hex.EncodeToString(fingerprint.Sum(nil)),
+	}
 	refusal := func(err error) (idempotency.Answer, bool) {
 		refused := s.RenderError(err, in.URLPath, in.RequestID)
 		return idempotency.Answer{Status: refused.Status, Body: refused.Body}, isStorableStatus(refused.Status)
 	}
 	var answer Answer
-	operation := idempotency.Operation{Refusal: refusal, Remote: r.Remote || r.RemoteIf != nil && r.RemoteIf(in.Body), Run: func(ctx context.Context) (idempotency.Answer, error) {
-		var err error
-		answer, err = run(ctx)
-		return idempotency.Answer{Status: answer.Status, Body: answer.Body}, err
-	}}
+	operation := idempotency.Operation{
+		Refusal: refusal,
+		Remote:  r.Remote || r.RemoteIf != nil && r.RemoteIf(in.Body),
+		Run: func(ctx context.Context) (idempotency.Answer, error) {
+			var err error
+			answer, err = run(ctx)
+			return idempotency.Answer{Status: answer.Status, Body: answer.Body}, err
+		},
+	}
 	operation.Fallback, _ = refusal(idempotency.ErrOutcomeUnknown)
 	stored, err := a.Idempotency.Do(ctx, request, operation)
 	if err != nil {
 		return Answer{}, err
 	}
 	if stored != nil {
-		return Answer{Status: stored.Status, Body: stored.Body, Headers: map[string]string{replayedHeader: "true", "Content-Type": s.mediaType(stored.Status)}}, nil
+		return Answer{
+			Status:  stored.Status,
+			Body:    stored.Body,
+			Headers: map[string]string{replayedHeader: "true", "Content-Type": s.mediaType(stored.Status)},
+		}, nil
 	}
 	return answer, nil
 }

@@ -32,8 +32,15 @@ func OpenAPI(s API, publicURL string) ([]byte, error) {
 	} else {
 		addSecuritySchemes(r.Spec, publicURL)
 	}
-	r.JSONSchemaReflector().DefaultOptions = append(r.JSONSchemaReflector().DefaultOptions,
-		jsonschema.InterceptProp(rulesToSchema), jsonschema.InterceptProp(valuesToSchema(s.Values)), jsonschema.InterceptProp(describeField), jsonschema.InterceptDefName(definitionName))
+	r.JSONSchemaReflector().DefaultOptions = append(
+		r.JSONSchemaReflector().DefaultOptions,
+		jsonschema.InterceptProp(
+			rulesToSchema,
+		),
+		jsonschema.InterceptProp(valuesToSchema(s.Values)),
+		jsonschema.InterceptProp(describeField),
+		jsonschema.InterceptDefName(definitionName),
+	)
 	for _, route := range s.Routes {
 		if err := describe(r, s, route); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", route.Method, route.Path, err)
@@ -129,7 +136,10 @@ func describe(r *openapi31.Reflector, s API, route Route) error {
 			content["multipart/form-data"] = content["application/x-www-form-urlencoded"]
 		}
 		if file := planOf(route.Op.In).file; file != nil {
-			op.RequestBody.RequestBody.Content["multipart/form-data"] = multipartContent(op.RequestBody.RequestBody.Content["application/json"], file.name)
+			op.RequestBody.RequestBody.Content["multipart/form-data"] = multipartContent(
+				op.RequestBody.RequestBody.Content["application/json"],
+				file.name,
+			)
 		}
 		if route.Auth != Required && route.Scope == "" { // the empty requirement makes credentials optional
 			op.Security = append(op.Security, map[string][]string{})
@@ -143,7 +153,10 @@ func describe(r *openapi31.Reflector, s API, route Route) error {
 
 // multipartContent describes a form with the fields of the JSON body and a file.
 func multipartContent(body openapi31.MediaType, file string) openapi31.MediaType {
-	object := map[string]any{"type": "object", "properties": map[string]any{file: map[string]any{"type": "string", "contentMediaType": "application/octet-stream"}}}
+	object := map[string]any{
+		"type":       "object",
+		"properties": map[string]any{file: map[string]any{"type": "string", "contentMediaType": "application/octet-stream"}},
+	}
 	return openapi31.MediaType{Schema: map[string]any{"allOf": []any{body.Schema, object}}}
 }
 
@@ -225,7 +238,10 @@ func policyText(r Route) string {
 		out = append(out, "Needs the permission `"+string(r.Permission)+"`.")
 	}
 	if r.Limit.Max > 0 {
-		out = append(out, fmt.Sprintf("At most %d requests in %s per client address.", r.Limit.Max, strings.TrimSuffix(r.Limit.Per.String(), "0s")))
+		out = append(
+			out,
+			fmt.Sprintf("At most %d requests in %s per client address.", r.Limit.Max, strings.TrimSuffix(r.Limit.Per.String(), "0s")),
+		)
 	}
 	return strings.Join(out, " ")
 }
@@ -244,7 +260,9 @@ func addSecuritySchemes(spec *openapi31.Spec, publicURL string) {
 		Oauth2: (&openapi31.SecuritySchemeOauth2{}).WithFlows(openapi31.OauthFlows{AuthorizationCode: (&openapi31.OauthFlowsDefsAuthorizationCode{}).
 			WithAuthorizationURL(publicURL + "/oauth/authorize").WithTokenURL(publicURL + "/oauth/token").WithRefreshURL(publicURL + "/oauth/token").
 			WithScopes(map[string]string{
-				string(integrations.JobsRead): "Read jobs", string(integrations.ApplicationsRead): "Read the applications that the user may see", string(integrations.ApplicationsWrite): "Apply in the user's name",
+				string(integrations.JobsRead):          "Read jobs",
+				string(integrations.ApplicationsRead):  "Read the applications that the user may see",
+				string(integrations.ApplicationsWrite): "Apply in the user's name",
 			})}),
 	}).WithDescription("An access token by which a user lets an application act for them: authorization code with PKCE (S256). To try it on this page, register `" + publicURL + "/docs/developer/oauth2-redirect.html` as a redirect address of your application.")})
 }
@@ -257,7 +275,9 @@ func operationID(r Route) string {
 
 // definitionNoise matches the parts of a Go type name that schema names omit: package
 // paths and the punctuation of type parameters.
-var definitionNoise = regexp.MustCompile(`GithubComLocumhqLocum(Adapters|Modules|Core)|Fiberhttp|Portal|Developer|Integrations|Web([A-Z])|[^A-Za-z0-9]`)
+var definitionNoise = regexp.MustCompile(
+	`GithubComLocumhqLocum(Adapters|Modules|Core)|Fiberhttp|Portal|Developer|Integrations|Web([A-Z])|[^A-Za-z0-9]`,
+)
 
 // definitionName turns web.Reply[…/portal.listing] into ReplyPortalListing.
 func definitionName(_ reflect.Type, name string) string {
@@ -278,7 +298,10 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 		// A nil pointer is encoded as null, which a plain reference does not allow.
 		ref := p.PropertySchema.Ref
 		p.PropertySchema.Ref = nil
-		p.PropertySchema.AnyOf = []jsonschema.SchemaOrBool{(&jsonschema.Schema{Ref: ref}).ToSchemaOrBool(), jsonschema.Null.ToSchemaOrBool()}
+		p.PropertySchema.AnyOf = []jsonschema.SchemaOrBool{
+			(&jsonschema.Schema{Ref: ref}).ToSchemaOrBool(),
+			jsonschema.Null.ToSchemaOrBool(),
+		}
 	}
 	if k := p.Field.Type.Kind(); k == reflect.Slice && isRequiredInResponse(p) && p.PropertySchema.HasType(jsonschema.Array) {
 		p.PropertySchema.WithType(jsonschema.Array.Type()) // lists in responses are never null
@@ -290,7 +313,10 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 	if own, ok := reflect.Zero(t).Interface().(interface{ JSONTypes() []string }); ok {
 		p.PropertySchema.Ref, p.PropertySchema.Type = nil, &jsonschema.Type{}
 		for _, name := range own.JSONTypes() {
-			p.PropertySchema.Type.SliceOfSimpleTypeValues = append(p.PropertySchema.Type.SliceOfSimpleTypeValues, jsonschema.SimpleType(name))
+			p.PropertySchema.Type.SliceOfSimpleTypeValues = append(
+				p.PropertySchema.Type.SliceOfSimpleTypeValues,
+				jsonschema.SimpleType(name),
+			)
 		}
 	}
 	for _, rule := range rules {

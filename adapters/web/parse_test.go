@@ -48,7 +48,9 @@ func names(n int) string {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		out.WriteString(`"` + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + string(rune('a'+i/17576%26)) + `":1`)
+		out.WriteString(
+			`"` + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + string(rune('a'+i/17576%26)) + `":1`,
+		)
 	}
 	return out.String()
 }

@@ -57,7 +57,9 @@ func describeWebhook(r *openapi31.Reflector, s API, webhook Webhook) error {
 	texts := map[string]string{"type": webhook.Name}
 	maps.Copy(texts, webhook.Samples)
 	body.WithExample(sampler{API: s, texts: texts}.sample(reflect.TypeOf(webhook.Body), "", ""))
-	op.RequestBody = &openapi31.RequestBodyOrReference{RequestBody: (&openapi31.RequestBody{}).WithRequired(true).WithContentItem("application/json", body)}
+	op.RequestBody = &openapi31.RequestBodyOrReference{
+		RequestBody: (&openapi31.RequestBody{}).WithRequired(true).WithContentItem("application/json", body),
+	}
 	op.Security = []map[string][]string{{}} // authenticated by its signature
 	op.Responses = &openapi31.Responses{}
 	for status, follows := range webhook.Answers {

@@ -50,9 +50,16 @@ func New(o Options) *Sender {
 	}
 	return &Sender{timeout: integrations.AnswerWithin, client: &http.Client{
 		Transport: &http.Transport{
-			Proxy: nil, DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
-			TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: integrations.AnswerWithin, MaxResponseHeaderBytes: maxResponseHeaders,
-			MaxIdleConns: 1_000, MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute, DisableCompression: true,
+			Proxy:                  nil,
+			DialContext:            dialer.DialContext,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
+			TLSHandshakeTimeout:    connectTimeout,
+			ResponseHeaderTimeout:  integrations.AnswerWithin,
+			MaxResponseHeaderBytes: maxResponseHeaders,
+			MaxIdleConns:           1_000,
+			MaxIdleConnsPerHost:    100,
+			IdleConnTimeout:        time.Minute,
+			DisableCompression:     true,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -104,7 +111,11 @@ func (s *Sender) Post(ctx context.Context, p integrations.Post) (a integrations.
 	defer func() { _ = response.Body.Close() }()
 	// The body is read so that the connection can be reused. Only the status counts.
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxBody))
-	a = integrations.Answer{Status: response.StatusCode, Body: string(text[:min(len(text), maxStoredBody)]), RetryAfter: retryAfter(response.Header.Get("Retry-After"), begun)}
+	a = integrations.Answer{
+		Status:     response.StatusCode,
+		Body:       string(text[:min(len(text), maxStoredBody)]),
+		RetryAfter: retryAfter(response.Header.Get("Retry-After"), begun),
+	}
 	return a
 }
 
@@ -129,7 +140,11 @@ func errorClass(err error) string {
 	var alert tls.AlertError
 	var network net.Error
 	switch {
-	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork), errors.Is(err, ssrf.ErrProhibitedPort), errors.Is(err, ssrf.ErrInvalidHostPort), errors.Is(err, errPort):
+	case errors.Is(err, ssrf.ErrProhibitedIP),
+		errors.Is(err, ssrf.ErrProhibitedNetwork),
+		errors.Is(err, ssrf.ErrProhibitedPort),
+		errors.Is(err, ssrf.ErrInvalidHostPort),
+		errors.Is(err, errPort):
 		return "refused_address"
 	case errors.As(err, &unresolved):
 		return "dns"

@@ -83,7 +83,12 @@ func TestSend_LoopbackByAnyName_IsRefused(t *testing.T) {
 		require.NotContains(t, a.Error, "127", "the error contains no address")
 	}
 	require.Zero(t, reached.Load())
-	require.Equal(t, "refused_address", s.Post(t.Context(), integrations.Post{URL: "http://localhost:" + port}).Error, "a name that leads to loopback")
+	require.Equal(
+		t,
+		"refused_address",
+		s.Post(t.Context(), integrations.Post{URL: "http://localhost:" + port}).Error,
+		"a name that leads to loopback",
+	)
 }
 
 func TestSend_ResponseIsBounded(t *testing.T) {
@@ -111,7 +116,14 @@ func TestSend_ResponseIsBounded(t *testing.T) {
 	t.Cleanup(server.Close)
 	s := New(Options{Private: true})
 	post := func(path string) integrations.Answer {
-		return s.Post(t.Context(), integrations.Post{URL: server.URL + path, Body: `{"a":1}`, Headers: map[string]string{"webhook-id": "e", "user-agent": "locum-webhooks/1"}})
+		return s.Post(
+			t.Context(),
+			integrations.Post{
+				URL:     server.URL + path,
+				Body:    `{"a":1}`,
+				Headers: map[string]string{"webhook-id": "e", "user-agent": "locum-webhooks/1"},
+			},
+		)
 	}
 	a := post("/")
 	require.Equal(t, 200, a.Status)

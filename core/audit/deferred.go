@@ -24,7 +24,7 @@ func (r Recorded) Subject() string { return r.Entry.ID }
 // Recorder records a Recorded event in the transaction of the change, and the handler of
 // that event appends the entry to the log.
 func Deferred(t tx.Runner, events event.Recorder, clk clock.Clock, newID id.Source) Recorder {
-	return deferred{t, events, clk, newID}
+	return deferred{tx: t, events: events, clock: clk, newID: newID}
 }
 
 type deferred struct {

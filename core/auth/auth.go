@@ -74,7 +74,11 @@ var ErrReauthenticate = fault.New(fault.Forbidden, "reauthentication_required", 
 
 // ErrEnrollmentRequired is returned by employer operations to an actor with
 // EnrollmentRequired.
-var ErrEnrollmentRequired = fault.New(fault.Forbidden, "second_factor_enrollment_required", "Your organization requires a second factor; enroll one first")
+var ErrEnrollmentRequired = fault.New(
+	fault.Forbidden,
+	"second_factor_enrollment_required",
+	"Your organization requires a second factor; enroll one first",
+)
 
 // RequireConfirmed returns ErrReauthenticate unless the actor has authenticated within
 // the last 10 minutes.

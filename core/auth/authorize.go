@@ -17,7 +17,11 @@ const (
 )
 
 // ErrScope is returned to an app that exceeds its scopes.
-var ErrScope = fault.New(fault.Forbidden, "insufficient_scope", "This needs an access token with the scope that WWW-Authenticate names; API keys only read")
+var ErrScope = fault.New(
+	fault.Forbidden,
+	"insufficient_scope",
+	"This needs an access token with the scope that WWW-Authenticate names; API keys only read",
+)
 
 // Use cases authorize their actors with the methods below. An app that acts for a user is
 // refused unless the use case permits one of the app's scopes.

@@ -12,7 +12,15 @@ import (
 
 func TestPage_Table_ReadsBackUnchanged(t *testing.T) {
 	t.Parallel()
-	rows := [][]string{{"id", "text"}, {"1", "Zoë, \"the\" nurse"}, {"2", "two\nlines"}, {"", " space "}, {"3", "-12.5"}, {"4", "'=1"}, {"\\.", "Æble"}}
+	rows := [][]string{
+		{"id", "text"},
+		{"1", "Zoë, \"the\" nurse"},
+		{"2", "two\nlines"},
+		{"", " space "},
+		{"3", "-12.5"},
+		{"4", "'=1"},
+		{"\\.", "Æble"},
+	}
 	var page Page
 	for _, row := range rows {
 		page.Row(row)

@@ -85,7 +85,12 @@ func TestRelay_UndecodableEvent_IsDeadAtOnce(t *testing.T) {
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
 	work := kit.NewWork(t, s, clk, []event.Subscription{
-		{Type: "odd", Name: "a", Queue: task.Events, React: event.On("a", func(context.Context, event.ApplicationSubmitted) error { return nil }).React},
+		{
+			Type:  "odd",
+			Name:  "a",
+			Queue: task.Events,
+			React: event.On("a", func(context.Context, event.ApplicationSubmitted) error { return nil }).React,
+		},
 	})
 	recordEvents(t, s, undecodableEvent{At: "not a timestamp"})
 	work.All(t)
@@ -107,9 +112,18 @@ func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 	handled := make(chan string, 1)
 	log := slog.New(slog.DiscardHandler)
 	table := []event.Subscription{event.On("a", func(_ context.Context, e event.JobCreated) error { handled <- e.JobID; return nil })}
-	runner, err := task.NewRunner(task.Deps{Store: s.Identity.Tasks, Queue: localtasks.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
+	runner, err := task.NewRunner(
+		task.Deps{Store: s.Identity.Tasks, Queue: localtasks.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)},
+	)
 	require.NoError(t, err)
-	r := event.NewRelay(event.RelayDeps{Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}}, Runner: runner, Table: table, Log: log})
+	r := event.NewRelay(
+		event.RelayDeps{
+			Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}},
+			Runner:  runner,
+			Table:   table,
+			Log:     log,
+		},
+	)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { r.Run(ctx) })
@@ -125,7 +139,12 @@ func TestRelay_ExpiredLease_EventIsRelayed(t *testing.T) {
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
 	handled := 0
-	work := kit.NewWork(t, s, clk, []event.Subscription{event.On("a", func(context.Context, event.JobCreated) error { handled++; return nil })})
+	work := kit.NewWork(
+		t,
+		s,
+		clk,
+		[]event.Subscription{event.On("a", func(context.Context, event.JobCreated) error { handled++; return nil })},
+	)
 	recordEvents(t, s, event.JobCreated{JobID: "1"})
 	_, err := s.Identity.Outbox.Claim(t.Context(), 10, 30*time.Second)
 	require.NoError(t, err)

@@ -37,13 +37,18 @@ func OnID[T Event](name string, react func(ctx context.Context, eventID string, 
 // OnEnvelope is On for a handler that needs the envelope of the event.
 func OnEnvelope[T Event](name string, react func(ctx context.Context, e Envelope, event T) error) Subscription {
 	var zero T
-	return Subscription{Type: zero.Type(), Name: name, Queue: task.Events, React: func(ctx context.Context, e Envelope) error {
-		v, err := Decode[T](e)
-		if err != nil {
-			return task.Permanent(err)
-		}
-		return react(ctx, e, v)
-	}}
+	return Subscription{
+		Type:  zero.Type(),
+		Name:  name,
+		Queue: task.Events,
+		React: func(ctx context.Context, e Envelope) error {
+			v, err := Decode[T](e)
+			if err != nil {
+				return task.Permanent(err)
+			}
+			return react(ctx, e, v)
+		},
+	}
 }
 
 // In returns the subscription with another queue.

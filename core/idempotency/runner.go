@@ -19,7 +19,7 @@ type Runner struct {
 // NewRunner returns a runner for a store and the transactions of the store's database. A
 // service is distributed if some modules are stored in other databases.
 func NewRunner(t tx.Runner, s Store, distributed bool, log *slog.Logger) *Runner {
-	return &Runner{t, s, log, distributed}
+	return &Runner{tx: t, store: s, log: log, distributed: distributed}
 }
 
 // Operation is the work of a request.

@@ -14,7 +14,11 @@ import (
 func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 	t.Parallel()
 	m, err := defaultTemplates.Render(Letter{
-		ID: "1", To: Address{Name: "Zoë", Email: "zoe@example.org"}, Subject: "Two posts & more", Greeting: "Zoë", Home: "https://jobs.example.org",
+		ID:       "1",
+		To:       Address{Name: "Zoë", Email: "zoe@example.org"},
+		Subject:  "Two posts & more",
+		Greeting: "Zoë",
+		Home:     "https://jobs.example.org",
 		Body: []Block{
 			{Text: "There is news."},
 			{Link: &Link{"Read it", "https://jobs.example.org/a?b=1&c=2"}},
@@ -54,9 +58,16 @@ func TestLetter_LineSeparators_Removed(t *testing.T) {
 	t.Parallel()
 	const manyLines = "Asha\r\n\r\nDear customer,\u2028pay\u0085here\x0b"
 	const oneLine = "Asha Dear customer, pay here"
-	m, err := defaultTemplates.Render(Letter{Subject: "x", Greeting: manyLines, Home: "https://jobs.example.org", Body: []Block{
-		{Text: manyLines}, {Link: &Link{manyLines, "https://jobs.example.org/a"}}, {Facts: []Fact{{"Name", manyLines}}}, {Items: []Entry{{manyLines, "", manyLines}}}, {Quote: manyLines},
-	}})
+	m, err := defaultTemplates.Render(Letter{
+		Subject:  "x",
+		Greeting: manyLines,
+		Home:     "https://jobs.example.org",
+		Body: []Block{
+			{
+				Text: manyLines,
+			}, {Link: &Link{manyLines, "https://jobs.example.org/a"}}, {Facts: []Fact{{"Name", manyLines}}}, {Items: []Entry{{manyLines, "", manyLines}}}, {Quote: manyLines},
+		},
+	})
 	require.NoError(t, err)
 	require.Equal(t, strings.Join([]string{
 		"Hello " + oneLine + ",", "", oneLine, "", oneLine + ":", "", "https://jobs.example.org/a", "", "Name: " + oneLine, "", "- " + oneLine, "  " + oneLine, "",

@@ -62,7 +62,7 @@ func ReadTemplates(folder, brand string) (*Templates, error) {
 func parseTemplates(textFS, htmlFS fs.FS, brand string) (*Templates, error) {
 	text, textErr := template.New(textFile).Funcs(template.FuncMap{"quoted": quoteLines, "line": joinLines}).ParseFS(textFS, textFile)
 	html, htmlErr := htmltemplate.New(htmlFile).ParseFS(htmlFS, htmlFile)
-	return &Templates{text, html, brand}, errors.Join(textErr, htmlErr)
+	return &Templates{text: text, html: html, brand: brand}, errors.Join(textErr, htmlErr)
 }
 
 // letterData is the data of the templates.
@@ -75,7 +75,9 @@ type letterData struct {
 var sampleLetter = Letter{
 	Subject: "Subject", Greeting: "Name", Home: "https://example.org", Unsubscribe: "https://example.org/unsubscribe",
 	Body: []Block{
-		{Text: "Text"}, {Link: &Link{"Label", "https://example.org"}}, {Code: "Code"}, {Quote: "Quote"}, {Facts: []Fact{{"Name", "Value"}}}, {Items: []Entry{{"Title", "https://example.org", "Detail"}}},
+		{
+			Text: "Text",
+		}, {Link: &Link{"Label", "https://example.org"}}, {Code: "Code"}, {Quote: "Quote"}, {Facts: []Fact{{"Name", "Value"}}}, {Items: []Entry{{"Title", "https://example.org", "Detail"}}},
 	},
 }
 

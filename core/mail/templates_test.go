@@ -25,13 +25,21 @@ func (m *brandedMailer) Send(_ context.Context, message Message) error {
 func TestTemplates_Folder_ReplacesTheDefaults(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "letter.txt"), []byte("{{range .Body}}{{line .Text}}{{end}} – {{.Brand}}"), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(filepath.Join(folder, "letter.txt"), []byte("{{range .Body}}{{line .Text}}{{end}} – {{.Brand}}"), 0o600),
+	)
 	templates, err := ReadTemplates(folder, "St Brigid’s <Jobs>")
 	require.NoError(t, err)
 	mailer := &brandedMailer{templates: templates}
 	require.NoError(t, Deliver(t.Context(), mailer, Letter{Body: []Block{{Text: "There is\nnews."}}, Home: "https://jobs.example.org"}))
 	require.Equal(t, "There is news. – St Brigid’s <Jobs>", mailer.sent.Text)
-	require.Contains(t, mailer.sent.HTML, `<a href="https://jobs.example.org">St Brigid’s &lt;Jobs&gt;</a>`, "the default for the file that is missing")
+	require.Contains(
+		t,
+		mailer.sent.HTML,
+		`<a href="https://jobs.example.org">St Brigid’s &lt;Jobs&gt;</a>`,
+		"the default for the file that is missing",
+	)
 }
 
 func TestTemplates_Brand_IsShown(t *testing.T) {

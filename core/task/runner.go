@@ -87,13 +87,21 @@ var (
 
 // NewRunner returns a runner. A kind with two handlers is an error.
 func NewRunner(d Deps) (*Runner, error) {
-	r := &Runner{Deps: d, handlersByKind: map[string]Handler{}, periodByKind: map[string]time.Time{}, running: map[Run]context.CancelCauseFunc{}}
+	r := &Runner{
+		Deps:           d,
+		handlersByKind: map[string]Handler{},
+		periodByKind:   map[string]time.Time{},
+		running:        map[Run]context.CancelCauseFunc{},
+	}
 	if r.Trace == nil {
 		r.Trace = trace.Off{}
 	}
 	for _, p := range d.Periodic {
 		do := func(ctx context.Context, _ Task) error { return p.Do(ctx) }
-		r.Handlers = append(r.Handlers, Handler{Kind: p.Kind, Queue: Maintenance, Timeout: p.Timeout, Attempts: periodicAttempts, periodic: true, Do: do})
+		r.Handlers = append(
+			r.Handlers,
+			Handler{Kind: p.Kind, Queue: Maintenance, Timeout: p.Timeout, Attempts: periodicAttempts, periodic: true, Do: do},
+		)
 	}
 	for _, h := range r.Handlers {
 		if _, exists := r.handlersByKind[h.Kind]; exists {

@@ -8,15 +8,37 @@ import (
 
 // fillers are words that do not distinguish organizations: users add or omit them in the
 // name of the same organization.
-var fillers = strings.Fields("the of and for at in nhs hse trust foundation ltd limited plc llc llp inc incorporated co company group uk ireland")
+var fillers = strings.Fields(
+	"the of and for at in nhs hse trust foundation ltd limited plc llc llp inc incorporated co company group uk ireland",
+)
 
 // lookalikes replaces accented letters, and characters that look like a letter, by the
 // plain letter.
 var lookalikes = func() *strings.Replacer {
 	var pairs []string
 	for base, others := range map[string]string{
-		"a": "àáâãäåāăąаα4@", "b": "вβ", "c": "çćčсϲ", "d": "ďđ", "e": "èéêëēėęěеε3", "g": "ğģ", "h": "нħ", "i": "ìíîïīįıіι1!|l", "k": "кκ", "m": "м",
-		"n": "ñńňη", "o": "òóôõöøōőоο0", "p": "рρ", "r": "řŕ", "s": "śšşșѕ5$", "t": "ţťтτ7", "u": "ùúûüūůűųυ", "v": "ѵν", "w": "ŵω", "x": "хχ", "y": "ýÿуγ", "z": "žźżζ",
+		"a": "àáâãäåāăąаα4@",
+		"b": "вβ",
+		"c": "çćčсϲ",
+		"d": "ďđ",
+		"e": "èéêëēėęěеε3",
+		"g": "ğģ",
+		"h": "нħ",
+		"i": "ìíîïīįıіι1!|l",
+		"k": "кκ",
+		"m": "м",
+		"n": "ñńňη",
+		"o": "òóôõöøōőоο0",
+		"p": "рρ",
+		"r": "řŕ",
+		"s": "śšşșѕ5$",
+		"t": "ţťтτ7",
+		"u": "ùúûüūůűųυ",
+		"v": "ѵν",
+		"w": "ŵω",
+		"x": "хχ",
+		"y": "ýÿуγ",
+		"z": "žźżζ",
 	} {
 		for _, other := range others {
 			pairs = append(pairs, string(other), base)
@@ -28,7 +50,10 @@ var lookalikes = func() *strings.Replacer {
 // foldName returns the letters and digits of a name without case, accents, punctuation,
 // plurals and fillers. Names with the same result are treated as the same name.
 func foldName(name string) string {
-	words := strings.FieldsFunc(lookalikes.Replace(strings.ToLower(name)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(
+		lookalikes.Replace(strings.ToLower(name)),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) },
+	)
 	var distinctive []string
 	for _, word := range words {
 		switch word {

@@ -129,7 +129,7 @@ func fieldsOf(t reflect.Type) []field {
 		}
 		rules := Rules(f.Tag)
 		if len(rules) > 0 || isStruct(f.Type) {
-			out = append(out, field{i, fieldName(f), rules})
+			out = append(out, field{index: i, name: fieldName(f), rules: rules})
 		}
 	}
 	fieldCache.Store(t, out)

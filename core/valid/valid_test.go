@@ -92,9 +92,18 @@ func TestProblems_Struct_NamesPaths(t *testing.T) {
 	}
 	negative := -1.
 	require.Equal(t, "title is required", describeProblems(input{}))
-	require.Equal(t, "pay.min must be at least 0; questions.1.text is required; tags.0 is required; questions.0.text must be yes",
-		describeProblems(&input{Title: "a", details: details{Pay: &pay{&negative}, Questions: []question{{"no"}, {}}, Tags: &[]string{" ", "a"}}}))
-	require.Equal(t, "questions must have at most 2 items", describeProblems(input{Title: "a", details: details{Questions: []question{{"yes"}, {}, {}}}}))
+	require.Equal(
+		t,
+		"pay.min must be at least 0; questions.1.text is required; tags.0 is required; questions.0.text must be yes",
+		describeProblems(
+			&input{Title: "a", details: details{Pay: &pay{&negative}, Questions: []question{{"no"}, {}}, Tags: &[]string{" ", "a"}}},
+		),
+	)
+	require.Equal(
+		t,
+		"questions must have at most 2 items",
+		describeProblems(input{Title: "a", details: details{Questions: []question{{"yes"}, {}, {}}}}),
+	)
 	require.Equal(t, "questions.0.text must have at most 3 characters",
 		describeProblems(input{Title: "a", details: details{Questions: []question{{"long"}}}}), "one problem for each field")
 

@@ -330,7 +330,10 @@ func TestReceiveNotice_Refused(t *testing.T) {
 		calls := len(b.bills)
 		require.NoError(t, env.receiveWebhook(seeker(), key), "of another owner")
 		require.NoError(t, env.receiveWebhook(me, "another key"))
-		require.NoError(t, env.ReceiveNotice(t.Context(), func(string) string { return "valid" }, []byte("the id of an owner that is none here "+key)))
+		require.NoError(
+			t,
+			env.ReceiveNotice(t.Context(), func(string) string { return "valid" }, []byte("the id of an owner that is none here "+key)),
+		)
 		require.Len(t, b.bills, calls)
 		env.Payments = b.Payments
 		require.ErrorIs(t, env.receiveWebhook(me, key), billing.ErrNoNotices)

@@ -119,7 +119,8 @@ func (s *Service) attach(ctx context.Context, o Owner, methodID string) (Method,
 // CheckMethodID returns a fault about the field paymentMethodId if no provider can have a
 // payment method with the id.
 func CheckMethodID(text string) error {
-	if len(text) > maxMethodID || containsCardNumber(text) || !strings.HasPrefix(text, "pm_") || strings.ContainsFunc(text, isNotIDCharacter) {
+	if len(text) > maxMethodID || containsCardNumber(text) || !strings.HasPrefix(text, "pm_") ||
+		strings.ContainsFunc(text, isNotIDCharacter) {
 		return fault.InvalidField("paymentMethodId", "must be the id of a payment method, pm_…")
 	}
 	return nil

@@ -92,15 +92,32 @@ func (d *testEnv) Send(_ context.Context, m mail.Message) error {
 type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 
 // plans contains an additional plan, so that there is an upgrade.
-var plans = append(billing.Plans(), billing.Plan{For: billing.User, ID: "gold", Name: "Gold", Price: billing.Money{Minor: 2999, Currency: "GBP"}})
+var plans = append(
+	billing.Plans(),
+	billing.Plan{For: billing.User, ID: "gold", Name: "Gold", Price: billing.Money{Minor: 2999, Currency: "GBP"}},
+)
 
 func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	t.Helper()
 	env := &testEnv{t: t, clock: kit.NewClock(), deletedUsers: map[string]bool{}}
 	env.store = on(t, env.clock)
 	env.provider = &countingProvider{Payments: sandboxpay.New(env.clock), charged: map[string]int64{}}
-	env.Service = billing.New(billing.Deps{Tx: env.store.Billing.Tx, Events: env.store.Billing.Events, Audit: env.store.Identity.Audit, Clock: env.clock, NewID: stores.NewID,
-		Subscriptions: env.store.Billing.Subscriptions, Charges: env.store.Billing.Charges, Payments: env.provider, People: env, Mailer: env, Plans: plans, PublicURL: "https://jobs.example.org"})
+	env.Service = billing.New(
+		billing.Deps{
+			Tx:            env.store.Billing.Tx,
+			Events:        env.store.Billing.Events,
+			Audit:         env.store.Identity.Audit,
+			Clock:         env.clock,
+			NewID:         stores.NewID,
+			Subscriptions: env.store.Billing.Subscriptions,
+			Charges:       env.store.Billing.Charges,
+			Payments:      env.provider,
+			People:        env,
+			Mailer:        env,
+			Plans:         plans,
+			PublicURL:     "https://jobs.example.org",
+		},
+	)
 	env.work = kit.NewWork(t, env.store, env.clock, []event.Subscription{
 		event.On("test.heard", func(_ context.Context, e event.SubscriptionChanged) error {
 			env.changes = append(env.changes, e.Change)

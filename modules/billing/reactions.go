@@ -19,8 +19,12 @@ func (s *Service) MailSubscriptionChanged(ctx context.Context, eventID string, e
 	}
 	subject, text := s.mailText(e)
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
-		ID: "subscription-" + eventID, To: mail.Address{Name: p.Name, Email: p.Email}, Greeting: p.Name, Home: s.PublicURL,
-		Subject: subject, Body: []mail.Block{{Text: text}},
+		ID:       "subscription-" + eventID,
+		To:       mail.Address{Name: p.Name, Email: p.Email},
+		Greeting: p.Name,
+		Home:     s.PublicURL,
+		Subject:  subject,
+		Body:     []mail.Block{{Text: text}},
 	})
 }
 
@@ -30,26 +34,64 @@ func (s *Service) mailText(e event.SubscriptionChanged) (subject, text string) {
 	name := plan.Name
 	switch e.Change {
 	case event.SubscriptionStarted, event.SubscriptionUpgraded:
-		return "Your " + name + " plan has begun", fmt.Sprintf("You are on the %s plan. It is paid until %s and renews by itself until you cancel it.", name, formatDay(e.ExpiresAt))
+		return "Your " + name + " plan has begun", fmt.Sprintf(
+			"You are on the %s plan. It is paid until %s and renews by itself until you cancel it.",
+			name,
+			formatDay(e.ExpiresAt),
+		)
 	case event.SubscriptionDowngraded:
-		return "Your " + name + " plan has begun", fmt.Sprintf("You are on the %s plan. What was left of the plan before it pays for it until %s, and then it renews by itself until you cancel it.", name, formatDay(e.ExpiresAt))
+		return "Your " + name + " plan has begun", fmt.Sprintf(
+			"You are on the %s plan. What was left of the plan before it pays for it until %s, and then it renews by itself until you cancel it.",
+			name,
+			formatDay(e.ExpiresAt),
+		)
 	case event.SubscriptionRenewed:
-		return "Your " + name + " plan was renewed", fmt.Sprintf("The payment for the %s plan arrived. It is paid until %s.", name, formatDay(e.ExpiresAt))
+		return "Your " + name + " plan was renewed", fmt.Sprintf(
+			"The payment for the %s plan arrived. It is paid until %s.",
+			name,
+			formatDay(e.ExpiresAt),
+		)
 	case event.SubscriptionPaymentFailed:
-		return "Your payment did not work", fmt.Sprintf("The payment for the %s plan was declined. It is tried again on %s. You can choose another payment method before that.", name, formatDay(e.NextAt))
+		return "Your payment did not work", fmt.Sprintf(
+			"The payment for the %s plan was declined. It is tried again on %s. You can choose another payment method before that.",
+			name,
+			formatDay(e.NextAt),
+		)
 	case event.SubscriptionUnconfirmed:
-		return "Please confirm your payment", fmt.Sprintf("Your bank asks you to confirm the payment for the %s plan. Sign in and choose the plan again within 24 hours: your payment is then confirmed with your bank, and nothing is charged twice.", name)
+		return "Please confirm your payment", fmt.Sprintf(
+			"Your bank asks you to confirm the payment for the %s plan. Sign in and choose the plan again within 24 hours: your payment is then confirmed with your bank, and nothing is charged twice.",
+			name,
+		)
 	case event.SubscriptionCancelled:
 		if OwnerKind(e.OwnerKind) == Application {
-			return "Your " + name + " plan is cancelled", fmt.Sprintf("The %s plan is cancelled, and nothing more is charged. Your application is on the %s plan. Until %s you can choose %s again without a payment.", name, s.freeName(e), formatDay(e.ExpiresAt), name)
+			return "Your " + name + " plan is cancelled", fmt.Sprintf(
+				"The %s plan is cancelled, and nothing more is charged. Your application is on the %s plan. Until %s you can choose %s again without a payment.",
+				name,
+				s.freeName(e),
+				formatDay(e.ExpiresAt),
+				name,
+			)
 		}
-		return "Your " + name + " plan is cancelled", fmt.Sprintf("The %s plan is cancelled. You keep it until %s, and nothing more is charged.", name, formatDay(e.ExpiresAt))
+		return "Your " + name + " plan is cancelled", fmt.Sprintf(
+			"The %s plan is cancelled. You keep it until %s, and nothing more is charged.",
+			name,
+			formatDay(e.ExpiresAt),
+		)
 	case event.SubscriptionResumed:
-		return "Your " + name + " plan goes on", fmt.Sprintf("The %s plan is not cancelled any more. It renews on %s.", name, formatDay(e.ExpiresAt))
+		return "Your " + name + " plan goes on", fmt.Sprintf(
+			"The %s plan is not cancelled any more. It renews on %s.",
+			name,
+			formatDay(e.ExpiresAt),
+		)
 	case event.SubscriptionLapsed:
-		return "Your plan has ended", "The payment for your plan was declined several times, so the plan has ended. You are on the " + s.freeName(e) + " plan."
+		return "Your plan has ended", "The payment for your plan was declined several times, so the plan has ended. You are on the " + s.freeName(
+			e,
+		) + " plan."
 	case event.SubscriptionRefused:
-		return "Your payment did not work", fmt.Sprintf("The payment for the %s plan was declined, so nothing has changed and nothing is charged. You can choose the plan again with another payment method.", name)
+		return "Your payment did not work", fmt.Sprintf(
+			"The payment for the %s plan was declined, so nothing has changed and nothing is charged. You can choose the plan again with another payment method.",
+			name,
+		)
 	case event.SubscriptionMethodChanged:
 		return "Your payment method has changed", "There is a new payment method on file for your account. If that was not you, please change your password."
 	}

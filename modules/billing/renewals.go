@@ -92,8 +92,19 @@ func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
 			unpayableErr = fmt.Errorf("no way to charge for plan %q", sub.Plan)
 			return nil
 		}
-		charge = &Charge{ID: s.NewID(), Owner: o, Plan: plan.ID, Amount: plan.Price, Method: sub.Method, Renewal: true, Status: Pending,
-			PeriodStart: sub.ExpiresAt, PeriodEnd: monthAfter(sub.AnchorAt, latest(sub.ExpiresAt, now)), CreatedAt: now, NextAt: now.Add(retryDelay(0))}
+		charge = &Charge{
+			ID:          s.NewID(),
+			Owner:       o,
+			Plan:        plan.ID,
+			Amount:      plan.Price,
+			Method:      sub.Method,
+			Renewal:     true,
+			Status:      Pending,
+			PeriodStart: sub.ExpiresAt,
+			PeriodEnd:   monthAfter(sub.AnchorAt, latest(sub.ExpiresAt, now)),
+			CreatedAt:   now,
+			NextAt:      now.Add(retryDelay(0)),
+		}
 		return s.Charges.Create(ctx, *charge)
 	})
 	if err != nil || charge == nil {
@@ -261,9 +272,14 @@ func (s *Service) collect(ctx context.Context, c Charge, a attempt) (sub Subscri
 func (s *Service) bill(c Charge, a attempt) Bill {
 	isExpired := c.awaitsPayer() && s.Clock.Now().Sub(c.ActionAt) >= confirmTimeout
 	return Bill{
-		Key: c.ID, Owner: c.Owner, MethodID: c.Method.ID, Amount: c.Amount, Description: s.describe(c), CreatedAt: c.CreatedAt,
-		Unattended: c.Renewal && (!a.attended || !c.awaitsPayer()),
-		Abandon:    a.abandon || isExpired || c.awaitsPayer() && c.Owner.Kind == DeletedOwner,
+		Key:         c.ID,
+		Owner:       c.Owner,
+		MethodID:    c.Method.ID,
+		Amount:      c.Amount,
+		Description: s.describe(c),
+		CreatedAt:   c.CreatedAt,
+		Unattended:  c.Renewal && (!a.attended || !c.awaitsPayer()),
+		Abandon:     a.abandon || isExpired || c.awaitsPayer() && c.Owner.Kind == DeletedOwner,
 	}
 }
 

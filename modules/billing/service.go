@@ -241,7 +241,10 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 		currentPlan, _ := s.plan(sub.Plan)
 		isCheaper := plan.Price.Minor <= currentPlan.Price.Minor
 		if isCheaper && !allowCheaper {
-			return sub, nil, fault.InvalidField("planId", "is no upgrade; cancel the subscription and choose it when the present one has ended")
+			return sub, nil, fault.InvalidField(
+				"planId",
+				"is no upgrade; cancel the subscription and choose it when the present one has ended",
+			)
 		}
 		credit := creditFor(sub, currentPlan.Price, now)
 		if credit > 0 && isCheaper || credit > plan.Price.Minor-minCharge {

@@ -77,8 +77,16 @@ func (s *Service) prepare(ctx context.Context, by auth.Actor, in ApplyInput) (Ap
 	documentIDs, err := parseDocumentIDs(in.DocumentIDs)
 	now := s.Clock.Now()
 	return Application{
-		ID: s.NewID(), ListingID: posting.ID, OrganizationID: posting.OrganizationID, ApplicantID: by.UserID, Status: Pending,
-		CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers, AppliedAt: now, ChangedAt: now,
+		ID:             s.NewID(),
+		ListingID:      posting.ID,
+		OrganizationID: posting.OrganizationID,
+		ApplicantID:    by.UserID,
+		Status:         Pending,
+		CoverLetter:    in.CoverLetter,
+		ResumeURL:      in.ResumeURL,
+		Answers:        in.Answers,
+		AppliedAt:      now,
+		ChangedAt:      now,
 	}, documentIDs, err
 }
 

@@ -82,8 +82,17 @@ func (s *Service) copyDocument(ctx context.Context, a Application, documentID st
 		return err
 	}
 	d := Document{
-		ID: s.NewID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, ApplicantID: a.ApplicantID, Type: original.Type, Title: original.Title,
-		FileName: original.FileName, MediaType: original.MediaType, Extension: original.Extension, Size: int64(len(original.Body)), AttachedAt: a.AppliedAt,
+		ID:             s.NewID(),
+		ApplicationID:  a.ID,
+		OrganizationID: a.OrganizationID,
+		ApplicantID:    a.ApplicantID,
+		Type:           original.Type,
+		Title:          original.Title,
+		FileName:       original.FileName,
+		MediaType:      original.MediaType,
+		Extension:      original.Extension,
+		Size:           int64(len(original.Body)),
+		AttachedAt:     a.AppliedAt,
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error { return s.Documents.Reserve(ctx, d, s.Clock.Now().Add(reservedFor)) })
 	if err != nil {
@@ -175,7 +184,11 @@ func (s *Service) ReceivedDocuments(ctx context.Context, by auth.Actor, applicat
 
 // OpenReceivedDocument opens the file of a document of an application to the organization.
 // The caller closes its body.
-func (s *Service) OpenReceivedDocument(ctx context.Context, by auth.Actor, applicationID, documentID string) (Document, io.ReadCloser, error) {
+func (s *Service) OpenReceivedDocument(
+	ctx context.Context,
+	by auth.Actor,
+	applicationID, documentID string,
+) (Document, io.ReadCloser, error) {
 	documents, err := s.ReceivedDocuments(ctx, by, applicationID)
 	if err != nil {
 		return Document{}, nil, err

@@ -29,7 +29,14 @@ func (b *testEnv) Read(_ context.Context, userID, documentID string) (hiring.App
 // addOriginal adds a document of the applicant and returns its id.
 func (b *testEnv) addOriginal(by auth.Actor, text string) string {
 	id := stores.NewID()
-	b.originals[by.UserID+id] = hiring.ApplicantDocument{Type: "cv", Title: "My CV", FileName: "cv.txt", MediaType: "text/plain", Extension: ".txt", Body: []byte(text)}
+	b.originals[by.UserID+id] = hiring.ApplicantDocument{
+		Type:      "cv",
+		Title:     "My CV",
+		FileName:  "cv.txt",
+		MediaType: "text/plain",
+		Extension: ".txt",
+		Body:      []byte(text),
+	}
 	return id
 }
 
@@ -131,9 +138,23 @@ func TestApply_FailedCopy_IsRemoved(t *testing.T) {
 		env.work.All(t)
 		require.Zero(t, env.countFiles())
 
-		abandoned := hiring.Document{ID: stores.NewID(), ApplicationID: stores.NewID(), OrganizationID: e.OrganizationID, ApplicantID: s.UserID, Extension: ".txt", AttachedAt: env.clock.Now()}
+		abandoned := hiring.Document{
+			ID:             stores.NewID(),
+			ApplicationID:  stores.NewID(),
+			OrganizationID: e.OrganizationID,
+			ApplicantID:    s.UserID,
+			Extension:      ".txt",
+			AttachedAt:     env.clock.Now(),
+		}
 		require.NoError(t, env.Documents.Reserve(t.Context(), abandoned, env.clock.Now().Add(time.Hour)))
-		require.NoError(t, env.Files.Put(t.Context(), "applications/"+abandoned.ID+".txt", func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }))
+		require.NoError(
+			t,
+			env.Files.Put(
+				t.Context(),
+				"applications/"+abandoned.ID+".txt",
+				func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err },
+			),
+		)
 		env.clock.Advance(2 * time.Hour)
 		for _, p := range env.Periodic() {
 			if p.Kind == "hiring.files-left" {
@@ -148,7 +169,13 @@ func TestMailSubmitted_Preferences_AreRespected(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		s := seeker()
 		a := env.apply(s, env.newListing(employer()))
-		submitted := event.ApplicationSubmitted{ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: s.UserID, SubmittedAt: a.AppliedAt}
+		submitted := event.ApplicationSubmitted{
+			ApplicationID:  a.ID,
+			JobID:          a.ListingID,
+			OrganizationID: a.OrganizationID,
+			CandidateID:    s.UserID,
+			SubmittedAt:    a.AppliedAt,
+		}
 		_ = env.sentMails()
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
 		sent := env.sentMails()

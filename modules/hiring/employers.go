@@ -129,7 +129,10 @@ func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision)
 	}
 	for i, d := range ds {
 		if f, isRefused := failed[i]; isRefused {
-			refused = append(refused, Refusal{At: i, Decision: Decision{ID: truncate(d.ID), Status: truncate(d.Status)}, Error: refusalMessage(f)})
+			refused = append(
+				refused,
+				Refusal{At: i, Decision: Decision{ID: truncate(d.ID), Status: truncate(d.Status)}, Error: refusalMessage(f)},
+			)
 		}
 	}
 	return updated, refused, nil
@@ -275,7 +278,11 @@ func (s *Service) JobAnalytics(ctx context.Context, by auth.Actor, jobID string)
 	if a.JobID, err = canonical(jobID, ErrListingNotFound); err != nil {
 		return JobAnalytics{}, err
 	}
-	a.Applications, err = s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID}, ApplicationFilter{ListingIDs: []string{a.JobID}})
+	a.Applications, err = s.Applications.CountByStatus(
+		ctx,
+		Visibility{OrganizationID: by.OrganizationID},
+		ApplicationFilter{ListingIDs: []string{a.JobID}},
+	)
 	return a, err
 }
 

@@ -127,14 +127,50 @@ type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 
 func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	t.Helper()
-	env := &testEnv{t: t, clock: kit.NewClock(), postings: map[string]hiring.Posting{}, deletedUsers: map[string]bool{}, lostPermissions: map[string]auth.Permission{}, optedOut: map[string]bool{}, introductions: map[string]*hiring.Introduction{},
-		originals: map[string]hiring.ApplicantDocument{}, folder: t.TempDir()}
+	env := &testEnv{
+		t:               t,
+		clock:           kit.NewClock(),
+		postings:        map[string]hiring.Posting{},
+		deletedUsers:    map[string]bool{},
+		lostPermissions: map[string]auth.Permission{},
+		optedOut:        map[string]bool{},
+		introductions:   map[string]*hiring.Introduction{},
+		originals:       map[string]hiring.ApplicantDocument{},
+		folder:          t.TempDir(),
+	}
 	env.store = on(t, env.clock)
 	store := env.store.Hiring
-	shared := &hiring.Shared{Tx: store.Tx, Events: store.Events, Clock: env.clock, NewID: stores.NewID, Tasks: store.Tasks, People: env, Organizations: env, Mailer: env, PublicURL: "https://jobs.example.org"}
+	shared := &hiring.Shared{
+		Tx:            store.Tx,
+		Events:        store.Events,
+		Clock:         env.clock,
+		NewID:         stores.NewID,
+		Tasks:         store.Tasks,
+		People:        env,
+		Organizations: env,
+		Mailer:        env,
+		PublicURL:     "https://jobs.example.org",
+	}
 	env.Service = &hiring.Service{
-		Shared: shared, ExportService: &hiring.ExportService{Shared: shared, Audit: env.store.Identity.Audit, Exports: store.Exports, Files: newFileStore(t, env.folder), Sealer: env},
-		Applications: store.Applications, Appointments: store.Appointments, Messages: store.Messages, Notes: store.Notes, Ratings: store.Ratings, Documents: store.Documents, ApplicantDocuments: env, Listings: env, Preferences: env, PersonalData: store.PersonalData, Limiter: locallimit.New(env.clock),
+		Shared: shared,
+		ExportService: &hiring.ExportService{
+			Shared:  shared,
+			Audit:   env.store.Identity.Audit,
+			Exports: store.Exports,
+			Files:   newFileStore(t, env.folder),
+			Sealer:  env,
+		},
+		Applications:       store.Applications,
+		Appointments:       store.Appointments,
+		Messages:           store.Messages,
+		Notes:              store.Notes,
+		Ratings:            store.Ratings,
+		Documents:          store.Documents,
+		ApplicantDocuments: env,
+		Listings:           env,
+		Preferences:        env,
+		PersonalData:       store.PersonalData,
+		Limiter:            locallimit.New(env.clock),
 	}
 	env.Tables = map[string]hiring.Table{"jobs": &env.table, "applications": env.Table()}
 	env.work = kit.NewWork(t, env.store, env.clock, []event.Subscription{

@@ -17,7 +17,10 @@ import (
 func (b *testEnv) handleDeletion(who auth.Actor) {
 	b.t.Helper()
 	b.deletedUsers[who.UserID] = true
-	require.NoError(b.t, b.OnAccountDeleted(b.t.Context(), event.AccountDeleted{UserID: who.UserID, Kind: "jobseeker", DeletedAt: b.clock.Now()}))
+	require.NoError(
+		b.t,
+		b.OnAccountDeleted(b.t.Context(), event.AccountDeleted{UserID: who.UserID, Kind: "jobseeker", DeletedAt: b.clock.Now()}),
+	)
 }
 
 func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
@@ -25,7 +28,15 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		ann, bob, st := seeker(), seeker(), employer()
 		question := hiring.Question{ID: "why", Required: true}
 		open, hired := env.newListing(st, question), env.newListing(st)
-		a, err := env.Apply(t.Context(), ann, hiring.ApplyInput{ListingID: open, CoverLetter: "I am Ann", Answers: []hiring.Answer{{QuestionID: "why", Answer: "because I am Ann"}}})
+		a, err := env.Apply(
+			t.Context(),
+			ann,
+			hiring.ApplyInput{
+				ListingID:   open,
+				CoverLetter: "I am Ann",
+				Answers:     []hiring.Answer{{QuestionID: "why", Answer: "because I am Ann"}},
+			},
+		)
 		require.NoError(t, err)
 		got := env.apply(ann, hired)
 		other := env.apply(bob, hired)
@@ -40,7 +51,12 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		env.recordedEvents()
 
 		env.handleDeletion(ann)
-		require.ElementsMatch(t, []string{"interview cancelled 1", "pending>withdrawn"}, env.recordedEvents(), "decided applications keep their status")
+		require.ElementsMatch(
+			t,
+			[]string{"interview cancelled 1", "pending>withdrawn"},
+			env.recordedEvents(),
+			"decided applications keep their status",
+		)
 		seen := env.received(st, a.ID)
 		require.Equal(t, hiring.Withdrawn, seen.Status)
 		require.Equal(t, hiring.Person{Name: "Deleted user"}, seen.Applicant)
@@ -49,7 +65,12 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		require.Equal(t, hiring.Cancelled, seen.Interview.Status)
 		require.Empty(t, seen.Interview.Notes)
 		require.Equal(t, hiring.Accepted, env.received(st, got.ID).Status)
-		require.ErrorIs(t, env.setStatus(st, got.ID, "rejected"), hiring.ErrInvalidStatus, "an application without an applicant cannot be changed")
+		require.ErrorIs(
+			t,
+			env.setStatus(st, got.ID, "rejected"),
+			hiring.ErrInvalidStatus,
+			"an application without an applicant cannot be changed",
+		)
 		require.Equal(t, "Dear all", env.received(st, other.ID).CoverLetter, "other users' applications are unchanged")
 		_, err = env.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: "Dear", Message: "nobody"})
 		require.ErrorIs(t, err, hiring.ErrNotFound)
@@ -115,7 +136,10 @@ func TestOnAccountDeleted_ExportsNamingApplicant_Deleted(t *testing.T) {
 		require.NotContains(t, rows[1], "Name of "+ann.UserID)
 
 		env.clock.Advance(time.Minute)
-		require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: ann.UserID, DeletedAt: env.clock.Now().Add(-2 * time.Minute)}))
+		require.NoError(
+			t,
+			env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: ann.UserID, DeletedAt: env.clock.Now().Add(-2 * time.Minute)}),
+		)
 		_, err = env.MyExport(t.Context(), st, waiting.ID)
 		require.NoError(t, err, "later exports contain no deleted users")
 	})

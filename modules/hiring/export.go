@@ -135,7 +135,15 @@ func (s *ExportService) StartExport(ctx context.Context, by auth.Actor, in Expor
 	}
 	var e Export
 	return e, s.Tx.Do(ctx, func(ctx context.Context) error {
-		e = Export{ID: s.NewID(), OrganizationID: by.OrganizationID, UserID: by.UserID, Kind: in.Kind, Filters: in.Filters.filters(), State: ExportQueued, CreatedAt: s.Clock.Now()}
+		e = Export{
+			ID:             s.NewID(),
+			OrganizationID: by.OrganizationID,
+			UserID:         by.UserID,
+			Kind:           in.Kind,
+			Filters:        in.Filters.filters(),
+			State:          ExportQueued,
+			CreatedAt:      s.Clock.Now(),
+		}
 		if err := s.Exports.Create(ctx, e, maxUnfinishedExports); err != nil {
 			return err
 		}
@@ -313,7 +321,10 @@ func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 		if err := s.Exports.Update(ctx, *e); err != nil {
 			return err
 		}
-		return s.Events.Record(ctx, event.ExportFinished{ExportID: e.ID, OrganizationID: e.OrganizationID, UserID: e.UserID, FinishedAt: now})
+		return s.Events.Record(
+			ctx,
+			event.ExportFinished{ExportID: e.ID, OrganizationID: e.OrganizationID, UserID: e.UserID, FinishedAt: now},
+		)
 	})
 }
 
@@ -346,7 +357,9 @@ func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) 
 		Body: []mail.Block{
 			{Text: fmt.Sprintf("Your export of %s is ready. It has %d rows.", e.Kind, e.RowsDone)},
 			{Link: &mail.Link{Label: "Download it", URL: link}},
-			{Text: "The link works for 24 hours, for everybody who has it, while you may see what is in the file. The file is kept for 7 days."},
+			{
+				Text: "The link works for 24 hours, for everybody who has it, while you may see what is in the file. The file is kept for 7 days.",
+			},
 		},
 	})
 }

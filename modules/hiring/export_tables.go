@@ -44,7 +44,19 @@ type applicationTable struct{ *Service }
 
 // Columns implements Table.
 func (applicationTable) Columns() []string {
-	return []string{"id", "job_id", "job_title", "applicant_name", "applicant_email", "status", "applied_at", "updated_at", "interview_at", "interview_status", "interview_outcome"}
+	return []string{
+		"id",
+		"job_id",
+		"job_title",
+		"applicant_name",
+		"applicant_email",
+		"status",
+		"applied_at",
+		"updated_at",
+		"interview_at",
+		"interview_status",
+		"interview_outcome",
+	}
 }
 
 // Check implements Table.
@@ -107,7 +119,14 @@ func (t applicationTable) Count(ctx context.Context, organizationID string, filt
 }
 
 // Rows implements Table.
-func (t applicationTable) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int, out *csvfile.Page) (string, error) {
+func (t applicationTable) Rows(
+	ctx context.Context,
+	organizationID string,
+	filters map[string]string,
+	cursor string,
+	n int,
+	out *csvfile.Page,
+) (string, error) {
 	f, err := applicationFilter(filters, "filters.")
 	if err != nil {
 		return "", err
@@ -121,7 +140,19 @@ func (t applicationTable) Rows(ctx context.Context, organizationID string, filte
 		return "", err
 	}
 	for _, v := range views {
-		row := []string{v.ID, v.ListingID, v.JobTitle, v.Applicant.Name, v.Applicant.Email, string(v.Status), formatTimestamp(v.AppliedAt), formatTimestamp(v.ChangedAt), "", "", ""}
+		row := []string{
+			v.ID,
+			v.ListingID,
+			v.JobTitle,
+			v.Applicant.Name,
+			v.Applicant.Email,
+			string(v.Status),
+			formatTimestamp(v.AppliedAt),
+			formatTimestamp(v.ChangedAt),
+			"",
+			"",
+			"",
+		}
 		if v.Interview != nil {
 			copy(row[8:], []string{formatTimestamp(v.Interview.ScheduledAt), string(v.Interview.Status), string(v.Interview.Outcome)})
 		}
@@ -185,7 +216,14 @@ func (ownTable) Columns() []string {
 }
 
 // Rows implements Rows.
-func (t ownTable) Rows(ctx context.Context, applicantID string, _ map[string]string, cursor string, n int, out *csvfile.Page) (string, error) {
+func (t ownTable) Rows(
+	ctx context.Context,
+	applicantID string,
+	_ map[string]string,
+	cursor string,
+	n int,
+	out *csvfile.Page,
+) (string, error) {
 	views, next, err := t.listOwn(ctx, applicantID, cursor, n)
 	for _, a := range views {
 		out.Row([]string{a.ID, a.ListingID, a.JobTitle, a.Company, string(a.Shown()), formatTimestamp(a.AppliedAt)})
@@ -271,7 +309,13 @@ func (c *streams) release(owner string) {
 }
 
 // stream returns a table of the owner as a CSV file that is written while it is read.
-func (s *ExportService) stream(ctx context.Context, kind string, table Rows, owner string, filters map[string]string) (d Download, err error) {
+func (s *ExportService) stream(
+	ctx context.Context,
+	kind string,
+	table Rows,
+	owner string,
+	filters map[string]string,
+) (d Download, err error) {
 	if !s.streams.acquire(owner) {
 		return Download{}, ErrExportsUnderWay
 	}
@@ -290,7 +334,11 @@ func (s *ExportService) stream(ctx context.Context, kind string, table Rows, own
 	}
 	// The client may read the file for longer than the timeout of the request.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &tableFile{pages: make(chan tablePage), unread: first.Bytes(), onClose: sync.OnceFunc(func() { cancel(); s.streams.release(owner) })}
+	f := &tableFile{
+		pages:   make(chan tablePage),
+		unread:  first.Bytes(),
+		onClose: sync.OnceFunc(func() { cancel(); s.streams.release(owner) }),
+	}
 	go f.prepare(ctx, pages, first, hasNext)
 	return Download{Name: exportName(kind, s.Clock.Now()), Size: -1, Body: f}, nil
 }

@@ -54,10 +54,29 @@ func TestEvents_NameTheirApplicant(t *testing.T) {
 	got, err := env.store.Hiring.Outbox.Claim(env.t.Context(), 10, time.Hour)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
-	require.JSONEq(t, fmt.Sprintf(`{"application_id":%q,"job_id":%q,"organization_id":%q,"candidate_id":%q,"status":"pending","submitted_at":"2026-03-17T10:30:00Z"}`,
-		a.ID, a.ListingID, st.OrganizationID, ann.UserID), string(got[0].Payload))
-	require.JSONEq(t, fmt.Sprintf(`{"application_id":%q,"job_id":%q,"organization_id":%q,"candidate_id":%q,"status":"review","previous_status":"pending","changed_at":"2026-03-17T10:30:00Z","actor_id":%q}`,
-		a.ID, a.ListingID, st.OrganizationID, ann.UserID, st.UserID), string(got[1].Payload))
+	require.JSONEq(
+		t,
+		fmt.Sprintf(
+			`{"application_id":%q,"job_id":%q,"organization_id":%q,"candidate_id":%q,"status":"pending","submitted_at":"2026-03-17T10:30:00Z"}`,
+			a.ID,
+			a.ListingID,
+			st.OrganizationID,
+			ann.UserID,
+		),
+		string(got[0].Payload),
+	)
+	require.JSONEq(
+		t,
+		fmt.Sprintf(
+			`{"application_id":%q,"job_id":%q,"organization_id":%q,"candidate_id":%q,"status":"review","previous_status":"pending","changed_at":"2026-03-17T10:30:00Z","actor_id":%q}`,
+			a.ID,
+			a.ListingID,
+			st.OrganizationID,
+			ann.UserID,
+			st.UserID,
+		),
+		string(got[1].Payload),
+	)
 	require.Equal(t, a.ID, got[0].Subject)
 }
 
@@ -126,7 +145,11 @@ func TestApply_Questions_AreChecked(t *testing.T) {
 		wrong("answers.1.question_id", pin, pin)
 		wrong("answers.1.answer", pin, hiring.Answer{QuestionID: "car", Answer: strings.Repeat("é", 5001)})
 		wrong("answers", make([]hiring.Answer, 101)...)
-		_, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, CoverLetter: strings.Repeat("é", 20001), Answers: []hiring.Answer{pin}})
+		_, err := env.Apply(
+			env.t.Context(),
+			seeker(),
+			hiring.ApplyInput{ListingID: job, CoverLetter: strings.Repeat("é", 20001), Answers: []hiring.Answer{pin}},
+		)
 		require.Equal(t, "coverLetter", fault.Of(err).Fields[0].Name)
 
 		answers := []hiring.Answer{{QuestionID: "car", Answer: `"no", <b>`}, pin}

@@ -80,7 +80,10 @@ func (in AppointmentInput) time() (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(*in.ScheduledAt))
 	if err != nil || at.Year() < 1900 || at.Year() > 9000 {
-		return time.Time{}, fault.InvalidField("scheduledAt", "must be an RFC 3339 date-time with offset (2027-03-28T09:30:00Z or 2027-03-28T10:30:00+01:00)")
+		return time.Time{}, fault.InvalidField(
+			"scheduledAt",
+			"must be an RFC 3339 date-time with offset (2027-03-28T09:30:00Z or 2027-03-28T10:30:00+01:00)",
+		)
 	}
 	return at.UTC().Truncate(time.Microsecond), nil
 }
@@ -116,9 +119,18 @@ func (a *Appointment) cancel(now time.Time) {
 
 func (a *Appointment) event(of *Application, change, actorID string) event.InterviewChanged {
 	return event.InterviewChanged{
-		InterviewID: a.ID, ApplicationID: of.ID, JobID: of.ListingID, OrganizationID: of.OrganizationID, CandidateID: of.ApplicantID,
-		Change: change, Sequence: a.Sequence, ScheduledAt: a.ScheduledAt, Location: a.Location, Interviewer: a.Interviewer,
-		ChangedAt: a.ChangedAt, ActorID: actorID,
+		InterviewID:    a.ID,
+		ApplicationID:  of.ID,
+		JobID:          of.ListingID,
+		OrganizationID: of.OrganizationID,
+		CandidateID:    of.ApplicantID,
+		Change:         change,
+		Sequence:       a.Sequence,
+		ScheduledAt:    a.ScheduledAt,
+		Location:       a.Location,
+		Interviewer:    a.Interviewer,
+		ChangedAt:      a.ChangedAt,
+		ActorID:        actorID,
 	}
 }
 
@@ -144,7 +156,7 @@ func (s *Service) Schedule(ctx context.Context, by auth.Actor, applicationID str
 		ScheduledAt *string `json:"scheduledAt" validate:"required,notblank"`
 		Location    *string `json:"location" validate:"required,notblank"`
 		Interviewer *string `json:"interviewer" validate:"required,notblank"`
-	}{in.ScheduledAt, in.Location, in.Interviewer}
+	}{ScheduledAt: in.ScheduledAt, Location: in.Location, Interviewer: in.Interviewer}
 	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", required)); err != nil {
 		return Appointment{}, err
 	}
@@ -161,7 +173,13 @@ func (s *Service) Reschedule(ctx context.Context, by auth.Actor, applicationID s
 // saveInterview applies the input to the interview of an application, and records an event if
 // the applicant has to be notified. If the application has no interview, it creates one or
 // fails with ErrInterviewNotFound, depending on create.
-func (s *Service) saveInterview(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput, create bool) (Appointment, error) {
+func (s *Service) saveInterview(
+	ctx context.Context,
+	by auth.Actor,
+	applicationID string,
+	in AppointmentInput,
+	create bool,
+) (Appointment, error) {
 	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
 		return Appointment{}, err
 	}
@@ -226,7 +244,12 @@ func (s *Service) listReceived(ctx context.Context, organizationID string, ids [
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := s.Applications.List(ctx, Visibility{OrganizationID: organizationID}, ApplicationFilter{IDs: ids}, page.After("", len(ids)))
+	found, err := s.Applications.List(
+		ctx,
+		Visibility{OrganizationID: organizationID},
+		ApplicationFilter{IDs: ids},
+		page.After("", len(ids)),
+	)
 	return found.Items, err
 }
 
@@ -358,7 +381,12 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 			return err
 		}
 		return s.Events.Record(ctx, event.ApplicantContacted{
-			MessageID: message.ID, ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID, SentAt: message.SentAt,
+			MessageID:      message.ID,
+			ApplicationID:  a.ID,
+			JobID:          a.ListingID,
+			OrganizationID: a.OrganizationID,
+			CandidateID:    a.ApplicantID,
+			SentAt:         message.SentAt,
 		})
 	})
 }

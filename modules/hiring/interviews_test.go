@@ -196,7 +196,12 @@ func TestMails_Hiring(t *testing.T) {
 	require.Contains(t, got[0].Text, "It is now: in review")
 	require.NotEmpty(t, got[0].HTML)
 
-	address, err := env.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: " Your papers ", Message: "Please send them.\n<b>Soon</b>"})
+	address, err := env.Contact(
+		t.Context(),
+		st,
+		a.ID,
+		hiring.ContactInput{Subject: " Your papers ", Message: "Please send them.\n<b>Soon</b>"},
+	)
 	require.NoError(t, err)
 	require.Equal(t, ann.UserID+"@example.org", address)
 	got = env.sentMails()
@@ -250,7 +255,9 @@ func TestMessage_DailyLimit_Refused(t *testing.T) {
 	_, err = env.Contact(t.Context(), st, a.ID, letter)
 	require.NoError(t, err)
 	for field, in := range map[string]hiring.ContactInput{
-		"subject": {Subject: " ", Message: "y"}, "message": {Subject: "x"}, "subject_": {Subject: strings.Repeat("x", 201), Message: "y"},
+		"subject":  {Subject: " ", Message: "y"},
+		"message":  {Subject: "x"},
+		"subject_": {Subject: strings.Repeat("x", 201), Message: "y"},
 	} {
 		_, err := env.Contact(t.Context(), st, a.ID, in)
 		require.Equal(t, strings.Trim(field, "_"), fault.Of(err).Fields[0].Name)
@@ -357,10 +364,26 @@ func TestDecideAndContact_InvalidPart_ChangesNothing(t *testing.T) {
 		by := seeker()
 		a := env.apply(by, env.newListing(e))
 		message := hiring.ContactInput{Subject: "Our offer", Message: "Welcome."}
-		require.ErrorIs(t, env.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "accepted"}, hiring.ContactInput{}), fault.ErrInvalid)
-		require.ErrorIs(t, env.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "eternal"}, message), hiring.ErrInvalidStatus)
-		require.ErrorIs(t, env.DecideAndContact(t.Context(), employer(auth.ApplicationsView), hiring.Decision{ID: a.ID, Status: "accepted"}, message), fault.ErrForbidden)
-		require.ErrorIs(t, env.DecideAndContact(t.Context(), employer(auth.ApplicationsUpdate), hiring.Decision{ID: a.ID, Status: "accepted"}, message), hiring.ErrNotFound)
+		require.ErrorIs(
+			t,
+			env.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "accepted"}, hiring.ContactInput{}),
+			fault.ErrInvalid,
+		)
+		require.ErrorIs(
+			t,
+			env.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "eternal"}, message),
+			hiring.ErrInvalidStatus,
+		)
+		require.ErrorIs(
+			t,
+			env.DecideAndContact(t.Context(), employer(auth.ApplicationsView), hiring.Decision{ID: a.ID, Status: "accepted"}, message),
+			fault.ErrForbidden,
+		)
+		require.ErrorIs(
+			t,
+			env.DecideAndContact(t.Context(), employer(auth.ApplicationsUpdate), hiring.Decision{ID: a.ID, Status: "accepted"}, message),
+			hiring.ErrNotFound,
+		)
 		require.Equal(t, hiring.Pending, env.visibleStatus(by, a.ID))
 		require.NotContains(t, env.recordedEvents(), "applicant.contacted")
 		require.NoError(t, env.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "accepted"}, message))

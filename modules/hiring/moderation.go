@@ -38,7 +38,12 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 		return err
 	}
 	for r := page.After("", applicantsPerPage); ; {
-		applications, err := s.Applications.List(ctx, Visibility{OrganizationID: e.OrganizationID}, ApplicationFilter{ListingIDs: []string{e.JobID}, Statuses: []Status{Pending, Review, Interview, Accepted}}, r)
+		applications, err := s.Applications.List(
+			ctx,
+			Visibility{OrganizationID: e.OrganizationID},
+			ApplicationFilter{ListingIDs: []string{e.JobID}, Statuses: []Status{Pending, Review, Interview, Accepted}},
+			r,
+		)
 		if err != nil {
 			return err
 		}
@@ -54,7 +59,12 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 
 func (s *Service) addModeratedMails(ctx context.Context, eventID string, e event.JobModerated, userIDs []string, isApplicant bool) error {
 	return s.Tasks.Add(ctx, list.Map(userIDs, func(id string) task.Task {
-		return task.New(kindModerated, task.Mail, kindModerated+"/"+eventID+"/"+id, moderatedMail{Event: e, UserID: id, IsApplicant: isApplicant})
+		return task.New(
+			kindModerated,
+			task.Mail,
+			kindModerated+"/"+eventID+"/"+id,
+			moderatedMail{Event: e, UserID: id, IsApplicant: isApplicant},
+		)
 	})...)
 }
 
@@ -71,15 +81,23 @@ func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 		l.Subject = "Job removed: " + c.title
 		l.Body = []mail.Block{
 			{Text: "You applied for " + c.title + " at " + c.organization + ". Our moderators have removed this job."},
-			{Text: "Do not pay anything for the application, and do not send copies of documents or bank details to the employer. If you have paid, contact your bank and the police."},
+			{
+				Text: "Do not pay anything for the application, and do not send copies of documents or bank details to the employer. If you have paid, contact your bank and the police.",
+			},
 			{Text: "You can withdraw your application in your account. Your other applications are not affected."},
 		}
 	case m.Event.Decision == takenDown:
 		l.Subject = "Job removed by moderators: " + c.title
-		l.Body = []mail.Block{{Text: "Our moderators have removed your job " + c.title + ". It is not public, and applicants were notified."}}
+		l.Body = []mail.Block{
+			{Text: "Our moderators have removed your job " + c.title + ". It is not public, and applicants were notified."},
+		}
 	default:
 		l.Subject = "Job public again: " + c.title
-		l.Body = []mail.Block{{Text: "Our moderators have checked your job " + c.title + " and do not hide it any more. It is public if it is active and its closing date has not passed."}}
+		l.Body = []mail.Block{
+			{
+				Text: "Our moderators have checked your job " + c.title + " and do not hide it any more. It is public if it is active and its closing date has not passed.",
+			},
+		}
 	}
 	if m.Event.Message != "" && !m.IsApplicant {
 		l.Body = append(l.Body, mail.Block{Text: "The moderators write:"}, mail.Block{Quote: m.Event.Message})

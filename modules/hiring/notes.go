@@ -90,7 +90,14 @@ func (s *Service) WriteNote(ctx context.Context, by auth.Actor, applicationID st
 		if err != nil {
 			return err
 		}
-		note = Note{ID: s.NewID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, AuthorID: by.UserID, Text: strings.TrimSpace(in.Note), WrittenAt: s.Clock.Now()}
+		note = Note{
+			ID:             s.NewID(),
+			ApplicationID:  a.ID,
+			OrganizationID: a.OrganizationID,
+			AuthorID:       by.UserID,
+			Text:           strings.TrimSpace(in.Note),
+			WrittenAt:      s.Clock.Now(),
+		}
 		return s.Notes.Create(ctx, note)
 	})
 	return note, err
@@ -147,7 +154,10 @@ func (s *Service) Rate(ctx context.Context, by auth.Actor, applicationID string,
 		if err != nil {
 			return err
 		}
-		return s.Ratings.Upsert(ctx, Rating{ApplicationID: a.ID, OrganizationID: a.OrganizationID, AuthorID: by.UserID, Stars: in.Rating, RatedAt: s.Clock.Now()})
+		return s.Ratings.Upsert(
+			ctx,
+			Rating{ApplicationID: a.ID, OrganizationID: a.OrganizationID, AuthorID: by.UserID, Stars: in.Rating, RatedAt: s.Clock.Now()},
+		)
 	})
 }
 

@@ -57,7 +57,11 @@ func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 		require.Empty(t, env.notes(reader, a.ID))
 		first := env.writeNote(st, a.ID, "  Strong references \n")
 		second := env.writeNote(reader, strings.ToUpper(a.ID), "Prefers nights")
-		require.Equal(t, []string{"Name of " + reader.UserID + ": Prefers nights", "Name of " + st.UserID + ": Strong references"}, env.notes(st, a.ID))
+		require.Equal(
+			t,
+			[]string{"Name of " + reader.UserID + ": Prefers nights", "Name of " + st.UserID + ": Strong references"},
+			env.notes(st, a.ID),
+		)
 		one, err := env.ListNotes(t.Context(), st, a.ID, page.After("", 1))
 		require.NoError(t, err)
 		next, err := env.ListNotes(t.Context(), st, a.ID, page.After(one.NextCursor, 1))
@@ -151,8 +155,12 @@ func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 		app := st
 		app.AppID, app.Scopes = stores.NewID(), []auth.Scope{auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
 		for name, by := range map[string]auth.Actor{
-			"other organization": employer(), "member without permission": colleague(st, auth.JobsCreate, auth.JobsUpdate, auth.ApplicationsUpdate),
-			"member without any permission": colleague(st), "applicant": applicant, "guest": {}, "app of a member": app,
+			"other organization":            employer(),
+			"member without permission":     colleague(st, auth.JobsCreate, auth.JobsUpdate, auth.ApplicationsUpdate),
+			"member without any permission": colleague(st),
+			"applicant":                     applicant,
+			"guest":                         {},
+			"app of a member":               app,
 		} {
 			want := fault.Forbidden
 			switch name {

@@ -25,7 +25,9 @@ var (
 	ErrBatchTooLarge     = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 applications per batch request")
 
 	// errWithdrawnByApplicant is ErrInvalidStatus with the reason that no status is valid.
-	errWithdrawnByApplicant = ErrInvalidStatus.WithFields(fault.Field{Name: "status", Message: "cannot be changed: the applicant has withdrawn"})
+	errWithdrawnByApplicant = ErrInvalidStatus.WithFields(
+		fault.Field{Name: "status", Message: "cannot be changed: the applicant has withdrawn"},
+	)
 )
 
 // Listings provides the listings that people apply to.

@@ -33,20 +33,35 @@ const kindReceived = "hiring.mail-application-received"
 
 // Handlers returns the handlers of the tasks that the module adds.
 func (s *Service) Handlers() []task.Handler {
-	export := task.Handler{Kind: kindExport, Queue: task.Exports, Timeout: exportTaskTimeout, Attempts: exportAttempts, Do: func(ctx context.Context, t task.Task) error {
-		var in exportTask
-		if err := json.Unmarshal(t.Payload, &in); err != nil {
-			return task.Permanent(err)
-		}
-		return s.export(ctx, t, in)
-	}}
-	remove := task.Handle(kindRemoveFiles, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).WithTimeout(removeTimeout)
-	return []task.Handler{task.Handle(kindReceived, task.Mail, s.mailReceived), task.Handle(kindModerated, task.Mail, s.mailModerated), export, remove}
+	export := task.Handler{
+		Kind:     kindExport,
+		Queue:    task.Exports,
+		Timeout:  exportTaskTimeout,
+		Attempts: exportAttempts,
+		Do: func(ctx context.Context, t task.Task) error {
+			var in exportTask
+			if err := json.Unmarshal(t.Payload, &in); err != nil {
+				return task.Permanent(err)
+			}
+			return s.export(ctx, t, in)
+		},
+	}
+	remove := task.Handle(kindRemoveFiles, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).
+		WithTimeout(removeTimeout)
+	return []task.Handler{
+		task.Handle(kindReceived, task.Mail, s.mailReceived),
+		task.Handle(kindModerated, task.Mail, s.mailModerated),
+		export,
+		remove,
+	}
 }
 
 // Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
-	return append(s.ExportService.Periodic(), task.Periodic{Kind: "hiring.files-left", Every: 10 * time.Minute, Timeout: removeTimeout, Do: s.removeFiles})
+	return append(
+		s.ExportService.Periodic(),
+		task.Periodic{Kind: "hiring.files-left", Every: 10 * time.Minute, Timeout: removeTimeout, Do: s.removeFiles},
+	)
 }
 
 // OnApplicationSubmitted adds a task for each admin of the organization, so that an e-mail
@@ -73,7 +88,12 @@ func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
 		ID: "received-" + m.Event.ApplicationID + "-" + m.UserID, Subject: "New application: " + c.title,
 		Body: []mail.Block{
 			{Text: "There is a new application for " + c.title + "."},
-			{Facts: []mail.Fact{{Name: "Applicant", Value: c.people[m.Event.CandidateID].Name}, {Name: "Received", Value: formatTime(m.Event.SubmittedAt)}}},
+			{
+				Facts: []mail.Fact{
+					{Name: "Applicant", Value: c.people[m.Event.CandidateID].Name},
+					{Name: "Received", Value: formatTime(m.Event.SubmittedAt)},
+				},
+			},
 		},
 	})
 }
@@ -97,7 +117,14 @@ func (s *Service) MailSubmitted(ctx context.Context, e event.ApplicationSubmitte
 	})
 }
 
-var statusWords = map[Status]string{Pending: "pending", Review: "in review", Interview: "interview", Accepted: "accepted", Rejected: "not successful", Withdrawn: "withdrawn"}
+var statusWords = map[Status]string{
+	Pending:   "pending",
+	Review:    "in review",
+	Interview: "interview",
+	Accepted:  "accepted",
+	Rejected:  "not successful",
+	Withdrawn: "withdrawn",
+}
 
 // MailStatusChanged notifies the applicant of a decision of the employer.
 func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
@@ -115,7 +142,13 @@ func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event
 		ID: "status-" + eventID, Subject: "Your application: " + c.title,
 		Body: []mail.Block{
 			{Text: "There is news of your application for " + c.title + " at " + c.organization + "."},
-			{Facts: []mail.Fact{{Name: "It was", Value: statusWords[Status(e.PreviousStatus)]}, {Name: "It is now", Value: statusWords[Status(e.Status)]}, {Name: "Since", Value: formatTime(e.ChangedAt)}}},
+			{
+				Facts: []mail.Fact{
+					{Name: "It was", Value: statusWords[Status(e.PreviousStatus)]},
+					{Name: "It is now", Value: statusWords[Status(e.Status)]},
+					{Name: "Since", Value: formatTime(e.ChangedAt)},
+				},
+			},
 		},
 	})
 }
@@ -148,14 +181,27 @@ func (s *Service) MailInterview(ctx context.Context, eventID string, e event.Int
 		ID: "interview-" + eventID, Subject: subject, ReplyTo: replyTo,
 		Body: []mail.Block{
 			{Text: fmt.Sprintf(text, c.organization, c.title)},
-			{Facts: []mail.Fact{{Name: "When", Value: formatTime(e.ScheduledAt)}, {Name: "Where", Value: e.Location}, {Name: "With", Value: e.Interviewer}}},
+			{
+				Facts: []mail.Fact{
+					{Name: "When", Value: formatTime(e.ScheduledAt)},
+					{Name: "Where", Value: e.Location},
+					{Name: "With", Value: e.Interviewer},
+				},
+			},
 			{Text: file},
 		},
 		Invite: &mail.Invite{
-			UID: e.InterviewID, Sequence: e.Sequence, Cancelled: e.Change == event.InterviewCancelled,
-			Start: e.ScheduledAt, End: e.ScheduledAt.Add(interviewDuration), Stamp: e.ChangedAt,
-			Summary: "Interview: " + c.title, Location: e.Location, Description: "With " + e.Interviewer + " of " + c.organization,
-			Organizer: mail.Address{Name: c.organization}, Attendee: c.address(e.CandidateID),
+			UID:         e.InterviewID,
+			Sequence:    e.Sequence,
+			Cancelled:   e.Change == event.InterviewCancelled,
+			Start:       e.ScheduledAt,
+			End:         e.ScheduledAt.Add(interviewDuration),
+			Stamp:       e.ChangedAt,
+			Summary:     "Interview: " + c.title,
+			Location:    e.Location,
+			Description: "With " + e.Interviewer + " of " + c.organization,
+			Organizer:   mail.Address{Name: c.organization},
+			Attendee:    c.address(e.CandidateID),
 		},
 	})
 }
@@ -273,8 +319,12 @@ func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID strin
 		if err != nil || len(applications.Items) == 0 {
 			return err
 		}
-		f := ExportFilter{OrganizationIDs: list.Distinct(applications.Items, func(a Application) string { return a.OrganizationID }), Kind: "applications",
-			Begun: true, CreatedBefore: createdBy.Add(time.Microsecond)}
+		f := ExportFilter{
+			OrganizationIDs: list.Distinct(applications.Items, func(a Application) string { return a.OrganizationID }),
+			Kind:            "applications",
+			Begun:           true,
+			CreatedBefore:   createdBy.Add(time.Microsecond),
+		}
 		if err := s.deleteExports(ctx, f); err != nil {
 			return err
 		}

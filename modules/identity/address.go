@@ -249,9 +249,21 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 		return err // the request was confirmed, cancelled or replaced
 	}
 	id := u.ID + "-" + encodeTime(e.RequestedAt)
-	err = s.send(ctx, u, "email-change-"+id, "Your e-mail address is about to change",
-		mail.Block{Text: "On " + formatTime(e.RequestedAt) + " somebody, hopefully you, asked for another e-mail address for your account. It changes as soon as a mail to the new address is answered."},
-		mail.Block{Text: "If it was not you, please set a new password now: that signs everybody else out, and your address stays the one that it is."}, s.newPasswordLink())
+	err = s.send(
+		ctx,
+		u,
+		"email-change-"+id,
+		"Your e-mail address is about to change",
+		mail.Block{
+			Text: "On " + formatTime(
+				e.RequestedAt,
+			) + " somebody, hopefully you, asked for another e-mail address for your account. It changes as soon as a mail to the new address is answered.",
+		},
+		mail.Block{
+			Text: "If it was not you, please set a new password now: that signs everybody else out, and your address stays the one that it is.",
+		},
+		s.newPasswordLink(),
+	)
 	// The current address may not accept e-mail any more: that may be why it is changed.
 	if err != nil && !task.IsPermanent(err) {
 		return err

@@ -62,8 +62,17 @@ func TestChangeEmail_Confirmed_ReplacesAddress(t *testing.T) {
 		_, err = env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient)
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 		require.ErrorIs(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: token}), fault.ErrInvalid, "once")
-		require.ErrorIs(t, env.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: reset, Password: "An0ther-one"}), fault.ErrInvalid, "a link that was sent to the old address")
-		_, err = env.Register(t.Context(), identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: "jobseeker"}, officeClient)
+		require.ErrorIs(
+			t,
+			env.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: reset, Password: "An0ther-one"}),
+			fault.ErrInvalid,
+			"a link that was sent to the old address",
+		)
+		_, err = env.Register(
+			t.Context(),
+			identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: "jobseeker"},
+			officeClient,
+		)
 		require.ErrorIs(t, err, identity.ErrEmailTaken, "the change can still be undone")
 		env.clock.Advance(24 * time.Hour)
 		env.jobseeker("jo@example.org") // Another account has the address now.
@@ -165,7 +174,10 @@ func TestChangeEmail_ChangeIsOver_SendsNoMail(t *testing.T) {
 	require.Empty(t, env.mailer.sentTo("new@example.org"))
 	env.mailToken("new@example.org")
 	require.NoError(t, env.DeleteAccount(t.Context(), env.actor(jo)))
-	require.NoError(t, env.OnEmailChangeRequested(t.Context(), event.EmailChangeRequested{UserID: jo.Account.ID, RequestedAt: env.clock.Now()}))
+	require.NoError(
+		t,
+		env.OnEmailChangeRequested(t.Context(), event.EmailChangeRequested{UserID: jo.Account.ID, RequestedAt: env.clock.Now()}),
+	)
 	require.Len(t, env.mailer.sentTo("new@example.org"), 1)
 }
 

@@ -47,7 +47,13 @@ func (s *Service) RegisterBrowser(ctx context.Context, in Registrable, from Clie
 
 // AcceptInvitationBrowser is AcceptInvitation for browsers. It returns the secret for the cookie
 // of the session.
-func (s *Service) AcceptInvitationBrowser(ctx context.Context, a auth.Actor, in AcceptInvitationInput, from Client, old string) (string, error) {
+func (s *Service) AcceptInvitationBrowser(
+	ctx context.Context,
+	a auth.Actor,
+	in AcceptInvitationInput,
+	from Client,
+	old string,
+) (string, error) {
 	secret := auth.NewSecret(browserPrefix, secretChars)
 	return secret, s.acceptInvitation(ctx, a, in, s.openBrowser(secret, from, old))
 }

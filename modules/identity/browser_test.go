@@ -14,7 +14,12 @@ func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 	signIn := func() string {
-		secret, err := env.LoginBrowser(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{}, "")
+		secret, err := env.LoginBrowser(
+			t.Context(),
+			identity.LoginInput{Email: "jo@example.org", Password: password},
+			identity.Client{},
+			"",
+		)
 		require.NoError(t, err)
 		return secret
 	}
@@ -48,9 +53,24 @@ func TestAcceptInvitationBrowser_OpensSession(t *testing.T) {
 	require.NoError(t, err)
 	o, err := env.MyOrganization(t.Context(), admin)
 	require.NoError(t, err)
-	require.Equal(t, identity.Invitation{Organization: o.Name, UserID: env.team(admin)["new@example.org"].UserID, Name: "Me Mber", Email: "new@example.org"}, found)
+	require.Equal(
+		t,
+		identity.Invitation{
+			Organization: o.Name,
+			UserID:       env.team(admin)["new@example.org"].UserID,
+			Name:         "Me Mber",
+			Email:        "new@example.org",
+		},
+		found,
+	)
 
-	secret, err := env.AcceptInvitationBrowser(t.Context(), guest, identity.AcceptInvitationInput{Token: token, Password: password}, officeClient, "")
+	secret, err := env.AcceptInvitationBrowser(
+		t.Context(),
+		guest,
+		identity.AcceptInvitationInput{Token: token, Password: password},
+		officeClient,
+		"",
+	)
 	require.NoError(t, err)
 	p, err := env.AuthenticateBrowser(t.Context(), secret)
 	require.NoError(t, err)

@@ -26,8 +26,11 @@ func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 
 		got, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{
 			Profile:     &identity.EmployerProfileInput{Name: ptr(" Zoë Patel "), JobTitle: ptr("Matron"), Email: ptr("zoe@example.org")},
-			CompanyName: ptr("St Brigid's"), Industry: ptr("hospital"), CompanySize: ptr("51-200"),
-			EmailAlerts: ptr(false), Contact: &identity.ContactInput{Email: ptr("wards@Example.org"), Phone: ptr("+44 20 7946 0000")},
+			CompanyName: ptr("St Brigid's"),
+			Industry:    ptr("hospital"),
+			CompanySize: ptr("51-200"),
+			EmailAlerts: ptr(false),
+			Contact:     &identity.ContactInput{Email: ptr("wards@Example.org"), Phone: ptr("+44 20 7946 0000")},
 		})
 		require.NoError(t, err)
 		again, err := env.MyEmployerAccount(t.Context(), boss)
@@ -70,7 +73,11 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 	require.Empty(t, got.PendingEmail)
 	require.Equal(t, "St Mary's", got.Organization.Name)
 
-	got, err = env.UpdateEmployer(t.Context(), tom, identity.EmployerInput{Profile: &identity.EmployerProfileInput{JobTitle: ptr("Recruiter")}})
+	got, err = env.UpdateEmployer(
+		t.Context(),
+		tom,
+		identity.EmployerInput{Profile: &identity.EmployerProfileInput{JobTitle: ptr("Recruiter")}},
+	)
 	require.NoError(t, err, "users can change their own name")
 	require.Equal(t, "Recruiter", got.Settings.JobTitle)
 	mine, err := env.MyEmployerAccount(t.Context(), boss)
@@ -78,7 +85,14 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 	require.Empty(t, mine.Settings.JobTitle)
 
 	t.Run("an address that is taken refuses the whole", func(t *testing.T) {
-		_, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("New"), Email: ptr("tom@example.org")}, CompanyName: ptr("New")})
+		_, err := env.UpdateEmployer(
+			t.Context(),
+			boss,
+			identity.EmployerInput{
+				Profile:     &identity.EmployerProfileInput{Name: ptr("New"), Email: ptr("tom@example.org")},
+				CompanyName: ptr("New"),
+			},
+		)
 		require.ErrorIs(t, err, identity.ErrEmailTaken)
 		mine, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
@@ -103,8 +117,14 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
 	o, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
-		Name: ptr("St Brigid's"), Description: ptr("Two wards.\nOne garden."), Website: ptr("https://brigid.example/jobs?a=1#top"), Logo: ptr("https://cdn.brigid.example:8443/l.svg"),
-		Industry: ptr("hospital"), Size: ptr("51-200"),
+		Name: ptr(
+			"St Brigid's",
+		),
+		Description: ptr("Two wards.\nOne garden."),
+		Website:     ptr("https://brigid.example/jobs?a=1#top"),
+		Logo:        ptr("https://cdn.brigid.example:8443/l.svg"),
+		Industry:    ptr("hospital"),
+		Size:        ptr("51-200"),
 	})
 	require.NoError(t, err)
 	again, err := env.MyOrganization(t.Context(), boss)
@@ -142,7 +162,9 @@ func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
 	for field, in := range map[string]identity.ContactInput{
-		"contact.email": {Email: ptr("nonsense")}, "contact.phone": {Phone: ptr("12")}, "contact.name": {Name: ptr(strings.Repeat("x", 201))},
+		"contact.email": {Email: ptr("nonsense")},
+		"contact.phone": {Phone: ptr("12")},
+		"contact.name":  {Name: ptr(strings.Repeat("x", 201))},
 	} {
 		_, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{Contact: &in})
 		require.ErrorIs(t, err, fault.ErrInvalid)

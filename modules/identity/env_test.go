@@ -78,12 +78,45 @@ func (noPrograms) SignOut(context.Context, string, time.Time) ([]identity.Progra
 func newTestEnv(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *testEnv {
 	t.Helper()
 	clk := kit.NewClock()
-	env := &testEnv{t: t, clock: clk, store: on(t, clk), hasher: &countingHasher{}, mailer: &stubMailer{}, deleted: &eventRecorder[event.AccountDeleted]{}}
+	env := &testEnv{
+		t:       t,
+		clock:   clk,
+		store:   on(t, clk),
+		hasher:  &countingHasher{},
+		mailer:  &stubMailer{},
+		deleted: &eventRecorder[event.AccountDeleted]{},
+	}
 	env.Service = identity.New(identity.Deps{
-		Tx: env.store.Identity.Tx, Events: env.store.Identity.Events, Audit: env.store.Identity.Audit, AuditLog: env.store.Identity.AuditLog, Clock: clk, NewID: stores.NewID,
-		Users: env.store.Identity.Users, Organizations: env.store.Identity.Organizations, VerifiedNames: env.store.Identity.VerifiedNames, Members: env.store.Identity.Members, Sessions: env.store.Identity.Sessions, MailTokens: env.store.Identity.MailTokens,
-		EmailChanges: env.store.Identity.EmailChanges, PersonalData: env.store.Identity.PersonalData, Retention: env.store.Identity.Retention, EmployerSettings: env.store.Identity.EmployerSettings, OptOuts: env.store.Identity.OptOuts, Tasks: env.store.Identity.Tasks,
-		Hasher: env.hasher, AccessTokens: plainTokens{clk}, Limiter: locallimit.New(clk), Mailer: env.mailer, Subscriptions: activeSubscriptions{}, Programs: noPrograms{}, Mailboxes: mailboxes.Keys{}, Sealer: plainSealer{}, SecondFactors: env.store.Identity.SecondFactors, OneTimeCodes: totp.Codes{}, Vault: plainVault{}, PublicURL: "https://locum.example",
+		Tx:               env.store.Identity.Tx,
+		Events:           env.store.Identity.Events,
+		Audit:            env.store.Identity.Audit,
+		AuditLog:         env.store.Identity.AuditLog,
+		Clock:            clk,
+		NewID:            stores.NewID,
+		Users:            env.store.Identity.Users,
+		Organizations:    env.store.Identity.Organizations,
+		VerifiedNames:    env.store.Identity.VerifiedNames,
+		Members:          env.store.Identity.Members,
+		Sessions:         env.store.Identity.Sessions,
+		MailTokens:       env.store.Identity.MailTokens,
+		EmailChanges:     env.store.Identity.EmailChanges,
+		PersonalData:     env.store.Identity.PersonalData,
+		Retention:        env.store.Identity.Retention,
+		EmployerSettings: env.store.Identity.EmployerSettings,
+		OptOuts:          env.store.Identity.OptOuts,
+		Tasks:            env.store.Identity.Tasks,
+		Hasher:           env.hasher,
+		AccessTokens:     plainTokens{clk},
+		Limiter:          locallimit.New(clk),
+		Mailer:           env.mailer,
+		Subscriptions:    activeSubscriptions{},
+		Programs:         noPrograms{},
+		Mailboxes:        mailboxes.Keys{},
+		Sealer:           plainSealer{},
+		SecondFactors:    env.store.Identity.SecondFactors,
+		OneTimeCodes:     totp.Codes{},
+		Vault:            plainVault{},
+		PublicURL:        "https://locum.example",
 	})
 	env.work = kit.NewWork(t, env.store, clk, []event.Subscription{
 		event.On("a", env.OnUserRegistered), event.On("b", env.OnPasswordResetRequested), event.On("c", env.OnPasswordChanged),
@@ -106,14 +139,22 @@ func onEach(t *testing.T, test func(t *testing.T, env *testEnv)) {
 
 func (h *testEnv) jobseeker(email string) identity.SignedIn {
 	h.t.Helper()
-	out, err := h.Register(h.t.Context(), identity.RegisterInput{Email: email, Password: password, Name: "Jo Seeker", UserType: "jobseeker"}, officeClient)
+	out, err := h.Register(
+		h.t.Context(),
+		identity.RegisterInput{Email: email, Password: password, Name: "Jo Seeker", UserType: "jobseeker"},
+		officeClient,
+	)
 	require.NoError(h.t, err)
 	return out
 }
 
 func (h *testEnv) employer(email string) identity.SignedIn {
 	h.t.Helper()
-	out, err := h.Register(h.t.Context(), identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"}, officeClient)
+	out, err := h.Register(
+		h.t.Context(),
+		identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"},
+		officeClient,
+	)
 	require.NoError(h.t, err)
 	return out
 }
@@ -157,7 +198,12 @@ func (h *testEnv) mailToken(to string) string {
 func (h *testEnv) addMember(admin auth.Actor, email, role string) identity.SignedIn {
 	h.t.Helper()
 	require.NoError(h.t, h.Invite(h.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role}))
-	out, err := h.AcceptInvitation(h.t.Context(), auth.Actor{}, identity.AcceptInvitationInput{Token: h.mailToken(email), Password: password}, officeClient)
+	out, err := h.AcceptInvitation(
+		h.t.Context(),
+		auth.Actor{},
+		identity.AcceptInvitationInput{Token: h.mailToken(email), Password: password},
+		officeClient,
+	)
 	require.NoError(h.t, err)
 	return out
 }
@@ -217,7 +263,13 @@ func (p plainTokens) Verify(token string) (identity.AccessClaims, error) {
 	if err != nil || !p.clock.Now().Before(expires) {
 		return identity.AccessClaims{}, fault.ErrUnauthorized
 	}
-	return identity.AccessClaims{UserID: part[0], SessionID: part[1], Role: auth.Role(part[2]), OrganizationID: part[3], ExpiresAt: expires}, nil
+	return identity.AccessClaims{
+		UserID:         part[0],
+		SessionID:      part[1],
+		Role:           auth.Role(part[2]),
+		OrganizationID: part[3],
+		ExpiresAt:      expires,
+	}, nil
 }
 
 // eventRecorder records the events that it handles.

@@ -94,7 +94,12 @@ func (s *Service) SignOutAccount(ctx context.Context, email string) error {
 
 // changeAsOperator calls fn with the account with the address, and records the action of an
 // operator in the audit log, in one transaction.
-func (s *Service) changeAsOperator(ctx context.Context, email string, action audit.Action, fn func(ctx context.Context, u *User, now time.Time) error) error {
+func (s *Service) changeAsOperator(
+	ctx context.Context,
+	email string,
+	action audit.Action,
+	fn func(ctx context.Context, u *User, now time.Time) error,
+) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		u, err := s.accountByEmail(ctx, email)
 		if err != nil {

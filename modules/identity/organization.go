@@ -60,9 +60,9 @@ func ParseOrgRole(s string) (OrgRole, bool) {
 func (r OrgRole) Defaults() Permissions {
 	switch r {
 	case Admin:
-		return Permissions{JobPermissions{true, true, true}, ApplicationPermissions{true, true}}
+		return Permissions{JobPermissions{Create: true, Update: true, Delete: true}, ApplicationPermissions{View: true, Update: true}}
 	case Recruiter:
-		return Permissions{JobPermissions{true, true, false}, ApplicationPermissions{true, true}}
+		return Permissions{JobPermissions{Create: true, Update: true, Delete: false}, ApplicationPermissions{View: true, Update: true}}
 	}
 	return Permissions{Applications: ApplicationPermissions{View: true}}
 }
@@ -107,7 +107,7 @@ func (p Permissions) List() []auth.Permission {
 func PermissionsOf(list []auth.Permission) Permissions {
 	has := func(p auth.Permission) bool { return slices.Contains(list, p) }
 	return Permissions{
-		JobPermissions{has(auth.JobsCreate), has(auth.JobsUpdate), has(auth.JobsDelete)},
+		JobPermissions{Create: has(auth.JobsCreate), Update: has(auth.JobsUpdate), Delete: has(auth.JobsDelete)},
 		ApplicationPermissions{has(auth.ApplicationsView), has(auth.ApplicationsUpdate)},
 	}
 }
@@ -153,16 +153,32 @@ type Membership struct {
 func NewOrganization(organizationID, membershipID, userID, name, industry, size string, now time.Time) (Organization, Membership) {
 	return Organization{ID: organizationID, Name: name, Industry: industry, Size: size, CreatedAt: now, UpdatedAt: now},
 		Membership{
-			ID: membershipID, OrganizationID: organizationID, UserID: userID, Role: Admin, Permissions: Admin.Defaults(),
-			Founder: true, Status: MemberActive, CreatedAt: now, UpdatedAt: now,
+			ID:             membershipID,
+			OrganizationID: organizationID,
+			UserID:         userID,
+			Role:           Admin,
+			Permissions:    Admin.Defaults(),
+			Founder:        true,
+			Status:         MemberActive,
+			CreatedAt:      now,
+			UpdatedAt:      now,
 		}
 }
 
 // NewInvitation returns the membership of an invited user.
 func NewInvitation(id, organizationID, userID, name, email string, role OrgRole, now time.Time) Membership {
 	return Membership{
-		ID: id, OrganizationID: organizationID, UserID: userID, Role: role, Permissions: role.Defaults(), Status: MemberInvited,
-		InvitedName: name, InvitedEmail: email, InvitedUntil: now.Add(invitationLife), CreatedAt: now, UpdatedAt: now,
+		ID:             id,
+		OrganizationID: organizationID,
+		UserID:         userID,
+		Role:           role,
+		Permissions:    role.Defaults(),
+		Status:         MemberInvited,
+		InvitedName:    name,
+		InvitedEmail:   email,
+		InvitedUntil:   now.Add(invitationLife),
+		CreatedAt:      now,
+		UpdatedAt:      now,
 	}
 }
 

@@ -202,7 +202,10 @@ func (s *Service) setPassword(ctx context.Context, u *User, hash, keptSession st
 			return err
 		}
 	}
-	return s.Events.Record(ctx, event.PasswordChanged{UserID: u.ID, ChangedAt: now, Programs: describePrograms(signedOut), SignedOutPrograms: signOutPrograms})
+	return s.Events.Record(
+		ctx,
+		event.PasswordChanged{UserID: u.ID, ChangedAt: now, Programs: describePrograms(signedOut), SignedOutPrograms: signOutPrograms},
+	)
 }
 
 // maxListedPrograms is the maximum number of programs that an e-mail lists.

@@ -34,7 +34,12 @@ func TestResetPassword_EndsEverySession(t *testing.T) {
 	require.NoError(t, err)
 	all := env.mailsTo("jo@example.org")
 	require.Equal(t, "Your password was changed", all[len(all)-1].Subject)
-	require.ErrorIs(t, env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: token, Password: password}), fault.ErrInvalid, "a link is valid once")
+	require.ErrorIs(
+		t,
+		env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: token, Password: password}),
+		fault.ErrInvalid,
+		"a link is valid once",
+	)
 }
 
 func TestResetPassword_Link_ExpiresAndHasOneUse(t *testing.T) {
@@ -43,13 +48,21 @@ func TestResetPassword_Link_ExpiresAndHasOneUse(t *testing.T) {
 	confirm := env.mailToken("jo@example.org")
 	env.requestReset("jo@example.org")
 	reset := env.mailToken("jo@example.org")
-	require.ErrorIs(t, env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: confirm, Password: newPassword}), fault.ErrInvalid)
+	require.ErrorIs(
+		t,
+		env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: confirm, Password: newPassword}),
+		fault.ErrInvalid,
+	)
 	require.ErrorIs(t, env.VerifyEmail(env.t.Context(), identity.VerifyEmailInput{Token: reset}), fault.ErrInvalid)
 	_, err := env.refresh(reset)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	require.ErrorIs(t, env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: reset, Password: "weak"}), fault.ErrInvalid)
 	env.clock.Advance(30 * time.Minute)
-	require.ErrorIs(t, env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: reset, Password: newPassword}), fault.ErrInvalid)
+	require.ErrorIs(
+		t,
+		env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: reset, Password: newPassword}),
+		fault.ErrInvalid,
+	)
 	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err)
 }
@@ -94,7 +107,11 @@ func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 	env.clock.Advance(time.Hour)
 	env.requestReset("jo@example.org")
 	require.Len(t, env.mailsTo("jo@example.org"), 1+4)
-	require.ErrorIs(t, env.ForgotPassword(env.t.Context(), identity.ForgotPasswordInput{Email: "no address"}, officeClient), fault.ErrInvalid)
+	require.ErrorIs(
+		t,
+		env.ForgotPassword(env.t.Context(), identity.ForgotPasswordInput{Email: "no address"}, officeClient),
+		fault.ErrInvalid,
+	)
 }
 
 func TestForgotPassword_UnknownAddress_WritesNothingInTheSameTime(t *testing.T) {
@@ -132,7 +149,10 @@ func TestForgotPassword_ClientOverItsLimit_SendsNothing(t *testing.T) {
 	calls.Wait()
 	env.requestReset("p20@example.org")
 	require.Len(t, env.mailsTo("p20@example.org"), 1, "the registration")
-	require.NoError(t, env.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "p20@example.org"}, identity.Client{Address: "198.51.100.8"}))
+	require.NoError(
+		t,
+		env.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "p20@example.org"}, identity.Client{Address: "198.51.100.8"}),
+	)
 	require.Len(t, env.mailsTo("p20@example.org"), 2, "from another address")
 }
 
@@ -141,7 +161,15 @@ func TestChangePassword_EndsOtherSessions(t *testing.T) {
 	s := env.jobseeker("jo@example.org")
 	other, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
-	require.NoError(t, env.ChangePassword(env.t.Context(), env.actor(s), identity.ChangePasswordInput{CurrentPassword: password, NewPassword: newPassword}, officeClient))
+	require.NoError(
+		t,
+		env.ChangePassword(
+			env.t.Context(),
+			env.actor(s),
+			identity.ChangePasswordInput{CurrentPassword: password, NewPassword: newPassword},
+			officeClient,
+		),
+	)
 	env.actor(s)
 	env.requireSignedOut(other)
 	_, err = env.login("jo@example.org", newPassword)
@@ -152,7 +180,12 @@ func TestChangePassword_WrongPassword_IsThrottled(t *testing.T) {
 	env := newSQLiteEnv(t)
 	a := env.actor(env.jobseeker("jo@example.org"))
 	change := func(current, next string) error {
-		return env.ChangePassword(env.t.Context(), a, identity.ChangePasswordInput{CurrentPassword: current, NewPassword: next}, officeClient)
+		return env.ChangePassword(
+			env.t.Context(),
+			a,
+			identity.ChangePasswordInput{CurrentPassword: current, NewPassword: next},
+			officeClient,
+		)
 	}
 	require.ErrorIs(t, change(password, "weak"), fault.ErrInvalid)
 	require.ErrorIs(t, change("", newPassword), fault.ErrInvalid)

@@ -55,8 +55,11 @@ func (s *Service) programBlocks(ctx context.Context, userID string) ([]mail.Bloc
 	if err != nil || len(programs) == 0 {
 		return nil, err
 	}
-	return append([]mail.Block{{Text: "These programs belong to the account. If you do not know them, set a new password: that ends their access."}},
-		listBlock(describePrograms(programs)), s.newPasswordLink()), nil
+	return append(
+		[]mail.Block{{Text: "These programs belong to the account. If you do not know them, set a new password: that ends their access."}},
+		listBlock(describePrograms(programs)),
+		s.newPasswordLink(),
+	), nil
 }
 
 // listBlock returns a list with the lines as items.
@@ -95,7 +98,13 @@ func (s *Service) OnSecondFactorChanged(ctx context.Context, e event.SecondFacto
 
 // OnPasswordChanged notifies the owner of the account, in case someone else has made the change.
 func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged) error {
-	body := []mail.Block{{Text: "The password of your account was changed on " + formatTime(e.ChangedAt) + ", and your other devices were signed out. If another e-mail address was waiting to be confirmed, it is not any more: your address stays the one that it is."}}
+	body := []mail.Block{
+		{
+			Text: "The password of your account was changed on " + formatTime(
+				e.ChangedAt,
+			) + ", and your other devices were signed out. If another e-mail address was waiting to be confirmed, it is not any more: your address stays the one that it is.",
+		},
+	}
 	if len(e.Programs) > 0 {
 		body = append(body, mail.Block{Text: "Access by these programs was revoked, and webhooks were paused:"}, listBlock(e.Programs))
 	}
@@ -109,18 +118,36 @@ func (s *Service) OnProgramsSignedOut(ctx context.Context, e event.ProgramsSigne
 	if len(e.Programs) == 0 {
 		return nil
 	}
-	return s.notify(ctx, e.UserID, "programs-signed-out-"+e.UserID+"-"+encodeTime(e.SignedOutAt), "Programs of your account were signed out",
-		mail.Block{Text: "You joined an organization with an account whose e-mail address had not been confirmed before. To be safe, access by these programs was revoked, and webhooks were paused:"},
+	return s.notify(
+		ctx,
+		e.UserID,
+		"programs-signed-out-"+e.UserID+"-"+encodeTime(e.SignedOutAt),
+		"Programs of your account were signed out",
+		mail.Block{
+			Text: "You joined an organization with an account whose e-mail address had not been confirmed before. To be safe, access by these programs was revoked, and webhooks were paused:",
+		},
 		listBlock(e.Programs),
-		mail.Block{Text: "If they are yours, create new API keys and resume the webhooks in the developer dashboard. If they are not, set a new password."}, s.newPasswordLink())
+		mail.Block{
+			Text: "If they are yours, create new API keys and resume the webhooks in the developer dashboard. If they are not, set a new password.",
+		},
+		s.newPasswordLink(),
+	)
 }
 
 // OnSessionReuseDetected notifies the owner that a session was ended because its
 // refresh token was used twice.
 func (s *Service) OnSessionReuseDetected(ctx context.Context, e event.SessionReuseDetected) error {
-	return s.notify(ctx, e.UserID, "session-reuse-"+e.SessionID, "We signed out one of your devices",
-		mail.Block{Text: "A sign-in of your account was used from two places with the same key. That can be a fault in an app; it can also mean that somebody copied it. To be safe we ended that sign-in. Please sign in again."},
-		mail.Block{Text: "If you are not sure what happened, set a new password."}, s.newPasswordLink())
+	return s.notify(
+		ctx,
+		e.UserID,
+		"session-reuse-"+e.SessionID,
+		"We signed out one of your devices",
+		mail.Block{
+			Text: "A sign-in of your account was used from two places with the same key. That can be a fault in an app; it can also mean that somebody copied it. To be safe we ended that sign-in. Please sign in again.",
+		},
+		mail.Block{Text: "If you are not sure what happened, set a new password."},
+		s.newPasswordLink(),
+	)
 }
 
 // OnMemberInvited sends an organization's invitation.
@@ -155,12 +182,20 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 	} else {
 		u.Name = m.InvitedName
 	}
-	return s.send(ctx, u, "invitation-"+m.ID+"-"+encodeTime(e.InvitedAt), "Join "+name+" on locum",
+	return s.send(
+		ctx,
+		u,
+		"invitation-"+m.ID+"-"+encodeTime(e.InvitedAt),
+		"Join "+name+" on locum",
 		mail.Block{Text: name + " would like you to join its team on locum. If you agree, " + how + "."},
 		s.link("Join the team", "accept-invitation", token),
-		mail.Block{Text: "The link works once, for 7 days. If you use the API, this is the token:"}, mail.Block{Code: token},
+		mail.Block{Text: "The link works once, for 7 days. If you use the API, this is the token:"},
+		mail.Block{Code: token},
 		mail.Block{Text: "If you do not know " + name + ", you need not do anything."},
-		mail.Block{Link: &mail.Link{Label: "Do not send me invitations", URL: s.PublicURL + "/unsubscribe?invitations=" + url.QueryEscape(optOut)}})
+		mail.Block{
+			Link: &mail.Link{Label: "Do not send me invitations", URL: s.PublicURL + "/unsubscribe?invitations=" + url.QueryEscape(optOut)},
+		},
+	)
 }
 
 // optOutLife is the lifetime of the opt-out link in an invitation.
@@ -186,7 +221,12 @@ func (s *Service) notify(ctx context.Context, userID, id, subject string, body .
 
 func (s *Service) send(ctx context.Context, u User, id, subject string, body ...mail.Block) error {
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
-		ID: id, To: mail.Address{Name: u.Name, Email: u.Email}, Subject: subject, Greeting: u.FirstName(), Body: body, Home: s.PublicURL,
+		ID:       id,
+		To:       mail.Address{Name: u.Name, Email: u.Email},
+		Subject:  subject,
+		Greeting: u.FirstName(),
+		Body:     body,
+		Home:     s.PublicURL,
 	})
 }
 

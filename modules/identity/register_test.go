@@ -28,7 +28,11 @@ func TestRegister_Jobseeker_IsSignedIn(t *testing.T) {
 
 func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 	env := newSQLiteEnv(t)
-	plain, err := env.Register(env.t.Context(), identity.RegisterInput{Email: "a@example.org", Password: password, Name: "Ann Other", UserType: "employer"}, officeClient)
+	plain, err := env.Register(
+		env.t.Context(),
+		identity.RegisterInput{Email: "a@example.org", Password: password, Name: "Ann Other", UserType: "employer"},
+		officeClient,
+	)
 	require.NoError(t, err)
 	for s, company := range map[*identity.SignedIn]string{&plain: "Ann Other", ptr(env.employer("b@example.org")): "St Mary's"} {
 		a := env.actor(*s)
@@ -46,9 +50,17 @@ func ptr[T any](v T) *T { return &v }
 func TestRegister_OtherSpelling_EmailTaken(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
-	_, err := env.Register(env.t.Context(), identity.RegisterInput{Email: "JO@EXAMPLE.org", Password: password, Name: "Jo", UserType: "jobseeker"}, officeClient)
+	_, err := env.Register(
+		env.t.Context(),
+		identity.RegisterInput{Email: "JO@EXAMPLE.org", Password: password, Name: "Jo", UserType: "jobseeker"},
+		officeClient,
+	)
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
-	_, err = env.Register(env.t.Context(), identity.RegisterEmployerInput{Email: "Jo@example.org", Password: password, Name: "Jo", CompanyName: "X"}, officeClient)
+	_, err = env.Register(
+		env.t.Context(),
+		identity.RegisterEmployerInput{Email: "Jo@example.org", Password: password, Name: "Jo", CompanyName: "X"},
+		officeClient,
+	)
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
 }
 
@@ -56,7 +68,11 @@ func TestRegister_Concurrent_OneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		errs := concurrently(20, func(i int) error {
 			kind := []string{"jobseeker", "employer"}[i%2]
-			_, err := env.Register(env.t.Context(), identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: kind}, officeClient)
+			_, err := env.Register(
+				env.t.Context(),
+				identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: kind},
+				officeClient,
+			)
 			return err
 		})
 		require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
@@ -87,9 +103,17 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		}
 		require.Equal(t, c.fields, strings.Join(names, " "), "%+v", c.in)
 	}
-	_, err := env.Register(env.t.Context(), identity.RegisterEmployerInput{Email: "e@example.org", Password: "eightlow", Name: "E", CompanyName: "C"}, officeClient)
+	_, err := env.Register(
+		env.t.Context(),
+		identity.RegisterEmployerInput{Email: "e@example.org", Password: "eightlow", Name: "E", CompanyName: "C"},
+		officeClient,
+	)
 	require.NoError(t, err, "an employer's password needs length alone")
-	_, err = env.Register(env.t.Context(), identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""}, officeClient)
+	_, err = env.Register(
+		env.t.Context(),
+		identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""},
+		officeClient,
+	)
 	require.Len(t, fault.Of(err).Fields, 2)
 }
 

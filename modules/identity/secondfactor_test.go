@@ -106,7 +106,11 @@ func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
 	network := 0
 	guess := func(code string) error {
 		network++
-		_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: code}, identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", network)})
+		_, err := env.Login(
+			t.Context(),
+			identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: code},
+			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", network)},
+		)
 		return err
 	}
 	for range 10 {
@@ -127,7 +131,11 @@ func TestSecondFactor_WrongPasswords_LeaveItsCodes(t *testing.T) {
 	secret, _ := env.enroll(env.jobseeker("jo@example.org"))
 	env.clock.Advance(time.Minute)
 	for i := range 11 {
-		_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wr0ng-password", TOTP: "000000"}, identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", i)})
+		_, err := env.Login(
+			t.Context(),
+			identity.LoginInput{Email: "jo@example.org", Password: "Wr0ng-password", TOTP: "000000"},
+			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", i)},
+		)
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
 	_, err := env.loginWith("jo@example.org", password, env.currentCode(secret))
@@ -155,7 +163,11 @@ func (h *testEnv) hasSecondFactor(email, password string) bool {
 // was removed.
 func (h *testEnv) auditedReset(userID string) bool {
 	h.t.Helper()
-	entries, err := h.store.Identity.AuditLog.List(h.t.Context(), audit.Filter{Action: audit.SecondFactorReset, About: userID}, page.Request{Number: 1, Size: 10})
+	entries, err := h.store.Identity.AuditLog.List(
+		h.t.Context(),
+		audit.Filter{Action: audit.SecondFactorReset, About: userID},
+		page.Request{Number: 1, Size: 10},
+	)
 	require.NoError(h.t, err)
 	return len(entries.Items) == 1
 }
@@ -214,7 +226,13 @@ func TestSecondFactor_AddressChangeUndone(t *testing.T) {
 					env.enroll(jo)
 				}
 				env.clock.Advance(time.Second)
-				require.NoError(t, env.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: env.undoToken(jo, changedAt), Password: "N3w-password"}))
+				require.NoError(
+					t,
+					env.UndoEmailChange(
+						t.Context(),
+						identity.UndoEmailChangeInput{Token: env.undoToken(jo, changedAt), Password: "N3w-password"},
+					),
+				)
 				require.Equal(t, !thief, env.hasSecondFactor("jo@example.org", "N3w-password"))
 				require.Equal(t, thief, env.auditedReset(jo.Account.ID))
 			})
@@ -228,7 +246,10 @@ func TestSecondFactor_PasswordReset(t *testing.T) {
 	require.NoError(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: env.mailToken("jo@example.org")}))
 	_, recovery := env.enroll(jo)
 	require.NoError(t, env.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}, officeClient))
-	require.NoError(t, env.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: env.mailToken("jo@example.org"), Password: "N3w-password"}))
+	require.NoError(
+		t,
+		env.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: env.mailToken("jo@example.org"), Password: "N3w-password"}),
+	)
 	_, err := env.loginWith("jo@example.org", "N3w-password", "")
 	require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
 	_, err = env.loginWith("jo@example.org", "N3w-password", recovery[0])
@@ -260,7 +281,12 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrSecondFactorEnabled)
 
 	disable := func(password, code string) error {
-		return env.DisableSecondFactor(t.Context(), env.actor(jo), identity.DisableSecondFactorInput{CurrentPassword: password, CodeInput: identity.CodeInput{Code: code}}, officeClient)
+		return env.DisableSecondFactor(
+			t.Context(),
+			env.actor(jo),
+			identity.DisableSecondFactorInput{CurrentPassword: password, CodeInput: identity.CodeInput{Code: code}},
+			officeClient,
+		)
 	}
 	require.ErrorIs(t, disable("Wr0ng-password", env.currentCode(second.Secret)), fault.ErrInvalid)
 	require.ErrorIs(t, disable(password, "000000"), fault.ErrInvalid)

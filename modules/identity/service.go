@@ -249,7 +249,7 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]Person, 
 		return map[string]Person{}, nil
 	}
 	users, err := s.Users.GetByIDs(ctx, ids)
-	return list.ToMap(users, func(u User) (string, Person) { return u.ID, Person{u.ID, u.Name, u.Email} }), err
+	return list.ToMap(users, func(u User) (string, Person) { return u.ID, Person{ID: u.ID, Name: u.Name, Email: u.Email} }), err
 }
 
 // OrganizationName returns the name of an organization.

@@ -48,7 +48,15 @@ type Session struct {
 // NewSession returns a new session.
 func NewSession(id, userID string, c Client, now time.Time) Session {
 	agent := strings.ToValidUTF8(c.UserAgent[:min(len(c.UserAgent), 200)], "")
-	return Session{ID: id, UserID: userID, Address: audit.Network(c.Address), UserAgent: agent, CreatedAt: now, LastUsedAt: now, ExpiresAt: now.Add(sessionLife)}
+	return Session{
+		ID:         id,
+		UserID:     userID,
+		Address:    audit.Network(c.Address),
+		UserAgent:  agent,
+		CreatedAt:  now,
+		LastUsedAt: now,
+		ExpiresAt:  now.Add(sessionLife),
+	}
 }
 
 // LiveCutoffs returns the times after which a session must have been used, or else it has
@@ -120,7 +128,14 @@ type MailToken struct {
 // NewMailToken returns a new token and its secret for the mail.
 func NewMailToken(userID, email string, p Purpose, now time.Time) (MailToken, string) {
 	secret := auth.NewSecret(mailTokenPrefix, secretChars)
-	return MailToken{Hash: auth.HashSecret(secret), UserID: userID, Purpose: p, Email: email, CreatedAt: now, ExpiresAt: now.Add(purposeLife[p])}, secret
+	return MailToken{
+		Hash:      auth.HashSecret(secret),
+		UserID:    userID,
+		Purpose:   p,
+		Email:     email,
+		CreatedAt: now,
+		ExpiresAt: now.Add(purposeLife[p]),
+	}, secret
 }
 
 // Usable reports whether the token is neither used nor expired.
@@ -146,7 +161,14 @@ func (p Principal) Role() auth.Role {
 
 // Actor returns the caller of a request with the session.
 func (p Principal) Actor() auth.Actor {
-	a := auth.Actor{UserID: p.User.ID, SessionID: p.Session.ID, Role: p.Role(), Seeker: p.User.Kind == KindJobseeker, Moderator: p.User.IsModerator(), ConfirmedAt: p.Session.CreatedAt}
+	a := auth.Actor{
+		UserID:      p.User.ID,
+		SessionID:   p.Session.ID,
+		Role:        p.Role(),
+		Seeker:      p.User.Kind == KindJobseeker,
+		Moderator:   p.User.IsModerator(),
+		ConfirmedAt: p.Session.CreatedAt,
+	}
 	switch m := p.Membership; {
 	case m == nil:
 	case m.SecondFactorMissing:

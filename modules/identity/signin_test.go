@@ -65,9 +65,17 @@ func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 	require.Equal(t, 15*time.Minute, fault.Of(err).RetryAfter)
 	require.Equal(t, work, env.hasher.verified.Load(), "a refused login costs no hash")
 
-	_, err = env.Login(env.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "198.51.100.200"})
+	_, err = env.Login(
+		env.t.Context(),
+		identity.LoginInput{Email: "jo@example.org", Password: password},
+		identity.Client{Address: "198.51.100.200"},
+	)
 	require.ErrorIs(t, err, fault.ErrRateLimit, "a neighbour of the same /24")
-	_, err = env.Login(env.t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{Address: "203.0.113.9"})
+	_, err = env.Login(
+		env.t.Context(),
+		identity.LoginInput{Email: "jo@example.org", Password: password},
+		identity.Client{Address: "203.0.113.9"},
+	)
 	require.NoError(t, err, "failures from other networks must not lock out the owner")
 	_, err = env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit, "a success from another network does not reset the counter")
@@ -95,7 +103,11 @@ func TestLogin_Success_ResetsFailures(t *testing.T) {
 func (h *testEnv) failSignIns(n int, network string) {
 	h.t.Helper()
 	for i := range n {
-		_, err := h.Login(h.t.Context(), identity.LoginInput{Email: fmt.Sprintf("p%d-%s@example.org", i, rand.Text()), Password: "Wr0ng-pass"}, identity.Client{Address: fmt.Sprintf(network, i%200+1)})
+		_, err := h.Login(
+			h.t.Context(),
+			identity.LoginInput{Email: fmt.Sprintf("p%d-%s@example.org", i, rand.Text()), Password: "Wr0ng-pass"},
+			identity.Client{Address: fmt.Sprintf(network, i%200+1)},
+		)
 		require.ErrorIs(h.t, err, identity.ErrBadCredentials)
 	}
 }
@@ -123,7 +135,11 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 				env.failSignIns(100, network)
 			}
 			login := func(email, with, from, device string) error {
-				_, err := env.Login(t.Context(), identity.LoginInput{Email: email, Password: with}, identity.Client{Address: from, Device: device})
+				_, err := env.Login(
+					t.Context(),
+					identity.LoginInput{Email: email, Password: with},
+					identity.Client{Address: from, Device: device},
+				)
 				return err
 			}
 			require.ErrorIs(t, login("asha@example.org", "Wr0ng-pass", c.same, ""), fault.ErrRateLimit, "a failure over the limit")
@@ -152,7 +168,13 @@ func TestLogin_OldVerifier_IsRehashed(t *testing.T) {
 	require.NoError(t, err)
 	u.PasswordHash = "old:" + u.PasswordHash
 	require.NoError(t, env.store.Identity.Users.Update(env.t.Context(), &u))
-	require.Zero(t, countErrors(concurrently(5, func(int) error { _, err := env.login("jo@example.org", password); return err }), identity.ErrBadCredentials))
+	require.Zero(
+		t,
+		countErrors(
+			concurrently(5, func(int) error { _, err := env.login("jo@example.org", password); return err }),
+			identity.ErrBadCredentials,
+		),
+	)
 	u, err = env.store.Identity.Users.GetForUpdate(env.t.Context(), s.Account.ID)
 	require.NoError(t, err)
 	require.NotContains(t, u.PasswordHash, "old:")

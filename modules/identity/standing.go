@@ -98,9 +98,11 @@ func domainOf(website string) string {
 }
 
 // mailboxProviders are domains at which everyone can get an e-mail address.
-var mailboxProviders = strings.Fields("gmail.com googlemail.com yahoo.com yahoo.co.uk ymail.com hotmail.com hotmail.co.uk outlook.com live.com live.co.uk msn.com aol.com icloud.com me.com mac.com " +
-	"proton.me protonmail.com pm.me gmx.com gmx.net gmx.de web.de mail.com zoho.com yandex.com yandex.ru mail.ru fastmail.com hey.com tutanota.com tuta.io btinternet.com sky.com virginmedia.com " +
-	"talktalk.net ntlworld.com comcast.net verizon.net att.net eircom.net qq.com 163.com")
+var mailboxProviders = strings.Fields(
+	"gmail.com googlemail.com yahoo.com yahoo.co.uk ymail.com hotmail.com hotmail.co.uk outlook.com live.com live.co.uk msn.com aol.com icloud.com me.com mac.com " +
+		"proton.me protonmail.com pm.me gmx.com gmx.net gmx.de web.de mail.com zoho.com yandex.com yandex.ru mail.ru fastmail.com hey.com tutanota.com tuta.io btinternet.com sky.com virginmedia.com " +
+		"talktalk.net ntlworld.com comcast.net verizon.net att.net eircom.net qq.com 163.com",
+)
 
 // hasEmailAtDomainOf reports whether the user has a confirmed e-mail address at the domain of
 // the website.
@@ -120,7 +122,10 @@ func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, 
 	if err := s.VerifiedNames.Replace(ctx, o.ID, text.NameKeys(o.Name)); err != nil {
 		return false, err
 	}
-	return true, s.Audit.Record(ctx, audit.Entry{Action: audit.OrganizationVerified, Actor: u.ID, OrganizationID: o.ID, Object: o.ID, Detail: VerifiedByDomain})
+	return true, s.Audit.Record(
+		ctx,
+		audit.Entry{Action: audit.OrganizationVerified, Actor: u.ID, OrganizationID: o.ID, Object: o.ID, Detail: VerifiedByDomain},
+	)
 }
 
 // verifyOrganizationOf calls verifyByDomain for the organization of a user who has just
@@ -160,8 +165,11 @@ const (
 
 // organizationAudit contains the action in the audit log for each action of a moderator.
 var organizationAudit = map[OrganizationAction]audit.Action{
-	VerifyOrganization: audit.OrganizationVerified, UnverifyOrganization: audit.OrganizationUnverified, ReleaseOrganization: audit.OrganizationReleased,
-	SuspendOrganization: audit.OrganizationSuspended, RestoreOrganization: audit.OrganizationRestored,
+	VerifyOrganization:   audit.OrganizationVerified,
+	UnverifyOrganization: audit.OrganizationUnverified,
+	ReleaseOrganization:  audit.OrganizationReleased,
+	SuspendOrganization:  audit.OrganizationSuspended,
+	RestoreOrganization:  audit.OrganizationRestored,
 }
 
 // OrganizationActionInput is a moderator's action.
@@ -190,7 +198,12 @@ func (a OrganizationAction) apply(o *Organization, now time.Time) {
 }
 
 // Moderate changes the standing of an organization. Its admins are notified. Moderators only.
-func (s *Service) Moderate(ctx context.Context, by auth.Actor, organizationID string, in OrganizationActionInput) (o Organization, err error) {
+func (s *Service) Moderate(
+	ctx context.Context,
+	by auth.Actor,
+	organizationID string,
+	in OrganizationActionInput,
+) (o Organization, err error) {
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
 		return o, err
 	}
@@ -217,7 +230,10 @@ func (s *Service) Moderate(ctx context.Context, by auth.Actor, organizationID st
 		if err := s.Audit.Record(ctx, audit.Entry{Action: organizationAudit[action], Actor: by.UserID, OrganizationID: o.ID, Object: o.ID}); err != nil {
 			return err
 		}
-		return s.Events.Record(ctx, event.OrganizationModerated{OrganizationID: o.ID, Action: in.Action, Message: strings.TrimSpace(in.Message), ModeratedAt: now})
+		return s.Events.Record(
+			ctx,
+			event.OrganizationModerated{OrganizationID: o.ID, Action: in.Action, Message: strings.TrimSpace(in.Message), ModeratedAt: now},
+		)
 	})
 	return o, err
 }
@@ -324,18 +340,30 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 		if err := s.Audit.Record(ctx, e); err != nil {
 			return err
 		}
-		return s.Events.Record(ctx, event.AccountModerated{UserID: u.ID, Action: in.Action, Message: strings.TrimSpace(in.Message), ModeratedAt: now})
+		return s.Events.Record(
+			ctx,
+			event.AccountModerated{UserID: u.ID, Action: in.Action, Message: strings.TrimSpace(in.Message), ModeratedAt: now},
+		)
 	})
 }
 
 // organizationTexts are the subjects and texts of the e-mails about actions.
 var organizationTexts = map[OrganizationAction][2]string{
-	VerifyOrganization:   {"Your organization is verified", "Our moderators have verified %s. Its jobs are public and are not marked “not verified” any more."},
+	VerifyOrganization: {
+		"Your organization is verified",
+		"Our moderators have verified %s. Its jobs are public and are not marked “not verified” any more.",
+	},
 	UnverifyOrganization: {"Your organization is not verified any more", "Our moderators have removed the verification of %s."},
 	ReleaseOrganization:  {"Your jobs are public", "Our moderators have checked %s. Its jobs are public now."},
-	SuspendOrganization:  {"Your organization is suspended", "Our moderators have suspended %s. Its jobs are not public, and neither are new ones."},
-	holdOrganization:     {"Your jobs wait for a check", "The name of %s is close to that of an organization that we have verified. Our moderators will check it. Until then its jobs are not public."},
-	RestoreOrganization:  {"Your organization is not suspended any more", "Our moderators have restored %s. Its jobs are public again."},
+	SuspendOrganization: {
+		"Your organization is suspended",
+		"Our moderators have suspended %s. Its jobs are not public, and neither are new ones.",
+	},
+	holdOrganization: {
+		"Your jobs wait for a check",
+		"The name of %s is close to that of an organization that we have verified. Our moderators will check it. Until then its jobs are not public.",
+	},
+	RestoreOrganization: {"Your organization is not suspended any more", "Our moderators have restored %s. Its jobs are public again."},
 }
 
 // maxModeratedMails is the maximum number of admins who are notified of an action.
@@ -352,7 +380,9 @@ func (s *Service) OnOrganizationModerated(ctx context.Context, e event.Organizat
 		return err
 	}
 	texts := organizationTexts[OrganizationAction(e.Action)]
-	body := append([]mail.Block{{Text: strings.ReplaceAll(texts[1], "%s", mail.SafeName(o.Name, "your organization"))}}, moderatorsWrite(e.Message)...)
+	body := append(
+		[]mail.Block{{Text: strings.ReplaceAll(texts[1], "%s", mail.SafeName(o.Name, "your organization"))}},
+		moderatorsWrite(e.Message)...)
 	for _, userID := range admins {
 		if err := s.notify(ctx, userID, "organization-"+e.Action+"-"+userID+"-"+encodeTime(e.ModeratedAt), texts[0], body...); err != nil {
 			return err
@@ -367,7 +397,12 @@ func (s *Service) OnAccountModerated(ctx context.Context, e event.AccountModerat
 	if e.Action == "suspend" {
 		subject, body = "Your account is suspended", "Our moderators have suspended your account. It cannot be used, and all devices were signed out."
 	}
-	return s.notify(ctx, e.UserID, "account-"+e.Action+"-"+e.UserID+"-"+encodeTime(e.ModeratedAt), subject, append([]mail.Block{{Text: body}}, moderatorsWrite(e.Message)...)...)
+	return s.notify(
+		ctx,
+		e.UserID,
+		"account-"+e.Action+"-"+e.UserID+"-"+encodeTime(e.ModeratedAt),
+		subject,
+		append([]mail.Block{{Text: body}}, moderatorsWrite(e.Message)...)...)
 }
 
 // moderatorsWrite returns blocks with a message of the moderators, none if it is empty.

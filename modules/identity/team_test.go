@@ -174,7 +174,12 @@ func TestInvite_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		_, err := env.AcceptInvitation(env.t.Context(), guest, in, officeClient)
 		require.ErrorIs(t, err, fault.ErrInvalid, "%+v", in)
 	}
-	s, err := env.AcceptInvitation(env.t.Context(), guest, identity.AcceptInvitationInput{Token: token, Password: password, Name: "Newt"}, officeClient)
+	s, err := env.AcceptInvitation(
+		env.t.Context(),
+		guest,
+		identity.AcceptInvitationInput{Token: token, Password: password, Name: "Newt"},
+		officeClient,
+	)
 	require.NoError(t, err)
 	require.Equal(t, "Newt", s.Account.Name)
 }
@@ -190,12 +195,14 @@ func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 	var in identity.ChangePermissionsInput
 	yes, no := true, false
 	in.Permissions = &identity.PermissionsInput{
-		Jobs: &identity.JobPermissionsInput{Delete: &yes, Create: &no}, Applications: &identity.ApplicationPermissionsInput{Update: &no},
+		Jobs:         &identity.JobPermissionsInput{Delete: &yes, Create: &no},
+		Applications: &identity.ApplicationPermissionsInput{Update: &no},
 	}
 	m, err = env.ChangePermissions(env.t.Context(), admin, s.Account.ID, in)
 	require.NoError(t, err)
 	want := identity.Permissions{
-		Jobs: identity.JobPermissions{Update: true, Delete: true}, Applications: identity.ApplicationPermissions{View: true},
+		Jobs:         identity.JobPermissions{Update: true, Delete: true},
+		Applications: identity.ApplicationPermissions{View: true},
 	}
 	require.Equal(t, want, m.Permissions)
 	require.Equal(t, identity.Recruiter, m.Role)
@@ -429,7 +436,16 @@ func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 
 func TestInvite_NamesHoldURLs_MailHasNone(t *testing.T) {
 	env := newSQLiteEnv(t)
-	s, err := env.Register(t.Context(), identity.RegisterEmployerInput{Email: "boss@example.org", Password: password, Name: "Em", CompanyName: "Claim at https://evil.example/x"}, officeClient)
+	s, err := env.Register(
+		t.Context(),
+		identity.RegisterEmployerInput{
+			Email:       "boss@example.org",
+			Password:    password,
+			Name:        "Em",
+			CompanyName: "Claim at https://evil.example/x",
+		},
+		officeClient,
+	)
 	require.NoError(t, err)
 	require.NoError(t, env.Invite(t.Context(), env.actor(s), identity.InviteInput{Name: "Jo www.evil.example", Email: "jo@example.org"}))
 	m := env.mailsTo("jo@example.org")[0]

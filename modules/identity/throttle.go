@@ -29,8 +29,15 @@ var failedCodes = limit.Rule{Name: "login.totp", Max: 10, Per: failureWindow}
 // rules refuse only accounts with a recent failure, because many users of an office or proxy
 // may have the same address.
 var networkRules = map[bool][]networkRule{
-	false: {{64, limit.Rule{Name: "login.network", Max: 100, Per: failureWindow}}, {56, limit.Rule{Name: "login.56", Max: 300, Per: failureWindow}}, {48, limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}}},
-	true:  {{24, limit.Rule{Name: "login.network", Max: 100, Per: failureWindow}}, {24, limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}}},
+	false: {
+		{64, limit.Rule{Name: "login.network", Max: 100, Per: failureWindow}},
+		{56, limit.Rule{Name: "login.56", Max: 300, Per: failureWindow}},
+		{48, limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}},
+	},
+	true: {
+		{24, limit.Rule{Name: "login.network", Max: 100, Per: failureWindow}},
+		{24, limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}},
+	},
 }
 
 type networkRule struct {

@@ -147,11 +147,23 @@ func (s *Service) OnEmailChanged(ctx context.Context, e event.EmailChanged) erro
 		return err
 	}
 	u.Email = undo.Email
-	err = s.send(ctx, u, "email-changed-"+u.ID+"-"+encodeTime(e.ChangedAt), "Your e-mail address was changed",
-		mail.Block{Text: "The e-mail address of your account was changed on " + formatTime(e.ChangedAt) + ". This is the last message to this address."},
-		mail.Block{Text: "If you did not change it, restore this address and set a new password. That also signs out all devices and revokes API keys and other access by programs."},
+	err = s.send(
+		ctx,
+		u,
+		"email-changed-"+u.ID+"-"+encodeTime(e.ChangedAt),
+		"Your e-mail address was changed",
+		mail.Block{
+			Text: "The e-mail address of your account was changed on " + formatTime(
+				e.ChangedAt,
+			) + ". This is the last message to this address.",
+		},
+		mail.Block{
+			Text: "If you did not change it, restore this address and set a new password. That also signs out all devices and revokes API keys and other access by programs.",
+		},
 		s.link("Restore this address", "undo-email-change", token),
-		mail.Block{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, mail.Block{Code: token})
+		mail.Block{Text: "The link works once, for 24 hours. If you use the API, this is the token:"},
+		mail.Block{Code: token},
+	)
 	if task.IsPermanent(err) {
 		return nil // the old mailbox no longer exists
 	}

@@ -37,11 +37,18 @@ func TestChangeEmail_BackToPreviousAddress_IsAnUndo(t *testing.T) {
 			left = append(left, env.changeAddress(jo, next))
 		}
 		for _, changedAt := range left[1:] {
-			err := env.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: env.undoToken(jo, changedAt), Password: "N3w-password"})
+			err := env.UndoEmailChange(
+				t.Context(),
+				identity.UndoEmailChangeInput{Token: env.undoToken(jo, changedAt), Password: "N3w-password"},
+			)
 			require.ErrorIs(t, err, fault.ErrInvalid, "tokens sent to later addresses are refused")
 		}
 		require.Equal(t, "OWN@example.org", env.account(jo).Email)
-		require.NoError(t, env.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: env.undoToken(jo, left[0]), Password: "N3w-password"}), "an earlier change")
+		require.NoError(
+			t,
+			env.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: env.undoToken(jo, left[0]), Password: "N3w-password"}),
+			"an earlier change",
+		)
 	})
 }
 
@@ -53,5 +60,8 @@ func TestChangeEmail_BackAfterADay_CanBeUndone(t *testing.T) {
 	jo, err := env.login("next@example.org", password)
 	require.NoError(t, err)
 	changedAt := env.changeAddress(jo, "jo@example.org")
-	require.NoError(t, env.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: env.undoToken(jo, changedAt), Password: "N3w-password"}))
+	require.NoError(
+		t,
+		env.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: env.undoToken(jo, changedAt), Password: "N3w-password"}),
+	)
 }

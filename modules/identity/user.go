@@ -57,7 +57,18 @@ type User struct {
 
 // NewUser returns an active account. The caller has checked name and password.
 func NewUser(id, email, name string, kind Kind, passwordHash string, now time.Time) User {
-	return User{ID: id, Email: email, Name: name, Kind: kind, Status: UserActive, Registered: true, PasswordHash: passwordHash, CreatedAt: now, UpdatedAt: now, Version: 1}
+	return User{
+		ID:           id,
+		Email:        email,
+		Name:         name,
+		Kind:         kind,
+		Status:       UserActive,
+		Registered:   true,
+		PasswordHash: passwordHash,
+		CreatedAt:    now,
+		UpdatedAt:    now,
+		Version:      1,
+	}
 }
 
 // NewInvited returns an invited user, who has no account yet.

@@ -32,7 +32,12 @@ func (d *testEnv) credentials(t *testing.T, me auth.Actor, otherApp string) cred
 	require.NoError(t, err)
 	e, _, err := d.CreateWebhook(ctx, me, a.ID, integrations.WebhookInput{URL: "https://receiver.example/", Events: []string{"job.closed"}})
 	require.NoError(t, err)
-	return credentials{key: key, hook: integrations.WebhookPath{AppID: a.ID, ID: e.ID}, access: d.tokens(t, me, otherApp).Access, code: d.code(t, me, otherApp)}
+	return credentials{
+		key:    key,
+		hook:   integrations.WebhookPath{AppID: a.ID, ID: e.ID},
+		access: d.tokens(t, me, otherApp).Access,
+		code:   d.code(t, me, otherApp),
+	}
 }
 
 // usable reports which of the key, the token, the code and the webhook can be used.
@@ -49,7 +54,12 @@ func (d *testEnv) usable(t *testing.T, me auth.Actor, c credentials) [4]bool {
 	byCode := d.tryCode(t, c.code)
 	e, err := d.MyWebhook(t.Context(), me, c.hook)
 	require.NoError(t, err)
-	return [4]bool{worked(byKey, fault.ErrUnauthorized), worked(byToken, fault.ErrUnauthorized), worked(byCode, integrations.ErrInvalidGrant), e.Status == integrations.EndpointActive}
+	return [4]bool{
+		worked(byKey, fault.ErrUnauthorized),
+		worked(byToken, fault.ErrUnauthorized),
+		worked(byCode, integrations.ErrInvalidGrant),
+		e.Status == integrations.EndpointActive,
+	}
 }
 
 var (
@@ -235,9 +245,31 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		now, about := env.clock.Now(), map[string]string{}
 		for _, applicant := range []string{me.UserID, foreign.UserID} {
-			m := integrations.Message{EventID: stores.NewID(), Type: "application.submitted", Body: "{}", OrganizationID: stores.NewID(), ApplicantID: applicant, CreatedAt: now}
+			m := integrations.Message{
+				EventID:        stores.NewID(),
+				Type:           "application.submitted",
+				Body:           "{}",
+				OrganizationID: stores.NewID(),
+				ApplicantID:    applicant,
+				CreatedAt:      now,
+			}
 			about[applicant] = stores.NewID()
-			err := s.Deliveries.Enqueue(t.Context(), []integrations.Message{m}, []integrations.Delivery{{ID: about[applicant], EndpointID: theirs.hook.ID, OwnerID: foreign.UserID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now}})
+			err := s.Deliveries.Enqueue(
+				t.Context(),
+				[]integrations.Message{m},
+				[]integrations.Delivery{
+					{
+						ID:         about[applicant],
+						EndpointID: theirs.hook.ID,
+						OwnerID:    foreign.UserID,
+						EventID:    m.EventID,
+						Type:       m.Type,
+						Status:     integrations.Pending,
+						NextAt:     &now,
+						CreatedAt:  now,
+					},
+				},
+			)
 			require.NoError(t, err)
 		}
 		require.Len(t, env.deliveries(t, me, mine.hook), 1)
@@ -264,7 +296,13 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 			consents, err := s.Consents.List(t.Context(), []string{user}, "", page.Request{Number: 1, Size: 9})
 			require.NoError(t, err)
 			require.Len(t, consents.Items, want)
-			messages, err := s.Deliveries.ListMessages(t.Context(), foreign.UserID, theirs.hook.ID, integrations.MessageFilter{ID: about[user]}, 1)
+			messages, err := s.Deliveries.ListMessages(
+				t.Context(),
+				foreign.UserID,
+				theirs.hook.ID,
+				integrations.MessageFilter{ID: about[user]},
+				1,
+			)
 			require.NoError(t, err)
 			require.Len(t, messages, want)
 		}
@@ -287,7 +325,16 @@ func TestApplicationEvents_MemberOfTheOrganization_Receives(t *testing.T) {
 		hook := env.createWebhook(t, stranger, "application.submitted")
 		submit := func() int {
 			env.sent = nil
-			env.recordEvent(t, event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: stores.NewID(), OrganizationID: organization, CandidateID: applicant, SubmittedAt: env.clock.Now()})
+			env.recordEvent(
+				t,
+				event.ApplicationSubmitted{
+					ApplicationID:  stores.NewID(),
+					JobID:          stores.NewID(),
+					OrganizationID: organization,
+					CandidateID:    applicant,
+					SubmittedAt:    env.clock.Now(),
+				},
+			)
 			return len(env.sent)
 		}
 		require.Equal(t, 1, submit())

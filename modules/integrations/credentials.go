@@ -71,7 +71,13 @@ func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in
 		return k, "", err
 	}
 	secret = newKey()
-	k = Key{ID: s.NewID(), Name: text.Name(in.Name), Prefix: secret[:keyPrefixLength], Hash: auth.HashSecret(secret), CreatedAt: s.Clock.Now()}
+	k = Key{
+		ID:        s.NewID(),
+		Name:      text.Name(in.Name),
+		Prefix:    secret[:keyPrefixLength],
+		Hash:      auth.HashSecret(secret),
+		CreatedAt: s.Clock.Now(),
+	}
 	err = s.createCredential(ctx, by, audit.APIKeyCreated, k.ID, func(ctx context.Context) error {
 		keys, err := s.MyKeys(ctx, by, appID)
 		if err != nil {

@@ -90,7 +90,11 @@ func (s *Service) attempt(ctx context.Context, e Endpoint, out Outgoing) (r atte
 	if (a.Status < 200 || a.Status >= 300) && a.Error == "" {
 		a.Error = "status"
 	}
-	r = attemptResult{Outgoing: out, url: e.URL, attempt: &Attempt{At: now, ResponseStatus: a.Status, Error: a.Error, DurationMs: a.Took.Milliseconds(), Answer: a.Body}}
+	r = attemptResult{
+		Outgoing: out,
+		url:      e.URL,
+		attempt:  &Attempt{At: now, ResponseStatus: a.Status, Error: a.Error, DurationMs: a.Took.Milliseconds(), Answer: a.Body},
+	}
 	if a.Status == statusTooManyRequests || a.Status == statusUnavailable {
 		r.retryAfter = a.RetryAfter
 	}
@@ -101,15 +105,24 @@ func (s *Service) attempt(ctx context.Context, e Endpoint, out Outgoing) (r atte
 // number of the attempt.
 func requestHeaders(out Outgoing, at time.Time, signature string) map[string]string {
 	return map[string]string{
-		"webhook-id": out.EventID, "webhook-timestamp": strconv.FormatInt(at.Unix(), 10), "webhook-signature": signature,
-		"webhook-attempt": strconv.Itoa(out.Attempt), "content-type": "application/json", "user-agent": "locum-webhooks/1",
+		"webhook-id":        out.EventID,
+		"webhook-timestamp": strconv.FormatInt(at.Unix(), 10),
+		"webhook-signature": signature,
+		"webhook-attempt":   strconv.Itoa(out.Attempt),
+		"content-type":      "application/json",
+		"user-agent":        "locum-webhooks/1",
 	}
 }
 
 // recordResults stores the results of attempts and updates the health of the endpoint. It
 // returns the tasks that the caller has to add. If isChanged is true, the caller has to store
 // the endpoint.
-func (s *Service) recordResults(ctx context.Context, e *Endpoint, results []attemptResult, now time.Time) (tasks []task.Task, isChanged bool, err error) {
+func (s *Service) recordResults(
+	ctx context.Context,
+	e *Endpoint,
+	results []attemptResult,
+	now time.Time,
+) (tasks []task.Task, isChanged bool, err error) {
 	if len(results) == 0 {
 		return nil, false, nil
 	}

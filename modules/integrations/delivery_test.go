@@ -28,9 +28,17 @@ func TestSign_EqualsStandardWebhooks(t *testing.T) {
 		return Outgoing{Delivery: Delivery{EventID: "0193-e"}, Message: Message{Body: body}}
 	}
 	headers := func(at time.Time, secrets ...string) http.Header {
-		signature, err := s.signature(Endpoint{Secret: secrets[0], PreviousSecret: secrets[len(secrets)-1], PreviousUntil: &until}, delivery(body), at)
+		signature, err := s.signature(
+			Endpoint{Secret: secrets[0], PreviousSecret: secrets[len(secrets)-1], PreviousUntil: &until},
+			delivery(body),
+			at,
+		)
 		require.NoError(t, err)
-		return http.Header{"Webhook-Id": {"0193-e"}, "Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)}, "Webhook-Signature": {signature}}
+		return http.Header{
+			"Webhook-Id":        {"0193-e"},
+			"Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)},
+			"Webhook-Signature": {signature},
+		}
 	}
 	verify := func(secret, body string, h http.Header) error {
 		v, err := standardwebhooks.NewWebhook(secret)

@@ -58,7 +58,10 @@ func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
 		env.respond = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
 		env.publishClosed(t)
 		require.Len(t, env.sent, 1)
-		waiting, err := env.store.Integrations.Tasks.List(t.Context(), task.Filter{State: task.Waiting, Kind: "integrations.deliver", Limit: 10})
+		waiting, err := env.store.Integrations.Tasks.List(
+			t.Context(),
+			task.Filter{State: task.Waiting, Kind: "integrations.deliver", Limit: 10},
+		)
 		require.NoError(t, err)
 		require.Len(t, waiting, 1)
 		_, err = env.store.Integrations.Tasks.Drop(t.Context(), []string{waiting[0].ID})
@@ -224,7 +227,22 @@ func (p *webhookEnv) enqueueDue(t *testing.T, e integrations.Endpoint, n int) {
 	var ds []integrations.Delivery
 	for range n {
 		m := integrations.Message{EventID: stores.NewID(), Type: "job.closed", Body: "{}", CreatedAt: now}
-		ms, ds = append(ms, m), append(ds, integrations.Delivery{ID: stores.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now})
+		ms, ds = append(
+			ms,
+			m,
+		), append(
+			ds,
+			integrations.Delivery{
+				ID:         stores.NewID(),
+				EndpointID: e.ID,
+				OwnerID:    e.OwnerID,
+				EventID:    m.EventID,
+				Type:       m.Type,
+				Status:     integrations.Pending,
+				NextAt:     &now,
+				CreatedAt:  now,
+			},
+		)
 	}
 	require.NoError(t, p.store.Integrations.Deliveries.Enqueue(t.Context(), ms, ds))
 }
@@ -349,7 +367,13 @@ func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 		}
 		require.NoError(t, env.runWorker(ctx, e))
 		require.Len(t, env.sent, 5)
-		left, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), e.OwnerID, e.ID, integrations.MessageFilter{DueBy: env.clock.Now()}, 10)
+		left, err := env.store.Integrations.Deliveries.ListMessages(
+			t.Context(),
+			e.OwnerID,
+			e.ID,
+			integrations.MessageFilter{DueBy: env.clock.Now()},
+			10,
+		)
 		require.NoError(t, err)
 		require.Len(t, left, 2, "the others are written down")
 		env.work.All(t)

@@ -24,7 +24,14 @@ func (s *Service) disableOrWarn(before Endpoint, e *Endpoint, now time.Time) []t
 		return nil
 	}
 	e.WarnedAt = &now
-	return []task.Task{task.New(warnKind, task.Mail, "whm:"+e.ID+":"+s.NewID(), warning{Endpoint: e.ID, URL: e.URL, Disabled: e.Status == EndpointDisabled, Since: *e.FailingSince})}
+	return []task.Task{
+		task.New(
+			warnKind,
+			task.Mail,
+			"whm:"+e.ID+":"+s.NewID(),
+			warning{Endpoint: e.ID, URL: e.URL, Disabled: e.Status == EndpointDisabled, Since: *e.FailingSince},
+		),
+	}
 }
 
 // healthChanged reports whether the fields that results can change have changed.

@@ -84,9 +84,25 @@ func (d *testEnv) ListByIDs(_ context.Context, ids []string) (map[string]integra
 // deps are the ports of the module, implemented by testEnv.
 func (d *testEnv) deps() integrations.Deps {
 	s := d.store.Integrations
-	return integrations.Deps{Tx: s.Tx, Events: s.Events, Audit: d.store.Identity.Audit, Clock: d.clock, NewID: stores.NewID, Tasks: s.Tasks, Retention: s.Retention,
-		Apps: s.Apps, Keys: s.Keys, Usage: s.Usage, Grants: s.Grants, Consents: s.Consents, Webhooks: s.Webhooks, Deliveries: s.Deliveries,
-		Accounts: d, Payments: d, Limiter: locallimit.New(d.clock)}
+	return integrations.Deps{
+		Tx:         s.Tx,
+		Events:     s.Events,
+		Audit:      d.store.Identity.Audit,
+		Clock:      d.clock,
+		NewID:      stores.NewID,
+		Tasks:      s.Tasks,
+		Retention:  s.Retention,
+		Apps:       s.Apps,
+		Keys:       s.Keys,
+		Usage:      s.Usage,
+		Grants:     s.Grants,
+		Consents:   s.Consents,
+		Webhooks:   s.Webhooks,
+		Deliveries: s.Deliveries,
+		Accounts:   d,
+		Payments:   d,
+		Limiter:    locallimit.New(d.clock),
+	}
 }
 
 func onEachStore(t *testing.T, test func(t *testing.T, env *testEnv)) {
@@ -114,7 +130,10 @@ func (d *testEnv) developer(t *testing.T) auth.Actor {
 
 func (d *testEnv) recordEvent(t *testing.T, e event.Event) {
 	t.Helper()
-	require.NoError(t, d.store.Integrations.Tx.Do(t.Context(), func(ctx context.Context) error { return d.store.Integrations.Events.Record(ctx, e) }))
+	require.NoError(
+		t,
+		d.store.Integrations.Tx.Do(t.Context(), func(ctx context.Context) error { return d.store.Integrations.Events.Record(ctx, e) }),
+	)
 	d.work.All(t)
 }
 
@@ -193,11 +212,27 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, integrations.Professional, plan())
 		env.paid = integrations.Enterprise
-		env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionUpgraded, Plan: integrations.Enterprise})
+		env.recordEvent(
+			t,
+			event.SubscriptionChanged{
+				OwnerKind: "application",
+				OwnerID:   a.ID,
+				Change:    event.SubscriptionUpgraded,
+				Plan:      integrations.Enterprise,
+			},
+		)
 		require.Equal(t, integrations.Enterprise, plan(), "the result of the payment came late")
 		_, err = env.SetPlan(t.Context(), a.ID, integrations.Professional)
 		require.NoError(t, err)
-		env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: event.SubscriptionRenewed, Plan: integrations.Enterprise})
+		env.recordEvent(
+			t,
+			event.SubscriptionChanged{
+				OwnerKind: "application",
+				OwnerID:   a.ID,
+				Change:    event.SubscriptionRenewed,
+				Plan:      integrations.Enterprise,
+			},
+		)
 		require.Equal(t, integrations.Professional, plan(), "an operator has changed the plan since")
 		env.paid = integrations.Free
 		env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "user", OwnerID: a.ID, Change: event.SubscriptionLapsed})

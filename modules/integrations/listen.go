@@ -50,7 +50,17 @@ func (s *Service) Listen(ctx context.Context, a App, in ListenInput) (e Endpoint
 	}
 	now := s.Clock.Now()
 	until := now.Add(listenerLife)
-	e = Endpoint{ID: s.NewID(), AppID: a.ID, OwnerID: a.OwnerID, URL: in.URL, Events: types, Status: EndpointActive, ListeningUntil: &until, CreatedAt: now, UpdatedAt: now}
+	e = Endpoint{
+		ID:             s.NewID(),
+		AppID:          a.ID,
+		OwnerID:        a.OwnerID,
+		URL:            in.URL,
+		Events:         types,
+		Status:         EndpointActive,
+		ListeningUntil: &until,
+		CreatedAt:      now,
+		UpdatedAt:      now,
+	}
 	if e.Secret, err = s.Vault.Encrypt(secret, e.ID); err != nil {
 		return e, "", err
 	}
@@ -133,9 +143,16 @@ func (s *Service) extendListener(ctx context.Context, e Endpoint, until time.Tim
 // report calls onAttempt with the attempt, or with the fact that none could be made.
 func (r attemptResult) report(onAttempt func(Forwarded), now time.Time) {
 	if a := r.attempt; a != nil {
-		onAttempt(Forwarded{a.At, r.Type, r.EventID, Answer{Status: a.ResponseStatus, Error: a.Error, Took: time.Duration(a.DurationMs) * time.Millisecond}})
+		onAttempt(
+			Forwarded{
+				At:      a.At,
+				Type:    r.Type,
+				EventID: r.EventID,
+				Answer:  Answer{Status: a.ResponseStatus, Error: a.Error, Took: time.Duration(a.DurationMs) * time.Millisecond},
+			},
+		)
 	} else if r.postponed {
-		onAttempt(Forwarded{now, r.Type, r.EventID, Answer{Error: "not_sent"}})
+		onAttempt(Forwarded{At: now, Type: r.Type, EventID: r.EventID, Answer: Answer{Error: "not_sent"}})
 	}
 }
 
@@ -154,7 +171,10 @@ func (s *Service) Trigger(ctx context.Context, a App, eventType string) ([]Endpo
 	if err != nil {
 		return nil, err
 	}
-	endpoints = slices.DeleteFunc(endpoints, func(e Endpoint) bool { return e.Status != EndpointActive || !slices.Contains(e.Events, eventType) })
+	endpoints = slices.DeleteFunc(
+		endpoints,
+		func(e Endpoint) bool { return e.Status != EndpointActive || !slices.Contains(e.Events, eventType) },
+	)
 	if len(endpoints) == 0 {
 		return nil, nil
 	}

@@ -32,7 +32,12 @@ func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 		require.Empty(t, env.sent, "the service does not send deliveries of a listener")
 
 		somewhere := "https://elsewhere.example/"
-		_, err := env.ChangeWebhook(t.Context(), auth.Actor{UserID: a.OwnerID}, integrations.WebhookPath{AppID: a.ID, ID: e.ID}, integrations.WebhookChange{URL: &somewhere})
+		_, err := env.ChangeWebhook(
+			t.Context(),
+			auth.Actor{UserID: a.OwnerID},
+			integrations.WebhookPath{AppID: a.ID, ID: e.ID},
+			integrations.WebhookChange{URL: &somewhere},
+		)
 		require.NoError(t, err)
 		ctx, end := context.WithCancel(t.Context())
 		var told integrations.Forwarded

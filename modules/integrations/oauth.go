@@ -72,10 +72,17 @@ func (t Token) Active(g Grant, now time.Time) bool {
 // Errors of OAuth have the error codes of RFC 6749 §4.1.2.1 and §5.2. Their messages are
 // the error_description.
 var (
-	ErrInvalidClient = fault.New(fault.Unauthenticated, "invalid_client", "The client could not be authenticated: it is unknown, its secret is wrong or missing, or it used another method.")
-	ErrInvalidGrant  = oauthError("invalid_grant", "The code or refresh token is unknown, has expired, was revoked, or was issued to another client.")
-	ErrAccessDenied  = oauthError("access_denied", "The user has denied the request.")
-	errInvalidScope  = oauthError("invalid_scope", "A requested scope is unknown or was not granted.")
+	ErrInvalidClient = fault.New(
+		fault.Unauthenticated,
+		"invalid_client",
+		"The client could not be authenticated: it is unknown, its secret is wrong or missing, or it used another method.",
+	)
+	ErrInvalidGrant = oauthError(
+		"invalid_grant",
+		"The code or refresh token is unknown, has expired, was revoked, or was issued to another client.",
+	)
+	ErrAccessDenied = oauthError("access_denied", "The user has denied the request.")
+	errInvalidScope = oauthError("invalid_scope", "A requested scope is unknown or was not granted.")
 )
 
 func oauthError(code, description string) *fault.Error {
@@ -158,7 +165,12 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 			return r, unsupportedParameter(name)
 		}
 	}
-	r = AuthorizationRequest{State: params.Get("state"), redirectURI: params.Get("redirect_uri"), challenge: params.Get("code_challenge"), prompt: params.Get("prompt")}
+	r = AuthorizationRequest{
+		State:       params.Get("state"),
+		redirectURI: params.Get("redirect_uri"),
+		challenge:   params.Get("code_challenge"),
+		prompt:      params.Get("prompt"),
+	}
 	if r.App, err = s.findClient(ctx, params.Get("client_id")); err != nil {
 		return r, fault.IfNotFound(err, InvalidRequest("The client_id is unknown."))
 	}
@@ -237,7 +249,12 @@ func (s *Service) requireConsent(ctx context.Context, by auth.Actor, r Authoriza
 
 // authorize creates an authorization and returns its code. It calls consent, which stores or
 // checks the consent of the caller, in the same transaction.
-func (s *Service) authorize(ctx context.Context, by auth.Actor, r AuthorizationRequest, consent func(ctx context.Context) error) (code string, err error) {
+func (s *Service) authorize(
+	ctx context.Context,
+	by auth.Actor,
+	r AuthorizationRequest,
+	consent func(ctx context.Context) error,
+) (code string, err error) {
 	if err := by.RequireUser(); err != nil {
 		return "", err
 	}
@@ -247,7 +264,16 @@ func (s *Service) authorize(ctx context.Context, by auth.Actor, r AuthorizationR
 	code = NewToken(Code)
 	now := s.Clock.Now()
 	g := Grant{ID: s.NewID(), AppID: r.App.ID, UserID: by.UserID, Scopes: r.Scopes, CreatedAt: now, ExpiresAt: now.Add(GrantLife)}
-	t := Token{Hash: HashToken(Code, code), GrantID: g.ID, Kind: Code, Scopes: r.Scopes, RedirectURI: r.redirectURI, Challenge: r.challenge, IssuedAt: now, ExpiresAt: now.Add(CodeLife)}
+	t := Token{
+		Hash:        HashToken(Code, code),
+		GrantID:     g.ID,
+		Kind:        Code,
+		Scopes:      r.Scopes,
+		RedirectURI: r.redirectURI,
+		Challenge:   r.challenge,
+		IssuedAt:    now,
+		ExpiresAt:   now.Add(CodeLife),
+	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := consent(ctx); err != nil {
 			return err
@@ -297,7 +323,13 @@ func (s *Service) Refresh(ctx context.Context, client App, token, scope string) 
 // redeem exchanges a code or refresh token of the client for new tokens. The function check
 // validates the request and returns the scopes of the access token. If check fails, the code
 // or refresh token remains valid.
-func (s *Service) redeem(ctx context.Context, client App, kind TokenKind, token string, check func(IssuedToken) ([]Scope, error)) (out TokenPair, err error) {
+func (s *Service) redeem(
+	ctx context.Context,
+	client App,
+	kind TokenKind,
+	token string,
+	check func(IssuedToken) ([]Scope, error),
+) (out TokenPair, err error) {
 	isReused := false
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		t, isActive, err := s.findToken(ctx, token, kind)
@@ -336,8 +368,22 @@ func (s *Service) redeem(ctx context.Context, client App, kind TokenKind, token 
 func (s *Service) issueTokens(ctx context.Context, g Grant, scopes []Scope) (TokenPair, error) {
 	now := s.Clock.Now()
 	out := TokenPair{Access: NewToken(Access), Refresh: NewToken(Refresh), ExpiresIn: min(AccessLife, g.ExpiresAt.Sub(now)), Scopes: scopes}
-	access := Token{Hash: HashToken(Access, out.Access), GrantID: g.ID, Kind: Access, Scopes: scopes, IssuedAt: now, ExpiresAt: now.Add(out.ExpiresIn)}
-	refresh := Token{Hash: HashToken(Refresh, out.Refresh), GrantID: g.ID, Kind: Refresh, Scopes: g.Scopes, IssuedAt: now, ExpiresAt: now.Add(min(RefreshLife, g.ExpiresAt.Sub(now)))}
+	access := Token{
+		Hash:      HashToken(Access, out.Access),
+		GrantID:   g.ID,
+		Kind:      Access,
+		Scopes:    scopes,
+		IssuedAt:  now,
+		ExpiresAt: now.Add(out.ExpiresIn),
+	}
+	refresh := Token{
+		Hash:      HashToken(Refresh, out.Refresh),
+		GrantID:   g.ID,
+		Kind:      Refresh,
+		Scopes:    g.Scopes,
+		IssuedAt:  now,
+		ExpiresAt: now.Add(min(RefreshLife, g.ExpiresAt.Sub(now))),
+	}
 	if err := s.Grants.Create(ctx, access, nil); err != nil {
 		return TokenPair{}, err
 	}

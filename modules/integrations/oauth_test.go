@@ -28,7 +28,10 @@ const (
 
 func (d *testEnv) authorizationRequest(t *testing.T, appID string) integrations.AuthorizationRequest {
 	t.Helper()
-	r, err := d.ParseAuthorization(t.Context(), url.Values{"response_type": {"code"}, "client_id": {appID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}})
+	r, err := d.ParseAuthorization(
+		t.Context(),
+		url.Values{"response_type": {"code"}, "client_id": {appID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}},
+	)
 	require.NoError(t, err)
 	return r
 }
@@ -116,7 +119,16 @@ func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 		ctx, me := t.Context(), env.developer(t)
 		a, _, err := env.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback, callback + "/2"}})
 		require.NoError(t, err)
-		r, err := env.ParseAuthorization(ctx, url.Values{"response_type": {"code"}, "client_id": {a.ID}, "redirect_uri": {callback}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}})
+		r, err := env.ParseAuthorization(
+			ctx,
+			url.Values{
+				"response_type":         {"code"},
+				"client_id":             {a.ID},
+				"redirect_uri":          {callback},
+				"code_challenge":        {challenge},
+				"code_challenge_method": {"S256"},
+			},
+		)
 		require.NoError(t, err)
 		code, err := env.Approve(ctx, me, r)
 		require.NoError(t, err)
@@ -184,7 +196,10 @@ func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 		require.ErrorIs(t, err, integrations.ErrInvalidClient)
 		_, err = env.Refresh(ctx, a, issued.Refresh, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
-		_, err = env.ParseAuthorization(ctx, url.Values{"response_type": {"code"}, "client_id": {a.ID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}})
+		_, err = env.ParseAuthorization(
+			ctx,
+			url.Values{"response_type": {"code"}, "client_id": {a.ID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}},
+		)
 		require.ErrorContains(t, err, "client_id is unknown")
 		env.inactive[owner.UserID] = false
 		_, err = env.Refresh(ctx, a, issued.Refresh, "")
@@ -232,7 +247,15 @@ func TestRefresh_UsedTokenOfAnotherClient_EndsNothing(t *testing.T) {
 
 func TestRedirectsTo_RegisteredURIsOnly(t *testing.T) {
 	t.Parallel()
-	app := integrations.App{RedirectURIs: []string{"https://a.example.com/cb?x=1", "http://127.0.0.1/cb", "http://[::1]:7/cb", "https://127.0.0.2/cb", "http://localhost/cb"}}
+	app := integrations.App{
+		RedirectURIs: []string{
+			"https://a.example.com/cb?x=1",
+			"http://127.0.0.1/cb",
+			"http://[::1]:7/cb",
+			"https://127.0.0.2/cb",
+			"http://localhost/cb",
+		},
+	}
 	for _, uri := range []string{"https://a.example.com/cb?x=1", "http://127.0.0.1/cb", "http://127.0.0.1:49152/cb", "http://[::1]/cb", "http://[::1]:8/cb", "http://localhost/cb"} {
 		require.True(t, app.RedirectsTo(uri), uri)
 	}

@@ -19,7 +19,13 @@ func (in AppInput) Problems() []fault.Field {
 		out = append(out, fault.Field{Name: "description", Message: "must have at most 1000 characters, and none that turns text around"})
 	}
 	if slices.ContainsFunc(in.RedirectURIs, func(uri string) bool { return !isRedirectURI(uri, in.Public) }) {
-		out = append(out, fault.Field{Name: "redirectUris", Message: "must be https:// addresses without a fragment, http:// ones on a loopback address, or of a public application com.example.app:/path"})
+		out = append(
+			out,
+			fault.Field{
+				Name:    "redirectUris",
+				Message: "must be https:// addresses without a fragment, http:// ones on a loopback address, or of a public application com.example.app:/path",
+			},
+		)
 	}
 	return out
 }

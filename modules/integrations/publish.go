@@ -67,14 +67,24 @@ func (s *Service) PublishJobClosed(ctx context.Context, e event.Envelope, closed
 // PublishSubmitted publishes a job application to authorized webhooks.
 func (s *Service) PublishSubmitted(ctx context.Context, e event.Envelope, a event.ApplicationSubmitted) error {
 	return s.publishApplication(ctx, e, a.OrganizationID, a.CandidateID, SubmittedData{
-		ApplicationID: a.ApplicationID, JobID: a.JobID, CandidateID: a.CandidateID, Status: a.Status, SubmittedAt: a.SubmittedAt})
+		ApplicationID: a.ApplicationID,
+		JobID:         a.JobID,
+		CandidateID:   a.CandidateID,
+		Status:        a.Status,
+		SubmittedAt:   a.SubmittedAt,
+	})
 }
 
 // PublishStatusChanged publishes the new status of a job application to authorized
 // webhooks.
 func (s *Service) PublishStatusChanged(ctx context.Context, e event.Envelope, a event.ApplicationStatusChanged) error {
 	return s.publishApplication(ctx, e, a.OrganizationID, a.CandidateID, StatusChangedData{
-		ApplicationID: a.ApplicationID, JobID: a.JobID, Status: a.Status, PreviousStatus: a.PreviousStatus, ChangedAt: a.ChangedAt})
+		ApplicationID:  a.ApplicationID,
+		JobID:          a.JobID,
+		Status:         a.Status,
+		PreviousStatus: a.PreviousStatus,
+		ChangedAt:      a.ChangedAt,
+	})
 }
 
 // publishApplication publishes an event about a job application to authorized webhooks.
@@ -118,7 +128,12 @@ func (s *Service) mayReceive(ctx context.Context, e Endpoint, organizationID, ap
 // the applicant to the organization. It may if its owner can see the job application, or if
 // a user who can see the job application has allowed the endpoint's app to read job
 // applications. The function listInvolved is called only if it is needed.
-func (s *Service) isAuthorized(ctx context.Context, e Endpoint, organizationID, applicantID string, listInvolved func() ([]string, error)) (bool, error) {
+func (s *Service) isAuthorized(
+	ctx context.Context,
+	e Endpoint,
+	organizationID, applicantID string,
+	listInvolved func() ([]string, error),
+) (bool, error) {
 	canSee := func(userID string) (bool, error) {
 		v, err := s.Accounts.Visibility(ctx, userID)
 		return v.Sees(organizationID, applicantID), err
@@ -148,7 +163,12 @@ func (s *Service) isAuthorized(ctx context.Context, e Endpoint, organizationID, 
 // publish creates the deliveries of an event to all endpoints that match the filter and are
 // authorized. It renders the message when it finds the first of them. A repeated call does
 // not change existing deliveries.
-func (s *Service) publish(ctx context.Context, f EndpointFilter, render func() (Message, error), isAuthorized func(Endpoint) (bool, error)) error {
+func (s *Service) publish(
+	ctx context.Context,
+	f EndpointFilter,
+	render func() (Message, error),
+	isAuthorized func(Endpoint) (bool, error),
+) error {
 	render = sync.OnceValues(render)
 	for lastID := ""; ; {
 		batch, err := s.Webhooks.List(ctx, AnyOwner, f, lastID, endpointsPerBatch)
@@ -190,7 +210,16 @@ type broadcast struct {
 func (s *Service) newBroadcast(m Message, receivers []Endpoint) broadcast {
 	now := s.Clock.Now()
 	return broadcast{m, list.Map(receivers, func(e Endpoint) Delivery {
-		return Delivery{ID: s.NewID(), EndpointID: e.ID, OwnerID: e.OwnerID, EventID: m.EventID, Type: m.Type, Status: Pending, NextAt: &now, CreatedAt: now}
+		return Delivery{
+			ID:         s.NewID(),
+			EndpointID: e.ID,
+			OwnerID:    e.OwnerID,
+			EventID:    m.EventID,
+			Type:       m.Type,
+			Status:     Pending,
+			NextAt:     &now,
+			CreatedAt:  now,
+		}
 	})}
 }
 

@@ -99,7 +99,11 @@ func (s *Service) OnSubscriptionChanged(ctx context.Context, e event.Subscriptio
 	}
 	isExpired := false
 	switch e.Change {
-	case event.SubscriptionStarted, event.SubscriptionUpgraded, event.SubscriptionDowngraded, event.SubscriptionCancelled, event.SubscriptionResumed:
+	case event.SubscriptionStarted,
+		event.SubscriptionUpgraded,
+		event.SubscriptionDowngraded,
+		event.SubscriptionCancelled,
+		event.SubscriptionResumed:
 	case event.SubscriptionEnded, event.SubscriptionLapsed:
 		isExpired = true
 	default: // other changes must not replace a plan that an operator has set

@@ -78,9 +78,12 @@ func TestCheckURL_Public_IsAccepted(t *testing.T) {
 func TestCheckURL_Loopback_MessageNamesTheCommand(t *testing.T) {
 	t.Parallel()
 	for address, starts := range map[string]string{
-		"http://localhost:3000/hooks": "must be an https:// address; ", "http://example.com/": "must be an https:// address; ",
-		"https://localhost/": "must be of a server on the public internet; ", "https://127.0.0.1/": "must be of a server on the public internet; ",
-		"https://[::1]/": "must be of a server on the public internet; ", "https://192.168.1.1/": "must be of a server on the public internet; ",
+		"http://localhost:3000/hooks": "must be an https:// address; ",
+		"http://example.com/":         "must be an https:// address; ",
+		"https://localhost/":          "must be of a server on the public internet; ",
+		"https://127.0.0.1/":          "must be of a server on the public internet; ",
+		"https://[::1]/":              "must be of a server on the public internet; ",
+		"https://192.168.1.1/":        "must be of a server on the public internet; ",
 	} {
 		why := receiverProblem(address, false)
 		require.True(t, strings.HasPrefix(why, starts), "%s: %s", address, why)

@@ -21,7 +21,13 @@ const maxReplayed = 1_000
 
 // MyDeliveries lists the deliveries to one of the caller's endpoints in the last 30
 // days, the newest first, with the status unless it is empty.
-func (s *Service) MyDeliveries(ctx context.Context, by auth.Actor, p WebhookPath, status DeliveryStatus, r page.Request) (page.Result[Delivery], error) {
+func (s *Service) MyDeliveries(
+	ctx context.Context,
+	by auth.Actor,
+	p WebhookPath,
+	status DeliveryStatus,
+	r page.Request,
+) (page.Result[Delivery], error) {
 	if err := cmp.Or(r.CheckID(), valid.Value("status", string(status), "omitempty,oneof=pending succeeded failed")); err != nil {
 		return page.Result[Delivery]{}, err
 	}
@@ -118,7 +124,12 @@ const SendsAMinute = 600
 
 // withActiveWebhook calls fn in a transaction with one of the caller's endpoints. It fails
 // with ErrWebhookInactive unless the endpoint is active, and limits the caller's sends.
-func (s *Service) withActiveWebhook(ctx context.Context, by auth.Actor, p WebhookPath, fn func(ctx context.Context, e Endpoint, now time.Time) error) error {
+func (s *Service) withActiveWebhook(
+	ctx context.Context,
+	by auth.Actor,
+	p WebhookPath,
+	fn func(ctx context.Context, e Endpoint, now time.Time) error,
+) error {
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
@@ -173,9 +184,23 @@ func (s *Service) testData(eventType string, now time.Time) any {
 	jobID, applicationID := s.NewID(), s.NewID()
 	switch eventType {
 	case event.ApplicationSubmitted{}.Type():
-		return SubmittedData{ApplicationID: applicationID, JobID: jobID, CandidateID: s.NewID(), Status: "pending", SubmittedAt: now, Test: true}
+		return SubmittedData{
+			ApplicationID: applicationID,
+			JobID:         jobID,
+			CandidateID:   s.NewID(),
+			Status:        "pending",
+			SubmittedAt:   now,
+			Test:          true,
+		}
 	case event.ApplicationStatusChanged{}.Type():
-		return StatusChangedData{ApplicationID: applicationID, JobID: jobID, Status: "review", PreviousStatus: "pending", ChangedAt: now, Test: true}
+		return StatusChangedData{
+			ApplicationID:  applicationID,
+			JobID:          jobID,
+			Status:         "review",
+			PreviousStatus: "pending",
+			ChangedAt:      now,
+			Test:           true,
+		}
 	}
 	status := "active"
 	if eventType == (event.JobClosed{}).Type() {
@@ -183,8 +208,20 @@ func (s *Service) testData(eventType string, now time.Time) any {
 	}
 	city := "Leeds"
 	return JobData{ID: jobID, Test: true, Job: &JobView{
-		ID: jobID, Title: "Registered Nurse", Description: "This listing is made up, to test a webhook.", Company: CompanyView{ID: s.NewID(), Name: "Example Hospital"},
-		Location: LocationView{Text: &city, City: &city}, Requirements: []string{}, Benefits: []string{}, Questions: []QuestionView{}, Status: status,
-		PostedAt: &now, UpdatedAt: now, URL: s.PublicURL + "/jobs/" + jobID,
+		ID:          jobID,
+		Title:       "Registered Nurse",
+		Description: "This listing is made up, to test a webhook.",
+		Company:     CompanyView{ID: s.NewID(), Name: "Example Hospital"},
+		Location: LocationView{
+			Text: &city,
+			City: &city,
+		},
+		Requirements: []string{},
+		Benefits:     []string{},
+		Questions:    []QuestionView{},
+		Status:       status,
+		PostedAt:     &now,
+		UpdatedAt:    now,
+		URL:          s.PublicURL + "/jobs/" + jobID,
 	}}
 }

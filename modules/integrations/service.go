@@ -100,7 +100,13 @@ func (s *Service) requireConfirmed(by auth.Actor) error {
 // createCredential calls store, which stores a new credential with the id, in a transaction
 // with an entry of the audit log. The caller must be confirmed, and the caller's session
 // does not end before the transaction does.
-func (s *Service) createCredential(ctx context.Context, by auth.Actor, action audit.Action, id string, store func(ctx context.Context) error) error {
+func (s *Service) createCredential(
+	ctx context.Context,
+	by auth.Actor,
+	action audit.Action,
+	id string,
+	store func(ctx context.Context) error,
+) error {
 	if err := s.requireConfirmed(by); err != nil {
 		return err
 	}
@@ -186,7 +192,12 @@ func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in
 }
 
 // changeOwnApp is changeApp for one of the caller's applications.
-func (s *Service) changeOwnApp(ctx context.Context, by auth.Actor, appID string, change func(ctx context.Context, a *App) error) (a App, err error) {
+func (s *Service) changeOwnApp(
+	ctx context.Context,
+	by auth.Actor,
+	appID string,
+	change func(ctx context.Context, a *App) error,
+) (a App, err error) {
 	err = s.withSession(ctx, by, func(ctx context.Context) error {
 		a, err = s.changeApp(ctx, by.UserID, appID, change)
 		return err

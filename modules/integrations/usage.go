@@ -168,7 +168,10 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 	report := UsageReport{Plan: a.Limits()}
 	for date := from; !date.After(to); date = date.AddDate(0, 0, 1) {
 		day := date.Format(time.DateOnly)
-		report.Days = append(report.Days, DayUsage{AppID: a.ID, Day: day, Requests: usageByDay[day].Requests, Errors: usageByDay[day].Errors})
+		report.Days = append(
+			report.Days,
+			DayUsage{AppID: a.ID, Day: day, Requests: usageByDay[day].Requests, Errors: usageByDay[day].Errors},
+		)
 	}
 	report.Quota, err = s.Limiter.Status(ctx, report.Plan.Quota, a.QuotaKey())
 	return report, err

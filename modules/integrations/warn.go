@@ -38,14 +38,24 @@ func (s *Service) warn(ctx context.Context, w warning) error {
 	}
 	mailID := "webhook-" + w.Endpoint + "-" + strconv.FormatInt(w.Since.UnixMicro(), 36)
 	subject := "A webhook of " + a.Name + " does not arrive"
-	text := "Since " + w.Since.UTC().Format("2 January 2006, 15:04 MST") + " no attempt to reach this webhook has succeeded. We keep trying, and stop when that has gone on for five days."
+	text := "Since " + w.Since.UTC().
+		Format("2 January 2006, 15:04 MST") +
+		" no attempt to reach this webhook has succeeded. We keep trying, and stop when that has gone on for five days."
 	if w.Disabled {
 		mailID += "-disabled"
 		subject = "A webhook of " + a.Name + " was disabled"
 		text = "This webhook did not take what we sent, or said that it is gone, so nothing is sent to it any more. When the receiver works again, set the webhook's status to active and replay what failed."
 	}
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
-		ID: mailID, To: mail.Address{Name: p.Name, Email: p.Email}, Greeting: p.Name, Home: s.PublicURL,
-		Subject: subject, Body: []mail.Block{{Text: text}, {Code: w.URL}, {Link: &mail.Link{Label: "Look at the webhook", URL: s.PublicURL + "/developers/apps/" + e.AppID + "/webhooks/" + e.ID}}},
+		ID:       mailID,
+		To:       mail.Address{Name: p.Name, Email: p.Email},
+		Greeting: p.Name,
+		Home:     s.PublicURL,
+		Subject:  subject,
+		Body: []mail.Block{
+			{Text: text},
+			{Code: w.URL},
+			{Link: &mail.Link{Label: "Look at the webhook", URL: s.PublicURL + "/developers/apps/" + e.AppID + "/webhooks/" + e.ID}},
+		},
 	})
 }

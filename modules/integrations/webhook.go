@@ -192,7 +192,12 @@ func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 }
 
 // changeWebhook applies change to one of the caller's endpoints and stores the result.
-func (s *Service) changeWebhook(ctx context.Context, by auth.Actor, p WebhookPath, change func(ctx context.Context, e *Endpoint, now time.Time) error) (e Endpoint, err error) {
+func (s *Service) changeWebhook(
+	ctx context.Context,
+	by auth.Actor,
+	p WebhookPath,
+	change func(ctx context.Context, e *Endpoint, now time.Time) error,
+) (e Endpoint, err error) {
 	err = s.withSession(ctx, by, func(ctx context.Context) error {
 		if e, err = s.MyWebhook(ctx, by, p); err != nil {
 			return err

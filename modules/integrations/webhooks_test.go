@@ -59,7 +59,11 @@ func (p *webhookEnv) Visibility(_ context.Context, userID string) (integrations.
 func withWebhooks(t *testing.T, test func(t *testing.T, env *webhookEnv)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
-		env := &webhookEnv{testEnv: &testEnv{clock: kit.NewClock(), inactive: map[string]bool{}}, visibility: map[string]integrations.Visibility{}, respond: respondWith(200)}
+		env := &webhookEnv{
+			testEnv:    &testEnv{clock: kit.NewClock(), inactive: map[string]bool{}},
+			visibility: map[string]integrations.Visibility{},
+			respond:    respondWith(200),
+		}
 		s := open(t, env.clock)
 		env.store = s
 		deps := env.deps()
@@ -149,7 +153,13 @@ func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		require.Equal(t, integrations.EndpointDisabled, status())
 		require.Equal(t, []string{"A webhook of Ward Finder does not arrive", "A webhook of Ward Finder was disabled"}, env.mails)
-		require.False(t, slices.ContainsFunc(env.deliveries(t, me, hook), func(d integrations.Delivery) bool { return d.Status == integrations.Pending }))
+		require.False(
+			t,
+			slices.ContainsFunc(
+				env.deliveries(t, me, hook),
+				func(d integrations.Delivery) bool { return d.Status == integrations.Pending },
+			),
+		)
 		sent := len(env.sent)
 		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		require.Len(t, env.sent, sent)
@@ -163,7 +173,16 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 		env.visibility[applicant.UserID] = integrations.Visibility{ApplicantID: applicant.UserID}
 		hook := env.createWebhook(t, owner, "application.submitted")
 		submit := func() {
-			env.recordEvent(t, event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: stores.NewID(), OrganizationID: organization, CandidateID: applicant.UserID, SubmittedAt: env.clock.Now()})
+			env.recordEvent(
+				t,
+				event.ApplicationSubmitted{
+					ApplicationID:  stores.NewID(),
+					JobID:          stores.NewID(),
+					OrganizationID: organization,
+					CandidateID:    applicant.UserID,
+					SubmittedAt:    env.clock.Now(),
+				},
+			)
 		}
 		submit()
 		require.Empty(t, env.sent, "the owner of the webhook may not see the application")
@@ -195,7 +214,10 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 func TestFanOut_Listing_IsThatOfEvent(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.createWebhook(t, env.developer(t), "job.closed")
-		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: json.RawMessage(`{"title":"Nurse"}`)})
+		env.recordEvent(
+			t,
+			event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: json.RawMessage(`{"title":"Nurse"}`)},
+		)
 		require.Contains(t, env.sent[0].Body, `"title":"Nurse"`)
 		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		require.Contains(t, env.sent[1].Body, `"job":null`, "it was too large for the event")

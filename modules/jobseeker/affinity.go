@@ -76,7 +76,13 @@ type affinity struct {
 }
 
 func newAffinity(p Profile, searches []Search, likedTitles []string) affinity {
-	t := affinity{Profile: p, role: plainWords(p.CurrentRole), specialty: plainWords(p.Specialty), searches: searches, likedTitles: likedTitles}
+	t := affinity{
+		Profile:     p,
+		role:        plainWords(p.CurrentRole),
+		specialty:   plainWords(p.Specialty),
+		searches:    searches,
+		likedTitles: likedTitles,
+	}
 	t.roleWord = t.role[strings.LastIndexByte(t.role, ' ')+1:]
 	return t
 }
@@ -123,7 +129,12 @@ func (t affinity) queries() (qs []*candidateQuery) {
 		addNearAndAnywhere(nil, Wanted{Text: t.specialty}, specialtySignal)
 	}
 	for _, search := range t.searches {
-		add(candidateQuery{about: []signal{searchSignal}, wanted: Wanted{Text: search.Query, Location: search.Location, ContractType: search.ContractType}})
+		add(
+			candidateQuery{
+				about:  []signal{searchSignal},
+				wanted: Wanted{Text: search.Query, Location: search.Location, ContractType: search.ContractType},
+			},
+		)
 	}
 	for _, title := range t.likedTitles {
 		add(candidateQuery{about: []signal{likedSignal}, wanted: Wanted{Text: title}})

@@ -157,7 +157,10 @@ func (r *matchRun) addMatches(ctx context.Context, search Search) error {
 			continue
 		}
 		r.searchNames[search.ID] = search.Name
-		r.matches = append(r.matches, Match{SearchID: search.ID, ListingID: p.ID, UserID: search.UserID, At: now, Email: search.EmailAlerts})
+		r.matches = append(
+			r.matches,
+			Match{SearchID: search.ID, ListingID: p.ID, UserID: search.UserID, At: now, Email: search.EmailAlerts},
+		)
 	}
 	return err
 }
@@ -187,7 +190,10 @@ func (r *matchRun) flush(ctx context.Context) error {
 			if _, isSubscriber := subscribers[ms[0].UserID]; isSubscriber {
 				continue
 			}
-			notifications = append(notifications, r.newNotification(searchID+"/"+r.id, ms[0].UserID, AboutJobs, r.notificationText(searchID, ms)))
+			notifications = append(
+				notifications,
+				r.newNotification(searchID+"/"+r.id, ms[0].UserID, AboutJobs, r.notificationText(searchID, ms)),
+			)
 		}
 		// A fixed order avoids deadlocks between two runs.
 		slices.SortFunc(notifications, func(a, b Notification) int { return strings.Compare(a.Cause, b.Cause) })
@@ -294,8 +300,13 @@ func (s *SearchService) sendDigest(ctx context.Context, d digestPayload) error {
 		body = append(body, mail.Block{Text: fmt.Sprintf("And %d more.", more)})
 	}
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
-		ID: "job-alerts-" + d.ID, To: mail.Address{Name: person.Name, Email: person.Email}, Subject: subject,
-		Greeting: person.Name, Body: body, Unsubscribe: s.PublicURL + "/unsubscribe?" + parameter + "=" + url.QueryEscape(token), Home: s.PublicURL,
+		ID:          "job-alerts-" + d.ID,
+		To:          mail.Address{Name: person.Name, Email: person.Email},
+		Subject:     subject,
+		Greeting:    person.Name,
+		Body:        body,
+		Unsubscribe: s.PublicURL + "/unsubscribe?" + parameter + "=" + url.QueryEscape(token),
+		Home:        s.PublicURL,
 	})
 }
 
@@ -325,7 +336,10 @@ func (s *SearchService) digestEntries(ctx context.Context, matches []Match) ([]m
 		}
 		names := searchNamesByListing[id]
 		slices.Sort(names)
-		detail := slices.DeleteFunc([]string{oneLine(p.Company), oneLine(p.Location), "your search: " + oneLine(strings.Join(slices.Compact(names), "; "))}, isEmpty)
+		detail := slices.DeleteFunc(
+			[]string{oneLine(p.Company), oneLine(p.Location), "your search: " + oneLine(strings.Join(slices.Compact(names), "; "))},
+			isEmpty,
+		)
 		out = append(out, mail.Entry{Title: oneLine(p.Title), URL: s.PublicURL + "/jobs/" + p.ID, Detail: strings.Join(detail, " · ")})
 	}
 	return out, nil

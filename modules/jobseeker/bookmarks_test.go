@@ -50,7 +50,11 @@ func TestBookmark_SameListing_IsOne(t *testing.T) {
 		log, err := env.MyActivity(ctx, user, firstPage)
 		require.NoError(t, err)
 		require.Len(t, log.Items, 2)
-		require.Equal(t, []string{"bookmark", "removed", "Removed Staff Nurse from the saved jobs"}, []string{log.Items[0].Type, log.Items[0].Action, log.Items[0].Description})
+		require.Equal(
+			t,
+			[]string{"bookmark", "removed", "Removed Staff Nurse from the saved jobs"},
+			[]string{log.Items[0].Type, log.Items[0].Action, log.Items[0].Description},
+		)
 		require.Equal(t, "Saved Staff Nurse", log.Items[1].Description)
 		got, err = env.SavedAmong(ctx, "", []string{in.ListingID})
 		require.NoError(t, err)
@@ -162,7 +166,12 @@ func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user, other := t.Context(), seeker(), seeker()
 		closingSoon, closingLate, unpublishedID := env.newListing("Staff\nNurse"), env.newListing("Porter"), env.newListing("Gone")
-		env.closesAt[closingSoon], env.closesAt[closingLate], env.closesAt[unpublishedID] = env.clock.Now().Add(70*time.Hour), env.clock.Now().Add(80*time.Hour), env.clock.Now().Add(time.Hour)
+		env.closesAt[closingSoon], env.closesAt[closingLate], env.closesAt[unpublishedID] = env.clock.Now().
+			Add(70*time.Hour),
+			env.clock.Now().
+				Add(80*time.Hour),
+			env.clock.Now().
+				Add(time.Hour)
 		saveJob := func(by auth.Actor, listing string) string {
 			b, err := env.SaveJob(ctx, by, jobseeker.SaveJobInput{ListingID: listing})
 			require.NoError(t, err)

@@ -40,8 +40,14 @@ const PlainText = "text/plain; charset=utf-8"
 
 // extensions maps the media types that documents may have to file extensions.
 var extensions = map[string]string{
-	PlainText: ".txt", "application/pdf": ".pdf", "application/msword": ".doc", "text/rtf": ".rtf", "image/png": ".png", "image/jpeg": ".jpg",
-	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx", "application/vnd.oasis.opendocument.text": ".odt",
+	PlainText:            ".txt",
+	"application/pdf":    ".pdf",
+	"application/msword": ".doc",
+	"text/rtf":           ".rtf",
+	"image/png":          ".png",
+	"image/jpeg":         ".jpg",
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+	"application/vnd.oasis.opendocument.text":                                 ".odt",
 }
 
 // MediaTypes returns the media types that documents may have, sorted.

@@ -64,7 +64,11 @@ func TestDashboard_Actions_AreLogged(t *testing.T) {
 			return r.Items[0]
 		}
 		require.NoError(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "view-recommendation", ListingID: listing}))
-		require.Equal(t, []string{"dashboard", "view-recommendation", "On the dashboard: view-recommendation, Cook"}, []string{last().Type, last().Action, last().Description})
+		require.Equal(
+			t,
+			[]string{"dashboard", "view-recommendation", "On the dashboard: view-recommendation, Cook"},
+			[]string{last().Type, last().Action, last().Description},
+		)
 		_, titles := env.recommended(me)
 		require.Len(t, titles, 1)
 		require.NoError(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation", ListingID: listing}))
@@ -76,8 +80,16 @@ func TestDashboard_Actions_AreLogged(t *testing.T) {
 		err := env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation"})
 		require.Equal(t, "listingId", fault.Of(err).Fields[0].Name)
 		require.ErrorIs(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: strings.Repeat("a", 65)}), fault.ErrInvalid)
-		require.ErrorIs(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: "nonsense"}), jobseeker.ErrListingNotFound)
-		require.ErrorIs(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: stores.NewID()}), jobseeker.ErrListingNotFound)
+		require.ErrorIs(
+			t,
+			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: "nonsense"}),
+			jobseeker.ErrListingNotFound,
+		)
+		require.ErrorIs(
+			t,
+			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: stores.NewID()}),
+			jobseeker.ErrListingNotFound,
+		)
 	})
 }
 
@@ -100,19 +112,35 @@ func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 		require.Len(t, stranger.Suggestions, 5)
 		require.Len(t, stranger.Jobs, 3)
 
-		me := env.profile(jobseeker.ProfileInput{Specialty: ptr("Renal"), Location: ptr("Leeds"), Experience: ptr(jobseeker.Words("7")), EmploymentTypes: &[]string{"bank"}})
+		me := env.profile(
+			jobseeker.ProfileInput{
+				Specialty:       ptr("Renal"),
+				Location:        ptr("Leeds"),
+				Experience:      ptr(jobseeker.Words("7")),
+				EmploymentTypes: &[]string{"bank"},
+			},
+		)
 		own := write(me, jobseeker.PersonalizeInput{})
 		require.Equal(t, "3 Renal jobs near Leeds for you", own.Headline)
 		require.Equal(t, "You bring 7 years of experience to Renal.", own.Summary)
 		require.Equal(t, []string{"Save a search to hear of new jobs at once", "Apply for a job that suits you"}, own.Suggestions)
 
-		input := write(me, jobseeker.PersonalizeInput{Specialty: " Midwifery\n", Experience: "1", CareerGoals: jobseeker.Goals{"Lead a team.", "", "Work\nless!"}})
+		input := write(
+			me,
+			jobseeker.PersonalizeInput{
+				Specialty:   " Midwifery\n",
+				Experience:  "1",
+				CareerGoals: jobseeker.Goals{"Lead a team.", "", "Work\nless!"},
+			},
+		)
 		require.Equal(t, "Be the first to hear of new Midwifery jobs near Leeds", input.Headline)
 		require.Equal(t, "You bring one year of experience to Midwifery. What you are after: Lead a team; Work less.", input.Summary)
 
 		long := strings.Repeat("x", 501)
 		for field, in := range map[string]jobseeker.PersonalizeInput{
-			"specialty": {Specialty: long}, "experience": {Experience: jobseeker.Words(long)}, "careerGoals": {CareerGoals: jobseeker.Goals{long}},
+			"specialty":   {Specialty: long},
+			"experience":  {Experience: jobseeker.Words(long)},
+			"careerGoals": {CareerGoals: jobseeker.Goals{long}},
 		} {
 			_, err := env.Personalize(t.Context(), me, in)
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)

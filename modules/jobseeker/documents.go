@@ -107,7 +107,13 @@ func (s *DocumentService) Upload(ctx context.Context, by auth.Actor, in UploadIn
 	if err := by.RequireSeeker(); err != nil {
 		return Document{}, err
 	}
-	d := Document{UserID: by.UserID, Type: DocumentType(in.Type), Title: text.Name(in.Title), FileName: strings.TrimSpace(in.FileName), IsDefault: in.IsDefault}
+	d := Document{
+		UserID:    by.UserID,
+		Type:      DocumentType(in.Type),
+		Title:     text.Name(in.Title),
+		FileName:  strings.TrimSpace(in.FileName),
+		IsDefault: in.IsDefault,
+	}
 	content, sent, problem := s.readInput(in.Content, in.File)
 	if problems := append(valid.Problems(in), problem...); len(problems) > 0 {
 		return Document{}, fault.ErrInvalid.WithFields(problems...)

@@ -125,7 +125,12 @@ func TestDocument_Update(t *testing.T) {
 		doc, err := env.Upload(ctx, user, uploadInput("first"))
 		require.NoError(t, err)
 		env.clock.Advance(time.Hour)
-		changed, err := env.ChangeDocument(ctx, user, strings.ToUpper(doc.ID), jobseeker.ChangeDocumentInput{Content: new("second"), Title: new("Other")})
+		changed, err := env.ChangeDocument(
+			ctx,
+			user,
+			strings.ToUpper(doc.ID),
+			jobseeker.ChangeDocumentInput{Content: new("second"), Title: new("Other")},
+		)
 		require.NoError(t, err)
 		require.Equal(t, doc.UploadedAt, changed.UploadedAt)
 		require.Equal(t, env.clock.Now(), changed.UpdatedAt)
@@ -140,7 +145,9 @@ func TestDocument_Update(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "cv", changed.Title, "an empty title becomes the name of the file")
 		for field, in := range map[string]jobseeker.ChangeDocumentInput{
-			"title": {Title: new(strings.Repeat("x", 201))}, "fileName": {FileName: new("a\nb")}, "content": {Content: new("data:text/plain,x")},
+			"title":    {Title: new(strings.Repeat("x", 201))},
+			"fileName": {FileName: new("a\nb")},
+			"content":  {Content: new("data:text/plain,x")},
 		} {
 			_, err := env.ChangeDocument(ctx, user, doc.ID, in)
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
@@ -257,7 +264,16 @@ func TestDocument_StorageLimit_Refused(t *testing.T) {
 		ctx, user := t.Context(), seeker()
 		doc, err := env.Upload(ctx, user, uploadInput("four"))
 		require.NoError(t, err)
-		big := jobseeker.Document{ID: stores.NewID(), UserID: user.UserID, Type: jobseeker.CV, Content: jobseeker.Content{File: jobseeker.DocumentFile{ID: stores.NewID()}, Form: jobseeker.AsText, Size: jobseeker.MaxDocumentBytes - 5}}
+		big := jobseeker.Document{
+			ID:     stores.NewID(),
+			UserID: user.UserID,
+			Type:   jobseeker.CV,
+			Content: jobseeker.Content{
+				File: jobseeker.DocumentFile{ID: stores.NewID()},
+				Form: jobseeker.AsText,
+				Size: jobseeker.MaxDocumentBytes - 5,
+			},
+		}
 		env.storeDocument(big)
 		_, err = env.Upload(ctx, user, uploadInput("12"))
 		require.ErrorIs(t, err, jobseeker.ErrDocumentsTooLarge)
@@ -300,7 +316,15 @@ func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 
 		// A process that dies between the file and its row leaves a reservation.
 		orphan := stores.NewID()
-		require.NoError(t, env.store.Jobseeker.DocumentFiles.Reserve(ctx, user.UserID, jobseeker.DocumentFile{ID: orphan, Extension: ".pdf"}, env.clock.Now().Add(time.Hour)))
+		require.NoError(
+			t,
+			env.store.Jobseeker.DocumentFiles.Reserve(
+				ctx,
+				user.UserID,
+				jobseeker.DocumentFile{ID: orphan, Extension: ".pdf"},
+				env.clock.Now().Add(time.Hour),
+			),
+		)
 		env.fileStore.keys["documents/"+orphan+".pdf"] = true
 		env.runPeriodic("jobseeker.files-left")
 		require.Equal(t, 1, env.fileStore.count(), "the upload may still be running")
@@ -336,7 +360,14 @@ func TestContent_FileWithoutExtension_Found(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
 		file := jobseeker.DocumentFile{ID: stores.NewID()} // as before names had an extension
-		require.NoError(t, env.fileStore.Put(ctx, "documents/"+file.ID, func(w io.Writer) error { _, err := io.WriteString(w, "I am a nurse."); return err }))
+		require.NoError(
+			t,
+			env.fileStore.Put(
+				ctx,
+				"documents/"+file.ID,
+				func(w io.Writer) error { _, err := io.WriteString(w, "I am a nurse."); return err },
+			),
+		)
 		doc := jobseeker.Document{ID: stores.NewID(), UserID: user.UserID, Type: jobseeker.CV, Title: "CV",
 			Content: jobseeker.Content{File: file, Size: 13, Form: jobseeker.AsText, MediaType: jobseeker.PlainText}}
 		env.storeDocument(doc)

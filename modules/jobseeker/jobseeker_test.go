@@ -124,7 +124,10 @@ func (env *testEnv) PendingEmail(_ context.Context, userID string) (string, erro
 func (env *testEnv) Public(_ context.Context, ids []string) (out []jobseeker.Posting, _ error) {
 	for _, id := range ids {
 		if !env.unpublished[id] && env.titles[id] != "" {
-			out = append(out, jobseeker.Posting{ID: id, Title: env.titles[id], Company: "St Brigid's", Location: "Leeds", PostedAt: env.postedAt[id]})
+			out = append(
+				out,
+				jobseeker.Posting{ID: id, Title: env.titles[id], Company: "St Brigid's", Location: "Leeds", PostedAt: env.postedAt[id]},
+			)
 		}
 	}
 	return out, nil
@@ -222,25 +225,78 @@ type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	t.Helper()
 	env := &testEnv{
-		t: t, clock: kit.NewClock(), titles: map[string]string{}, postedAt: map[string]time.Time{}, closesAt: map[string]time.Time{}, unpublished: map[string]bool{},
-		applied: map[string][]string{}, names: map[string]string{}, withoutEmailAddress: map[string]bool{}, pendingEmails: map[string]string{},
+		t:                   t,
+		clock:               kit.NewClock(),
+		titles:              map[string]string{},
+		postedAt:            map[string]time.Time{},
+		closesAt:            map[string]time.Time{},
+		unpublished:         map[string]bool{},
+		applied:             map[string][]string{},
+		names:               map[string]string{},
+		withoutEmailAddress: map[string]bool{},
+		pendingEmails:       map[string]string{},
 	}
 	env.store = on(t, env.clock)
 	store, err := filestore.Open(t.TempDir())
 	require.NoError(t, err)
 	env.fileStore = &failingStore{Store: store, keys: map[string]bool{}}
 	s := env.store.Jobseeker
-	shared := &jobseeker.Shared{Tx: s.Tx, Clock: env.clock, NewID: stores.NewID, Tasks: s.Tasks, Profiles: s.Profiles, Notifications: s.Notifications, Activities: s.Activities, Listings: env}
-	documents := &jobseeker.DocumentService{Shared: shared, Documents: s.Documents, DocumentFiles: s.DocumentFiles, FileTypes: filetypes.Documents{}, Files: env.fileStore}
+	shared := &jobseeker.Shared{
+		Tx:            s.Tx,
+		Clock:         env.clock,
+		NewID:         stores.NewID,
+		Tasks:         s.Tasks,
+		Profiles:      s.Profiles,
+		Notifications: s.Notifications,
+		Activities:    s.Activities,
+		Listings:      env,
+	}
+	documents := &jobseeker.DocumentService{
+		Shared:        shared,
+		Documents:     s.Documents,
+		DocumentFiles: s.DocumentFiles,
+		FileTypes:     filetypes.Documents{},
+		Files:         env.fileStore,
+	}
 	bookmarks := &jobseeker.BookmarkService{Shared: shared, Bookmarks: s.Bookmarks}
 	profiles := &jobseeker.ProfileService{Shared: shared, Accounts: env, People: env}
 	env.Service = &jobseeker.Service{
-		Shared: shared, NotificationService: &jobseeker.NotificationService{Shared: shared}, DocumentService: documents, BookmarkService: bookmarks, ProfileService: profiles,
-		SearchService: &jobseeker.SearchService{Shared: shared, Account: profiles, Searches: s.Searches, AlertQueue: s.AlertQueue, Matches: s.Matches,
-			Subscribers: s.Subscribers, Mailboxes: mailboxes.Keys{}, Limiter: locallimit.New(env.clock), Mailer: env, Sealer: env, PublicURL: "https://jobs.example.org"},
-		OnboardingService: &jobseeker.OnboardingService{Shared: shared, Onboardings: s.Onboardings, Documents: documents, Searches: s.Searches, Applied: env},
-		DashboardService:  &jobseeker.DashboardService{Shared: shared, Documents: documents, Saved: bookmarks, Searches: s.Searches, Applied: env, Dismissals: s.Dismissals, Plans: env},
-		Retention:         s.Retention, PersonalData: s.PersonalData,
+		Shared:              shared,
+		NotificationService: &jobseeker.NotificationService{Shared: shared},
+		DocumentService:     documents,
+		BookmarkService:     bookmarks,
+		ProfileService:      profiles,
+		SearchService: &jobseeker.SearchService{
+			Shared:      shared,
+			Account:     profiles,
+			Searches:    s.Searches,
+			AlertQueue:  s.AlertQueue,
+			Matches:     s.Matches,
+			Subscribers: s.Subscribers,
+			Mailboxes:   mailboxes.Keys{},
+			Limiter:     locallimit.New(env.clock),
+			Mailer:      env,
+			Sealer:      env,
+			PublicURL:   "https://jobs.example.org",
+		},
+		OnboardingService: &jobseeker.OnboardingService{
+			Shared:      shared,
+			Onboardings: s.Onboardings,
+			Documents:   documents,
+			Searches:    s.Searches,
+			Applied:     env,
+		},
+		DashboardService: &jobseeker.DashboardService{
+			Shared:     shared,
+			Documents:  documents,
+			Saved:      bookmarks,
+			Searches:   s.Searches,
+			Applied:    env,
+			Dismissals: s.Dismissals,
+			Plans:      env,
+		},
+		Retention:    s.Retention,
+		PersonalData: s.PersonalData,
 	}
 	env.tasks = kit.NewWork(t, env.store, env.clock, []event.Subscription{
 		event.OnID("test.submitted", env.OnApplicationSubmitted),
@@ -274,7 +330,13 @@ func (env *testEnv) newListing(title string) string {
 // recordAndHandle records the events and runs all resulting work.
 func (env *testEnv) recordAndHandle(events ...event.Event) {
 	env.t.Helper()
-	require.NoError(env.t, env.store.Jobseeker.Tx.Do(env.t.Context(), func(ctx context.Context) error { return env.store.Jobseeker.Events.Record(ctx, events...) }))
+	require.NoError(
+		env.t,
+		env.store.Jobseeker.Tx.Do(
+			env.t.Context(),
+			func(ctx context.Context) error { return env.store.Jobseeker.Events.Record(ctx, events...) },
+		),
+	)
 	env.tasks.All(env.t)
 }
 
@@ -307,9 +369,24 @@ func TestNotifications_Decision_SentOnce(t *testing.T) {
 		user, listing := seeker(), env.newListing("Staff Nurse")
 		changed := func(to string) event.Event {
 			env.clock.Advance(time.Minute)
-			return event.ApplicationStatusChanged{ApplicationID: stores.NewID(), JobID: listing, CandidateID: user.UserID, ActorID: stores.NewID(), Status: to, ChangedAt: env.clock.Now()}
+			return event.ApplicationStatusChanged{
+				ApplicationID: stores.NewID(),
+				JobID:         listing,
+				CandidateID:   user.UserID,
+				ActorID:       stores.NewID(),
+				Status:        to,
+				ChangedAt:     env.clock.Now(),
+			}
 		}
-		env.recordAndHandle(event.ApplicationSubmitted{ApplicationID: stores.NewID(), JobID: listing, CandidateID: user.UserID, Status: "pending", SubmittedAt: env.clock.Now()})
+		env.recordAndHandle(
+			event.ApplicationSubmitted{
+				ApplicationID: stores.NewID(),
+				JobID:         listing,
+				CandidateID:   user.UserID,
+				Status:        "pending",
+				SubmittedAt:   env.clock.Now(),
+			},
+		)
 		require.Empty(t, env.notificationTexts(user), "the user's own actions create no notification")
 		// Two subscribers of the test handle each of these events: delivery is at least
 		// once.
@@ -331,7 +408,17 @@ func TestNotifications_Decision_SentOnce(t *testing.T) {
 func TestNotifications_OwnWithdrawal_NotSent(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()
-		env.recordAndHandle(event.ApplicationStatusChanged{ApplicationID: stores.NewID(), JobID: env.newListing("Midwife"), CandidateID: user.UserID, ActorID: user.UserID, Status: "withdrawn", PreviousStatus: "review", ChangedAt: env.clock.Now()})
+		env.recordAndHandle(
+			event.ApplicationStatusChanged{
+				ApplicationID:  stores.NewID(),
+				JobID:          env.newListing("Midwife"),
+				CandidateID:    user.UserID,
+				ActorID:        user.UserID,
+				Status:         "withdrawn",
+				PreviousStatus: "review",
+				ChangedAt:      env.clock.Now(),
+			},
+		)
 		require.Empty(t, env.notificationTexts(user))
 		require.Equal(t, []string{"application withdrew: Withdrew the application for Midwife"}, env.activityTexts(user))
 	})
@@ -342,7 +429,16 @@ func TestNotifications_InterviewsAndMessages_Sent(t *testing.T) {
 		user, listing := seeker(), env.newListing("Paramedic")
 		at := time.Date(2026, 4, 1, 9, 5, 0, 0, time.FixedZone("BST", 3600))
 		for _, change := range []string{"scheduled", "moved", "cancelled"} {
-			env.recordAndHandle(event.InterviewChanged{ApplicationID: stores.NewID(), JobID: listing, CandidateID: user.UserID, Change: change, ScheduledAt: at, ChangedAt: env.clock.Now()})
+			env.recordAndHandle(
+				event.InterviewChanged{
+					ApplicationID: stores.NewID(),
+					JobID:         listing,
+					CandidateID:   user.UserID,
+					Change:        change,
+					ScheduledAt:   at,
+					ChangedAt:     env.clock.Now(),
+				},
+			)
 		}
 		env.recordAndHandle(event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: stores.NewID(), CandidateID: user.UserID})
 		require.Equal(t, []string{
@@ -396,7 +492,16 @@ func TestNotifications_AfterHalfAYear_Deleted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()
 		changeStatus := func() {
-			env.recordAndHandle(event.ApplicationStatusChanged{ApplicationID: stores.NewID(), JobID: env.newListing("Porter"), CandidateID: user.UserID, ActorID: stores.NewID(), Status: "review", ChangedAt: env.clock.Now()})
+			env.recordAndHandle(
+				event.ApplicationStatusChanged{
+					ApplicationID: stores.NewID(),
+					JobID:         env.newListing("Porter"),
+					CandidateID:   user.UserID,
+					ActorID:       stores.NewID(),
+					Status:        "review",
+					ChangedAt:     env.clock.Now(),
+				},
+			)
 		}
 		changeStatus()
 		env.clock.Advance(179 * 24 * time.Hour)

@@ -105,7 +105,12 @@ func (s *NotificationService) OnApplicationSubmitted(ctx context.Context, eventI
 		return err
 	}
 	return s.log(ctx, Activity{
-		UserID: e.CandidateID, EventID: eventID, Type: "application", Action: "applied", Description: "Applied for " + title, At: e.SubmittedAt,
+		UserID:      e.CandidateID,
+		EventID:     eventID,
+		Type:        "application",
+		Action:      "applied",
+		Description: "Applied for " + title,
+		At:          e.SubmittedAt,
 	})
 }
 
@@ -153,7 +158,12 @@ func (s *NotificationService) OnInterviewChanged(ctx context.Context, eventID st
 		message = fmt.Sprintf("You are invited to an interview for %s on %s", title, when)
 	}
 	return s.notify(ctx, s.newNotification(eventID, e.CandidateID, AboutInterview, message), Activity{
-		UserID: e.CandidateID, EventID: eventID, Type: "interview", Action: e.Change, Description: message, At: e.ChangedAt,
+		UserID:      e.CandidateID,
+		EventID:     eventID,
+		Type:        "interview",
+		Action:      e.Change,
+		Description: message,
+		At:          e.ChangedAt,
 	})
 }
 

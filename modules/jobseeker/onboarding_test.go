@@ -74,7 +74,11 @@ func TestOnboarding_ProfileFields_CompleteSteps(t *testing.T) {
 		_, err := env.UpdateProfile(t.Context(), me, jobseeker.ProfileInput{Specialty: &specialty, PreferredLocation: &place})
 		require.NoError(t, err)
 		_, statuses = env.onboardingState(me, "")
-		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "pending"}, []jobseeker.StepStatus{statuses["account"], statuses["profile"], statuses["preferences"], statuses["documents"]})
+		require.Equal(
+			t,
+			[]jobseeker.StepStatus{"completed", "completed", "completed", "pending"},
+			[]jobseeker.StepStatus{statuses["account"], statuses["profile"], statuses["preferences"], statuses["documents"]},
+		)
 		for _, step := range []string{"documents", "first-search", "first-application"} {
 			env.onboard(me, "", trackStep(step, "skipped"))
 		}
@@ -92,14 +96,21 @@ func TestOnboarding_Actions_CompleteSteps(t *testing.T) {
 		require.NoError(t, err)
 		env.applied[me.UserID] = []string{env.newListing("Nurse")}
 		_, statuses := env.onboardingState(me, "")
-		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "pending"}, []jobseeker.StepStatus{statuses["documents"], statuses["first-search"], statuses["first-application"], statuses["profile"]})
+		require.Equal(
+			t,
+			[]jobseeker.StepStatus{"completed", "completed", "completed", "pending"},
+			[]jobseeker.StepStatus{statuses["documents"], statuses["first-search"], statuses["first-application"], statuses["profile"]},
+		)
 	})
 }
 
 func TestOnboarding_Preferences_FillEmptyProfile(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		input := jobseeker.OnboardingInput{Action: "update_preferences", Preferences: `{"specialty":"Renal","preferredLocation":"Leeds","locationRadius":1e9,
-			"employmentTypes":["bank"],"salaryMin":"much","experience":7,"email":"thief@example.org","firstName":"Mallory","colour":{"a":[1]}}`}
+		input := jobseeker.OnboardingInput{
+			Action: "update_preferences",
+			Preferences: `{"specialty":"Renal","preferredLocation":"Leeds","locationRadius":1e9,
+			"employmentTypes":["bank"],"salaryMin":"much","experience":7,"email":"thief@example.org","firstName":"Mallory","colour":{"a":[1]}}`,
+		}
 		secret := env.onboard(guest, "", input)
 		me := env.profile(jobseeker.ProfileInput{PreferredLocation: ptr("York"), SalaryMax: ptr(50000.0)})
 		require.NoError(t, env.TakeOverOnboarding(t.Context(), me.UserID, secret))
@@ -112,7 +123,14 @@ func TestOnboarding_Preferences_FillEmptyProfile(t *testing.T) {
 		require.Empty(t, p.FirstName)
 		require.Empty(t, env.pendingEmails)
 
-		env.onboard(me, "", jobseeker.OnboardingInput{Action: "update_preferences", Preferences: `{"currentRole":"Nurse","specialty":"Cardiac","salaryMin":60000}`})
+		env.onboard(
+			me,
+			"",
+			jobseeker.OnboardingInput{
+				Action:      "update_preferences",
+				Preferences: `{"currentRole":"Nurse","specialty":"Cardiac","salaryMin":60000}`,
+			},
+		)
 		p, err = env.MyProfile(t.Context(), me)
 		require.NoError(t, err)
 		require.Equal(t, []string{"Nurse", "Renal"}, []string{p.CurrentRole, p.Specialty})
@@ -226,7 +244,11 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 		}
 		all.Wait()
 		g, statuses := env.onboardingState(me, "")
-		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "completed"}, []jobseeker.StepStatus{statuses["documents"], statuses["profile"], statuses["first-search"], statuses["own"]})
+		require.Equal(
+			t,
+			[]jobseeker.StepStatus{"completed", "completed", "completed", "completed"},
+			[]jobseeker.StepStatus{statuses["documents"], statuses["profile"], statuses["first-search"], statuses["own"]},
+		)
 		require.Equal(t, began, g.Steps[3].ViewedAt, "a step that only the guest viewed")
 		require.JSONEq(t, `{"from":"me"}`, g.Preferences)
 		require.Empty(t, g.Email)

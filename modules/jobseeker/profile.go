@@ -317,7 +317,12 @@ func (s *ProfileService) Notify(ctx context.Context, by auth.Actor, in NotifyInp
 	if in.Email == nil && in.JobAlerts == nil {
 		return fault.InvalidField("email", "is required without jobAlerts")
 	}
-	_, err := s.changeProfile(ctx, by, "", ProfileInput{Preferences: &PreferencesInput{EmailNotifications: in.Email, JobAlerts: in.JobAlerts}})
+	_, err := s.changeProfile(
+		ctx,
+		by,
+		"",
+		ProfileInput{Preferences: &PreferencesInput{EmailNotifications: in.Email, JobAlerts: in.JobAlerts}},
+	)
 	return err
 }
 
@@ -354,11 +359,17 @@ func (s *ProfileService) ExportProfile(ctx context.Context, by auth.Actor) (Tabl
 		radius = strconv.Itoa(a.LocationRadius)
 	}
 	var page csvfile.Page
-	page.Row([]string{"uuid", "email", "name", "first_name", "last_name", "bio", "phone", "location", "specialty", "current_role", "experience",
-		"preferred_location", "location_radius", "employment_types", "salary_min", "salary_max", "show_profile", "job_alerts", "email_notifications"})
+	page.Row(
+		[]string{"uuid", "email", "name", "first_name", "last_name", "bio", "phone", "location", "specialty", "current_role", "experience",
+			"preferred_location", "location_radius", "employment_types", "salary_min", "salary_max", "show_profile", "job_alerts", "email_notifications"},
+	)
 	page.Row([]string{a.UserID, a.Email, a.Name, a.First(), a.Last(), a.Bio, a.Phone, a.Location, a.Specialty, a.CurrentRole, a.Experience,
 		a.PreferredLocation, radius, strings.Join(a.EmploymentTypes, ", "), formatAmount(a.SalaryMin), formatAmount(a.SalaryMax),
 		strconv.FormatBool(a.ShowProfile), strconv.FormatBool(a.JobAlerts), strconv.FormatBool(a.EmailNotifications)})
 	text := page.Bytes()
-	return Table{Name: "locum-my-profile-" + s.Clock.Now().Format("20060102") + ".csv", Size: int64(len(text)), Body: io.NopCloser(bytes.NewReader(text))}, nil
+	return Table{
+		Name: "locum-my-profile-" + s.Clock.Now().Format("20060102") + ".csv",
+		Size: int64(len(text)),
+		Body: io.NopCloser(bytes.NewReader(text)),
+	}, nil
 }

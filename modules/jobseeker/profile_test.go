@@ -22,28 +22,66 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 		env.names[user.UserID] = "Niamh Byrne"
 		got, err := env.MyProfile(ctx, user)
 		require.NoError(t, err)
-		require.Equal(t, jobseeker.Account{Profile: jobseeker.NewProfile(user.UserID), Name: "Niamh Byrne", Email: user.UserID + "@example.org"}, got)
+		require.Equal(
+			t,
+			jobseeker.Account{Profile: jobseeker.NewProfile(user.UserID), Name: "Niamh Byrne", Email: user.UserID + "@example.org"},
+			got,
+		)
 		require.Equal(t, "Niamh", got.First())
 		require.Equal(t, "Byrne", got.Last())
 
 		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
-			Bio: new(" Nurse\nand more "), Phone: new("+353 1 000"), Location: new("Leeds"), Experience: new(jobseeker.Words("7")),
-			LocationRadius: new(25.0), EmploymentTypes: &[]string{"bank"}, SalaryMin: new(30_000.5), SalaryMax: new(40_000.0),
-			Preferences: &jobseeker.PreferencesInput{JobAlerts: new(false)},
+			Bio:             new(" Nurse\nand more "),
+			Phone:           new("+353 1 000"),
+			Location:        new("Leeds"),
+			Experience:      new(jobseeker.Words("7")),
+			LocationRadius:  new(25.0),
+			EmploymentTypes: &[]string{"bank"},
+			SalaryMin:       new(30_000.5),
+			SalaryMax:       new(40_000.0),
+			Preferences:     &jobseeker.PreferencesInput{JobAlerts: new(false)},
 		})
 		require.NoError(t, err)
-		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{Specialty: new("Theatre"), CurrentRole: new("Band 6"), PreferredLocation: new("York"), Preferences: &jobseeker.PreferencesInput{EmailNotifications: new(false)}})
+		_, err = env.UpdateProfile(
+			ctx,
+			user,
+			jobseeker.ProfileInput{
+				Specialty:         new("Theatre"),
+				CurrentRole:       new("Band 6"),
+				PreferredLocation: new("York"),
+				Preferences:       &jobseeker.PreferencesInput{EmailNotifications: new(false)},
+			},
+		)
 		require.NoError(t, err)
 		got, err = env.MyProfile(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.Profile{
-			UserID: user.UserID, Bio: "Nurse\nand more", Phone: "+353 1 000", Location: "Leeds", Experience: "7", Specialty: "Theatre", CurrentRole: "Band 6",
-			PreferredLocation: "York", LocationRadius: 25, EmploymentTypes: []string{"bank"}, SalaryMin: new(30_000.5), SalaryMax: new(40_000.0), Number: 1,
+			UserID:            user.UserID,
+			Bio:               "Nurse\nand more",
+			Phone:             "+353 1 000",
+			Location:          "Leeds",
+			Experience:        "7",
+			Specialty:         "Theatre",
+			CurrentRole:       "Band 6",
+			PreferredLocation: "York",
+			LocationRadius:    25,
+			EmploymentTypes:   []string{"bank"},
+			SalaryMin:         new(30_000.5),
+			SalaryMax:         new(40_000.0),
+			Number:            1,
 		}, got.Profile)
 		require.Equal(t, "York", got.Home())
 
 		got, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
-			Bio: new(""), Phone: new(""), PreferredLocation: new(" "), LocationRadius: new(0.0), SalaryMin: new(0.0), EmploymentTypes: &[]string{}})
+			Bio: new(
+				"",
+			),
+			Phone:             new(""),
+			PreferredLocation: new(" "),
+			LocationRadius:    new(0.0),
+			SalaryMin:         new(0.0),
+			EmploymentTypes:   &[]string{},
+		})
 		require.NoError(t, err)
 		require.Empty(t, got.Bio+got.Phone+got.PreferredLocation)
 		require.Zero(t, got.LocationRadius)

@@ -178,20 +178,39 @@ func TestRecommendations_NoSignals_NewestFirst(t *testing.T) {
 func TestRecommendations_AllSignalsMatch_ScoreIs100(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		best := offerTitled("Staff Nurse")
-		best.specialty, best.Miles, best.ContractType, best.PayLowest, best.PayHighest = "Renal", ptr(1.0), "permanent", ptr(39000.0), ptr(45000.0)
+		best.specialty, best.Miles, best.ContractType, best.PayLowest, best.PayHighest = "Renal", ptr(
+			1.0,
+		), "permanent", ptr(
+			39000.0,
+		), ptr(
+			45000.0,
+		)
 		env.addOffer(best)
 		half := offerTitled("Theatre Nurse")
 		half.text = "renal"
 		env.addOffer(half)
 		env.addOffer(offerTitled("Cook"))
-		me := env.profile(jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse"), Specialty: ptr("Renal"), PreferredLocation: ptr("Leeds"), EmploymentTypes: &[]string{"permanent"}, SalaryMin: ptr(40000.0), SalaryMax: ptr(50000.0)})
+		me := env.profile(
+			jobseeker.ProfileInput{
+				CurrentRole:       ptr("Staff Nurse"),
+				Specialty:         ptr("Renal"),
+				PreferredLocation: ptr("Leeds"),
+				EmploymentTypes:   &[]string{"permanent"},
+				SalaryMin:         ptr(40000.0),
+				SalaryMax:         ptr(50000.0),
+			},
+		)
 		all, titles := env.recommended(me)
 		require.Equal(t, []string{"Staff Nurse", "Theatre Nurse", "Cook"}, titles)
 		require.Equal(t, 100, all[0].Score)
 		// 15 of 30 for the last word of the role, 10 of 20 for the specialty in the text,
 		// 4 of 10 and 2 of 5 for the missing type and pay, 5 of 5 for today: 36 of 90.
 		require.Equal(t, 40, all[1].Score)
-		require.Equal(t, []string{"Fits your role", "In your specialty", "Is permanent", "Pays what you expect"}, slices.DeleteFunc(slices.Clone(all[0].Reasons), func(r string) bool { return strings.Contains(r, "miles") || r == "New" }))
+		require.Equal(
+			t,
+			[]string{"Fits your role", "In your specialty", "Is permanent", "Pays what you expect"},
+			slices.DeleteFunc(slices.Clone(all[0].Reasons), func(r string) bool { return strings.Contains(r, "miles") || r == "New" }),
+		)
 	})
 }
 
@@ -209,7 +228,12 @@ func TestRecommendations_Behaviour_IsASignal(t *testing.T) {
 		_, err = env.SaveSearch(t.Context(), me, jobseeker.SaveSearchInput{Query: "radiographer"})
 		require.NoError(t, err)
 		all, titles := env.recommended(me)
-		require.Equal(t, []string{"Midwife", "Lead Paramedic", "Radiographer", "Cook"}, titles, "saved listings and applications are excluded")
+		require.Equal(
+			t,
+			[]string{"Midwife", "Lead Paramedic", "Radiographer", "Cook"},
+			titles,
+			"saved listings and applications are excluded",
+		)
 		require.Contains(t, all[0].Reasons, "Like jobs that you kept or applied for")
 		require.Contains(t, all[2].Reasons, "Matches a search that you saved")
 		_, titles = env.recommended(seeker())
@@ -244,7 +268,9 @@ func TestRecommendations_Pages_FewQueries(t *testing.T) {
 			env.addOffer(offerTitled("Staff Nurse, renal"))
 			env.addOffer(offerTitled("Cook"))
 		}
-		me := env.profile(jobseeker.ProfileInput{CurrentRole: ptr("Senior Staff Nurse"), Specialty: ptr("Renal"), PreferredLocation: ptr("Leeds")})
+		me := env.profile(
+			jobseeker.ProfileInput{CurrentRole: ptr("Senior Staff Nurse"), Specialty: ptr("Renal"), PreferredLocation: ptr("Leeds")},
+		)
 		for _, q := range []string{"a", "b", "c", "d", "e"} {
 			_, err := env.SaveSearch(t.Context(), me, jobseeker.SaveSearchInput{Query: q})
 			require.NoError(t, err)

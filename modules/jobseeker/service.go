@@ -77,7 +77,12 @@ func canonicalID(by auth.Actor, text string, errNotFound error) (string, error) 
 // addActivity adds an action of the caller to their activity log.
 func (s *Shared) addActivity(ctx context.Context, by auth.Actor, subject, action, description string) error {
 	return s.Activities.Create(ctx, Activity{
-		UserID: by.UserID, EventID: s.NewID(), Type: subject, Action: action, Description: description, At: s.Clock.Now(),
+		UserID:      by.UserID,
+		EventID:     s.NewID(),
+		Type:        subject,
+		Action:      action,
+		Description: description,
+		At:          s.Clock.Now(),
 	})
 }
 
@@ -157,7 +162,11 @@ func isEmpty(s string) bool { return s == "" }
 // Periodic returns the periodic tasks of the module.
 func (s *Service) Periodic() []task.Periodic {
 	return []task.Periodic{
-		{Kind: "jobseeker.match-left", Every: time.Minute, Do: func(ctx context.Context) error { return s.addMatchTask(ctx, s.Clock.Now()) }},
+		{
+			Kind:  "jobseeker.match-left",
+			Every: time.Minute,
+			Do:    func(ctx context.Context) error { return s.addMatchTask(ctx, s.Clock.Now()) },
+		},
 		{Kind: "jobseeker.digests", Every: time.Minute, Timeout: matchTimeout, Do: s.createDigests},
 		{Kind: "jobseeker.deadlines", Every: 15 * time.Minute, Timeout: 10 * time.Minute, Do: s.remindOfDeadlines},
 		{Kind: "jobseeker.files-left", Every: 10 * time.Minute, Timeout: removeFilesTimeout, Do: s.removeFiles},
@@ -169,7 +178,8 @@ func (s *Service) Periodic() []task.Periodic {
 func (s *Service) Handlers() []task.Handler {
 	return []task.Handler{
 		task.Handle(matchTaskKind, task.Maintenance, s.processAlertQueue).WithTimeout(matchTimeout),
-		task.Handle(removeFilesTaskKind, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).WithTimeout(removeFilesTimeout),
+		task.Handle(removeFilesTaskKind, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).
+			WithTimeout(removeFilesTimeout),
 		task.Handle(digestTaskKind, task.Mail, s.sendDigest),
 		task.Handle(confirmAlertTaskKind, task.Mail, s.sendConfirmationLink),
 	}
@@ -181,7 +191,10 @@ func (s *Service) expire(ctx context.Context) error {
 	now := s.Clock.Now()
 	var errs []error
 	for kind, lifetime := range map[retention.Kind]time.Duration{
-		NotificationKind: notificationLifetime, ActivityKind: notificationLifetime, MatchKind: matchLifetime, GuestOnboardingKind: guestOnboardingLifetime,
+		NotificationKind:    notificationLifetime,
+		ActivityKind:        notificationLifetime,
+		MatchKind:           matchLifetime,
+		GuestOnboardingKind: guestOnboardingLifetime,
 	} {
 		errs = append(errs, retention.DeleteAllBefore(ctx, s.Retention, kind, now.Add(-lifetime), expireBatchSize))
 	}

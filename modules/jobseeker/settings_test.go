@@ -57,8 +57,17 @@ func TestAnalytics_CountsOwnRows(t *testing.T) {
 		_, err = env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: env.newListing("Porter")})
 		require.NoError(t, err)
 		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
-			Bio: new("x"), Phone: new("123"), Location: new("x"), Specialty: new("x"), CurrentRole: new("x"), Experience: new(jobseeker.Words("x")),
-			PreferredLocation: new("x"), EmploymentTypes: &[]string{"bank"}, SalaryMax: new(1.0),
+			Bio: new(
+				"x",
+			),
+			Phone:             new("123"),
+			Location:          new("x"),
+			Specialty:         new("x"),
+			CurrentRole:       new("x"),
+			Experience:        new(jobseeker.Words("x")),
+			PreferredLocation: new("x"),
+			EmploymentTypes:   &[]string{"bank"},
+			SalaryMax:         new(1.0),
 		})
 		require.NoError(t, err)
 		_, err = env.Upload(ctx, user, jobseeker.UploadInput{Type: "other", Content: "x"})
@@ -126,7 +135,11 @@ func TestOnAccountDeleted_DeletesRowsAndFiles(t *testing.T) {
 		require.NoError(t, err)
 		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{Bio: new("late")})
 		require.NoError(t, err)
-		require.NoError(t, env.OnAccountDeleted(ctx, event.AccountDeleted{UserID: user.UserID}), "the deletion event is handled again later")
+		require.NoError(
+			t,
+			env.OnAccountDeleted(ctx, event.AccountDeleted{UserID: user.UserID}),
+			"the deletion event is handled again later",
+		)
 		env.tasks.All(t)
 		require.Equal(t, 1, env.fileStore.count())
 		p, err := env.store.Jobseeker.Profiles.Get(ctx, user.UserID)

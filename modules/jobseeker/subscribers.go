@@ -75,7 +75,15 @@ func (s *SearchService) RequestAlert(ctx context.Context, in AlertInput, clientI
 	if err := s.checkAlertLimits(ctx, email, clientIP); err != nil {
 		return err
 	}
-	return s.Tasks.Add(ctx, task.New(confirmAlertTaskKind, task.Mail, confirmAlertTaskKind+"/"+s.NewID(), alertRequest{in, s.NewID(), s.Clock.Now()}))
+	return s.Tasks.Add(
+		ctx,
+		task.New(
+			confirmAlertTaskKind,
+			task.Mail,
+			confirmAlertTaskKind+"/"+s.NewID(),
+			alertRequest{AlertInput: in, ID: s.NewID(), At: s.Clock.Now()},
+		),
+	)
 }
 
 // checkAlertLimits counts a request for an alert, and returns an error if the client or the
@@ -132,7 +140,10 @@ func (s *SearchService) ConfirmAlert(ctx context.Context, token string) (search 
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		subscriber, err := s.Subscribers.GetOrCreate(ctx, Subscriber{ID: s.NewID(), Email: in.Email, Mailbox: s.Mailboxes.Key(in.Email), CreatedAt: now})
+		subscriber, err := s.Subscribers.GetOrCreate(
+			ctx,
+			Subscriber{ID: s.NewID(), Email: in.Email, Mailbox: s.Mailboxes.Key(in.Email), CreatedAt: now},
+		)
 		if err != nil {
 			return err
 		}
@@ -178,7 +189,10 @@ func (s *SearchService) EndAlerts(ctx context.Context, token string) error {
 // digestRecipient returns the person who gets a digest, and the purpose and the query parameter
 // of the token in the unsubscribe link. The address is empty if neither a subscriber nor a
 // user has the id any more.
-func (s *SearchService) digestRecipient(ctx context.Context, userID string) (person Person, purpose auth.Purpose, parameter string, err error) {
+func (s *SearchService) digestRecipient(
+	ctx context.Context,
+	userID string,
+) (person Person, purpose auth.Purpose, parameter string, err error) {
 	ids := []string{userID}
 	subscribers, err := s.Subscribers.GetByIDs(ctx, ids)
 	if subscriber, ok := subscribers[userID]; ok || err != nil {

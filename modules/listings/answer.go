@@ -18,7 +18,10 @@ import (
 
 // runSearch executes a parsed search and returns a page of results.
 func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest) (Found, error) {
-	found := Found{Result: page.Result[Hit]{Items: []Hit{}}, Report: Report{[]Understood{}, []search.Correction{}, []Suggestion{}}}
+	found := Found{
+		Result: page.Result[Hit]{Items: []Hit{}},
+		Report: Report{Understood: []Understood{}, Corrections: []search.Correction{}, Suggestions: []Suggestion{}},
+	}
 	if q.empty {
 		return found, nil
 	}
@@ -44,7 +47,9 @@ func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest
 		}
 		found.Items = append(found.Items, q.explain(h, l))
 	}
-	found.Understood, found.Corrections = q.interpretations(), append(append(found.Corrections, q.understood.Corrections...), q.corrected...)
+	found.Understood, found.Corrections = q.interpretations(), append(
+		append(found.Corrections, q.understood.Corrections...),
+		q.corrected...)
 	found.Facets = q.facets(g, r.Facets)
 	if r.Total == 0 && q.Page.Cursor == "" {
 		found.Suggestions, err = q.suggestAlternatives(ctx, g)

@@ -56,7 +56,13 @@ type cost struct {
 // newBulkhead returns a bulkhead with the limits of the settings.
 func newBulkhead(d Deps) *bulkhead {
 	slots := min(maxSlots, 2*runtime.GOMAXPROCS(0))
-	return &bulkhead{slots: make(chan struct{}, slots), timeout: cmp.Or(d.SearchTimeout, DefaultSearchTimeout), clock: d.Clock, budget: d.SearchCPU, costs: map[string]*cost{}}
+	return &bulkhead{
+		slots:   make(chan struct{}, slots),
+		timeout: cmp.Or(d.SearchTimeout, DefaultSearchTimeout),
+		clock:   d.Clock,
+		budget:  d.SearchCPU,
+		costs:   map[string]*cost{},
+	}
 }
 
 // do calls fn while it holds a slot. It returns fault.ErrUnavailable if fn has not ended

@@ -62,8 +62,15 @@ func (l *Listing) texts() []string {
 // found.
 func (l *Listing) keys(v *search.Vocabulary) []string {
 	advert := search.Advert{
-		Title: l.Title, Company: l.Company, Department: l.Department, Specialty: l.Specialty, Description: l.Description, Requirements: l.Requirements,
-		ContractType: l.ContractType, EmploymentType: l.EmploymentType, Remote: l.Remote,
+		Title:          l.Title,
+		Company:        l.Company,
+		Department:     l.Department,
+		Specialty:      l.Specialty,
+		Description:    l.Description,
+		Requirements:   l.Requirements,
+		ContractType:   l.ContractType,
+		EmploymentType: l.EmploymentType,
+		Remote:         l.Remote,
 	}
 	if l.Place != nil {
 		advert.Country = strings.ToLower(l.Place.Country)

@@ -112,7 +112,12 @@ func (e *Engine) generation(index search.Index) *generation {
 	v := e.vocabulary.Load()
 	return &generation{
 		index: index, indexer: NewIndexer(e.deps.Feed, index, v, e.deps.Changes, e.deps.Log),
-		parser: search.Parser{Vocabulary: v, Places: e.deps.Places, Words: search.NewSpelling(v, index), Employers: search.IndexEmployers(index)},
+		parser: search.Parser{
+			Vocabulary: v,
+			Places:     e.deps.Places,
+			Words:      search.NewSpelling(v, index),
+			Employers:  search.IndexEmployers(index),
+		},
 	}
 }
 

@@ -79,7 +79,11 @@ func newTestEngine(t *testing.T, feed *constantFeed) (*Engine, *[]*countingIndex
 			*indexes = append(*indexes, x)
 			return x, nil
 		},
-		Feed: feed, Notifications: func(context.Context) <-chan struct{} { return nil }, Changes: func() uint64 { return 0 }, Places: noPlaces{}, Log: slog.New(slog.DiscardHandler),
+		Feed:          feed,
+		Notifications: func(context.Context) <-chan struct{} { return nil },
+		Changes:       func() uint64 { return 0 },
+		Places:        noPlaces{},
+		Log:           slog.New(slog.DiscardHandler),
 	}, v), indexes
 }
 

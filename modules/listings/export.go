@@ -19,7 +19,23 @@ func (s *Service) Table() Table { return Table{s} }
 
 // Columns returns the names of the columns.
 func (Table) Columns() []string {
-	return []string{"id", "title", "department", "company", "location", "contract_type", "status", "salary_min", "salary_max", "salary_currency", "views", "applications", "posted_at", "application_deadline", "updated_at"}
+	return []string{
+		"id",
+		"title",
+		"department",
+		"company",
+		"location",
+		"contract_type",
+		"status",
+		"salary_min",
+		"salary_max",
+		"salary_currency",
+		"views",
+		"applications",
+		"posted_at",
+		"application_deadline",
+		"updated_at",
+	}
 }
 
 // Check returns an error for unknown filters.
@@ -61,7 +77,14 @@ type Exported struct {
 
 // Rows appends at most n rows to the page, the newest listings first. It begins after the
 // cursor, and returns the cursor for the next call, which is empty at the end.
-func (t Table) Rows(ctx context.Context, organizationID string, filters map[string]string, cursor string, n int, page *csvfile.Page) (string, error) {
+func (t Table) Rows(
+	ctx context.Context,
+	organizationID string,
+	filters map[string]string,
+	cursor string,
+	n int,
+	page *csvfile.Page,
+) (string, error) {
 	rows, next, err := t.s.Listings.Export(ctx, organizationID, Status(filters["status"]), cursor, n)
 	if err != nil || len(rows) == 0 {
 		return next, err

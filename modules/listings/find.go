@@ -205,7 +205,9 @@ func (in *FindInput) validate() error {
 	}
 	for _, name := range in.Facets {
 		if facets[name] == "" {
-			return ErrFilters.WithFields(fault.Field{Name: "facets", Message: "must be of: role, specialty, band, contractType, employmentType, shift, region"})
+			return ErrFilters.WithFields(
+				fault.Field{Name: "facets", Message: "must be of: role, specialty, band, contractType, employmentType, shift, region"},
+			)
 		}
 	}
 	return nil
@@ -260,7 +262,11 @@ func (s *Service) parseRequest(ctx context.Context, p *search.Parser, by auth.Ac
 
 // sortKeys maps the orders other than relevance to sort keys of the index.
 var sortKeys = map[Sort]search.SortKey{
-	ByDate: search.SortDate, BySalary: search.SortPay, ByDistance: search.SortDistance, ByTitle: search.SortTitle, ByLocation: search.SortLocation,
+	ByDate:     search.SortDate,
+	BySalary:   search.SortPay,
+	ByDistance: search.SortDistance,
+	ByTitle:    search.SortTitle,
+	ByLocation: search.SortLocation,
 }
 
 // setOrder sets the sort order and the place from which distances are measured. This is the

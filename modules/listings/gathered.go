@@ -151,7 +151,12 @@ func (s *Service) plan(ctx context.Context, p *plans, k FindKey) ([]int32, error
 	if plan, ok := p.get(k); ok {
 		return plan, nil
 	}
-	in := FindInput{Text: k.Text, Filters: FilterInput{Location: k.Location, ContractType: []string{k.ContractType}}, Exact: true, Page: page.Request{Number: 1}}
+	in := FindInput{
+		Text:    k.Text,
+		Filters: FilterInput{Location: k.Location, ContractType: []string{k.ContractType}},
+		Exact:   true,
+		Page:    page.Request{Number: 1},
+	}
 	q, err := s.parseRequest(ctx, p.parser, auth.Actor{}, in)
 	if fault.KindOf(err) == fault.Invalid || err == nil && q.empty {
 		return p.add(k, []search.Query{{Must: []search.Expr{search.Or()}}})

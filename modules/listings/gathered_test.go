@@ -54,7 +54,14 @@ func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 	v, err := search.Load()
 	require.NoError(t, err)
 	s := &Service{Deps: Deps{Clock: clock.System{}}}
-	g := &Gathered{service: s, plans: s.plansFor(&search.Parser{Vocabulary: v}), batch: matchesAll{{ID: "a"}}, listings: make([]Listing, 1), positionByID: map[string]int{"a": 0}, found: make(bitset, 1)}
+	g := &Gathered{
+		service:      s,
+		plans:        s.plansFor(&search.Parser{Vocabulary: v}),
+		batch:        matchesAll{{ID: "a"}},
+		listings:     make([]Listing, 1),
+		positionByID: map[string]int{"a": 0},
+		found:        make(bitset, 1),
+	}
 	for _, text := range []string{"nurse", "midwife", "nurse"} {
 		found, err := g.Matching(t.Context(), FindKey{Text: text})
 		require.NoError(t, err)
@@ -86,11 +93,17 @@ func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
 	engine := NewEngine(EngineDeps{Log: slog.New(slog.NewTextHandler(&log, nil))}, v)
 	broken := Listing{ID: "broken", Content: Content{Salary: &Salary{}}} // pay without a bound
 	var docs []*search.Document
-	s := &Service{Deps: Deps{Clock: clock.System{}, Engine: engine, Public: publicListings{listings: []Listing{{ID: "a"}, broken, {ID: "b"}}},
-		NewBatch: func(ds []*search.Document) (search.Matcher, error) {
-			docs = ds
-			return matchesAll(ds), nil
-		}}}
+	s := &Service{
+		Deps: Deps{
+			Clock:  clock.System{},
+			Engine: engine,
+			Public: publicListings{listings: []Listing{{ID: "a"}, broken, {ID: "b"}}},
+			NewBatch: func(ds []*search.Document) (search.Matcher, error) {
+				docs = ds
+				return matchesAll(ds), nil
+			},
+		},
+	}
 	g, err := s.Gather(t.Context(), []string{"a", "broken", "b"})
 	require.NoError(t, err)
 	require.Len(t, docs, 2)

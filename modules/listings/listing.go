@@ -148,7 +148,17 @@ func (l *Listing) Renew(now time.Time, days int) error {
 // The copy of a hidden listing is hidden.
 func (l *Listing) Copy(id string, now time.Time) Listing {
 	const suffix = " (Copy)"
-	c := Listing{ID: id, OrganizationID: l.OrganizationID, Content: l.Content, Company: l.Company, Place: l.Place, Meta: l.Meta, Status: Active, HiddenAt: l.HiddenAt, CreatedAt: now}
+	c := Listing{
+		ID:             id,
+		OrganizationID: l.OrganizationID,
+		Content:        l.Content,
+		Company:        l.Company,
+		Place:          l.Place,
+		Meta:           l.Meta,
+		Status:         Active,
+		HiddenAt:       l.HiddenAt,
+		CreatedAt:      now,
+	}
 	if r := []rune(c.Title); len(r)+len(suffix) > maxTitle {
 		c.Title = string(r[:maxTitle-len(suffix)])
 	}
@@ -321,7 +331,7 @@ func (s *Salary) InMajorUnits() *MajorSalary {
 		x := Major(*minor)
 		return &x
 	}
-	return &MajorSalary{major(s.Min), major(s.Max), s.Currency, s.Period}
+	return &MajorSalary{Min: major(s.Min), Max: major(s.Max), Currency: s.Currency, Period: s.Period}
 }
 
 // currencies are the ISO 4217 codes of currencies in use.

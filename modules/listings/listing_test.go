@@ -64,7 +64,12 @@ func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 func TestListing_Event_ContainsSnapshot(t *testing.T) {
 	t.Parallel()
 	snapshot := func(description string) (out Listing) {
-		l := Listing{ID: "1", Status: Active, Content: Content{Title: "Nurse", Description: description, Department: "private"}, Meta: json.RawMessage(`{"private":1}`)}
+		l := Listing{
+			ID:      "1",
+			Status:  Active,
+			Content: Content{Title: "Nurse", Description: description, Department: "private"},
+			Meta:    json.RawMessage(`{"private":1}`),
+		}
 		raw := l.finishChange(&Listing{}, noon)[0].(event.JobCreated).Listing
 		if raw == nil {
 			return out
@@ -137,8 +142,17 @@ func ptr[T any](v T) *T { return &v }
 
 func TestCopy_IsANewListing(t *testing.T) {
 	t.Parallel()
-	l := Listing{ID: "1", OrganizationID: "o", Version: 7, Company: "C", Status: Archived, PostedAt: &noon, DeletedAt: &noon, Meta: json.RawMessage(`{"a":1}`),
-		Content: Content{Title: "Nurse", Deadline: ptr(noon.Add(-time.Second)), Questions: []Question{{ID: "q"}}}}
+	l := Listing{
+		ID:             "1",
+		OrganizationID: "o",
+		Version:        7,
+		Company:        "C",
+		Status:         Archived,
+		PostedAt:       &noon,
+		DeletedAt:      &noon,
+		Meta:           json.RawMessage(`{"a":1}`),
+		Content:        Content{Title: "Nurse", Deadline: ptr(noon.Add(-time.Second)), Questions: []Question{{ID: "q"}}},
+	}
 	c := l.Copy("2", noon)
 	require.Equal(t, Listing{ID: "2", OrganizationID: "o", Company: "C", Status: Active, Meta: l.Meta, CreatedAt: noon,
 		Content: Content{Title: "Nurse (Copy)", Questions: []Question{{ID: "q"}}}}, c)
@@ -155,8 +169,17 @@ func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 	require.NoError(t, valid.Check("", good()))
 	long := func(n int) string { return strings.Repeat("é", n) }
 	require.NoError(t, valid.Check("", CreateInput{Title: long(200), Description: long(20_000), Details: Details{
-		Department: ptr(long(200)), Specialty: ptr(long(200)), Location: ptr(long(200)), ContractType: ptr(""), EmploymentType: ptr(""),
-		Requirements: &[]string{long(500)}, Benefits: &[]string{}, Questions: &[]QuestionInput{{ID: long(64), Text: long(500)}, {Text: "a"}, {Text: "a"}}}}))
+		Department:     ptr(long(200)),
+		Specialty:      ptr(long(200)),
+		Location:       ptr(long(200)),
+		ContractType:   ptr(""),
+		EmploymentType: ptr(""),
+		Requirements: &[]string{
+			long(500),
+		},
+		Benefits:  &[]string{},
+		Questions: &[]QuestionInput{{ID: long(64), Text: long(500)}, {Text: "a"}, {Text: "a"}},
+	}}))
 	for field, spoil := range map[string]func(*CreateInput){
 		"title":            func(in *CreateInput) { in.Title = " " },
 		"description":      func(in *CreateInput) { in.Description = long(20_001) },

@@ -148,7 +148,15 @@ func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string
 	}
 	email, _ := text.ParseEmail(in.Email)
 	now := s.Clock.Now()
-	r := JobReport{ID: s.NewID(), ListingID: l.ID, ReporterID: by.UserID, Reason: ReportReason(in.Reason), Text: strings.TrimSpace(in.Text), Email: email, CreatedAt: now}
+	r := JobReport{
+		ID:         s.NewID(),
+		ListingID:  l.ID,
+		ReporterID: by.UserID,
+		Reason:     ReportReason(in.Reason),
+		Text:       strings.TrimSpace(in.Text),
+		Email:      email,
+		CreatedAt:  now,
+	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.changeCase(ctx, l.OrganizationID, l.ID, func(c *Case) { c.open(s.NewID(), now); c.Reports++ }); err != nil {
 			return err
@@ -222,7 +230,13 @@ func (s *Service) TakeDown(ctx context.Context, by auth.Actor, listingID string,
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
 		return Listing{}, err
 	}
-	return s.moderate(ctx, audit.Entry{Action: audit.ListingHidden, Actor: by.UserID}, listingID, CaseTakenDown, strings.TrimSpace(in.Message))
+	return s.moderate(
+		ctx,
+		audit.Entry{Action: audit.ListingHidden, Actor: by.UserID},
+		listingID,
+		CaseTakenDown,
+		strings.TrimSpace(in.Message),
+	)
 }
 
 // Keep ends the case of a listing and makes the listing visible again if it was hidden, of
@@ -269,7 +283,10 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 		if err := s.Audit.Record(ctx, e); err != nil || !isChange {
 			return err
 		}
-		return s.Events.Record(ctx, event.JobModerated{JobID: l.ID, OrganizationID: organizationID, Decision: string(state), Message: note, DecidedAt: now})
+		return s.Events.Record(
+			ctx,
+			event.JobModerated{JobID: l.ID, OrganizationID: organizationID, Decision: string(state), Message: note, DecidedAt: now},
+		)
 	})
 	return l, err
 }
@@ -377,16 +394,26 @@ func (s *Service) CaseOf(ctx context.Context, by auth.Actor, listingID string) (
 // search fails, it returns none, so that moderators can work without the search.
 func (s *Service) duplicates(ctx context.Context, by auth.Actor, l *Listing) ([]Listing, error) {
 	title := []rune(l.Title)
-	found, err := s.Find(ctx, by, FindInput{Text: string(title[:min(len(title), maxDuplicateTitle)]), Page: page.Request{Number: 1, Size: MaxBatch}})
+	found, err := s.Find(
+		ctx,
+		by,
+		FindInput{Text: string(title[:min(len(title), maxDuplicateTitle)]), Page: page.Request{Number: 1, Size: MaxBatch}},
+	)
 	if err != nil {
 		return nil, nil //nolint:nilerr // only a sign of fraud is missing
 	}
-	ids := list.Map(slices.DeleteFunc(found.Items, func(f Hit) bool { return f.Listing.OrganizationID == l.OrganizationID }), func(f Hit) string { return f.Listing.ID })
+	ids := list.Map(
+		slices.DeleteFunc(found.Items, func(f Hit) bool { return f.Listing.OrganizationID == l.OrganizationID }),
+		func(f Hit) string { return f.Listing.ID },
+	)
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	full, err := s.Public.ListPublic(ctx, ids, s.Clock.Now(), true)
-	return slices.DeleteFunc(full, func(other Listing) bool { return normalizedText(other.Description) != normalizedText(l.Description) }), err
+	return slices.DeleteFunc(
+		full,
+		func(other Listing) bool { return normalizedText(other.Description) != normalizedText(l.Description) },
+	), err
 }
 
 // OnAccountDeleted removes the personal data of a user from their reports.

@@ -85,7 +85,11 @@ func (s *Service) CloseOrganization(ctx context.Context, organizationID string) 
 
 // closeInBatches calls closeListing for the listings that nextBatch returns, stores them and
 // records events, with one transaction per batch. It returns the number of listings.
-func (s *Service) closeInBatches(ctx context.Context, nextBatch func(context.Context, time.Time) ([]Listing, error), closeListing func(*Listing)) (int, error) {
+func (s *Service) closeInBatches(
+	ctx context.Context,
+	nextBatch func(context.Context, time.Time) ([]Listing, error),
+	closeListing func(*Listing),
+) (int, error) {
 	for total := 0; ; {
 		var n int
 		err := s.Tx.Do(ctx, func(ctx context.Context) error {

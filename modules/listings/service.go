@@ -241,7 +241,13 @@ func (s *Service) update(l *Listing, in UpdateInput) error {
 
 // change requires the permission, and changes a listing of the actor's organization with fn.
 // It stores the listing and records the event in one transaction.
-func (s *Service) change(ctx context.Context, by auth.Actor, p auth.Permission, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
+func (s *Service) change(
+	ctx context.Context,
+	by auth.Actor,
+	p auth.Permission,
+	listingID string,
+	fn func(l *Listing, now time.Time) error,
+) (Listing, error) {
 	if err := by.Require(p); err != nil {
 		return Listing{}, err
 	}
@@ -250,7 +256,11 @@ func (s *Service) change(ctx context.Context, by auth.Actor, p auth.Permission, 
 
 // changeListingOf changes a listing of the organization with fn. It does not authorize the
 // caller.
-func (s *Service) changeListingOf(ctx context.Context, organizationID, listingID string, fn func(l *Listing, now time.Time) error) (Listing, error) {
+func (s *Service) changeListingOf(
+	ctx context.Context,
+	organizationID, listingID string,
+	fn func(l *Listing, now time.Time) error,
+) (Listing, error) {
 	var out Listing
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		before, err := s.get(ctx, organizationID, listingID)
@@ -277,7 +287,13 @@ func (s *Service) changeListingOf(ctx context.Context, organizationID, listingID
 // changeBatch applies the items of a batch in their order and stores all changed listings in
 // one transaction. Several items may name the same listing, which is stored once. An item
 // that fails does not change its listing, but the changes of earlier items remain.
-func changeBatch[T any](ctx context.Context, s *Service, by auth.Actor, items []BatchItem[T], fn func(l *Listing, in T) error) ([]BatchResult, error) {
+func changeBatch[T any](
+	ctx context.Context,
+	s *Service,
+	by auth.Actor,
+	items []BatchItem[T],
+	fn func(l *Listing, in T) error,
+) ([]BatchResult, error) {
 	if err := by.Require(auth.JobsUpdate); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,15 @@ var wide = map[string]bool{"gormdb": true, "fiberhttp": true, "web": true, "port
 var usesWeb = map[string]bool{"fiberhttp": true, "portal": true, "developer": true, "mcp": true}
 
 // ports are the modules whose port an adapter implements.
-var ports = map[string]string{"argonhash": "identity", "jwttokens": "identity", "gazetteer": "listings", "searchindex": "listings", "sandboxpay": "billing", "stripepay": "billing", "webhookout": "integrations"}
+var ports = map[string]string{
+	"argonhash":   "identity",
+	"jwttokens":   "identity",
+	"gazetteer":   "listings",
+	"searchindex": "listings",
+	"sandboxpay":  "billing",
+	"stripepay":   "billing",
+	"webhookout":  "integrations",
+}
 
 // notPure are packages of the standard library that modules must not import.
 var notPure = map[string]bool{"net/http": true, "database/sql": true, "os": true}
@@ -72,7 +80,10 @@ func violation(file, imported string) string {
 		if standard {
 			return unless(!notPure[imported], "modules are pure: no "+imported)
 		}
-		return unless(ours && (target == "core" || target == "modules" && targetName == name), "a module imports core, its own packages and the standard library only")
+		return unless(
+			ours && (target == "core" || target == "modules" && targetName == name),
+			"a module imports core, its own packages and the standard library only",
+		)
 	case "adapters":
 		return adapter(name, inside, ours, target, targetName)
 	case "config", "migrations":
@@ -86,19 +97,26 @@ func violation(file, imported string) string {
 func checkSuiteImport(file, imported string) string {
 	inside, ours := strings.CutPrefix(imported, module+"/")
 	target, _ := split(inside + "/x.go")
-	allowed := target == "core" || target == "modules" || inside == "adapters" || strings.HasPrefix(file, "test/conformance/transports/") && (inside == "adapters/web" || inside == "test/conformance") ||
+	allowed := target == "core" || target == "modules" || inside == "adapters" ||
+		strings.HasPrefix(file, "test/conformance/transports/") && (inside == "adapters/web" || inside == "test/conformance") ||
 		strings.HasPrefix(file, "test/conformance/modules/") && (inside == "adapters/web" || inside == "bootstrap")
 	if !ours {
 		allowed = isStandard(imported) || strings.HasPrefix(imported, "github.com/stretchr/testify/")
 	}
-	return unless(allowed, "the suites import core, modules, the structs of adapters and testify only; those of transports and modules adapters/web too, and that of modules bootstrap")
+	return unless(
+		allowed,
+		"the suites import core, modules, the structs of adapters and testify only; those of transports and modules adapters/web too, and that of modules bootstrap",
+	)
 }
 
 // checkOutsiderImport returns why the module of another team may not import a package, or an
 // empty string.
 func checkOutsiderImport(imported string) string {
 	inside, _ := strings.CutPrefix(imported, module+"/")
-	return unless(!strings.Contains(imported, "/internal/") && !strings.HasPrefix(inside, "test/kit"), "another team can import neither internal packages nor those of our tests")
+	return unless(
+		!strings.Contains(imported, "/internal/") && !strings.HasPrefix(inside, "test/kit"),
+		"another team can import neither internal packages nor those of our tests",
+	)
 }
 
 func isStandard(imported string) bool {
@@ -158,7 +176,8 @@ func TestImports_FollowTheRules(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && p != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "data") {
+		if d.IsDir() && p != root &&
+			(strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "data") {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(p, ".go") {

@@ -44,7 +44,11 @@ var otherPorts = []struct {
 
 // unstable are the ports that will change.
 var unstable = map[string]bool{
-	"integrations.Webhooks": true, "integrations.Deliveries": true, "integrations.Grants": true, "integrations.Consents": true, "task.Store": true,
+	"integrations.Webhooks":   true,
+	"integrations.Deliveries": true,
+	"integrations.Grants":     true,
+	"integrations.Consents":   true,
+	"task.Store":              true,
 }
 
 // partlyOptional are the notes on fields that are optional for some modules only.
@@ -114,7 +118,14 @@ func portsPage(t *testing.T) (page string, methods int) {
 	}
 	fmt.Fprintf(&tables, "\n## Other adapters\n\n| Option | Port | Methods | Suite |\n|---|---|---|---|\n")
 	for _, p := range otherPorts {
-		fmt.Fprintf(&tables, "| `bootstrap.%s` | `%s` | %s | %s |\n", p.option, p.port, strings.Join(methodsOf(p.port), ", "), suites[p.port.String()])
+		fmt.Fprintf(
+			&tables,
+			"| `bootstrap.%s` | `%s` | %s | %s |\n",
+			p.option,
+			p.port,
+			strings.Join(methodsOf(p.port), ", "),
+			suites[p.port.String()],
+		)
 	}
 	page = fmt.Sprintf(`# Ports
 

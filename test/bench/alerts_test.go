@@ -27,9 +27,12 @@ const (
 	newListings   = 64
 )
 
-var searchTowns = strings.Split("Leeds,London,Manchester,York,Bristol,Truro,Dublin,Cork,Edinburgh,Cardiff,Sheffield,Norwich,Exeter,Belfast,Galway,Hull,Derby,Plymouth,"+
-	"Swansea,Bradford,Liverpool,Birmingham,Nottingham,Leicester,Coventry,Glasgow,Aberdeen,Dundee,Inverness,Perth,Bath,Oxford,Cambridge,Ipswich,Luton,Reading,Slough,"+
-	"Brighton,Hove,Portsmouth,Southampton,Poole,Bournemouth,Gloucester,Worcester,Hereford,Shrewsbury,Chester,Preston,Lancaster,Carlisle,Durham,Newcastle,Sunderland,Darlington", ",")
+var searchTowns = strings.Split(
+	"Leeds,London,Manchester,York,Bristol,Truro,Dublin,Cork,Edinburgh,Cardiff,Sheffield,Norwich,Exeter,Belfast,Galway,Hull,Derby,Plymouth,"+
+		"Swansea,Bradford,Liverpool,Birmingham,Nottingham,Leicester,Coventry,Glasgow,Aberdeen,Dundee,Inverness,Perth,Bath,Oxford,Cambridge,Ipswich,Luton,Reading,Slough,"+
+		"Brighton,Hove,Portsmouth,Southampton,Poole,Bournemouth,Gloucester,Worcester,Hereford,Shrewsbury,Chester,Preston,Lancaster,Carlisle,Durham,Newcastle,Sunderland,Darlington",
+	",",
+)
 
 // alertsBench is a database with saved searches.
 type alertsBench struct {
@@ -73,8 +76,19 @@ func newAlertsBench(b *testing.B) *alertsBench {
 	storage := stores.Postgres(b, clk)
 	bench := &alertsBench{Storage: storage, random: rand.New(rand.NewPCG(1, 2))}
 	bench.Service = listings.New(listings.Deps{
-		Tx: storage.Identity.Tx, Events: storage.Identity.Events, Audit: storage.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: storage.Listings.Listings, Public: storage.Listings.Public, Cases: storage.Listings.Cases, Views: storage.Listings.Views,
-		Engine: stores.Engine(b, storage), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: employers{},
+		Tx:            storage.Identity.Tx,
+		Events:        storage.Identity.Events,
+		Audit:         storage.Identity.Audit,
+		Clock:         clk,
+		NewID:         stores.NewID,
+		Listings:      storage.Listings.Listings,
+		Public:        storage.Listings.Public,
+		Cases:         storage.Listings.Cases,
+		Views:         storage.Listings.Views,
+		Engine:        stores.Engine(b, storage),
+		NewBatch:      stores.NewBatch,
+		Gazetteer:     gazetteer.New(),
+		Organizations: employers{},
 	})
 	vocabulary, err := search.Load()
 	require.NoError(b, err)
@@ -91,7 +105,14 @@ func newAlertsBench(b *testing.B) *alertsBench {
 				continue
 			}
 			seen[terms] = true
-			saved := jobseeker.Search{ID: stores.NewID(), UserID: stores.NewID(), Name: "Search", Terms: terms, Resolved: terms.Query, CreatedAt: clk.Now()}
+			saved := jobseeker.Search{
+				ID:        stores.NewID(),
+				UserID:    stores.NewID(),
+				Name:      "Search",
+				Terms:     terms,
+				Resolved:  terms.Query,
+				CreatedAt: clk.Now(),
+			}
 			if err := storage.Jobseeker.Searches.Replace(ctx, saved.UserID, []jobseeker.Search{saved}); err != nil {
 				return err
 			}
@@ -158,7 +179,10 @@ func (x *alertsBench) run(b *testing.B, svc *listings.Service) (matches int) {
 		page, err := x.Jobseeker.Searches.List(ctx, jobseeker.SearchFilter{AfterID: last}, 1_000)
 		require.NoError(b, err)
 		for _, saved := range page {
-			found, err := g.Matching(ctx, listings.FindKey{Text: saved.Resolved, Location: saved.Location, ContractType: saved.ContractType})
+			found, err := g.Matching(
+				ctx,
+				listings.FindKey{Text: saved.Resolved, Location: saved.Location, ContractType: saved.ContractType},
+			)
 			require.NoError(b, err)
 			matches += len(found)
 		}

@@ -26,7 +26,11 @@ import (
 // database.
 func BenchmarkApply(b *testing.B) {
 	url := kit.PostgresURL(b)
-	storage, err := gormdb.Open(b.Context(), url, adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
+	storage, err := gormdb.Open(
+		b.Context(),
+		url,
+		adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)},
+	)
 	require.NoError(b, err)
 	defer func() { _ = storage.Identity.Close() }()
 	_, err = storage.Identity.Schema.Up(b.Context())
@@ -58,9 +62,24 @@ func BenchmarkApply(b *testing.B) {
 	}
 	candidacy := func() (hiring.Application, event.ApplicationSubmitted) {
 		now := time.Now().UTC().Truncate(time.Microsecond)
-		a := hiring.Application{ID: stores.NewID(), ListingID: stores.NewID(), OrganizationID: stores.NewID(), ApplicantID: stores.NewID(), Status: hiring.Pending,
-			CoverLetter: "Dear all", AppliedAt: now, ChangedAt: now}
-		return a, event.ApplicationSubmitted{ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID, Status: "pending", SubmittedAt: now}
+		a := hiring.Application{
+			ID:             stores.NewID(),
+			ListingID:      stores.NewID(),
+			OrganizationID: stores.NewID(),
+			ApplicantID:    stores.NewID(),
+			Status:         hiring.Pending,
+			CoverLetter:    "Dear all",
+			AppliedAt:      now,
+			ChangedAt:      now,
+		}
+		return a, event.ApplicationSubmitted{
+			ApplicationID:  a.ID,
+			JobID:          a.ListingID,
+			OrganizationID: a.OrganizationID,
+			CandidateID:    a.ApplicantID,
+			Status:         "pending",
+			SubmittedAt:    now,
+		}
 	}
 	var ours, limit float64
 	for range rounds {

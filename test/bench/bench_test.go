@@ -94,9 +94,12 @@ func serveLimit(url string) {
 			if path == "/filtered" {
 				args = []any{c.Query("contract"), c.QueryInt("pay"), c.QueryFloat("lat"), c.QueryFloat("lon")}
 			}
-			rows, err := pool.Query(c.Context(), `SELECT id::text, title, company, department, location, remote, specialty, contract_type, employment_type,
+			rows, err := pool.Query(
+				c.Context(),
+				`SELECT id::text, title, company, department, location, remote, specialty, contract_type, employment_type,
 				salary_min, salary_max, salary_currency, salary_period, application_deadline, posted_at FROM listings
-				WHERE open AND (application_deadline IS NULL OR application_deadline > now())`+where+` ORDER BY posted_at DESC, id DESC LIMIT 20`, args...)
+				WHERE open AND (application_deadline IS NULL OR application_deadline > now())`+where+` ORDER BY posted_at DESC, id DESC LIMIT 20`,
+				args...)
 			if err != nil {
 				return err
 			}
@@ -179,8 +182,15 @@ func (p *product) command(args []string, env ...string) *exec.Cmd {
 	p.b.Helper()
 	cmd := exec.Command(kit.Program(p.b), args...)
 	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), "LOCUM_DATABASE_URL="+p.database, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_HTTP_DRAIN=10ms",
-		"LOCUM_LIMITS_SEARCH_CPU=0", "LOCUM_LOG_LEVEL=error")
+	cmd.Env = append(
+		os.Environ(),
+		"LOCUM_DATABASE_URL="+p.database,
+		"LOCUM_HTTP_ADDR=127.0.0.1:0",
+		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
+		"LOCUM_HTTP_DRAIN=10ms",
+		"LOCUM_LIMITS_SEARCH_CPU=0",
+		"LOCUM_LOG_LEVEL=error",
+	)
 	cmd.Env = append(cmd.Env, env...)
 	return cmd
 }

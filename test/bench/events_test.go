@@ -79,7 +79,10 @@ func recordEvents(b *testing.B, storage adapters.Storage, n int) {
 		for i := range events {
 			events[i] = event.JobCreated{JobID: stores.NewID(), OrganizationID: stores.NewID()}
 		}
-		require.NoError(b, storage.Identity.Tx.Do(b.Context(), func(ctx context.Context) error { return storage.Identity.Events.Record(ctx, events...) }))
+		require.NoError(
+			b,
+			storage.Identity.Tx.Do(b.Context(), func(ctx context.Context) error { return storage.Identity.Events.Record(ctx, events...) }),
+		)
 	}
 }
 
@@ -93,9 +96,18 @@ func BenchmarkOutbox(b *testing.B) {
 	table := []event.Subscription{event.On("nothing", func(context.Context, event.JobCreated) error { reacted.Add(1); return nil })}
 	relay := func(b *testing.B, storage adapters.Storage, q task.Queue) (*event.Relay, *task.Runner) {
 		b.Helper()
-		runner, err := task.NewRunner(task.Deps{Store: storage.Identity.Tasks, Queue: q, Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)})
+		runner, err := task.NewRunner(
+			task.Deps{Store: storage.Identity.Tasks, Queue: q, Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)},
+		)
 		require.NoError(b, err)
-		return event.NewRelay(event.RelayDeps{Sources: []event.Source{{Tx: storage.Identity.Tx, Outbox: storage.Identity.Outbox, Tasks: storage.Identity.Tasks}}, Runner: runner, Table: table, Log: log}), runner
+		return event.NewRelay(
+			event.RelayDeps{
+				Sources: []event.Source{{Tx: storage.Identity.Tx, Outbox: storage.Identity.Outbox, Tasks: storage.Identity.Tasks}},
+				Runner:  runner,
+				Table:   table,
+				Log:     log,
+			},
+		), runner
 	}
 	report := func(b *testing.B, ours, limit float64) {
 		b.Helper()

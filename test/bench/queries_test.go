@@ -115,7 +115,16 @@ var shapes = []struct {
 		return parameters{"search": fmt.Sprintf("%s %s %s %s", q.word(), q.word(), q.word(), q.specialty())}
 	}},
 	{"sentence", func(q *queries) parameters {
-		return parameters{"search": fmt.Sprintf("I am looking for a %s job as a band %d %s in %s near %s with nights", q.contract(), 3+q.IntN(6), q.role(), q.specialty(), q.town())}
+		return parameters{
+			"search": fmt.Sprintf(
+				"I am looking for a %s job as a band %d %s in %s near %s with nights",
+				q.contract(),
+				3+q.IntN(6),
+				q.role(),
+				q.specialty(),
+				q.town(),
+			),
+		}
 	}},
 	{"either role", func(q *queries) parameters { return parameters{"search": q.role() + " OR " + q.role()} }},
 	{"excluded words", func(q *queries) parameters {
@@ -141,7 +150,13 @@ var shapes = []struct {
 		return parameters{"search": q.specialty(), "sort": "salary", "salary_max": 30_000 + q.IntN(50_000)}
 	}},
 	{"by distance, with facets", func(q *queries) parameters {
-		return parameters{"search": q.role(), "location": q.town(), "radius": 100, "sort": "distance", "facets": "role,specialty,band,contractType,employmentType,shift,region"}
+		return parameters{
+			"search":   q.role(),
+			"location": q.town(),
+			"radius":   100,
+			"sort":     "distance",
+			"facets":   "role,specialty,band,contractType,employmentType,shift,region",
+		}
 	}},
 	{"deep page", func(q *queries) parameters {
 		return parameters{"search": q.pick([]string{"nurse", "doctor", "patients", "therapist", "care"}), "page": 50 + q.IntN(450)}

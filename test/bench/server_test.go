@@ -122,6 +122,17 @@ func (s *server) employer() string {
 	var out struct {
 		Data struct{ AccessToken string } `json:"data"`
 	}
-	require.NoError(s.b, json.Unmarshal(s.post("", "/api/auth/register-employer", `{"email":"bench@example.org","password":"Bench-mark-1","name":"B","companyName":"B"}`, 201), &out))
+	require.NoError(
+		s.b,
+		json.Unmarshal(
+			s.post(
+				"",
+				"/api/auth/register-employer",
+				`{"email":"bench@example.org","password":"Bench-mark-1","name":"B","companyName":"B"}`,
+				201,
+			),
+			&out,
+		),
+	)
 	return out.Data.AccessToken
 }

@@ -25,7 +25,13 @@ const pageFacets = "role,specialty,band,contractType,employmentType,shift"
 
 // pageParameters are the parameters of a page of results by those of the JSON search.
 var pageParameters = map[string]string{
-	"search": "q", "location": "where", "radius": "radius", "contractType": "contract", "salary_min": "pay", "sort": "sort", "page": "page",
+	"search":       "q",
+	"location":     "where",
+	"radius":       "radius",
+	"contractType": "contract",
+	"salary_min":   "pay",
+	"sort":         "sort",
+	"page":         "page",
 }
 
 // page returns the path of the page of results, and of the same search as JSON.

@@ -119,8 +119,16 @@ func newWebhookBench(b *testing.B, env func(b *testing.B, dir string) []string) 
 	b.Helper()
 	dir := b.TempDir()
 	vars := env(b, dir)
-	vars = append(vars, "PATH="+os.Getenv("PATH"), "HOME="+dir, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_HTTP_DRAIN=10ms",
-		"LOCUM_LOG_LEVEL=error", "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
+	vars = append(
+		vars,
+		"PATH="+os.Getenv("PATH"),
+		"HOME="+dir,
+		"LOCUM_HTTP_ADDR=127.0.0.1:0",
+		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
+		"LOCUM_HTTP_DRAIN=10ms",
+		"LOCUM_LOG_LEVEL=error",
+		"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true",
+	)
 	run := func(command ...string) *exec.Cmd {
 		cmd := exec.Command(kit.Program(b), command...)
 		cmd.Dir, cmd.Env, cmd.Stderr = dir, vars, os.Stderr
@@ -136,14 +144,24 @@ func newWebhookBench(b *testing.B, env func(b *testing.B, dir string) []string) 
 	}
 	database, _ := strings.CutPrefix(vars[0], "LOCUM_DATABASE_URL=")
 	var err error
-	bench.storage, err = gormdb.Open(b.Context(), database, adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
+	bench.storage, err = gormdb.Open(
+		b.Context(),
+		database,
+		adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)},
+	)
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = bench.storage.Identity.Close() })
 	bench.receiver = httptest.NewServer(http.HandlerFunc(bench.receive))
 	b.Cleanup(func() { bench.receiver.CloseClientConnections(); bench.receiver.Close() }) // also those that hang
 
 	signUp := func(path, more string) (token, id string) {
-		data := bench.send("", "POST", path, fmt.Sprintf(`{"email":"b%x@example.org","password":"Bench-mark-1","name":"B",%s}`, rand.Uint64(), more), 201)
+		data := bench.send(
+			"",
+			"POST",
+			path,
+			fmt.Sprintf(`{"email":"b%x@example.org","password":"Bench-mark-1","name":"B",%s}`, rand.Uint64(), more),
+			201,
+		)
 		return data["accessToken"].(string), data["user"].(map[string]any)["id"].(string)
 	}
 	bench.employer, _ = signUp("/api/auth/register-employer", `"companyName":"Clinic"`)
@@ -175,7 +193,13 @@ func (s *webhookBench) send(token, method, path, body string, want int) map[stri
 // hook creates an endpoint.
 func (s *webhookBench) hook(path string) {
 	s.b.Helper()
-	made := s.send(s.owner, "POST", "/api/developers/apps/"+s.app+"/webhooks", fmt.Sprintf(`{"url":%q,"events":["job.updated"]}`, s.receiver.URL+path), 201)
+	made := s.send(
+		s.owner,
+		"POST",
+		"/api/developers/apps/"+s.app+"/webhooks",
+		fmt.Sprintf(`{"url":%q,"events":["job.updated"]}`, s.receiver.URL+path),
+		201,
+	)
 	s.hooks = append(s.hooks, made["webhook"].(map[string]any)["id"].(string))
 }
 
@@ -290,7 +314,19 @@ func (s *webhookBench) deliveredRate() float64 {
 			m := integrations.Message{EventID: stores.NewID(), Type: "job.updated", Body: string(s.body), CreatedAt: now}
 			ms = append(ms, m)
 			for _, webhook := range s.hooks {
-				ds = append(ds, integrations.Delivery{ID: stores.NewID(), EndpointID: webhook, OwnerID: s.ownerID, EventID: m.EventID, Type: m.Type, Status: integrations.Pending, NextAt: &now, CreatedAt: now})
+				ds = append(
+					ds,
+					integrations.Delivery{
+						ID:         stores.NewID(),
+						EndpointID: webhook,
+						OwnerID:    s.ownerID,
+						EventID:    m.EventID,
+						Type:       m.Type,
+						Status:     integrations.Pending,
+						NextAt:     &now,
+						CreatedAt:  now,
+					},
+				)
 			}
 		}
 		if err := s.storage.Integrations.Deliveries.Enqueue(ctx, ms, ds); err != nil {

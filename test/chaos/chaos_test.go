@@ -31,7 +31,13 @@ func TestNotifications_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	database, queue := kit.OwnPostgres(t), kit.OwnRedis(t)
 	inst := newInstallation(t, database.URL, "LOCUM_QUEUE_URL="+queue.URL)
-	inst.victims = []victim{inst.process("serve"), inst.process("worker"), serverVictim("redis", queue), serverVictim("postgres", database), inst.mailServer()}
+	inst.victims = []victim{
+		inst.process("serve"),
+		inst.process("worker"),
+		serverVictim("redis", queue),
+		serverVictim("postgres", database),
+		inst.mailServer(),
+	}
 	inst.changeStatuses()
 }
 
@@ -90,7 +96,8 @@ func (w *installation) changeStatuses() {
 				c := &applications[(n*4+worker)%len(applications)]
 				if n%10 == 9 {
 					// A refused change has no effect.
-					if status, _, err := w.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "lost"}); err == nil && status == 400 {
+					if status, _, err := w.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "lost"}); err == nil &&
+						status == 400 {
 						refused.Add(1)
 					}
 					continue
@@ -211,7 +218,13 @@ func (w *installation) requireNotifications(applications []application) (happene
 		for _, message := range told {
 			require.Contains(w.t, message, c.job)
 		}
-		require.Len(w.t, mails[c.seeker.email], len(moves), "exactly one mail for each change: %v", slices.Sorted(maps.Keys(mails[c.seeker.email])))
+		require.Len(
+			w.t,
+			mails[c.seeker.email],
+			len(moves),
+			"exactly one mail for each change: %v",
+			slices.Sorted(maps.Keys(mails[c.seeker.email])),
+		)
 	}
 	w.t.Logf("%d changes happened, and everybody was told", happened)
 	return happened

@@ -166,7 +166,13 @@ func TestReadOnlyMount_FilesAndMail_RecoverWithoutLoss(t *testing.T) {
 	inst.waitForState("files", "degraded", true)
 	inst.waitForState("mail", "degraded", true)
 	inst.requireLogged("readiness check failed", "read-only file system")
-	document := object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.pdf", "content": "data:application/pdf;base64,JVBERi0xLjQKJcOkw7zDtsOfCg=="}
+	document := object{
+		"intent":   "upload-document",
+		"type":     "cv",
+		"title":    "CV",
+		"fileName": "cv.pdf",
+		"content":  "data:application/pdf;base64,JVBERi0xLjQKJcOkw7zDtsOfCg==",
+	}
 	status, _, err := inst.call(seeker, http.MethodPost, "/api/jobseekers/documents", document)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusServiceUnavailable, status)
@@ -278,7 +284,12 @@ func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 				c.employer.token = inst.signIn(c.employer)
 				inst.must(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "review"})
 			}
-			require.Eventually(t, func() bool { return inst.countAttempts(applications[0]) > 0 || len(inst.mail.Tries()) > 0 }, time.Minute, 50*time.Millisecond)
+			require.Eventually(
+				t,
+				func() bool { return inst.countAttempts(applications[0]) > 0 || len(inst.mail.Tries()) > 0 },
+				time.Minute,
+				50*time.Millisecond,
+			)
 
 			set("0s")
 			inst.mail.Start()

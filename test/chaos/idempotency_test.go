@@ -144,8 +144,12 @@ func (w *installation) send(k keyedOperation, n int) (status int, message string
 		return 0, "", err
 	}
 	request.ContentLength = int64(len(raw))
-	request.Header = http.Header{"Authorization": {"Bearer " + k.who.token}, "Content-Type": {"application/json"}, "X-Forwarded-For": {newAddress()},
-		"Idempotency-Key": {fmt.Sprintf("key-%d", n)}}
+	request.Header = http.Header{
+		"Authorization":   {"Bearer " + k.who.token},
+		"Content-Type":    {"application/json"},
+		"X-Forwarded-For": {newAddress()},
+		"Idempotency-Key": {fmt.Sprintf("key-%d", n)},
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0, "", err
@@ -204,11 +208,17 @@ func (w *installation) keyedOperations() []keyedOperation {
 			effects: func(n int) int {
 				return count(list(employer, "/api/employers/team?limit=100", "team"), "email", fmt.Sprintf("niamh%d@example.org", n))
 			}},
-		{who: seeker, operation: "/api/developers/apps/:id/keys", path: "/api/developers/apps/" + app + "/keys", status: 201, remote: true,
-			body: func(n int) object { return object{"name": title(n)} },
+		{
+			who:       seeker,
+			operation: "/api/developers/apps/:id/keys",
+			path:      "/api/developers/apps/" + app + "/keys",
+			status:    201,
+			remote:    true,
+			body:      func(n int) object { return object{"name": title(n)} },
 			effects: func(n int) int {
 				return count(list(seeker, "/api/developers/apps/"+app+"/keys", "keys"), "name", title(n))
-			}},
+			},
+		},
 		{who: seeker, operation: "/api/jobseekers/search", path: "/api/jobseekers/search", status: 200,
 			body: func(n int) object { return object{"intent": "save-search", "name": title(n), "query": "nurse"} },
 			effects: func(n int) int {
@@ -216,12 +226,18 @@ func (w *installation) keyedOperations() []keyedOperation {
 				searches, _ := settings["bookmarks"].(object)["savedSearches"].([]any)
 				return count(searches, "name", title(n))
 			}},
-		{who: seeker, operation: "/api/jobseekers/documents", path: "/api/jobseekers/documents", status: 200, remote: true,
+		{
+			who:       seeker,
+			operation: "/api/jobseekers/documents",
+			path:      "/api/jobseekers/documents",
+			status:    200,
+			remote:    true,
 			body: func(n int) object {
 				return object{"intent": "upload-document", "type": "cv", "title": title(n), "content": "Six years of critical care."}
 			},
 			effects: func(n int) int {
 				return count(list(seeker, "/api/jobseekers/documents?limit=100", "documents"), "title", title(n))
-			}},
+			},
+		},
 	}
 }

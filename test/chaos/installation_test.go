@@ -84,7 +84,9 @@ func newInstallation(t *testing.T, database string, env ...string) *installation
 	}
 	inst.db = database
 	inst.env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + inst.dir, "LOCUM_HTTP_ADDR=" + addr, "LOCUM_HTTP_DRAIN=10ms", "LOCUM_HTTP_PUBLIC_URL=" + inst.url,
+		"PATH=" + os.Getenv(
+			"PATH",
+		), "HOME=" + inst.dir, "LOCUM_HTTP_ADDR=" + addr, "LOCUM_HTTP_DRAIN=10ms", "LOCUM_HTTP_PUBLIC_URL=" + inst.url,
 		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_DATABASE_URL=" + database, "LOCUM_MAIL_URL=" + inst.mail.URL(),
 	}, env...)
 	migrate := exec.Command(kit.Program(t), "migrate", "up")

@@ -162,11 +162,23 @@ func (e *webhookReceiver) setMode(mode int) {
 // newReceiver creates an app with one endpoint that subscribes to all events.
 func (w *installation) newReceiver(name string, owner user, hears func(applicant string) bool) *webhookReceiver {
 	w.t.Helper()
-	receiver := &webhookReceiver{name: name, owner: owner, isAuthorized: hears, healed: make(chan struct{}), bodies: map[string]string{}, taken: map[string]subject{}}
+	receiver := &webhookReceiver{
+		name:         name,
+		owner:        owner,
+		isAuthorized: hears,
+		healed:       make(chan struct{}),
+		bodies:       map[string]string{},
+		taken:        map[string]subject{},
+	}
 	receiver.Server = httptest.NewServer(receiver)
 	w.t.Cleanup(func() { receiver.setMode(answers); receiver.Close() })
 	receiver.app = w.must(owner, http.MethodPost, "/api/developers/apps", object{"name": name, "redirectUris": []string{callback}})["app"].(object)["id"].(string)
-	made := w.must(owner, http.MethodPost, "/api/developers/apps/"+receiver.app+"/webhooks", object{"url": receiver.URL, "events": integrations.EventTypes()})
+	made := w.must(
+		owner,
+		http.MethodPost,
+		"/api/developers/apps/"+receiver.app+"/webhooks",
+		object{"url": receiver.URL, "events": integrations.EventTypes()},
+	)
 	receiver.path = "/api/developers/apps/" + receiver.app + "/webhooks/" + made["webhook"].(object)["id"].(string)
 	var err error
 	receiver.verifier, err = standardwebhooks.NewWebhook(made["secret"].(string))
@@ -185,8 +197,14 @@ func (w *installation) grantConsent(account user, receiver *webhookReceiver) {
 	signedIn := b.SignIn(account.email, password)
 	require.Equal(w.t, http.StatusSeeOther, signedIn.Status, signedIn.Text)
 	answer := b.Allow("/oauth/authorize?" + url.Values{
-		"response_type": {"code"}, "client_id": {receiver.app}, "redirect_uri": {callback}, "scope": {string(integrations.ApplicationsRead)},
-		"code_challenge": {oauth2.S256ChallengeFromVerifier(oauth2.GenerateVerifier())}, "code_challenge_method": {"S256"},
+		"response_type": {
+			"code",
+		},
+		"client_id":             {receiver.app},
+		"redirect_uri":          {callback},
+		"scope":                 {string(integrations.ApplicationsRead)},
+		"code_challenge":        {oauth2.S256ChallengeFromVerifier(oauth2.GenerateVerifier())},
+		"code_challenge_method": {"S256"},
 	}.Encode())
 	require.Equal(w.t, http.StatusSeeOther, answer.Status, answer.Text)
 	require.Contains(w.t, answer.Header.Get("Location"), callback+"?code=")
@@ -200,8 +218,17 @@ func (w *installation) deliverUnderKills() {
 		events, kills = 1000, 8*len(w.victims)
 	}
 	employer := w.register("/api/auth/register-employer", object{"companyName": "Clinic"})
-	seekers := []user{w.register("/api/auth/register", object{"userType": "jobseeker"}), w.register("/api/auth/register", object{"userType": "jobseeker"})}
-	stranger, other := w.register("/api/auth/register", object{"userType": "jobseeker"}), w.register("/api/auth/register", object{"userType": "jobseeker"})
+	seekers := []user{
+		w.register("/api/auth/register", object{"userType": "jobseeker"}),
+		w.register("/api/auth/register", object{"userType": "jobseeker"}),
+	}
+	stranger, other := w.register(
+		"/api/auth/register",
+		object{"userType": "jobseeker"},
+	), w.register(
+		"/api/auth/register",
+		object{"userType": "jobseeker"},
+	)
 	var ids []string
 	for _, s := range seekers {
 		ids = append(ids, w.must(s, http.MethodGet, "/api/auth/me", nil)["id"].(string))
@@ -253,7 +280,12 @@ func (w *installation) deliverUnderKills() {
 	}
 	w.waitQuiet()
 	for _, receiver := range applications {
-		require.Zero(w.t, w.deliveries(receiver, "pending")+w.deliveries(receiver, "failed"), "%s: replays to a working receiver succeed", receiver.name)
+		require.Zero(
+			w.t,
+			w.deliveries(receiver, "pending")+w.deliveries(receiver, "failed"),
+			"%s: replays to a working receiver succeed",
+			receiver.name,
+		)
 		receiver.requireEvents(w.t, counts, applicants)
 	}
 	bodies := map[string]string{}
@@ -326,9 +358,21 @@ func (w *installation) waitQuiet() {
 	w.t.Helper()
 	storage := w.openStorage()
 	require.Eventually(w.t, func() bool {
-		applications, err := storage.Integrations.Webhooks.List(w.t.Context(), integrations.AnyOwner, integrations.EndpointFilter{}, "", 100)
+		applications, err := storage.Integrations.Webhooks.List(
+			w.t.Context(),
+			integrations.AnyOwner,
+			integrations.EndpointFilter{},
+			"",
+			100,
+		)
 		for _, e := range applications {
-			soon, failed := storage.Integrations.Deliveries.ListMessages(w.t.Context(), integrations.AnyOwner, e.ID, integrations.MessageFilter{DueBy: time.Now().Add(time.Minute)}, 1)
+			soon, failed := storage.Integrations.Deliveries.ListMessages(
+				w.t.Context(),
+				integrations.AnyOwner,
+				e.ID,
+				integrations.MessageFilter{DueBy: time.Now().Add(time.Minute)},
+				1,
+			)
 			if err = errors.Join(err, failed); len(soon) > 0 {
 				return false
 			}
@@ -339,7 +383,9 @@ func (w *installation) waitQuiet() {
 
 func (w *installation) deliveries(receiver *webhookReceiver, status string) int {
 	w.t.Helper()
-	return int(w.must(receiver.owner, http.MethodGet, receiver.path+"/deliveries?limit=1&status="+status, nil)["pagination"].(object)["total"].(float64))
+	return int(
+		w.must(receiver.owner, http.MethodGet, receiver.path+"/deliveries?limit=1&status="+status, nil)["pagination"].(object)["total"].(float64),
+	)
 }
 
 // replayFailed replays each failed delivery once, as an owner does after an outage

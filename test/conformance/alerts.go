@@ -14,8 +14,15 @@ import (
 )
 
 func newSearch(user string, emailAlerts bool, at time.Time) jobseeker.Search {
-	return jobseeker.Search{ID: newID(), UserID: user, Name: "Zoë's 50% \"nights\"", EmailAlerts: emailAlerts, CreatedAt: at, Resolved: "nurse -icu ",
-		Terms: jobseeker.Terms{Query: "nurse -icu", Location: "Leeds", ContractType: "permanent"}}
+	return jobseeker.Search{
+		ID:          newID(),
+		UserID:      user,
+		Name:        "Zoë's 50% \"nights\"",
+		EmailAlerts: emailAlerts,
+		CreatedAt:   at,
+		Resolved:    "nurse -icu ",
+		Terms:       jobseeker.Terms{Query: "nurse -icu", Location: "Leeds", ContractType: "permanent"},
+	}
 }
 
 func newMatch(s jobseeker.Search, listing string, at time.Time) jobseeker.Match {
@@ -126,7 +133,23 @@ func (su savedSearchSuite) listAfterId(t *testing.T) {
 
 func (su savedSearchSuite) unresolved(t *testing.T) {
 	s, now := openJobseeker(t, su.open)
-	resolved, first, second, textless := newSearch(newID(), false, now), newSearch(newID(), false, now), newSearch(newID(), false, now), newSearch(newID(), false, now)
+	resolved, first, second, textless := newSearch(
+		newID(),
+		false,
+		now,
+	), newSearch(
+		newID(),
+		false,
+		now,
+	), newSearch(
+		newID(),
+		false,
+		now,
+	), newSearch(
+		newID(),
+		false,
+		now,
+	)
 	first.Resolved, second.Resolved, textless.Resolved, textless.Query = "", "", "", ""
 	for _, search := range []jobseeker.Search{resolved, first, second, textless} {
 		storeSearches(t, s, search)
@@ -139,7 +162,13 @@ func (su savedSearchSuite) unresolved(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	require.NoError(t, s.Searches.UpdateResolved(context.Background(), nil))
-	require.NoError(t, s.Searches.UpdateResolved(context.Background(), map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", newID(): "porter"}))
+	require.NoError(
+		t,
+		s.Searches.UpdateResolved(
+			context.Background(),
+			map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", newID(): "porter"},
+		),
+	)
 	got, err = s.Searches.List(context.Background(), unresolved, 10)
 	require.NoError(t, err)
 	require.Equal(t, []jobseeker.Search{second}, got)
@@ -297,7 +326,14 @@ func (su matchSuite) digests(t *testing.T) {
 	second.Name = "Other"
 	storeSearches(t, s, first, second, silent)
 	old, recent := newID(), newID()
-	storeMatches(t, s, newMatch(first, old, now), newMatch(first, recent, now), newMatch(second, recent, now), newMatch(silent, recent, now))
+	storeMatches(
+		t,
+		s,
+		newMatch(first, old, now),
+		newMatch(first, recent, now),
+		newMatch(second, recent, now),
+		newMatch(silent, recent, now),
+	)
 	digests, users := assignDigests(t, s, 10, now, next)
 	require.Equal(t, 1, users)
 	require.Len(t, digests, 1)

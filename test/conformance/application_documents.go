@@ -14,8 +14,19 @@ import (
 
 // newApplicationDocument returns a document of the application.
 func newApplicationDocument(a hiring.Application, now time.Time) hiring.Document {
-	return hiring.Document{ID: newID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, ApplicantID: a.ApplicantID, Type: "cv",
-		Title: "Zoë's \"100%\"", FileName: "Lebenslauf für alle.pdf", MediaType: "application/pdf", Extension: ".pdf", Size: 3 << 30, AttachedAt: now}
+	return hiring.Document{
+		ID:             newID(),
+		ApplicationID:  a.ID,
+		OrganizationID: a.OrganizationID,
+		ApplicantID:    a.ApplicantID,
+		Type:           "cv",
+		Title:          "Zoë's \"100%\"",
+		FileName:       "Lebenslauf für alle.pdf",
+		MediaType:      "application/pdf",
+		Extension:      ".pdf",
+		Size:           3 << 30,
+		AttachedAt:     now,
+	}
 }
 
 // attachDocuments stores documents that are attached to the application.
@@ -45,7 +56,12 @@ type applicationDocumentSuite struct {
 	open HiringOpener
 }
 
-func (su applicationDocumentSuite) list(t *testing.T, s adapters.HiringStorage, v hiring.Visibility, applicationID string) []hiring.Document {
+func (su applicationDocumentSuite) list(
+	t *testing.T,
+	s adapters.HiringStorage,
+	v hiring.Visibility,
+	applicationID string,
+) []hiring.Document {
 	t.Helper()
 	got, err := s.Documents.List(context.Background(), v, applicationID)
 	require.NoError(t, err)
@@ -72,7 +88,11 @@ func (su applicationDocumentSuite) attach(t *testing.T) {
 	require.NoError(t, s.Documents.Attach(ctx, a.ApplicantID, a.ID, 1, now))
 	require.Equal(t, []hiring.Document{document}, su.list(t, s, toOrganization(a.OrganizationID), a.ID))
 	require.Equal(t, []hiring.Document{document}, su.list(t, s, ofApplicant(a.ApplicantID), a.ID))
-	require.Equal(t, []hiring.Document{document}, su.list(t, s, hiring.Visibility{OrganizationID: newID(), ApplicantID: a.ApplicantID}, a.ID))
+	require.Equal(
+		t,
+		[]hiring.Document{document},
+		su.list(t, s, hiring.Visibility{OrganizationID: newID(), ApplicantID: a.ApplicantID}, a.ID),
+	)
 	require.Empty(t, su.claim(t, s, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)))
 	require.Error(t, s.Documents.Reserve(ctx, document, now.Add(time.Hour)), "the same id")
 }
@@ -119,7 +139,11 @@ func (su applicationDocumentSuite) release(t *testing.T) {
 	require.Empty(t, su.list(t, s, toOrganization(a.OrganizationID), a.ID))
 	require.Equal(t, kept, su.list(t, s, toOrganization(b.OrganizationID), b.ID))
 	require.Empty(t, su.claim(t, s, now, now.Add(time.Hour)))
-	require.ElementsMatch(t, []string{released[0].ID + ".pdf", released[1].ID + ".pdf"}, su.claim(t, s, now.Add(time.Minute), now.Add(time.Hour)))
+	require.ElementsMatch(
+		t,
+		[]string{released[0].ID + ".pdf", released[1].ID + ".pdf"},
+		su.claim(t, s, now.Add(time.Minute), now.Add(time.Hour)),
+	)
 }
 
 func (su applicationDocumentSuite) claimedOnce(t *testing.T) {

@@ -15,7 +15,14 @@ import (
 
 // newNote returns a note about the application.
 func newNote(a hiring.Application, author string, now time.Time) hiring.Note {
-	return hiring.Note{ID: newID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, AuthorID: author, Text: "Zoë said \"100%\"\n\t\\ _ \U0001F469", WrittenAt: now}
+	return hiring.Note{
+		ID:             newID(),
+		ApplicationID:  a.ID,
+		OrganizationID: a.OrganizationID,
+		AuthorID:       author,
+		Text:           "Zoë said \"100%\"\n\t\\ _ \U0001F469",
+		WrittenAt:      now,
+	}
 }
 
 // newRating returns a rating of the application.
@@ -110,7 +117,31 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 	t.Run("summaries", func(t *testing.T) {
 		s, now := openHiring(t, open)
 		organization := newID()
-		a, b, unrated, foreign := apply(t, s, organization, newID(), now), apply(t, s, organization, newID(), now), apply(t, s, organization, newID(), now), apply(t, s, newID(), newID(), now)
+		a, b, unrated, foreign := apply(
+			t,
+			s,
+			organization,
+			newID(),
+			now,
+		), apply(
+			t,
+			s,
+			organization,
+			newID(),
+			now,
+		), apply(
+			t,
+			s,
+			organization,
+			newID(),
+			now,
+		), apply(
+			t,
+			s,
+			newID(),
+			newID(),
+			now,
+		)
 		for _, r := range []hiring.Rating{newRating(a, newID(), 4, now), newRating(a, newID(), 5, now), newRating(b, newID(), 1, now), newRating(foreign, newID(), 3, now)} {
 			require.NoError(t, s.Ratings.Upsert(ctx, r))
 		}

@@ -29,7 +29,10 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 			require.ErrorIs(t, err, integrations.ErrAppNotFound)
 			require.ErrorIs(t, fixture.Apps.Delete(fixture.ctx(), ownerID, app.ID), integrations.ErrAppNotFound)
 			require.Empty(t, fixture.apps(integrations.AppFilter{OwnerID: ownerID}, page.Request{Number: 1, Size: 9}).Items)
-			require.Empty(t, fixture.apps(integrations.AppFilter{OwnerID: ownerID, IDs: []string{app.ID}}, page.Request{Number: 1, Size: 9}).Items)
+			require.Empty(
+				t,
+				fixture.apps(integrations.AppFilter{OwnerID: ownerID, IDs: []string{app.ID}}, page.Request{Number: 1, Size: 9}).Items,
+			)
 		}
 		require.Empty(t, fixture.apps(integrations.AppFilter{}, page.Request{Number: 1, Size: 9}).Items, "no owner")
 		foreign := app
@@ -65,7 +68,10 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 		all := fixture.apps(integrations.AppFilter{OwnerID: integrations.AnyOwner}, page.Request{Number: 1, Size: 2})
 		require.Equal(t, []integrations.App{third, second}, all.Items)
 		require.Equal(t, 3, all.Total)
-		some := fixture.apps(integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: []string{fixture.app.ID, newID(), second.ID}}, page.Request{Number: 1, Size: 3})
+		some := fixture.apps(
+			integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: []string{fixture.app.ID, newID(), second.ID}},
+			page.Request{Number: 1, Size: 3},
+		)
 		require.Equal(t, []integrations.App{second, fixture.app}, some.Items)
 	})
 
@@ -73,7 +79,19 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 		fixture := newIntegrationsFixture(t, open)
 		me := newID()
 		require.Equal(t, 3, atOnce(t, 10, func(int) (bool, error) {
-			err := fixture.Apps.Create(fixture.ctx(), integrations.App{ID: newID(), OwnerID: me, Plan: integrations.Free, RedirectURIs: []string{}, CreatedAt: fixture.now(), UpdatedAt: fixture.now(), Version: 1}, 3)
+			err := fixture.Apps.Create(
+				fixture.ctx(),
+				integrations.App{
+					ID:           newID(),
+					OwnerID:      me,
+					Plan:         integrations.Free,
+					RedirectURIs: []string{},
+					CreatedAt:    fixture.now(),
+					UpdatedAt:    fixture.now(),
+					Version:      1,
+				},
+				3,
+			)
 			if err != nil {
 				require.ErrorIs(t, err, integrations.ErrTooManyApps)
 			}
@@ -118,8 +136,24 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 	t.Run("other owner", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		k, otherID := fixture.key(fixture.app), newID()
-		require.ErrorIs(t, fixture.Keys.Create(fixture.ctx(), otherID, integrations.Key{ID: newID(), AppID: fixture.app.ID, Hash: newID(), CreatedAt: fixture.now()}), integrations.ErrAppNotFound)
-		require.ErrorIs(t, fixture.Keys.Create(fixture.ctx(), fixture.app.OwnerID, integrations.Key{ID: newID(), AppID: newID(), Hash: newID(), CreatedAt: fixture.now()}), integrations.ErrAppNotFound)
+		require.ErrorIs(
+			t,
+			fixture.Keys.Create(
+				fixture.ctx(),
+				otherID,
+				integrations.Key{ID: newID(), AppID: fixture.app.ID, Hash: newID(), CreatedAt: fixture.now()},
+			),
+			integrations.ErrAppNotFound,
+		)
+		require.ErrorIs(
+			t,
+			fixture.Keys.Create(
+				fixture.ctx(),
+				fixture.app.OwnerID,
+				integrations.Key{ID: newID(), AppID: newID(), Hash: newID(), CreatedAt: fixture.now()},
+			),
+			integrations.ErrAppNotFound,
+		)
 		keys, err := fixture.Keys.List(fixture.ctx(), otherID, fixture.app.ID)
 		require.NoError(t, err)
 		require.Empty(t, keys)
@@ -185,11 +219,26 @@ func Usage(t *testing.T, open IntegrationsOpener) {
 		app, b := fixture.app, fixture.application(fixture.app.OwnerID)
 		require.NoError(t, fixture.Usage.Add(fixture.ctx(), nil, nil))
 		together(t, 10, func(int) error {
-			return fixture.Usage.Add(fixture.ctx(), []integrations.DayUsage{{AppID: b.ID, Day: "2026-11-20", Requests: 1}, {AppID: app.ID, Day: "2026-11-20", Requests: 3, Errors: 1}, {AppID: app.ID, Day: "2026-11-21", Requests: 1}}, nil)
+			return fixture.Usage.Add(
+				fixture.ctx(),
+				[]integrations.DayUsage{
+					{AppID: b.ID, Day: "2026-11-20", Requests: 1},
+					{AppID: app.ID, Day: "2026-11-20", Requests: 3, Errors: 1},
+					{AppID: app.ID, Day: "2026-11-21", Requests: 1},
+				},
+				nil,
+			)
 		})
 		got, err := fixture.Usage.List(fixture.ctx(), app.ID, "2026-11-01", "2026-11-30")
 		require.NoError(t, err)
-		require.Equal(t, []integrations.DayUsage{{AppID: app.ID, Day: "2026-11-20", Requests: 30, Errors: 10}, {AppID: app.ID, Day: "2026-11-21", Requests: 10}}, got)
+		require.Equal(
+			t,
+			[]integrations.DayUsage{
+				{AppID: app.ID, Day: "2026-11-20", Requests: 30, Errors: 10},
+				{AppID: app.ID, Day: "2026-11-21", Requests: 10},
+			},
+			got,
+		)
 		got, err = fixture.Usage.List(fixture.ctx(), app.ID, "2026-11-21", "2026-11-21")
 		require.NoError(t, err)
 		require.Len(t, got, 1)

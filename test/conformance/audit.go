@@ -18,7 +18,14 @@ func Audit(t *testing.T, open IdentityOpener) {
 	t.Run("entry of another database", func(t *testing.T) {
 		s := open(t, newFakeClock())
 		requirePorts(t, s)
-		e := audit.Entry{ID: newID(), At: time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC), Action: audit.ExportCreated, Actor: newID(), Network: "198.51.100.0/24", Object: "x"}
+		e := audit.Entry{
+			ID:      newID(),
+			At:      time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC),
+			Action:  audit.ExportCreated,
+			Actor:   newID(),
+			Network: "198.51.100.0/24",
+			Object:  "x",
+		}
 		for range 2 { // events are delivered at least once
 			require.NoError(t, s.Audit.Record(audit.WithAddress(t.Context(), "192.0.2.44"), e))
 		}
@@ -59,7 +66,19 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	require.Len(t, got.Items, 1)
 	require.NotEmpty(t, got.Items[0].ID)
 	got.Items[0].ID = ""
-	require.Equal(t, audit.Entry{At: second, Action: audit.PermissionsChanged, Actor: jo, OrganizationID: own, Network: "192.0.2.0/24", Object: "two", Detail: "admin"}, got.Items[0])
+	require.Equal(
+		t,
+		audit.Entry{
+			At:             second,
+			Action:         audit.PermissionsChanged,
+			Actor:          jo,
+			OrganizationID: own,
+			Network:        "192.0.2.0/24",
+			Object:         "two",
+			Detail:         "admin",
+		},
+		got.Items[0],
+	)
 
 	for _, c := range []struct {
 		filter audit.Filter

@@ -136,8 +136,18 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 }
 
 func newCharge(owner billing.Owner, at time.Time) billing.Charge {
-	return billing.Charge{ID: newID(), Owner: owner, Plan: "premium", Amount: billing.Money{Minor: 999, Currency: "GBP"}, Method: someMethod,
-		PeriodStart: at, PeriodEnd: at.Add(time.Hour), Status: billing.Pending, CreatedAt: at, NextAt: at}
+	return billing.Charge{
+		ID:          newID(),
+		Owner:       owner,
+		Plan:        "premium",
+		Amount:      billing.Money{Minor: 999, Currency: "GBP"},
+		Method:      someMethod,
+		PeriodStart: at,
+		PeriodEnd:   at.Add(time.Hour),
+		Status:      billing.Pending,
+		CreatedAt:   at,
+		NextAt:      at,
+	}
 }
 
 // Charges checks the port billing.Charges.
@@ -234,7 +244,11 @@ func (su chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
 func (su chargeSuite) concurrentCreation(t *testing.T) {
 	cs, now := su.start(t)
 	owner := payer()
-	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) { return cs.Create(context.Background(), newCharge(owner, now)) == nil, nil }))
+	require.Equal(
+		t,
+		1,
+		atOnce(t, 20, func(int) (bool, error) { return cs.Create(context.Background(), newCharge(owner, now)) == nil, nil }),
+	)
 }
 
 func (su chargeSuite) concurrentAttempts(t *testing.T) {

@@ -117,7 +117,11 @@ func (su bookmarkSuite) filterByListings(t *testing.T) {
 	user := newID()
 	a, b := su.create(t, s, user, newID(), now), su.create(t, s, newID(), newID(), now)
 	su.create(t, s, user, newID(), now)
-	require.Equal(t, []jobseeker.Bookmark{a}, su.list(t, s, user, jobseeker.BookmarkFilter{ListingIDs: []string{a.ListingID, b.ListingID, newID()}}))
+	require.Equal(
+		t,
+		[]jobseeker.Bookmark{a},
+		su.list(t, s, user, jobseeker.BookmarkFilter{ListingIDs: []string{a.ListingID, b.ListingID, newID()}}),
+	)
 	require.Empty(t, su.list(t, s, user, jobseeker.BookmarkFilter{ID: a.ID, ListingIDs: []string{newID()}}))
 }
 

@@ -15,9 +15,20 @@ import (
 // newDocument returns a document whose file is not reserved.
 func newDocument(user string, kind jobseeker.DocumentType, isDefault bool, now time.Time) jobseeker.Document {
 	return jobseeker.Document{
-		ID: newID(), UserID: user, Type: kind, Title: "Zoë's \"100%\"", FileName: "Lebenslauf für alle.pdf", IsDefault: isDefault,
-		Content:    jobseeker.Content{File: jobseeker.DocumentFile{ID: newID(), Extension: ".pdf"}, Size: 3 << 30, Form: jobseeker.AsData, MediaType: "application/pdf"},
-		UploadedAt: now, UpdatedAt: now.Add(time.Second),
+		ID:        newID(),
+		UserID:    user,
+		Type:      kind,
+		Title:     "Zoë's \"100%\"",
+		FileName:  "Lebenslauf für alle.pdf",
+		IsDefault: isDefault,
+		Content: jobseeker.Content{
+			File:      jobseeker.DocumentFile{ID: newID(), Extension: ".pdf"},
+			Size:      3 << 30,
+			Form:      jobseeker.AsData,
+			MediaType: "application/pdf",
+		},
+		UploadedAt: now,
+		UpdatedAt:  now.Add(time.Second),
 	}
 }
 
@@ -48,7 +59,14 @@ type documentSuite struct {
 	open JobseekerOpener
 }
 
-func (su documentSuite) add(t *testing.T, s adapters.JobseekerStorage, user string, kind jobseeker.DocumentType, isDefault bool, now time.Time) jobseeker.Document {
+func (su documentSuite) add(
+	t *testing.T,
+	s adapters.JobseekerStorage,
+	user string,
+	kind jobseeker.DocumentType,
+	isDefault bool,
+	now time.Time,
+) jobseeker.Document {
 	t.Helper()
 	document := newDocument(user, kind, isDefault, now)
 	storeDocument(t, s, document)
@@ -77,7 +95,12 @@ func (su documentSuite) createAndUpdate(t *testing.T) {
 	require.Equal(t, []jobseeker.Document{document}, su.get(t, s, document.UserID, document.ID))
 	old := document.File
 	document.Title, document.FileName, document.IsDefault, document.UpdatedAt = "T", "", false, now.Add(time.Hour)
-	document.Content = jobseeker.Content{File: jobseeker.DocumentFile{ID: newID(), Extension: ".txt"}, Size: 1, Form: jobseeker.AsText, MediaType: "text/plain"}
+	document.Content = jobseeker.Content{
+		File:      jobseeker.DocumentFile{ID: newID(), Extension: ".txt"},
+		Size:      1,
+		Form:      jobseeker.AsText,
+		MediaType: "text/plain",
+	}
 	storeDocument(t, s, document)
 	require.Equal(t, []jobseeker.Document{document}, su.get(t, s, document.UserID, document.ID))
 	require.Empty(t, su.released(t, s, document.UpdatedAt.Add(-time.Microsecond)))

@@ -61,7 +61,14 @@ func (su eventSuite) claim(t *testing.T, s adapters.Database, n int) []event.Env
 
 func (su eventSuite) committedEvent(t *testing.T) {
 	s, clk := su.fresh(t)
-	want := event.ApplicationSubmitted{ApplicationID: "a", JobID: "j", OrganizationID: "o", CandidateID: "c", Status: "pending", SubmittedAt: clk.Now()}
+	want := event.ApplicationSubmitted{
+		ApplicationID:  "a",
+		JobID:          "j",
+		OrganizationID: "o",
+		CandidateID:    "c",
+		Status:         "pending",
+		SubmittedAt:    clk.Now(),
+	}
 	su.record(t, s, want)
 	got := su.claim(t, s, 10)
 	require.Len(t, got, 1)
@@ -245,7 +252,14 @@ func (su eventSuite) lag(t *testing.T) {
 
 func (su eventSuite) retention(t *testing.T) {
 	s, clk := su.fresh(t)
-	su.record(t, s, event.JobCreated{JobID: "a"}, event.JobCreated{JobID: "b"}, event.JobCreated{JobID: "c"}, event.JobCreated{JobID: "unsent"})
+	su.record(
+		t,
+		s,
+		event.JobCreated{JobID: "a"},
+		event.JobCreated{JobID: "b"},
+		event.JobCreated{JobID: "c"},
+		event.JobCreated{JobID: "unsent"},
+	)
 	for _, e := range su.claim(t, s, 3) {
 		require.NoError(t, s.Outbox.MarkSent(t.Context(), e.ID))
 	}

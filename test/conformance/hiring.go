@@ -57,7 +57,15 @@ func apply(t testing.TB, s adapters.HiringStorage, organization, applicant strin
 }
 
 func changeOf(a hiring.Application, from hiring.Status) hiring.Change {
-	return hiring.Change{ID: newID(), ApplicationID: a.ID, Actor: hiring.ByEmployer, ActorID: newID(), From: from, To: a.Status, At: a.ChangedAt}
+	return hiring.Change{
+		ID:            newID(),
+		ApplicationID: a.ID,
+		Actor:         hiring.ByEmployer,
+		ActorID:       newID(),
+		From:          from,
+		To:            a.Status,
+		At:            a.ChangedAt,
+	}
 }
 
 func toOrganization(id string) hiring.Visibility { return hiring.Visibility{OrganizationID: id} }
@@ -240,7 +248,9 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 	org, ann, otherID := newID(), newID(), newID()
 	at := func(organization, applicant string, status hiring.Status, days int) hiring.Application {
 		a := newApplication(organization, applicant, now.AddDate(0, 0, days))
-		a.CoverLetter, a.ResumeURL, a.Answers, a.Status = "Letter", "https://example.org/cv.pdf", []hiring.Answer{{QuestionID: "a", Answer: "b"}}, status
+		a.CoverLetter, a.ResumeURL, a.Answers, a.Status = "Letter", "https://example.org/cv.pdf", []hiring.Answer{
+			{QuestionID: "a", Answer: "b"},
+		}, status
 		require.NoError(t, s.Applications.Create(ctx, a))
 		return a
 	}
@@ -465,7 +475,15 @@ func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 		all = append(all, c)
 		require.NoError(t, s.Applications.UpdateStatuses(ctx, a.OrganizationID, []hiring.Application{a}, []hiring.Change{c}))
 	}
-	require.NoError(t, s.Applications.UpdateStatuses(ctx, otherApplication.OrganizationID, []hiring.Application{otherApplication}, []hiring.Change{changeOf(otherApplication, hiring.Review)}))
+	require.NoError(
+		t,
+		s.Applications.UpdateStatuses(
+			ctx,
+			otherApplication.OrganizationID,
+			[]hiring.Application{otherApplication},
+			[]hiring.Change{changeOf(otherApplication, hiring.Review)},
+		),
+	)
 	got, err := s.Applications.ListChanges(ctx, a.OrganizationID, a.ID, 3)
 	require.NoError(t, err)
 	require.Equal(t, all[2:], got)
@@ -479,7 +497,12 @@ func applicationStatusesLockedByGet(t *testing.T, open HiringOpener) {
 
 func applicationStatusesLockedByList(t *testing.T, open HiringOpener) {
 	applicationsAreLocked(t, open, func(ctx context.Context, s adapters.HiringStorage, a hiring.Application) (hiring.Application, error) {
-		found, err := s.Applications.List(ctx, toOrganization(a.OrganizationID), hiring.ApplicationFilter{IDs: []string{a.ID}}, page.Request{Number: 1, Size: 1})
+		found, err := s.Applications.List(
+			ctx,
+			toOrganization(a.OrganizationID),
+			hiring.ApplicationFilter{IDs: []string{a.ID}},
+			page.Request{Number: 1, Size: 1},
+		)
 		if err != nil {
 			return hiring.Application{}, err
 		}
@@ -489,7 +512,11 @@ func applicationStatusesLockedByList(t *testing.T, open HiringOpener) {
 
 // applicationsAreLocked changes the status of an application concurrently, in transactions
 // that read it with read.
-func applicationsAreLocked(t *testing.T, open HiringOpener, read func(ctx context.Context, s adapters.HiringStorage, a hiring.Application) (hiring.Application, error)) {
+func applicationsAreLocked(
+	t *testing.T,
+	open HiringOpener,
+	read func(ctx context.Context, s adapters.HiringStorage, a hiring.Application) (hiring.Application, error),
+) {
 	t.Helper()
 	ctx := context.Background()
 	s, now := openHiring(t, open)

@@ -35,8 +35,21 @@ func (p *identityFixture) undo(email string, at time.Duration) identity.EmailUnd
 func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
 	require.Equal(t, identity.EmailHistory{UserID: user.ID}, fixture.history(user.ID))
-	first, second, again := fixture.undo("First@example.org", 0), fixture.undo("zoë@example.org", 1234567*time.Microsecond), fixture.undo("first@example.org", time.Minute)
-	theirs := identity.EmailHistory{UserID: otherUser.ID, Requested: &identity.EmailChange{Email: "x@example.org", RequestedAt: fixture.now}, Undos: []identity.EmailUndo{first}}
+	first, second, again := fixture.undo(
+		"First@example.org",
+		0,
+	), fixture.undo(
+		"zoë@example.org",
+		1234567*time.Microsecond,
+	), fixture.undo(
+		"first@example.org",
+		time.Minute,
+	)
+	theirs := identity.EmailHistory{
+		UserID:    otherUser.ID,
+		Requested: &identity.EmailChange{Email: "x@example.org", RequestedAt: fixture.now},
+		Undos:     []identity.EmailUndo{first},
+	}
 	require.NoError(t, fixture.EmailChanges.Upsert(ctx, theirs))
 	for _, history := range []identity.EmailHistory{
 		{UserID: user.ID, Requested: &identity.EmailChange{Email: "zoë@example.org", RequestedAt: fixture.now}},
@@ -136,7 +149,20 @@ func secondFactorReads(t *testing.T, fixture *identityFixture) {
 // twenty transactions at once.
 func secondFactorUsedOnce(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
-	require.NoError(t, fixture.SecondFactors.Upsert(t.Context(), identity.SecondFactor{UserID: user.ID, Secret: "s", CreatedAt: fixture.now, ConfirmedAt: fixture.now, LastStep: 7, RecoveryCodes: []string{"a", "b"}}))
+	require.NoError(
+		t,
+		fixture.SecondFactors.Upsert(
+			t.Context(),
+			identity.SecondFactor{
+				UserID:        user.ID,
+				Secret:        "s",
+				CreatedAt:     fixture.now,
+				ConfirmedAt:   fixture.now,
+				LastStep:      7,
+				RecoveryCodes: []string{"a", "b"},
+			},
+		),
+	)
 	require.Equal(t, 1, atOnce(t, 20, func(int) (wasUsed bool, err error) {
 		return wasUsed, fixture.do(func(ctx context.Context) error {
 			wasUsed = false
@@ -226,9 +252,17 @@ func personalDataIsDeleted(t *testing.T, fixture *identityFixture) {
 		_, sessions[user.ID] = fixture.session(user)
 		tokens[user.ID] = fixture.mailToken(user, identity.ForReset, "")
 		require.NoError(t, fixture.EmailChanges.Upsert(ctx, identity.EmailHistory{
-			UserID: user.ID, Requested: &identity.EmailChange{Email: "x@example.org", RequestedAt: fixture.now}, Undos: []identity.EmailUndo{fixture.undo("y@example.org", 0)},
+			UserID:    user.ID,
+			Requested: &identity.EmailChange{Email: "x@example.org", RequestedAt: fixture.now},
+			Undos:     []identity.EmailUndo{fixture.undo("y@example.org", 0)},
 		}))
-		require.NoError(t, fixture.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: user.ID, Secret: "s", CreatedAt: fixture.now, RecoveryCodes: []string{"a"}}))
+		require.NoError(
+			t,
+			fixture.SecondFactors.Upsert(
+				ctx,
+				identity.SecondFactor{UserID: user.ID, Secret: "s", CreatedAt: fixture.now, RecoveryCodes: []string{"a"}},
+			),
+		)
 		s := identity.DefaultSettings(user.ID)
 		s.JobTitle, s.UpdatedAt = "Matron", fixture.now
 		require.NoError(t, fixture.EmployerSettings.Upsert(ctx, &s))
@@ -285,7 +319,13 @@ func sessionsExpire(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
 	old, oldToken := fixture.session(user)
 	browser := fixture.browserSession(user)
-	young := identity.Session{ID: newID(), UserID: user.ID, CreatedAt: fixture.now, LastUsedAt: fixture.now, ExpiresAt: old.ExpiresAt.Add(time.Hour)}
+	young := identity.Session{
+		ID:         newID(),
+		UserID:     user.ID,
+		CreatedAt:  fixture.now,
+		LastUsedAt: fixture.now,
+		ExpiresAt:  old.ExpiresAt.Add(time.Hour),
+	}
 	youngToken := identity.RefreshToken{Hash: newID(), SessionID: young.ID, IssuedAt: fixture.now, ExpiresAt: young.ExpiresAt}
 	used := identity.RefreshToken{Hash: newID(), SessionID: young.ID, IssuedAt: fixture.now, ExpiresAt: fixture.now}
 	require.NoError(t, fixture.Sessions.Create(ctx, young, youngToken, used))
@@ -316,7 +356,11 @@ func mailTokensExpire(t *testing.T, fixture *identityFixture) {
 func emailChangesExpire(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	first, second := fixture.undo("first@example.org", 0), fixture.undo("second@example.org", time.Minute)
-	history := identity.EmailHistory{UserID: user.ID, Requested: &identity.EmailChange{Email: "next@example.org", RequestedAt: fixture.now}, Undos: []identity.EmailUndo{first, second}}
+	history := identity.EmailHistory{
+		UserID:    user.ID,
+		Requested: &identity.EmailChange{Email: "next@example.org", RequestedAt: fixture.now},
+		Undos:     []identity.EmailUndo{first, second},
+	}
 	require.NoError(t, fixture.EmailChanges.Upsert(t.Context(), history))
 	fixture.deleteBefore(identity.EmailChangeKind, fixture.now, 0)
 	fixture.deleteBefore(identity.EmailUndoKind, first.ExpiresAt, 0)
@@ -332,13 +376,24 @@ func invitationsExpire(t *testing.T, fixture *identityFixture) {
 	once, twice := fixture.invite(org, "once@example.org", identity.Viewer), fixture.invite(org, "twice@example.org", identity.Viewer)
 	account := fixture.user("jo@example.org")
 	fixture.invite(org, "jo@example.org", identity.Viewer)
-	second := identity.NewInvitation(newID(), otherOrg.ID, twice.UserID, "In Vited", "twice@example.org", identity.Viewer, fixture.now.Add(time.Microsecond))
+	second := identity.NewInvitation(
+		newID(),
+		otherOrg.ID,
+		twice.UserID,
+		"In Vited",
+		"twice@example.org",
+		identity.Viewer,
+		fixture.now.Add(time.Microsecond),
+	)
 	require.NoError(t, fixture.Members.Upsert(ctx, &second))
 
 	fixture.deleteBefore(identity.InvitationKind, once.InvitedUntil, 0)
 	total := 0
 	for range 3 {
-		n, err := retentionOf(fixture.t, fixture.Retention).DeleteBefore(ctx, identity.InvitationKind, once.InvitedUntil.Add(time.Microsecond), 2)
+		n, err := retentionOf(
+			fixture.t,
+			fixture.Retention,
+		).DeleteBefore(ctx, identity.InvitationKind, once.InvitedUntil.Add(time.Microsecond), 2)
 		require.NoError(t, err)
 		require.LessOrEqual(t, n, 2)
 		total += n

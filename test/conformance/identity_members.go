@@ -219,7 +219,12 @@ func membersAreFiltered(t *testing.T, fixture *identityFixture) {
 		}
 		return ids
 	}
-	got, err := fixture.Members.List(t.Context(), org.ID, identity.MemberFilter{UserIDs: []string{jo.UserID, otherUser.ID, newID()}}, page.Request{Number: 1, Size: 3})
+	got, err := fixture.Members.List(
+		t.Context(),
+		org.ID,
+		identity.MemberFilter{UserIDs: []string{jo.UserID, otherUser.ID, newID()}},
+		page.Request{Number: 1, Size: 3},
+	)
 	require.NoError(t, err)
 	require.Len(t, got.Items, 1)
 	require.Equal(t, jo, got.Items[0].Membership)
@@ -278,7 +283,11 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 		deleted = append(deleted, fixture.mailToken(fixture.getUser(id), identity.ForInvitation, org.ID))
 	}
 	stays := []identity.MailToken{
-		fixture.mailToken(fixture.getUser(twice.UserID), identity.ForInvitation, otherOrg.ID), fixture.mailToken(account, identity.ForVerification, ""),
+		fixture.mailToken(
+			fixture.getUser(twice.UserID),
+			identity.ForInvitation,
+			otherOrg.ID,
+		), fixture.mailToken(account, identity.ForVerification, ""),
 	}
 
 	all := []string{member.ID, once.UserID, twice.UserID, account.ID, newID()}

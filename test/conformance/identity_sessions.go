@@ -243,7 +243,10 @@ func mailTokenUsedOnce(t *testing.T, fixture *identityFixture) {
 
 func mailTokensMarkedTogether(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
-	orgs := []identity.Organization{fixture.organization(fixture.user("a@example.org").ID), fixture.organization(fixture.user("b@example.org").ID)}
+	orgs := []identity.Organization{
+		fixture.organization(fixture.user("a@example.org").ID),
+		fixture.organization(fixture.user("b@example.org").ID),
+	}
 	add := func(purpose identity.Purpose, organizationID string) func() bool {
 		token := fixture.mailToken(user, purpose, organizationID)
 		return func() bool {
@@ -255,7 +258,12 @@ func mailTokensMarkedTogether(t *testing.T, fixture *identityFixture) {
 	}
 	reset, again, verify := add(identity.ForReset, ""), add(identity.ForReset, ""), add(identity.ForVerification, "")
 	first, second := add(identity.ForInvitation, orgs[0].ID), add(identity.ForInvitation, orgs[1].ID)
-	n, err := fixture.MailTokens.MarkUsed(t.Context(), user.ID, identity.MailTokenFilter{Purpose: identity.ForInvitation, OrganizationID: orgs[0].ID}, fixture.now)
+	n, err := fixture.MailTokens.MarkUsed(
+		t.Context(),
+		user.ID,
+		identity.MailTokenFilter{Purpose: identity.ForInvitation, OrganizationID: orgs[0].ID},
+		fixture.now,
+	)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Equal(t, []bool{true, true, true, false, true}, []bool{reset(), again(), verify(), first(), second()})

@@ -55,8 +55,18 @@ func (f *integrationsFixture) now() time.Time { return f.clk.Now().Add(1234567 *
 
 func (f *integrationsFixture) application(ownerID string) integrations.App {
 	f.t.Helper()
-	app := integrations.App{ID: newID(), OwnerID: ownerID, Name: "Zoë's \"100%\"", Description: "d", SecretHash: "h", Plan: integrations.Free,
-		RedirectURIs: []string{"https://a.example/cb?x=1,2", "http://127.0.0.1/"}, CreatedAt: f.now(), UpdatedAt: f.now(), Version: 1}
+	app := integrations.App{
+		ID:           newID(),
+		OwnerID:      ownerID,
+		Name:         "Zoë's \"100%\"",
+		Description:  "d",
+		SecretHash:   "h",
+		Plan:         integrations.Free,
+		RedirectURIs: []string{"https://a.example/cb?x=1,2", "http://127.0.0.1/"},
+		CreatedAt:    f.now(),
+		UpdatedAt:    f.now(),
+		Version:      1,
+	}
 	require.NoError(f.t, f.Apps.Create(f.ctx(), app, 100))
 	return app
 }
@@ -78,8 +88,24 @@ func (f *integrationsFixture) key(app integrations.App) integrations.Key {
 // grant stores an authorization with its code.
 func (f *integrationsFixture) grant(app integrations.App, userID string, at time.Time) (integrations.Grant, integrations.Token) {
 	f.t.Helper()
-	grant := integrations.Grant{ID: newID(), AppID: app.ID, UserID: userID, Scopes: []integrations.Scope{integrations.JobsRead, integrations.ApplicationsWrite}, CreatedAt: at, ExpiresAt: at.Add(time.Hour)}
-	code := integrations.Token{Hash: newID(), GrantID: grant.ID, Kind: integrations.Code, Scopes: grant.Scopes, RedirectURI: "https://a.example/cb?x=1", Challenge: "c", IssuedAt: at, ExpiresAt: at.Add(time.Minute)}
+	grant := integrations.Grant{
+		ID:        newID(),
+		AppID:     app.ID,
+		UserID:    userID,
+		Scopes:    []integrations.Scope{integrations.JobsRead, integrations.ApplicationsWrite},
+		CreatedAt: at,
+		ExpiresAt: at.Add(time.Hour),
+	}
+	code := integrations.Token{
+		Hash:        newID(),
+		GrantID:     grant.ID,
+		Kind:        integrations.Code,
+		Scopes:      grant.Scopes,
+		RedirectURI: "https://a.example/cb?x=1",
+		Challenge:   "c",
+		IssuedAt:    at,
+		ExpiresAt:   at.Add(time.Minute),
+	}
 	require.NoError(f.t, f.Grants.Create(f.ctx(), code, &grant))
 	return grant, code
 }
@@ -87,7 +113,14 @@ func (f *integrationsFixture) grant(app integrations.App, userID string, at time
 // issue stores a further token of an authorization.
 func (f *integrationsFixture) issue(grant integrations.Grant, kind integrations.TokenKind, at time.Time) integrations.Token {
 	f.t.Helper()
-	token := integrations.Token{Hash: newID(), GrantID: grant.ID, Kind: kind, Scopes: grant.Scopes[:1], IssuedAt: at, ExpiresAt: at.Add(time.Minute)}
+	token := integrations.Token{
+		Hash:      newID(),
+		GrantID:   grant.ID,
+		Kind:      kind,
+		Scopes:    grant.Scopes[:1],
+		IssuedAt:  at,
+		ExpiresAt: at.Add(time.Minute),
+	}
 	require.NoError(f.t, f.Grants.Create(f.ctx(), token, nil))
 	return token
 }

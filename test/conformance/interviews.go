@@ -18,8 +18,19 @@ import (
 func schedule(t testing.TB, s adapters.HiringStorage, organization string, status hiring.InterviewStatus, at time.Time) hiring.Appointment {
 	t.Helper()
 	a := apply(t, s, organization, newID(), at)
-	i := hiring.Appointment{ID: newID(), ApplicationID: a.ID, OrganizationID: organization, ScheduledAt: at, Location: "Zoë's \"ward\"",
-		Interviewer: "é", Notes: "\n", Status: status, Outcome: hiring.Undecided, CreatedAt: at, ChangedAt: at}
+	i := hiring.Appointment{
+		ID:             newID(),
+		ApplicationID:  a.ID,
+		OrganizationID: organization,
+		ScheduledAt:    at,
+		Location:       "Zoë's \"ward\"",
+		Interviewer:    "é",
+		Notes:          "\n",
+		Status:         status,
+		Outcome:        hiring.Undecided,
+		CreatedAt:      at,
+		ChangedAt:      at,
+	}
 	require.NoError(t, s.Appointments.Upsert(context.Background(), i))
 	return i
 }
@@ -39,7 +50,9 @@ func Appointments(t *testing.T, open HiringOpener) {
 		i := schedule(t, s, newID(), hiring.Scheduled, now)
 		byApplication := hiring.AppointmentFilter{ApplicationIDs: []string{i.ApplicationID, newID()}}
 		require.Equal(t, []hiring.Appointment{i}, list(t, s, i.OrganizationID, byApplication))
-		i.Status, i.Outcome, i.Sequence, i.ScheduledAt, i.Location, i.Notes, i.ChangedAt = hiring.Completed, hiring.Fail, 3, now, "x", "", now.Add(time.Minute)
+		i.Status, i.Outcome, i.Sequence, i.ScheduledAt, i.Location, i.Notes, i.ChangedAt = hiring.Completed, hiring.Fail, 3, now, "x", "", now.Add(
+			time.Minute,
+		)
 		for range 2 {
 			require.NoError(t, s.Appointments.Upsert(ctx, i))
 			require.Equal(t, []hiring.Appointment{i}, list(t, s, i.OrganizationID, byApplication))
@@ -75,7 +88,11 @@ func Appointments(t *testing.T, open HiringOpener) {
 		require.Equal(t, []hiring.Appointment{all[0], all[2], all[4]}, list(t, s, org, hiring.AppointmentFilter{Status: hiring.Cancelled}))
 		require.Equal(t, all[:1], list(t, s, org, hiring.AppointmentFilter{ScheduledAfter: all[1].ScheduledAt}), "later ones only")
 		require.Equal(t, all[1:2], list(t, s, org, hiring.AppointmentFilter{Status: hiring.Scheduled, ScheduledAfter: all[2].ScheduledAt}))
-		require.Equal(t, []hiring.Appointment{all[1], all[3]}, list(t, s, org, hiring.AppointmentFilter{ApplicationIDs: []string{all[3].ApplicationID, all[1].ApplicationID, newID()}}))
+		require.Equal(
+			t,
+			[]hiring.Appointment{all[1], all[3]},
+			list(t, s, org, hiring.AppointmentFilter{ApplicationIDs: []string{all[3].ApplicationID, all[1].ApplicationID, newID()}}),
+		)
 	})
 }
 
@@ -86,7 +103,15 @@ func Messages(t *testing.T, open HiringOpener) {
 	t.Run("create and get", func(t *testing.T) {
 		s, now := openHiring(t, open)
 		a := apply(t, s, newID(), newID(), now)
-		m := hiring.Message{ID: newID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, SenderID: newID(), Subject: "é", Text: "a\nb", SentAt: now}
+		m := hiring.Message{
+			ID:             newID(),
+			ApplicationID:  a.ID,
+			OrganizationID: a.OrganizationID,
+			SenderID:       newID(),
+			Subject:        "é",
+			Text:           "a\nb",
+			SentAt:         now,
+		}
 		require.NoError(t, s.Messages.Create(ctx, m))
 		got, err := s.Messages.Get(ctx, a.OrganizationID, m.ID)
 		require.NoError(t, err)
@@ -99,7 +124,15 @@ func Messages(t *testing.T, open HiringOpener) {
 }
 
 func newExport(organization, kind string, state hiring.ExportState, at time.Time) hiring.Export {
-	e := hiring.Export{ID: newID(), OrganizationID: organization, UserID: newID(), Kind: kind, Filters: map[string]string{"status": "é"}, State: state, CreatedAt: at}
+	e := hiring.Export{
+		ID:             newID(),
+		OrganizationID: organization,
+		UserID:         newID(),
+		Kind:           kind,
+		Filters:        map[string]string{"status": "é"},
+		State:          state,
+		CreatedAt:      at,
+	}
 	if state == hiring.ExportDone || state == hiring.ExportFailed {
 		e.FinishedAt = &at
 	}
@@ -181,8 +214,24 @@ func Exports(t *testing.T, open HiringOpener) {
 	t.Run("filters", func(t *testing.T) {
 		s, now := openHiring(t, open)
 		org := newID()
-		queued, running := create(t, s, newExport(org, "applications", hiring.ExportQueued, now)), create(t, s, newExport(org, "applications", hiring.ExportRunning, now))
-		done, jobs := create(t, s, newExport(org, "applications", hiring.ExportDone, now.Add(time.Second))), create(t, s, newExport(org, "jobs", hiring.ExportFailed, now))
+		queued, running := create(
+			t,
+			s,
+			newExport(org, "applications", hiring.ExportQueued, now),
+		), create(
+			t,
+			s,
+			newExport(org, "applications", hiring.ExportRunning, now),
+		)
+		done, jobs := create(
+			t,
+			s,
+			newExport(org, "applications", hiring.ExportDone, now.Add(time.Second)),
+		), create(
+			t,
+			s,
+			newExport(org, "jobs", hiring.ExportFailed, now),
+		)
 		other := create(t, s, newExport(newID(), "applications", hiring.ExportDone, now))
 		for _, c := range []struct {
 			f    hiring.ExportFilter
@@ -215,11 +264,44 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 		ann := newID()
 		add := func(organization, applicant string) hiring.Application {
 			a := newApplication(organization, applicant, now)
-			a.CoverLetter, a.ResumeURL, a.Answers = "I am Ann", "https://ann.example.org/cv.pdf", []hiring.Answer{{QuestionID: "why", Answer: "because"}}
+			a.CoverLetter, a.ResumeURL, a.Answers = "I am Ann", "https://ann.example.org/cv.pdf", []hiring.Answer{
+				{QuestionID: "why", Answer: "because"},
+			}
 			require.NoError(t, s.Applications.Create(ctx, a))
-			require.NoError(t, s.Appointments.Upsert(ctx, hiring.Appointment{ID: newID(), ApplicationID: a.ID, OrganizationID: organization, ScheduledAt: now,
-				Location: "Ward 3", Interviewer: "Dr. Byrne", Notes: "Ann was late", Status: hiring.Scheduled, Outcome: hiring.Undecided, CreatedAt: now, ChangedAt: now}))
-			require.NoError(t, s.Messages.Create(ctx, hiring.Message{ID: a.ID, ApplicationID: a.ID, OrganizationID: organization, SenderID: newID(), Subject: "Dear Ann", Text: "Come", SentAt: now}))
+			require.NoError(
+				t,
+				s.Appointments.Upsert(
+					ctx,
+					hiring.Appointment{
+						ID:             newID(),
+						ApplicationID:  a.ID,
+						OrganizationID: organization,
+						ScheduledAt:    now,
+						Location:       "Ward 3",
+						Interviewer:    "Dr. Byrne",
+						Notes:          "Ann was late",
+						Status:         hiring.Scheduled,
+						Outcome:        hiring.Undecided,
+						CreatedAt:      now,
+						ChangedAt:      now,
+					},
+				),
+			)
+			require.NoError(
+				t,
+				s.Messages.Create(
+					ctx,
+					hiring.Message{
+						ID:             a.ID,
+						ApplicationID:  a.ID,
+						OrganizationID: organization,
+						SenderID:       newID(),
+						Subject:        "Dear Ann",
+						Text:           "Come",
+						SentAt:         now,
+					},
+				),
+			)
 			require.NoError(t, s.Notes.Create(ctx, newNote(a, newID(), now)))
 			require.NoError(t, s.Ratings.Upsert(ctx, newRating(a, newID(), 4, now)))
 			return a
@@ -237,7 +319,12 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 			got, err := s.Applications.Get(ctx, toOrganization(want.OrganizationID), want.ID)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
-			interviews, err := s.Appointments.List(ctx, want.OrganizationID, hiring.AppointmentFilter{ApplicationIDs: []string{want.ID}}, page.Request{Number: 1, Size: 1})
+			interviews, err := s.Appointments.List(
+				ctx,
+				want.OrganizationID,
+				hiring.AppointmentFilter{ApplicationIDs: []string{want.ID}},
+				page.Request{Number: 1, Size: 1},
+			)
 			require.NoError(t, err)
 			require.Equal(t, want.ID == erased.ID, interviews.Items[0].Notes == "")
 			require.Equal(t, "Ward 3", interviews.Items[0].Location)

@@ -120,8 +120,25 @@ func newSearchBoard(t testing.TB, open ListingsOpener, with SearchAdapters) *boa
 	defaults := adapters.Storage{Listings: b.ListingsStorage}
 	defaults.SetDefaults()
 	b.svc = listings.New(listings.Deps{
-		Tx: b.Tx, Events: b.Events, Audit: discardAudit{}, Clock: clk, NewID: newID, Listings: b.Listings, Views: defaults.Listings.Views,
-		Engine: startEngine(t, b.ListingsStorage, with), NewBatch: with.NewBatch, Gazetteer: with.Gazetteer, Organizations: b, Seekers: b, Public: b.Public, Cases: b.Cases, Applications: b,
+		Tx:       b.Tx,
+		Events:   b.Events,
+		Audit:    discardAudit{},
+		Clock:    clk,
+		NewID:    newID,
+		Listings: b.Listings,
+		Views:    defaults.Listings.Views,
+		Engine: startEngine(
+			t,
+			b.ListingsStorage,
+			with,
+		),
+		NewBatch:      with.NewBatch,
+		Gazetteer:     with.Gazetteer,
+		Organizations: b,
+		Seekers:       b,
+		Public:        b.Public,
+		Cases:         b.Cases,
+		Applications:  b,
 		SearchTimeout: time.Minute, // of a machine that runs many tests
 	})
 	return b
@@ -132,8 +149,12 @@ func startEngine(t testing.TB, s adapters.ListingsStorage, with SearchAdapters) 
 	v, err := search.Load()
 	require.NoError(t, err)
 	e := listings.NewEngine(listings.EngineDeps{
-		Open: func(context.Context, bool) (search.Index, error) { return with.Index() },
-		Feed: s.Feed, Notifications: s.Outbox.Notifications, Changes: s.Changes, Places: with.Gazetteer, Log: slog.New(slog.DiscardHandler),
+		Open:          func(context.Context, bool) (search.Index, error) { return with.Index() },
+		Feed:          s.Feed,
+		Notifications: s.Outbox.Notifications,
+		Changes:       s.Changes,
+		Places:        with.Gazetteer,
+		Log:           slog.New(slog.DiscardHandler),
 	}, v)
 	require.NoError(t, e.Open(t.Context()))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -192,9 +213,12 @@ func (b *board) post(t testing.TB, in listings.CreateInput) listings.Listing {
 
 func fullInput() listings.CreateInput {
 	return listings.CreateInput{
-		Title: "Staff Nurse – Zoë's \"Ward\" & 50% _more_", Description: "Line one\nLine two \U0001F469\u200d⚕️ \\ ' % _",
+		Title:       "Staff Nurse – Zoë's \"Ward\" & 50% _more_",
+		Description: "Line one\nLine two \U0001F469\u200d⚕️ \\ ' % _",
 		Details: listings.Details{
-			Department: ptr("Cardiology"), ContractType: ptr("permanent"), EmploymentType: ptr("part-time"), Specialty: ptr("Intensive Care"),
+			Department: ptr(
+				"Cardiology",
+			), ContractType: ptr("permanent"), EmploymentType: ptr("part-time"), Specialty: ptr("Intensive Care"),
 			Location: ptr("Leeds"), Remote: ptr(true),
 			Salary:       &listings.SalaryInput{Min: ptr(18.5), Max: ptr(21.0), Currency: ptr("USD"), Period: ptr("hour")},
 			Requirements: &[]string{"NMC <PIN>", "Empathy"}, Benefits: &[]string{"Pension"},
@@ -245,7 +269,9 @@ func listingSaves(t *testing.T, b *board) {
 	l, err := b.svc.Update(t.Context(), admin(b.org), l.ID, listings.UpdateInput{
 		Title: ptr("Dietitian"), Description: ptr("Other words"),
 		Details: listings.Details{
-			Location: ptr("Cork, Ireland"), Salary: &listings.SalaryInput{}, Requirements: &[]string{}, Questions: &[]listings.QuestionInput{},
+			Location: ptr(
+				"Cork, Ireland",
+			), Salary: &listings.SalaryInput{}, Requirements: &[]string{}, Questions: &[]listings.QuestionInput{},
 			Remote: ptr(false), ApplicationDeadline: ptr(""), Specialty: ptr(""), ContractType: ptr(""),
 		},
 	})
@@ -261,7 +287,11 @@ func listingSaves(t *testing.T, b *board) {
 	require.Nil(t, got.Deadline)
 	require.Equal(t, "County Cork", got.Place.Region)
 	require.Empty(t, b.find(t, listings.FindInput{Text: "zoe"}), "old words are not found any more")
-	require.Equal(t, []string{"Dietitian"}, b.find(t, listings.FindInput{Text: "dietitian", Filters: listings.FilterInput{Location: "Cork"}}))
+	require.Equal(
+		t,
+		[]string{"Dietitian"},
+		b.find(t, listings.FindInput{Text: "dietitian", Filters: listings.FilterInput{Location: "Cork"}}),
+	)
 }
 
 func listingsAreOwned(t *testing.T, b *board) {

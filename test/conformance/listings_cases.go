@@ -29,7 +29,15 @@ func Cases(t *testing.T, open ListingsOpener) {
 // report stores a report and returns it.
 func (b *board) report(t testing.TB, listingID, reporterID string) listings.JobReport {
 	t.Helper()
-	r := listings.JobReport{ID: newID(), ListingID: listingID, ReporterID: reporterID, Reason: listings.ReportFees, Text: "They ask for \"money\" \U0001F4B0 ' % _", Email: "jo@example.org", CreatedAt: b.clk.Now()}
+	r := listings.JobReport{
+		ID:         newID(),
+		ListingID:  listingID,
+		ReporterID: reporterID,
+		Reason:     listings.ReportFees,
+		Text:       "They ask for \"money\" \U0001F4B0 ' % _",
+		Email:      "jo@example.org",
+		CreatedAt:  b.clk.Now(),
+	}
 	require.NoError(t, b.Cases.CreateReport(t.Context(), r))
 	return r
 }
@@ -84,7 +92,16 @@ func (b *board) upsertCase(t testing.TB, c listings.Case) {
 func caseReadsBack(t *testing.T, b *board) {
 	require.Zero(t, b.caseOf(t, newID()))
 	now := b.clk.Now()
-	c := listings.Case{ID: newID(), ListingID: newID(), OrganizationID: b.org, State: listings.CaseOpen, Reports: 3, Score: 70, Held: true, OpenedAt: now}
+	c := listings.Case{
+		ID:             newID(),
+		ListingID:      newID(),
+		OrganizationID: b.org,
+		State:          listings.CaseOpen,
+		Reports:        3,
+		Score:          70,
+		Held:           true,
+		OpenedAt:       now,
+	}
 	b.upsertCase(t, c)
 	require.Equal(t, c, b.caseOf(t, c.ListingID))
 	later := now.Add(1234567 * time.Microsecond)

@@ -19,7 +19,13 @@ import (
 )
 
 func publicIsPublic(t *testing.T, b *board) {
-	l := b.post(t, listings.CreateInput{Title: "Short", Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))}})
+	l := b.post(
+		t,
+		listings.CreateInput{
+			Title:   "Short",
+			Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))},
+		},
+	)
 	draft := b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
 	closed := b.post(t, listings.CreateInput{Title: "Closed"})
 	_, err := b.svc.Update(t.Context(), admin(b.org), closed.ID, listings.UpdateInput{Status: ptr("closed")})
@@ -137,7 +143,13 @@ func exportIsTheList(t *testing.T, b *board) {
 
 func sweepFindsExpired(t *testing.T, b *board) {
 	for i := range 3 {
-		b.post(t, listings.CreateInput{Title: fmt.Sprint(i), Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))}})
+		b.post(
+			t,
+			listings.CreateInput{
+				Title:   fmt.Sprint(i),
+				Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))},
+			},
+		)
 	}
 	b.post(t, listings.CreateInput{Title: "stays"})
 	n, err := b.svc.CloseExpired(t.Context())
@@ -215,8 +227,20 @@ func listOpen(t *testing.T, b *board) {
 }
 
 func briefsInEveryState(t *testing.T, b *board) {
-	a, d, e := b.post(t, listings.CreateInput{Title: "A", Details: listings.Details{Location: ptr("Leeds")}}), b.post(t, listings.CreateInput{Title: "D"}),
-		b.post(t, listings.CreateInput{Title: "E", Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))}})
+	a, d, e := b.post(
+		t,
+		listings.CreateInput{Title: "A", Details: listings.Details{Location: ptr("Leeds")}},
+	), b.post(
+		t,
+		listings.CreateInput{Title: "D"},
+	),
+		b.post(
+			t,
+			listings.CreateInput{
+				Title:   "E",
+				Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))},
+			},
+		)
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), d.ID))
 	brief := func() map[string]listings.Brief {
 		got, err := b.svc.Briefs(t.Context(), []string{a.ID, d.ID, e.ID, newID()})
@@ -247,7 +271,10 @@ func briefsInEveryState(t *testing.T, b *board) {
 func listClosing(t *testing.T, b *board) {
 	now := b.clk.Now()
 	post := func(after time.Duration) string {
-		return b.post(t, listings.CreateInput{Title: "T", Details: listings.Details{ApplicationDeadline: ptr(now.Add(after).Format(time.RFC3339))}}).ID
+		return b.post(
+			t,
+			listings.CreateInput{Title: "T", Details: listings.Details{ApplicationDeadline: ptr(now.Add(after).Format(time.RFC3339))}},
+		).ID
 	}
 	late, third, first, second := post(50*time.Hour), post(2*time.Hour), post(time.Hour), post(time.Hour)
 	closed := post(time.Hour)
@@ -281,7 +308,10 @@ func hundredListings(t *testing.T, b *board) {
 	changes := make([]listings.BatchItem[listings.UpdateInput], len(made))
 	for i, m := range made {
 		require.NoError(t, m.Err)
-		changes[i] = listings.BatchItem[listings.UpdateInput]{ID: m.Listing.ID, Input: listings.UpdateInput{Title: ptr(fmt.Sprintf("Midwife number%d", i))}}
+		changes[i] = listings.BatchItem[listings.UpdateInput]{
+			ID:    m.Listing.ID,
+			Input: listings.UpdateInput{Title: ptr(fmt.Sprintf("Midwife number%d", i))},
+		}
 	}
 	changes[7].ID = changes[8].ID // the last wins, and each counts
 	changes[9].ID = newID()

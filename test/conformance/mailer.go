@@ -51,7 +51,13 @@ func (su mailerSuite) start(t *testing.T) (send func(mail.Message) error, last f
 }
 
 func (su mailerSuite) message() mail.Message {
-	return mail.Message{ID: newID(), To: mail.Address{Name: "Zoë", Email: "zoe@example.org"}, Subject: "News – today", Text: "Hello Zoë,\n.\nthere is news.\n", HTML: "<p>Hello Zoë</p>"}
+	return mail.Message{
+		ID:      newID(),
+		To:      mail.Address{Name: "Zoë", Email: "zoe@example.org"},
+		Subject: "News – today",
+		Text:    "Hello Zoë,\n.\nthere is news.\n",
+		HTML:    "<p>Hello Zoë</p>",
+	}
 }
 
 func (su mailerSuite) textAndHTML(t *testing.T) {
@@ -122,8 +128,15 @@ func (su mailerSuite) invitation(t *testing.T) {
 	at := time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)
 	m := su.message()
 	m.Invite = &mail.Invite{
-		UID: newID(), Sequence: 2, Start: at, End: at.Add(time.Hour), Summary: "Interview; ward 3, Leeds", Location: "Leeds",
-		Organizer: mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"}, Attendee: m.To, Stamp: at,
+		UID:       newID(),
+		Sequence:  2,
+		Start:     at,
+		End:       at.Add(time.Hour),
+		Summary:   "Interview; ward 3, Leeds",
+		Location:  "Leeds",
+		Organizer: mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"},
+		Attendee:  m.To,
+		Stamp:     at,
 	}
 	for _, method := range []string{"REQUEST", "CANCEL"} {
 		m.Invite.Cancelled = method == "CANCEL"

@@ -74,7 +74,19 @@ func (su grantSuite) useAndEnd(t *testing.T) {
 	me, now := newID(), fixture.now()
 	grant, code := fixture.grant(fixture.app, me, now)
 	other, _ := fixture.grant(fixture.app, me, now)
-	access, refresh, theirs := fixture.issue(grant, integrations.Access, now), fixture.issue(grant, integrations.Refresh, now), fixture.issue(other, integrations.Access, now)
+	access, refresh, theirs := fixture.issue(
+		grant,
+		integrations.Access,
+		now,
+	), fixture.issue(
+		grant,
+		integrations.Refresh,
+		now,
+	), fixture.issue(
+		other,
+		integrations.Access,
+		now,
+	)
 	active := func(token integrations.Token) bool {
 		i, err := fixture.Grants.Get(fixture.ctx(), token.Kind, token.Hash)
 		require.NoError(t, err)
@@ -114,7 +126,11 @@ func (su grantSuite) deletedApplication(t *testing.T) {
 	grant.ID = newID()
 	late.GrantID = grant.ID
 	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), late, &grant), integrations.ErrAppNotFound)
-	require.ErrorIs(t, fixture.Consents.Upsert(fixture.ctx(), integrations.Consent{UserID: newID(), AppID: fixture.app.ID, GivenAt: fixture.now()}), integrations.ErrAppNotFound)
+	require.ErrorIs(
+		t,
+		fixture.Consents.Upsert(fixture.ctx(), integrations.Consent{UserID: newID(), AppID: fixture.app.ID, GivenAt: fixture.now()}),
+		integrations.ErrAppNotFound,
+	)
 }
 
 func (su grantSuite) retention(t *testing.T) {
@@ -153,7 +169,12 @@ type consentSuite struct {
 	open IntegrationsOpener
 }
 
-func (su consentSuite) allowed(fixture *integrationsFixture, userIDs []string, appID string, r page.Request) page.Result[integrations.AppConsent] {
+func (su consentSuite) allowed(
+	fixture *integrationsFixture,
+	userIDs []string,
+	appID string,
+	r page.Request,
+) page.Result[integrations.AppConsent] {
 	fixture.t.Helper()
 	out, err := fixture.Consents.List(fixture.ctx(), userIDs, appID, r)
 	require.NoError(fixture.t, err)

@@ -40,8 +40,18 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 			require.Equal(t, jobseeker.Onboarding{Visitor: v}, get(t, s, v))
 			require.NoError(t, change(s, v, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
 			require.Equal(t, jobseeker.Onboarding{Visitor: v, Source: "save", TouchedAt: now, Version: 1}, withoutSteps(get(t, s, v)))
-			want := jobseeker.Onboarding{Visitor: v, Email: "zoë@example.org", Source: "apply", Preferences: `{"a":"é%"}`, TouchedAt: now.Add(time.Hour), Version: 2,
-				Steps: []jobseeker.Progress{{Step: "profile", ViewedAt: now, CompletedAt: now.Add(time.Hour)}, {Step: "x", SkippedAt: now}}}
+			want := jobseeker.Onboarding{
+				Visitor:     v,
+				Email:       "zoë@example.org",
+				Source:      "apply",
+				Preferences: `{"a":"é%"}`,
+				TouchedAt:   now.Add(time.Hour),
+				Version:     2,
+				Steps: []jobseeker.Progress{
+					{Step: "profile", ViewedAt: now, CompletedAt: now.Add(time.Hour)},
+					{Step: "x", SkippedAt: now},
+				},
+			}
 			require.NoError(t, change(s, v, func(o *jobseeker.Onboarding) { *o = want; o.Version = 1 }))
 			require.Equal(t, want, get(t, s, v))
 			swapped := jobseeker.Visitor{UserID: v.GuestKey, GuestKey: v.UserID}
@@ -84,7 +94,10 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 			v := visitors()
 			users, guests = append(users, v[0]), append(guests, v[1])
 			for _, one := range v {
-				require.NoError(t, change(s, one, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now.Add(time.Duration(i)*time.Hour) }))
+				require.NoError(
+					t,
+					change(s, one, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now.Add(time.Duration(i)*time.Hour) }),
+				)
 			}
 		}
 		checkRetention(t, s.Retention, jobseeker.GuestOnboardingKind, now.Add(3*time.Hour))

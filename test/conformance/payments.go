@@ -75,7 +75,14 @@ func (su paymentSuite) attached(t *testing.T, p PaymentProvider, method func() s
 	m, err := p.Connect().Attach(context.Background(), owner, methodID)
 	require.NoError(t, err)
 	require.Equal(t, methodID, m.ID)
-	return billing.Bill{Key: newID(), Owner: owner, MethodID: m.ID, Amount: billing.Money{Minor: 999, Currency: "GBP"}, Description: "Premium", CreatedAt: p.Clock.Now()}
+	return billing.Bill{
+		Key:         newID(),
+		Owner:       owner,
+		MethodID:    m.ID,
+		Amount:      billing.Money{Minor: 999, Currency: "GBP"},
+		Description: "Premium",
+		CreatedAt:   p.Clock.Now(),
+	}
 }
 
 func (su paymentSuite) requireAction(t *testing.T, err error) billing.Action {
@@ -166,7 +173,14 @@ func (su paymentSuite) duringOutage(t *testing.T, payments billing.Payments, beg
 	owner := su.owner()
 	method, err := payments.Attach(context.Background(), owner, provider.Good())
 	require.NoError(t, err)
-	bill := billing.Bill{Key: newID(), Owner: owner, MethodID: method.ID, Amount: billing.Money{Minor: 999, Currency: "GBP"}, Description: "Premium", CreatedAt: provider.Clock.Now()}
+	bill := billing.Bill{
+		Key:         newID(),
+		Owner:       owner,
+		MethodID:    method.ID,
+		Amount:      billing.Money{Minor: 999, Currency: "GBP"},
+		Description: "Premium",
+		CreatedAt:   provider.Clock.Now(),
+	}
 	begin()
 	charge := func() error { _, err := payments.Charge(context.Background(), bill); return err }
 	require.NotErrorIs(t, failsInTime(t, charge), billing.ErrDeclined, "the charge has to be repeated")

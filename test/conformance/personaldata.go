@@ -25,16 +25,35 @@ func SeekerPersonalData(t *testing.T, open JobseekerOpener) {
 			search := newSearch(user, true, now)
 			storeSearches(t, s, search)
 			storeMatches(t, s, newMatch(search, newID(), now))
-			require.NoError(t, s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: newID(), Notes: "for Ann", SavedAt: now}))
+			require.NoError(
+				t,
+				s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: newID(), Notes: "for Ann", SavedAt: now}),
+			)
 			require.NoError(t, s.Dismissals.Create(ctx, user, listing, now, 10))
-			require.NoError(t, s.Onboardings.Upsert(ctx, jobseeker.Onboarding{Visitor: jobseeker.Visitor{UserID: user}, Source: "save", TouchedAt: now}))
+			require.NoError(
+				t,
+				s.Onboardings.Upsert(ctx, jobseeker.Onboarding{Visitor: jobseeker.Visitor{UserID: user}, Source: "save", TouchedAt: now}),
+			)
 			documents[user] = newDocument(user, jobseeker.CV, true, now)
 			storeDocument(t, s, documents[user])
 			deleted := newNotification(user, newID(), now)
 			require.NoError(t, s.Notifications.Create(ctx, newNotification(user, newID(), now), deleted))
 			require.NoError(t, s.Notifications.Update(ctx, user, deleted.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
 			if s.Activities != nil {
-				require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: user, EventID: newID(), Type: "search", Action: "saved", Description: "Saved Ann's", At: now}))
+				require.NoError(
+					t,
+					s.Activities.Create(
+						ctx,
+						jobseeker.Activity{
+							UserID:      user,
+							EventID:     newID(),
+							Type:        "search",
+							Action:      "saved",
+							Description: "Saved Ann's",
+							At:          now,
+						},
+					),
+				)
 			}
 		}
 		for range 2 {

@@ -29,9 +29,22 @@ type profileSuite struct {
 func (su profileSuite) full(user string) jobseeker.Profile {
 	low, high := 31_250.5, 48_000.0
 	return jobseeker.Profile{
-		UserID: user, FirstName: "Zoë", LastName: "O'Brien", Bio: "Line one\nline \"two\" 100%", Phone: "+44 20 7946 0000", Location: "Leeds", Specialty: "Theatre",
-		CurrentRole: "Band 6", Experience: "7", PreferredLocation: "York", LocationRadius: 25, EmploymentTypes: []string{"bank", "permanent"},
-		SalaryMin: &low, SalaryMax: &high, EmailNotifications: true, ShowProfile: true,
+		UserID:             user,
+		FirstName:          "Zoë",
+		LastName:           "O'Brien",
+		Bio:                "Line one\nline \"two\" 100%",
+		Phone:              "+44 20 7946 0000",
+		Location:           "Leeds",
+		Specialty:          "Theatre",
+		CurrentRole:        "Band 6",
+		Experience:         "7",
+		PreferredLocation:  "York",
+		LocationRadius:     25,
+		EmploymentTypes:    []string{"bank", "permanent"},
+		SalaryMin:          &low,
+		SalaryMax:          &high,
+		EmailNotifications: true,
+		ShowProfile:        true,
 	}
 }
 

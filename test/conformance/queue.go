@@ -122,7 +122,10 @@ func (su queueSuite) fullQueue(t *testing.T) {
 	for i := range 200 {
 		require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Exports, i)))
 	}
-	require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Mail, 1), su.ref(task.Events, 2), su.ref(task.Webhooks, 3), su.ref(task.Maintenance, 4)))
+	require.NoError(
+		t,
+		queue.Enqueue(t.Context(), su.ref(task.Mail, 1), su.ref(task.Events, 2), su.ref(task.Webhooks, 3), su.ref(task.Maintenance, 4)),
+	)
 	for range 4 {
 		su.await(t, others)
 	}

@@ -71,10 +71,30 @@ func (su quotaSuite) concurrentCalls(t *testing.T) {
 func (su quotaSuite) remainingCalls(t *testing.T) {
 	limiter := su.start(t)
 	fresh := limiter.look(sixtyPerMinute)
-	require.Equal(t, limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 60}, Day: limit.Window{Limit: 10_000, Remaining: 10_000}}, fresh)
-	require.Equal(t, limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 59, Reset: time.Minute}, Day: limit.Window{Limit: 10_000, Remaining: 9_999, Reset: untilMidnight}}, limiter.spend(sixtyPerMinute))
+	require.Equal(
+		t,
+		limit.QuotaStatus{
+			Allowed: true,
+			Minute:  limit.Window{Limit: 60, Remaining: 60},
+			Day:     limit.Window{Limit: 10_000, Remaining: 10_000},
+		},
+		fresh,
+	)
+	require.Equal(
+		t,
+		limit.QuotaStatus{
+			Allowed: true,
+			Minute:  limit.Window{Limit: 60, Remaining: 59, Reset: time.Minute},
+			Day:     limit.Window{Limit: 10_000, Remaining: 9_999, Reset: untilMidnight},
+		},
+		limiter.spend(sixtyPerMinute),
+	)
 	limiter.Advance(20 * time.Second)
-	second := limit.QuotaStatus{Allowed: true, Minute: limit.Window{Limit: 60, Remaining: 58, Reset: 40 * time.Second}, Day: limit.Window{Limit: 10_000, Remaining: 9_998, Reset: untilMidnight - 20*time.Second}}
+	second := limit.QuotaStatus{
+		Allowed: true,
+		Minute:  limit.Window{Limit: 60, Remaining: 58, Reset: 40 * time.Second},
+		Day:     limit.Window{Limit: 10_000, Remaining: 9_998, Reset: untilMidnight - 20*time.Second},
+	}
 	require.Equal(t, second, limiter.spend(sixtyPerMinute))
 	for range 3 {
 		require.Equal(t, second, limiter.look(sixtyPerMinute), "looking costs nothing")

@@ -39,7 +39,11 @@ func (b *board) find(t testing.TB, in listings.FindInput) []string {
 func (b *board) compareWithGathered(t testing.TB, in listings.FindInput, found []listings.Hit) {
 	t.Helper()
 	f := in.Filters
-	if f.Radius != nil || len(f.EmploymentType)+len(f.Specialty)+len(f.ContractType) > 1 || len(f.EmploymentType)+len(f.Specialty) > 0 || f.SalaryMin != nil || f.SalaryMax != nil || f.Remote != nil || f.PostedAfter != "" {
+	if f.Radius != nil || len(f.EmploymentType)+len(f.Specialty)+len(f.ContractType) > 1 || len(f.EmploymentType)+len(f.Specialty) > 0 ||
+		f.SalaryMin != nil ||
+		f.SalaryMax != nil ||
+		f.Remote != nil ||
+		f.PostedAfter != "" {
 		return // saved searches do not support this
 	}
 	all, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Page: page.Request{Number: 1, Size: 500}})
@@ -70,7 +74,11 @@ func (b *board) compareWithGathered(t testing.TB, in listings.FindInput, found [
 // United States.
 func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	b := newSearchBoard(t, open, with)
-	specialties := map[string]string{"Consultant Cardiologist": "Renal", "Healthcare Assistant": "Podiatry", "General Practitioner": "Paediatric podiatry"}
+	specialties := map[string]string{
+		"Consultant Cardiologist": "Renal",
+		"Healthcare Assistant":    "Podiatry",
+		"General Practitioner":    "Paediatric podiatry",
+	}
 	for _, in := range searchBoard {
 		if specialty, ok := specialties[in.Title]; ok {
 			in.Specialty = &specialty
@@ -148,7 +156,11 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			in.Ascending = true
 			up := all(2)
 			require.NotEmpty(t, down)
-			require.ElementsMatch(t, titles(listings.Found{Result: page.Result[listings.Hit]{Items: down}}), titles(listings.Found{Result: page.Result[listings.Hit]{Items: up}}))
+			require.ElementsMatch(
+				t,
+				titles(listings.Found{Result: page.Result[listings.Hit]{Items: down}}),
+				titles(listings.Found{Result: page.Result[listings.Hit]{Items: up}}),
+			)
 			var last []listings.Hit // what has nothing to sort by comes last either way
 			sorted := func(hits []listings.Hit) (some []listings.Hit) {
 				last = nil
@@ -176,7 +188,11 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	})
 	t.Run("relevance is higher in titles", func(t *testing.T) {
 		for _, sort := range []string{"relevance", "date", "salary"} {
-			r, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Text: "nurse", Sort: sort, Page: page.Request{Number: 1, Size: 10}})
+			r, err := b.svc.Find(
+				t.Context(),
+				noActor,
+				listings.FindInput{Text: "nurse", Sort: sort, Page: page.Request{Number: 1, Size: 10}},
+			)
 			require.NoError(t, err)
 			for _, h := range r.Items {
 				require.Equal(t, strings.Contains(h.Listing.Title, "Nurse"), h.Relevance == 1, h.Listing.Title)
@@ -184,7 +200,11 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		}
 	})
 	t.Run("distance with a place", func(t *testing.T) {
-		r, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Filters: listings.FilterInput{Location: "Leeds"}, Sort: "distance", Page: page.Request{Number: 1, Size: 10}})
+		r, err := b.svc.Find(
+			t.Context(),
+			noActor,
+			listings.FindInput{Filters: listings.FilterInput{Location: "Leeds"}, Sort: "distance", Page: page.Request{Number: 1, Size: 10}},
+		)
 		require.NoError(t, err)
 		require.InDelta(t, 0, *r.Items[0].Miles, 0.1)
 		require.InDelta(t, 8.3, *r.Items[2].Miles, 0.7) // Wakefield
@@ -195,10 +215,22 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	t.Run("distance from home", func(t *testing.T) {
 		b.home = "Cork"
 		defer func() { b.home = "" }()
-		r, err := b.svc.Find(t.Context(), auth.Actor{UserID: "u", Seeker: true}, listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 4}})
+		r, err := b.svc.Find(
+			t.Context(),
+			auth.Actor{UserID: "u", Seeker: true},
+			listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 4}},
+		)
 		require.NoError(t, err)
-		require.Equal(t, []string{"General Practitioner", "Occupational Therapist", "Consultant Cardiologist", "Band 6/7 Physiotherapist"}, titles(r))
-		all, err := b.svc.Find(t.Context(), auth.Actor{UserID: "u", Seeker: true}, listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 100}})
+		require.Equal(
+			t,
+			[]string{"General Practitioner", "Occupational Therapist", "Consultant Cardiologist", "Band 6/7 Physiotherapist"},
+			titles(r),
+		)
+		all, err := b.svc.Find(
+			t.Context(),
+			auth.Actor{UserID: "u", Seeker: true},
+			listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 100}},
+		)
 		require.NoError(t, err)
 		require.Len(t, all.Items, len(searchBoard))
 		require.Equal(t, "Midwife", all.Items[len(all.Items)-1].Listing.Title)
@@ -231,7 +263,11 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		}
 		r, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Page: one})
 		require.NoError(t, err)
-		_, err = b.svc.Find(t.Context(), noActor, listings.FindInput{Sort: "salary", Page: page.Request{Number: 1, Size: 1, Cursor: r.NextCursor}})
+		_, err = b.svc.Find(
+			t.Context(),
+			noActor,
+			listings.FindInput{Sort: "salary", Page: page.Request{Number: 1, Size: 1, Cursor: r.NextCursor}},
+		)
 		require.Equal(t, fault.Invalid, fault.KindOf(err), "a cursor of another order")
 	})
 	t.Run("updated listings", func(t *testing.T) {

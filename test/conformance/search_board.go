@@ -116,7 +116,10 @@ var searchCases = []searchCase{
 	{text: `"older people" -nurse`, want: "Healthcare Assistant"},
 	{text: "nurse -leeds -triage", want: "Paediatric Nurse|RN - ICU nights|Ward Manager"},
 	{text: `nurse -"acute medicine"`, want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|RN - ICU nights|Ward Manager"},
-	{text: "-nurse -rn", want: "Midwife|Porter|Occupational Therapist|Social Worker|Band 6/7 Physiotherapist|General Practitioner|Healthcare Assistant|Consultant Cardiologist"},
+	{
+		text: "-nurse -rn",
+		want: "Midwife|Porter|Occupational Therapist|Social Worker|Band 6/7 Physiotherapist|General Practitioner|Healthcare Assistant|Consultant Cardiologist",
+	},
 	{text: "midwife OR porter", want: "Midwife|Porter"},
 	{text: "midwife OR nurse sheffield", want: "Paediatric Nurse|Remote Triage Nurse"},
 	{text: `"stroke rehabilitation" OR "coastal practice"`, want: "Occupational Therapist|General Practitioner"},
@@ -148,10 +151,19 @@ var searchCases = []searchCase{
 	{text: "remote nurse", want: "Remote Triage Nurse"},
 	{text: "permanent nurse leeds", want: "Registered Nurse|Remote Triage Nurse"},
 	// Filters.
-	{filter: listings.FilterInput{Location: "Leeds"}, want: "Band 6/7 Physiotherapist|Healthcare Assistant|Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse"},
+	{
+		filter: listings.FilterInput{Location: "Leeds"},
+		want:   "Band 6/7 Physiotherapist|Healthcare Assistant|Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse",
+	},
 	{filter: listings.FilterInput{Location: "Leeds", Radius: ptr(2.0)}, want: "Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse"},
-	{filter: listings.FilterInput{Location: "leeds", Radius: ptr(40.0)}, want: "Social Worker|Paediatric Nurse|Band 6/7 Physiotherapist|Healthcare Assistant|Consultant Cardiologist|Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse"},
-	{filter: listings.FilterInput{Location: "West Yorkshire"}, want: "Band 6/7 Physiotherapist|Healthcare Assistant|Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse"},
+	{
+		filter: listings.FilterInput{Location: "leeds", Radius: ptr(40.0)},
+		want:   "Social Worker|Paediatric Nurse|Band 6/7 Physiotherapist|Healthcare Assistant|Consultant Cardiologist|Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse",
+	},
+	{
+		filter: listings.FilterInput{Location: "West Yorkshire"},
+		want:   "Band 6/7 Physiotherapist|Healthcare Assistant|Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse",
+	},
 	{filter: listings.FilterInput{Location: "Ireland"}, want: "Occupational Therapist|General Practitioner"},
 	{filter: listings.FilterInput{Location: "England", ContractType: []string{"temporary"}}, want: "Paediatric Nurse|Staff Nurse (A&E)"},
 	{filter: listings.FilterInput{Location: "MA"}, want: "RN - ICU nights"},
@@ -171,11 +183,26 @@ var searchCases = []searchCase{
 	{filter: listings.FilterInput{SalaryMin: ptr(124_801.0)}, want: "Consultant Cardiologist"},
 	{filter: listings.FilterInput{SalaryMin: ptr(124_800.0)}, want: "Consultant Cardiologist|RN - ICU nights"},
 	{filter: listings.FilterInput{SalaryMax: ptr(24_375.0)}, want: "Porter|Healthcare Assistant"},
-	{filter: listings.FilterInput{SalaryMin: ptr(34_000.0), SalaryMax: ptr(37_000.0)}, want: "Band 6/7 Physiotherapist|Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse"},
+	{
+		filter: listings.FilterInput{SalaryMin: ptr(34_000.0), SalaryMax: ptr(37_000.0)},
+		want:   "Band 6/7 Physiotherapist|Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse",
+	},
 	// Orders.
-	{text: "nurse", sort: "date", want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|RN - ICU nights|Registered Nurse|Ward Manager"},
-	{text: "nurse", sort: "salary", want: "RN - ICU nights|Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse|Paediatric Nurse|Ward Manager"},
-	{sort: "distance", filter: listings.FilterInput{Location: "Leeds", Radius: ptr(60.0)}, want: "Staff Nurse (A&E)|Registered Nurse|Healthcare Assistant|Band 6/7 Physiotherapist|Social Worker|Paediatric Nurse|Consultant Cardiologist|Remote Triage Nurse"},
+	{
+		text: "nurse",
+		sort: "date",
+		want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|RN - ICU nights|Registered Nurse|Ward Manager",
+	},
+	{
+		text: "nurse",
+		sort: "salary",
+		want: "RN - ICU nights|Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse|Paediatric Nurse|Ward Manager",
+	},
+	{
+		sort:   "distance",
+		filter: listings.FilterInput{Location: "Leeds", Radius: ptr(60.0)},
+		want:   "Staff Nurse (A&E)|Registered Nurse|Healthcare Assistant|Band 6/7 Physiotherapist|Social Worker|Paediatric Nurse|Consultant Cardiologist|Remote Triage Nurse",
+	},
 	{text: "nurse leeds", sort: "distance", want: "Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse"},
 	{text: "midwife", sort: "distance", want: "Midwife"},
 }

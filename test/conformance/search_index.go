@@ -210,7 +210,14 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 		from := s.random.point()
 		q := search.Query{
 			Now: searchStart, Sort: search.Sort{By: by, Descending: s.random.chance(50)}, From: &from, Limit: 7,
-			Slots: []search.Slot{{Levels: []search.SlotLevel{{Expr: search.HasTitlePrefix("a"), Cost: 2, Exact: true}, {Expr: search.All(), Cost: 3, Exact: true}}}},
+			Slots: []search.Slot{
+				{
+					Levels: []search.SlotLevel{
+						{Expr: search.HasTitlePrefix("a"), Cost: 2, Exact: true},
+						{Expr: search.All(), Cost: 3, Exact: true},
+					},
+				},
+			},
 		}
 		seenIDs := map[string]int{}
 		for page := 0; ; page++ {
@@ -293,7 +300,9 @@ func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 	find := func(key string, offset, limit, relaxed int) (exact, others int) {
 		r, err := s.index.Find(context.Background(), search.Query{
 			Now: searchStart, Offset: offset, Limit: limit, Relaxed: relaxed,
-			Slots: []search.Slot{{Levels: []search.SlotLevel{{Expr: search.HasKey(key), Exact: true}, {Expr: search.HasKey("related"), Cost: 5}}}},
+			Slots: []search.Slot{
+				{Levels: []search.SlotLevel{{Expr: search.HasKey(key), Exact: true}, {Expr: search.HasKey("related"), Cost: 5}}},
+			},
 		})
 		require.NoError(t, err)
 		for _, h := range r.Hits {
@@ -394,7 +403,10 @@ func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 		readers.Go(func() {
 			for ctx.Err() == nil {
 				r, err := s.index.Find(context.Background(), search.Query{
-					Now: searchStart, Must: []search.Expr{search.HasWord("word")}, Facets: []string{"generation:"}, Limit: 60,
+					Now:    searchStart,
+					Must:   []search.Expr{search.HasWord("word")},
+					Facets: []string{"generation:"},
+					Limit:  60,
 				})
 				if err != nil || r.Total != 50 || len(r.Hits) != 50 || len(r.Facets["generation:"]) != 1 {
 					t.Errorf("found %d (%d hits, generations %v): %v", r.Total, len(r.Hits), r.Facets, err)

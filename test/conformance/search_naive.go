@@ -146,8 +146,17 @@ func (m naiveMatcher) AppendMatches(ids []string, q *search.Query) []string {
 type naiveGazetteer struct{}
 
 var naivePlaces = map[string]listings.Place{
-	"leeds": {Kind: listings.Town, Name: "Leeds", Region: "West Yorkshire", Nation: "ENG", Country: "GB", Lat: 53.79648, Lon: -1.54785, Population: 536_280},
-	"cork":  {Kind: listings.Town, Name: "Cork", Region: "County Cork", Country: "IE", Lat: 51.89797, Lon: -8.47061, Population: 190_384},
+	"leeds": {
+		Kind:       listings.Town,
+		Name:       "Leeds",
+		Region:     "West Yorkshire",
+		Nation:     "ENG",
+		Country:    "GB",
+		Lat:        53.79648,
+		Lon:        -1.54785,
+		Population: 536_280,
+	},
+	"cork": {Kind: listings.Town, Name: "Cork", Region: "County Cork", Country: "IE", Lat: 51.89797, Lon: -8.47061, Population: 190_384},
 }
 
 // Resolve implements listings.Gazetteer.

@@ -95,7 +95,14 @@ func walk[T any](t testing.TB, size int, list func(r page.Request) (page.Result[
 }
 
 func newNotification(user, cause string, at time.Time) jobseeker.Notification {
-	return jobseeker.Notification{ID: newID(), UserID: user, Cause: cause, Type: jobseeker.AboutApplication, Message: "Zoë's 100% \"news\"", CreatedAt: at}
+	return jobseeker.Notification{
+		ID:        newID(),
+		UserID:    user,
+		Cause:     cause,
+		Type:      jobseeker.AboutApplication,
+		Message:   "Zoë's 100% \"news\"",
+		CreatedAt: at,
+	}
 }
 
 // Notifications checks the port jobseeker.Notifications.
@@ -157,7 +164,11 @@ func (su notificationSuite) rollback(t *testing.T) {
 		require.NoError(t, s.Notifications.Create(ctx, n))
 		return boom
 	}), boom)
-	require.ErrorIs(t, s.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{}), jobseeker.ErrNotificationNotFound)
+	require.ErrorIs(
+		t,
+		s.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{}),
+		jobseeker.ErrNotificationNotFound,
+	)
 }
 
 func (su notificationSuite) pages(t *testing.T) {
@@ -196,7 +207,11 @@ func (su notificationSuite) updateAndDelete(t *testing.T) {
 	for _, u := range updates {
 		require.ErrorIs(t, s.Notifications.Update(context.Background(), n.UserID, n.ID, u), jobseeker.ErrNotificationNotFound)
 	}
-	require.NoError(t, s.Notifications.Create(context.Background(), newNotification(n.UserID, n.Cause, now)), "second delivery of the event")
+	require.NoError(
+		t,
+		s.Notifications.Create(context.Background(), newNotification(n.UserID, n.Cause, now)),
+		"second delivery of the event",
+	)
 	got, err := s.Notifications.List(context.Background(), n.UserID, firstHundred)
 	require.NoError(t, err)
 	require.Empty(t, got.Items)
@@ -231,7 +246,18 @@ func Activities(t *testing.T, open JobseekerOpener) {
 		user := newID()
 		var want []jobseeker.Activity
 		for i := range 5 {
-			want = append([]jobseeker.Activity{{UserID: user, EventID: newID(), Type: "application", Action: "applied", Description: fmt.Sprint("é% ", i), At: now.Add(-time.Duration(i) * time.Hour)}}, want...)
+			want = append(
+				[]jobseeker.Activity{
+					{
+						UserID:      user,
+						EventID:     newID(),
+						Type:        "application",
+						Action:      "applied",
+						Description: fmt.Sprint("é% ", i),
+						At:          now.Add(-time.Duration(i) * time.Hour),
+					},
+				},
+				want...)
 		}
 		for range 2 {
 			for i := range want { // the newest first
@@ -239,7 +265,11 @@ func Activities(t *testing.T, open JobseekerOpener) {
 			}
 		}
 		require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: newID(), EventID: want[0].EventID, At: now}))
-		require.Equal(t, want, walk(t, 3, func(r page.Request) (page.Result[jobseeker.Activity], error) { return s.Activities.List(ctx, user, r) }))
+		require.Equal(
+			t,
+			want,
+			walk(t, 3, func(r page.Request) (page.Result[jobseeker.Activity], error) { return s.Activities.List(ctx, user, r) }),
+		)
 	})
 
 	t.Run("limit per user", func(t *testing.T) {
@@ -257,7 +287,11 @@ func Activities(t *testing.T, open JobseekerOpener) {
 			}
 			return nil
 		}))
-		require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}), "delivered again, older than the others")
+		require.NoError(
+			t,
+			s.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}),
+			"delivered again, older than the others",
+		)
 		for user, want := range map[string]int{busy: jobseeker.MaxActivities, otherID: 1} {
 			got, err := s.Activities.List(ctx, user, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
@@ -272,7 +306,10 @@ func Activities(t *testing.T, open JobseekerOpener) {
 		s, now := openJobseeker(t, open)
 		user := newID()
 		for i := range 5 {
-			require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: user, EventID: newID(), At: now.Add(time.Duration(i) * time.Hour)}))
+			require.NoError(
+				t,
+				s.Activities.Create(ctx, jobseeker.Activity{UserID: user, EventID: newID(), At: now.Add(time.Duration(i) * time.Hour)}),
+			)
 		}
 		checkRetention(t, s.Retention, jobseeker.ActivityKind, now.Add(3*time.Hour))
 		got, err := s.Activities.List(ctx, user, page.Request{Number: 1, Size: 9})

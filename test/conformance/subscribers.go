@@ -44,7 +44,10 @@ func (su subscriberSuite) getOrCreateConcurrently(t *testing.T) {
 	for i := range got {
 		wg.Go(func() {
 			var err error
-			got[i], err = s.Subscribers.GetOrCreate(context.Background(), jobseeker.Subscriber{ID: newID(), Email: "jo@example.org", Mailbox: "jo@example.org", CreatedAt: now})
+			got[i], err = s.Subscribers.GetOrCreate(
+				context.Background(),
+				jobseeker.Subscriber{ID: newID(), Email: "jo@example.org", Mailbox: "jo@example.org", CreatedAt: now},
+			)
 			assert.NoError(t, err)
 		})
 	}

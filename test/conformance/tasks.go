@@ -109,7 +109,13 @@ func (su taskSuite) clockSetBack(t *testing.T) {
 	}
 	su.due(t, s)
 	require.Len(t, su.start(t, s, ids["leased"], ids["retried"]), 2)
-	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: ids["retried"], Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute)}))
+	require.NoError(
+		t,
+		s.Tasks.RecordOutcomes(
+			t.Context(),
+			task.Outcome{Run: task.Run{ID: ids["retried"], Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute)},
+		),
+	)
 	clk.Advance(-48 * time.Hour)
 	require.ElementsMatch(t, []string{ids["leased"], ids["added"], ids["retried"], ids["later"]}, su.due(t, s))
 	clk.Advance(30 * time.Second)
@@ -128,7 +134,11 @@ func (su taskSuite) addStartDone(t *testing.T) {
 	started := su.start(t, s, refs[0].ID, unknownTask)
 	require.Len(t, started, 1)
 	got := started[0]
-	require.Equal(t, []any{"greet", task.Mail, "a", `{"to":"é"}`, queued.Trace, 1}, []any{got.Kind, got.Queue, got.Key, string(got.Payload), got.Trace, got.Attempt})
+	require.Equal(
+		t,
+		[]any{"greet", task.Mail, "a", `{"to":"é"}`, queued.Trace, 1},
+		[]any{got.Kind, got.Queue, got.Key, string(got.Payload), got.Trace, got.Attempt},
+	)
 	require.True(t, clk.Now().Equal(got.CreatedAt))
 	require.Empty(t, su.start(t, s, got.ID), "another worker has reserved it")
 	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))
@@ -200,7 +210,13 @@ func (su taskSuite) in(t *testing.T, s adapters.Database, clk *fakeClock, group 
 
 func (su taskSuite) end(t *testing.T, s adapters.Database, queued task.Task, state task.State, runAt time.Time) {
 	t.Helper()
-	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: queued.Attempt}, Group: queued.Group, State: state, RunAt: runAt}))
+	require.NoError(
+		t,
+		s.Tasks.RecordOutcomes(
+			t.Context(),
+			task.Outcome{Run: task.Run{ID: queued.ID, Attempt: queued.Attempt}, Group: queued.Group, State: state, RunAt: runAt},
+		),
+	)
 }
 
 func (su taskSuite) groupRunsOneTask(t *testing.T) {
@@ -303,7 +319,13 @@ func (su taskSuite) attemptThatDoesNotCount(t *testing.T) {
 	id := su.due(t, s)[0]
 	for range 3 {
 		require.Equal(t, 1, su.start(t, s, id)[0].Attempt)
-		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, Err: "stopping", DoNotCountAttempt: true}))
+		require.NoError(
+			t,
+			s.Tasks.RecordOutcomes(
+				t.Context(),
+				task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, Err: "stopping", DoNotCountAttempt: true},
+			),
+		)
 	}
 	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
 	require.Equal(t, 1, su.start(t, s, id)[0].Attempt, "what is not running is not settled")
@@ -407,7 +429,13 @@ func (su taskSuite) failedTaskIsDueAtRunAt(t *testing.T) {
 	su.add(t, s, su.mail("a"))
 	id := su.due(t, s)[0]
 	su.start(t, s, id)
-	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute), Err: "b\x00ad \xff"}))
+	require.NoError(
+		t,
+		s.Tasks.RecordOutcomes(
+			t.Context(),
+			task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute), Err: "b\x00ad \xff"},
+		),
+	)
 	waiting := su.list(t, s, task.Waiting)
 	require.Len(t, waiting, 1)
 	require.Equal(t, "bad ", waiting[0].Err)
@@ -421,7 +449,13 @@ func (su taskSuite) retryAndDropDeadTasks(t *testing.T) {
 	s, clk := su.fresh(t)
 	su.add(t, s, su.mail("a"), su.mail("b"))
 	for _, queued := range su.start(t, s, su.due(t, s)...) {
-		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead, Err: "no such address"}))
+		require.NoError(
+			t,
+			s.Tasks.RecordOutcomes(
+				t.Context(),
+				task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead, Err: "no such address"},
+			),
+		)
 	}
 	clk.Advance(30 * 24 * time.Hour)
 	require.Empty(t, su.due(t, s))
@@ -473,9 +507,15 @@ func (su taskSuite) retention(t *testing.T) {
 		switch queued.Key {
 		case "open":
 		case "dead":
-			require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead}))
+			require.NoError(
+				t,
+				s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead}),
+			)
 		default:
-			require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Done}))
+			require.NoError(
+				t,
+				s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Done}),
+			)
 		}
 	}
 	expire := func(kind retention.Kind, want ...int) {

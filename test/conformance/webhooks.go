@@ -15,7 +15,17 @@ import (
 func (f *integrationsFixture) endpoint(app integrations.App, events ...string) integrations.Endpoint {
 	f.t.Helper()
 	now := f.clk.Now()
-	endpoint := integrations.Endpoint{ID: newID(), AppID: app.ID, OwnerID: app.OwnerID, URL: "https://x.example/\"1\"", Events: events, Status: integrations.EndpointActive, Secret: "hidden", CreatedAt: now, UpdatedAt: now}
+	endpoint := integrations.Endpoint{
+		ID:        newID(),
+		AppID:     app.ID,
+		OwnerID:   app.OwnerID,
+		URL:       "https://x.example/\"1\"",
+		Events:    events,
+		Status:    integrations.EndpointActive,
+		Secret:    "hidden",
+		CreatedAt: now,
+		UpdatedAt: now,
+	}
 	require.NoError(f.t, f.Webhooks.Upsert(f.ctx(), endpoint))
 	endpoint.Version = 1
 	return endpoint
@@ -49,7 +59,17 @@ func (f *integrationsFixture) endpoints(filter integrations.EndpointFilter, afte
 // delivery returns a pending delivery of a message that is not stored.
 func (f *integrationsFixture) delivery(endpoint integrations.Endpoint, eventID string) integrations.Delivery {
 	now := f.clk.Now()
-	return integrations.Delivery{ID: newID(), EndpointID: endpoint.ID, OwnerID: endpoint.OwnerID, EventID: eventID, Type: "job.created", Status: integrations.Pending, NextAt: &now, CreatedAt: now, Attempts: []integrations.Attempt{}}
+	return integrations.Delivery{
+		ID:         newID(),
+		EndpointID: endpoint.ID,
+		OwnerID:    endpoint.OwnerID,
+		EventID:    eventID,
+		Type:       "job.created",
+		Status:     integrations.Pending,
+		NextAt:     &now,
+		CreatedAt:  now,
+		Attempts:   []integrations.Attempt{},
+	}
 }
 
 // queue stores a message with a delivery.
@@ -150,7 +170,9 @@ func (su webhookSuite) upsertAndGet(t *testing.T) {
 	}
 	until := fixture.clk.Now().Add(time.Hour)
 	got := endpoint
-	got.Status, got.Secret, got.PreviousSecret, got.PreviousUntil, got.FailingSince, got.WarnedAt, got.Events = integrations.EndpointPaused, "new", "hidden", &until, &until, &until, []string{"job.updated"}
+	got.Status, got.Secret, got.PreviousSecret, got.PreviousUntil, got.FailingSince, got.WarnedAt, got.Events = integrations.EndpointPaused, "new", "hidden", &until, &until, &until, []string{
+		"job.updated",
+	}
 	got.ListeningUntil, got.URL, got.UpdatedAt = &until, "https://y.example/", until
 	require.NoError(t, fixture.Webhooks.Upsert(fixture.ctx(), got))
 	got.Version++
@@ -227,7 +249,17 @@ func (su webhookSuite) listener(t *testing.T) {
 
 func (su webhookSuite) subscribedEndpoints(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	one, two, three := fixture.endpoint(fixture.app, "job.created", "job.closed"), fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.application(newID()), "job.created")
+	one, two, three := fixture.endpoint(
+		fixture.app,
+		"job.created",
+		"job.closed",
+	), fixture.endpoint(
+		fixture.app,
+		"job.created",
+	), fixture.endpoint(
+		fixture.application(newID()),
+		"job.created",
+	)
 	created := integrations.EndpointFilter{Event: "job.created"}
 	require.Equal(t, []string{one.ID, two.ID}, fixture.endpoints(created, "", 2))
 	require.Equal(t, []string{three.ID}, fixture.endpoints(created, two.ID, 2))
@@ -241,7 +273,19 @@ func (su webhookSuite) subscribedEndpoints(t *testing.T) {
 
 func (su webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	overdue, later, paused, listener := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
+	overdue, later, paused, listener := fixture.endpoint(
+		fixture.app,
+		"job.created",
+	), fixture.endpoint(
+		fixture.app,
+		"job.created",
+	), fixture.endpoint(
+		fixture.app,
+		"job.created",
+	), fixture.endpoint(
+		fixture.app,
+		"job.created",
+	)
 	for _, endpoint := range []integrations.Endpoint{overdue, paused, listener} {
 		fixture.queue(endpoint)
 	}
@@ -262,7 +306,13 @@ func (su webhookSuite) endpointsOfUsers(t *testing.T) {
 	for range 500 {
 		users = append(users, newID())
 	}
-	byApplicant, byColleague := fixture.endpoint(fixture.application(applicant), kind), fixture.endpoint(fixture.application(colleague), kind)
+	byApplicant, byColleague := fixture.endpoint(
+		fixture.application(applicant),
+		kind,
+	), fixture.endpoint(
+		fixture.application(colleague),
+		kind,
+	)
 	fixture.endpoint(fixture.application(applicant), "job.created")
 	allowed, foreign := fixture.application(stranger), fixture.application(stranger)
 	byConsent := fixture.endpoint(allowed, kind)

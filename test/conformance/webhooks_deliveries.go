@@ -36,7 +36,10 @@ func (su deliverySuite) enqueueTwice(t *testing.T) {
 	delivery := fixture.queue(endpoint)
 	second := delivery
 	second.ID = newID()
-	fixture.enqueue(integrations.Message{EventID: delivery.EventID, Type: delivery.Type, Body: "other", CreatedAt: delivery.CreatedAt}, second)
+	fixture.enqueue(
+		integrations.Message{EventID: delivery.EventID, Type: delivery.Type, Body: "other", CreatedAt: delivery.CreatedAt},
+		second,
+	)
 	list := fixture.log(endpoint, "")
 	require.Equal(t, 1, list.Total)
 	require.Equal(t, delivery, list.Items[0])
@@ -161,7 +164,13 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 				if _, err := fixture.Webhooks.Get(ctx, integrations.AnyOwner, endpoint.ID); err != nil {
 					return err
 				}
-				out, err := fixture.Deliveries.ListMessages(ctx, integrations.AnyOwner, endpoint.ID, integrations.MessageFilter{DueBy: fixture.clk.Now()}, 5)
+				out, err := fixture.Deliveries.ListMessages(
+					ctx,
+					integrations.AnyOwner,
+					endpoint.ID,
+					integrations.MessageFilter{DueBy: fixture.clk.Now()},
+					5,
+				)
 				seenIDs = len(out)
 				return err
 			})
@@ -181,7 +190,13 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, 1, seenIDs+len(waiting), "the worker notices the delivery, or another task waits")
 		require.True(t, fixture.record(fixture.first(endpoint), integrations.Succeeded))
-		require.NoError(t, fixture.Tasks.RecordOutcomes(fixture.ctx(), task.Outcome{Run: task.Run{ID: started[0].ID, Attempt: 1}, Group: endpoint.ID, State: task.Done}))
+		require.NoError(
+			t,
+			fixture.Tasks.RecordOutcomes(
+				fixture.ctx(),
+				task.Outcome{Run: task.Run{ID: started[0].ID, Attempt: 1}, Group: endpoint.ID, State: task.Done},
+			),
+		)
 		for _, r := range waiting {
 			_, err := fixture.Tasks.Drop(fixture.ctx(), []string{r.ID})
 			require.NoError(t, err)
@@ -218,7 +233,16 @@ func (su deliverySuite) orderAndDueTime(t *testing.T) {
 func (su deliverySuite) deletedAndPausedEndpoints(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	app := fixture.application(newID())
-	deleted, paused, endpoint := fixture.endpoint(app, "job.created"), fixture.endpoint(app, "job.created"), fixture.endpoint(app, "job.created")
+	deleted, paused, endpoint := fixture.endpoint(
+		app,
+		"job.created",
+	), fixture.endpoint(
+		app,
+		"job.created",
+	), fixture.endpoint(
+		app,
+		"job.created",
+	)
 	require.NoError(t, fixture.Webhooks.Delete(fixture.ctx(), deleted.OwnerID, app.ID, deleted.ID))
 	fixture.change(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
 	now := fixture.clk.Now()

@@ -48,7 +48,11 @@ func (su deliveryLogSuite) replay(t *testing.T) {
 	require.Equal(t, 4, fixture.log(endpoint, "").Total)
 	require.Zero(t, fixture.replay(newID(), endpoint, integrations.ReplayFilter{ID: ds[0].ID}, 1), "of another owner")
 	require.Zero(t, fixture.replay(newID(), endpoint, integrations.ReplayFilter{}, 10))
-	require.Zero(t, fixture.replay(endpoint.OwnerID, fixture.endpoint(fixture.app, "job.created"), integrations.ReplayFilter{ID: ds[0].ID}, 1), "to another endpoint")
+	require.Zero(
+		t,
+		fixture.replay(endpoint.OwnerID, fixture.endpoint(fixture.app, "job.created"), integrations.ReplayFilter{ID: ds[0].ID}, 1),
+		"to another endpoint",
+	)
 	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{FailedSince: second}, 10))
 	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: ds[2].ID}, 1))
 	again := fixture.messages(endpoint, integrations.MessageFilter{ID: ds[2].ID}, 1)[0]
@@ -108,7 +112,14 @@ func (su deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 	require.Equal(t, 1, fixture.log(endpoint, "").Total)
 	applicantID, now := newID(), fixture.clk.Now()
 	for i, applicant := range []string{applicantID, newID(), ""} {
-		m := integrations.Message{EventID: newID(), Type: "application.submitted", Body: strconv.Itoa(i), OrganizationID: newID(), ApplicantID: applicant, CreatedAt: now}
+		m := integrations.Message{
+			EventID:        newID(),
+			Type:           "application.submitted",
+			Body:           strconv.Itoa(i),
+			OrganizationID: newID(),
+			ApplicantID:    applicant,
+			CreatedAt:      now,
+		}
 		fixture.enqueue(m, fixture.delivery(endpoint, m.EventID))
 	}
 	require.NoError(t, fixture.Deliveries.DeleteByApplicant(fixture.ctx(), applicantID))
@@ -122,7 +133,13 @@ func (su deliveryLogSuite) otherOwner(t *testing.T) {
 	delivery := fixture.delivery(endpoint, m.EventID)
 	fixture.enqueue(m, delivery)
 	fixture.queue(endpoint)
-	got, err := fixture.Deliveries.ListMessages(fixture.ctx(), endpoint.OwnerID, endpoint.ID, integrations.MessageFilter{ID: delivery.ID}, 1)
+	got, err := fixture.Deliveries.ListMessages(
+		fixture.ctx(),
+		endpoint.OwnerID,
+		endpoint.ID,
+		integrations.MessageFilter{ID: delivery.ID},
+		1,
+	)
 	require.NoError(t, err)
 	require.Equal(t, []integrations.Outgoing{{Delivery: delivery, Message: m}}, got)
 	for _, of := range [][3]string{{newID(), endpoint.ID, delivery.ID}, {endpoint.OwnerID, fixture.endpoint(fixture.app, "job.created").ID, delivery.ID}, {endpoint.OwnerID, endpoint.ID, newID()}} {

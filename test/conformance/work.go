@@ -39,12 +39,27 @@ type workSuite struct {
 }
 
 // startWorkers runs workers of the handlers until the test ends or stop is called.
-func (su workSuite) startWorkers(t *testing.T, s adapters.Database, queue task.Queue, periodic []task.Periodic, handlers ...task.Handler) (stop func()) {
+func (su workSuite) startWorkers(
+	t *testing.T,
+	s adapters.Database,
+	queue task.Queue,
+	periodic []task.Periodic,
+	handlers ...task.Handler,
+) (stop func()) {
 	t.Helper()
 	requirePorts(t, s)
 	requirePort(t, "task.Store", s.Tasks)
 	requirePort(t, "task.Queue", queue)
-	r, err := task.NewRunner(task.Deps{Store: s.Tasks, Queue: queue, Clock: clock.System{}, Log: slog.New(slog.DiscardHandler), Handlers: handlers, Periodic: periodic})
+	r, err := task.NewRunner(
+		task.Deps{
+			Store:    s.Tasks,
+			Queue:    queue,
+			Clock:    clock.System{},
+			Log:      slog.New(slog.DiscardHandler),
+			Handlers: handlers,
+			Periodic: periodic,
+		},
+	)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -114,7 +129,15 @@ func (su workSuite) permanentFailure(t *testing.T) {
 		}
 		return nil
 	}))
-	require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "bad", "bad"), task.New("k", task.Events, "good", "good"), task.New("k", task.Events, "odd", 7)))
+	require.NoError(
+		t,
+		s.Tasks.Add(
+			t.Context(),
+			task.New("k", task.Events, "bad", "bad"),
+			task.New("k", task.Events, "good", "good"),
+			task.New("k", task.Events, "odd", 7),
+		),
+	)
 	require.Equal(t, "no such address", su.state(t, s, task.Dead, "bad").Err)
 	su.state(t, s, task.Dead, "odd") // a payload of another type
 	su.state(t, s, task.Done, "good")
@@ -137,7 +160,12 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 	moments := map[time.Time]bool{}
 	for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
 		var r task.Record
-		require.Eventually(t, func() bool { r = su.state(t, s, task.Waiting, key); return r.Err != "" }, 20*time.Second, 20*time.Millisecond)
+		require.Eventually(
+			t,
+			func() bool { r = su.state(t, s, task.Waiting, key); return r.Err != "" },
+			20*time.Second,
+			20*time.Millisecond,
+		)
 		require.Equal(t, want, r.Err)
 		pause := r.RunAt.Sub(begun)
 		require.Greater(t, pause, 3900*time.Millisecond)
@@ -182,7 +210,13 @@ func (su workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 	t.Parallel()
 	s, queue := su.open(t)
 	var times [20]atomic.Int32
-	su.startWorkers(t, s, &failing{Queue: queue, left: 3}, nil, task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil }))
+	su.startWorkers(
+		t,
+		s,
+		&failing{Queue: queue, left: 3},
+		nil,
+		task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil }),
+	)
 	for i := range times {
 		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 	}

@@ -72,7 +72,12 @@ var documentID = regexp.MustCompile(`/account/documents/([0-9a-f-]{36})"`)
 func TestAccount_Apply_WithDocuments(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, me := server.employer(t), server.seeker(t)
-		job := boss.listing(object{"title": "Staff Nurse <b>ICU</b>", "questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}, {"id": "why", "text": "Why us?"}}})
+		job := boss.listing(
+			object{
+				"title":     "Staff Nurse <b>ICU</b>",
+				"questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}, {"id": "why", "text": "Why us?"}},
+			},
+		)
 		b := server.signedIn(t, me)
 		path := "/jobs/" + job + "/apply"
 
@@ -86,12 +91,20 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, "must answer every required question")
 		require.Contains(t, refused.text, "Dear &lt;i&gt;ward&lt;/i&gt;", "the input is kept")
-		refused = b.postForm(path, url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "type": {"cv"}}, formFile{"file", "cv.exe", "MZ\x00\x01"})
+		refused = b.postForm(
+			path,
+			url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "type": {"cv"}},
+			formFile{"file", "cv.exe", "MZ\x00\x01"},
+		)
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, "must be a PDF")
 		require.Contains(t, refused.text, "12A3456E")
 
-		review := b.postForm(path, url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "coverLetter": {"Dear <i>ward</i>"}, "type": {"cv"}}, formFile{"file", "Zoë <b>CV.pdf", somePDF})
+		review := b.postForm(
+			path,
+			url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "coverLetter": {"Dear <i>ward</i>"}, "type": {"cv"}},
+			formFile{"file", "Zoë <b>CV.pdf", somePDF},
+		)
 		require.Equal(t, 200, review.status, review.text)
 		for _, want := range []string{"Check your application", "12A3456E", "Dear &lt;i&gt;ward", "Zoë &lt;b&gt;CV", "No answer"} {
 			require.Contains(t, review.text, want)
@@ -105,17 +118,28 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 
 		sent := b.postForm(path, with(input, "step", "send"), formFile{}).redirected(t, "/sent")
 		require.Contains(t, b.page(sent), "Application sent")
-		require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Len(c, server.messagesTo(t, me.email, "Application sent"), 1) }, 20*time.Second, 50*time.Millisecond)
+		require.EventuallyWithT(
+			t,
+			func(c *assert.CollectT) { assert.Len(c, server.messagesTo(t, me.email, "Application sent"), 1) },
+			20*time.Second,
+			50*time.Millisecond,
+		)
 		received := boss.get("/api/employers/applications").ok(200).text("data.applications.0.id")
 		documents := boss.get("/api/employers/applications/" + received + "/documents").ok(200)
-		require.Equal(t, somePDF, string(boss.get("/api/employers/applications/"+received+"/documents/"+documents.text("data.documents.0.id")).raw))
+		require.Equal(
+			t,
+			somePDF,
+			string(boss.get("/api/employers/applications/"+received+"/documents/"+documents.text("data.documents.0.id")).raw),
+		)
 		require.Contains(t, b.page(path), "You have applied for this job already")
 		require.Contains(t, b.page("/jobs/"+job), "You have applied for this job")
 		require.Equal(t, 409, b.postForm(path, with(input, "step", "send"), formFile{}).status)
 		require.Contains(t, b.page("/account"), "Staff Nurse &lt;b&gt;")
 
 		detail := "/account/applications/" + received
-		boss.fromNewAddress().post("/api/employers/applications/"+received+"/interview", appointment(object{"location": "Ward 7, <i>first floor</i>", "notes": "Ask about gaps"})).ok(200)
+		boss.fromNewAddress().
+			post("/api/employers/applications/"+received+"/interview", appointment(object{"location": "Ward 7, <i>first floor</i>", "notes": "Ask about gaps"})).
+			ok(200)
 		text := b.page(detail)
 		for _, want := range []string{"Ward 7, &lt;i&gt;", "interview.ics", "Your NMC PIN?", "12A3456E", "You applied."} {
 			require.Contains(t, text, want)
@@ -144,7 +168,11 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		token := regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`).FindStringSubmatch(text)[1]
 		require.Equal(t, 200, b.postForm(path, with(with(input, "step", "edit"), "csrf", token), formFile{}).status)
 		b.Site = "same-origin"
-		require.Contains(t, b.page(b.open("POST", detail+"/withdraw", url.Values{}).redirected(t, "/account/applications?done=withdrawn")), "is withdrawn")
+		require.Contains(
+			t,
+			b.page(b.open("POST", detail+"/withdraw", url.Values{}).redirected(t, "/account/applications?done=withdrawn")),
+			"is withdrawn",
+		)
 		require.Equal(t, 404, b.open("GET", detail, nil).status)
 		require.Empty(t, boss.get("/api/employers/applications/"+received+"/documents").ok(200).list("data.documents"))
 	})
@@ -210,7 +238,11 @@ func TestAccount_Documents(t *testing.T) {
 		require.Equal(t, 404, other.open("GET", path+"/"+id+"/file", nil).status)
 		require.Equal(t, 404, other.postForm(path+"/"+id, url.Values{"title": {"Mine"}}, formFile{}).status)
 		server.browser(t).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).redirected(t, "/sign-in")
-		require.Equal(t, 403, server.signedIn(t, server.employer(t)).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).status)
+		require.Equal(
+			t,
+			403,
+			server.signedIn(t, server.employer(t)).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).status,
+		)
 
 		require.Contains(t, b.page(b.open("POST", path+"/"+id+"/delete", url.Values{}).redirected(t, path)), "is deleted")
 		me.get("/api/jobseekers/documents/"+id).fails(404, "Document not found")
@@ -228,7 +260,11 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		require.NotContains(t, server.browser(t).page("/jobs/"+job), "Save this job")
 		saved := regexp.MustCompile(`/account/saved/[0-9a-f-]{36}`).FindString(b.page("/account/saved"))
 		require.NotEmpty(t, saved)
-		require.Contains(t, b.page(b.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}}).redirected(t, "/account/saved")), "Ask about &lt;nights&gt;")
+		require.Contains(
+			t,
+			b.page(b.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}}).redirected(t, "/account/saved")),
+			"Ask about &lt;nights&gt;",
+		)
 		require.Equal(t, 400, b.open("POST", saved+"/note", url.Values{"notes": {strings.Repeat("x", 2001)}}).status)
 		require.Equal(t, 404, other.open("POST", saved+"/remove", url.Values{}).status)
 		b.open("POST", saved+"/remove", url.Values{}).redirected(t, "/account/saved")
@@ -242,7 +278,11 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		require.Contains(t, text, "Mails on")
 		require.Equal(t, 400, b.open("POST", "/account/searches", url.Values{"name": {"Nothing"}}).status)
 		one := regexp.MustCompile(`/account/searches/[0-9a-f-]{36}`).FindString(text)
-		require.Contains(t, b.page(b.open("POST", one+"/alerts", url.Values{"alerts": {"off"}}).redirected(t, "/account/searches")), "Mails off")
+		require.Contains(
+			t,
+			b.page(b.open("POST", one+"/alerts", url.Values{"alerts": {"off"}}).redirected(t, "/account/searches")),
+			"Mails off",
+		)
 		require.Equal(t, 404, other.open("POST", one+"/alerts", url.Values{"alerts": {"on"}}).status)
 		require.Equal(t, 404, other.open("POST", one+"/delete", url.Values{}).status)
 		b.open("POST", one+"/delete", url.Values{}).redirected(t, "/account/searches")
@@ -270,7 +310,14 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		b.open("POST", "/account/steps/first-search", url.Values{}).redirected(t, "/account")
 		require.Contains(t, b.page("/account"), "Skipped")
 
-		profile := url.Values{"name": {"Niamh <b>Byrne</b>"}, "currentRole": {"Staff nurse"}, "locationRadius": {"25"}, "salaryMin": {"£36,000"}, "employmentTypes": {"permanent", "bank"}, "showProfile": {"yes"}}
+		profile := url.Values{
+			"name":            {"Niamh <b>Byrne</b>"},
+			"currentRole":     {"Staff nurse"},
+			"locationRadius":  {"25"},
+			"salaryMin":       {"£36,000"},
+			"employmentTypes": {"permanent", "bank"},
+			"showProfile":     {"yes"},
+		}
 		require.Contains(t, b.page(b.open("POST", "/account/profile", profile).redirected(t, "/account/profile")), "Your profile is saved")
 		text := b.page("/account/profile")
 		for _, want := range []string{"Niamh &lt;b&gt;", `value="36000"`, `value="25"`, `value="bank" checked`, `value="yes" checked`} {
@@ -290,7 +337,11 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		settings("email", url.Values{"email": {wanted}}).redirected(t, "email-requested")
 		require.Contains(t, b.page("/account/settings"), wanted)
 		require.Equal(t, 400, settings("email", url.Values{"email": {"nonsense"}}).status)
-		require.Contains(t, settings("password", url.Values{"currentPassword": {"wrong"}, "newPassword": {"Other-shift-1"}}).text, "is not right")
+		require.Contains(
+			t,
+			settings("password", url.Values{"currentPassword": {"wrong"}, "newPassword": {"Other-shift-1"}}).text,
+			"is not right",
+		)
 		require.Equal(t, 404, settings("session", url.Values{"session": {nowhere}}).status)
 		require.Equal(t, 404, settings("nonsense", url.Values{}).status)
 		other := server.signedIn(t, me)

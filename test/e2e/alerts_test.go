@@ -24,7 +24,8 @@ func TestJobseekerSavedSearches(t *testing.T) {
 		seeker, other := server.seeker(t), server.seeker(t)
 		theirs := other.saveSearch(object{"query": "porter"})
 		t.Run("POST /api/jobseekers/search save-search", func(t *testing.T) {
-			a := seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "ICU", "query": "icu nurse", "location": "Leeds", "contractType": "permanent", "emailAlerts": true}).ok(200)
+			a := seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "ICU", "query": "icu nurse", "location": "Leeds", "contractType": "permanent", "emailAlerts": true}).
+				ok(200)
 			require.Equal(t, "save-search", a.text("data.intent"))
 			require.NotEmpty(t, a.text("message"))
 			require.Len(t, a.list("data.savedSearches"), 1)
@@ -53,21 +54,29 @@ func TestJobseekerSavedSearches(t *testing.T) {
 			server.guest(t).post("/api/jobseekers/search", object{"intent": "save-search", "query": "x"}).fails(401, "Unauthorized")
 		})
 		t.Run("POST /api/jobseekers/search update-search-preferences", func(t *testing.T) {
-			a := seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "preferredLocation": "Leeds", "employmentTypes": []string{"full-time", "permanent"}}).ok(200)
+			a := seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "preferredLocation": "Leeds", "employmentTypes": []string{"full-time", "permanent"}}).
+				ok(200)
 			require.Equal(t, "update-search-preferences", a.text("data.intent"))
 			require.Len(t, a.list("data.savedSearches"), 2)
-			seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "employmentTypes": []string{"sometimes"}}).invalid("employmentTypes.0")
-			seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "employmentTypes": "bank"}).invalid("employmentTypes")
+			seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "employmentTypes": []string{"sometimes"}}).
+				invalid("employmentTypes.0")
+			seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "employmentTypes": "bank"}).
+				invalid("employmentTypes")
 		})
 		t.Run("POST /api/jobseekers/search delete-search", func(t *testing.T) {
 			id := seeker.saveSearch(object{"query": "radiographer"})
 			a := seeker.post("/api/jobseekers/search", object{"intent": "delete-search", "searchId": id}).ok(200)
 			require.Len(t, a.list("data.savedSearches"), 2)
 			for _, absent := range []string{id, theirs, nowhere, "nonsense"} {
-				seeker.post("/api/jobseekers/search", object{"intent": "delete-search", "searchId": absent}).fails(404, "Saved search not found")
+				seeker.post("/api/jobseekers/search", object{"intent": "delete-search", "searchId": absent}).
+					fails(404, "Saved search not found")
 			}
 			seeker.post("/api/jobseekers/search", object{"intent": "delete-search"}).invalid("searchId")
-			require.Equal(t, "Deleted the search radiographer", seeker.get("/api/jobseekers/activity").ok(200).text("data.activities.0.description"))
+			require.Equal(
+				t,
+				"Deleted the search radiographer",
+				seeker.get("/api/jobseekers/activity").ok(200).text("data.activities.0.description"),
+			)
 		})
 		t.Run("POST /api/jobseekers/search limit of 50", func(t *testing.T) {
 			s := server.seeker(t)
@@ -84,7 +93,8 @@ var unsubscribeLink = regexp.MustCompile(`/unsubscribe\?token=[A-Za-z0-9._~%-]+`
 func TestAlerts_MisspeltSearch_MatchesWhatSearchFinds(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
-		a := seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "Physio", "query": "physiotherpist -remote leesd"}).ok(200)
+		a := seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "Physio", "query": "physiotherpist -remote leesd"}).
+			ok(200)
 		require.Equal(t, "physiotherpist -remote leesd", a.text("data.savedSearches.0.query"))
 		employer.listing(object{"title": "Physiotherapist in York", "location": "York"})
 		employer.listing(object{"title": "Band 6 Physiotherapist", "location": "Leeds"})
@@ -121,17 +131,39 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 			require.Equal(t, 200, a.status)
 			require.Contains(t, string(a.raw), `method="post"`)
 			require.Contains(t, a.header.Get("Content-Security-Policy"), "form-action 'self'")
-			require.Equal(t, true, seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).ok(200).at("data.savedSearches.0.emailAlerts"))
+			require.Equal(
+				t,
+				true,
+				seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).
+					ok(200).
+					at("data.savedSearches.0.emailAlerts"),
+			)
 			require.Equal(t, 400, server.guest(t).try(http.MethodGet, "/unsubscribe", nil).status)
-			require.NotContains(t, string(server.guest(t).try(http.MethodGet, "/unsubscribe?token="+url.QueryEscape(`"><script>alert(1)</script>`), nil).raw), "<script>")
+			require.NotContains(
+				t,
+				string(server.guest(t).try(http.MethodGet, "/unsubscribe?token="+url.QueryEscape(`"><script>alert(1)</script>`), nil).raw),
+				"<script>",
+			)
 		})
 		t.Run("POST /unsubscribe works with one click and without signing in", func(t *testing.T) {
 			response, err := http.PostForm(server.url+link, url.Values{"List-Unsubscribe": {"One-Click"}})
 			require.NoError(t, err)
 			_ = response.Body.Close()
 			require.Equal(t, 200, response.StatusCode)
-			require.Equal(t, false, seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).ok(200).at("data.savedSearches.0.emailAlerts"))
-			require.Equal(t, true, other.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).ok(200).at("data.savedSearches.1.emailAlerts"))
+			require.Equal(
+				t,
+				false,
+				seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).
+					ok(200).
+					at("data.savedSearches.0.emailAlerts"),
+			)
+			require.Equal(
+				t,
+				true,
+				other.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).
+					ok(200).
+					at("data.savedSearches.1.emailAlerts"),
+			)
 			for _, bad := range []string{"/unsubscribe", "/unsubscribe?token=nonsense", "/unsubscribe?token=" + seeker.token, link + "x"} {
 				response, err := http.PostForm(server.url+bad, url.Values{"List-Unsubscribe": {"One-Click"}})
 				require.NoError(t, err)

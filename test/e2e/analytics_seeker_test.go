@@ -11,7 +11,15 @@ func TestJobseekerAnalytics(t *testing.T) {
 		t.Run("GET /api/jobseekers/analytics", func(t *testing.T) {
 			const path = "/api/jobseekers/analytics"
 			seeker, employer := server.seeker(t), server.employer(t)
-			require.Equal(t, object{"applications": object{"total": 0.0, "pending": 0.0}, "bookmarks": object{"savedJobs": 0.0}, "profile": object{"completion": 0.0}}, seeker.get(path).ok(200).at("data.analytics"))
+			require.Equal(
+				t,
+				object{
+					"applications": object{"total": 0.0, "pending": 0.0},
+					"bookmarks":    object{"savedJobs": 0.0},
+					"profile":      object{"completion": 0.0},
+				},
+				seeker.get(path).ok(200).at("data.analytics"),
+			)
 			listing := employer.listing(nil)
 			seeker.application(listing, nil)
 			reviewed := seeker.application(employer.listing(nil), nil)
@@ -23,7 +31,15 @@ func TestJobseekerAnalytics(t *testing.T) {
 			seeker.post("/api/jobseekers/saved", object{"listingId": listing}).ok(201)
 			seeker.document(nil)
 			a := seeker.get(path).ok(200)
-			require.Equal(t, object{"applications": object{"total": 3.0, "pending": 1.0}, "bookmarks": object{"savedJobs": 1.0}, "profile": object{"completion": 10.0}}, a.at("data.analytics"))
+			require.Equal(
+				t,
+				object{
+					"applications": object{"total": 3.0, "pending": 1.0},
+					"bookmarks":    object{"savedJobs": 1.0},
+					"profile":      object{"completion": 10.0},
+				},
+				a.at("data.analytics"),
+			)
 			require.InDelta(t, 3, seeker.get("/api/jobseekers/applications").ok(200).number("data.pagination.total"), 0)
 			server.guest(t).get(path).fails(401, "Unauthorized")
 		})
@@ -49,13 +65,21 @@ func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
 		employer, jo, shy := server.employer(t), server.seeker(t), server.seeker(t)
 		listing := employer.listing(nil)
 		for _, who := range []*account{jo, shy} {
-			who.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"bio": "Twelve years in theatre.", "location": "Leeds", "phone": "+44 20 7946 0000", "salaryMin": 40000}}).ok(200)
+			who.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"bio": "Twelve years in theatre.", "location": "Leeds", "phone": "+44 20 7946 0000", "salaryMin": 40000}}).
+				ok(200)
 		}
 		jo.put("/api/jobseekers/settings", object{"intent": "update-privacy", "showProfile": true}).ok(200)
 		profile := func(who *account) any {
-			return employer.get("/api/employers/applications/" + who.application(listing, nil)).ok(200).at("data.application.applicantProfile")
+			return employer.get("/api/employers/applications/" + who.application(listing, nil)).
+				ok(200).
+				at("data.application.applicantProfile")
 		}
-		require.Equal(t, object{"bio": "Twelve years in theatre.", "location": "Leeds", "specialty": "", "currentRole": "", "experience": ""}, profile(jo), "pay and phone number are hidden")
+		require.Equal(
+			t,
+			object{"bio": "Twelve years in theatre.", "location": "Leeds", "specialty": "", "currentRole": "", "experience": ""},
+			profile(jo),
+			"pay and phone number are hidden",
+		)
 		require.Nil(t, profile(shy))
 	})
 }

@@ -13,9 +13,20 @@ import (
 func TestApplicationDocuments(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker, other, employer, stranger := server.seeker(t), server.seeker(t), server.employer(t), server.employer(t)
-		cv := seeker.document(object{"title": "My CV", "fileName": "Zoë's CV.pdf", "content": "data:application/pdf;base64," + base64.StdEncoding.EncodeToString([]byte(somePDF))})
-		letter := seeker.document(object{"type": "cover-letter", "title": "<b>Letter</b>", "content": "Dear ward", "fileName": "letter.html"})
-		a := seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": employer.listing(nil), "documentIds": []string{cv, letter}}).ok(201).text("data.id")
+		cv := seeker.document(
+			object{
+				"title":    "My CV",
+				"fileName": "Zoë's CV.pdf",
+				"content":  "data:application/pdf;base64," + base64.StdEncoding.EncodeToString([]byte(somePDF)),
+			},
+		)
+		letter := seeker.document(
+			object{"type": "cover-letter", "title": "<b>Letter</b>", "content": "Dear ward", "fileName": "letter.html"},
+		)
+		a := seeker.fromNewAddress().
+			post("/api/jobseekers/applications", object{"listingId": employer.listing(nil), "documentIds": []string{cv, letter}}).
+			ok(201).
+			text("data.id")
 		path := "/api/employers/applications/" + a
 		stored := func() []string {
 			found, err := filepath.Glob(filepath.Join(server.dir, "data/files/applications/*"))
@@ -47,7 +58,11 @@ func TestApplicationDocuments(t *testing.T) {
 			require.Equal(t, "application/pdf", got.text("data.documents.0.mediaType"))
 			require.InDelta(t, len(somePDF), got.at("data.documents.0.size"), 0)
 			require.Equal(t, got.at("data.documents"), employer.get(path).ok(200).at("data.application.documents"))
-			require.Equal(t, got.at("data.documents"), seeker.get("/api/jobseekers/applications/"+a).ok(200).at("data.application.documents"))
+			require.Equal(
+				t,
+				got.at("data.documents"),
+				seeker.get("/api/jobseekers/applications/"+a).ok(200).at("data.application.documents"),
+			)
 		})
 		t.Run("GET /api/employers/applications/:id/documents/:documentId", func(t *testing.T) {
 			ids := employer.get(path + "/documents").ok(200)
@@ -56,7 +71,11 @@ func TestApplicationDocuments(t *testing.T) {
 			require.Equal(t, 200, got.status)
 			require.Equal(t, somePDF, string(got.raw))
 			require.Equal(t, "application/pdf", got.header.Get("Content-Type"))
-			require.Equal(t, `attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`, got.header.Get("Content-Disposition"))
+			require.Equal(
+				t,
+				`attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`,
+				got.header.Get("Content-Disposition"),
+			)
 			require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"))
 			require.Contains(t, got.header.Get("Content-Security-Policy"), "sandbox")
 			text := employer.get(path + "/documents/" + ids.text("data.documents.1.id"))
@@ -70,7 +89,10 @@ func TestApplicationDocuments(t *testing.T) {
 			server.guest(t).get(file).fails(401, "Unauthorized")
 		})
 		t.Run("withdrawal removes the documents", func(t *testing.T) {
-			kept := seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": employer.listing(nil), "documentIds": []string{letter}}).ok(201).text("data.id")
+			kept := seeker.fromNewAddress().
+				post("/api/jobseekers/applications", object{"listingId": employer.listing(nil), "documentIds": []string{letter}}).
+				ok(201).
+				text("data.id")
 			seeker.fromNewAddress().delete("/api/jobseekers/applications/" + a).ok(200)
 			require.Empty(t, employer.get(path+"/documents").ok(200).list("data.documents"))
 			require.EventuallyWithT(t, func(t *assert.CollectT) { assert.Len(t, stored(), 1) }, 20*time.Second, 50*time.Millisecond)

@@ -16,29 +16,42 @@ func TestJobseekerApplications(t *testing.T) {
 		employer, seeker := server.employer(t), server.seeker(t)
 		t.Run("POST /api/jobseekers/applications", func(t *testing.T) {
 			listing := employer.listing(nil)
-			a := seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": "Dear all"}).ok(201)
+			a := seeker.fromNewAddress().
+				post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": "Dear all"}).
+				ok(201)
 			require.Equal(t, listing, a.text("data.listingId"))
 			require.Equal(t, "pending", a.text("data.status"))
 			applied, err := time.Parse(time.RFC3339, a.text("data.appliedAt"))
 			require.NoError(t, err)
 			require.WithinDuration(t, time.Now(), applied, time.Minute)
 			require.True(t, strings.HasSuffix(a.text("data.appliedAt"), "Z"))
-			seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).fails(400, "Already applied to this position")
+			seeker.fromNewAddress().
+				post("/api/jobseekers/applications", object{"listingId": listing}).
+				fails(400, "Already applied to this position")
 			for _, absent := range []string{nowhere, "nonsense", employer.listing(object{"status": "draft"})} {
 				seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": absent}).fails(404, "Listing not found")
 			}
 			s := seeker.fromNewAddress()
 			s.post("/api/jobseekers/applications", object{}).invalid("listingId")
 			s.post("/api/jobseekers/applications", object{"listingId": 5}).invalid("listingId")
-			s.post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": strings.Repeat("x", 20_001)}).invalid("coverLetter")
+			s.post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": strings.Repeat("x", 20_001)}).
+				invalid("coverLetter")
 			employer.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).fails(403, "Forbidden")
 			server.guest(t).post("/api/jobseekers/applications", object{"listingId": listing}).fails(401, "Unauthorized")
 		})
 		t.Run("POST /api/jobseekers/applications requires answers", func(t *testing.T) {
-			listing := employer.listing(object{"questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}, {"id": "car", "text": "Do you drive?", "required": false}}})
+			listing := employer.listing(
+				object{
+					"questions": []object{
+						{"id": "pin", "text": "Your NMC PIN?", "required": true},
+						{"id": "car", "text": "Do you drive?", "required": false},
+					},
+				},
+			)
 			s := seeker.fromNewAddress()
 			s.post("/api/jobseekers/applications", object{"listingId": listing}).invalid("answers")
-			s.post("/api/jobseekers/applications", object{"listingId": listing, "answers": []object{{"question_id": "pin", "answer": "x"}, {"question_id": "age", "answer": "40"}}}).invalid("answers.1.question_id")
+			s.post("/api/jobseekers/applications", object{"listingId": listing, "answers": []object{{"question_id": "pin", "answer": "x"}, {"question_id": "age", "answer": "40"}}}).
+				invalid("answers.1.question_id")
 			s.post("/api/jobseekers/applications", object{"listingId": listing, "answers": "none"}).invalid("answers")
 			id := seeker.application(listing, object{"answers": []object{{"question_id": "pin", "answer": "12A3456E"}}})
 			require.Equal(t, "12A3456E", seeker.get("/api/jobseekers/applications/"+id).ok(200).text("data.application.answers.0.answer"))
@@ -64,11 +77,19 @@ func TestJobseekerApplications(t *testing.T) {
 			require.Equal(t, "pending", a.text("data.applications.0.status"))
 			require.NotEmpty(t, a.text("data.applications.0.listingId"))
 			require.NotEmpty(t, a.text("data.applications.0.appliedAt"))
-			require.Equal(t, object{"total": 3., "page": 1., "limit": 2., "totalPages": 2., "hasNext": true, "hasPrev": false}, a.at("data.pagination"))
+			require.Equal(
+				t,
+				object{"total": 3., "page": 1., "limit": 2., "totalPages": 2., "hasNext": true, "hasPrev": false},
+				a.at("data.pagination"),
+			)
 			last := s.get("/api/jobseekers/applications?limit=2&cursor=" + a.text("data.nextCursor")).ok(200)
 			require.Equal(t, ids[0], last.text("data.applications.0.id"))
 			last = s.get("/api/jobseekers/applications?limit=2&page=2").ok(200)
-			require.Equal(t, object{"total": 3., "page": 2., "limit": 2., "totalPages": 2., "hasNext": false, "hasPrev": true}, last.at("data.pagination"))
+			require.Equal(
+				t,
+				object{"total": 3., "page": 2., "limit": 2., "totalPages": 2., "hasNext": false, "hasPrev": true},
+				last.at("data.pagination"),
+			)
 			s.get("/api/jobseekers/applications?page=0").invalid("page")
 			s.get("/api/jobseekers/applications?cursor=x").invalid("cursor")
 			employer.get("/api/jobseekers/applications").fails(403, "Forbidden")
@@ -96,7 +117,9 @@ func TestJobseekerApplications(t *testing.T) {
 			seeker.delete(path).fails(404, "Application not found")
 			seeker.get(path).fails(404, "Application not found")
 			seeker.put(path, object{"status": "completed"}).fails(404, "Application not found")
-			seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).fails(400, "Already applied to this position")
+			seeker.fromNewAddress().
+				post("/api/jobseekers/applications", object{"listingId": listing}).
+				fails(400, "Already applied to this position")
 			a := employer.get("/api/employers/applications/" + id).ok(200)
 			require.Equal(t, "withdrawn", a.text("data.application.status"))
 			require.Equal(t, "jobseeker", a.text("data.application.timeline.1.actor"))
@@ -189,20 +212,41 @@ func TestEmployerApplications(t *testing.T) {
 			require.Contains(t, a.text("message"), "2")
 			require.Contains(t, a.text("message"), "3")
 			require.Equal(t, "pending", rival.get("/api/employers/applications/"+foreign).ok(200).text("data.application.status"))
-			a = employer.post("/api/employers/applications/batch", object{"applications": []any{7, nil, object{"id": 5}, object{"id": id, "status": 5}, object{}, object{"id": id, "status": "review", "note": "kept as sent"}, "x"}}).ok(200)
-			require.Equal(t, []any{object{"id": id, "status": "review"}}, a.at("data.updated"), "an invalid item does not affect the others")
+			a = employer.post("/api/employers/applications/batch", object{"applications": []any{7, nil, object{"id": 5}, object{"id": id, "status": 5}, object{}, object{"id": id, "status": "review", "note": "kept as sent"}, "x"}}).
+				ok(200)
+			require.Equal(
+				t,
+				[]any{object{"id": id, "status": "review"}},
+				a.at("data.updated"),
+				"an invalid item does not affect the others",
+			)
 			require.Equal(t, []any{
-				object{"appUpdate": 7., "error": "item must be a JSON object"}, object{"appUpdate": nil, "error": "item must be a JSON object"},
-				object{"appUpdate": object{"id": 5.}, "error": "id must be a string"}, object{"appUpdate": object{"id": id, "status": 5.}, "error": "status must be a string"},
-				object{"appUpdate": object{}, "error": "Application not found"}, object{"appUpdate": "x", "error": "item must be a JSON object"},
+				object{
+					"appUpdate": 7.,
+					"error":     "item must be a JSON object",
+				}, object{"appUpdate": nil, "error": "item must be a JSON object"},
+				object{
+					"appUpdate": object{"id": 5.},
+					"error":     "id must be a string",
+				}, object{"appUpdate": object{"id": id, "status": 5.}, "error": "status must be a string"},
+				object{
+					"appUpdate": object{},
+					"error":     "Application not found",
+				}, object{"appUpdate": "x", "error": "item must be a JSON object"},
 			}, a.at("data.failed"))
 			long := object{"id": strings.Repeat("x", 5_000), "status": "review"}
-			require.Less(t, len(employer.post("/api/employers/applications/batch", object{"applications": []object{long}}).ok(200).raw), 1_000, "a response is stored for a day")
+			require.Less(
+				t,
+				len(employer.post("/api/employers/applications/batch", object{"applications": []object{long}}).ok(200).raw),
+				1_000,
+				"a response is stored for a day",
+			)
 			many := make([]object, 101)
 			for i := range many {
 				many[i] = object{"id": id, "status": "review"}
 			}
-			employer.post("/api/employers/applications/batch", object{"applications": many}).fails(400, "Maximum 100 applications per batch request")
+			employer.post("/api/employers/applications/batch", object{"applications": many}).
+				fails(400, "Maximum 100 applications per batch request")
 			employer.post("/api/employers/applications/batch", object{"applications": many[:100]}).ok(200)
 			employer.post("/api/employers/applications/batch", object{"applications": []object{}}).ok(200)
 			employer.post("/api/employers/applications/batch", object{}).invalid("applications")

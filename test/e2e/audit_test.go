@@ -25,8 +25,12 @@ func TestAuditLog(t *testing.T) {
 			t.Parallel()
 			boss, other := server.employer(t), server.employer(t)
 			member := server.addMember(t, boss, nil)
-			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
-			server.guest(t).post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
+			server.guest(t).
+				post("/api/auth/login", object{"email": member.email, "password": "Wr0ng-horse"}).
+				fails(401, "Invalid email or password")
+			server.guest(t).
+				post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).
+				fails(401, "Invalid email or password")
 			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
 			boss.put("/api/employers/team/"+member.id+"/permissions", object{"role": "viewer"}).ok(200)
 			app := boss.app()
@@ -34,7 +38,9 @@ func TestAuditLog(t *testing.T) {
 			boss.delete("/api/developers/apps/" + app + "/keys/" + key).ok(200)
 			boss.post("/api/developers/apps/"+app+"/secret", nil).ok(200)
 			boss.post("/api/developers/apps/"+app+"/plan", object{"plan": "professional", "paymentMethodId": "pm_card_visa"}).ok(200)
-			hook := boss.post("/api/developers/apps/"+app+"/webhooks", object{"url": "https://hooks.example.com/", "events": []string{"job.created"}}).ok(201).text("data.webhook.id")
+			hook := boss.post("/api/developers/apps/"+app+"/webhooks", object{"url": "https://hooks.example.com/", "events": []string{"job.created"}}).
+				ok(201).
+				text("data.webhook.id")
 			boss.post("/api/developers/apps/"+app+"/webhooks/"+hook+"/secret", nil).ok(200)
 			boss.delete("/api/developers/apps/" + app + "/webhooks/" + hook).ok(200)
 			export := boss.post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")

@@ -16,7 +16,11 @@ func TestBilling(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/billing", func(t *testing.T) {
 			a := server.seeker(t).get(billingPath).ok(200)
-			require.Equal(t, object{"tier": "basic", "status": "active", "expiresAt": nil, "autoRenew": false}, a.at("data.billing.subscription"))
+			require.Equal(
+				t,
+				object{"tier": "basic", "status": "active", "expiresAt": nil, "autoRenew": false},
+				a.at("data.billing.subscription"),
+			)
 			require.Equal(t, []any{
 				object{"id": "basic", "name": "Basic", "price": 0.0, "currency": "GBP", "interval": "month"},
 				object{"id": "premium", "name": "Premium", "price": 9.99, "currency": "GBP", "interval": "month"},
@@ -28,7 +32,8 @@ func TestBilling(t *testing.T) {
 		})
 		t.Run("POST /api/jobseekers/billing create-subscription", func(t *testing.T) {
 			seeker := server.seeker(t)
-			a := seeker.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200)
+			a := seeker.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).
+				ok(200)
 			require.NotEmpty(t, a.text("message"))
 			require.Equal(t, "create-subscription", a.text("data.intent"))
 			ended := server.seeker(t).post(billingPath, object{"intent": "create-subscription", "planId": "basic"}).ok(200)
@@ -47,14 +52,31 @@ func TestBilling(t *testing.T) {
 			require.Equal(t, "GBP", b.text("data.billing.billingHistory.0.currency"))
 			require.Equal(t, "paid", b.text("data.billing.billingHistory.0.status"))
 			require.Equal(t, "premium", b.text("data.billing.billingHistory.0.plan"))
-			require.Equal(t, object{"id": "pm_card_visa", "brand": "visa", "last4": "4242", "expiryMonth": 12.0, "expiryYear": float64(time.Now().UTC().Year() + 3), "isDefault": true},
-				b.at("data.billing.paymentMethods.0"))
+			require.Equal(
+				t,
+				object{
+					"id":          "pm_card_visa",
+					"brand":       "visa",
+					"last4":       "4242",
+					"expiryMonth": 12.0,
+					"expiryYear":  float64(time.Now().UTC().Year() + 3),
+					"isDefault":   true,
+				},
+				b.at("data.billing.paymentMethods.0"),
+			)
 
 			require.Equal(t, "Your plan has begun", seeker.waitForNotifications(1)[0].message)
 			require.Equal(t, "billing", seeker.waitForNotifications(1)[0].kind)
 			require.Contains(t, server.waitForMail(t, seeker.email, "Your Premium plan has begun"), "Premium plan")
 			require.Equal(t, "active", seeker.get("/api/auth/me").ok(200).text("data.subscriptionStatus"))
-			require.Equal(t, "active", server.guest(t).post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200).text("data.user.subscriptionStatus"))
+			require.Equal(
+				t,
+				"active",
+				server.guest(t).
+					post("/api/auth/login", object{"email": seeker.email, "password": password}).
+					ok(200).
+					text("data.user.subscriptionStatus"),
+			)
 		})
 		t.Run("POST /api/jobseekers/billing upgrade-plan, update-payment-method, cancel-subscription", func(t *testing.T) {
 			seeker := server.seeker(t)
@@ -81,7 +103,11 @@ func TestBilling(t *testing.T) {
 			free := object{"intent": "create-subscription", "planId": "basic", "paymentMethodId": "pm_card_visa"}
 			require.Equal(t, "basic", seeker.post(billingPath, free).ok(200).text("data.subscription.tier"))
 			require.Equal(t, "pm_card_visa", seeker.get(billingPath).ok(200).text("data.billing.paymentMethods.0.id"))
-			require.Equal(t, "premium", seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).ok(200).text("data.subscription.tier"))
+			require.Equal(
+				t,
+				"premium",
+				seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).ok(200).text("data.subscription.tier"),
+			)
 			free["paymentMethodId"] = "pm_card_declined"
 			seeker.post(billingPath, free).fails(400, "The payment was declined; please try another payment method")
 		})
@@ -98,11 +124,15 @@ func TestBilling(t *testing.T) {
 			send(object{"intent": "create-subscription", "planId": "premium"}).invalid("paymentMethodId")
 			send(object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "visa"}).invalid("paymentMethodId")
 			send(object{"intent": "update-payment-method"}).invalid("paymentMethodId")
-			all := send(json.RawMessage(`{"paymentMethodId":"visa","intent":"upgrade-plan","planId":"platinum"}`)).invalid("paymentMethodId")
+			all := send(
+				json.RawMessage(`{"paymentMethodId":"visa","intent":"upgrade-plan","planId":"platinum"}`),
+			).invalid("paymentMethodId")
 			require.Len(t, all.list("errors"), 2)
 			require.Equal(t, "planId", all.text("errors.1.field"))
 			for _, intent := range []string{"create-subscription", "upgrade-plan", "update-payment-method"} {
-				send(object{"intent": intent, "planId": "premium", "paymentMethodId": "pm_card_declined"}).fails(400, "The payment was declined; please try another payment method")
+				send(
+					object{"intent": intent, "planId": "premium", "paymentMethodId": "pm_card_declined"},
+				).fails(400, "The payment was declined; please try another payment method")
 			}
 			require.Equal(t, "basic", seeker.get(billingPath).ok(200).text("data.billing.subscription.tier"))
 			server.guest(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(401, "Unauthorized")
@@ -126,7 +156,14 @@ func TestBilling(t *testing.T) {
 			for range 10 {
 				seeker.post(billingPath, object{}).fails(400, "Intent is required")
 			}
-			require.NotEmpty(t, seeker.post(billingPath, object{"intent": "cancel-subscription"}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
+			require.NotEmpty(
+				t,
+				seeker.post(billingPath, object{"intent": "cancel-subscription"}).
+					fails(429, "Rate limit exceeded").
+					header.Get(
+					"Retry-After",
+				),
+			)
 		})
 		t.Run("POST /api/jobseekers/billing concurrent requests are one charge", func(t *testing.T) {
 			seeker := server.seeker(t)
@@ -155,7 +192,14 @@ func TestBilling(t *testing.T) {
 			require.Len(t, history, 1)
 			require.Equal(t, true, history[0].(object)["actionRequired"])
 			require.Equal(t, "pending", history[0].(object)["status"])
-			require.Equal(t, "premium", seeker.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200).text("data.subscription.tier"), "another payment method replaces it")
+			require.Equal(
+				t,
+				"premium",
+				seeker.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).
+					ok(200).
+					text("data.subscription.tier"),
+				"another payment method replaces it",
+			)
 			b := seeker.get(billingPath).ok(200)
 			require.Equal(t, "paid", b.text("data.billing.billingHistory.0.status"))
 			require.Equal(t, "failed", b.text("data.billing.billingHistory.1.status"))
@@ -168,13 +212,19 @@ func TestBilling(t *testing.T) {
 			require.Equal(t, "collect_payment_method", a.text("data.action.type"))
 			require.NotEmpty(t, a.text("data.action.clientSecret"))
 			app := seeker.fromNewAddress().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
-			require.NotEqual(t, a.text("data.action.clientSecret"), seeker.post(path, object{"appId": app}).ok(200).text("data.action.clientSecret"))
+			require.NotEqual(
+				t,
+				a.text("data.action.clientSecret"),
+				seeker.post(path, object{"appId": app}).ok(200).text("data.action.clientSecret"),
+			)
 			server.seeker(t).post(path, object{"appId": app}).fails(404, "Application not found")
 			server.employer(t).post(path, nil).fails(403, "Forbidden")
 			server.guest(t).post(path, nil).fails(401, "Unauthorized")
 		})
 		t.Run("POST /api/payments/webhooks without a provider with webhooks", func(t *testing.T) {
-			server.guest(t).post("/api/payments/webhooks", object{"type": "payment_intent.succeeded"}).fails(404, "The payment provider of this server sends no webhooks")
+			server.guest(t).
+				post("/api/payments/webhooks", object{"type": "payment_intent.succeeded"}).
+				fails(404, "The payment provider of this server sends no webhooks")
 		})
 		t.Run("resources of other users", func(t *testing.T) {
 			one, other := server.seeker(t), server.seeker(t)

@@ -39,7 +39,14 @@ func (w *testServer) raw(t testing.TB, text string) *http.Response {
 // extraHeaders is empty or ends with CR LF.
 func (w *testServer) head(t testing.TB, method, path, extraHeaders string, length int) string {
 	t.Helper()
-	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n", method, path, w.guest(t).ip, extraHeaders, length)
+	return fmt.Sprintf(
+		"%s %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n",
+		method,
+		path,
+		w.guest(t).ip,
+		extraHeaders,
+		length,
+	)
 }
 
 func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
@@ -76,7 +83,9 @@ func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
 func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		content := strings.Repeat("x", 10<<20-200)
-		server.seeker(t).post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.txt", "content": content}).ok(200)
+		server.seeker(t).
+			post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.txt", "content": content}).
+			ok(200)
 	})
 }
 
@@ -104,7 +113,10 @@ func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
 			c, err := net.Dial("tcp", strings.TrimPrefix(server.url, "http://"))
 			require.NoError(t, err)
 			defer func() { _ = c.Close() }()
-			_, err = io.WriteString(c, server.head(t, "POST", "/api/jobseekers/onboarding", "Authorization: Bearer "+token+"\r\n", 1<<20)+"{")
+			_, err = io.WriteString(
+				c,
+				server.head(t, "POST", "/api/jobseekers/onboarding", "Authorization: Bearer "+token+"\r\n", 1<<20)+"{",
+			)
 			require.NoError(t, err)
 		}
 		server.guest(t).get("/api/listings").ok(200)
@@ -120,7 +132,13 @@ func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 			c, err := net.Dial("tcp", strings.TrimPrefix(server.url, "http://"))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = c.Close() })
-			request := server.head(t, "POST", "/api/jobseekers/documents", "Authorization: Bearer "+token+"\r\nExpect: 100-continue\r\n", 10<<20) + part
+			request := server.head(
+				t,
+				"POST",
+				"/api/jobseekers/documents",
+				"Authorization: Bearer "+token+"\r\nExpect: 100-continue\r\n",
+				10<<20,
+			) + part
 			go func() { _, _ = io.WriteString(c, request) }() // returns when the connection is closed
 			return bufio.NewReader(c)
 		}
@@ -134,6 +152,7 @@ func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 		require.Equal(t, append([]int{100, 100}, slices.Repeat([]int{429}, 14)...), statuses)
 		other := server.seeker(t)
 		other.post("/api/auth/login", object{"email": other.email, "password": password}).ok(200)
-		other.post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.txt", "content": part}).ok(200)
+		other.post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.txt", "content": part}).
+			ok(200)
 	})
 }

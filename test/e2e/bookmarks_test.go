@@ -12,7 +12,11 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker, other := server.employer(t), server.seeker(t), server.seeker(t)
 		const path = "/api/jobseekers/bookmarks"
-		first, second := employer.listing(object{"title": "Theatre Nurse", "location": "Leeds"}), employer.listing(object{"title": "Porter"})
+		first, second := employer.listing(
+			object{"title": "Theatre Nurse", "location": "Leeds"},
+		), employer.listing(
+			object{"title": "Porter"},
+		)
 		var saved string
 
 		t.Run("POST /api/jobseekers/saved", func(t *testing.T) {
@@ -54,10 +58,18 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 			require.Equal(t, saved, a.text("data.bookmarks.savedJobs.1.id"))
 			require.Equal(t, "St Brigid's Hospital", a.text("data.bookmarks.savedJobs.1.company"))
 			require.NotEmpty(t, a.text("data.bookmarks.savedJobs.1.savedAt"))
-			require.Equal(t, object{"total": 2.0, "page": 1.0, "limit": 20.0, "totalPages": 1.0, "hasNext": false, "hasPrev": false}, a.at("data.pagination"))
+			require.Equal(
+				t,
+				object{"total": 2.0, "page": 1.0, "limit": 20.0, "totalPages": 1.0, "hasNext": false, "hasPrev": false},
+				a.at("data.pagination"),
+			)
 			a = seeker.get(path + "?limit=1").ok(200)
 			require.Equal(t, true, a.at("data.pagination.hasNext"))
-			require.Equal(t, saved, seeker.get(path+"?limit=1&cursor="+a.text("data.nextCursor")).ok(200).text("data.bookmarks.savedJobs.0.id"))
+			require.Equal(
+				t,
+				saved,
+				seeker.get(path+"?limit=1&cursor="+a.text("data.nextCursor")).ok(200).text("data.bookmarks.savedJobs.0.id"),
+			)
 			require.Equal(t, true, seeker.get(path+"?limit=1&page=2").ok(200).at("data.pagination.hasPrev"))
 			require.Empty(t, other.get(path).ok(200).list("data.bookmarks.savedJobs"))
 			seeker.get(path + "?page=0").invalid("page")

@@ -196,13 +196,23 @@ func (c *client) validateExchange(request *http.Request, sent []byte, a *respons
 // validateResponse validates a response against the OpenAPI document.
 func (c *client) validateResponse(request *http.Request, sent []byte, a *response) {
 	c.t.Helper()
-	if a.status == http.StatusMethodNotAllowed || a.status == http.StatusNoContent || a.status == http.StatusNotModified || a.status == http.StatusNotFound && bytes.Contains(a.raw, []byte(`"Not found"`)) {
+	if a.status == http.StatusMethodNotAllowed || a.status == http.StatusNoContent || a.status == http.StatusNotModified ||
+		a.status == http.StatusNotFound && bytes.Contains(a.raw, []byte(`"Not found"`)) {
 		return // no operation of the document
 	}
 	doc, again := c.w.documentFor(c.t, request, sent)
 	response := &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.raw)), Request: again}
 	ok, problems := doc.ValidateHttpResponse(again, response)
-	require.True(c.t, ok, "the document does not describe the response of %s %s: %d %s: %v", request.Method, request.URL, a.status, a.raw, problems)
+	require.True(
+		c.t,
+		ok,
+		"the document does not describe the response of %s %s: %d %s: %v",
+		request.Method,
+		request.URL,
+		a.status,
+		a.raw,
+		problems,
+	)
 }
 
 func (c *client) get(path string) *response { return c.send("GET", path, nil) }

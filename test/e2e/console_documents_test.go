@@ -55,13 +55,34 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 			if d.isShown {
 				require.Equal(t, "private, no-store", shown.header.Get("Cache-Control"))
 				require.Contains(t, shown.header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
-				require.Equal(t, strings.HasPrefix(d.mediaType, "text/"), strings.Contains(shown.header.Get("Content-Security-Policy"), "sandbox"), d.name)
+				require.Equal(
+					t,
+					strings.HasPrefix(d.mediaType, "text/"),
+					strings.Contains(shown.header.Get("Content-Security-Policy"), "sandbox"),
+					d.name,
+				)
 			}
 		}
 
 		file := b.receivedDocument(t, page, path, "<b>"+sent[0].name)
-		none := server.addMember(t, boss, object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}})
-		viewer, seeker, foreign, without := server.signedIn(t, boss.inviteMember("viewer")), server.signedIn(t, jo), server.signedIn(t, server.employer(t)), server.signedIn(t, none)
+		none := server.addMember(
+			t,
+			boss,
+			object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}},
+		)
+		viewer, seeker, foreign, without := server.signedIn(
+			t,
+			boss.inviteMember("viewer"),
+		), server.signedIn(
+			t,
+			jo,
+		), server.signedIn(
+			t,
+			server.employer(t),
+		), server.signedIn(
+			t,
+			none,
+		)
 		for _, at := range []string{file, file + "?view=1"} {
 			require.Equal(t, 200, viewer.open("GET", at, nil).status)
 			require.Equal(t, 403, seeker.open("GET", at, nil).status)
@@ -82,7 +103,8 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 // application.
 func (b *browser) receivedDocument(t testing.TB, page pageView, path, title string) string {
 	t.Helper()
-	link := regexp.MustCompile(`<li><a href="(` + path + `/documents/[0-9a-f-]{36})[^>]*>` + regexp.QuoteMeta(title) + `<`).FindStringSubmatch(page.visibleText())
+	link := regexp.MustCompile(`<li><a href="(` + path + `/documents/[0-9a-f-]{36})[^>]*>` + regexp.QuoteMeta(title) + `<`).
+		FindStringSubmatch(page.visibleText())
 	require.NotNil(t, link, "%s: %s", title, page.visibleText())
 	return link[1]
 }

@@ -20,7 +20,11 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		b, viewer := server.signedIn(t, boss), server.signedIn(t, boss.inviteMember("viewer"))
 		require.Contains(t, b.show(path).text, "There are no notes yet.")
 
-		require.Contains(t, b.redirected(path, url.Values{"action": {"write-note"}, "note": {"Strong\r\n<script>alert(1)</script> references"}}).text, "The note is saved.")
+		require.Contains(
+			t,
+			b.redirected(path, url.Values{"action": {"write-note"}, "note": {"Strong\r\n<script>alert(1)</script> references"}}).text,
+			"The note is saved.",
+		)
 		page := viewer.redirected(path, url.Values{"action": {"write-note"}, "note": {strings.Repeat("é", 1998) + "\r\nn"}})
 		require.Contains(t, page.text, "The note is saved.")
 		require.Contains(t, page.text, "Strong\n&lt;script&gt;")
@@ -84,7 +88,11 @@ func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 		b := server.signedIn(t, boss)
 		own := noteID.FindStringSubmatch(b.redirected(path, url.Values{"action": {"write-note"}, "note": {"Private"}}).text)[1]
 		b.redirected(path, url.Values{"action": {"rate"}, "rating": {"4"}})
-		withoutView := server.addMember(t, boss, object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}})
+		withoutView := server.addMember(
+			t,
+			boss,
+			object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}},
+		)
 		seeker, none, foreign := server.signedIn(t, jo), server.signedIn(t, withoutView), server.signedIn(t, server.employer(t))
 		crossSite, noToken := server.signedIn(t, boss), server.signedIn(t, boss)
 		crossSite.Site = "cross-site"

@@ -12,9 +12,26 @@ import (
 // jobForm returns the values of the form for a job.
 func jobForm(action string, more url.Values) url.Values {
 	v := url.Values{
-		"title": {"Staff Nurse, ICU"}, "description": {"Days and nights.\n\n- Give medicines\n\n**No agency**"}, "location": {"Leeds"}, "contractType": {"permanent"},
-		"salary.min": {"£36,000"}, "salary.max": {"44000"}, "salary.currency": {"GBP"}, "salary.period": {"year"}, "requirements": {"NMC PIN\r\n\r\nALS"},
-		"questions.0.text": {""}, "questions.1.text": {"Your NMC PIN?"}, "questions.1.required": {"yes"}, "applicationDeadline": {"2099-03-01"}, "action": {action},
+		"title": {
+			"Staff Nurse, ICU",
+		},
+		"description":  {"Days and nights.\n\n- Give medicines\n\n**No agency**"},
+		"location":     {"Leeds"},
+		"contractType": {"permanent"},
+		"salary.min": {
+			"£36,000",
+		},
+		"salary.max":      {"44000"},
+		"salary.currency": {"GBP"},
+		"salary.period":   {"year"},
+		"requirements":    {"NMC PIN\r\n\r\nALS"},
+		"questions.0.text": {
+			"",
+		},
+		"questions.1.text":     {"Your NMC PIN?"},
+		"questions.1.required": {"yes"},
+		"applicationDeadline":  {"2099-03-01"},
+		"action":               {action},
 	}
 	for name, values := range more {
 		v[name] = values
@@ -48,7 +65,19 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.Contains(t, b.show("/employer/jobs").text, "You have not posted any jobs yet.")
 		require.Contains(t, b.show("/employer/jobs/new").text, "Questions to applicants")
 
-		wrong := b.open("POST", "/employer/jobs/new", jobForm("publish", url.Values{"title": {" "}, "salary.min": {"a lot"}, "requirements": {"x\n" + strings.Repeat("y", 501)}, "applicationDeadline": {"soon"}}))
+		wrong := b.open(
+			"POST",
+			"/employer/jobs/new",
+			jobForm(
+				"publish",
+				url.Values{
+					"title":               {" "},
+					"salary.min":          {"a lot"},
+					"requirements":        {"x\n" + strings.Repeat("y", 501)},
+					"applicationDeadline": {"soon"},
+				},
+			),
+		)
 		require.Equal(t, 400, wrong.status)
 		for _, want := range []string{`href="#title"`, `href="#salary.min"`, "Lowest pay must be a number", `href="#requirements"`, "in line 2", `href="#applicationDeadline"`, "No agency", "Your NMC PIN?"} {
 			require.Contains(t, wrong.visibleText(), want)
@@ -99,7 +128,11 @@ func TestConsole_PostingJobs(t *testing.T) {
 
 		require.Equal(t, 400, b.open("POST", "/employer/jobs", url.Values{"action": {"close"}}).status)
 		ids := []string{strings.TrimPrefix(public, "/jobs/")}
-		require.Contains(t, b.redirected("/employer/jobs?status=active", url.Values{"action": {"close"}, "id": ids}).text, "The jobs are closed.")
+		require.Contains(
+			t,
+			b.redirected("/employer/jobs?status=active", url.Values{"action": {"close"}, "id": ids}).text,
+			"The jobs are closed.",
+		)
 		require.Contains(t, b.show("/employer/jobs?status=closed").text, path)
 		require.NotContains(t, b.show("/employer/jobs?status=active").text, path)
 		require.Contains(t, b.redirected("/employer/jobs", url.Values{"action": {"renew"}, "id": ids}).text, "renewed for 30 days")
@@ -143,8 +176,16 @@ func TestConsole_PostingJobs_HasTheLimitOfTheAPI(t *testing.T) {
 func TestConsole_Applications(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
-		job := boss.listing(object{"title": "Staff Nurse, ICU", "questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}}})
-		id := jo.application(job, object{"coverLetter": "Six years\nof <script>alert(1)</script> care.", "answers": []object{{"question_id": "pin", "answer": "12A3456E"}}})
+		job := boss.listing(
+			object{"title": "Staff Nurse, ICU", "questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}}},
+		)
+		id := jo.application(
+			job,
+			object{
+				"coverLetter": "Six years\nof <script>alert(1)</script> care.",
+				"answers":     []object{{"question_id": "pin", "answer": "12A3456E"}},
+			},
+		)
 		server.seeker(t).application(boss.listing(object{"title": "Porter"}), nil)
 		b := server.signedIn(t, boss)
 		path := "/employer/applications/" + id
@@ -165,24 +206,50 @@ func TestConsole_Applications(t *testing.T) {
 		}
 		moved := b.redirected("/employer/applications/board?job="+job, url.Values{"id": {id}, "to": {"review"}})
 		require.Contains(t, moved.text, "The applications are moved.")
-		require.Contains(t, b.redirected("/employer/applications?status=review", url.Values{"id": {id}, "to": {"interview"}}).text, "The applications are moved.")
+		require.Contains(
+			t,
+			b.redirected("/employer/applications?status=review", url.Values{"id": {id}, "to": {"interview"}}).text,
+			"The applications are moved.",
+		)
 		require.Equal(t, 400, b.open("POST", "/employer/applications", url.Values{"to": {"review"}}).status)
 		require.Equal(t, 400, b.open("POST", "/employer/applications", url.Values{"id": {id}, "to": {"eternal"}}).status)
 
 		draft := b.show(path + "?to=accepted")
 		require.Contains(t, draft.text, "We are pleased to offer you the post of Staff Nurse, ICU.")
-		blank := b.open("POST", path, url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {""}})
+		blank := b.open(
+			"POST",
+			path,
+			url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {""}},
+		)
 		require.Equal(t, 400, blank.status)
 		require.Contains(t, blank.text, `value="Our offer"`)
-		require.Equal(t, "interview", boss.get("/api/employers/applications/"+id).ok(200).text("data.application.status"), "nothing is changed without the message")
-		done := b.redirected(path, url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {"Welcome."}})
+		require.Equal(
+			t,
+			"interview",
+			boss.get("/api/employers/applications/"+id).ok(200).text("data.application.status"),
+			"nothing is changed without the message",
+		)
+		done := b.redirected(
+			path,
+			url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {"Welcome."}},
+		)
 		require.Contains(t, done.text, "the message is on its way")
 		require.Contains(t, done.text, "Moved from Interview to Accepted")
 		require.Contains(t, server.waitForMail(t, jo.email, "Our offer"), "Welcome.")
 		require.Contains(t, b.redirected(path, url.Values{"action": {"decide"}, "status": {"review"}}).text, "The status is changed.")
 
-		interview := url.Values{"action": {"schedule"}, "scheduledAt": {"2099-03-03T10:00"}, "location": {"Ward 7"}, "interviewer": {"Asha Patel"}, "notes": {"Ask about nights"}}
-		require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}).status)
+		interview := url.Values{
+			"action":      {"schedule"},
+			"scheduledAt": {"2099-03-03T10:00"},
+			"location":    {"Ward 7"},
+			"interviewer": {"Asha Patel"},
+			"notes":       {"Ask about nights"},
+		}
+		require.Equal(
+			t,
+			400,
+			b.open("POST", path, url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}).status,
+		)
 		require.Contains(t, b.redirected(path, interview).text, "3 Mar 2099, 10:00 UTC")
 		require.Contains(t, b.show("/employer").text, "3 Mar 2099, 10:00 UTC")
 		interview.Set("action", "reschedule")
@@ -197,7 +264,11 @@ func TestConsole_Applications(t *testing.T) {
 		require.NotContains(t, b.show("/employer/interviews?status=scheduled").text, "Ward 9")
 
 		require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"contact"}, "subject": {""}}).status)
-		require.Contains(t, b.redirected(path, url.Values{"action": {"contact"}, "subject": {"Documents"}, "message": {"Please bring them."}}).text, "The message is on its way.")
+		require.Contains(
+			t,
+			b.redirected(path, url.Values{"action": {"contact"}, "subject": {"Documents"}, "message": {"Please bring them."}}).text,
+			"The message is on its way.",
+		)
 		require.Equal(t, 400, b.open("POST", path, url.Values{}).status)
 
 		jo.delete("/api/jobseekers/applications/" + id).ok(200)
@@ -227,12 +298,28 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 
 		email := newEmail()
 		require.Equal(t, 400, b.open("POST", "/employer/team", url.Values{"name": {""}, "email": {"x"}, "role": {"recruiter"}}).status)
-		require.Contains(t, b.redirected("/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).text, "The invitation is on its way.")
-		require.Equal(t, 409, b.open("POST", "/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).status)
+		require.Contains(
+			t,
+			b.redirected("/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).text,
+			"The invitation is on its way.",
+		)
+		require.Equal(
+			t,
+			409,
+			b.open("POST", "/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).status,
+		)
 		member := b.show("/employer/team").links("Tom Okafor")[0]
 		require.Contains(t, b.show(member).text, "Invited until")
-		require.Contains(t, b.redirected(member, url.Values{"action": {"role"}, "role": {"recruiter"}}).text, "The permissions are changed.")
-		require.Contains(t, b.redirected(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text, `name="applications.view" value="yes" checked`)
+		require.Contains(
+			t,
+			b.redirected(member, url.Values{"action": {"role"}, "role": {"recruiter"}}).text,
+			"The permissions are changed.",
+		)
+		require.Contains(
+			t,
+			b.redirected(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text,
+			`name="applications.view" value="yes" checked`,
+		)
 		self := "/employer/team/" + boss.id
 		require.Equal(t, 409, b.open("POST", self, url.Values{"action": {"role"}, "role": {"viewer"}}).status, "the last admin")
 		require.Equal(t, 409, b.open("POST", self, url.Values{"action": {"remove"}}).status)
@@ -240,7 +327,10 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 		require.NotContains(t, b.show("/employer/team").text, "Tom Okafor")
 
 		require.Equal(t, 400, b.open("POST", "/employer/organization", url.Values{"name": {""}, "website": {"ftp://x"}}).status)
-		changed := b.redirected("/employer/organization", url.Values{"name": {`St Brigid's <b>Clinic</b>`}, "website": {"https://example.org"}})
+		changed := b.redirected(
+			"/employer/organization",
+			url.Values{"name": {`St Brigid's <b>Clinic</b>`}, "website": {"https://example.org"}},
+		)
 		require.Contains(t, changed.visibleText(), `<h1>St Brigid's <b>Clinic</b></h1>`)
 		require.NotContains(t, changed.text, "<b>")
 	})
@@ -249,16 +339,45 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 // consolePages are pages of the console with the status for those who may read applications
 // only.
 var consolePages = map[string]int{
-	"/employer": 200, "/employer/jobs": 200, "/employer/jobs/new": 403, "/employer/jobs/JOB": 200, "/employer/jobs/JOB/preview": 200, "/employer/jobs/JOB/edit": 403,
-	"/employer/applications": 200, "/employer/applications/board": 200, "/employer/applications/APPLICATION": 200, "/employer/interviews": 200,
-	"/employer/analytics": 200, "/employer/exports": 200, "/employer/team": 200, "/employer/team/MEMBER": 200, "/employer/organization": 200,
+	"/employer":                          200,
+	"/employer/jobs":                     200,
+	"/employer/jobs/new":                 403,
+	"/employer/jobs/JOB":                 200,
+	"/employer/jobs/JOB/preview":         200,
+	"/employer/jobs/JOB/edit":            403,
+	"/employer/applications":             200,
+	"/employer/applications/board":       200,
+	"/employer/applications/APPLICATION": 200,
+	"/employer/interviews":               200,
+	"/employer/analytics":                200,
+	"/employer/exports":                  200,
+	"/employer/team":                     200,
+	"/employer/team/MEMBER":              200,
+	"/employer/organization":             200,
 }
 
 // consoleForms are forms of the console.
 var consoleForms = map[string]url.Values{
-	"/employer/jobs": {"action": {"archive"}, "id": {"JOB"}}, "/employer/jobs/new": jobForm("publish", nil), "/employer/jobs/JOB": {"action": {"archive"}}, "/employer/jobs/JOB/edit": jobForm("save", nil),
-	"/employer/applications": {"id": {"APPLICATION"}, "to": {"rejected"}}, "/employer/applications/board": {"id": {"APPLICATION"}, "to": {"rejected"}}, "/employer/applications/APPLICATION": {"action": {"decide"}, "status": {"rejected"}},
-	"/employer/team": {"name": {"X"}, "email": {"x@example.org"}, "role": {"admin"}}, "/employer/team/MEMBER": {"action": {"role"}, "role": {"admin"}}, "/employer/organization": {"name": {"Mine"}},
+	"/employer/jobs": {
+		"action": {"archive"},
+		"id":     {"JOB"},
+	},
+	"/employer/jobs/new":      jobForm("publish", nil),
+	"/employer/jobs/JOB":      {"action": {"archive"}},
+	"/employer/jobs/JOB/edit": jobForm("save", nil),
+	"/employer/applications": {
+		"id": {"APPLICATION"},
+		"to": {"rejected"},
+	},
+	"/employer/applications/board":       {"id": {"APPLICATION"}, "to": {"rejected"}},
+	"/employer/applications/APPLICATION": {"action": {"decide"}, "status": {"rejected"}},
+	"/employer/team": {
+		"name":  {"X"},
+		"email": {"x@example.org"},
+		"role":  {"admin"},
+	},
+	"/employer/team/MEMBER":  {"action": {"role"}, "role": {"admin"}},
+	"/employer/organization": {"name": {"Mine"}},
 }
 
 func TestConsole_ForbiddenUsers(t *testing.T) {
@@ -276,7 +395,14 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 			return out
 		}
 		viewer := server.signedIn(t, boss.inviteMember("viewer"))
-		none := server.signedIn(t, server.addMember(t, boss, object{"jobs": object{"create": false, "update": false}, "applications": object{"view": false, "update": false}}))
+		none := server.signedIn(
+			t,
+			server.addMember(
+				t,
+				boss,
+				object{"jobs": object{"create": false, "update": false}, "applications": object{"view": false, "update": false}},
+			),
+		)
 		seeker, foreign, guest := server.signedIn(t, jo), server.signedIn(t, server.employer(t)), server.browser(t)
 		for path, want := range consolePages {
 			hasID := path != names.Replace(path)
@@ -328,14 +454,38 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const wicked = `"><script>alert(1)</script>{{.}}`
 		boss, jo := server.employer(t), server.seeker(t)
-		jo.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"firstName": wicked, "lastName": wicked, "bio": wicked, "specialty": wicked, "currentRole": wicked}}).ok(200)
+		jo.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"firstName": wicked, "lastName": wicked, "bio": wicked, "specialty": wicked, "currentRole": wicked}}).
+			ok(200)
 		boss.put("/api/employers/organization", object{"name": wicked, "description": wicked, "industry": wicked}).ok(200)
 		b := server.signedIn(t, boss)
-		values := jobForm("publish", url.Values{"title": {wicked}, "description": {wicked}, "location": {wicked}, "department": {wicked}, "specialty": {wicked}, "requirements": {wicked}, "benefits": {wicked}, "questions.1.text": {wicked}, "questions.1.id": {"pin"}, "questions.1.required": {}})
+		values := jobForm(
+			"publish",
+			url.Values{
+				"title":                {wicked},
+				"description":          {wicked},
+				"location":             {wicked},
+				"department":           {wicked},
+				"specialty":            {wicked},
+				"requirements":         {wicked},
+				"benefits":             {wicked},
+				"questions.1.text":     {wicked},
+				"questions.1.id":       {"pin"},
+				"questions.1.required": {},
+			},
+		)
 		pages := []pageView{b.redirected("/employer/jobs/new", values)}
 		path := ownJobPath.FindString(pages[0].text)
-		id := jo.application(strings.TrimPrefix(path, "/employer/jobs/"), object{"coverLetter": wicked, "answers": []object{{"question_id": "pin", "answer": wicked}}})
-		interview := url.Values{"action": {"schedule"}, "scheduledAt": {"2099-03-03T10:00"}, "location": {wicked}, "interviewer": {wicked}, "notes": {wicked}}
+		id := jo.application(
+			strings.TrimPrefix(path, "/employer/jobs/"),
+			object{"coverLetter": wicked, "answers": []object{{"question_id": "pin", "answer": wicked}}},
+		)
+		interview := url.Values{
+			"action":      {"schedule"},
+			"scheduledAt": {"2099-03-03T10:00"},
+			"location":    {wicked},
+			"interviewer": {wicked},
+			"notes":       {wicked},
+		}
 		pages = append(pages, b.redirected("/employer/applications/"+id, interview))
 		values.Set("action", "preview")
 		pages = append(pages, b.open("POST", "/employer/jobs/new", values))

@@ -54,7 +54,11 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			b := server.signedIn(t, server.seeker(t))
 			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
 			require.Contains(t, b.open("GET", app, nil).text, "Add a webhook")
-			made := b.open("POST", app+"/webhooks", url.Values{"url": {r.URL + "/?a=1&b=2"}, "events": {"job.created", "application.submitted"}})
+			made := b.open(
+				"POST",
+				app+"/webhooks",
+				url.Values{"url": {r.URL + "/?a=1&b=2"}, "events": {"job.created", "application.submitted"}},
+			)
 			require.Equal(t, 200, made.status, made.text)
 			require.Equal(t, "no-store", made.header.Get("Cache-Control"))
 			first := hookSecret.FindString(made.visibleText())
@@ -104,7 +108,11 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.NoError(t, last.verify(t, first))
 			require.NoError(t, last.verify(t, second))
 
-			require.Contains(t, b.follow(b.open("POST", path, url.Values{"url": {r.URL + "/other"}, "events": {"job.updated"}})).text, r.URL+"/other")
+			require.Contains(
+				t,
+				b.follow(b.open("POST", path, url.Values{"url": {r.URL + "/other"}, "events": {"job.updated"}})).text,
+				r.URL+"/other",
+			)
 			require.Contains(t, b.follow(b.open("POST", path+"/status", url.Values{"status": {"paused"}})).text, ">Paused</span>")
 			require.Equal(t, 409, b.open("POST", path+"/test", url.Values{}).status)
 			require.Equal(t, 409, b.open("POST", path+"/replay", url.Values{"since": {"2026-01-01T00:00"}}).status)
@@ -115,7 +123,12 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Equal(t, 409, refused.status)
 			require.Contains(t, refused.text, "The webhook is not active")
 			require.Contains(t, refused.text, "What was sent")
-			require.Contains(t, b.follow(b.open("GET", replayLink.FindString(told.text), nil)).text, "What was sent", "the address of the form leads to the page that it is on")
+			require.Contains(
+				t,
+				b.follow(b.open("GET", replayLink.FindString(told.text), nil)).text,
+				"What was sent",
+				"the address of the form leads to the page that it is on",
+			)
 			require.Contains(t, b.follow(b.open("POST", path+"/status", url.Values{"status": {"active"}})).text, ">Active</span>")
 			require.NotContains(t, b.follow(b.open("POST", path+"/delete", url.Values{})).text, path)
 			require.Equal(t, 404, b.open("GET", path, nil).status)
@@ -147,9 +160,17 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 				require.Contains(t, refused.text, "Since must be a date and a time")
 			}
 			later := time.Now().UTC().Add(time.Hour).Format("2006-01-02T15:04")
-			require.Contains(t, b.follow(b.open("POST", path+"/replay", url.Values{"since": {later}})).text, "Nothing has failed for good since then")
+			require.Contains(
+				t,
+				b.follow(b.open("POST", path+"/replay", url.Values{"since": {later}})).text,
+				"Nothing has failed for good since then",
+			)
 			since := time.Now().UTC().Add(-time.Hour).Format("2006-01-02T15:04")
-			require.Contains(t, b.follow(b.open("POST", path+"/replay", url.Values{"since": {since}})).text, "What failed since then is sent once more")
+			require.Contains(
+				t,
+				b.follow(b.open("POST", path+"/replay", url.Values{"since": {since}})).text,
+				"What failed since then is sent once more",
+			)
 			r.waitForHits(2)
 		})
 		t.Run("pages of the log", func(t *testing.T) {
@@ -183,7 +204,9 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			refused = b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, "Events must name at least one of")
-			path := hookLink.FindString(b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).text)
+			path := hookLink.FindString(
+				b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).text,
+			)
 			refused = b.open("POST", path, url.Values{"url": {"https://u:p@x.example/"}, "events": {"job.created"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, `value="https://u:p@x.example/"`)
@@ -196,7 +219,11 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 				}
 			}
 			for range 19 {
-				require.Equal(t, 200, b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).status)
+				require.Equal(
+					t,
+					200,
+					b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).status,
+				)
 			}
 			refused = b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}})
 			require.Equal(t, 409, refused.status)
@@ -227,8 +254,22 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			delivery := replayLink.FindString(mine.follow(mine.open("POST", path+"/test", url.Values{})).text)
 			second := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine too"}}).text)
 			other := server.signedIn(t, server.employer(t))
-			values := url.Values{"url": {"https://theirs.example/"}, "events": {"job.created"}, "status": {"paused"}, "since": {"2026-01-01T00:00"}}
-			posts := []string{app + "/webhooks", path, path + "/status", path + "/secret", path + "/test", path + "/replay", delivery, path + "/delete"}
+			values := url.Values{
+				"url":    {"https://theirs.example/"},
+				"events": {"job.created"},
+				"status": {"paused"},
+				"since":  {"2026-01-01T00:00"},
+			}
+			posts := []string{
+				app + "/webhooks",
+				path,
+				path + "/status",
+				path + "/secret",
+				path + "/test",
+				path + "/replay",
+				delivery,
+				path + "/delete",
+			}
 			for _, at := range posts {
 				other.requirePostRefused(at, values)
 			}

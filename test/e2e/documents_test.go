@@ -34,7 +34,8 @@ func TestDocuments(t *testing.T) {
 
 		t.Run("POST /api/jobseekers/documents upload-document", func(t *testing.T) {
 			s := seeker.fromNewAddress()
-			a := s.post(path, object{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "data:application/pdf;base64," + in64, "fileName": "Zoë's CV.pdf"}).ok(200)
+			a := s.post(path, object{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "data:application/pdf;base64," + in64, "fileName": "Zoë's CV.pdf"}).
+				ok(200)
 			cv = a.text("data.document.id")
 			require.Equal(t, "upload-document", a.text("data.intent"))
 			require.Equal(t, "cv", a.text("data.document.type"))
@@ -49,17 +50,29 @@ func TestDocuments(t *testing.T) {
 			s.post(path, object{"intent": "upload-document", "type": "photo", "content": "x"}).invalid("type")
 			s.post(path, object{"intent": "upload-document", "type": "cv"}).invalid("content")
 			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "data:text/html,<script>"}).invalid("content")
-			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "x", "title": strings.Repeat("x", 201)}).invalid("title")
+			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "x", "title": strings.Repeat("x", 201)}).
+				invalid("title")
 			s = seeker.fromNewAddress()
-			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "x", "fileName": strings.Repeat("x", 256)}).invalid("fileName")
+			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "x", "fileName": strings.Repeat("x", 256)}).
+				invalid("fileName")
 			require.Len(t, s.get(path).ok(200).list("data.documents"), 1)
 		})
 		t.Run("POST /api/jobseekers/documents update-document, set-default, delete-document", func(t *testing.T) {
 			s := seeker.fromNewAddress()
 			id := seeker.document(object{"title": "Second"})
-			require.Equal(t, "Third", s.post(path, object{"intent": "update-document", "documentId": id, "title": "Third", "content": "Other text"}).ok(200).text("data.document.title"))
+			require.Equal(
+				t,
+				"Third",
+				s.post(path, object{"intent": "update-document", "documentId": id, "title": "Third", "content": "Other text"}).
+					ok(200).
+					text("data.document.title"),
+			)
 			require.Equal(t, "Other text", s.get(path+"/"+id).ok(200).text("data.document.content"))
-			require.Equal(t, true, s.post(path, object{"intent": "set-default", "documentId": id, "isDefault": true}).ok(200).at("data.document.isDefault"))
+			require.Equal(
+				t,
+				true,
+				s.post(path, object{"intent": "set-default", "documentId": id, "isDefault": true}).ok(200).at("data.document.isDefault"),
+			)
 			require.Equal(t, true, s.post(path, object{"intent": "set-default", "documentId": cv}).ok(200).at("data.document.isDefault"))
 			require.Equal(t, false, s.get(path+"/"+id).ok(200).at("data.document.isDefault"))
 			for _, intent := range []string{"update-document", "set-default", "delete-document"} {
@@ -79,7 +92,14 @@ func TestDocuments(t *testing.T) {
 			for range 10 {
 				s.post(path, object{}).fails(400, "Intent is required")
 			}
-			require.NotEmpty(t, s.post(path, object{"intent": "delete-document", "documentId": cv}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
+			require.NotEmpty(
+				t,
+				s.post(path, object{"intent": "delete-document", "documentId": cv}).
+					fails(429, "Rate limit exceeded").
+					header.Get(
+					"Retry-After",
+				),
+			)
 		})
 		t.Run("GET /api/jobseekers/documents", func(t *testing.T) {
 			seeker.document(object{"type": "certification", "title": "BLS"})
@@ -89,7 +109,11 @@ func TestDocuments(t *testing.T) {
 			_, err := time.Parse(time.RFC3339, a.text("data.documents.0.uploadedAt"))
 			require.NoError(t, err)
 			require.NotContains(t, string(a.raw), "I am a nurse", "content is long")
-			require.Equal(t, object{"total": 2.0, "page": 1.0, "limit": 1.0, "totalPages": 2.0, "hasNext": true, "hasPrev": false}, a.at("data.pagination"))
+			require.Equal(
+				t,
+				object{"total": 2.0, "page": 1.0, "limit": 1.0, "totalPages": 2.0, "hasNext": true, "hasPrev": false},
+				a.at("data.pagination"),
+			)
 			require.Equal(t, cv, seeker.get(path+"?limit=1&cursor="+a.text("data.nextCursor")).ok(200).text("data.documents.0.id"))
 			require.Empty(t, other.get(path).ok(200).list("data.documents"))
 			seeker.get(path + "?limit=0").invalid("limit")
@@ -108,7 +132,11 @@ func TestDocuments(t *testing.T) {
 			require.Equal(t, 200, a.status)
 			require.Equal(t, somePDF, string(a.raw))
 			require.Equal(t, "application/pdf", a.header.Get("Content-Type"))
-			require.Equal(t, `attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`, a.header.Get("Content-Disposition"))
+			require.Equal(
+				t,
+				`attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`,
+				a.header.Get("Content-Disposition"),
+			)
 			require.Equal(t, "nosniff", a.header.Get("X-Content-Type-Options"))
 			require.Contains(t, a.header.Get("Content-Security-Policy"), "sandbox")
 			require.Equal(t, "no-store", a.header.Get("Cache-Control"))
@@ -137,7 +165,12 @@ func TestDocuments(t *testing.T) {
 				require.Equal(t, c.download, params["filename"])
 				require.Equal(t, c.fileName, seeker.get(path+"/"+id).ok(200).text("data.document.fileName"), "as it was sent")
 				seeker.delete(path + "/" + id).ok(200)
-				require.EventuallyWithT(t, func(t *assert.CollectT) { assert.NoFileExists(t, written[0]) }, 20*time.Second, 50*time.Millisecond)
+				require.EventuallyWithT(
+					t,
+					func(t *assert.CollectT) { assert.NoFileExists(t, written[0]) },
+					20*time.Second,
+					50*time.Millisecond,
+				)
 			}
 		})
 		t.Run("PUT /api/jobseekers/documents/:id", func(t *testing.T) {
@@ -152,7 +185,8 @@ func TestDocuments(t *testing.T) {
 			id := seeker.document(object{"content": seven})
 			require.Equal(t, seven, seeker.get(path+"/"+id).ok(200).text("data.document.content"))
 			seeker.put(path+"/"+id, object{"content": seven[:len(seven)-4]}).ok(200)
-			a := seeker.fromNewAddress().post(path, object{"intent": "upload-document", "type": "cv", "content": strings.Repeat("x", 10<<20)})
+			a := seeker.fromNewAddress().
+				post(path, object{"intent": "upload-document", "type": "cv", "content": strings.Repeat("x", 10<<20)})
 			a.fails(413, "Request body too large")
 		})
 		t.Run("DELETE /api/jobseekers/documents/:id", func(t *testing.T) {

@@ -13,7 +13,22 @@ func TestEmployerAccount(t *testing.T) {
 		t.Run("GET /api/employers/profile", func(t *testing.T) {
 			t.Parallel()
 			c, email := server.guest(t), newEmail()
-			boss := server.account(t, c.post("/api/auth/register-employer", object{"email": email, "password": password, "name": "Asha Patel", "companyName": "St Brigid's", "industry": "hospital", "companySize": "51-200"}), c, email)
+			boss := server.account(
+				t,
+				c.post(
+					"/api/auth/register-employer",
+					object{
+						"email":       email,
+						"password":    password,
+						"name":        "Asha Patel",
+						"companyName": "St Brigid's",
+						"industry":    "hospital",
+						"companySize": "51-200",
+					},
+				),
+				c,
+				email,
+			)
 			require.Equal(t, object{
 				"id": boss.id, "email": email, "profile": object{"name": "Asha Patel", "jobTitle": ""},
 				"company": object{"name": "St Brigid's", "industry": "hospital", "size": "51-200"},
@@ -26,7 +41,11 @@ func TestEmployerAccount(t *testing.T) {
 			boss := server.employer(t)
 			member := boss.inviteMember("recruiter")
 			require.Equal(t, "Profile updated successfully", boss.put("/api/employers/profile", object{
-				"intent": "update-profile", "profile": object{"name": "Zoë Patel", "jobTitle": "Matron"}, "companyName": "St Columba's", "industry": "care home", "companySize": "11-50",
+				"intent":      "update-profile",
+				"profile":     object{"name": "Zoë Patel", "jobTitle": "Matron"},
+				"companyName": "St Columba's",
+				"industry":    "care home",
+				"companySize": "11-50",
 			}).ok(200).text("message"))
 			v := boss.get("/api/employers/profile").ok(200)
 			require.Equal(t, object{"name": "Zoë Patel", "jobTitle": "Matron"}, v.at("data.profile"))
@@ -38,16 +57,24 @@ func TestEmployerAccount(t *testing.T) {
 			boss.put("/api/employers/profile", object{"intent": "delete-profile"}).invalid("intent")
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": "x"}).invalid("profile")
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"name": " "}}).invalid("profile.name")
-			boss.put("/api/employers/profile", object{"intent": "update-profile", "companyName": strings.Repeat("x", 201)}).invalid("companyName")
+			boss.put("/api/employers/profile", object{"intent": "update-profile", "companyName": strings.Repeat("x", 201)}).
+				invalid("companyName")
 
-			member.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"name": "Tom the Great"}, "companyName": "Tom's"}).fails(403, "Forbidden")
-			require.Equal(t, "Tom Okafor", member.get("/api/employers/profile").ok(200).text("data.profile.name"), "a failed change has no partial effect")
+			member.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"name": "Tom the Great"}, "companyName": "Tom's"}).
+				fails(403, "Forbidden")
+			require.Equal(
+				t,
+				"Tom Okafor",
+				member.get("/api/employers/profile").ok(200).text("data.profile.name"),
+				"a failed change has no partial effect",
+			)
 			member.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Recruiter"}}).ok(200)
 		})
 		t.Run("PUT /api/employers/profile with another address", func(t *testing.T) {
 			t.Parallel()
 			boss, other, next := server.employer(t), server.seeker(t), newEmail()
-			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": other.email}}).fails(409, "Email already registered")
+			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": other.email}}).
+				fails(409, "Email already registered")
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": "x"}}).invalid("profile.email")
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
 			v := boss.get("/api/employers/profile").ok(200)
@@ -56,7 +83,9 @@ func TestEmployerAccount(t *testing.T) {
 			server.waitForMail(t, boss.email, "about to change")
 			server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, next, "confirm your new")}).ok(200)
 			require.Equal(t, next, boss.get("/api/employers/profile").ok(200).text("data.email"))
-			server.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).fails(401, "Invalid email or password")
+			server.guest(t).
+				post("/api/auth/login", object{"email": boss.email, "password": password}).
+				fails(401, "Invalid email or password")
 			server.guest(t).post("/api/auth/login", object{"email": next, "password": password}).ok(200)
 		})
 		t.Run("PUT /api/employers/profile ten times in 15 minutes", func(t *testing.T) {
@@ -77,12 +106,23 @@ func TestEmployerAccount(t *testing.T) {
 			t.Parallel()
 			boss := server.employer(t)
 			member := boss.inviteMember("viewer")
-			require.Equal(t, "Settings updated successfully", boss.put("/api/employers/settings", object{"intent": "update-profile", "companyName": "St Columba's", "industry": "care home"}).ok(200).text("message"))
+			require.Equal(
+				t,
+				"Settings updated successfully",
+				boss.put("/api/employers/settings", object{"intent": "update-profile", "companyName": "St Columba's", "industry": "care home"}).
+					ok(200).
+					text("message"),
+			)
 			boss.put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": false}).ok(200)
 			v := boss.get("/api/employers/settings").ok(200)
 			require.Equal(t, "St Columba's", v.text("data.company.name"))
 			require.Equal(t, false, v.at("data.preferences.notifications.emailAlerts"))
-			require.Equal(t, true, member.get("/api/employers/settings").ok(200).at("data.preferences.notifications.emailAlerts"), "each user has separate settings")
+			require.Equal(
+				t,
+				true,
+				member.get("/api/employers/settings").ok(200).at("data.preferences.notifications.emailAlerts"),
+				"each user has separate settings",
+			)
 
 			boss.put("/api/employers/settings", object{}).fails(400, "Intent is required")
 			boss.put("/api/employers/settings", object{"intent": "update-contact"}).invalid("intent")
@@ -109,10 +149,26 @@ func TestEmployerAccount(t *testing.T) {
 			member := boss.inviteMember("recruiter")
 			a := boss.get("/api/employers/organization").ok(200)
 			require.Len(t, a.text("data.organizationId"), 36)
-			require.Equal(t, object{"name": "St Brigid's Hospital", "description": "", "website": "", "logo": "", "industry": "", "size": ""}, a.at("data.company"))
-			put := boss.put("/api/employers/organization", object{"name": "St Columba's", "description": "Two wards.", "website": "https://columba.example", "logo": "https://columba.example/logo.png", "industry": "care home", "size": "11-50"}).ok(200)
+			require.Equal(
+				t,
+				object{"name": "St Brigid's Hospital", "description": "", "website": "", "logo": "", "industry": "", "size": ""},
+				a.at("data.company"),
+			)
+			put := boss.put("/api/employers/organization", object{"name": "St Columba's", "description": "Two wards.", "website": "https://columba.example", "logo": "https://columba.example/logo.png", "industry": "care home", "size": "11-50"}).
+				ok(200)
 			require.Equal(t, "Organization updated successfully", put.text("message"))
-			require.Equal(t, object{"name": "St Columba's", "description": "Two wards.", "website": "https://columba.example", "logo": "https://columba.example/logo.png", "industry": "care home", "size": "11-50"}, put.at("data.company"))
+			require.Equal(
+				t,
+				object{
+					"name":        "St Columba's",
+					"description": "Two wards.",
+					"website":     "https://columba.example",
+					"logo":        "https://columba.example/logo.png",
+					"industry":    "care home",
+					"size":        "11-50",
+				},
+				put.at("data.company"),
+			)
 			require.Equal(t, put.at("data"), member.get("/api/employers/organization").ok(200).at("data"), "every member sees it")
 
 			boss.put("/api/employers/organization", object{"name": ""}).invalid("name")

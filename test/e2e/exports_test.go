@@ -71,7 +71,8 @@ func TestExports(t *testing.T) {
 			require.Equal(t, "Porter", rows[1][1])
 			employer.post("/api/employers/exports", object{"kind": "people"}).invalid("kind")
 			employer.post("/api/employers/exports", object{}).invalid("kind")
-			employer.post("/api/employers/exports", object{"kind": "applications", "filters": object{"jobId": "x"}}).invalid("filters.jobId")
+			employer.post("/api/employers/exports", object{"kind": "applications", "filters": object{"jobId": "x"}}).
+				invalid("filters.jobId")
 			employer.post("/api/employers/exports", object{"kind": "jobs", "filters": 5}).invalid("filters")
 		})
 		t.Run("GET /api/employers/exports/:id and GET /api/employers/exports/:id/file", func(t *testing.T) {

@@ -63,8 +63,18 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 			}
 		}()
 		victims := newMatrixUsersWithResources(t, server)
-		victimIDs := []string{victims.seeker.id, victims.employer.id, victims.listing, victims.application, victims.bookmark, victims.document,
-			victims.app, victims.key, victims.webhook, victims.client}
+		victimIDs := []string{
+			victims.seeker.id,
+			victims.employer.id,
+			victims.listing,
+			victims.application,
+			victims.bookmark,
+			victims.document,
+			victims.app,
+			victims.key,
+			victims.webhook,
+			victims.client,
+		}
 		before := kit.RowsWith(t, server.databaseURL(), volatileColumns, victimIDs...)
 		f := &fuzzer{Rand: rand.New(rand.NewPCG(seed, 0)), others: victims.resources(), done: map[string]bool{}}
 		operations := slices.Clone(all)
@@ -99,9 +109,22 @@ var volatileColumns = []string{
 // resources returns the ids of resources by the part of a path that precedes them.
 func (c *matrixUsers) resources() map[string]string {
 	return map[string]string{
-		"/listings/": c.listing, "/jobs/": c.listing, "/recommendations/": c.listing, "/applications/": c.application, "/exports/": c.export,
-		"/notifications/": c.notification, "/bookmarks/": c.bookmark, "/documents/": c.document, "/team/": c.member, "": c.seeker.id,
-		"/apps/": c.app, "/keys/": c.key, "/webhooks/": c.webhook, "/deliveries/": c.delivery, "/consents/": c.client, "vacancy": c.vacancy,
+		"/listings/":        c.listing,
+		"/jobs/":            c.listing,
+		"/recommendations/": c.listing,
+		"/applications/":    c.application,
+		"/exports/":         c.export,
+		"/notifications/":   c.notification,
+		"/bookmarks/":       c.bookmark,
+		"/documents/":       c.document,
+		"/team/":            c.member,
+		"":                  c.seeker.id,
+		"/apps/":            c.app,
+		"/keys/":            c.key,
+		"/webhooks/":        c.webhook,
+		"/deliveries/":      c.delivery,
+		"/consents/":        c.client,
+		"vacancy":           c.vacancy,
 	}
 }
 
@@ -119,7 +142,12 @@ func one[T any](f *fuzzer, of ...T) T { return of[f.IntN(len(of))] }
 func (f *fuzzer) chance(n int) bool { return f.IntN(n) == 0 }
 
 // endings are the operations that end the caller's session or delete the caller's account.
-var endings = []string{"POST /api/auth/logout", "DELETE /api/jobseekers/profile", "DELETE /api/employers/profile", "POST /api/auth/change-password"}
+var endings = []string{
+	"POST /api/auth/logout",
+	"DELETE /api/jobseekers/profile",
+	"DELETE /api/employers/profile",
+	"POST /api/auth/change-password",
+}
 
 func (f *fuzzer) call(t testing.TB, c *matrixUsers, method, path string) {
 	t.Helper()
@@ -128,7 +156,19 @@ func (f *fuzzer) call(t testing.TB, c *matrixUsers, method, path string) {
 	if strings.HasPrefix(path, "/api/employers") || strings.HasPrefix(path, "/api/listings") && method != "GET" {
 		rightful = c.employer.client
 	}
-	who := one(f, rightful, rightful, rightful, rightful, c.seeker.client, c.employer.client, c.bare.client, c.otherEmployer.client, c.otherSeeker.client, c.guest).fromNewAddress()
+	who := one(
+		f,
+		rightful,
+		rightful,
+		rightful,
+		rightful,
+		c.seeker.client,
+		c.employer.client,
+		c.bare.client,
+		c.otherEmployer.client,
+		c.otherSeeker.client,
+		c.guest,
+	).fromNewAddress()
 	programs := strings.HasPrefix(path, "/api/v1/")
 	if programs {
 		who = one(f, c.reader, c.reader, c.writer, c.writer, c.writer, c.reader, c.seeker.client, c.guest)
@@ -208,7 +248,10 @@ func (f *fuzzer) body(content map[string]exampled) any {
 	v := f.value(content[media].Schema, 0)
 	if f.chance(2) {
 		// Receivers outside of this machine are not even resolved.
-		_ = json.Unmarshal(bytes.ReplaceAll(content[media].Example, []byte("wardfinder.example.com/hooks"), []byte("receiver.invalid/hooks")), &v)
+		_ = json.Unmarshal(
+			bytes.ReplaceAll(content[media].Example, []byte("wardfinder.example.com/hooks"), []byte("receiver.invalid/hooks")),
+			&v,
+		)
 	}
 	if media != "application/json" {
 		fields, separate := form{}, parts{}

@@ -93,7 +93,11 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 			require.Len(t, assigned.FindAllString(block, -1), 1, name)
 			return assigned.ReplaceAllLiteralString(block, name+"='"+value+"'")
 		}
-		own := with(with(with(with(blocks[0], "BASE", server.url), "CLIENT_ID", p.ClientID), "CLIENT_SECRET", p.ClientSecret), "REDIRECT_URI", callback)
+		own := with(
+			with(with(with(blocks[0], "BASE", server.url), "CLIENT_ID", p.ClientID), "CLIENT_SECRET", p.ClientSecret),
+			"REDIRECT_URI",
+			callback,
+		)
 		paste := func(script ...string) []string {
 			t.Helper()
 			shell := exec.Command("bash", "-euc", own+strings.Join(script, "\necho; echo NEXT\n"))

@@ -25,7 +25,13 @@ var hostileJSON = []string{
 	`" "`, `"\t\r\n"`, `"a\u0000b"`, `"\udfffx"`, "\"\xff\"", "\"\xed\xa0\x80\"", `"🚑\u202e\u200b\ufeff"`, `"e\u0301\u0301\u0301"`,
 	`"'; DROP TABLE listings; --"`, `"%_\\*\"'` + "`" + `"`, `"x\r\nBcc: all@example.org"`, `"<script>alert(1)</script>"`, `"=1+1"`, `"{{.}}${x}%s%n"`, `"` + strings.Repeat("x", 30_000) + `"`, `"` + strings.Repeat("é", 200) + `"`,
 	`[[]]`, `[{}]`, `["a", 1, {}]`, `{"__proto__": {"a": 1}}`, `{"a": 1, "a": 2}`, `{"a": 1e200000}`, `{"a": "\ud800"}`, `[` + strings.Repeat(`{},`, 300) + `{}]`,
-	strings.Repeat(`[`, 20) + strings.Repeat(`]`, 20), strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60), `"2026-13-45T99:99:99Z"`, `"0000-01-01"`, `"9999-12-31T23:59:59Z"`, `"2026-01-01T00:00:00+99:99"`, `NaN`, `undefined`, `'a'`, `01`, ``,
+	strings.Repeat(
+		`[`,
+		20,
+	) + strings.Repeat(
+		`]`,
+		20,
+	), strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60), `"2026-13-45T99:99:99Z"`, `"0000-01-01"`, `"9999-12-31T23:59:59Z"`, `"2026-01-01T00:00:00+99:99"`, `NaN`, `undefined`, `'a'`, `01`, ``,
 }
 
 // hostileText are hostile values for queries and paths.
@@ -59,7 +65,14 @@ var hostileBodies = map[string]func(c *matrixUsers) any{
 		return object{"listingId": c.listing, "coverLetter": "Dear all", "answers": []object{{"question_id": "pin", "answer": "x"}}}
 	},
 	"POST /api/listings/search": func(*matrixUsers) any {
-		return object{"query": "nurse", "sort": "date", "page": 1, "limit": 5, "cursor": "", "filters": object{"location": "Leeds", "radius": 5}}
+		return object{
+			"query":   "nurse",
+			"sort":    "date",
+			"page":    1,
+			"limit":   5,
+			"cursor":  "",
+			"filters": object{"location": "Leeds", "radius": 5},
+		}
 	},
 	"PUT /api/employers/team/:id/permissions": func(*matrixUsers) any {
 		return object{"role": "viewer", "permissions": object{"jobs": object{"create": true}}}
@@ -130,7 +143,16 @@ func (c *client) requireHandled(t testing.TB, method, path string, body any) *re
 	a, request, sent := c.exchange(method, path, body)
 	if a.status >= 500 {
 		log := strings.Split(strings.TrimSpace(c.w.log.String()), "\n")
-		require.Fail(t, "the server failed", "%s %s %.500s: %s\n%s", method, path, sent, a.raw, strings.Join(log[max(0, len(log)-3):], "\n"))
+		require.Fail(
+			t,
+			"the server failed",
+			"%s %s %.500s: %s\n%s",
+			method,
+			path,
+			sent,
+			a.raw,
+			strings.Join(log[max(0, len(log)-3):], "\n"),
+		)
 	}
 	c.validateResponse(request, sent, a)
 	return a
@@ -207,7 +229,14 @@ func (h hostileRoute) sendPaths() {
 		case h.row.foreignStatus != 0:
 			require.Contains(h.t, []int{h.row.foreignStatus, http.StatusNotFound}, a.status, "%s: %s", path, a.raw)
 		case slices.Contains(h.route.Errors, http.StatusUnauthorized): // the token of a link is checked before the id
-			require.Contains(h.t, []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed}, a.status, "%s: %s", path, a.raw)
+			require.Contains(
+				h.t,
+				[]int{http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed},
+				a.status,
+				"%s: %s",
+				path,
+				a.raw,
+			)
 		default:
 			require.Contains(h.t, []int{http.StatusNotFound, http.StatusMethodNotAllowed}, a.status, "%s: %s", path, a.raw)
 		}
@@ -323,7 +352,14 @@ func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 			without := server.guest(t)
 			with := server.guest(t)
 			with.token = "expired"
-			require.Equal(t, without.send(r.Method, r.Path, body()).status, with.send(r.Method, r.Path, body()).status, "%s %s", r.Method, r.Path)
+			require.Equal(
+				t,
+				without.send(r.Method, r.Path, body()).status,
+				with.send(r.Method, r.Path, body()).status,
+				"%s %s",
+				r.Method,
+				r.Path,
+			)
 		}
 	})
 }
@@ -339,8 +375,14 @@ func TestForgedCursors(t *testing.T) {
 		server.addMember(t, employer, nil)
 		server.addMember(t, employer, nil)
 		for path, who := range map[string]*client{
-			"/api/listings?": server.guest(t), "/api/listings?sort=salary&": server.guest(t), "/api/listings?sort=distance&location=Leeds&": server.guest(t), "/api/listings?search=nurse&sort=relevance&": server.guest(t),
-			"/api/employers/jobs?": employer.client, "/api/employers/applications?": employer.client, "/api/jobseekers/applications?": seeker.client, "/api/employers/team?": employer.client,
+			"/api/listings?":                              server.guest(t),
+			"/api/listings?sort=salary&":                  server.guest(t),
+			"/api/listings?sort=distance&location=Leeds&": server.guest(t),
+			"/api/listings?search=nurse&sort=relevance&":  server.guest(t),
+			"/api/employers/jobs?":                        employer.client,
+			"/api/employers/applications?":                employer.client,
+			"/api/jobseekers/applications?":               seeker.client,
+			"/api/employers/team?":                        employer.client,
 		} {
 			t.Run(path, func(t *testing.T) {
 				c := *who
@@ -361,7 +403,19 @@ func TestForgedCursors(t *testing.T) {
 
 // forgeCursors returns cursors that the list did not issue.
 func forgeCursors(cursor string) []string {
-	out := []string{"x", "'", "AAAA", nowhere, strings.ToUpper(nowhere), "own.{}", cursor + "x", cursor[1:], strings.ToUpper(cursor), strings.Repeat("A", 513), strings.Repeat("A", 511)}
+	out := []string{
+		"x",
+		"'",
+		"AAAA",
+		nowhere,
+		strings.ToUpper(nowhere),
+		"own.{}",
+		cursor + "x",
+		cursor[1:],
+		strings.ToUpper(cursor),
+		strings.Repeat("A", 513),
+		strings.Repeat("A", 511),
+	}
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
 		return out

@@ -28,7 +28,11 @@ func TestIdempotencyKey(t *testing.T) {
 			require.Len(t, employer.get("/api/employers/jobs").ok(200).list("data.listings"), 1)
 		})
 		t.Run("other body", func(t *testing.T) {
-			keyed(employer, "k1").post("/api/employers/jobs", object{"title": "Other", "description": "D"}).fails(422, "This Idempotency-Key was used for another request")
+			keyed(
+				employer,
+				"k1",
+			).post("/api/employers/jobs", object{"title": "Other", "description": "D"}).
+				fails(422, "This Idempotency-Key was used for another request")
 		})
 		t.Run("stored error, and keys of other users", func(t *testing.T) {
 			keyed(employer, "k2").post("/api/employers/jobs", object{"title": "T"}).invalid("description")
@@ -39,7 +43,10 @@ func TestIdempotencyKey(t *testing.T) {
 		t.Run("unauthorized response is not stored", func(t *testing.T) {
 			seeker := server.seeker(t)
 			keyed(seeker, "k3").post("/api/employers/jobs", body).fails(403, "Forbidden")
-			require.Empty(t, keyed(seeker, "k3").post("/api/employers/jobs", body).fails(403, "Forbidden").header.Get("Idempotency-Replayed"))
+			require.Empty(
+				t,
+				keyed(seeker, "k3").post("/api/employers/jobs", body).fails(403, "Forbidden").header.Get("Idempotency-Replayed"),
+			)
 		})
 		t.Run("malformed key", func(t *testing.T) {
 			for _, odd := range []string{strings.Repeat("x", 256), "caf\u00e9", `""`} {

@@ -46,7 +46,11 @@ func TestAuthenticationRoutes(t *testing.T) {
 				res := server.guest(t).post("/api/auth/register", body).ok(201)
 				require.NotEmpty(t, res.text("message"))
 				require.Equal(t, []string{"accessToken", "refreshToken", "user"}, res.memberNames("data"))
-				require.Equal(t, object{"id": res.text("data.user.id"), "email": email, "name": "Niamh Byrne", "role": kind.role}, res.at("data.user"))
+				require.Equal(
+					t,
+					object{"id": res.text("data.user.id"), "email": email, "name": "Niamh Byrne", "role": kind.role},
+					res.at("data.user"),
+				)
 				require.Len(t, res.text("data.user.id"), 36)
 				c := parseClaims(t, res.text("data.accessToken"))
 				require.Equal(t, res.text("data.user.id"), c.Subject)
@@ -75,10 +79,18 @@ func TestAuthenticationRoutes(t *testing.T) {
 			}{{jo, "Niamh Byrne", "jobseeker"}, {boss, "Asha Patel", "EMPLOYER"}} {
 				res := server.guest(t).post("/api/auth/login", object{"email": who.email, "password": password}).ok(200)
 				require.Equal(t, []string{"accessToken", "refreshToken", "user"}, res.memberNames("data"))
-				require.Equal(t, object{"id": who.id, "email": who.email, "name": who.name, "role": who.role, "subscriptionStatus": "active"}, res.at("data.user"))
+				require.Equal(
+					t,
+					object{"id": who.id, "email": who.email, "name": who.name, "role": who.role, "subscriptionStatus": "active"},
+					res.at("data.user"),
+				)
 			}
-			server.guest(t).post("/api/auth/login", object{"email": jo.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
-			server.guest(t).post("/api/auth/login", object{"email": newEmail(), "password": password}).fails(401, "Invalid email or password")
+			server.guest(t).
+				post("/api/auth/login", object{"email": jo.email, "password": "Wr0ng-horse"}).
+				fails(401, "Invalid email or password")
+			server.guest(t).
+				post("/api/auth/login", object{"email": newEmail(), "password": password}).
+				fails(401, "Invalid email or password")
 			server.guest(t).post("/api/auth/login", object{"password": password}).invalid("email")
 			server.guest(t).post("/api/auth/login", object{"email": jo.email}).invalid("password")
 		})
@@ -108,7 +120,8 @@ func TestAuthenticationRoutes(t *testing.T) {
 		t.Run("POST /api/auth/register-employer", func(t *testing.T) {
 			t.Parallel()
 			c, email := server.guest(t), newEmail()
-			res := c.post("/api/auth/register-employer", object{"email": email, "password": "password", "name": "Asha Patel", "companyName": "St Brigid's", "industry": "hospital", "companySize": "51-200"}).ok(201)
+			res := c.post("/api/auth/register-employer", object{"email": email, "password": "password", "name": "Asha Patel", "companyName": "St Brigid's", "industry": "hospital", "companySize": "51-200"}).
+				ok(201)
 			require.Equal(t, []string{"accessToken", "refreshToken", "user"}, res.memberNames("data"))
 			require.Equal(t, object{"id": res.text("data.user.id"), "email": email, "role": "EMPLOYER"}, res.at("data.user"))
 			for _, missing := range []string{"email", "password", "name", "companyName"} {
@@ -116,10 +129,15 @@ func TestAuthenticationRoutes(t *testing.T) {
 				delete(body, missing)
 				c.post("/api/auth/register-employer", body).invalid(missing)
 			}
-			over := c.post("/api/auth/register-employer", object{"email": newEmail(), "password": "password", "name": "N", "companyName": "C"}).fails(429, "Rate limit exceeded")
+			over := c.post("/api/auth/register-employer", object{"email": newEmail(), "password": "password", "name": "N", "companyName": "C"}).
+				fails(429, "Rate limit exceeded")
 			require.NotEmpty(t, over.header.Get("Retry-After"), "the sixth call in 15 minutes, successful or not")
-			server.guest(t).post("/api/auth/register-employer", object{"email": email, "password": "password", "name": "N", "companyName": "C"}).fails(409, "Email already registered")
-			server.guest(t).post("/api/auth/register-employer", object{"email": newEmail(), "password": "seven77", "name": "N", "companyName": "C"}).invalid("password")
+			server.guest(t).
+				post("/api/auth/register-employer", object{"email": email, "password": "password", "name": "N", "companyName": "C"}).
+				fails(409, "Email already registered")
+			server.guest(t).
+				post("/api/auth/register-employer", object{"email": newEmail(), "password": "seven77", "name": "N", "companyName": "C"}).
+				invalid("password")
 		})
 		t.Run("GET /api/auth/me", func(t *testing.T) {
 			t.Parallel()
@@ -140,7 +158,10 @@ func TestAuthenticationRoutes(t *testing.T) {
 func TestTeamRoutes(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		permissions := func(id string) string { return "/api/employers/team/" + id + "/permissions" }
-		recruiter := object{"jobs": object{"create": true, "update": true, "delete": false}, "applications": object{"view": true, "update": true}}
+		recruiter := object{
+			"jobs":         object{"create": true, "update": true, "delete": false},
+			"applications": object{"view": true, "update": true},
+		}
 
 		t.Run("GET /api/employers/team", func(t *testing.T) {
 			t.Parallel()
@@ -164,7 +185,9 @@ func TestTeamRoutes(t *testing.T) {
 			t.Parallel()
 			boss := server.employer(t)
 			email := newEmail()
-			res := boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email, "role": "RECRUITER"}).ok(200)
+			res := boss.fromNewAddress().
+				post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email, "role": "RECRUITER"}).
+				ok(200)
 			require.NotEmpty(t, res.text("message"))
 			listed := boss.get("/api/employers/team").ok(200)
 			require.Equal(t, email, listed.text("data.team.1.email"))
@@ -178,15 +201,21 @@ func TestTeamRoutes(t *testing.T) {
 			c.post("/api/employers/team", object{"intent": "add-member", "email": newEmail()}).invalid("name")
 			c.post("/api/employers/team", object{"intent": "add-member", "name": "T"}).invalid("email")
 			c.post("/api/employers/team", object{"intent": "add-member", "name": "T", "email": "nowhere"}).invalid("email")
-			c.post("/api/employers/team", object{"intent": "add-member", "name": "T", "email": newEmail(), "role": "emperor"}).invalid("role")
-			c.post("/api/employers/team", object{"intent": "add-member", "name": "T", "email": email}).fails(409, "Already a team member or invited")
+			c.post("/api/employers/team", object{"intent": "add-member", "name": "T", "email": newEmail(), "role": "emperor"}).
+				invalid("role")
+			c.post("/api/employers/team", object{"intent": "add-member", "name": "T", "email": email}).
+				fails(409, "Already a team member or invited")
 			requireLimitOfTen(t, server, "POST", "/api/employers/team")
 		})
 		t.Run("GET /api/employers/team/:id/permissions", func(t *testing.T) {
 			t.Parallel()
 			boss := server.employer(t)
 			member := boss.inviteMember("recruiter")
-			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": recruiter}, boss.get(permissions(member.id)).ok(200).at("data"))
+			require.Equal(
+				t,
+				object{"userId": member.id, "role": "recruiter", "permissions": recruiter},
+				boss.get(permissions(member.id)).ok(200).at("data"),
+			)
 			require.Equal(t, boss.id, member.get(permissions(boss.id)).ok(200).text("data.userId"))
 			for _, id := range []string{server.employer(t).id, server.seeker(t).id, "01890000-0000-7000-8000-000000000000", "nonsense"} {
 				boss.get(permissions(id)).fails(403, "Team member not in your organization")
@@ -197,17 +226,29 @@ func TestTeamRoutes(t *testing.T) {
 			t.Parallel()
 			boss := server.employer(t)
 			member := boss.inviteMember("recruiter")
-			want := object{"jobs": object{"create": true, "update": true, "delete": true}, "applications": object{"view": true, "update": false}}
-			put := boss.put(permissions(member.id), object{"permissions": object{"jobs": object{"delete": true}, "applications": object{"update": false}}}).ok(200)
+			want := object{
+				"jobs":         object{"create": true, "update": true, "delete": true},
+				"applications": object{"view": true, "update": false},
+			}
+			put := boss.put(permissions(member.id), object{"permissions": object{"jobs": object{"delete": true}, "applications": object{"update": false}}}).
+				ok(200)
 			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": want}, put.at("data"))
 			require.Equal(t, put.at("data"), boss.get(permissions(member.id)).ok(200).at("data"))
 			viewer := boss.put(permissions(member.id), object{"role": "viewer"}).ok(200)
 			require.Equal(t, "viewer", viewer.text("data.role"))
-			require.Equal(t, object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": true, "update": false}}, viewer.at("data.permissions"))
+			require.Equal(
+				t,
+				object{
+					"jobs":         object{"create": false, "update": false, "delete": false},
+					"applications": object{"view": true, "update": false},
+				},
+				viewer.at("data.permissions"),
+			)
 
 			boss.put(permissions(member.id), object{"role": "emperor"}).invalid("role")
 			boss.put(permissions(member.id), object{"permissions": "all"}).invalid("permissions")
-			boss.put(permissions(member.id), object{"permissions": object{"jobs": object{"create": "yes"}}}).invalid("permissions.jobs.create")
+			boss.put(permissions(member.id), object{"permissions": object{"jobs": object{"create": "yes"}}}).
+				invalid("permissions.jobs.create")
 			boss.put(permissions(boss.id), object{"role": "viewer"}).fails(409, "An organization needs at least one admin")
 			member.put(permissions(member.id), object{"role": "admin"}).fails(403, "Forbidden")
 			for _, id := range []string{server.employer(t).id, server.seeker(t).id, "nonsense"} {

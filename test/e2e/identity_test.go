@@ -41,7 +41,9 @@ func (a *account) requireSignedOut(t testing.TB) {
 func (a *account) inviteMember(role string) *account {
 	a.t.Helper()
 	email := newEmail()
-	a.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email, "role": role}).ok(200)
+	a.fromNewAddress().
+		post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email, "role": role}).
+		ok(200)
 	c := a.w.guest(a.t)
 	in := c.post("/api/auth/accept-invitation", object{"token": a.w.tokenFromMail(a.t, email, "Join"), "password": password}).ok(200)
 	c.token = in.text("data.accessToken")
@@ -52,7 +54,14 @@ func TestSignInAndOut(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/auth/register-employer creates an organization's admin", func(t *testing.T) {
 			c, email := server.guest(t), newEmail()
-			body := object{"email": email, "password": "all-lower", "name": "Asha Patel", "companyName": "St Brigid's", "industry": "hospital", "companySize": "51-200"}
+			body := object{
+				"email":       email,
+				"password":    "all-lower",
+				"name":        "Asha Patel",
+				"companyName": "St Brigid's",
+				"industry":    "hospital",
+				"companySize": "51-200",
+			}
 			in := c.post("/api/auth/register-employer", body).ok(201)
 			require.Equal(t, "EMPLOYER", in.text("data.user.role"))
 			c.post("/api/auth/register-employer", body).fails(409, "Email already registered")
@@ -70,7 +79,8 @@ func TestSignInAndOut(t *testing.T) {
 			c.post("/api/auth/register", `[]`).invalid("body")
 			c.post("/api/auth/register", `{"email":1,"password":"`+password+`","name":"N","userType":"jobseeker"}`).invalid("email")
 			for _, weak := range []string{"alllower1", "ALLUPPER1", "NoDigits-x"} {
-				c.post("/api/auth/register", object{"email": newEmail(), "password": weak, "name": "N", "userType": "jobseeker"}).invalid("password")
+				c.post("/api/auth/register", object{"email": newEmail(), "password": weak, "name": "N", "userType": "jobseeker"}).
+					invalid("password")
 			}
 		})
 		t.Run("concurrent registrations of one address", func(t *testing.T) {
@@ -97,8 +107,12 @@ func TestSignInAndOut(t *testing.T) {
 			in := server.guest(t).post("/api/auth/login", object{"email": strings.ToUpper(seeker.email), "password": password}).ok(200)
 			require.Equal(t, seeker.id, in.text("data.user.id"))
 			require.Equal(t, "active", in.text("data.user.subscriptionStatus"))
-			wrong := server.guest(t).post("/api/auth/login", object{"email": seeker.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
-			nobody := server.guest(t).post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
+			wrong := server.guest(t).
+				post("/api/auth/login", object{"email": seeker.email, "password": "Wr0ng-horse"}).
+				fails(401, "Invalid email or password")
+			nobody := server.guest(t).
+				post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).
+				fails(401, "Invalid email or password")
 			require.Equal(t, wrong.raw, nobody.raw)
 			server.guest(t).post("/api/auth/login", object{"password": "x"}).invalid("email")
 		})
@@ -110,7 +124,14 @@ func TestSignInAndOut(t *testing.T) {
 			if server.countsLocally() {
 				return
 			}
-			require.NotEmpty(t, c.post("/api/auth/login", object{"email": seeker.email, "password": password}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
+			require.NotEmpty(
+				t,
+				c.post("/api/auth/login", object{"email": seeker.email, "password": password}).
+					fails(429, "Rate limit exceeded").
+					header.Get(
+					"Retry-After",
+				),
+			)
 			seeker.signIn(password)
 		})
 		t.Run("GET /api/auth/me", func(t *testing.T) {
@@ -140,7 +161,9 @@ func TestSignInAndOut(t *testing.T) {
 			}
 			all.Wait()
 			require.EqualValues(t, 20, fine.Load())
-			server.guest(t).post("/api/auth/refresh", object{"refreshToken": "loc_rt_nothing"}).fails(401, "Invalid or expired refresh token")
+			server.guest(t).
+				post("/api/auth/refresh", object{"refreshToken": "loc_rt_nothing"}).
+				fails(401, "Invalid or expired refresh token")
 			server.guest(t).post("/api/auth/refresh", object{}).invalid("refreshToken")
 		})
 		t.Run("POST /api/auth/logout ends access and refresh at once", func(t *testing.T) {
@@ -170,7 +193,12 @@ func TestPasswordAndEmailChanges(t *testing.T) {
 				require.NoError(t, resp.Body.Close())
 				require.Equal(t, 200, resp.StatusCode, path)
 				require.Contains(t, resp.Header.Get("Content-Security-Policy"), "script-src 'self';")
-				require.Contains(t, []string{"no-referrer", "same-origin"}, resp.Header.Get("Referrer-Policy"), "other hosts do not get the token")
+				require.Contains(
+					t,
+					[]string{"no-referrer", "same-origin"},
+					resp.Header.Get("Referrer-Policy"),
+					"other hosts do not get the token",
+				)
 			}
 		})
 		t.Run("POST /api/auth/verify-email confirms an address once", func(t *testing.T) {
@@ -198,7 +226,8 @@ func TestPasswordAndEmailChanges(t *testing.T) {
 		t.Run("POST /api/auth/change-password ends the other sessions", func(t *testing.T) {
 			seeker := server.seeker(t)
 			other := seeker.signIn(password)
-			seeker.post("/api/auth/change-password", object{"currentPassword": "Wr0ng-horse", "newPassword": "An0ther-horse"}).invalid("currentPassword")
+			seeker.post("/api/auth/change-password", object{"currentPassword": "Wr0ng-horse", "newPassword": "An0ther-horse"}).
+				invalid("currentPassword")
 			seeker.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": "weak"}).invalid("newPassword")
 			server.guest(t).post("/api/auth/change-password", object{}).fails(401, "Unauthorized")
 			seeker.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": "An0ther-horse"}).ok(200)
@@ -217,7 +246,9 @@ func TestTeam(t *testing.T) {
 		t.Run("POST /api/auth/accept-invitation keeps the id of the invited member", func(t *testing.T) {
 			email := newEmail()
 			boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email}).ok(200)
-			boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email}).fails(409, "Already a team member or invited")
+			boss.fromNewAddress().
+				post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email}).
+				fails(409, "Already a team member or invited")
 			team := boss.get("/api/employers/team?limit=100").ok(200)
 			list := team.list("data.team")
 			last, _ := list[len(list)-1].(object)
@@ -250,7 +281,9 @@ func TestTeam(t *testing.T) {
 		})
 		t.Run("jobseeker accepts an invitation", func(t *testing.T) {
 			jo := server.seeker(t)
-			boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Jo", "email": jo.email, "role": "viewer"}).ok(200)
+			boss.fromNewAddress().
+				post("/api/employers/team", object{"intent": "add-member", "name": "Jo", "email": jo.email, "role": "viewer"}).
+				ok(200)
 			token := object{"token": server.tokenFromMail(t, jo.email, "Join"), "password": password}
 			server.guest(t).post("/api/auth/accept-invitation", token).fails(401, "Sign in to accept this invitation")
 			seeker.post("/api/auth/accept-invitation", token).fails(403, "This invitation is for another account")
@@ -280,7 +313,8 @@ func TestTeam(t *testing.T) {
 			c.post("/api/employers/team", object{"name": "X"}).fails(400, "Intent is required")
 			c.post("/api/employers/team", object{"intent": "fire-member", "name": "X", "email": newEmail()}).invalid("intent")
 			c.post("/api/employers/team", object{"intent": "add-member", "email": "x"}).invalid("email")
-			c.post("/api/employers/team", object{"intent": "add-member", "name": "X", "email": newEmail(), "role": "emperor"}).invalid("role")
+			c.post("/api/employers/team", object{"intent": "add-member", "name": "X", "email": newEmail(), "role": "emperor"}).
+				invalid("role")
 			c.get("/api/employers/team?page=0").invalid("page")
 			c.get("/api/employers/team?cursor=x").invalid("cursor")
 		})

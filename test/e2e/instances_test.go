@@ -25,7 +25,12 @@ func TestInstances_Two_ShareState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	one := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_LIMITER_URL="+kit.RedisURL(t))
-	two := &testServer{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
+	two := &testServer{
+		dir:    dir,
+		env:    append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"),
+		log:    &kit.Log{},
+		exited: make(chan error, 1),
+	}
 	two.serve(t)
 	users := []*testServer{one, two}
 	employer, seeker := one.employer(t), two.seeker(t)
@@ -56,7 +61,12 @@ func TestInstances_Two_ShareState(t *testing.T) {
 		follows(func(res *response) bool { return res.ok(200).text("data.title") == "New" })
 		employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": "closed"}).ok(200)
 		follows(func(res *response) bool { return res.status == 404 })
-		require.Equal(t, "closed", employer.on(two).get("/api/employers/jobs/"+id).ok(200).text("data.job.status"), "members of the organization see the change at once")
+		require.Equal(
+			t,
+			"closed",
+			employer.on(two).get("/api/employers/jobs/"+id).ok(200).text("data.job.status"),
+			"members of the organization see the change at once",
+		)
 	})
 	t.Run("limits are shared by all instances", func(t *testing.T) {
 		c := one.guest(t)
@@ -80,7 +90,8 @@ func TestInstances_Two_ShareState(t *testing.T) {
 		email := newEmail()
 		require.Equal(t, map[int]int{201: 1, 409: n - 1}, concurrently(t, n, func(i int) *response {
 			return retryWhenBusy(func() *response {
-				return users[i%2].guest(t).try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
+				return users[i%2].guest(t).
+					try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
 			})
 		}))
 		require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(i int) *response {

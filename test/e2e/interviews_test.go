@@ -28,7 +28,14 @@ func TestInterviews(t *testing.T) {
 		t.Run("POST /api/employers/applications/:id/interview", func(t *testing.T) {
 			res := employer.post(path, appointment(object{"notes": "Portfolio, please"})).ok(200)
 			require.Equal(t, id, res.text("data.applicationId"))
-			want := object{"scheduledAt": "2027-03-28T09:30:00Z", "location": "Ward 3", "interviewer": "Dr. Byrne", "notes": "Portfolio, please", "status": "scheduled", "outcome": "pending"}
+			want := object{
+				"scheduledAt": "2027-03-28T09:30:00Z",
+				"location":    "Ward 3",
+				"interviewer": "Dr. Byrne",
+				"notes":       "Portfolio, please",
+				"status":      "scheduled",
+				"outcome":     "pending",
+			}
 			require.Equal(t, want, res.at("data.interview"))
 			require.Equal(t, want, employer.get("/api/employers/applications/"+id).ok(200).at("data.application.interview"))
 			require.Equal(t, want, employer.get("/api/employers/applications").ok(200).at("data.applications.0.interview"))
@@ -51,7 +58,11 @@ func TestInterviews(t *testing.T) {
 			require.Equal(t, "2027-03-29T08:00:00Z", res.text("data.interview.scheduledAt"))
 			require.Equal(t, "Dr. Byrne", res.text("data.interview.interviewer"))
 			server.waitForMail(t, seeker.email, "Changed interview: Theatre Nurse")
-			require.Equal(t, "fail", employer.put(path, object{"status": "completed", "outcome": "fail"}).ok(200).text("data.interview.outcome"))
+			require.Equal(
+				t,
+				"fail",
+				employer.put(path, object{"status": "completed", "outcome": "fail"}).ok(200).text("data.interview.outcome"),
+			)
 			employer.put(path, object{"status": "later"}).invalid("status")
 			employer.put(path, object{"outcome": "maybe"}).invalid("outcome")
 			employer.put(path, object{"location": ""}).invalid("location")
@@ -82,7 +93,8 @@ func TestInterviews(t *testing.T) {
 			mail := server.waitForMail(t, seeker.email, "Your papers")
 			require.Contains(t, mail, "> Please send them.")
 			require.Contains(t, mail, employer.email, "the answer goes to who wrote")
-			employer.post("/api/employers/applications/"+nowhere+"/contact", object{"subject": "x", "message": "y"}).fails(404, "Application not found")
+			employer.post("/api/employers/applications/"+nowhere+"/contact", object{"subject": "x", "message": "y"}).
+				fails(404, "Application not found")
 			employer.post(contact, object{"message": "y"}).invalid("subject")
 			employer.post(contact, object{"subject": "x"}).invalid("message")
 		})

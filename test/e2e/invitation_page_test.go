@@ -13,7 +13,9 @@ func TestInvitationPage(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		invite := func(email string) string {
-			boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email, "role": "viewer"}).ok(200)
+			boss.fromNewAddress().
+				post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email, "role": "viewer"}).
+				ok(200)
 			return server.tokenFromMail(t, email, "Join")
 		}
 		t.Run("without an account", func(t *testing.T) {

@@ -36,7 +36,16 @@ func TestJobPage(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		const wicked = `</script><script>alert(1)</script><img src=x onerror=alert(1)>`
-		job := boss.listing(object{"title": "Nurse " + wicked, "description": "First\n\n" + wicked, "location": "Leeds", "salary": object{"min": 36000, "currency": "GBP"}, "requirements": []string{wicked}, "applicationDeadline": "2099-03-01"})
+		job := boss.listing(
+			object{
+				"title":               "Nurse " + wicked,
+				"description":         "First\n\n" + wicked,
+				"location":            "Leeds",
+				"salary":              object{"min": 36000, "currency": "GBP"},
+				"requirements":        []string{wicked},
+				"applicationDeadline": "2099-03-01",
+			},
+		)
 		guest := server.guest(t)
 		page := guest.try("GET", "/jobs/"+job, nil)
 		require.Equal(t, 200, page.status)

@@ -77,13 +77,25 @@ func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 	dir := t.TempDir()
 	server := &testServer{dir: dir, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}
 	for _, args := range [][]string{{"webhooks", "listen", "--forward", "localhost:3000"}, {"webhooks", "trigger", "job.created"}, {"developers", "plan", nowhere, "professional"}, {"tasks", "list"}, {"tasks", "retry", "--all-dead"}} {
-		require.Contains(t, server.fails(t, args...), "locum: database.url (from default): there is no database at "+filepath.Join(dir, "data", "locum.db")+"; run this in the folder of `locum serve`, or with its settings\n")
+		require.Contains(
+			t,
+			server.fails(t, args...),
+			"locum: database.url (from default): there is no database at "+filepath.Join(
+				dir,
+				"data",
+				"locum.db",
+			)+"; run this in the folder of `locum serve`, or with its settings\n",
+		)
 	}
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
 	server.env = append(server.env, "LOCUM_DATABASE_URL=sqlite:elsewhere.db")
-	require.Contains(t, server.fails(t, "tasks", "list"), "database.url (from LOCUM_DATABASE_URL): there is no database at "+filepath.Join(dir, "elsewhere.db"))
+	require.Contains(
+		t,
+		server.fails(t, "tasks", "list"),
+		"database.url (from LOCUM_DATABASE_URL): there is no database at "+filepath.Join(dir, "elsewhere.db"),
+	)
 	server.run(t, "migrate", "up")
 	require.Contains(t, server.run(t, "tasks", "list"), "ID")
 }
@@ -97,11 +109,20 @@ func TestListeners(t *testing.T) {
 		first := server.seeker(t)
 		only := first.newApp()
 		t.Run("only app needs no name", func(t *testing.T) {
-			require.Contains(t, server.fails(t, "webhooks", "trigger", "job.created"), "no active webhook of Ward Finder wants job.created; `locum webhooks listen --forward URL` makes one")
+			require.Contains(
+				t,
+				server.fails(t, "webhooks", "trigger", "job.created"),
+				"no active webhook of Ward Finder wants job.created; `locum webhooks listen --forward URL` makes one",
+			)
 			r := newReceiver(t, nil)
 			l := server.listen(t, "--forward", r.URL)
 			id := first.hooksOf(only)[0].(object)["id"].(string)
-			require.Equal(t, "job.closed is on its way to "+r.URL+" (webhook "+id+")\n", server.run(t, "webhooks", "trigger", "job.closed"), "there may be several with this URL")
+			require.Equal(
+				t,
+				"job.closed is on its way to "+r.URL+" (webhook "+id+")\n",
+				server.run(t, "webhooks", "trigger", "job.closed"),
+				"there may be several with this URL",
+			)
 			h := r.waitForHits(1)[0]
 			require.NoError(t, h.verify(t, l.secret))
 			require.Equal(t, true, h.body.Data["test"])
@@ -115,7 +136,15 @@ func TestListeners(t *testing.T) {
 			r, elsewhere := newReceiver(t, nil), newReceiver(t, nil)
 			l := server.listen(t, "--app", app, "--forward", r.URL+"/hooks?x=1")
 			rival := server.employer(t)
-			other := server.listen(t, "--app", rival.newApp(), "--forward", elsewhere.URL, "--events", "application.submitted,application.status_changed")
+			other := server.listen(
+				t,
+				"--app",
+				rival.newApp(),
+				"--forward",
+				elsewhere.URL,
+				"--events",
+				"application.submitted,application.status_changed",
+			)
 			shown := employer.hooksOf(app)[0].(object)
 			require.Equal(t, r.URL+"/hooks?x=1", shown["url"])
 			require.Equal(t, "active", shown["status"])
@@ -134,7 +163,12 @@ func TestListeners(t *testing.T) {
 			elsewhere.waitForHits(0)
 
 			log := "/api/developers/apps/" + app + "/webhooks/" + shown["id"].(string) + "/deliveries?status=succeeded"
-			require.Eventually(t, func() bool { return len(employer.fromNewAddress().get(log).ok(200).list("data.deliveries")) == 4 }, waitTimeout, 20*time.Millisecond)
+			require.Eventually(
+				t,
+				func() bool { return len(employer.fromNewAddress().get(log).ok(200).list("data.deliveries")) == 4 },
+				waitTimeout,
+				20*time.Millisecond,
+			)
 			l.end()
 			other.end()
 			require.Regexp(t, `(?m)^\d\d:\d\d:\d\d  job\.created +`+created.headers.Get("Webhook-Id")+`  200  \d+ ms$`, l.out.String())
@@ -182,7 +216,12 @@ func TestListeners(t *testing.T) {
 			require.Contains(t, b.open("GET", hook, nil).text, "locum webhooks listen")
 			r.Close()
 			server.run(t, "webhooks", "trigger", private, "--app", mine)
-			require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "no connection to "+r.URL+": is it running?") }, waitTimeout, 20*time.Millisecond)
+			require.Eventually(
+				t,
+				func() bool { return strings.Contains(l.out.String(), "no connection to "+r.URL+": is it running?") },
+				waitTimeout,
+				20*time.Millisecond,
+			)
 			l.end()
 		})
 		t.Run("command errors", func(t *testing.T) {

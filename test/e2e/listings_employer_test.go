@@ -41,9 +41,17 @@ func TestEmployerJobs(t *testing.T) {
 				require.Equal(t, status, res.text(fmt.Sprintf("data.listings.%d.status", i)))
 			}
 			require.Equal(t, object{"total": 3., "page": 1., "limit": 20., "totalPages": 1.}, res.at("data.pagination"))
-			require.Equal(t, object{"total": 3., "page": 2., "limit": 2., "totalPages": 2.}, e.get("/api/employers/jobs?limit=2&page=2").ok(200).at("data.pagination"))
+			require.Equal(
+				t,
+				object{"total": 3., "page": 2., "limit": 2., "totalPages": 2.},
+				e.get("/api/employers/jobs?limit=2&page=2").ok(200).at("data.pagination"),
+			)
 			first := e.get("/api/employers/jobs?limit=2").ok(200)
-			require.Equal(t, []string{"Job 0"}, titlesIn(e.get("/api/employers/jobs?limit=2&cursor="+first.text("data.nextCursor")).ok(200), "data.listings"))
+			require.Equal(
+				t,
+				[]string{"Job 0"},
+				titlesIn(e.get("/api/employers/jobs?limit=2&cursor="+first.text("data.nextCursor")).ok(200), "data.listings"),
+			)
 			require.Equal(t, 100., e.get("/api/employers/jobs?limit=101").ok(200).number("data.pagination.limit"))
 			e.get("/api/employers/jobs?page=0").invalid("page")
 			e.get("/api/employers/jobs?limit=0").invalid("limit")
@@ -60,9 +68,22 @@ func TestEmployerJobs(t *testing.T) {
 		})
 		subtest("POST /api/employers/jobs ignores read-only fields", func(t *testing.T) {
 			id := employer.fromNewAddress().post("/api/employers/jobs", merge(fullListing(), object{
-				"id": nowhere, "uuid": nowhere, "organizationId": rival.id, "status": "archived", "postedAt": "2001-01-01T00:00:00Z", "company": "Elsewhere",
-				"meta": object{"a": 1}, "createdAt": "2001-01-01T00:00:00Z", "archivedAt": "2001-01-01T00:00:00Z", "deletedAt": "2001-01-01T00:00:00Z",
-				"version": 7, "open": false, "views": 5, "unknown": []int{1},
+				"id":             nowhere,
+				"uuid":           nowhere,
+				"organizationId": rival.id,
+				"status":         "archived",
+				"postedAt":       "2001-01-01T00:00:00Z",
+				"company":        "Elsewhere",
+				"meta": object{
+					"a": 1,
+				},
+				"createdAt":  "2001-01-01T00:00:00Z",
+				"archivedAt": "2001-01-01T00:00:00Z",
+				"deletedAt":  "2001-01-01T00:00:00Z",
+				"version":    7,
+				"open":       false,
+				"views":      5,
+				"unknown":    []int{1},
 			})).ok(201).text("data.id")
 			require.NotEqual(t, nowhere, id)
 			res := employer.get("/api/employers/jobs/" + id).ok(200)
@@ -74,8 +95,13 @@ func TestEmployerJobs(t *testing.T) {
 			require.Nil(t, res.at("data.job.archivedAt"))
 			require.Nil(t, res.at("data.job.deletedAt"))
 			employer.fromNewAddress().put("/api/employers/jobs/"+id, object{
-				"id": nowhere, "organizationId": rival.id, "postedAt": "2001-01-01T00:00:00Z", "company": "Elsewhere", "meta": object{"a": 1},
-				"archivedAt": "2001-01-01T00:00:00Z", "version": 99,
+				"id":             nowhere,
+				"organizationId": rival.id,
+				"postedAt":       "2001-01-01T00:00:00Z",
+				"company":        "Elsewhere",
+				"meta":           object{"a": 1},
+				"archivedAt":     "2001-01-01T00:00:00Z",
+				"version":        99,
 			}).ok(200)
 			b := employer.get("/api/employers/jobs/" + id).ok(200)
 			before, after := res.at("data.job").(object), b.at("data.job").(object)
@@ -85,7 +111,16 @@ func TestEmployerJobs(t *testing.T) {
 		})
 		subtest("POST /api/employers/jobs stores text unchanged", func(t *testing.T) {
 			for _, text := range []string{"🚑 Nurse 看護師 نيورس", "a\u2028b", `"'; DROP TABLE listings; --`, `%_\*\\`, "<b>&amp;</b>", "e\u0301é", "line one\nline two\tend", "=1+1", "ﬁ½²"} {
-				all := object{"title": text, "description": text, "department": text, "location": text, "specialty": text, "requirements": []any{text}, "benefits": []any{text}, "questions": []any{object{"id": text, "text": text, "required": false}}}
+				all := object{
+					"title":        text,
+					"description":  text,
+					"department":   text,
+					"location":     text,
+					"specialty":    text,
+					"requirements": []any{text},
+					"benefits":     []any{text},
+					"questions":    []any{object{"id": text, "text": text, "required": false}},
+				}
 				id := employer.fromNewAddress().post("/api/employers/jobs", all).ok(201).text("data.id")
 				employer.patch("/api/listings/"+id, object{"meta": object{text: text}}).ok(200)
 				res := employer.get("/api/employers/jobs/" + id).ok(200)
@@ -100,43 +135,83 @@ func TestEmployerJobs(t *testing.T) {
 		subtest("POST /api/employers/jobs validation errors", func(t *testing.T) {
 			long := func(n int) string { return strings.Repeat("x", n) }
 			for body, field := range map[string]string{
-				`{}`: "title", ``: "title", `{"title": "T"}`: "description", `{"description": "D"}`: "title", `{"title": " ", "description": "D"}`: "title", `{"title": "\u00a0\u200b\ufeff", "description": "D"}`: "title",
-				`{"description": 5, "title": 7}`: "description", `{"title": 7, "description": 5}`: "title", `{"contractType": "x"}`: "contractType",
-				`{"title": null, "description": "D"}`: "title", `{"title": ["T"], "description": "D"}`: "title", `{"title": {}, "description": "D"}`: "title",
-				`{"title": "` + long(201) + `", "description": "D"}`: "title", `{"title": "T", "description": "` + long(20001) + `"}`: "description",
-				`{"title": "T", "description": "D", "department": 5}`: "department", `{"title": "T", "description": "D", "contractType": "freelance"}`: "contractType",
-				`{"title": "T", "description": "D", "salary": 5}`: "salary", `{"title": "T", "description": "D", "salary": {"min": "5"}}`: "salary.min",
-				`{"title": "T", "description": "D", "salary": {"min": -5}}`: "salary.min", `{"title": "T", "description": "D", "salary": {"min": 5, "max": 4}}`: "salary.max",
-				`{"title": "T", "description": "D", "salary": {"min": 5, "currency": "XYZ"}}`: "salary.currency", `{"title": "T", "description": "D", "salary": {"min": 5, "period": "minute"}}`: "salary.period",
-				`{"title": "T", "description": "D", "salary": {"min": 1e12}}`: "salary.min", `{"title": "T", "description": "D", "salary": {"min": 1e999}}`: "salary.min",
-				`{"title": "T", "description": "D", "salary": {"max": 5.005}}`: "salary.max",
-				`{"title": "T", "description": "D", "requirements": "all"}`:    "requirements", `{"title": "T", "description": "D", "requirements": ["a", 5]}`: "requirements.1",
-				`{"title": "T", "description": "D", "benefits": [null]}`: "benefits.0", `{"title": "T", "description": "D", "benefits": [" "]}`: "benefits.0",
-				`{"title": "T", "description": "D", "applicationDeadline": "soon"}`: "applicationDeadline", `{"title": "T", "description": "D", "applicationDeadline": 1767225600}`: "applicationDeadline",
-				`{"title": "T", "description": "D", "applicationDeadline": "2026-02-30"}`: "applicationDeadline", `{"title": "T", "description": "D", "remote": "no"}`: "remote",
-				`{"title": "T", "description": "D", "employmentType": "nights"}`: "employmentType", `{"title": "T", "description": "D", "questions": [{"id": "a"}]}`: "questions.0.text",
+				`{}`:                                 "title",
+				``:                                   "title",
+				`{"title": "T"}`:                     "description",
+				`{"description": "D"}`:               "title",
+				`{"title": " ", "description": "D"}`: "title",
+				`{"title": "\u00a0\u200b\ufeff", "description": "D"}`:                                                   "title",
+				`{"description": 5, "title": 7}`:                                                                        "description",
+				`{"title": 7, "description": 5}`:                                                                        "title",
+				`{"contractType": "x"}`:                                                                                 "contractType",
+				`{"title": null, "description": "D"}`:                                                                   "title",
+				`{"title": ["T"], "description": "D"}`:                                                                  "title",
+				`{"title": {}, "description": "D"}`:                                                                     "title",
+				`{"title": "` + long(201) + `", "description": "D"}`:                                                    "title",
+				`{"title": "T", "description": "` + long(20001) + `"}`:                                                  "description",
+				`{"title": "T", "description": "D", "department": 5}`:                                                   "department",
+				`{"title": "T", "description": "D", "contractType": "freelance"}`:                                       "contractType",
+				`{"title": "T", "description": "D", "salary": 5}`:                                                       "salary",
+				`{"title": "T", "description": "D", "salary": {"min": "5"}}`:                                            "salary.min",
+				`{"title": "T", "description": "D", "salary": {"min": -5}}`:                                             "salary.min",
+				`{"title": "T", "description": "D", "salary": {"min": 5, "max": 4}}`:                                    "salary.max",
+				`{"title": "T", "description": "D", "salary": {"min": 5, "currency": "XYZ"}}`:                           "salary.currency",
+				`{"title": "T", "description": "D", "salary": {"min": 5, "period": "minute"}}`:                          "salary.period",
+				`{"title": "T", "description": "D", "salary": {"min": 1e12}}`:                                           "salary.min",
+				`{"title": "T", "description": "D", "salary": {"min": 1e999}}`:                                          "salary.min",
+				`{"title": "T", "description": "D", "salary": {"max": 5.005}}`:                                          "salary.max",
+				`{"title": "T", "description": "D", "requirements": "all"}`:                                             "requirements",
+				`{"title": "T", "description": "D", "requirements": ["a", 5]}`:                                          "requirements.1",
+				`{"title": "T", "description": "D", "benefits": [null]}`:                                                "benefits.0",
+				`{"title": "T", "description": "D", "benefits": [" "]}`:                                                 "benefits.0",
+				`{"title": "T", "description": "D", "applicationDeadline": "soon"}`:                                     "applicationDeadline",
+				`{"title": "T", "description": "D", "applicationDeadline": 1767225600}`:                                 "applicationDeadline",
+				`{"title": "T", "description": "D", "applicationDeadline": "2026-02-30"}`:                               "applicationDeadline",
+				`{"title": "T", "description": "D", "remote": "no"}`:                                                    "remote",
+				`{"title": "T", "description": "D", "employmentType": "nights"}`:                                        "employmentType",
+				`{"title": "T", "description": "D", "questions": [{"id": "a"}]}`:                                        "questions.0.text",
 				`{"title": "T", "description": "D", "questions": [{"id": "a", "text": "A"}, {"id": "a", "text": "B"}]}`: "questions.1.id",
-				`{"title": "T", "title": "U", "description": "D"}`:                                                      "title", `{"title": "T", "description": "D", "extra": {"a": 1, "a": 2}}`: "a",
-				`{"title": "T\u0000", "description": "D"}`: "body", "{\"title\": \"T\xff\", \"description\": \"D\"}": "body", `{"title": "T", `: "body", `[]`: "body", `"T"`: "body", `null`: "body", `{"title": "T", "description": "D"} x`: "body",
+				`{"title": "T", "title": "U", "description": "D"}`:                                                      "title",
+				`{"title": "T", "description": "D", "extra": {"a": 1, "a": 2}}`:                                         "a",
+				`{"title": "T\u0000", "description": "D"}`:                                                              "body",
+				"{\"title\": \"T\xff\", \"description\": \"D\"}":                                                        "body",
+				`{"title": "T", `:                      "body",
+				`[]`:                                   "body",
+				`"T"`:                                  "body",
+				`null`:                                 "body",
+				`{"title": "T", "description": "D"} x`: "body",
 			} {
 				res := employer.fromNewAddress().post("/api/employers/jobs", body)
 				require.Equal(t, 400, res.status, "%s: %s", body, res.raw)
 				res.invalid(field)
 				require.Equal(t, res.at("details"), res.at("errors.0"), body)
 			}
-			all := employer.fromNewAddress().post("/api/employers/jobs", `{"salary": {"max": -1}, "contractType": "x"}`).invalid("salary.max")
+			all := employer.fromNewAddress().
+				post("/api/employers/jobs", `{"salary": {"max": -1}, "contractType": "x"}`).
+				invalid("salary.max")
 			require.Equal(t, []any{"salary.max", "contractType", "title", "description"}, errorFields(all))
-			all = employer.fromNewAddress().post("/api/employers/jobs", `{"applicationDeadline": "soon", "title": " ", "salary": {"currency": "XYZ", "max": 4, "min": 5}, "contractType": "x", "remote": 1, "description": "D"}`)
-			require.Equal(t, []any{"applicationDeadline", "title", "salary.currency", "contractType", "remote"}, errorFields(all.invalid("applicationDeadline")))
-			huge := employer.fromNewAddress().post("/api/employers/jobs", object{"title": "T", "description": "D", "extra": long(1_100_000)})
+			all = employer.fromNewAddress().
+				post("/api/employers/jobs", `{"applicationDeadline": "soon", "title": " ", "salary": {"currency": "XYZ", "max": 4, "min": 5}, "contractType": "x", "remote": 1, "description": "D"}`)
+			require.Equal(
+				t,
+				[]any{"applicationDeadline", "title", "salary.currency", "contractType", "remote"},
+				errorFields(all.invalid("applicationDeadline")),
+			)
+			huge := employer.fromNewAddress().
+				post("/api/employers/jobs", object{"title": "T", "description": "D", "extra": long(1_100_000)})
 			require.Equal(t, 413, huge.status)
 			require.Equal(t, false, huge.body["success"])
 			require.NotEmpty(t, huge.text("error"))
 		})
 		subtest("methods that a route does not have", func(t *testing.T) {
 			for path, allowed := range map[string][]string{
-				"/api/employers/jobs": {"GET", "HEAD", "POST"}, "/api/employers/jobs/batch": {"POST", "PUT"}, "/api/employers/jobs/" + nowhere: {"GET", "HEAD", "PUT", "DELETE"},
-				"/api/listings": {"GET", "HEAD"}, "/api/listings/search": {"POST"}, "/api/listings/batch": {"PUT"}, "/api/listings/" + nowhere + "/archive": {"POST"},
+				"/api/employers/jobs":                   {"GET", "HEAD", "POST"},
+				"/api/employers/jobs/batch":             {"POST", "PUT"},
+				"/api/employers/jobs/" + nowhere:        {"GET", "HEAD", "PUT", "DELETE"},
+				"/api/listings":                         {"GET", "HEAD"},
+				"/api/listings/search":                  {"POST"},
+				"/api/listings/batch":                   {"PUT"},
+				"/api/listings/" + nowhere + "/archive": {"POST"},
 			} {
 				for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"} {
 					if slices.Contains(allowed, m) {
@@ -164,12 +239,21 @@ func TestEmployerJobs(t *testing.T) {
 		subtest("PUT /api/employers/jobs/:id", func(t *testing.T) {
 			id := employer.listing(fullListing())
 			path := "/api/employers/jobs/" + id
-			require.Equal(t, id, employer.fromNewAddress().put(path, object{"title": "Ward Manager", "salary": object{"min": 50000}}).ok(200).text("data.id"))
+			require.Equal(
+				t,
+				id,
+				employer.fromNewAddress().
+					put(path, object{"title": "Ward Manager", "salary": object{"min": 50000}}).
+					ok(200).
+					text("data.id"),
+			)
 			res := guest.get("/api/listings/" + id).ok(200)
 			require.Equal(t, "Ward Manager", res.text("data.title"))
 			require.Equal(t, 50000., res.number("data.salary.min"))
 			require.Equal(t, "Leads the ward at night.", res.text("data.description"), "absent members stay unchanged")
-			employer.fromNewAddress().put(path, object{"requirements": []string{}, "salary": object{}, "applicationDeadline": "", "contractType": "contract"}).ok(200)
+			employer.fromNewAddress().
+				put(path, object{"requirements": []string{}, "salary": object{}, "applicationDeadline": "", "contractType": "contract"}).
+				ok(200)
 			res = guest.get("/api/listings/" + id).ok(200)
 			require.Empty(t, res.list("data.requirements"))
 			require.Nil(t, res.at("data.salary"))
@@ -177,8 +261,15 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, "contract", res.text("data.contractType"))
 			employer.fromNewAddress().put(path, object{}).ok(200)
 			for body, field := range map[string]string{
-				`{"title": ""}`: "title", `{"description": " "}`: "description", `{"status": "draft"}`: "status", `{"status": "archived"}`: "status", `{"status": 1}`: "status",
-				`{"status": ""}`: "status", `{"contractType": "x", "title": 5}`: "contractType", `[]`: "body", `{`: "body",
+				`{"title": ""}`:                     "title",
+				`{"description": " "}`:              "description",
+				`{"status": "draft"}`:               "status",
+				`{"status": "archived"}`:            "status",
+				`{"status": 1}`:                     "status",
+				`{"status": ""}`:                    "status",
+				`{"contractType": "x", "title": 5}`: "contractType",
+				`[]`:                                "body",
+				`{`:                                 "body",
 			} {
 				employer.fromNewAddress().put(path, body).invalid(field)
 			}
@@ -203,8 +294,15 @@ func TestEmployerJobs(t *testing.T) {
 		subtest("POST /api/employers/jobs/batch", func(t *testing.T) {
 			const path = "/api/employers/jobs/batch"
 			res := employer.fromNewAddress().post(path, object{"jobs": []any{
-				object{"title": "One", "description": "D"}, object{"description": "D"}, merge(fullListing(), object{"title": "Two", "status": "draft"}), object{"title": "Three"},
-				object{"title": "Four", "description": "D", "contractType": "x"}, object{"title": "Five", "description": "D", "status": "closed", "id": nowhere}, "text", nil,
+				object{
+					"title":       "One",
+					"description": "D",
+				}, object{"description": "D"}, merge(fullListing(), object{"title": "Two", "status": "draft"}), object{"title": "Three"},
+				object{
+					"title":        "Four",
+					"description":  "D",
+					"contractType": "x",
+				}, object{"title": "Five", "description": "D", "status": "closed", "id": nowhere}, "text", nil,
 			}}).ok(200)
 			require.Equal(t, []string{"One", "Two", "Five"}, titlesIn(res, "data.created"))
 			require.Len(t, res.list("data.failed"), 5)
@@ -238,11 +336,22 @@ func TestEmployerJobs(t *testing.T) {
 			const path = "/api/employers/jobs/batch"
 			one, two, foreign := employer.listing(nil), employer.listing(nil), rival.listing(nil)
 			res := employer.fromNewAddress().put(path, object{"jobs": []any{
-				object{"id": one, "title": "First", "department": "A"}, object{"id": foreign, "title": "Taken"}, object{"id": two, "status": "closed"}, object{"id": nowhere, "title": "T"},
-				object{"id": "nonsense", "title": "T"}, object{"title": "T"}, object{"id": one, "status": "draft"}, object{"id": one, "title": ""}, 7, object{"id": one, "title": "Last"},
+				object{
+					"id":         one,
+					"title":      "First",
+					"department": "A",
+				}, object{"id": foreign, "title": "Taken"}, object{"id": two, "status": "closed"}, object{"id": nowhere, "title": "T"},
+				object{
+					"id":    "nonsense",
+					"title": "T",
+				}, object{"title": "T"}, object{"id": one, "status": "draft"}, object{"id": one, "title": ""}, 7, object{"id": one, "title": "Last"},
 			}}).ok(200)
 			require.Equal(t, []any{object{"id": one}, object{"id": two}, object{"id": one}}, res.at("data.updated"))
-			require.Equal(t, object{"job": object{"id": foreign, "title": "Taken"}, "error": "Job listing not found"}, res.at("data.failed.0"))
+			require.Equal(
+				t,
+				object{"job": object{"id": foreign, "title": "Taken"}, "error": "Job listing not found"},
+				res.at("data.failed.0"),
+			)
 			for i, message := range []string{"Job listing not found", "Job listing not found", "Job listing not found", "id is required", "status must be one of: active, inactive, closed", "title is required", "item must be a JSON object"} {
 				require.Equal(t, message, res.text(fmt.Sprintf("data.failed.%d.error", i)), "%s", res.raw)
 			}
@@ -274,7 +383,10 @@ func TestEmployerJobs(t *testing.T) {
 			}
 			require.Equal(t, "active", twin["status"])
 			long := employer.listing(object{"title": strings.Repeat("é", 200)})
-			require.True(t, strings.HasSuffix(employer.post("/api/employers/jobs/"+long+"/duplicate", nil).ok(200).text("data.title"), " (Copy)"))
+			require.True(
+				t,
+				strings.HasSuffix(employer.post("/api/employers/jobs/"+long+"/duplicate", nil).ok(200).text("data.title"), " (Copy)"),
+			)
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.post("/api/employers/jobs/"+absent+"/duplicate", nil).fails(404, "Job listing not found")
 			}

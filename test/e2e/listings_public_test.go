@@ -22,11 +22,19 @@ func uniqueWord() string {
 // fullListing returns a listing with every field that an employer may send.
 func fullListing() object {
 	return object{
-		"title": "Charge Nurse", "description": "Leads the ward at night.", "department": "Acute medicine", "contractType": "permanent",
-		"salary":   object{"min": 38000.5, "max": 45000, "currency": "GBP"},
-		"location": "Leeds", "requirements": []string{"NMC registration", "Two years in charge"}, "benefits": []string{"NHS pension"},
-		"applicationDeadline": "2099-03-31T12:00:00Z", "specialty": "Acute medicine", "employmentType": "full-time", "remote": false,
-		"questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}},
+		"title":               "Charge Nurse",
+		"description":         "Leads the ward at night.",
+		"department":          "Acute medicine",
+		"contractType":        "permanent",
+		"salary":              object{"min": 38000.5, "max": 45000, "currency": "GBP"},
+		"location":            "Leeds",
+		"requirements":        []string{"NMC registration", "Two years in charge"},
+		"benefits":            []string{"NHS pension"},
+		"applicationDeadline": "2099-03-31T12:00:00Z",
+		"specialty":           "Acute medicine",
+		"employmentType":      "full-time",
+		"remote":              false,
+		"questions":           []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}},
 	}
 }
 
@@ -101,13 +109,25 @@ func TestPublicListings(t *testing.T) {
 			mark := uniqueWord()
 			employer.listing(object{"title": "Midwife " + mark, "location": "Truro", "description": "Band 6."})
 			res := guest.get("/api/listings?facets=role,band,region&search=midwifee+" + mark).ok(200)
-			require.Equal(t, object{"slot": "role", "value": "Midwife", "text": "midwifee", "start": 0., "end": 8.}, res.at("data.understood.0"))
+			require.Equal(
+				t,
+				object{"slot": "role", "value": "Midwife", "text": "midwifee", "start": 0., "end": 8.},
+				res.at("data.understood.0"),
+			)
 			require.Equal(t, []any{object{"from": "midwifee", "to": "midwife"}}, res.at("data.corrections"))
-			require.Equal(t, []any{object{"slot": "role", "how": "title"}, object{"slot": "word", "how": "title"}}, res.at("data.listings.0.matched"))
+			require.Equal(
+				t,
+				[]any{object{"slot": "role", "how": "title"}, object{"slot": "word", "how": "title"}},
+				res.at("data.listings.0.matched"),
+			)
 			require.Equal(t, false, res.at("data.listings.0.relaxed"))
 			require.Contains(t, res.list("data.facets.role"), object{"value": "midwife", "label": "Midwife", "count": 1.})
 			require.Contains(t, res.list("data.facets.band"), object{"value": "band-6", "label": "Band 6", "count": 1.})
-			require.Equal(t, []any{object{"value": "GB/Cornwall", "label": "Cornwall, United Kingdom", "count": 1.}}, res.at("data.facets.region"))
+			require.Equal(
+				t,
+				[]any{object{"value": "GB/Cornwall", "label": "Cornwall, United Kingdom", "count": 1.}},
+				res.at("data.facets.region"),
+			)
 			guest.get("/api/listings?facets=company").fails(400, "Invalid filter parameters")
 
 			// Without results, alternatives are suggested, and relaxed results
@@ -137,11 +157,23 @@ func TestPublicListings(t *testing.T) {
 		})
 		subtest("GET /api/listings refuses invalid filters", func(t *testing.T) {
 			for query, field := range map[string]string{
-				"contractType=freelance": "contractType", "salary_min=much": "salary_min", "salary_min=-1": "salary_min", "salary_max=1e400": "salary_max",
-				"salary_min=NaN": "salary_min", "salary_min=5&salary_max=4": "salary_max", "employmentType=nights": "employmentType", "radius=0": "radius",
-				"radius=501": "radius", "remote=perhaps": "remote", "postedAfter=yesterday": "postedAfter", "sort=newest": "sort",
-				"search=" + strings.Repeat("x", 201): "search", "location=" + strings.Repeat("x", 201): "location",
-				"contractType=permanent&contractType=contract": "contractType", "search=%00": "search", "search=%ff": "search",
+				"contractType=freelance":                       "contractType",
+				"salary_min=much":                              "salary_min",
+				"salary_min=-1":                                "salary_min",
+				"salary_max=1e400":                             "salary_max",
+				"salary_min=NaN":                               "salary_min",
+				"salary_min=5&salary_max=4":                    "salary_max",
+				"employmentType=nights":                        "employmentType",
+				"radius=0":                                     "radius",
+				"radius=501":                                   "radius",
+				"remote=perhaps":                               "remote",
+				"postedAfter=yesterday":                        "postedAfter",
+				"sort=newest":                                  "sort",
+				"search=" + strings.Repeat("x", 201):           "search",
+				"location=" + strings.Repeat("x", 201):         "location",
+				"contractType=permanent&contractType=contract": "contractType",
+				"search=%00":                                   "search",
+				"search=%ff":                                   "search",
 			} {
 				res := guest.get("/api/listings?"+query).fails(400, "Invalid filter parameters")
 				require.Equal(t, field, res.text("details.field"), query)
@@ -217,7 +249,12 @@ func TestPublicListings(t *testing.T) {
 			}
 			(&client{t: t, w: server, token: "expired", ip: guest.ip}).get("/api/listings/"+id).fails(401, "Unauthorized")
 			draft := employer.listing(object{"title": "Unfinished", "status": "draft"})
-			require.Equal(t, "draft", employer.get("/api/listings/"+draft).ok(200).text("data.status"), "the listing's organization sees it")
+			require.Equal(
+				t,
+				"draft",
+				employer.get("/api/listings/"+draft).ok(200).text("data.status"),
+				"the listing's organization sees it",
+			)
 			for _, other := range []*client{guest, server.employer(t).client, server.seeker(t).client} {
 				other.get("/api/listings/"+draft).fails(404, "Listing not found")
 			}
@@ -232,33 +269,70 @@ func TestPublicListings(t *testing.T) {
 			require.Greater(t, res.number("data.results.0.relevance"), res.number("data.results.1.relevance"))
 			require.Equal(t, 2., res.number("data.total"))
 			for _, sort := range []string{"relevance", "date", "salary", "distance"} {
-				require.Equal(t, 2., guest.post("/api/listings/search", object{"query": mark, "sort": sort, "filters": object{}}).ok(200).number("data.total"))
+				require.Equal(
+					t,
+					2.,
+					guest.post("/api/listings/search", object{"query": mark, "sort": sort, "filters": object{}}).
+						ok(200).
+						number("data.total"),
+				)
 			}
 			one := guest.post("/api/listings/search", object{"query": mark, "limit": 1}).ok(200)
 			next := guest.post("/api/listings/search", object{"query": mark, "limit": 1, "cursor": one.text("data.nextCursor")}).ok(200)
 			require.Equal(t, []string{"Ward Manager"}, titlesIn(next, "data.results"))
-			require.Equal(t, []string{"Ward Manager"}, titlesIn(guest.post("/api/listings/search", object{"query": mark, "limit": 1, "page": 2}).ok(200), "data.results"))
-			require.Len(t, guest.post("/api/listings/search", object{"query": mark, "limit": 1000, "filters": object{"contractType": "permanent"}}).ok(200).list("data.results"), 1)
+			require.Equal(
+				t,
+				[]string{"Ward Manager"},
+				titlesIn(guest.post("/api/listings/search", object{"query": mark, "limit": 1, "page": 2}).ok(200), "data.results"),
+			)
+			require.Len(
+				t,
+				guest.post("/api/listings/search", object{"query": mark, "limit": 1000, "filters": object{"contractType": "permanent"}}).
+					ok(200).
+					list("data.results"),
+				1,
+			)
 			require.Empty(t, guest.post("/api/listings/search", object{"query": uniqueWord()}).ok(200).list("data.results"))
-			(&client{t: t, w: server, token: "expired", ip: guest.ip}).post("/api/listings/search", object{"query": mark}).fails(401, "Unauthorized")
+			(&client{t: t, w: server, token: "expired", ip: guest.ip}).post("/api/listings/search", object{"query": mark}).
+				fails(401, "Unauthorized")
 		})
 		subtest("POST /api/listings/search refuses invalid input", func(t *testing.T) {
 			for body, field := range map[string]string{
-				`{}`: "query", ``: "query", `{"query": ""}`: "query", `{"query": "  \t\n "}`: "query", `{"query": null}`: "query", `{"query": 7}`: "query",
-				`{"query": ["nurse"]}`: "query", `{"query": "` + strings.Repeat("x", 201) + `"}`: "query", `{"query": "nurse", "sort": "newest"}`: "sort",
-				`{"query": "nurse", "sort": 1}`: "sort", `{"query": "nurse", "filters": []}`: "filters", `{"query": "nurse", "filters": "leeds"}`: "filters",
-				`{"query": "nurse", "filters": {"contractType": "freelance"}}`: "filters.contractType", `{"query": "nurse", "filters": {"salaryMin": "much"}}`: "filters.salaryMin",
-				`{"query": "nurse", "filters": {"salary_min": -1}}`: "filters.salary_min", `{"query": "nurse", "filters": {"salaryMin": 2, "salaryMax": 1}}`: "filters.salaryMax",
-				`{"query": "nurse", "filters": {"remote": "yes"}}`: "filters.remote", `{"query": "nurse", "filters": {"postedAfter": "soon"}}`: "filters.postedAfter",
-				`{"query": "nurse", "filters": {"radius": -1}}`: "filters.radius", `{"query": "nurse", "filters": {"location": 5}}`: "filters.location",
-				`{"query": "nurse", "page": 0}`: "page", `{"query": "nurse", "limit": 0}`: "limit", `{"query": "nurse", "limit": "ten"}`: "limit",
-				`{"query": "nurse", "page": 600}`: "page", `{"query": "nurse", "cursor": "x"}`: "cursor", `["nurse"]`: "body", `{"query": "nurse"`: "body",
-				`{"query": "nurse", "query": "doctor"}`: "query", `{"query": "a\u0000b"}`: "body",
+				`{}`:                   "query",
+				``:                     "query",
+				`{"query": ""}`:        "query",
+				`{"query": "  \t\n "}`: "query",
+				`{"query": null}`:      "query",
+				`{"query": 7}`:         "query",
+				`{"query": ["nurse"]}`: "query",
+				`{"query": "` + strings.Repeat("x", 201) + `"}`:                   "query",
+				`{"query": "nurse", "sort": "newest"}`:                            "sort",
+				`{"query": "nurse", "sort": 1}`:                                   "sort",
+				`{"query": "nurse", "filters": []}`:                               "filters",
+				`{"query": "nurse", "filters": "leeds"}`:                          "filters",
+				`{"query": "nurse", "filters": {"contractType": "freelance"}}`:    "filters.contractType",
+				`{"query": "nurse", "filters": {"salaryMin": "much"}}`:            "filters.salaryMin",
+				`{"query": "nurse", "filters": {"salary_min": -1}}`:               "filters.salary_min",
+				`{"query": "nurse", "filters": {"salaryMin": 2, "salaryMax": 1}}`: "filters.salaryMax",
+				`{"query": "nurse", "filters": {"remote": "yes"}}`:                "filters.remote",
+				`{"query": "nurse", "filters": {"postedAfter": "soon"}}`:          "filters.postedAfter",
+				`{"query": "nurse", "filters": {"radius": -1}}`:                   "filters.radius",
+				`{"query": "nurse", "filters": {"location": 5}}`:                  "filters.location",
+				`{"query": "nurse", "page": 0}`:                                   "page",
+				`{"query": "nurse", "limit": 0}`:                                  "limit",
+				`{"query": "nurse", "limit": "ten"}`:                              "limit",
+				`{"query": "nurse", "page": 600}`:                                 "page",
+				`{"query": "nurse", "cursor": "x"}`:                               "cursor",
+				`["nurse"]`:                                                       "body",
+				`{"query": "nurse"`:                                               "body",
+				`{"query": "nurse", "query": "doctor"}`:                           "query",
+				`{"query": "a\u0000b"}`:                                           "body",
 			} {
 				res := guest.post("/api/listings/search", body).fails(400, "Invalid search query")
 				require.Equal(t, field, res.text("details.field"), body)
 			}
-			all := guest.post("/api/listings/search", `{"filters": {"postedAfter": "soon", "salary_max": 1, "salaryMin": 2}, "sort": "x", "query": ""}`).fails(400, "Invalid search query")
+			all := guest.post("/api/listings/search", `{"filters": {"postedAfter": "soon", "salary_max": 1, "salaryMin": 2}, "sort": "x", "query": ""}`).
+				fails(400, "Invalid search query")
 			require.Equal(t, []any{"filters.postedAfter", "filters.salary_max", "sort", "query"}, errorFields(all))
 		})
 	})
@@ -284,11 +358,16 @@ func TestOwnedListings(t *testing.T) {
 		subtest("PATCH /api/listings/:id", func(t *testing.T) {
 			id := employer.listing(nil)
 			path := "/api/listings/" + id
-			res := employer.patch(path, object{"meta": object{"listing": object{"title": "Front page", "rank": 1}, "tags": []string{"new"}}}).ok(200)
+			res := employer.patch(path, object{"meta": object{"listing": object{"title": "Front page", "rank": 1}, "tags": []string{"new"}}}).
+				ok(200)
 			require.Equal(t, id, res.text("data.uuid"))
 			require.Equal(t, "Front page", res.text("data.meta.listing.title"))
 			res = employer.patch(path, object{"meta": object{"listing": object{"title": "Back page"}, "campaign": "spring"}}).ok(200)
-			require.Equal(t, object{"listing": object{"title": "Back page", "rank": 1.}, "tags": []any{"new"}, "campaign": "spring"}, res.at("data.meta"))
+			require.Equal(
+				t,
+				object{"listing": object{"title": "Back page", "rank": 1.}, "tags": []any{"new"}, "campaign": "spring"},
+				res.at("data.meta"),
+			)
 			res = employer.patch(path, object{"meta": object{"tags": nil, "listing": object{"rank": nil}}}).ok(200)
 			require.Equal(t, object{"listing": object{"title": "Back page"}, "campaign": "spring"}, res.at("data.meta"))
 			require.Equal(t, res.at("data.meta"), employer.get("/api/employers/jobs/"+id).ok(200).at("data.job.meta"))
@@ -302,7 +381,12 @@ func TestOwnedListings(t *testing.T) {
 				`{"meta": {"big": "` + strings.Repeat("x", 17<<10) + `"}}`, `{"meta": ` + strings.Repeat(`{"a":`, 9) + `1` + strings.Repeat(`}`, 10)} {
 				employer.patch(path, body).invalid("meta")
 			}
-			require.Equal(t, res.at("data.meta"), employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"), "a refused request changes nothing")
+			require.Equal(
+				t,
+				res.at("data.meta"),
+				employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"),
+				"a refused request changes nothing",
+			)
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.patch("/api/listings/"+absent, object{"meta": object{}}).fails(404, "Listing not found")
 			}
@@ -339,8 +423,14 @@ func TestOwnedListings(t *testing.T) {
 		subtest("PUT /api/listings/batch", func(t *testing.T) {
 			one, two, foreign := employer.listing(nil), employer.listing(nil), rival.listing(nil)
 			res := employer.put("/api/listings/batch", []any{
-				object{"uuid": one, "meta": object{"n": 1, "first": true}}, object{"uuid": foreign, "meta": object{"n": 1}}, object{"uuid": two, "meta": object{"n": 2}},
-				object{"uuid": "nonsense", "meta": object{}}, object{"meta": object{}}, object{"uuid": one}, "text", nil, object{"uuid": one, "meta": object{"n": 3}},
+				object{
+					"uuid": one,
+					"meta": object{"n": 1, "first": true},
+				}, object{"uuid": foreign, "meta": object{"n": 1}}, object{"uuid": two, "meta": object{"n": 2}},
+				object{
+					"uuid": "nonsense",
+					"meta": object{},
+				}, object{"meta": object{}}, object{"uuid": one}, "text", nil, object{"uuid": one, "meta": object{"n": 3}},
 			}).ok(200)
 			require.Contains(t, res.text("message"), "3")
 			require.Contains(t, res.text("message"), "9")
@@ -356,7 +446,12 @@ func TestOwnedListings(t *testing.T) {
 					require.Equal(t, want.error, res.text(at+"error"))
 				}
 			}
-			require.Equal(t, object{"n": 3., "first": true}, employer.get("/api/employers/jobs/"+one).at("data.job.meta"), "the last value applies")
+			require.Equal(
+				t,
+				object{"n": 3., "first": true},
+				employer.get("/api/employers/jobs/"+one).at("data.job.meta"),
+				"the last value applies",
+			)
 			require.Equal(t, object{}, rival.get("/api/employers/jobs/"+foreign).at("data.job.meta"))
 			for _, body := range []string{`{}`, ``, `{"listings": []}`, `"x"`, `null`, `7`} {
 				employer.put("/api/listings/batch", body).fails(400, "Batch update requires an array of listings")

@@ -10,14 +10,61 @@ import (
 
 // board are the listings for the searches, oldest first.
 var board = []object{
-	{"title": "Registered Nurse", "location": "Leeds", "description": "Acute medicine.", "contractType": "permanent", "salary": object{"min": 31000, "max": 38000}},
-	{"title": "RN, nights", "location": "Boston, MA", "description": "Level one trauma centre. Critical care.", "contractType": "contract", "salary": object{"min": 45, "max": 60, "currency": "USD", "period": "hour"}},
-	{"title": "Staff Nurse (A&E)", "location": "Leeds General Infirmary, Leeds", "description": "Busy department, Band 5.", "contractType": "temporary", "employmentType": "bank", "salary": object{"min": 20, "period": "hour"}},
-	{"title": "Ward Manager", "location": "Boston, Lincolnshire", "description": "Leads the nurses of an orthopaedic ward.", "salary": object{"min": 200, "max": 210, "period": "day"}},
-	{"title": "Consultant Cardiologist", "location": "Manchester", "description": "Cardiology for the north.", "specialty": "Cardiology", "salary": object{"min": 105000, "max": 139000}},
-	{"title": "Healthcare Assistant", "location": "Wakefield", "description": "Looks after older people in a care home.", "employmentType": "part-time", "salary": object{"max": 2000, "period": "month"}},
-	{"title": "General Practitioner", "location": "Cork", "description": "Coastal surgery.", "salary": object{"min": 100, "currency": "EUR", "period": "hour"}},
-	{"title": "Triage Nurse", "location": "London", "description": "Telephone advice.", "remote": true, "salary": object{"min": 650, "max": 700, "period": "week"}},
+	{
+		"title":        "Registered Nurse",
+		"location":     "Leeds",
+		"description":  "Acute medicine.",
+		"contractType": "permanent",
+		"salary":       object{"min": 31000, "max": 38000},
+	},
+	{
+		"title":        "RN, nights",
+		"location":     "Boston, MA",
+		"description":  "Level one trauma centre. Critical care.",
+		"contractType": "contract",
+		"salary":       object{"min": 45, "max": 60, "currency": "USD", "period": "hour"},
+	},
+	{
+		"title":          "Staff Nurse (A&E)",
+		"location":       "Leeds General Infirmary, Leeds",
+		"description":    "Busy department, Band 5.",
+		"contractType":   "temporary",
+		"employmentType": "bank",
+		"salary":         object{"min": 20, "period": "hour"},
+	},
+	{
+		"title":       "Ward Manager",
+		"location":    "Boston, Lincolnshire",
+		"description": "Leads the nurses of an orthopaedic ward.",
+		"salary":      object{"min": 200, "max": 210, "period": "day"},
+	},
+	{
+		"title":       "Consultant Cardiologist",
+		"location":    "Manchester",
+		"description": "Cardiology for the north.",
+		"specialty":   "Cardiology",
+		"salary":      object{"min": 105000, "max": 139000},
+	},
+	{
+		"title":          "Healthcare Assistant",
+		"location":       "Wakefield",
+		"description":    "Looks after older people in a care home.",
+		"employmentType": "part-time",
+		"salary":         object{"max": 2000, "period": "month"},
+	},
+	{
+		"title":       "General Practitioner",
+		"location":    "Cork",
+		"description": "Coastal surgery.",
+		"salary":      object{"min": 100, "currency": "EUR", "period": "hour"},
+	},
+	{
+		"title":       "Triage Nurse",
+		"location":    "London",
+		"description": "Telephone advice.",
+		"remote":      true,
+		"salary":      object{"min": 650, "max": 700, "period": "week"},
+	},
 	{"title": "Physiotherapist", "location": "Bradford", "description": "Band 6/7. Musculoskeletal outpatients in a home for older folk."},
 	{"title": "Porter", "location": "Reading", "description": "Moves patients between wards; a hundred per cent physical."},
 	{"title": "Draft Nurse", "location": "Leeds", "description": "Not yet.", "status": "draft"},
@@ -142,7 +189,11 @@ func TestSearch(t *testing.T) {
 		} {
 			t.Run(c.body, func(t *testing.T) {
 				guest.t = t
-				require.Equal(t, c.want, strings.Join(titlesIn(guest.try("POST", "/api/listings/search", c.body).ok(200), "data.results"), "|"))
+				require.Equal(
+					t,
+					c.want,
+					strings.Join(titlesIn(guest.try("POST", "/api/listings/search", c.body).ok(200), "data.results"), "|"),
+				)
 			})
 		}
 		t.Run("SQL and LIKE metacharacters", func(t *testing.T) {

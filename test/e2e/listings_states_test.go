@@ -58,7 +58,12 @@ func TestListingStates(t *testing.T) {
 			require.Equal(t, status == "archived", res.at("data.job.archivedAt") != nil)
 			listed := strings.Contains(string(guest.get("/api/listings?limit=100").ok(200).raw), id)
 			require.Equal(t, public, listed, "in the public list")
-			require.Equal(t, status, employer.get("/api/listings/"+id).ok(200).text("data.status"), "the listing's organization sees it in every state")
+			require.Equal(
+				t,
+				status,
+				employer.get("/api/listings/"+id).ok(200).text("data.status"),
+				"the listing's organization sees it in every state",
+			)
 			for _, c := range []*client{guest, rival.client} {
 				if public {
 					c.get("/api/listings/" + id).ok(200)
@@ -113,7 +118,12 @@ func TestListingStates(t *testing.T) {
 			for _, status := range []string{"closed", "active"} {
 				employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
 			}
-			require.Equal(t, posted, guest.get("/api/listings/"+id).ok(200).text("data.postedAt"), "postedAt is the time of the first publication")
+			require.Equal(
+				t,
+				posted,
+				guest.get("/api/listings/"+id).ok(200).text("data.postedAt"),
+				"postedAt is the time of the first publication",
+			)
 		})
 		subtest("expired listing is not public", func(t *testing.T) {
 			var id string
@@ -126,7 +136,12 @@ func TestListingStates(t *testing.T) {
 					break
 				}
 			}
-			require.Eventually(t, func() bool { return guest.try("GET", "/api/listings/"+id, nil).status == 404 }, waitTimeout, 50*time.Millisecond)
+			require.Eventually(
+				t,
+				func() bool { return guest.try("GET", "/api/listings/"+id, nil).status == 404 },
+				waitTimeout,
+				50*time.Millisecond,
+			)
 			require.False(t, time.Now().Before(deadline))
 			require.NotContains(t, string(guest.get("/api/listings?limit=100").ok(200).raw), id)
 			shows(t, id, "active", false)
@@ -151,12 +166,28 @@ func TestListingStates(t *testing.T) {
 // limited are the rate-limited routes, each with its limit per quarter of an
 // hour. Registration has another kind of limit.
 var limited = map[string]int{
-	"PUT /api/jobseekers/profile": 10, "PUT /api/employers/profile": 10, "DELETE /api/employers/profile": 10, "POST /api/employers/jobs": 10,
-	"POST /api/employers/jobs/batch": 10, "PUT /api/employers/jobs/batch": 10, "PUT /api/employers/jobs/:id": 10, "DELETE /api/employers/jobs/:id": 10,
-	"POST /api/employers/team": 10, "PUT /api/employers/settings": 10, "DELETE /api/employers/settings": 10, "PUT /api/employers/applications/:id": 10,
-	"DELETE /api/employers/applications/:id": 10, "POST /api/jobseekers/applications": 10, "POST /api/jobseekers/bookmarks": 10, "POST /api/jobseekers/documents": 10,
-	"PUT /api/jobseekers/notifications/:id": 10, "POST /api/jobseekers/onboarding": 10, "POST /api/jobseekers/billing": 10, "POST /api/billing/setup-intents": 10, "POST /api/auth/register-employer": 5,
-	"POST /api/listings/:id/report": 10,
+	"PUT /api/jobseekers/profile":            10,
+	"PUT /api/employers/profile":             10,
+	"DELETE /api/employers/profile":          10,
+	"POST /api/employers/jobs":               10,
+	"POST /api/employers/jobs/batch":         10,
+	"PUT /api/employers/jobs/batch":          10,
+	"PUT /api/employers/jobs/:id":            10,
+	"DELETE /api/employers/jobs/:id":         10,
+	"POST /api/employers/team":               10,
+	"PUT /api/employers/settings":            10,
+	"DELETE /api/employers/settings":         10,
+	"PUT /api/employers/applications/:id":    10,
+	"DELETE /api/employers/applications/:id": 10,
+	"POST /api/jobseekers/applications":      10,
+	"POST /api/jobseekers/bookmarks":         10,
+	"POST /api/jobseekers/documents":         10,
+	"PUT /api/jobseekers/notifications/:id":  10,
+	"POST /api/jobseekers/onboarding":        10,
+	"POST /api/jobseekers/billing":           10,
+	"POST /api/billing/setup-intents":        10,
+	"POST /api/auth/register-employer":       5,
+	"POST /api/listings/:id/report":          10,
 }
 
 func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {

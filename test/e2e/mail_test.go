@@ -33,7 +33,10 @@ func TestMailOverSMTP(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			dir, server := t.TempDir(), kit.NewSMTP(t)
-			w := start(t, dir, append(s.env(t, dir), "LOCUM_MAIL_URL="+server.URL(), "LOCUM_MAIL_FROM=locum <no-reply@jobs.example.org>")...)
+			w := start(
+				t,
+				dir,
+				append(s.env(t, dir), "LOCUM_MAIL_URL="+server.URL(), "LOCUM_MAIL_FROM=locum <no-reply@jobs.example.org>")...)
 			employer, seeker := w.employer(t), w.seeker(t)
 			id := seeker.application(employer.listing(object{"title": "Theatre Nurse"}), nil)
 
@@ -58,7 +61,16 @@ func TestMailOverSMTP(t *testing.T) {
 						require.NoError(t, err)
 						status, err := event.Status()
 						require.NoError(t, err)
-						history = append(history, m.Parts["method"]+" "+event.Props.Get(ical.PropSequence).Value+" "+string(status)+" "+start.Format(time.RFC3339))
+						history = append(
+							history,
+							m.Parts["method"]+" "+event.Props.Get(
+								ical.PropSequence,
+							).Value+" "+string(
+								status,
+							)+" "+start.Format(
+								time.RFC3339,
+							),
+						)
 					}
 				}
 				require.Equal(t, []string{

@@ -76,7 +76,11 @@ func moderatedListing(suffix string) func(*matrixUsers) string {
 }
 func moderatedOrganization(suffix string) func(*matrixUsers) string {
 	return func(c *matrixUsers) string {
-		return "/api/admin/organizations/" + c.employer.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId") + suffix
+		return "/api/admin/organizations/" + c.employer.fromNewAddress().
+			get("/api/employers/organization").
+			ok(200).
+			text("data.organizationId") +
+			suffix
 	}
 }
 func receivedApplication(c *matrixUsers) string {
@@ -103,39 +107,94 @@ func memberPermissions(c *matrixUsers) string {
 
 // matrix has a row for every route that identifies its caller.
 var matrix = map[string]matrixRow{
-	"POST /api/auth/logout":          {path: fixedPath("/api/auth/logout"), isolated: true},
-	"GET /api/auth/me":               {path: fixedPath("/api/auth/me")},
-	"POST /api/auth/change-password": {path: fixedPath("/api/auth/change-password"), isolated: true, body: withBody(object{"currentPassword": password, "newPassword": password + "1"})},
-	"GET /api/auth/sessions":         {path: fixedPath("/api/auth/sessions")},
-	"DELETE /api/auth/sessions/:id": {path: func(c *matrixUsers) string { return "/api/auth/sessions/" + c.session }, foreignError: "Session not found", prepare: func(c *matrixUsers) {
-		c.w.guest(c.seeker.t).post("/api/auth/login", object{"email": c.seeker.email, "password": password}).ok(200)
-		c.session = c.seeker.fromNewAddress().get("/api/auth/sessions").ok(200).text("data.sessions.0.id")
-	}},
-	"DELETE /api/auth/sessions":            {path: fixedPath("/api/auth/sessions"), isolated: true},
-	"GET /api/auth/second-factor":          {path: fixedPath("/api/auth/second-factor")},
-	"POST /api/auth/second-factor":         {path: fixedPath("/api/auth/second-factor"), isolated: true},
-	"POST /api/auth/second-factor/confirm": {path: fixedPath("/api/auth/second-factor/confirm"), isolated: true, body: withBody(object{"code": "000000"}), status: 409},
-	"DELETE /api/auth/second-factor":       {path: fixedPath("/api/auth/second-factor"), isolated: true, body: withBody(object{"currentPassword": password, "code": "000000"}), status: 409},
-	"POST /api/auth/accept-invitation":     {path: fixedPath("/api/auth/accept-invitation"), body: withBody(object{"token": "none", "password": password}), status: 400},
+	"POST /api/auth/logout": {path: fixedPath("/api/auth/logout"), isolated: true},
+	"GET /api/auth/me":      {path: fixedPath("/api/auth/me")},
+	"POST /api/auth/change-password": {
+		path:     fixedPath("/api/auth/change-password"),
+		isolated: true,
+		body:     withBody(object{"currentPassword": password, "newPassword": password + "1"}),
+	},
+	"GET /api/auth/sessions": {path: fixedPath("/api/auth/sessions")},
+	"DELETE /api/auth/sessions/:id": {
+		path:         func(c *matrixUsers) string { return "/api/auth/sessions/" + c.session },
+		foreignError: "Session not found",
+		prepare: func(c *matrixUsers) {
+			c.w.guest(c.seeker.t).post("/api/auth/login", object{"email": c.seeker.email, "password": password}).ok(200)
+			c.session = c.seeker.fromNewAddress().get("/api/auth/sessions").ok(200).text("data.sessions.0.id")
+		},
+	},
+	"DELETE /api/auth/sessions":    {path: fixedPath("/api/auth/sessions"), isolated: true},
+	"GET /api/auth/second-factor":  {path: fixedPath("/api/auth/second-factor")},
+	"POST /api/auth/second-factor": {path: fixedPath("/api/auth/second-factor"), isolated: true},
+	"POST /api/auth/second-factor/confirm": {
+		path:     fixedPath("/api/auth/second-factor/confirm"),
+		isolated: true,
+		body:     withBody(object{"code": "000000"}),
+		status:   409,
+	},
+	"DELETE /api/auth/second-factor": {
+		path:     fixedPath("/api/auth/second-factor"),
+		isolated: true,
+		body:     withBody(object{"currentPassword": password, "code": "000000"}),
+		status:   409,
+	},
+	"POST /api/auth/accept-invitation": {
+		path:   fixedPath("/api/auth/accept-invitation"),
+		body:   withBody(object{"token": "none", "password": password}),
+		status: 400,
+	},
 
-	"GET /api/jobseekers/settings":    {path: fixedPath("/api/jobseekers/settings")},
-	"PUT /api/jobseekers/settings":    {path: fixedPath("/api/jobseekers/settings"), body: withBody(object{"intent": "update-notifications", "email": true})},
-	"DELETE /api/jobseekers/profile":  {path: fixedPath("/api/jobseekers/profile"), isolated: true},
-	"GET /api/employers/profile":      {path: fixedPath("/api/employers/profile"), anyMember: true},
-	"PUT /api/employers/profile":      {path: fixedPath("/api/employers/profile"), body: withBody(object{"intent": "update-profile", "profile": object{"jobTitle": "Matron"}}), anyMember: true},
-	"DELETE /api/employers/profile":   {path: fixedPath("/api/employers/profile"), isolated: true, anyMember: true},
-	"GET /api/employers/settings":     {path: fixedPath("/api/employers/settings"), anyMember: true},
-	"PUT /api/employers/settings":     {path: fixedPath("/api/employers/settings"), body: withBody(object{"intent": "update-notifications", "emailAlerts": false}), anyMember: true},
+	"GET /api/jobseekers/settings": {path: fixedPath("/api/jobseekers/settings")},
+	"PUT /api/jobseekers/settings": {
+		path: fixedPath("/api/jobseekers/settings"),
+		body: withBody(object{"intent": "update-notifications", "email": true}),
+	},
+	"DELETE /api/jobseekers/profile": {path: fixedPath("/api/jobseekers/profile"), isolated: true},
+	"GET /api/employers/profile":     {path: fixedPath("/api/employers/profile"), anyMember: true},
+	"PUT /api/employers/profile": {
+		path:      fixedPath("/api/employers/profile"),
+		body:      withBody(object{"intent": "update-profile", "profile": object{"jobTitle": "Matron"}}),
+		anyMember: true,
+	},
+	"DELETE /api/employers/profile": {path: fixedPath("/api/employers/profile"), isolated: true, anyMember: true},
+	"GET /api/employers/settings":   {path: fixedPath("/api/employers/settings"), anyMember: true},
+	"PUT /api/employers/settings": {
+		path:      fixedPath("/api/employers/settings"),
+		body:      withBody(object{"intent": "update-notifications", "emailAlerts": false}),
+		anyMember: true,
+	},
 	"DELETE /api/employers/settings":  {path: fixedPath("/api/employers/settings"), isolated: true, anyMember: true},
 	"GET /api/employers/organization": {path: fixedPath("/api/employers/organization"), anyMember: true},
-	"PUT /api/employers/organization": {path: fixedPath("/api/employers/organization"), isolated: true, body: withBody(object{"name": "Renamed Clinic"})},
+	"PUT /api/employers/organization": {
+		path:     fixedPath("/api/employers/organization"),
+		isolated: true,
+		body:     withBody(object{"name": "Renamed Clinic"}),
+	},
 
-	"GET /api/employers/audit":                {path: fixedPath("/api/employers/audit")},
-	"GET /api/employers/team":                 {path: fixedPath("/api/employers/team")},
-	"POST /api/employers/team":                {path: fixedPath("/api/employers/team"), body: func(*matrixUsers) any { return object{"intent": "add-member", "name": "N", "email": newEmail()} }},
-	"DELETE /api/employers/team/:id":          {path: func(c *matrixUsers) string { return teamPath(c.member) }, isolated: true, foreignStatus: 403, foreignError: "Team member not in your organization"},
-	"GET /api/employers/team/:id/permissions": {path: memberPermissions, foreignStatus: 403, foreignError: "Team member not in your organization"},
-	"PUT /api/employers/team/:id/permissions": {path: memberPermissions, isolated: true, body: withBody(object{"role": "viewer"}), foreignStatus: 403, foreignError: "Team member not in your organization"},
+	"GET /api/employers/audit": {path: fixedPath("/api/employers/audit")},
+	"GET /api/employers/team":  {path: fixedPath("/api/employers/team")},
+	"POST /api/employers/team": {
+		path: fixedPath("/api/employers/team"),
+		body: func(*matrixUsers) any { return object{"intent": "add-member", "name": "N", "email": newEmail()} },
+	},
+	"DELETE /api/employers/team/:id": {
+		path:          func(c *matrixUsers) string { return teamPath(c.member) },
+		isolated:      true,
+		foreignStatus: 403,
+		foreignError:  "Team member not in your organization",
+	},
+	"GET /api/employers/team/:id/permissions": {
+		path:          memberPermissions,
+		foreignStatus: 403,
+		foreignError:  "Team member not in your organization",
+	},
+	"PUT /api/employers/team/:id/permissions": {
+		path:          memberPermissions,
+		isolated:      true,
+		body:          withBody(object{"role": "viewer"}),
+		foreignStatus: 403,
+		foreignError:  "Team member not in your organization",
+	},
 
 	"POST /api/listings/:id/report":              {path: publicListing("/report"), body: withBody(object{"reason": "fraud"}), status: 201},
 	"GET /api/admin/cases":                       {path: fixedPath("/api/admin/cases")},
@@ -144,22 +203,51 @@ var matrix = map[string]matrixRow{
 	"POST /api/admin/jobs/:id/restore":           {path: moderatedListing("/restore"), body: withBody(object{})},
 	"GET /api/admin/organizations/:id":           {path: moderatedOrganization("")},
 	"POST /api/admin/organizations/:id/standing": {path: moderatedOrganization("/standing"), body: withBody(object{"action": "unverify"})},
-	"POST /api/admin/accounts/:id/standing":      {path: func(c *matrixUsers) string { return "/api/admin/accounts/" + c.otherSeeker.id + "/standing" }, isolated: true, body: withBody(object{"action": "suspend"})},
+	"POST /api/admin/accounts/:id/standing": {
+		path:     func(c *matrixUsers) string { return "/api/admin/accounts/" + c.otherSeeker.id + "/standing" },
+		isolated: true,
+		body:     withBody(object{"action": "suspend"}),
+	},
 
-	"GET /api/listings":              {path: fixedPath("/api/listings")},
-	"GET /api/listings/:id":          {path: publicListing("")},
-	"POST /api/listings/search":      {path: fixedPath("/api/listings/search"), body: withBody(object{"query": "nurse"})},
-	"PATCH /api/listings/:id":        {path: publicListing(""), body: withBody(object{"meta": object{"a": 1}}), foreignError: "Listing not found"},
-	"POST /api/listings/:id/restore": {path: publicListing("/restore"), foreignError: "Listing not found or not deleted", prepare: func(c *matrixUsers) { c.employer.fromNewAddress().delete("/api/employers/jobs/" + c.listing).ok(200) }},
+	"GET /api/listings":         {path: fixedPath("/api/listings")},
+	"GET /api/listings/:id":     {path: publicListing("")},
+	"POST /api/listings/search": {path: fixedPath("/api/listings/search"), body: withBody(object{"query": "nurse"})},
+	"PATCH /api/listings/:id": {
+		path:         publicListing(""),
+		body:         withBody(object{"meta": object{"a": 1}}),
+		foreignError: "Listing not found",
+	},
+	"POST /api/listings/:id/restore": {
+		path:         publicListing("/restore"),
+		foreignError: "Listing not found or not deleted",
+		prepare:      func(c *matrixUsers) { c.employer.fromNewAddress().delete("/api/employers/jobs/" + c.listing).ok(200) },
+	},
 	"POST /api/listings/:id/archive": {path: publicListing("/archive"), foreignError: "Listing not found"},
-	"PUT /api/listings/batch":        {path: fixedPath("/api/listings/batch"), body: func(c *matrixUsers) any { return []object{{"uuid": c.listing, "meta": object{"b": 2}}} }},
+	"PUT /api/listings/batch": {
+		path: fixedPath("/api/listings/batch"),
+		body: func(c *matrixUsers) any { return []object{{"uuid": c.listing, "meta": object{"b": 2}}} },
+	},
 
-	"GET /api/employers/jobs":                {path: fixedPath("/api/employers/jobs")},
-	"POST /api/employers/jobs":               {path: fixedPath("/api/employers/jobs"), body: withBody(object{"title": "T", "description": "D"}), status: 201},
-	"POST /api/employers/jobs/batch":         {path: fixedPath("/api/employers/jobs/batch"), body: withBody(object{"jobs": []object{{"title": "T", "description": "D"}}})},
-	"PUT /api/employers/jobs/batch":          {path: fixedPath("/api/employers/jobs/batch"), body: func(c *matrixUsers) any { return object{"jobs": []object{{"id": c.listing, "title": "Mine"}}} }},
-	"GET /api/employers/jobs/:id":            {path: employerJob(""), foreignError: "Job listing not found"},
-	"PUT /api/employers/jobs/:id":            {path: employerJob(""), body: withBody(object{"title": "Taken"}), foreignError: "Job listing not found"},
+	"GET /api/employers/jobs": {path: fixedPath("/api/employers/jobs")},
+	"POST /api/employers/jobs": {
+		path:   fixedPath("/api/employers/jobs"),
+		body:   withBody(object{"title": "T", "description": "D"}),
+		status: 201,
+	},
+	"POST /api/employers/jobs/batch": {
+		path: fixedPath("/api/employers/jobs/batch"),
+		body: withBody(object{"jobs": []object{{"title": "T", "description": "D"}}}),
+	},
+	"PUT /api/employers/jobs/batch": {
+		path: fixedPath("/api/employers/jobs/batch"),
+		body: func(c *matrixUsers) any { return object{"jobs": []object{{"id": c.listing, "title": "Mine"}}} },
+	},
+	"GET /api/employers/jobs/:id": {path: employerJob(""), foreignError: "Job listing not found"},
+	"PUT /api/employers/jobs/:id": {
+		path:         employerJob(""),
+		body:         withBody(object{"title": "Taken"}),
+		foreignError: "Job listing not found",
+	},
 	"DELETE /api/employers/jobs/:id":         {path: employerJob(""), foreignError: "Job listing not found"},
 	"POST /api/employers/jobs/:id/duplicate": {path: employerJob("/duplicate"), foreignError: "Job listing not found"},
 	"POST /api/employers/jobs/:id/renew":     {path: employerJob("/renew"), foreignError: "Job listing not found"},
@@ -170,94 +258,237 @@ var matrix = map[string]matrixRow{
 	"GET /api/employers/applications/stats":  {path: fixedPath("/api/employers/applications/stats")},
 	"GET /api/employers/applications/export": {path: fixedPath("/api/employers/applications/export")},
 
-	"GET /api/jobseekers/applications":        {path: fixedPath("/api/jobseekers/applications")},
-	"POST /api/jobseekers/applications":       {path: fixedPath("/api/jobseekers/applications"), body: func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
-	"GET /api/jobseekers/applications/:id":    {path: ownApplication, foreignError: "Application not found"},
-	"PUT /api/jobseekers/applications/:id":    {path: ownApplication, body: withBody(object{"status": "in-progress"}), foreignError: "Application not found"},
+	"GET /api/jobseekers/applications": {path: fixedPath("/api/jobseekers/applications")},
+	"POST /api/jobseekers/applications": {
+		path:   fixedPath("/api/jobseekers/applications"),
+		body:   func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} },
+		status: 201,
+	},
+	"GET /api/jobseekers/applications/:id": {path: ownApplication, foreignError: "Application not found"},
+	"PUT /api/jobseekers/applications/:id": {
+		path:         ownApplication,
+		body:         withBody(object{"status": "in-progress"}),
+		foreignError: "Application not found",
+	},
 	"DELETE /api/jobseekers/applications/:id": {path: ownApplication, foreignError: "Application not found"},
 
 	"GET /api/jobseekers/profile": {path: fixedPath("/api/jobseekers/profile")},
-	"PUT /api/jobseekers/profile": {path: fixedPath("/api/jobseekers/profile"), body: withBody(object{"intent": "update-profile", "profile": object{"bio": "Nurse"}})},
+	"PUT /api/jobseekers/profile": {
+		path: fixedPath("/api/jobseekers/profile"),
+		body: withBody(object{"intent": "update-profile", "profile": object{"bio": "Nurse"}}),
+	},
 
-	"POST /api/jobseekers/saved":           {path: fixedPath("/api/jobseekers/saved"), body: func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
-	"GET /api/jobseekers/bookmarks":        {path: fixedPath("/api/jobseekers/bookmarks")},
-	"POST /api/jobseekers/bookmarks":       {path: fixedPath("/api/jobseekers/bookmarks"), body: func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} }, status: 201},
+	"POST /api/jobseekers/saved": {
+		path:   fixedPath("/api/jobseekers/saved"),
+		body:   func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} },
+		status: 201,
+	},
+	"GET /api/jobseekers/bookmarks": {path: fixedPath("/api/jobseekers/bookmarks")},
+	"POST /api/jobseekers/bookmarks": {
+		path:   fixedPath("/api/jobseekers/bookmarks"),
+		body:   func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} },
+		status: 201,
+	},
 	"GET /api/jobseekers/bookmarks/:id":    {path: ownBookmark, foreignError: "Bookmark not found"},
 	"PUT /api/jobseekers/bookmarks/:id":    {path: ownBookmark, body: withBody(object{"notes": "x"}), foreignError: "Bookmark not found"},
 	"DELETE /api/jobseekers/bookmarks/:id": {path: ownBookmark, foreignError: "Bookmark not found"},
 
 	"GET /api/jobseekers/analytics": {path: fixedPath("/api/jobseekers/analytics")},
 
-	"GET /api/jobseekers/documents":          {path: fixedPath("/api/jobseekers/documents")},
-	"POST /api/jobseekers/documents":         {path: fixedPath("/api/jobseekers/documents"), body: withBody(object{"intent": "upload-document", "type": "cv", "content": "x"})},
+	"GET /api/jobseekers/documents": {path: fixedPath("/api/jobseekers/documents")},
+	"POST /api/jobseekers/documents": {
+		path: fixedPath("/api/jobseekers/documents"),
+		body: withBody(object{"intent": "upload-document", "type": "cv", "content": "x"}),
+	},
 	"GET /api/jobseekers/documents/:id":      {path: ownDocument(""), foreignError: "Document not found"},
 	"GET /api/jobseekers/documents/:id/file": {path: ownDocument("/file"), foreignError: "Document not found"},
-	"PUT /api/jobseekers/documents/:id":      {path: ownDocument(""), body: withBody(object{"title": "x"}), foreignError: "Document not found"},
-	"DELETE /api/jobseekers/documents/:id":   {path: ownDocument(""), foreignError: "Document not found"},
+	"PUT /api/jobseekers/documents/:id": {
+		path:         ownDocument(""),
+		body:         withBody(object{"title": "x"}),
+		foreignError: "Document not found",
+	},
+	"DELETE /api/jobseekers/documents/:id": {path: ownDocument(""), foreignError: "Document not found"},
 
-	"GET /api/jobseekers/notifications":          {path: fixedPath("/api/jobseekers/notifications")},
-	"PUT /api/jobseekers/notifications/:id":      {path: ownNotification, body: withBody(object{"read": true}), foreignError: "Notification not found"},
-	"DELETE /api/jobseekers/notifications/:id":   {path: ownNotification, foreignError: "Notification not found"},
-	"GET /api/jobseekers/activity":               {path: fixedPath("/api/jobseekers/activity")},
-	"GET /api/jobseekers/onboarding":             {path: fixedPath("/api/jobseekers/onboarding")},
-	"POST /api/jobseekers/onboarding":            {path: fixedPath("/api/jobseekers/onboarding"), body: withBody(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}})},
-	"GET /api/jobseekers/billing":                {path: fixedPath("/api/jobseekers/billing")},
-	"POST /api/jobseekers/billing":               {path: fixedPath("/api/jobseekers/billing"), body: withBody(object{"intent": "update-payment-method", "paymentMethodId": "pm_card_visa"})},
-	"POST /api/billing/setup-intents":            {path: fixedPath("/api/billing/setup-intents")},
-	"GET /api/jobseekers/search":                 {path: fixedPath("/api/jobseekers/search")},
-	"POST /api/jobseekers/search":                {path: fixedPath("/api/jobseekers/search"), body: withBody(object{"intent": "save-search", "query": "nurse"})},
-	"GET /api/jobseekers/recommendations":        {path: fixedPath("/api/jobseekers/recommendations"), isPerUser: true},
-	"DELETE /api/jobseekers/recommendations/:id": {path: func(c *matrixUsers) string { return "/api/jobseekers/recommendations/" + c.listing }, isPerUser: true},
-	"GET /api/jobseekers/dashboard":              {path: fixedPath("/api/jobseekers/dashboard"), isPerUser: true},
-	"POST /api/jobseekers/dashboard":             {path: fixedPath("/api/jobseekers/dashboard"), body: withBody(object{"intent": "generate-personalized-content"}), isPerUser: true},
-	"GET /api/jobseekers/export/applications":    {path: fixedPath("/api/jobseekers/export/applications")},
-	"GET /api/jobseekers/export/profile":         {path: fixedPath("/api/jobseekers/export/profile?format=csv")},
+	"GET /api/jobseekers/notifications": {path: fixedPath("/api/jobseekers/notifications")},
+	"PUT /api/jobseekers/notifications/:id": {
+		path:         ownNotification,
+		body:         withBody(object{"read": true}),
+		foreignError: "Notification not found",
+	},
+	"DELETE /api/jobseekers/notifications/:id": {path: ownNotification, foreignError: "Notification not found"},
+	"GET /api/jobseekers/activity":             {path: fixedPath("/api/jobseekers/activity")},
+	"GET /api/jobseekers/onboarding":           {path: fixedPath("/api/jobseekers/onboarding")},
+	"POST /api/jobseekers/onboarding": {
+		path: fixedPath("/api/jobseekers/onboarding"),
+		body: withBody(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}),
+	},
+	"GET /api/jobseekers/billing": {path: fixedPath("/api/jobseekers/billing")},
+	"POST /api/jobseekers/billing": {
+		path: fixedPath("/api/jobseekers/billing"),
+		body: withBody(object{"intent": "update-payment-method", "paymentMethodId": "pm_card_visa"}),
+	},
+	"POST /api/billing/setup-intents": {path: fixedPath("/api/billing/setup-intents")},
+	"GET /api/jobseekers/search":      {path: fixedPath("/api/jobseekers/search")},
+	"POST /api/jobseekers/search": {
+		path: fixedPath("/api/jobseekers/search"),
+		body: withBody(object{"intent": "save-search", "query": "nurse"}),
+	},
+	"GET /api/jobseekers/recommendations": {path: fixedPath("/api/jobseekers/recommendations"), isPerUser: true},
+	"DELETE /api/jobseekers/recommendations/:id": {
+		path:      func(c *matrixUsers) string { return "/api/jobseekers/recommendations/" + c.listing },
+		isPerUser: true,
+	},
+	"GET /api/jobseekers/dashboard": {path: fixedPath("/api/jobseekers/dashboard"), isPerUser: true},
+	"POST /api/jobseekers/dashboard": {
+		path:      fixedPath("/api/jobseekers/dashboard"),
+		body:      withBody(object{"intent": "generate-personalized-content"}),
+		isPerUser: true,
+	},
+	"GET /api/jobseekers/export/applications": {path: fixedPath("/api/jobseekers/export/applications")},
+	"GET /api/jobseekers/export/profile":      {path: fixedPath("/api/jobseekers/export/profile?format=csv")},
 
-	"GET /api/employers/applications":                {path: fixedPath("/api/employers/applications")},
-	"GET /api/employers/applications/:id":            {path: receivedApplication, foreignError: "Application not found"},
-	"PUT /api/employers/applications/:id":            {path: receivedApplication, body: withBody(object{"status": "review"}), foreignError: "Application not found"},
-	"DELETE /api/employers/applications/:id":         {path: receivedApplication, foreignError: "Application not found"},
-	"POST /api/employers/applications/:id/interview": {path: applicationInterview, body: withBody(appointment(nil)), foreignError: "Application not found"},
-	"PUT /api/employers/applications/:id/interview": {path: applicationInterview, body: withBody(object{"outcome": "pass"}), foreignError: "Application not found", prepare: func(c *matrixUsers) {
-		c.employer.post(applicationInterview(c), appointment(nil)).ok(200)
-	}},
-	"GET /api/employers/applications/:id/documents": {path: func(c *matrixUsers) string { return receivedApplication(c) + "/documents" }, foreignError: "Application not found"},
+	"GET /api/employers/applications":     {path: fixedPath("/api/employers/applications")},
+	"GET /api/employers/applications/:id": {path: receivedApplication, foreignError: "Application not found"},
+	"PUT /api/employers/applications/:id": {
+		path:         receivedApplication,
+		body:         withBody(object{"status": "review"}),
+		foreignError: "Application not found",
+	},
+	"DELETE /api/employers/applications/:id": {path: receivedApplication, foreignError: "Application not found"},
+	"POST /api/employers/applications/:id/interview": {
+		path:         applicationInterview,
+		body:         withBody(appointment(nil)),
+		foreignError: "Application not found",
+	},
+	"PUT /api/employers/applications/:id/interview": {
+		path:         applicationInterview,
+		body:         withBody(object{"outcome": "pass"}),
+		foreignError: "Application not found",
+		prepare: func(c *matrixUsers) {
+			c.employer.post(applicationInterview(c), appointment(nil)).ok(200)
+		},
+	},
+	"GET /api/employers/applications/:id/documents": {
+		path:         func(c *matrixUsers) string { return receivedApplication(c) + "/documents" },
+		foreignError: "Application not found",
+	},
 	"GET /api/employers/applications/:id/documents/:documentId": {path: func(c *matrixUsers) string {
-		return receivedApplication(c) + "/documents/" + c.employer.fromNewAddress().get(receivedApplication(c)+"/documents").ok(200).text("data.documents.0.id")
+		return receivedApplication(
+			c,
+		) + "/documents/" + c.employer.fromNewAddress().
+			get(receivedApplication(c)+"/documents").
+			ok(200).
+			text("data.documents.0.id")
 	}, foreignError: "Application not found"},
-	"POST /api/employers/applications/:id/contact": {path: func(c *matrixUsers) string { return receivedApplication(c) + "/contact" }, body: withBody(object{"subject": "Hello", "message": "there"}), foreignError: "Application not found"},
-	"POST /api/employers/exports":                  {path: fixedPath("/api/employers/exports"), body: withBody(object{"kind": "jobs"}), status: 202},
-	"GET /api/employers/exports/:id":               {path: func(c *matrixUsers) string { return "/api/employers/exports/" + c.export }, foreignError: "Export not found"},
-	"GET /api/employers/interviews":                {path: fixedPath("/api/employers/interviews")},
+	"POST /api/employers/applications/:id/contact": {
+		path:         func(c *matrixUsers) string { return receivedApplication(c) + "/contact" },
+		body:         withBody(object{"subject": "Hello", "message": "there"}),
+		foreignError: "Application not found",
+	},
+	"POST /api/employers/exports": {
+		path:   fixedPath("/api/employers/exports"),
+		body:   withBody(object{"kind": "jobs"}),
+		status: 202,
+	},
+	"GET /api/employers/exports/:id": {
+		path:         func(c *matrixUsers) string { return "/api/employers/exports/" + c.export },
+		foreignError: "Export not found",
+	},
+	"GET /api/employers/interviews": {path: fixedPath("/api/employers/interviews")},
 
-	"POST /api/developers/apps":                   {path: fixedPath("/api/developers/apps"), body: withBody(object{"name": "Ward Finder"}), status: 201},
-	"GET /api/developers/apps":                    {path: fixedPath("/api/developers/apps")},
-	"GET /api/developers/apps/:id":                {path: ownApp(""), foreignError: "Application not found"},
-	"PUT /api/developers/apps/:id":                {path: ownApp(""), body: withBody(object{"name": "Bed Finder"}), foreignError: "Application not found"},
-	"DELETE /api/developers/apps/:id":             {path: ownApp(""), foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/secret":        {path: ownApp("/secret"), foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/keys":          {path: ownApp("/keys"), body: withBody(object{"name": "Production"}), status: 201, foreignError: "Application not found"},
-	"GET /api/developers/apps/:id/keys":           {path: ownApp("/keys"), foreignError: "Application not found"},
-	"DELETE /api/developers/apps/:id/keys/:keyId": {path: func(c *matrixUsers) string { return "/api/developers/apps/" + c.app + "/keys/" + c.key }, foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/plan":          {path: ownApp("/plan"), body: withBody(object{"plan": "professional", "paymentMethodId": "pm_card_visa"}), foreignError: "Application not found"},
-	"GET /api/auth/consents":                      {path: fixedPath("/api/auth/consents")},
-	"DELETE /api/auth/consents/:clientId":         {path: func(c *matrixUsers) string { return "/api/auth/consents/" + c.client }, foreignError: "Consent not found", prepare: func(c *matrixUsers) { c.client = c.w.authorizeApp(c.seeker.t, c.seeker) }},
-	"GET /api/developers/apps/:id/usage":          {path: ownApp("/usage"), foreignError: "Application not found"},
+	"POST /api/developers/apps": {
+		path:   fixedPath("/api/developers/apps"),
+		body:   withBody(object{"name": "Ward Finder"}),
+		status: 201,
+	},
+	"GET /api/developers/apps":     {path: fixedPath("/api/developers/apps")},
+	"GET /api/developers/apps/:id": {path: ownApp(""), foreignError: "Application not found"},
+	"PUT /api/developers/apps/:id": {
+		path:         ownApp(""),
+		body:         withBody(object{"name": "Bed Finder"}),
+		foreignError: "Application not found",
+	},
+	"DELETE /api/developers/apps/:id":      {path: ownApp(""), foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/secret": {path: ownApp("/secret"), foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/keys": {
+		path:         ownApp("/keys"),
+		body:         withBody(object{"name": "Production"}),
+		status:       201,
+		foreignError: "Application not found",
+	},
+	"GET /api/developers/apps/:id/keys": {path: ownApp("/keys"), foreignError: "Application not found"},
+	"DELETE /api/developers/apps/:id/keys/:keyId": {
+		path:         func(c *matrixUsers) string { return "/api/developers/apps/" + c.app + "/keys/" + c.key },
+		foreignError: "Application not found",
+	},
+	"POST /api/developers/apps/:id/plan": {
+		path:         ownApp("/plan"),
+		body:         withBody(object{"plan": "professional", "paymentMethodId": "pm_card_visa"}),
+		foreignError: "Application not found",
+	},
+	"GET /api/auth/consents": {path: fixedPath("/api/auth/consents")},
+	"DELETE /api/auth/consents/:clientId": {
+		path:         func(c *matrixUsers) string { return "/api/auth/consents/" + c.client },
+		foreignError: "Consent not found",
+		prepare:      func(c *matrixUsers) { c.client = c.w.authorizeApp(c.seeker.t, c.seeker) },
+	},
+	"GET /api/developers/apps/:id/usage": {path: ownApp("/usage"), foreignError: "Application not found"},
 
-	"POST /api/developers/apps/:id/webhooks":                                          {path: ownApp("/webhooks"), body: withBody(object{"url": "https://receiver.invalid/hook", "events": []string{"job.created"}}), status: 201, foreignError: "Application not found"},
-	"GET /api/developers/apps/:id/webhooks":                                           {path: ownApp("/webhooks"), foreignError: "Application not found"},
-	"GET /api/developers/apps/:id/webhooks/:webhookId":                                {path: appWebhook(""), foreignError: "Application not found"},
-	"PUT /api/developers/apps/:id/webhooks/:webhookId":                                {path: appWebhook(""), body: withBody(object{"events": []string{"application.submitted"}}), foreignError: "Application not found"},
-	"DELETE /api/developers/apps/:id/webhooks/:webhookId":                             {path: appWebhook(""), foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/webhooks/:webhookId/secret":                        {path: appWebhook("/secret"), foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/webhooks/:webhookId/test":                          {path: appWebhook("/test"), body: withBody(object{"type": "job.closed"}), status: 202, foreignError: "Application not found"},
-	"GET /api/developers/apps/:id/webhooks/:webhookId/deliveries":                     {path: appWebhook("/deliveries"), foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/webhooks/:webhookId/replay":                        {path: appWebhook("/replay"), body: withBody(object{"since": "2026-01-01"}), status: 202, foreignError: "Application not found"},
-	"POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay": {path: func(c *matrixUsers) string { return appWebhook("/deliveries/" + c.delivery + "/replay")(c) }, status: 202, foreignError: "Application not found"},
+	"POST /api/developers/apps/:id/webhooks": {
+		path:         ownApp("/webhooks"),
+		body:         withBody(object{"url": "https://receiver.invalid/hook", "events": []string{"job.created"}}),
+		status:       201,
+		foreignError: "Application not found",
+	},
+	"GET /api/developers/apps/:id/webhooks": {
+		path:         ownApp("/webhooks"),
+		foreignError: "Application not found",
+	},
+	"GET /api/developers/apps/:id/webhooks/:webhookId": {
+		path:         appWebhook(""),
+		foreignError: "Application not found",
+	},
+	"PUT /api/developers/apps/:id/webhooks/:webhookId": {
+		path:         appWebhook(""),
+		body:         withBody(object{"events": []string{"application.submitted"}}),
+		foreignError: "Application not found",
+	},
+	"DELETE /api/developers/apps/:id/webhooks/:webhookId": {
+		path:         appWebhook(""),
+		foreignError: "Application not found",
+	},
+	"POST /api/developers/apps/:id/webhooks/:webhookId/secret": {
+		path:         appWebhook("/secret"),
+		foreignError: "Application not found",
+	},
+	"POST /api/developers/apps/:id/webhooks/:webhookId/test": {
+		path:         appWebhook("/test"),
+		body:         withBody(object{"type": "job.closed"}),
+		status:       202,
+		foreignError: "Application not found",
+	},
+	"GET /api/developers/apps/:id/webhooks/:webhookId/deliveries": {
+		path:         appWebhook("/deliveries"),
+		foreignError: "Application not found",
+	},
+	"POST /api/developers/apps/:id/webhooks/:webhookId/replay": {
+		path:         appWebhook("/replay"),
+		body:         withBody(object{"since": "2026-01-01"}),
+		status:       202,
+		foreignError: "Application not found",
+	},
+	"POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay": {
+		path:         func(c *matrixUsers) string { return appWebhook("/deliveries/" + c.delivery + "/replay")(c) },
+		status:       202,
+		foreignError: "Application not found",
+	},
 
-	"POST /api/employers/applications/batch": {path: fixedPath("/api/employers/applications/batch"), body: func(c *matrixUsers) any {
-		return object{"applications": []object{{"id": c.application, "status": "review"}}}
-	}},
+	"POST /api/employers/applications/batch": {
+		path: fixedPath("/api/employers/applications/batch"),
+		body: func(c *matrixUsers) any {
+			return object{"applications": []object{{"id": c.application, "status": "review"}}}
+		},
+	},
 }
 
 // newMatrixUsersWithResources returns users with all resources.
@@ -275,8 +506,19 @@ func newMatrixUsersWithResources(t *testing.T, server *testServer) *matrixUsers 
 // hashing.
 func newMatrixUsers(t *testing.T, server *testServer) *matrixUsers {
 	t.Helper()
-	c := &matrixUsers{w: server, guest: server.guest(t), seeker: server.seeker(t), otherSeeker: server.seeker(t), employer: server.employer(t), otherEmployer: server.employer(t)}
-	c.bare = server.addMember(t, c.employer, object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}})
+	c := &matrixUsers{
+		w:             server,
+		guest:         server.guest(t),
+		seeker:        server.seeker(t),
+		otherSeeker:   server.seeker(t),
+		employer:      server.employer(t),
+		otherEmployer: server.employer(t),
+	}
+	c.bare = server.addMember(
+		t,
+		c.employer,
+		object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}},
+	)
 	c.member = server.addMember(t, c.employer, nil).id
 	return c
 }
@@ -302,8 +544,16 @@ func (c *matrixUsers) forTest(t *testing.T) *matrixUsers {
 		theirs.client = &browser
 		return &theirs
 	}
-	return &matrixUsers{w: c.w, guest: c.w.guest(t), seeker: as(c.seeker), otherSeeker: as(c.otherSeeker), employer: as(c.employer), otherEmployer: as(c.otherEmployer),
-		bare: as(c.bare), member: c.member}
+	return &matrixUsers{
+		w:             c.w,
+		guest:         c.w.guest(t),
+		seeker:        as(c.seeker),
+		otherSeeker:   as(c.otherSeeker),
+		employer:      as(c.employer),
+		otherEmployer: as(c.otherEmployer),
+		bare:          as(c.bare),
+		member:        c.member,
+	}
 }
 
 // createResources creates the resources of jobseekers and employers.
@@ -328,7 +578,9 @@ func (c *matrixUsers) createDeveloperResources() {
 	me.t.Helper()
 	c.app = me.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 	c.key = me.post("/api/developers/apps/"+c.app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
-	c.webhook = me.post("/api/developers/apps/"+c.app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}).ok(201).text("data.webhook.id")
+	c.webhook = me.post("/api/developers/apps/"+c.app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}).
+		ok(201).
+		text("data.webhook.id")
 	c.delivery = me.post("/api/developers/apps/"+c.app+"/webhooks/"+c.webhook+"/test", nil).ok(202).text("data.delivery.id")
 }
 
@@ -346,7 +598,13 @@ func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 		_, has := matrix[key]
 		require.Equal(t, r.Auth != web.None, has, "%s: exactly the routes that identify their caller have a row in the matrix", key)
 		if r.Audience == web.Employer || r.Audience == web.EmployerSide {
-			require.Equal(t, matrix[key].anyMember, r.Permission == "", "%s: either any member may use the route, or it requires a permission", key)
+			require.Equal(
+				t,
+				matrix[key].anyMember,
+				r.Permission == "",
+				"%s: either any member may use the route, or it requires a permission",
+				key,
+			)
 		}
 	}
 	for key := range matrix {

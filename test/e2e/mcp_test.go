@@ -110,7 +110,9 @@ func (c *client) rpc(body string, headers ...string) *response {
 // tool calls a tool without the library.
 func (c *client) tool(name string, arguments object) *response {
 	c.t.Helper()
-	return c.rpc(encodeJSON(c.t, object{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": object{"name": name, "arguments": arguments}}))
+	return c.rpc(
+		encodeJSON(c.t, object{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": object{"name": name, "arguments": arguments}}),
+	)
 }
 
 func TestMCP_Tools(t *testing.T) {
@@ -142,7 +144,11 @@ func TestMCP_Tools(t *testing.T) {
 					require.NotEmpty(t, property.(object)["description"], "%s of %s", name, tool.Name)
 				}
 			}
-			require.ElementsMatch(t, []string{"search_jobs", "get_job", "suggest", "list_my_applications", "apply"}, slices.Collect(maps.Keys(byName)))
+			require.ElementsMatch(
+				t,
+				[]string{"search_jobs", "get_job", "suggest", "list_my_applications", "apply"},
+				slices.Collect(maps.Keys(byName)),
+			)
 			require.Equal(t, []any{"job_id"}, byName["get_job"].InputSchema.(object)["required"])
 			require.Equal(t, []any{"job_id"}, byName["apply"].InputSchema.(object)["required"])
 			properties := byName["search_jobs"].InputSchema.(object)["properties"].(object)
@@ -153,13 +159,22 @@ func TestMCP_Tools(t *testing.T) {
 			t.Parallel()
 			program := server.seeker(t).program()
 			s := program.session(t)
-			first := callTool(t, s, "search_jobs", object{"keywords": word, "sort": "date", "limit": 2, "facets": []string{"role", "region"}, "remote": nil})
+			first := callTool(
+				t,
+				s,
+				"search_jobs",
+				object{"keywords": word, "sort": "date", "limit": 2, "facets": []string{"role", "region"}, "remote": nil},
+			)
 			require.Len(t, first["data"], 2)
 			require.Equal(t, jobs[2], first["data"].([]any)[0].(object)["id"])
 			next := callTool(t, s, "search_jobs", object{"keywords": word, "sort": "date", "limit": 2, "cursor": first["next_cursor"]})
 			require.Equal(t, jobs[0], next["data"].([]any)[0].(object)["id"])
 			require.Nil(t, next["next_cursor"])
-			require.Equal(t, program.get("/api/v1/jobs/"+jobs[0]).okDeveloper(200).body, callTool(t, s, "get_job", object{"job_id": jobs[0]}))
+			require.Equal(
+				t,
+				program.get("/api/v1/jobs/"+jobs[0]).okDeveloper(200).body,
+				callTool(t, s, "get_job", object{"job_id": jobs[0]}),
+			)
 			require.Equal(t, program.get("/api/v1/jobs/suggest?q=lee").okDeveloper(200).body, callTool(t, s, "suggest", object{"q": "lee"}))
 			require.Empty(t, callTool(t, s, "list_my_applications", object{"limit": 5})["data"])
 		})
@@ -279,8 +294,16 @@ func TestMCP_Messages(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		program := server.seeker(t).program()
 		for body, want := range map[string]int{
-			"": 400, "{": 400, "5": 400, `"x"`: 400, `{}`: 400, `{"jsonrpc":"1.0","id":1,"method":"tools/list"}`: 400, `{"jsonrpc":"2.0","id":{},"method":"tools/list"}`: 400,
-			`[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]`: 400, "\n [": 400, "\x00": 400,
+			"":    400,
+			"{":   400,
+			"5":   400,
+			`"x"`: 400,
+			`{}`:  400,
+			`{"jsonrpc":"1.0","id":1,"method":"tools/list"}`:   400,
+			`{"jsonrpc":"2.0","id":{},"method":"tools/list"}`:  400,
+			`[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]`: 400,
+			"\n [": 400,
+			"\x00": 400,
 			`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`:                                   404,
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`:                                 200,
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":5}}`:                    200,
@@ -319,9 +342,16 @@ func TestMCP_Apply(t *testing.T) {
 		t.Run("apply without confirmation", func(t *testing.T) {
 			t.Parallel()
 			ann := server.seeker(t)
-			job := boss.listing(object{"title": "Theatre Nurse", "questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
+			job := boss.listing(
+				object{"title": "Theatre Nurse", "questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}},
+			)
 			s := writes(t, ann)
-			content := object{"job_id": job, "cover_letter": "Hello", "resume_url": "https://example.org/cv.pdf", "answers": []any{object{"question_id": "pin", "answer": "12A3456E"}}}
+			content := object{
+				"job_id":       job,
+				"cover_letter": "Hello",
+				"resume_url":   "https://example.org/cv.pdf",
+				"answers":      []any{object{"question_id": "pin", "answer": "12A3456E"}},
+			}
 			draft := callTool(t, s, "apply", content)
 			require.Equal(t, "confirmation_required", draft["status"])
 			require.Equal(t, "Theatre Nurse", draft["job_title"])
@@ -336,8 +366,18 @@ func TestMCP_Apply(t *testing.T) {
 				changed[name] = value
 				require.Contains(t, callToolError(t, s, "apply", changed), "confirmation_code_invalid", name)
 			}
-			require.Contains(t, callToolError(t, writes(t, server.seeker(t)), "apply", confirmed), "confirmation_code_invalid", "the code of another user")
-			require.Contains(t, callToolError(t, writes(t, ann), "apply", confirmed), "confirmation_code_invalid", "the code of another application")
+			require.Contains(
+				t,
+				callToolError(t, writes(t, server.seeker(t)), "apply", confirmed),
+				"confirmation_code_invalid",
+				"the code of another user",
+			)
+			require.Contains(
+				t,
+				callToolError(t, writes(t, ann), "apply", confirmed),
+				"confirmation_code_invalid",
+				"the code of another application",
+			)
 			require.Zero(t, applications(ann))
 
 			first := callTool(t, s, "apply", confirmed)["data"].(object)
@@ -352,7 +392,11 @@ func TestMCP_Apply(t *testing.T) {
 			s, job := writes(t, server.seeker(t)), boss.listing(object{"title": "Staff Nurse"})
 			draft := callTool(t, s, "apply", object{"job_id": job})
 			boss.fromNewAddress().put("/api/employers/jobs/"+job, object{"title": "Night Nurse"}).ok(200)
-			require.Contains(t, callToolError(t, s, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]}), "confirmation_code_invalid")
+			require.Contains(
+				t,
+				callToolError(t, s, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]}),
+				"confirmation_code_invalid",
+			)
 		})
 		t.Run("invalid application", func(t *testing.T) {
 			t.Parallel()
@@ -363,7 +407,12 @@ func TestMCP_Apply(t *testing.T) {
 			application := ann.application(withdrawn, nil)
 			s := writes(t, ann)
 			ann.delete("/api/jobseekers/applications/" + application).ok(200)
-			require.Contains(t, callToolError(t, s, "apply", object{"job_id": withdrawn}), "already_applied", "an application that was withdrawn")
+			require.Contains(
+				t,
+				callToolError(t, s, "apply", object{"job_id": withdrawn}),
+				"already_applied",
+				"an application that was withdrawn",
+			)
 			asking := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			for want, arguments := range map[string]object{
 				"already_applied":             {"job_id": applied},

@@ -18,7 +18,9 @@ func TestModeration_Reports(t *testing.T) {
 		subtest := func(name string, fn func(t *testing.T)) { t.Run(name, fn) }
 
 		subtest("POST /api/listings/:id/report", func(t *testing.T) {
-			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "fees", "text": "They ask for <b>money</b>", "email": "witness@example.org"}).ok(201)
+			guest.fromNewAddress().
+				post("/api/listings/"+id+"/report", object{"reason": "fees", "text": "They ask for <b>money</b>", "email": "witness@example.org"}).
+				ok(201)
 			jo.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "fraud"}).ok(201)
 			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "boring"}).invalid("reason")
 			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "fraud", "email": "nonsense"}).invalid("email")
@@ -165,13 +167,22 @@ func TestModeration_Organizations(t *testing.T) {
 		guest, moderator := server.guest(t), server.moderator(t)
 		register := func(name string) *account {
 			c, email := server.guest(t), newEmail()
-			return server.account(t, c.register("/api/auth/register-employer", object{"email": email, "password": password, "name": "Asha Patel", "companyName": name}), c, email)
+			return server.account(
+				t,
+				c.register(
+					"/api/auth/register-employer",
+					object{"email": email, "password": password, "name": "Asha Patel", "companyName": name},
+				),
+				c,
+				email,
+			)
 		}
 		idOf := func(a *account) string {
 			return a.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId")
 		}
 		standing := func(organization, action string) *response {
-			return moderator.fromNewAddress().post("/api/admin/organizations/"+organization+"/standing", object{"action": action, "message": "Because we " + action + " it."})
+			return moderator.fromNewAddress().
+				post("/api/admin/organizations/"+organization+"/standing", object{"action": action, "message": "Because we " + action + " it."})
 		}
 		subtest := func(name string, fn func(t *testing.T)) { t.Run(name, fn) }
 		isPublic := func(listing string) bool { return guest.fromNewAddress().get("/api/listings/"+listing).status == 200 }
@@ -196,7 +207,11 @@ func TestModeration_Organizations(t *testing.T) {
 			require.Contains(t, b.open("GET", b.open("GET", "/jobs/"+job, nil).links(name)[0], nil).text, "Verified")
 			standing(organization, "praise").invalid("action")
 			standing(nowhere, "verify").fails(404, "Organization not found")
-			require.Equal(t, [][4]string{{"organization.verified", moderator.id, organization, ""}}, boss.auditEntries("&action=organization.verified"))
+			require.Equal(
+				t,
+				[][4]string{{"organization.verified", moderator.id, organization, ""}},
+				boss.auditEntries("&action=organization.verified"),
+			)
 		})
 		subtest("a registration with a similar name is held", func(t *testing.T) {
 			fake := register("The " + strings.ToUpper(name) + " Ltd.")
@@ -237,7 +252,9 @@ func TestModeration_Organizations(t *testing.T) {
 			moderate(boss.id, "suspend").ok(200)
 			boss.requireSignedOut(t)
 			server.waitForMail(t, boss.email, "Your account is suspended")
-			server.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).fails(401, "Invalid email or password")
+			server.guest(t).
+				post("/api/auth/login", object{"email": boss.email, "password": password}).
+				fails(401, "Invalid email or password")
 			moderate(boss.id, "restore").ok(200)
 			server.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).ok(200)
 			moderate(nowhere, "suspend").fails(404, "User not found")
@@ -277,7 +294,12 @@ func TestModeration_HoldNewOrganizations_HidesTheirJobs(t *testing.T) {
 		path := page.links("St Brigid")[0]
 		require.Contains(t, b.open("GET", path, nil).text, "Held")
 		require.Equal(t, 303, b.open("POST", path, url.Values{"action": {"verify"}}).status)
-		require.Eventually(t, func() bool { return server.guest(t).get("/api/listings/"+job).status == 200 }, waitTimeout, 50*time.Millisecond)
+		require.Eventually(
+			t,
+			func() bool { return server.guest(t).get("/api/listings/"+job).status == 200 },
+			waitTimeout,
+			50*time.Millisecond,
+		)
 		require.Contains(t, b.open("GET", path, nil).text, "Verified by a moderator")
 		require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"praise"}}).status)
 		require.Equal(t, 404, b.open("GET", "/moderation/organizations/"+nowhere, nil).status)

@@ -143,7 +143,10 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("loopback redirect URI with any port", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := server.thirdParty(t, object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb", "http://localhost:1234/cb"}}), oauth2.GenerateVerifier()
+			p, verifier := server.thirdParty(
+				t,
+				object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb", "http://localhost:1234/cb"}},
+			), oauth2.GenerateVerifier()
 			b := server.signedIn(t, server.seeker(t))
 			p.RedirectURL = "http://127.0.0.1:51004/cb"
 			code := b.allow(p.authorizationPath(verifier)).Get("code")

@@ -35,7 +35,11 @@ func TestOAuth(t *testing.T) {
 				require.Equal(t, "/developers/sign-in", signIn.Path)
 				require.Equal(t, p.authorizationPath(verifier), signIn.Query().Get("next"))
 				require.Contains(t, b.open("GET", signIn.String(), nil).text, `name="password"`)
-				onward := b.open("POST", "/developers/sign-in", url.Values{"email": {user.email}, "password": {password}, "next": {signIn.Query().Get("next")}})
+				onward := b.open(
+					"POST",
+					"/developers/sign-in",
+					url.Values{"email": {user.email}, "password": {password}, "next": {signIn.Query().Get("next")}},
+				)
 				require.Contains(t, onward.text, `href="/oauth/authorize?`)
 				page := b.open("GET", p.authorizationPath(verifier), nil).text
 				for _, words := range []string{"Ward Finder", "St Brigid&#39;s Hospital", "wardfinder.example.com", "Apply for jobs in your name"} {
@@ -98,7 +102,8 @@ func TestOAuth(t *testing.T) {
 			require.True(t, p.active(t, token.RefreshToken))
 			_, body, _ = server.thirdParty(t, nil).call(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}})
 			require.Equal(t, map[string]any{"active": false}, body)
-			server.thirdParty(t, object{"public": true}).refused(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}}, 401, "invalid_client")
+			server.thirdParty(t, object{"public": true}).
+				refused(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}}, 401, "invalid_client")
 			require.False(t, p.active(t, "nonsense"))
 			// Another client cannot revoke it, and does not learn whether it
 			// exists.
@@ -185,8 +190,18 @@ func TestOAuth(t *testing.T) {
 			for _, missing := range []url.Values{{}, redeem("", verifier), refreshing("")} {
 				p.refused(t, "/oauth/token", missing, 400, "invalid_request")
 			}
-			require.Equal(t, "invalid_request", b.redirectQuery(b.open("GET", strings.Replace(p.authorizationPath(verifier), "response_type=code", "", 1), nil)).Get("error"))
-			require.Equal(t, "unsupported_response_type", b.redirectQuery(b.open("GET", strings.Replace(p.authorizationPath(verifier), "response_type=code", "response_type=token", 1), nil)).Get("error"))
+			require.Equal(
+				t,
+				"invalid_request",
+				b.redirectQuery(b.open("GET", strings.Replace(p.authorizationPath(verifier), "response_type=code", "", 1), nil)).
+					Get("error"),
+			)
+			require.Equal(
+				t,
+				"unsupported_response_type",
+				b.redirectQuery(b.open("GET", strings.Replace(p.authorizationPath(verifier), "response_type=code", "response_type=token", 1), nil)).
+					Get("error"),
+			)
 			p.ClientSecret = "wrong"
 			_, _, header := p.call(t, "/oauth/token", refreshing("x"))
 			require.Contains(t, header.Get("WWW-Authenticate"), "Basic")
@@ -196,7 +211,11 @@ func TestOAuth(t *testing.T) {
 				p.refused(t, "/oauth/token", refreshing("x"), 401, "invalid_client")
 			}
 			require.Equal(t, 400, b.open("GET", p.authorizationPath(verifier), nil).status)
-			require.Contains(t, []int{400, 401}, server.guest(t).try("POST", "/oauth/token", object{"grant_type": "authorization_code"}).status)
+			require.Contains(
+				t,
+				[]int{400, 401},
+				server.guest(t).try("POST", "/oauth/token", object{"grant_type": "authorization_code"}).status,
+			)
 		})
 	})
 }

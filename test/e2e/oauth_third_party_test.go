@@ -75,8 +75,16 @@ func (w *testServer) thirdParty(t testing.TB, more object) *thirdParty {
 		in[name] = value
 	}
 	made := w.employer(t).post("/api/developers/apps", in).ok(201)
-	c := oauth2.Config{ClientID: made.text("data.app.clientId"), RedirectURL: callback, Scopes: []string{"jobs:read", "applications:write"},
-		Endpoint: oauth2.Endpoint{AuthURL: w.url + "/oauth/authorize", TokenURL: w.url + "/oauth/token", AuthStyle: oauth2.AuthStyleInParams}}
+	c := oauth2.Config{
+		ClientID:    made.text("data.app.clientId"),
+		RedirectURL: callback,
+		Scopes:      []string{"jobs:read", "applications:write"},
+		Endpoint: oauth2.Endpoint{
+			AuthURL:   w.url + "/oauth/authorize",
+			TokenURL:  w.url + "/oauth/token",
+			AuthStyle: oauth2.AuthStyleInParams,
+		},
+	}
 	if secret, there := made.at("data.clientSecret").(string); there {
 		c.ClientSecret, c.Endpoint.AuthStyle = secret, oauth2.AuthStyleInHeader
 	}
@@ -85,7 +93,10 @@ func (w *testServer) thirdParty(t testing.TB, more object) *thirdParty {
 
 // authorizationPath returns the path of the authorization request.
 func (p *thirdParty) authorizationPath(verifier string, more ...oauth2.AuthCodeOption) string {
-	return strings.TrimPrefix(p.AuthCodeURL("the state", append([]oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}, more...)...), p.w.url)
+	return strings.TrimPrefix(
+		p.AuthCodeURL("the state", append([]oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}, more...)...),
+		p.w.url,
+	)
 }
 
 // allow opens the consent page, consents, and returns the parameters of the

@@ -85,7 +85,10 @@ func TestRemoveMember_Invitation_Withdrawn(t *testing.T) {
 		for _, to := range []string{invited.email, email} {
 			boss.post("/api/employers/team", object{"intent": "add-member", "name": "Tom", "email": to}).ok(200)
 		}
-		tokens := []string{server.tokenFromMail(t, email, "Join"), server.tokenFromMail(t, invited.email, "Join")} // not sent after the withdrawal
+		tokens := []string{
+			server.tokenFromMail(t, email, "Join"),
+			server.tokenFromMail(t, invited.email, "Join"),
+		} // not sent after the withdrawal
 		for _, m := range boss.get("/api/employers/team").ok(200).list("data.team") {
 			if m := m.(object); m["status"] == "invited" {
 				boss.delete(teamPath(m["id"].(string))).ok(200)
@@ -102,7 +105,10 @@ func TestMember_WithoutPermissions_SeesPublicOnly(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		draft, posted := boss.listing(object{"status": "draft"}), boss.listing(nil)
-		nothing := object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}}
+		nothing := object{
+			"jobs":         object{"create": false, "update": false, "delete": false},
+			"applications": object{"view": false, "update": false},
+		}
 		member := server.addMember(t, boss, nil)
 		link := member.exportLink("jobs")
 		boss.put(teamPath(member.id)+"/permissions", object{"permissions": nothing}).ok(200)

@@ -46,7 +46,18 @@ func TestOnboarding(t *testing.T) {
 			res := server.guest(t).get(onboardingPath).ok(200)
 			require.Equal(t, false, res.at("onboardingComplete"))
 			require.Equal(t, true, res.at("isGuest"))
-			require.Equal(t, map[string]string{"account": "pending", "profile": "pending", "preferences": "pending", "documents": "pending", "first-search": "pending", "first-application": "pending"}, steps(res))
+			require.Equal(
+				t,
+				map[string]string{
+					"account":           "pending",
+					"profile":           "pending",
+					"preferences":       "pending",
+					"documents":         "pending",
+					"first-search":      "pending",
+					"first-application": "pending",
+				},
+				steps(res),
+			)
 			require.NotEmpty(t, res.text("onboarding.steps.0.title"))
 			require.Nil(t, res.cookie(), "reading sets no cookie")
 		})
@@ -63,7 +74,8 @@ func TestOnboarding(t *testing.T) {
 			require.False(t, set.Secure, "the address of this server is not https")
 			guest.sendOnboarding(parts{"action": "track_step", "step": "profile", "actionType": "viewed"}).ok(200)
 			guest.sendOnboarding(parts{"action": "track_step", "step": "documents", "actionType": "skipped"}).ok(200)
-			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"preferredLocation":"Leeds","n":[1,2.5]}`}}).ok(200)
+			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"preferredLocation":"Leeds","n":[1,2.5]}`}}).
+				ok(200)
 			require.Equal(t, set.Value, guest.guestCookie, "the same browser")
 			res = guest.get(onboardingPath).ok(200)
 			s := steps(res)
@@ -112,11 +124,14 @@ func TestOnboarding(t *testing.T) {
 			for _, bad := range []string{"", "{", "null", `"x"`, `{"a":"` + strings.Repeat("a", 16<<10) + `"}`} {
 				guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {bad}}).invalid("preferences")
 			}
-			guest.sendOnboarding(form{"action": {"track_step"}, "step": {strings.Repeat("s", 65)}, "actionType": {"viewed"}}).invalid("step")
+			guest.sendOnboarding(form{"action": {"track_step"}, "step": {strings.Repeat("s", 65)}, "actionType": {"viewed"}}).
+				invalid("step")
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"\xff"}, "actionType": {"viewed"}}).invalid("step")
 			guest.sendOnboarding(object{"action": "track_step", "step": "profile", "actionType": "viewed"}).invalid("body")
 			require.Empty(t, guest.guestCookie, "nothing was stored")
-			server.employer(t).sendOnboarding(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).fails(403, "Forbidden")
+			server.employer(t).
+				sendOnboarding(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).
+				fails(403, "Forbidden")
 			server.employer(t).get(onboardingPath).fails(403, "Forbidden")
 		})
 		t.Run("POST /api/jobseekers/onboarding is limited by address", func(t *testing.T) {
@@ -124,7 +139,10 @@ func TestOnboarding(t *testing.T) {
 			for range 10 {
 				guest.post(onboardingPath, form{"action": {"sell"}}).fails(400, "Invalid action")
 			}
-			require.NotEmpty(t, guest.post(onboardingPath, form{"action": {"sell"}}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
+			require.NotEmpty(
+				t,
+				guest.post(onboardingPath, form{"action": {"sell"}}).fails(429, "Rate limit exceeded").header.Get("Retry-After"),
+			)
 		})
 		t.Run("guest registers", func(t *testing.T) {
 			guest, email := server.guest(t), newEmail()
@@ -135,11 +153,13 @@ func TestOnboarding(t *testing.T) {
 
 			// A caller who knows only the address gets nothing.
 			stranger := server.guest(t)
-			res := stranger.post("/api/auth/register", object{"email": email, "password": password, "name": "Mallory", "userType": "jobseeker"}).ok(201)
+			res := stranger.post("/api/auth/register", object{"email": email, "password": password, "name": "Mallory", "userType": "jobseeker"}).
+				ok(201)
 			stranger.token = res.text("data.accessToken")
 			require.Equal(t, "pending", steps(stranger.get(onboardingPath).ok(200))["first-search"])
 
-			res = guest.post("/api/auth/register", object{"email": newEmail(), "password": password, "name": "Zoe", "userType": "jobseeker"}).ok(201)
+			res = guest.post("/api/auth/register", object{"email": newEmail(), "password": password, "name": "Zoe", "userType": "jobseeker"}).
+				ok(201)
 			owner := server.guest(t)
 			owner.token = res.text("data.accessToken")
 			require.Equal(t, "completed", steps(owner.get(onboardingPath).ok(200))["first-search"], "also on another device")

@@ -146,7 +146,10 @@ func requireCompleteDocument(t *testing.T, s web.API) {
 					}
 					r := request()
 					ok, problems := v.ValidateHttpResponse(r, &http.Response{
-						StatusCode: status, Header: http.Header{"Content-Type": {media}}, Body: io.NopCloser(bytes.NewReader(body.Example)), Request: r,
+						StatusCode: status,
+						Header:     http.Header{"Content-Type": {media}},
+						Body:       io.NopCloser(bytes.NewReader(body.Example)),
+						Request:    r,
 					})
 					require.True(t, ok, "%s %s %d: %s: %v", method, path, status, body.Example, problems)
 				}
@@ -164,7 +167,9 @@ func requireCompleteDocument(t *testing.T, s web.API) {
 }
 
 // units matches the words that state what a number counts or measures.
-var units = regexp.MustCompile(`(?i)\b(number|miles|days|month|year|seconds|milliseconds|bytes|degrees|percent|percentage|currency|status code|position|from 0 to 1)\b`)
+var units = regexp.MustCompile(
+	`(?i)\b(number|miles|days|month|year|seconds|milliseconds|bytes|degrees|percent|percentage|currency|status code|position|from 0 to 1)\b`,
+)
 
 func TestOpenAPI_EveryFieldIsDescribed(t *testing.T) {
 	t.Parallel()
@@ -296,13 +301,19 @@ func TestOpenAPI_Intents_HaveTheirSchemas(t *testing.T) {
 	_, d := openAPI(t)
 	for path, intents := range map[string]map[string][]string{
 		"/api/jobseekers/search": {
-			"save-search": {"name", "query", "location", "contractType", "emailAlerts"}, "update-search-preferences": {"preferredLocation", "employmentTypes"}, "delete-search": {"searchId"},
+			"save-search":               {"name", "query", "location", "contractType", "emailAlerts"},
+			"update-search-preferences": {"preferredLocation", "employmentTypes"},
+			"delete-search":             {"searchId"},
 		},
 		"/api/jobseekers/billing": {
-			"create-subscription": {"planId", "paymentMethodId"}, "upgrade-plan": {"planId", "paymentMethodId"}, "update-payment-method": {"paymentMethodId"}, "cancel-subscription": nil,
+			"create-subscription":   {"planId", "paymentMethodId"},
+			"upgrade-plan":          {"planId", "paymentMethodId"},
+			"update-payment-method": {"paymentMethodId"},
+			"cancel-subscription":   nil,
 		},
 		"/api/jobseekers/dashboard": {
-			"generate-personalized-content": {"specialty", "careerGoals", "experience"}, "track-dashboard-action": {"action", "listingId"},
+			"generate-personalized-content": {"specialty", "careerGoals", "experience"},
+			"track-dashboard-action":        {"action", "listingId"},
 		},
 	} {
 		body := d.Paths[path]["post"].RequestBody.Content["application/json"]

@@ -41,7 +41,12 @@ func webhooksOf(t testing.TB, raw []byte) (validator.Validator, object) {
 // documentErrors returns the differences between a delivery and the document.
 func (h hit) documentErrors(t testing.TB, doc validator.Validator, kind string) error {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:8080/"+kind, io.NopCloser(strings.NewReader(h.raw)))
+	r, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		"http://localhost:8080/"+kind,
+		io.NopCloser(strings.NewReader(h.raw)),
+	)
 	require.NoError(t, err)
 	r.Header = h.headers
 	if ok, problems := doc.ValidateHttpRequest(r); !ok {
@@ -59,8 +64,12 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 		employer := server.employer(t)
 		path, _ := employer.createWebhook(r.URL, everyEvent...)
 		listing := employer.listing(object{
-			"location": "Leeds", "contractType": "permanent", "employmentType": "part-time", "salary": object{"min": 36000, "max": 44000, "currency": "GBP"},
-			"questions": []object{{"id": "pin", "text": "Your NMC PIN?"}}, "applicationDeadline": "2099-01-01",
+			"location":            "Leeds",
+			"contractType":        "permanent",
+			"employmentType":      "part-time",
+			"salary":              object{"min": 36000, "max": 44000, "currency": "GBP"},
+			"questions":           []object{{"id": "pin", "text": "Your NMC PIN?"}},
+			"applicationDeadline": "2099-01-01",
 		})
 		application := server.seeker(t).application(listing, nil)
 		employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
@@ -129,7 +138,9 @@ func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 		names = append(names, kind)
 		require.Equal(t, kind, example.(object)["type"])
 		headers := http.Header{
-			"Content-Type": {"application/json"}, "Webhook-Id": {"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01"}, "Webhook-Timestamp": {"1763712000"},
+			"Content-Type": {
+				"application/json",
+			}, "Webhook-Id": {"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01"}, "Webhook-Timestamp": {"1763712000"},
 			"Webhook-Signature": {"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="}, "Webhook-Attempt": {"1"},
 		}
 		require.NoError(t, hit{headers: headers, raw: string(text)}.documentErrors(t, doc, kind))

@@ -127,7 +127,11 @@ func TestOperatorCommands_Listings(t *testing.T) {
 		guest.get("/api/listings/" + id).ok(200)
 		r.waitForEvent("job.updated", "id", id)
 		require.Equal(t, false, boss.get("/api/employers/jobs/"+id).ok(200).at("data.job.hidden"))
-		require.Equal(t, [][4]string{{"listing.hidden", "operator", id, ""}, {"listing.shown", "operator", id, ""}}, boss.auditEntries("&actor=operator"))
+		require.Equal(
+			t,
+			[][4]string{{"listing.hidden", "operator", id, ""}, {"listing.shown", "operator", id, ""}},
+			boss.auditEntries("&actor=operator"),
+		)
 		require.Contains(t, server.fails(t, "listings", "hide", "nonsense"), "Job listing not found")
 	})
 }

@@ -95,13 +95,26 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 		}
 		unready := s.try("GET", "/readyz", nil)
 		require.Equal(t, 503, unready.status)
-		require.JSONEq(t, `{"adapters":{"clock":"ok","database":"down","events":"degraded","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok","search":"ok"},"ready":false}`, string(unready.raw))
+		require.JSONEq(
+			t,
+			`{"adapters":{"clock":"ok","database":"down","events":"degraded","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok","search":"ok"},"ready":false}`,
+			string(unready.raw),
+		)
 		require.Equal(t, 200, s.try("GET", "/healthz", nil).status, "the process is healthy")
 		outage.end()
-		require.Eventually(t, func() bool { return s.try("GET", "/api/auth/me", nil).status == 200 }, 20*time.Second, 50*time.Millisecond, outage.name)
+		require.Eventually(
+			t,
+			func() bool { return s.try("GET", "/api/auth/me", nil).status == 200 },
+			20*time.Second,
+			50*time.Millisecond,
+			outage.name,
+		)
 		s.fromNewAddress().post("/api/auth/login", object{"email": s.email, "password": password}).ok(200)
 		require.Eventually(t, func() bool {
-			return slices.ContainsFunc(server.messagesTo(t, employer.email, ""), func(mail string) bool { return strings.Contains(mail, "Nurse "+outage.name) })
+			return slices.ContainsFunc(
+				server.messagesTo(t, employer.email, ""),
+				func(mail string) bool { return strings.Contains(mail, "Nurse "+outage.name) },
+			)
 		}, waitTimeout, 20*time.Millisecond, "no mail about the application before the outage")
 	}
 }
@@ -135,7 +148,13 @@ func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 			require.NotEmpty(t, res.header.Get("Retry-After"))
 		}
 		outage.end()
-		require.Eventually(t, func() bool { return reader.try("GET", "/api/v1/jobs", nil).status == 200 }, 20*time.Second, 100*time.Millisecond, outage.name)
+		require.Eventually(
+			t,
+			func() bool { return reader.try("GET", "/api/v1/jobs", nil).status == 200 },
+			20*time.Second,
+			100*time.Millisecond,
+			outage.name,
+		)
 		require.Equal(t, 200, writer.try("GET", "/v1/applications", nil).status)
 	}
 }
@@ -146,7 +165,11 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 	dir := t.TempDir()
 	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_LIMITER_URL="+redis.URL)
 	register := func(c *client) int {
-		return c.try("POST", "/api/auth/register-employer", object{"email": newEmail(), "password": password, "name": "A", "companyName": "B"}).status
+		return c.try(
+			"POST",
+			"/api/auth/register-employer",
+			object{"email": newEmail(), "password": password, "name": "A", "companyName": "B"},
+		).status
 	}
 	for _, outage := range []struct {
 		name       string
@@ -167,7 +190,9 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 		require.Eventually(t, func() bool {
 			fresh := server.guest(t)
 			fresh.try("POST", "/api/auth/register-employer", object{})
-			return string(c.try("GET", "/readyz", nil).raw) == `{"adapters":{"clock":"ok","database":"ok","events":"ok","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok","search":"ok"},"ready":true}`
+			return string(
+				c.try("GET", "/readyz", nil).raw,
+			) == `{"adapters":{"clock":"ok","database":"ok","events":"ok","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok","search":"ok"},"ready":true}`
 		}, 20*time.Second, 100*time.Millisecond, outage.name)
 	}
 }
@@ -177,7 +202,13 @@ func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 	redis := kit.OwnRedis(t)
 	redis.Kill()
 	dir := t.TempDir()
-	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_LIMITER_URL="+redis.URL, "LOCUM_QUEUE_URL="+redis.URL)
+	server := start(
+		t,
+		dir,
+		"LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"),
+		"LOCUM_LIMITER_URL="+redis.URL,
+		"LOCUM_QUEUE_URL="+redis.URL,
+	)
 	c := server.guest(t)
 	says := func(state string) string {
 		return `{"adapters":{"clock":"ok","database":"ok","events":"ok","files":"ok","limiter":"` + state + `","mail":"ok","payments":"ok","queue":"` + state + `","search":"ok"},"ready":true}`
@@ -186,7 +217,12 @@ func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 	require.Equal(t, 200, res.status, "the server is ready without limiter and queue")
 	require.JSONEq(t, says("degraded"), string(res.raw), "before the first request")
 	require.NoError(t, redis.Start())
-	require.Eventually(t, func() bool { return string(c.try("GET", "/readyz", nil).raw) == says("ok") }, 20*time.Second, 100*time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { return string(c.try("GET", "/readyz", nil).raw) == says("ok") },
+		20*time.Second,
+		100*time.Millisecond,
+	)
 }
 
 func TestStart_SchemaOfAnotherVersion_Refused(t *testing.T) {

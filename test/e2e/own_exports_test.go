@@ -31,7 +31,11 @@ func TestJobseekerExports(t *testing.T) {
 			columns, rows := seeker.get("/api/jobseekers/export/applications?format=csv").table(t)
 			require.Equal(t, "id,listing_id,job_title,company,status,applied_at", strings.Join(columns, ","))
 			require.Len(t, rows, 2)
-			require.Equal(t, []string{second, listing, "Midwife", "St Brigid's Hospital", "review"}, []string{rows[0]["id"], rows[0]["listing_id"], rows[0]["job_title"], rows[0]["company"], rows[0]["status"]})
+			require.Equal(
+				t,
+				[]string{second, listing, "Midwife", "St Brigid's Hospital", "review"},
+				[]string{rows[0]["id"], rows[0]["listing_id"], rows[0]["job_title"], rows[0]["company"], rows[0]["status"]},
+			)
 			require.Equal(t, "'=1+1", rows[1]["job_title"])
 			seeker.get("/api/jobseekers/export/applications?format=xml").invalid("format")
 			require.Empty(t, server.seeker(t).get("/api/jobseekers/export/applications").ok(200).list("data.applications"))
@@ -39,7 +43,9 @@ func TestJobseekerExports(t *testing.T) {
 			employer.get("/api/jobseekers/export/applications").fails(403, "Forbidden")
 		})
 		t.Run("GET /api/jobseekers/export/profile", func(t *testing.T) {
-			seeker.fromNewAddress().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"bio": "=evil()", "location": "Leeds", "salaryMin": 30000, "employmentTypes": []string{"bank", "full-time"}}}).ok(200)
+			seeker.fromNewAddress().
+				put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"bio": "=evil()", "location": "Leeds", "salaryMin": 30000, "employmentTypes": []string{"bank", "full-time"}}}).
+				ok(200)
 			res := seeker.get("/api/jobseekers/export/profile").ok(200)
 			require.Equal(t, seeker.id, res.text("data.profile.uuid"))
 			require.Equal(t, seeker.email, res.text("data.profile.email"))
@@ -47,8 +53,18 @@ func TestJobseekerExports(t *testing.T) {
 			require.Equal(t, "Leeds", res.text("data.profile.profile.location"))
 			_, rows := seeker.get("/api/jobseekers/export/profile?format=csv").table(t)
 			require.Len(t, rows, 1)
-			require.Equal(t, []string{seeker.id, seeker.email, "Niamh Byrne", "'=evil()", "30000", "bank, full-time"},
-				[]string{rows[0]["uuid"], rows[0]["email"], rows[0]["name"], rows[0]["bio"], rows[0]["salary_min"], rows[0]["employment_types"]})
+			require.Equal(
+				t,
+				[]string{seeker.id, seeker.email, "Niamh Byrne", "'=evil()", "30000", "bank, full-time"},
+				[]string{
+					rows[0]["uuid"],
+					rows[0]["email"],
+					rows[0]["name"],
+					rows[0]["bio"],
+					rows[0]["salary_min"],
+					rows[0]["employment_types"],
+				},
+			)
 			seeker.get("/api/jobseekers/export/profile?format=").invalid("format")
 			server.guest(t).get("/api/jobseekers/export/profile").fails(401, "Unauthorized")
 			employer.get("/api/jobseekers/export/profile").fails(403, "Forbidden")

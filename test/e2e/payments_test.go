@@ -49,7 +49,9 @@ func (w *testServer) deliver(t testing.TB, body []byte, signature string) int {
 // of the payment, which waits for the payer.
 func (a *account) begin(stripe *kit.Stripe) (key string) {
 	a.t.Helper()
-	chosen := a.fromNewAddress().post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).ok(202)
+	chosen := a.fromNewAddress().
+		post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).
+		ok(202)
 	require.Equal(a.t, "basic", chosen.text("data.subscription.tier"))
 	require.Equal(a.t, "pk_test_shown", chosen.text("data.action.publishableKey"))
 	require.Contains(a.t, chosen.text("data.action.redirectUrl"), stripe.URL+"/3ds/")
@@ -102,7 +104,12 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 					signature string
 					status    int
 				}
-				all := []webhook{{stale, signature, 200}, {failed, failedSignature, 200}, {stale, strings.Replace(signature, "v1=", "v1=00", 1), 400}, {stale, "", 400}}
+				all := []webhook{
+					{stale, signature, 200},
+					{failed, failedSignature, 200},
+					{stale, strings.Replace(signature, "v1=", "v1=00", 1), 400},
+					{stale, "", 400},
+				}
 				for _, kind := range []string{"created", "processing", "succeeded"} {
 					for _, secret := range []string{kit.StripeSecret, "whsec_next"} {
 						body, signature := stripe.Event("payment_intent."+kind, key, secret)
@@ -130,7 +137,13 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			seeker := server.seeker(t)
 			key := seeker.begin(stripe)
 			stripe.Finish(key, "succeeded")
-			require.Eventually(t, func() bool { return seeker.tier() == "premium" }, 5*time.Minute, time.Second, "pending payments are polled")
+			require.Eventually(
+				t,
+				func() bool { return seeker.tier() == "premium" },
+				5*time.Minute,
+				time.Second,
+				"pending payments are polled",
+			)
 			seeker.requirePremium(stripe, key)
 		})
 		t.Run("payer who returns before the webhook", func(t *testing.T) {
@@ -138,7 +151,14 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			seeker := server.seeker(t)
 			key := seeker.begin(stripe)
 			stripe.Finish(key, "succeeded")
-			require.Equal(t, "premium", seeker.fromNewAddress().post(billingPath, object{"intent": "create-subscription", "planId": "premium"}).ok(200).text("data.subscription.tier"))
+			require.Equal(
+				t,
+				"premium",
+				seeker.fromNewAddress().
+					post(billingPath, object{"intent": "create-subscription", "planId": "premium"}).
+					ok(200).
+					text("data.subscription.tier"),
+			)
 			body, signature := stripe.Event("payment_intent.succeeded", key, kit.StripeSecret)
 			require.Equal(t, 200, server.deliver(t, body, signature))
 			seeker.requirePremium(stripe, key)
@@ -162,7 +182,9 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			boss := server.employer(t)
 			app := boss.app()
 			path := "/api/developers/apps/" + app
-			res := boss.fromNewAddress().post(path+"/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).ok(202)
+			res := boss.fromNewAddress().
+				post(path+"/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).
+				ok(202)
 			require.Equal(t, "free", res.text("data.plan"))
 			require.Empty(t, boss.auditEntries("&action=plan.changed"))
 			id, _, _ := strings.Cut(res.text("data.action.clientSecret"), "_secret")
@@ -172,7 +194,12 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			for range 3 {
 				require.Equal(t, 200, server.deliver(t, body, signature))
 			}
-			require.Eventually(t, func() bool { return boss.fromNewAddress().get(path).ok(200).text("data.app.plan") == "professional" }, waitTimeout, 100*time.Millisecond)
+			require.Eventually(
+				t,
+				func() bool { return boss.fromNewAddress().get(path).ok(200).text("data.app.plan") == "professional" },
+				waitTimeout,
+				100*time.Millisecond,
+			)
 			require.Equal(t, [][4]string{{"plan.changed", boss.id, app, "professional"}}, boss.auditEntries("&action=plan.changed"))
 		})
 		t.Run("Idempotency-Key", func(t *testing.T) {
@@ -250,14 +277,20 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			require.Contains(t, action.text("data.action.clientSecret"), "seti_")
 			require.Equal(t, "pk_test_shown", action.text("data.action.publishableKey"))
 			send := func(method string) *response {
-				return seeker.fromNewAddress().post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": method})
+				return seeker.fromNewAddress().
+					post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": method})
 			}
 			send("pm_none").invalid("paymentMethodId")
 			send(stripe.NewMethod(kit.CardRefused)).fails(400, "The payment was declined; please try another payment method")
 			require.Equal(t, "premium", send(stripe.NewMethod(kit.CardGood)).ok(200).text("data.subscription.tier"))
 			require.Equal(t, 1, stripe.CountOwned("cus", "user:"+seeker.id))
 			seeker.fromNewAddress().delete("/api/jobseekers/profile").ok(200)
-			require.Eventually(t, func() bool { return stripe.CountOwned("cus", "user:"+seeker.id) == 0 }, waitTimeout, 100*time.Millisecond)
+			require.Eventually(
+				t,
+				func() bool { return stripe.CountOwned("cus", "user:"+seeker.id) == 0 },
+				waitTimeout,
+				100*time.Millisecond,
+			)
 		})
 	})
 }

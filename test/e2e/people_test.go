@@ -42,14 +42,27 @@ func (c *client) register(path string, body object) *response {
 func (w *testServer) seeker(t testing.TB) *account {
 	t.Helper()
 	c, email := w.guest(t), newEmail()
-	return w.account(t, c.register("/api/auth/register", object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}), c, email)
+	return w.account(
+		t,
+		c.register("/api/auth/register", object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}),
+		c,
+		email,
+	)
 }
 
 // employer registers an employer with an organization.
 func (w *testServer) employer(t testing.TB) *account {
 	t.Helper()
 	c, email := w.guest(t), newEmail()
-	return w.account(t, c.register("/api/auth/register-employer", object{"email": email, "password": password, "name": "Asha Patel", "companyName": "St Brigid's Hospital"}), c, email)
+	return w.account(
+		t,
+		c.register(
+			"/api/auth/register-employer",
+			object{"email": email, "password": password, "name": "Asha Patel", "companyName": "St Brigid's Hospital"},
+		),
+		c,
+		email,
+	)
 }
 
 // moderator registers a user and makes the account one of a moderator.

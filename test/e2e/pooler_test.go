@@ -26,7 +26,12 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	dir, postgres := t.TempDir(), kit.PostgresURL(t)
 	pooler := kit.PgBouncer(t, postgres)
 	one := start(t, dir, "LOCUM_DATABASE_URL="+pooler.URL, "LOCUM_DATABASE_POOLER=transaction", "LOCUM_DATABASE_DIRECT_URL="+postgres)
-	two := &testServer{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
+	two := &testServer{
+		dir:    dir,
+		env:    append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"),
+		log:    &kit.Log{},
+		exited: make(chan error, 1),
+	}
 	two.serve(t)
 
 	one.ready(t)
@@ -62,7 +67,12 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 		require.Contains(t, string(list.raw), s.email)
 		one.waitForMail(t, s.email, "Subject:")
 	}
-	require.Eventually(t, func() bool { return len(one.messagesTo(t, employer.email, "application")) == n }, waitTimeout, 50*time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { return len(one.messagesTo(t, employer.email, "application")) == n },
+		waitTimeout,
+		50*time.Millisecond,
+	)
 }
 
 func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
@@ -78,13 +88,24 @@ func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
 	one := &testServer{dir: dir, env: append(serverEnv(dir), env...), log: &kit.Log{}, exited: make(chan error, 1)}
 	require.Contains(t, one.fails(t, "migrate", "up"), "set database.direct_url")
 	one.serve(t)
-	two := &testServer{dir: dir, env: append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
+	two := &testServer{
+		dir:    dir,
+		env:    append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"),
+		log:    &kit.Log{},
+		exited: make(chan error, 1),
+	}
 	two.serve(t)
 	employer := one.employer(t)
 	for i := range 5 {
 		title := fmt.Sprint("Theatre Nurse ", i)
 		employer.listing(object{"title": title})
-		require.Eventually(t, func() bool { return one.isListed(t, title) }, waitTimeout, time.Millisecond, "the server's own writes are visible")
+		require.Eventually(
+			t,
+			func() bool { return one.isListed(t, title) },
+			waitTimeout,
+			time.Millisecond,
+			"the server's own writes are visible",
+		)
 		require.Eventually(t, func() bool { return two.isListed(t, title) }, 10*time.Second, 20*time.Millisecond)
 	}
 	one.waitForMail(t, employer.email, "Subject:")

@@ -79,7 +79,10 @@ func (p uniqueUser) requireErased() {
 // createApp creates an app with the user's name in every text.
 func (p uniqueUser) createApp() {
 	p.t.Helper()
-	app := p.fromNewAddress().post("/api/developers/apps", object{"name": p.first, "description": p.last, "redirectUris": []string{"https://" + p.local + ".example/cb"}}).ok(201).text("data.app.id")
+	app := p.fromNewAddress().
+		post("/api/developers/apps", object{"name": p.first, "description": p.last, "redirectUris": []string{"https://" + p.local + ".example/cb"}}).
+		ok(201).
+		text("data.app.id")
 	p.fromNewAddress().post("/api/developers/apps/"+app+"/keys", object{"name": p.first}).ok(201)
 	p.fromNewAddress().post("/api/developers/apps/"+app+"/plan", object{"plan": "professional", "paymentMethodId": "pm_card_visa"}).ok(200)
 	p.w.waitForMail(p.t, p.email, "Your Professional plan has begun")
@@ -96,20 +99,32 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 
 		// Everything that a jobseeker can do, with their name in every text.
 		seeker().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{
-			"firstName": p.first, "lastName": p.last, "bio": me, "phone": "+44 20 7946 0000", "location": "Leeds", "currentRole": me[:40], "email": p.local + "@elsewhere.example",
+			"firstName":   p.first,
+			"lastName":    p.last,
+			"bio":         me,
+			"phone":       "+44 20 7946 0000",
+			"location":    "Leeds",
+			"currentRole": me[:40],
+			"email":       p.local + "@elsewhere.example",
 		}}).ok(200)
-		id := seeker().post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": me, "answers": []object{{"question_id": "why", "answer": me}}}).ok(201).text("data.id")
+		id := seeker().post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": me, "answers": []object{{"question_id": "why", "answer": me}}}).
+			ok(201).
+			text("data.id")
 		p.application(second, object{"coverLetter": me})
 		seeker().put("/api/jobseekers/applications/"+id, object{"status": "in-progress", "statusColor": p.first}).ok(200)
 		saved := seeker().post("/api/jobseekers/saved", object{"listingId": listing}).ok(201).text("data.id")
 		seeker().put("/api/jobseekers/bookmarks/"+saved, object{"notes": me}).ok(200)
-		seeker().post("/api/jobseekers/search", object{"intent": "save-search", "name": p.first + "'s search", "query": "nurse", "emailAlerts": true}).ok(200)
+		seeker().post("/api/jobseekers/search", object{"intent": "save-search", "name": p.first + "'s search", "query": "nurse", "emailAlerts": true}).
+			ok(200)
 		seeker().post("/api/jobseekers/onboarding", form{"action": {"capture_email"}, "email": {p.email}, "source": {"apply"}}).ok(200)
-		seeker().post("/api/jobseekers/onboarding", form{"action": {"update_preferences"}, "preferences": {`{"call me":"` + p.first + `"}`}}).ok(200)
+		seeker().post("/api/jobseekers/onboarding", form{"action": {"update_preferences"}, "preferences": {`{"call me":"` + p.first + `"}`}}).
+			ok(200)
 		seeker().put("/api/jobseekers/settings", object{"intent": "update-profile", "profile": object{"bio": me}}).ok(200)
-		seeker().post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": p.first, "fileName": p.last + ".txt", "content": me}).ok(200)
+		seeker().post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": p.first, "fileName": p.last + ".txt", "content": me}).
+			ok(200)
 		seeker().put("/api/jobseekers/settings", object{"intent": "update-privacy", "showProfile": true}).ok(200)
-		seeker().post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).ok(200)
+		seeker().post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).
+			ok(200)
 		server.guest(t).post("/api/auth/forgot-password", object{"email": p.email}).ok(200)
 		p.signIn(password)
 		p.createApp()
@@ -140,7 +155,12 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		employer.get("/api/employers/exports/"+export).fails(404, "Export not found")
 		require.Len(t, employer.get("/api/employers/team").ok(200).list("data.team"), 1)
 		c := server.guest(t)
-		again := server.account(t, c.post("/api/auth/register", object{"email": p.email, "password": password, "name": "Somebody Else", "userType": "jobseeker"}), c, p.email)
+		again := server.account(
+			t,
+			c.post("/api/auth/register", object{"email": p.email, "password": password, "name": "Somebody Else", "userType": "jobseeker"}),
+			c,
+			p.email,
+		)
 		require.NotEqual(t, p.id, again.id)
 		require.Empty(t, again.get("/api/jobseekers/applications").ok(200).list("data.applications"))
 	})
@@ -149,8 +169,12 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		p := server.registerUnique(t, "/api/auth/register", object{"userType": "employer"}) // whose organization has their name
-		p.fromNewAddress().put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Head, " + p.first, "email": p.local + "@elsewhere.example"}}).ok(200)
-		p.fromNewAddress().put("/api/jobseekers/settings", object{"intent": "update-contact", "contact": object{"name": p.first, "email": p.email, "phone": "+44 20 7946 0000"}}).ok(200)
+		p.fromNewAddress().
+			put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Head, " + p.first, "email": p.local + "@elsewhere.example"}}).
+			ok(200)
+		p.fromNewAddress().
+			put("/api/jobseekers/settings", object{"intent": "update-contact", "contact": object{"name": p.first, "email": p.email, "phone": "+44 20 7946 0000"}}).
+			ok(200)
 		p.fromNewAddress().put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": true}).ok(200)
 		open, paused := p.listing(nil), p.listing(nil)
 		p.fromNewAddress().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)

@@ -31,20 +31,50 @@ func TestJobseekerProfile(t *testing.T) {
 		})
 		t.Run("PUT /api/jobseekers/profile", func(t *testing.T) {
 			res := update(object{
-				"firstName": "Mary Jane", "lastName": "O'Brien", "phone": "+44 20 7946 0000", "location": "Leeds", "specialty": "Theatre", "currentRole": "Band 6 nurse",
-				"experience": "7 years", "preferredLocation": "York", "locationRadius": 25, "employmentTypes": []string{"permanent", "part-time"}, "salaryMin": 32000, "salaryMax": 45000.5,
+				"firstName":         "Mary Jane",
+				"lastName":          "O'Brien",
+				"phone":             "+44 20 7946 0000",
+				"location":          "Leeds",
+				"specialty":         "Theatre",
+				"currentRole":       "Band 6 nurse",
+				"experience":        "7 years",
+				"preferredLocation": "York",
+				"locationRadius":    25,
+				"employmentTypes":   []string{"permanent", "part-time"},
+				"salaryMin":         32000,
+				"salaryMax":         45000.5,
 			}).ok(200)
 			require.NotEmpty(t, res.text("message"))
 			require.Equal(t, "update-profile", res.text("data.intent"))
 			require.Equal(t, "Mary Jane O'Brien", res.text("data.profile.name"))
-			require.Equal(t, "Leeds", update(object{"bio": "Nurse <b>and</b> more", "experience": 7, "preferences": object{"jobAlerts": false}}).ok(200).text("data.profile.location"))
+			require.Equal(
+				t,
+				"Leeds",
+				update(
+					object{"bio": "Nurse <b>and</b> more", "experience": 7, "preferences": object{"jobAlerts": false}},
+				).ok(200).
+					text("data.profile.location"),
+			)
 
 			res = seeker.get(path).ok(200)
 			for field, want := range map[string]any{
-				"id": seeker.id, "email": seeker.email, "name": "Mary Jane O'Brien", "firstName": "Mary Jane", "lastName": "O'Brien", "bio": "Nurse <b>and</b> more",
-				"phone": "+44 20 7946 0000", "location": "Leeds", "specialty": "Theatre", "currentRole": "Band 6 nurse", "experience": "7", "preferredLocation": "York",
-				"locationRadius": 25.0, "employmentTypes": []any{"permanent", "part-time"}, "salaryMin": 32000.0, "salaryMax": 45000.5,
-				"preferences": object{"jobAlerts": false, "emailNotifications": true},
+				"id":                seeker.id,
+				"email":             seeker.email,
+				"name":              "Mary Jane O'Brien",
+				"firstName":         "Mary Jane",
+				"lastName":          "O'Brien",
+				"bio":               "Nurse <b>and</b> more",
+				"phone":             "+44 20 7946 0000",
+				"location":          "Leeds",
+				"specialty":         "Theatre",
+				"currentRole":       "Band 6 nurse",
+				"experience":        "7",
+				"preferredLocation": "York",
+				"locationRadius":    25.0,
+				"employmentTypes":   []any{"permanent", "part-time"},
+				"salaryMin":         32000.0,
+				"salaryMax":         45000.5,
+				"preferences":       object{"jobAlerts": false, "emailNotifications": true},
 			} {
 				require.Equal(t, want, res.at("data."+field), field)
 			}
@@ -61,7 +91,15 @@ func TestJobseekerProfile(t *testing.T) {
 			seeker.fromNewAddress().put(path, object{"intent": "update-profile", "profile": "me"}).invalid("profile")
 			seeker.fromNewAddress().put(path, "{").invalid("body")
 			for field, value := range map[string]any{
-				"phone": "12", "bio": strings.Repeat("x", 5001), "experience": true, "locationRadius": 501, "employmentTypes": []string{"often"}, "salaryMin": -1, "salaryMax": 1, "email": "nonsense", "location": 5,
+				"phone":           "12",
+				"bio":             strings.Repeat("x", 5001),
+				"experience":      true,
+				"locationRadius":  501,
+				"employmentTypes": []string{"often"},
+				"salaryMin":       -1,
+				"salaryMax":       1,
+				"email":           "nonsense",
+				"location":        5,
 			} {
 				res := update(object{field: value}).fails(400, "Bad Request - Invalid parameters")
 				require.True(t, strings.HasPrefix(res.text("details.field"), "profile."+field), "%s", res.raw)
@@ -87,10 +125,18 @@ func TestJobseekerProfile(t *testing.T) {
 			for range 10 {
 				s.put(path, object{}).fails(400, "Intent is required")
 			}
-			require.NotEmpty(t, s.put(path, object{"intent": "update-profile", "profile": object{}}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
+			require.NotEmpty(
+				t,
+				s.put(path, object{"intent": "update-profile", "profile": object{}}).
+					fails(429, "Rate limit exceeded").
+					header.Get(
+					"Retry-After",
+				),
+			)
 		})
 		t.Run("POST /api/jobseekers/search update-search-preferences changes the same preferences", func(t *testing.T) {
-			other.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "preferredLocation": "Cork", "employmentTypes": []string{"bank"}}).ok(200)
+			other.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "preferredLocation": "Cork", "employmentTypes": []string{"bank"}}).
+				ok(200)
 			res := other.get(path).ok(200)
 			require.Equal(t, "Cork", res.text("data.preferredLocation"))
 			require.Equal(t, []any{"bank"}, res.list("data.employmentTypes"))

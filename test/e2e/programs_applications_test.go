@@ -28,7 +28,14 @@ func (a *account) grantAppUntil(end time.Time, app string, scopes ...integration
 	now, token := time.Now().UTC(), integrations.NewToken(integrations.Access)
 	g := integrations.Grant{ID: stores.NewID(), AppID: app, UserID: a.id, Scopes: scopes, CreatedAt: now, ExpiresAt: end}
 	issued := func(kind integrations.TokenKind, token string) integrations.Token {
-		return integrations.Token{Hash: integrations.HashToken(kind, token), GrantID: g.ID, Kind: kind, Scopes: scopes, IssuedAt: now, ExpiresAt: end}
+		return integrations.Token{
+			Hash:      integrations.HashToken(kind, token),
+			GrantID:   g.ID,
+			Kind:      kind,
+			Scopes:    scopes,
+			IssuedAt:  now,
+			ExpiresAt: end,
+		}
 	}
 	require.NoError(a.t, s.Integrations.Grants.Create(a.t.Context(), issued(integrations.Access, token), &g))
 	c := a.w.guest(a.t)
@@ -51,20 +58,33 @@ func TestDeveloperApplications(t *testing.T) {
 			ann := server.seeker(t)
 			asking := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
-			made := program.post("/api/v1/applications", object{"job_id": asking, "candidate_id": ann.id, "cover_letter": "Hello", "resume_url": "https://example.org/cv.pdf",
-				"answers": []object{{"question_id": "pin", "answer": "12A3456E"}}}).okDeveloper(201)
+			made := program.post("/api/v1/applications", object{
+				"job_id":       asking,
+				"candidate_id": ann.id,
+				"cover_letter": "Hello",
+				"resume_url":   "https://example.org/cv.pdf",
+				"answers":      []object{{"question_id": "pin", "answer": "12A3456E"}},
+			}).
+				okDeveloper(201)
 			require.Equal(t, "/api/v1/applications/"+made.text("data.id"), made.header.Get("Location"))
 			data := made.at("data").(object)
 			require.Len(t, data, 9)
-			for name, value := range (object{"job_id": asking, "candidate_id": ann.id, "status": "pending", "cover_letter": "Hello", "resume_url": "https://example.org/cv.pdf",
-				"answers": []any{object{"question_id": "pin", "answer": "12A3456E"}}}) {
+			for name, value := range (object{
+				"job_id":       asking,
+				"candidate_id": ann.id,
+				"status":       "pending",
+				"cover_letter": "Hello",
+				"resume_url":   "https://example.org/cv.pdf",
+				"answers":      []any{object{"question_id": "pin", "answer": "12A3456E"}},
+			}) {
 				require.Equal(t, value, data[name], name)
 			}
 			require.Equal(t, made.at("data.submitted_at"), made.at("data.updated_at"))
 			got := boss.get("/api/employers/applications/" + made.text("data.id")).ok(200)
 			require.Equal(t, "https://example.org/cv.pdf", got.text("data.application.resumeUrl"))
 
-			program.post("/api/v1/applications", object{"job_id": asking, "answers": []object{{"question_id": "pin", "answer": "x"}}}).problem(409, "already_applied")
+			program.post("/api/v1/applications", object{"job_id": asking, "answers": []object{{"question_id": "pin", "answer": "x"}}}).
+				problem(409, "already_applied")
 			plain := program.post("/v1/applications", object{"job_id": job}).okDeveloper(201)
 			require.Nil(t, plain.at("data.cover_letter"))
 			require.Nil(t, plain.at("data.resume_url"))
@@ -76,7 +96,10 @@ func TestDeveloperApplications(t *testing.T) {
 			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			asking := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			for field, body := range map[string]object{
-				"job_id": {}, "cover_letter": {"job_id": job, "cover_letter": strings.Repeat("x", 20_001)}, "answers": {"job_id": asking}, "answers.0.question_id": {"job_id": asking, "answers": []object{{"question_id": "other", "answer": "x"}}},
+				"job_id":                {},
+				"cover_letter":          {"job_id": job, "cover_letter": strings.Repeat("x", 20_001)},
+				"answers":               {"job_id": asking},
+				"answers.0.question_id": {"job_id": asking, "answers": []object{{"question_id": "other", "answer": "x"}}},
 			} {
 				bad := program.post("/api/v1/applications", body).problem(400, "invalid_parameters")
 				require.Equal(t, field, bad.text("errors.0.field"), "%s", bad.raw)
@@ -99,7 +122,9 @@ func TestDeveloperApplications(t *testing.T) {
 			for _, other := range []string{server.seeker(t).id, "nonsense"} {
 				program.post("/api/v1/applications", object{"job_id": job, "candidate_id": other}).problem(403, "forbidden")
 			}
-			boss.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite).post("/api/v1/applications", object{"job_id": job}).problem(403, "forbidden")
+			boss.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite).
+				post("/api/v1/applications", object{"job_id": job}).
+				problem(403, "forbidden")
 			for _, reader := range []*client{ann.program(), ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead)} {
 				refused := reader.post("/api/v1/applications", object{"job_id": job}).problem(403, "insufficient_scope")
 				require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="applications:write"`)
@@ -129,7 +154,16 @@ func TestDeveloperApplications(t *testing.T) {
 			t.Parallel()
 			chief, ann, ben := server.employer(t), server.seeker(t), server.seeker(t)
 			one, two := chief.listing(nil), chief.listing(nil)
-			first, second, third := ann.application(one, object{"coverLetter": "Hello"}), ben.application(one, nil), ann.application(two, nil)
+			first, second, third := ann.application(
+				one,
+				object{"coverLetter": "Hello"},
+			), ben.application(
+				one,
+				nil,
+			), ann.application(
+				two,
+				nil,
+			)
 			elsewhere := ann.application(job, nil)
 			chief.fromNewAddress().put("/api/employers/applications/"+second, object{"status": "review"}).ok(200)
 			ids := func(c *client, query string) (out []string) {
@@ -158,8 +192,12 @@ func TestDeveloperApplications(t *testing.T) {
 			require.NoError(t, err)
 			at, next := submitted.Format(time.RFC3339Nano), submitted.Add(time.Microsecond).Format(time.RFC3339Nano)
 			for query, want := range map[string][]string{
-				"?submitted_after=" + at: {third, second}, "?submitted_after=" + next: {third}, "?submitted_before=" + at: {first}, "?submitted_before=" + next: {second, first},
-				"?submitted_after=" + at + "&submitted_before=" + next: {second}, "?submitted_after=" + at + "&submitted_before=" + at: {},
+				"?submitted_after=" + at:                               {third, second},
+				"?submitted_after=" + next:                             {third},
+				"?submitted_before=" + at:                              {first},
+				"?submitted_before=" + next:                            {second, first},
+				"?submitted_after=" + at + "&submitted_before=" + next: {second},
+				"?submitted_after=" + at + "&submitted_before=" + at:   {},
 			} {
 				require.Equal(t, want, ids(byKey, query), query)
 			}
@@ -172,9 +210,16 @@ func TestDeveloperApplications(t *testing.T) {
 			require.Equal(t, []string{first}, ids(byKey, "?limit=2&cursor="+page.text("next_cursor")))
 			require.Equal(t, []string{first}, ids(byKey, "?limit=2&page=2"))
 			for query, field := range map[string]string{"status=open": "status", "submitted_after=soon": "submitted_after", "cursor=x": "cursor", "page=0": "page"} {
-				require.Equal(t, field, byKey.get("/api/v1/applications?"+query).problem(400, "invalid_parameters").text("errors.0.field"), query)
+				require.Equal(
+					t,
+					field,
+					byKey.get("/api/v1/applications?"+query).problem(400, "invalid_parameters").text("errors.0.field"),
+					query,
+				)
 			}
-			ann.grantApp(server.seeker(t).app(), integrations.JobsRead, integrations.ApplicationsWrite).get("/api/v1/applications").problem(403, "insufficient_scope")
+			ann.grantApp(server.seeker(t).app(), integrations.JobsRead, integrations.ApplicationsWrite).
+				get("/api/v1/applications").
+				problem(403, "insufficient_scope")
 			ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead).get("/api/v1/jobs").problem(403, "insufficient_scope")
 
 			bare := server.addMember(t, chief, object{"applications": object{"view": false, "update": false}})

@@ -50,14 +50,27 @@ var programMatrix = map[string]programRow{
 		tool: "search_jobs", arguments: func(*programUsers) object { return object{"limit": 100, "sort": "date"} }},
 	"GET /api/v1/jobs/suggest": {path: func(*programUsers) string { return "/jobs/suggest?q=nur" },
 		tool: "suggest", arguments: func(*programUsers) object { return object{"q": "nur"} }},
-	"GET /api/v1/jobs/:job_id": {path: func(o *programUsers) string { return "/jobs/" + o.listing }, hidden: func(o *programUsers) string { return "/jobs/" + o.draft }, code: "job_not_found",
-		tool: "get_job", arguments: func(o *programUsers) object { return object{"job_id": o.listing} }, concealed: func(o *programUsers) object { return object{"job_id": o.draft} }},
+	"GET /api/v1/jobs/:job_id": {
+		path:      func(o *programUsers) string { return "/jobs/" + o.listing },
+		hidden:    func(o *programUsers) string { return "/jobs/" + o.draft },
+		code:      "job_not_found",
+		tool:      "get_job",
+		arguments: func(o *programUsers) object { return object{"job_id": o.listing} },
+		concealed: func(o *programUsers) object { return object{"job_id": o.draft} },
+	},
 	"GET /api/v1/applications": {path: func(*programUsers) string { return "/applications?limit=100" },
 		tool: "list_my_applications", arguments: func(*programUsers) object { return object{"limit": 100} }},
 	"GET /api/v1/applications/:id": {path: seen, hidden: seen, code: "application_not_found"},
-	"POST /api/v1/applications": {path: func(*programUsers) string { return "/applications" }, body: func(o *programUsers) any { return object{"job_id": o.another} },
-		hidden: func(*programUsers) string { return "/applications" }, hiddenBody: func(o *programUsers) any { return object{"job_id": o.draft} }, code: "job_not_found",
-		tool: "apply", arguments: func(o *programUsers) object { return object{"job_id": o.another} }, concealed: func(o *programUsers) object { return object{"job_id": o.draft} }},
+	"POST /api/v1/applications": {
+		path:       func(*programUsers) string { return "/applications" },
+		body:       func(o *programUsers) any { return object{"job_id": o.another} },
+		hidden:     func(*programUsers) string { return "/applications" },
+		hiddenBody: func(o *programUsers) any { return object{"job_id": o.draft} },
+		code:       "job_not_found",
+		tool:       "apply",
+		arguments:  func(o *programUsers) object { return object{"job_id": o.another} },
+		concealed:  func(o *programUsers) object { return object{"job_id": o.draft} },
+	},
 }
 
 func TestDeveloperRoleMatrix_EveryRoute_HasARow(t *testing.T) {
@@ -79,7 +92,13 @@ func TestDeveloperRoleMatrix(t *testing.T) {
 		for _, r := range developerRoutes() {
 			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
 				t.Parallel()
-				o := &programUsers{w: server, boss: server.employer(t), rival: server.employer(t), seeker: server.seeker(t), other: server.seeker(t)}
+				o := &programUsers{
+					w:      server,
+					boss:   server.employer(t),
+					rival:  server.employer(t),
+					seeker: server.seeker(t),
+					other:  server.seeker(t),
+				}
 				o.listing, o.another, o.draft = o.boss.listing(nil), o.boss.listing(nil), o.boss.listing(object{"status": "draft"})
 				o.application = o.seeker.application(o.listing, nil)
 				row := programMatrix[r.Method+" "+r.Path]
@@ -117,11 +136,17 @@ func (row programRow) play(t *testing.T, o *programUsers, r web.Route, prefix st
 		as(&client{w: o.w, token: garbage}).problem(401, "unauthorized")
 	}
 	key := maker.programOf(app)
-	maker.delete("/api/developers/apps/" + app + "/keys/" + maker.get("/api/developers/apps/"+app+"/keys").ok(200).text("data.keys.0.id")).ok(200)
+	maker.delete("/api/developers/apps/" + app + "/keys/" + maker.get("/api/developers/apps/"+app+"/keys").ok(200).text("data.keys.0.id")).
+		ok(200)
 	as(key).problem(401, "unauthorized")
 	as(&client{w: o.w, token: o.seeker.token}).problem(401, "unauthorized") // of the portal
 	revoked := o.seeker.grantApp(app, all...)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, o.w.url+"/oauth/revoke", strings.NewReader(url.Values{"token": {revoked.token}}.Encode()))
+	request, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		o.w.url+"/oauth/revoke",
+		strings.NewReader(url.Values{"token": {revoked.token}}.Encode()),
+	)
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.SetBasicAuth(app, made.text("data.clientSecret"))

@@ -26,8 +26,26 @@ func (a *response) ids() (out []string) {
 	return out
 }
 
-var jobMembers = []string{"id", "title", "description", "company", "location", "remote", "specialty", "employment_type", "contract_type", "salary",
-	"requirements", "benefits", "questions", "status", "application_deadline", "posted_at", "updated_at", "url"}
+var jobMembers = []string{
+	"id",
+	"title",
+	"description",
+	"company",
+	"location",
+	"remote",
+	"specialty",
+	"employment_type",
+	"contract_type",
+	"salary",
+	"requirements",
+	"benefits",
+	"questions",
+	"status",
+	"application_deadline",
+	"posted_at",
+	"updated_at",
+	"url",
+}
 
 // The operations of the developer API, one parameter after the other, under both
 // prefixes.
@@ -40,9 +58,27 @@ func TestDeveloperRoutes(t *testing.T) {
 			maps.Copy(in, more)
 			return boss.listing(in)
 		}
-		leeds := listing(object{"location": "Leeds", "specialty": "Intensive Care", "employmentType": "full-time", "contractType": "permanent", "salary": object{"min": 30000, "max": 40000}})
-		bradford := listing(object{"location": "Bradford", "specialty": "Theatre", "employmentType": "part-time", "contractType": "temporary", "salary": object{"min": 20, "max": 25, "period": "hour"}})
-		london := listing(object{"location": "London", "employmentType": "bank", "contractType": "contract", "salary": object{"min": 60000}})
+		leeds := listing(
+			object{
+				"location":       "Leeds",
+				"specialty":      "Intensive Care",
+				"employmentType": "full-time",
+				"contractType":   "permanent",
+				"salary":         object{"min": 30000, "max": 40000},
+			},
+		)
+		bradford := listing(
+			object{
+				"location":       "Bradford",
+				"specialty":      "Theatre",
+				"employmentType": "part-time",
+				"contractType":   "temporary",
+				"salary":         object{"min": 20, "max": 25, "period": "hour"},
+			},
+		)
+		london := listing(
+			object{"location": "London", "employmentType": "bank", "contractType": "contract", "salary": object{"min": 60000}},
+		)
 		remote := listing(object{"remote": true})
 		nowhereKnown := listing(object{"location": "Zzyzx Ward"})
 		all := []string{nowhereKnown, remote, london, bradford, leeds} // the newest first
@@ -116,19 +152,53 @@ func TestDeveloperRoutes(t *testing.T) {
 				none := find("limit=1").okDeveloper(200)
 				require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 5.0, "total_pages": 5.0}, none.at("pagination"))
 				require.Equal(t, object{"page": 1.0, "limit": 20.0, "total": 5.0, "total_pages": 1.0}, find("").at("pagination"))
-				require.Equal(t, object{"page": 1.0, "limit": 20.0, "total": 0.0, "total_pages": 0.0}, find("specialty=None+such").at("pagination"))
+				require.Equal(
+					t,
+					object{"page": 1.0, "limit": 20.0, "total": 0.0, "total_pages": 0.0},
+					find("specialty=None+such").at("pagination"),
+				)
 
 				for _, item := range find("").list("data") {
-					require.ElementsMatch(t, append([]string{"matched", "relaxed"}, jobMembers...), slices.Collect(maps.Keys(item.(object))), "there is no distance")
+					require.ElementsMatch(
+						t,
+						append([]string{"matched", "relaxed"}, jobMembers...),
+						slices.Collect(maps.Keys(item.(object))),
+						"there is no distance",
+					)
 				}
 				for _, item := range find("location=Leeds").list("data") {
-					require.ElementsMatch(t, append([]string{"distance_miles", "matched", "relaxed"}, jobMembers...), slices.Collect(maps.Keys(item.(object))))
+					require.ElementsMatch(
+						t,
+						append([]string{"distance_miles", "matched", "relaxed"}, jobMembers...),
+						slices.Collect(maps.Keys(item.(object))),
+					)
 				}
 				for query, field := range map[string]string{
-					"page=1&page=2": "page", "limit=1&limit=1": "limit", "location=a&location=b": "location", "keywords=x": "keywords", "sort=date&sort=date": "sort", "radius=1&radius=1": "radius",
-					"page=-1": "page", "page=1.5": "page", "page=": "page", "limit=0": "limit", "radius=0": "radius", "radius=501": "radius", "radius=NaN": "radius", "radius=1e999": "radius",
-					"salary_min=-1": "salary_min", "salary_max=x": "salary_max", "salary_min=Inf": "salary_min", "remote=maybe": "remote", "employment_type=Full-Time": "employment_type",
-					"posted_after=2026-13-01": "posted_after", "cursor=": "", "location=" + strings.Repeat("x", 201): "location", "specialty=" + strings.Repeat("x", 201): "specialty", "location=%ff": "location", "location=%00": "location",
+					"page=1&page=2":                         "page",
+					"limit=1&limit=1":                       "limit",
+					"location=a&location=b":                 "location",
+					"keywords=x":                            "keywords",
+					"sort=date&sort=date":                   "sort",
+					"radius=1&radius=1":                     "radius",
+					"page=-1":                               "page",
+					"page=1.5":                              "page",
+					"page=":                                 "page",
+					"limit=0":                               "limit",
+					"radius=0":                              "radius",
+					"radius=501":                            "radius",
+					"radius=NaN":                            "radius",
+					"radius=1e999":                          "radius",
+					"salary_min=-1":                         "salary_min",
+					"salary_max=x":                          "salary_max",
+					"salary_min=Inf":                        "salary_min",
+					"remote=maybe":                          "remote",
+					"employment_type=Full-Time":             "employment_type",
+					"posted_after=2026-13-01":               "posted_after",
+					"cursor=":                               "",
+					"location=" + strings.Repeat("x", 201):  "location",
+					"specialty=" + strings.Repeat("x", 201): "specialty",
+					"location=%ff":                          "location",
+					"location=%00":                          "location",
 				} {
 					res := find(query)
 					if field == "" {
@@ -149,7 +219,8 @@ func TestDeveloperRoutes(t *testing.T) {
 						slices.Sort(got)
 						require.Equal(t, allow, got, path)
 					}
-					preflight := server.guest(t).sendWithHeaders("OPTIONS", prefix+path, map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, content-type, idempotency-key"})
+					preflight := server.guest(t).
+						sendWithHeaders("OPTIONS", prefix+path, map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, content-type, idempotency-key"})
 					require.Equal(t, 204, preflight.status)
 					require.Empty(t, preflight.raw)
 					for _, method := range allow {
@@ -251,7 +322,13 @@ func TestDeveloperLists_Beyond10000_ByCursor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
-	server.env = []string{"HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db"), "LOCUM_LIMITS_SEARCH_TIMEOUT=10s"}
+	server.env = []string{
+		"HOME=" + dir,
+		"LOCUM_HTTP_ADDR=127.0.0.1:0",
+		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
+		"LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db"),
+		"LOCUM_LIMITS_SEARCH_TIMEOUT=10s",
+	}
 	server.run(t, "migrate", "up")
 	server.run(t, "seed", "--listings", "11200")
 	server.serve(t)

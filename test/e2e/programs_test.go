@@ -100,8 +100,22 @@ func TestDeveloperJobs(t *testing.T) {
 		boss := server.employer(t)
 		boss.put("/api/employers/organization", object{"website": "https://stbrigids.example.org"}).ok(200)
 		word := fmt.Sprintf("word%d", time.Now().UnixNano())
-		full := boss.listing(object{"title": word + " one", "location": "Leeds", "specialty": "Intensive Care", "employmentType": "full-time", "contractType": "permanent",
-			"salary": object{"min": 36000, "max": 44000, "currency": "GBP"}, "requirements": []string{"NMC registration"}, "questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
+		full := boss.listing(
+			object{
+				"title":          word + " one",
+				"location":       "Leeds",
+				"specialty":      "Intensive Care",
+				"employmentType": "full-time",
+				"contractType":   "permanent",
+				"salary": object{
+					"min":      36000,
+					"max":      44000,
+					"currency": "GBP",
+				},
+				"requirements": []string{"NMC registration"},
+				"questions":    []object{{"id": "pin", "text": "Your PIN?", "required": true}},
+			},
+		)
 		bare := boss.listing(object{"title": word + " two"})
 		me := server.seeker(t).program()
 
@@ -118,9 +132,18 @@ func TestDeveloperJobs(t *testing.T) {
 			require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 2.0, "total_pages": 2.0}, list.at("pagination"))
 			require.Equal(t, false, list.at("total_is_estimate"))
 			require.Equal(t, bare, list.text("data.0.id"))
-			require.Equal(t, object{"text": nil, "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil}, list.at("data.0.location"))
-			moon := me.get("/api/v1/jobs/" + boss.listing(object{"title": "Lunar nurse", "location": "Mare Tranquillitatis"})).okDeveloper(200)
-			require.Equal(t, object{"text": "Mare Tranquillitatis", "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil}, moon.at("data.location"))
+			require.Equal(
+				t,
+				object{"text": nil, "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil},
+				list.at("data.0.location"),
+			)
+			moon := me.get("/api/v1/jobs/" + boss.listing(object{"title": "Lunar nurse", "location": "Mare Tranquillitatis"})).
+				okDeveloper(200)
+			require.Equal(
+				t,
+				object{"text": "Mare Tranquillitatis", "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil},
+				moon.at("data.location"),
+			)
 			for _, name := range []string{"specialty", "employment_type", "contract_type", "salary", "application_deadline"} {
 				require.Nil(t, list.at("data.0."+name), name)
 			}
@@ -148,7 +171,12 @@ func TestDeveloperJobs(t *testing.T) {
 			require.Empty(t, me.get("/api/v1/jobs?keywords="+word+"&location=Bradford&radius=2").okDeveloper(200).list("data"))
 			require.Equal(t, []any{}, me.get("/api/v1/jobs?keywords="+word+"&remote=true").okDeveloper(200).at("data"))
 			for _, narrow := range []string{"employment_type=full-time", "contract_type=permanent", "salary_min=40000", "specialty=Intensive+Care", "posted_after=2020-01-01&location=Leeds"} {
-				require.Equal(t, full, me.get("/api/v1/jobs?keywords="+word+"&sort=salary&"+narrow).okDeveloper(200).text("data.0.id"), narrow)
+				require.Equal(
+					t,
+					full,
+					me.get("/api/v1/jobs?keywords="+word+"&sort=salary&"+narrow).okDeveloper(200).text("data.0.id"),
+					narrow,
+				)
 			}
 			require.Equal(t, 100.0, me.get("/api/v1/jobs?limit=1000").okDeveloper(200).number("pagination.limit"))
 		})
@@ -157,8 +185,18 @@ func TestDeveloperJobs(t *testing.T) {
 			me := server.seeker(t).program()
 			all := me.get("/api/v1/jobs?sort=zz&salary_max=2&posted_after=z&salary_min=5").problem(400, "invalid_parameters")
 			require.Len(t, all.list("errors"), 3, "%s", all.raw)
-			for query, field := range map[string]string{"page=0": "page", "limit=x": "limit", "radius=-1": "radius", "salary_min=2&salary_max=1": "salary_max", "sort=title": "sort",
-				"employment_type=often": "employment_type", "contract_type=x": "contract_type", "posted_after=yesterday": "posted_after", "remote=perhaps": "remote", "cursor=nonsense": "cursor"} {
+			for query, field := range map[string]string{
+				"page=0":                    "page",
+				"limit=x":                   "limit",
+				"radius=-1":                 "radius",
+				"salary_min=2&salary_max=1": "salary_max",
+				"sort=title":                "sort",
+				"employment_type=often":     "employment_type",
+				"contract_type=x":           "contract_type",
+				"posted_after=yesterday":    "posted_after",
+				"remote=perhaps":            "remote",
+				"cursor=nonsense":           "cursor",
+			} {
 				bad := me.get("/api/v1/jobs?"+query).problem(400, "invalid_parameters")
 				require.Equal(t, field, bad.text("errors.0.field"), "%s", bad.raw)
 			}
@@ -180,8 +218,10 @@ func TestDeveloperJobs(t *testing.T) {
 			me := server.seeker(t).program()
 			first := me.get("/v1/jobs/" + full).okDeveloper(200)
 			for status, a := range map[string]*response{
-				"200": first, "304": me.sendWithHeaders("GET", "/v1/jobs/"+full, map[string]string{"If-None-Match": first.header.Get("ETag")}),
-				"401": server.guest(t).get("/api/v1/jobs/"+full).problem(401, "unauthorized"), "404": me.get("/v1/jobs/"+nowhere).problem(404, "job_not_found"),
+				"200": first,
+				"304": me.sendWithHeaders("GET", "/v1/jobs/"+full, map[string]string{"If-None-Match": first.header.Get("ETag")}),
+				"401": server.guest(t).get("/api/v1/jobs/"+full).problem(401, "unauthorized"),
+				"404": me.get("/v1/jobs/"+nowhere).problem(404, "job_not_found"),
 			} {
 				body := d.Paths["/api/v1/jobs/{job_id}"]["get"].Responses[status].Headers
 				require.Contains(t, body, "X-RateLimit-Remaining")
@@ -233,9 +273,18 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			combined := *seeker.client
 			combined.apiKey = key
 			combined.get("/api/v1/jobs").problem(401, "unauthorized") // a good key does not save a bad token
-			basic := (&client{t: t, w: server, ip: guest.ip}).sendWithHeaders("GET", "/api/v1/jobs", map[string]string{"Authorization": "Basic eDp5"})
+			basic := (&client{t: t, w: server, ip: guest.ip}).sendWithHeaders(
+				"GET",
+				"/api/v1/jobs",
+				map[string]string{"Authorization": "Basic eDp5"},
+			)
 			require.Equal(t, 401, basic.status)
-			require.Equal(t, `Bearer realm="locum"`, basic.header.Get("WWW-Authenticate"), "a request without a token has no error code (RFC 6750 §3.1)")
+			require.Equal(
+				t,
+				`Bearer realm="locum"`,
+				basic.header.Get("WWW-Authenticate"),
+				"a request without a token has no error code (RFC 6750 §3.1)",
+			)
 		})
 		t.Run("API key as a portal token", func(t *testing.T) {
 			t.Parallel()
@@ -249,7 +298,8 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			app := me.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
 			program := me.programOf(app)
 			program.get("/api/v1/jobs").okDeveloper(200)
-			me.delete("/api/developers/apps/" + app + "/keys/" + me.get("/api/developers/apps/"+app+"/keys").ok(200).text("data.keys.0.id")).ok(200)
+			me.delete("/api/developers/apps/" + app + "/keys/" + me.get("/api/developers/apps/"+app+"/keys").ok(200).text("data.keys.0.id")).
+				ok(200)
 			program.get("/api/v1/jobs").problem(401, "unauthorized")
 		})
 		t.Run("every error is a problem with headers", func(t *testing.T) {
@@ -269,7 +319,8 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 		})
 		t.Run("CORS", func(t *testing.T) {
 			t.Parallel()
-			res := server.guest(t).sendWithHeaders("OPTIONS", "/v1/jobs", map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "X-API-Key"})
+			res := server.guest(t).
+				sendWithHeaders("OPTIONS", "/v1/jobs", map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "X-API-Key"})
 			require.Equal(t, 204, res.status)
 			res.requireLimitHeaders()
 			require.Contains(t, res.header.Get("Access-Control-Allow-Methods"), "GET")

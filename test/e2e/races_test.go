@@ -61,20 +61,24 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, map[int]int{201: 1, 400: n - 1}, concurrently(t, n, func(int) *response {
 				return seeker.fromNewAddress().try("POST", "/api/jobseekers/applications", object{"listingId": listing})
 			}))
-			seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).fails(400, "Already applied to this position")
+			seeker.fromNewAddress().
+				post("/api/jobseekers/applications", object{"listingId": listing}).
+				fails(400, "Already applied to this position")
 			require.Equal(t, 1., seeker.get("/api/jobseekers/applications").ok(200).number("data.pagination.total"))
 			require.Equal(t, 1., employer.get("/api/employers/applications").ok(200).number("data.pagination.total"))
 		})
 		subtest("one bookmark per listing", func(t *testing.T) {
 			listing := employer.listing(nil)
 			require.Equal(t, map[int]int{201: 1, 400: n - 1}, concurrently(t, n, func(i int) *response {
-				return seeker.fromNewAddress().try("POST", "/api/jobseekers/"+[]string{"saved", "bookmarks"}[i%2], object{"listingId": listing})
+				return seeker.fromNewAddress().
+					try("POST", "/api/jobseekers/"+[]string{"saved", "bookmarks"}[i%2], object{"listingId": listing})
 			}))
 			require.Equal(t, 1., seeker.get("/api/jobseekers/bookmarks").ok(200).number("data.pagination.total"))
 		})
 		subtest("concurrent defaults of documents", func(t *testing.T) {
 			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(int) *response {
-				return seeker.fromNewAddress().try("POST", "/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "content": "x", "isDefault": true})
+				return seeker.fromNewAddress().
+					try("POST", "/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "content": "x", "isDefault": true})
 			}))
 			defaults := 0
 			for _, d := range seeker.get("/api/jobseekers/documents?limit=100").ok(200).list("data.documents") {
@@ -89,9 +93,11 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, map[int]int{201: 1, 409: n - 1}, concurrently(t, n, func(i int) *response {
 				return retryWhenBusy(func() *response {
 					if i%2 == 0 {
-						return server.guest(t).try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
+						return server.guest(t).
+							try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
 					}
-					return server.guest(t).try("POST", "/api/auth/register-employer", object{"email": email, "password": password, "name": "N", "companyName": "C"})
+					return server.guest(t).
+						try("POST", "/api/auth/register-employer", object{"email": email, "password": password, "name": "N", "companyName": "C"})
 				})
 			}))
 			server.guest(t).post("/api/auth/login", object{"email": email, "password": password}).ok(200)
@@ -113,13 +119,25 @@ func TestRaces(t *testing.T) {
 		})
 		subtest("concurrent changes of different fields", func(t *testing.T) {
 			listing := employer.listing(nil)
-			changes := []object{{"title": "New"}, {"description": "New"}, {"department": "New"}, {"location": "York"}, {"specialty": "New"}, {"remote": true}, {"contractType": "contract"}, {"employmentType": "bank"}, {"requirements": []string{"New"}}, {"benefits": []string{"New"}}}
+			changes := []object{
+				{"title": "New"},
+				{"description": "New"},
+				{"department": "New"},
+				{"location": "York"},
+				{"specialty": "New"},
+				{"remote": true},
+				{"contractType": "contract"},
+				{"employmentType": "bank"},
+				{"requirements": []string{"New"}},
+				{"benefits": []string{"New"}},
+			}
 			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(i int) *response {
 				change := changes[i%len(changes)]
 				if i < n/2 {
 					return employer.fromNewAddress().try("PUT", "/api/employers/jobs/"+listing, change)
 				}
-				return employer.fromNewAddress().try("PUT", "/api/employers/jobs/batch", object{"jobs": []object{merge(change, object{"id": listing})}})
+				return employer.fromNewAddress().
+					try("PUT", "/api/employers/jobs/batch", object{"jobs": []object{merge(change, object{"id": listing})}})
 			}))
 			resp := employer.get("/api/employers/jobs/" + listing).ok(200)
 			for _, change := range changes {
@@ -142,7 +160,12 @@ func TestRaces(t *testing.T) {
 			}))
 			title := employer.get("/api/employers/jobs/" + ids[0]).text("data.job.title")
 			for _, id := range ids {
-				require.Equal(t, title, employer.get("/api/employers/jobs/"+id).text("data.job.title"), "the same batch was the last for all listings")
+				require.Equal(
+					t,
+					title,
+					employer.get("/api/employers/jobs/"+id).text("data.job.title"),
+					"the same batch was the last for all listings",
+				)
 			}
 		})
 		subtest("concurrent changes of a listing", func(t *testing.T) {
@@ -171,7 +194,8 @@ func TestRaces(t *testing.T) {
 				if i == n/2 {
 					return seeker.fromNewAddress().try("DELETE", "/api/jobseekers/applications/"+id, nil)
 				}
-				return employer.fromNewAddress().try("PUT", "/api/employers/applications/"+id, object{"status": []string{"review", "interview", "rejected"}[i%3]})
+				return employer.fromNewAddress().
+					try("PUT", "/api/employers/applications/"+id, object{"status": []string{"review", "interview", "rejected"}[i%3]})
 			})
 			require.Equal(t, n, counts[200]+counts[400], "%v", counts)
 			resp := employer.get("/api/employers/applications/" + id).ok(200)
@@ -209,7 +233,8 @@ func TestRaces_Users(t *testing.T) {
 				one.put("/api/employers/team/"+two.id+"/permissions", object{"role": "admin"}).ok(200)
 				admins := []*account{one, two}
 				counts := concurrently(t, n, func(i int) *response {
-					return admins[i%2].fromNewAddress().try("PUT", "/api/employers/team/"+admins[1-i%2].id+"/permissions", object{"role": "viewer"})
+					return admins[i%2].fromNewAddress().
+						try("PUT", "/api/employers/team/"+admins[1-i%2].id+"/permissions", object{"role": "viewer"})
 				})
 				require.Equal(t, n, counts[200]+counts[403]+counts[409], "%v", counts)
 				team := string(one.get("/api/employers/team").ok(200).raw)
@@ -219,12 +244,14 @@ func TestRaces_Users(t *testing.T) {
 		t.Run("concurrent invitations", func(t *testing.T) {
 			employer, email := server.employer(t), newEmail()
 			require.Equal(t, map[int]int{200: 1, 409: n - 1}, concurrently(t, n, func(int) *response {
-				return employer.fromNewAddress().try("POST", "/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email})
+				return employer.fromNewAddress().
+					try("POST", "/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email})
 			}))
 			token := server.token(t, email)
 			counts := concurrently(t, n, func(int) *response {
 				return retryWhenBusy(func() *response {
-					return server.guest(t).try("POST", "/api/auth/accept-invitation", object{"token": token, "password": password, "name": "Tom Reed"})
+					return server.guest(t).
+						try("POST", "/api/auth/accept-invitation", object{"token": token, "password": password, "name": "Tom Reed"})
 				})
 			})
 			require.Equal(t, 1, counts[200]+counts[201], "%v", counts)
@@ -238,14 +265,19 @@ func TestRaces_Users(t *testing.T) {
 			token := server.tokenAbout(t, seeker.email, "assword")
 			counts := concurrently(t, n, func(i int) *response {
 				return retryWhenBusy(func() *response {
-					return server.guest(t).try("POST", "/api/auth/reset-password", object{"token": token, "password": fmt.Sprint(password, i)})
+					return server.guest(t).
+						try("POST", "/api/auth/reset-password", object{"token": token, "password": fmt.Sprint(password, i)})
 				})
 			})
 			require.Equal(t, map[int]int{200: 1, 400: n - 1}, counts)
 		})
 		t.Run("concurrent deletions of an account", func(t *testing.T) {
 			seeker := server.seeker(t)
-			counts := concurrently(t, n, func(int) *response { return seeker.fromNewAddress().try("DELETE", "/api/jobseekers/profile", nil) })
+			counts := concurrently(
+				t,
+				n,
+				func(int) *response { return seeker.fromNewAddress().try("DELETE", "/api/jobseekers/profile", nil) },
+			)
 			require.Equal(t, map[int]int{200: 1, 401: n - 1}, counts)
 		})
 		t.Run("concurrent changes to one address", func(t *testing.T) {

@@ -32,7 +32,12 @@ func TestREADME_MainJob_WorksAsPasted(t *testing.T) {
 	require.Equal(t, 10, strings.Count(script.String(), "curl "), "ten calls are promised")
 
 	dir := t.TempDir()
-	server := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0"}}
+	server := &testServer{
+		dir:    dir,
+		log:    &kit.Log{},
+		exited: make(chan error, 1),
+		env:    []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOCUM_HTTP_ADDR=127.0.0.1:0"},
+	}
 	require.Contains(t, server.run(t, "seed"), "@")
 	server.serve(t)
 	server.ready(t)

@@ -42,10 +42,12 @@ func TestSensitiveOperations_OldSession_NeedPassword(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker := server.seeker(t)
 		seeker.ageSignIns()
-		app := "/api/developers/apps/" + seeker.needsPassword(t, "POST", "/api/developers/apps", object{"name": "Ward Finder"}, 201).text("data.app.id")
+		app := "/api/developers/apps/" + seeker.needsPassword(t, "POST", "/api/developers/apps", object{"name": "Ward Finder"}, 201).
+			text("data.app.id")
 		seeker.needsPassword(t, "POST", app+"/secret", nil, 200)
 		seeker.needsPassword(t, "POST", app+"/keys", object{"name": "k"}, 201)
-		hook := app + "/webhooks/" + seeker.needsPassword(t, "POST", app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}, 201).text("data.webhook.id")
+		hook := app + "/webhooks/" + seeker.needsPassword(t, "POST", app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}, 201).
+			text("data.webhook.id")
 		seeker.needsPassword(t, "POST", hook+"/secret", nil, 200)
 		profile := func(email string) object {
 			return object{"intent": "update-profile", "profile": object{"email": email}}

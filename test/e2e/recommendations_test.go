@@ -51,20 +51,105 @@ func (a *account) recommendedTitles() (titles []string) {
 func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		pay := func(lowest, highest int) object { return object{"min": lowest, "max": highest, "currency": "GBP"} }
-		postJobs(t, server,
-			object{"title": "Registered Nurse, ICU", "specialty": "Critical care", "location": "Leeds", "contractType": "permanent", "employmentType": "full-time", "salary": pay(36000, 44000)},
-			object{"title": "Staff Nurse, ITU nights", "specialty": "Intensive care", "location": "London", "contractType": "permanent", "employmentType": "full-time", "salary": pay(40000, 48000)},
-			object{"title": "Staff Nurse, Renal", "specialty": "Renal", "location": "Bradford", "contractType": "temporary", "employmentType": "bank"},
-			object{"title": "Community Nurse", "specialty": "Community", "location": "Wakefield", "contractType": "permanent", "employmentType": "part-time", "salary": pay(30000, 34000)},
-			object{"title": "Healthcare Assistant", "location": "Leeds", "contractType": "permanent", "employmentType": "full-time", "salary": pay(22000, 24000)},
-			object{"title": "Band 6 Midwife", "specialty": "Midwifery", "location": "York", "contractType": "permanent", "employmentType": "full-time", "salary": pay(37000, 44000)},
-			object{"title": "Midwife, birth centre", "specialty": "Midwifery", "location": "Plymouth", "contractType": "permanent", "employmentType": "part-time"},
-			object{"title": "Physiotherapist", "specialty": "Musculoskeletal", "location": "Manchester", "contractType": "permanent", "employmentType": "full-time", "salary": pay(35000, 42000)},
-			object{"title": "Telehealth Physiotherapist", "specialty": "Musculoskeletal", "remote": true, "contractType": "contract", "employmentType": "flexible"},
-			object{"title": "Salaried GP", "specialty": "General practice", "location": "Bristol", "contractType": "permanent", "salary": pay(85000, 105000)},
-			object{"title": "Locum GP", "specialty": "General practice", "location": "Bristol", "contractType": "temporary", "salary": object{"min": 85, "max": 100, "currency": "GBP", "period": "hour"}},
-			object{"title": "Radiographer", "specialty": "Imaging", "location": "Glasgow", "contractType": "permanent", "employmentType": "full-time"},
-			object{"title": "Theatre Practitioner", "specialty": "Theatres", "location": "Cardiff", "contractType": "temporary", "employmentType": "bank"},
+		postJobs(
+			t,
+			server,
+			object{
+				"title":          "Registered Nurse, ICU",
+				"specialty":      "Critical care",
+				"location":       "Leeds",
+				"contractType":   "permanent",
+				"employmentType": "full-time",
+				"salary":         pay(36000, 44000),
+			},
+			object{
+				"title":          "Staff Nurse, ITU nights",
+				"specialty":      "Intensive care",
+				"location":       "London",
+				"contractType":   "permanent",
+				"employmentType": "full-time",
+				"salary":         pay(40000, 48000),
+			},
+			object{
+				"title":          "Staff Nurse, Renal",
+				"specialty":      "Renal",
+				"location":       "Bradford",
+				"contractType":   "temporary",
+				"employmentType": "bank",
+			},
+			object{
+				"title":          "Community Nurse",
+				"specialty":      "Community",
+				"location":       "Wakefield",
+				"contractType":   "permanent",
+				"employmentType": "part-time",
+				"salary":         pay(30000, 34000),
+			},
+			object{
+				"title":          "Healthcare Assistant",
+				"location":       "Leeds",
+				"contractType":   "permanent",
+				"employmentType": "full-time",
+				"salary":         pay(22000, 24000),
+			},
+			object{
+				"title":          "Band 6 Midwife",
+				"specialty":      "Midwifery",
+				"location":       "York",
+				"contractType":   "permanent",
+				"employmentType": "full-time",
+				"salary":         pay(37000, 44000),
+			},
+			object{
+				"title":          "Midwife, birth centre",
+				"specialty":      "Midwifery",
+				"location":       "Plymouth",
+				"contractType":   "permanent",
+				"employmentType": "part-time",
+			},
+			object{
+				"title":          "Physiotherapist",
+				"specialty":      "Musculoskeletal",
+				"location":       "Manchester",
+				"contractType":   "permanent",
+				"employmentType": "full-time",
+				"salary":         pay(35000, 42000),
+			},
+			object{
+				"title":          "Telehealth Physiotherapist",
+				"specialty":      "Musculoskeletal",
+				"remote":         true,
+				"contractType":   "contract",
+				"employmentType": "flexible",
+			},
+			object{
+				"title":        "Salaried GP",
+				"specialty":    "General practice",
+				"location":     "Bristol",
+				"contractType": "permanent",
+				"salary":       pay(85000, 105000),
+			},
+			object{
+				"title":        "Locum GP",
+				"specialty":    "General practice",
+				"location":     "Bristol",
+				"contractType": "temporary",
+				"salary":       object{"min": 85, "max": 100, "currency": "GBP", "period": "hour"},
+			},
+			object{
+				"title":          "Radiographer",
+				"specialty":      "Imaging",
+				"location":       "Glasgow",
+				"contractType":   "permanent",
+				"employmentType": "full-time",
+			},
+			object{
+				"title":          "Theatre Practitioner",
+				"specialty":      "Theatres",
+				"location":       "Cardiff",
+				"contractType":   "temporary",
+				"employmentType": "bank",
+			},
 		)
 		for name, c := range map[string]struct {
 			profile object
@@ -104,10 +189,26 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/dashboard without listings", func(t *testing.T) {
 			resp := server.guest(t).get(dashboardPath).ok(200)
-			require.Equal(t, object{"isGuest": true, "subscriptionStatus": object{"tier": "basic", "isActive": false}, "recommendations": []any{}, "recentActivity": []any{},
-				"stats": object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 0.0}}, resp.at("data.dashboard"))
+			require.Equal(
+				t,
+				object{
+					"isGuest":            true,
+					"subscriptionStatus": object{"tier": "basic", "isActive": false},
+					"recommendations":    []any{},
+					"recentActivity":     []any{},
+					"stats":              object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 0.0},
+				},
+				resp.at("data.dashboard"),
+			)
 		})
-		ids := postJobs(t, server, object{"title": "Staff Nurse", "location": "Leeds"}, object{"title": "Cook", "location": "Leeds"}, object{"title": "Porter"}, object{"title": "Draft Nurse", "status": "draft"})
+		ids := postJobs(
+			t,
+			server,
+			object{"title": "Staff Nurse", "location": "Leeds"},
+			object{"title": "Cook", "location": "Leeds"},
+			object{"title": "Porter"},
+			object{"title": "Draft Nurse", "status": "draft"},
+		)
 		t.Run("GET /api/jobseekers/recommendations", func(t *testing.T) {
 			seeker := server.seekerWithProfile(t, object{"currentRole": "Staff Nurse", "location": "Leeds"})
 			resp := seeker.get(recommendationsPath).ok(200)
@@ -155,13 +256,22 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			seeker := server.seekerWithProfile(t, object{"currentRole": "Cook"})
 			seeker.application(ids["Porter"], nil)
 			seeker.post("/api/jobseekers/saved", object{"listingId": ids["Porter"]}).ok(201)
-			seeker.post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_1"}).ok(200)
+			seeker.post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_1"}).
+				ok(200)
 			seeker.waitForNotifications(1)
 			resp := seeker.get(dashboardPath).ok(200)
 			require.Equal(t, false, resp.at("data.dashboard.isGuest"))
 			require.Equal(t, object{"tier": "premium", "isActive": true}, resp.at("data.dashboard.subscriptionStatus"))
-			require.Equal(t, object{"applicationsCount": 1.0, "bookmarksCount": 1.0, "recommendationsCount": 2.0}, resp.at("data.dashboard.stats"))
-			require.Equal(t, object{"id": ids["Cook"], "title": "Cook", "company": "St Brigid's Hospital", "location": "Leeds"}, resp.at("data.dashboard.recommendations.0"))
+			require.Equal(
+				t,
+				object{"applicationsCount": 1.0, "bookmarksCount": 1.0, "recommendationsCount": 2.0},
+				resp.at("data.dashboard.stats"),
+			)
+			require.Equal(
+				t,
+				object{"id": ids["Cook"], "title": "Cook", "company": "St Brigid's Hospital", "location": "Leeds"},
+				resp.at("data.dashboard.recommendations.0"),
+			)
 			r := seeker.get(recommendationsPath).ok(200)
 			for i, item := range resp.list("data.dashboard.recommendations") {
 				require.Equal(t, r.list("data.recommendations")[i].(object)["id"], item.(object)["id"])
@@ -181,16 +291,25 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Equal(t, true, resp.at("data.dashboard.isGuest"))
 			require.Len(t, resp.list("data.dashboard.recommendations"), 3)
 			require.NotContains(t, string(resp.raw), "Draft")
-			require.Equal(t, object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 3.0}, resp.at("data.dashboard.stats"))
+			require.Equal(
+				t,
+				object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 3.0},
+				resp.at("data.dashboard.stats"),
+			)
 			require.Empty(t, resp.list("data.dashboard.recentActivity"))
 		})
 		t.Run("POST /api/jobseekers/dashboard generate-personalized-content", func(t *testing.T) {
 			seeker := server.seekerWithProfile(t, object{"location": "Leeds"})
-			resp := seeker.post(dashboardPath, object{"intent": "generate-personalized-content", "specialty": "Nursing", "careerGoals": "Lead a ward", "experience": "5 years"}).ok(200)
+			resp := seeker.post(dashboardPath, object{"intent": "generate-personalized-content", "specialty": "Nursing", "careerGoals": "Lead a ward", "experience": "5 years"}).
+				ok(200)
 			require.Equal(t, "generate-personalized-content", resp.text("data.intent"))
 			require.Contains(t, resp.text("data.personalizedContent.headline"), "Nursing")
 			require.Contains(t, resp.text("data.personalizedContent.headline"), "Leeds")
-			require.Equal(t, "You bring 5 years of experience to Nursing. What you are after: Lead a ward.", resp.text("data.personalizedContent.summary"))
+			require.Equal(
+				t,
+				"You bring 5 years of experience to Nursing. What you are after: Lead a ward.",
+				resp.text("data.personalizedContent.summary"),
+			)
 			require.NotEmpty(t, resp.list("data.personalizedContent.suggestions"))
 			require.Len(t, resp.list("data.personalizedContent.recommendations"), 3)
 			for _, body := range []object{{}, {"careerGoals": []string{"Teach", "Travel"}, "experience": 5}} {
@@ -202,18 +321,26 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 		})
 		t.Run("POST /api/jobseekers/dashboard track-dashboard-action", func(t *testing.T) {
 			seeker := server.seeker(t)
-			resp := seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "view-recommendation", "listingId": ids["Cook"]}).ok(200)
+			resp := seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "view-recommendation", "listingId": ids["Cook"]}).
+				ok(200)
 			require.Equal(t, "track-dashboard-action", resp.text("data.intent"))
 			require.Contains(t, seeker.recommendedTitles(), "Cook")
-			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation", "listingId": ids["Cook"]}).ok(200)
+			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation", "listingId": ids["Cook"]}).
+				ok(200)
 			require.NotContains(t, seeker.recommendedTitles(), "Cook")
 			require.Equal(t, "Dismissed Cook", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation"}).invalid("listingId")
-			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation", "listingId": nowhere}).fails(404, "Listing not found")
+			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation", "listingId": nowhere}).
+				fails(404, "Listing not found")
 			secret := server.employer(t).listing(object{"title": "Secret", "status": "draft"})
-			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "looked", "listingId": secret}).fails(404, "Listing not found")
+			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "looked", "listingId": secret}).
+				fails(404, "Listing not found")
 			seeker.delete("/api/jobseekers/recommendations/"+secret).fails(404, "Listing not found")
-			require.Equal(t, "track-dashboard-action", seeker.post(dashboardPath, object{"intent": "track-dashboard-action"}).ok(200).text("data.intent"))
+			require.Equal(
+				t,
+				"track-dashboard-action",
+				seeker.post(dashboardPath, object{"intent": "track-dashboard-action"}).ok(200).text("data.intent"),
+			)
 			require.Equal(t, "Used the dashboard", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))
 		})
 		t.Run("POST /api/jobseekers/dashboard refuses unknown values", func(t *testing.T) {

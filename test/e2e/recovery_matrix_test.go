@@ -64,7 +64,9 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	"Password reset": func(t *testing.T, a *accountAccess) {
 		a.w.guest(t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
 		a.password = password + "1"
-		a.w.guest(t).post("/api/auth/reset-password", object{"token": a.w.tokenFromMail(t, a.email, "Subject: Set a new password"), "password": a.password}).ok(200)
+		a.w.guest(t).
+			post("/api/auth/reset-password", object{"token": a.w.tokenFromMail(t, a.email, "Subject: Set a new password"), "password": a.password}).
+			ok(200)
 	},
 	"Password change": func(_ *testing.T, a *accountAccess) {
 		a.password = password + "1"
@@ -72,7 +74,8 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	},
 	"Password change with `signOutPrograms`": func(_ *testing.T, a *accountAccess) {
 		a.password = password + "1"
-		a.acting.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": a.password, "signOutPrograms": true}).ok(200)
+		a.acting.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": a.password, "signOutPrograms": true}).
+			ok(200)
 	},
 	"Address change": func(t *testing.T, a *accountAccess) { a.changeAddress(t) },
 	"Address change undone": func(t *testing.T, a *accountAccess) {
@@ -135,7 +138,12 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 			return again.get(a.programs.webhook).ok(200).text("data.webhook.status")
 		}
 		id := a.programs.webhook[strings.LastIndex(a.programs.webhook, "/")+1:]
-		require.Eventually(t, func() bool { return len(kit.RowsWith(t, a.w.databaseURL(), nil, id)["webhook_endpoints"]) == 0 }, waitTimeout, 100*time.Millisecond)
+		require.Eventually(
+			t,
+			func() bool { return len(kit.RowsWith(t, a.w.databaseURL(), nil, id)["webhook_endpoints"]) == 0 },
+			waitTimeout,
+			100*time.Millisecond,
+		)
 		return "deleted"
 	},
 	"export link": func(t *testing.T, a *accountAccess, _ *account) string {

@@ -28,7 +28,8 @@ func (a *account) programs() *programs {
 	p := &programs{owner: a, consent: a.w.authorizeApp(a.t, a)}
 	app := me.newApp()
 	p.key, p.grant = me.programOf(app), me.grantApp(app, integrations.Scopes()...)
-	made := me.post("/api/developers/apps/"+app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}).ok(201)
+	made := me.post("/api/developers/apps/"+app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}).
+		ok(201)
 	p.webhook = "/api/developers/apps/" + app + "/webhooks/" + made.text("data.webhook.id")
 	return p
 }
@@ -64,7 +65,9 @@ func (p *programs) requireListed(t testing.TB, letter string) {
 func (a *account) resetPassword() *account {
 	a.t.Helper()
 	a.w.guest(a.t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
-	a.w.guest(a.t).post("/api/auth/reset-password", object{"token": a.w.tokenFromMail(a.t, a.email, "Subject: Set a new password"), "password": password + "1"}).ok(200)
+	a.w.guest(a.t).
+		post("/api/auth/reset-password", object{"token": a.w.tokenFromMail(a.t, a.email, "Subject: Set a new password"), "password": password + "1"}).
+		ok(200)
 	return a.signIn(password + "1")
 }
 
@@ -97,8 +100,12 @@ func TestAcceptInvitation_UnverifiedAccount_ProgramsRevoked(t *testing.T) {
 		boss, invited := w.employer(t), w.seeker(t)
 		p := invited.programs()
 		accept := func() {
-			boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": invited.email}).ok(200)
-			invited.fromNewAddress().post("/api/auth/accept-invitation", object{"token": w.tokenFromMail(t, invited.email, "Subject: Join"), "password": password}).ok(200)
+			boss.fromNewAddress().
+				post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": invited.email}).
+				ok(200)
+			invited.fromNewAddress().
+				post("/api/auth/accept-invitation", object{"token": w.tokenFromMail(t, invited.email, "Subject: Join"), "password": password}).
+				ok(200)
 		}
 		accept()
 		p.requireRevoked(t, invited.client)
@@ -160,7 +167,9 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 			victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": thief}}).ok(200)
 			w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, thief, "confirm your new")}).ok(200)
 			p := (&account{client: victim.client, id: victim.id, email: thief}).programs()
-			w.guest(t).post("/api/auth/register", object{"email": victim.email, "password": password, "name": "N", "userType": "jobseeker"}).fails(409, "Email already registered")
+			w.guest(t).
+				post("/api/auth/register", object{"email": victim.email, "password": password, "name": "N", "userType": "jobseeker"}).
+				fails(409, "Email already registered")
 
 			token := w.undoToken(t, victim.email)
 			undo := object{"token": token, "password": password + "1"}
@@ -181,7 +190,9 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 				victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
 				w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, next, "confirm your new")}).ok(200)
 			}
-			w.guest(t).post("/api/auth/undo-email-change", object{"token": w.undoToken(t, victim.email), "password": password + "1"}).ok(200)
+			w.guest(t).
+				post("/api/auth/undo-email-change", object{"token": w.undoToken(t, victim.email), "password": password + "1"}).
+				ok(200)
 			victim.signIn(password + "1")
 		})
 	})
@@ -190,7 +201,11 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 // undoToken returns the token of the link that was sent to the old address.
 func (w *testServer) undoToken(t testing.TB, old string) string {
 	t.Helper()
-	text := strings.ReplaceAll(strings.ReplaceAll(w.waitForMail(t, old, "Subject: Your e-mail address was changed"), "=\r\n", ""), "=3D", "=")
+	text := strings.ReplaceAll(
+		strings.ReplaceAll(w.waitForMail(t, old, "Subject: Your e-mail address was changed"), "=\r\n", ""),
+		"=3D",
+		"=",
+	)
 	found := undoLink.FindStringSubmatch(text)
 	require.NotNil(t, found, text)
 	return found[1]

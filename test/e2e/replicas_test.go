@@ -51,7 +51,11 @@ func newReplicated(t *testing.T) replicated {
 	t.Helper()
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
-	return replicated{start(t, t.TempDir(), "LOCUM_DATABASE_URL="+primary.URL, "LOCUM_DATABASE_REPLICA_URLS="+replica.URL), primary, replica}
+	return replicated{
+		start(t, t.TempDir(), "LOCUM_DATABASE_URL="+primary.URL, "LOCUM_DATABASE_REPLICA_URLS="+replica.URL),
+		primary,
+		replica,
+	}
 }
 
 // waitForReplica waits until the replica serves the listing.
@@ -81,7 +85,11 @@ func TestReplica_GuestsReadFromIt_OwnWritesAreVisible(t *testing.T) {
 	listing := employer.listing(object{"title": "Theatre Nurse"})
 	w.waitForReplica(t, listing)
 	require.Eventually(t, func() bool {
-		return countOn(t, w.replica, "SELECT CAST(sum(seq_scan + idx_scan) AS INTEGER) FROM pg_stat_user_tables WHERE relname = 'listings'") > 0
+		return countOn(
+			t,
+			w.replica,
+			"SELECT CAST(sum(seq_scan + idx_scan) AS INTEGER) FROM pg_stat_user_tables WHERE relname = 'listings'",
+		) > 0
 	}, waitTimeout, 100*time.Millisecond, "the replica has read the table")
 	require.Equal(t, "ok", w.adapter(t, "replicas"))
 	require.InDelta(t, 1, w.metric(t, "locum_database_replicas_usable"), 0)
@@ -102,7 +110,12 @@ func TestReplica_Lags_IsSkipped(t *testing.T) {
 	t.Parallel()
 	w := newReplicated(t)
 	dir := t.TempDir()
-	second := &testServer{dir: w.dir, env: append(serverEnv(dir), "LOCUM_DATABASE_URL="+w.primary.URL, "LOCUM_SEARCH_URL=embedded:"+dir), log: &kit.Log{}, exited: make(chan error, 1)}
+	second := &testServer{
+		dir:    w.dir,
+		env:    append(serverEnv(dir), "LOCUM_DATABASE_URL="+w.primary.URL, "LOCUM_SEARCH_URL=embedded:"+dir),
+		log:    &kit.Log{},
+		exited: make(chan error, 1),
+	}
 	second.serve(t)
 	employer := w.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
@@ -161,8 +174,18 @@ func TestReplica_BehindPgBouncer_IsUsed(t *testing.T) {
 	t.Parallel()
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
-	w := replicated{start(t, t.TempDir(), "LOCUM_DATABASE_URL="+kit.PgBouncer(t, primary.URL).URL, "LOCUM_DATABASE_DIRECT_URL="+primary.URL, "LOCUM_DATABASE_POOLER=transaction",
-		"LOCUM_DATABASE_REPLICA_URLS="+kit.PgBouncer(t, replica.URL).URL), primary, replica}
+	w := replicated{
+		start(
+			t,
+			t.TempDir(),
+			"LOCUM_DATABASE_URL="+kit.PgBouncer(t, primary.URL).URL,
+			"LOCUM_DATABASE_DIRECT_URL="+primary.URL,
+			"LOCUM_DATABASE_POOLER=transaction",
+			"LOCUM_DATABASE_REPLICA_URLS="+kit.PgBouncer(t, replica.URL).URL,
+		),
+		primary,
+		replica,
+	}
 	employer := w.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
 	w.waitForReplica(t, listing)
@@ -176,10 +199,16 @@ func TestReplica_AnotherDatabase_IsNotUsed(t *testing.T) {
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
 	kit.Exec(t, primary.URL, "CREATE DATABASE other")
-	server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+strings.Replace(primary.URL, "/postgres?", "/other?", 1), "LOCUM_DATABASE_REPLICA_URLS="+replica.URL+","+primary.URL)
+	server := start(
+		t,
+		t.TempDir(),
+		"LOCUM_DATABASE_URL="+strings.Replace(primary.URL, "/postgres?", "/other?", 1),
+		"LOCUM_DATABASE_REPLICA_URLS="+replica.URL+","+primary.URL,
+	)
 	listing := server.employer(t).listing(object{"title": "Theatre Nurse"})
 	require.Eventually(t, func() bool {
-		return strings.Contains(server.log.String(), "is not a replica of the primary") && strings.Contains(server.log.String(), "is not a standby server")
+		return strings.Contains(server.log.String(), "is not a replica of the primary") &&
+			strings.Contains(server.log.String(), "is not a standby server")
 	}, waitTimeout, 20*time.Millisecond)
 	require.Equal(t, http.StatusOK, server.page(t, listing).status)
 	require.Equal(t, "degraded", server.adapter(t, "replicas"))

@@ -87,7 +87,11 @@ func TestEveryOperation_HasATest(t *testing.T) {
 	for row := range tests {
 		require.True(t, known[row] || !strings.Contains(row, " /api/"), "a test is named after %s, which is not an operation", row)
 	}
-	page := fmt.Sprintf("# %d operations\n\nEach has tests that are named after it and run on every setup.\nMade by `make rows` of the tables of routes and of the names of the tests.\n\n# The portal's\n\n%s", len(known), list.String())
+	page := fmt.Sprintf(
+		"# %d operations\n\nEach has tests that are named after it and run on every setup.\nMade by `make rows` of the tables of routes and of the names of the tests.\n\n# The portal's\n\n%s",
+		len(known),
+		list.String(),
+	)
 	if os.Getenv("LOCUM_TEST_WRITE") != "" {
 		require.NoError(t, os.WriteFile("ROWS.md", []byte(page), 0o644))
 	}

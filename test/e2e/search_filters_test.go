@@ -8,9 +8,27 @@ import (
 )
 
 var filteredListings = []object{
-	{"title": "Staff Nurse, Band 5, nights", "location": "Leeds", "contractType": "permanent", "employmentType": "full-time", "salary": object{"min": 30000, "max": 36000}},
-	{"title": "Midwife, Band 6, day shift", "location": "Leeds", "contractType": "temporary", "employmentType": "bank", "specialty": "Midwifery"},
-	{"title": "Porter", "location": "Cork", "contractType": "contract", "employmentType": "part-time", "salary": object{"min": 30000, "max": 36000, "currency": "EUR"}},
+	{
+		"title":          "Staff Nurse, Band 5, nights",
+		"location":       "Leeds",
+		"contractType":   "permanent",
+		"employmentType": "full-time",
+		"salary":         object{"min": 30000, "max": 36000},
+	},
+	{
+		"title":          "Midwife, Band 6, day shift",
+		"location":       "Leeds",
+		"contractType":   "temporary",
+		"employmentType": "bank",
+		"specialty":      "Midwifery",
+	},
+	{
+		"title":          "Porter",
+		"location":       "Cork",
+		"contractType":   "contract",
+		"employmentType": "part-time",
+		"salary":         object{"min": 30000, "max": 36000, "currency": "EUR"},
+	},
 }
 
 func TestSearchFilters(t *testing.T) {
@@ -60,7 +78,9 @@ func TestSearchFilters(t *testing.T) {
 			`{"currency": "eur", "salaryMin": 1}`:             "Porter",
 		} {
 			t.Run("POST "+filters, func(t *testing.T) {
-				resp := server.guest(t).post("/api/listings/search", `{"query": "nurse or midwife or porter", "relaxed": false, "sort": "date", "filters": `+filters+`}`).ok(200)
+				resp := server.guest(t).
+					post("/api/listings/search", `{"query": "nurse or midwife or porter", "relaxed": false, "sort": "date", "filters": `+filters+`}`).
+					ok(200)
 				require.Equal(t, want, strings.Join(titlesIn(resp, "data.results"), "|"))
 			})
 		}

@@ -30,7 +30,10 @@ func (a *authenticator) code() string {
 // enroll enables a second factor. The code of the next time step remains valid.
 func (a *account) enroll() *authenticator {
 	a.t.Helper()
-	app := &authenticator{t: a.t, secret: a.fromNewAddress().post("/api/auth/second-factor", object{"currentPassword": password}).ok(200).text("data.secret")}
+	app := &authenticator{
+		t:      a.t,
+		secret: a.fromNewAddress().post("/api/auth/second-factor", object{"currentPassword": password}).ok(200).text("data.secret"),
+	}
 	codes := a.fromNewAddress().post("/api/auth/second-factor/confirm", object{"code": app.code()}).ok(200).list("data.recoveryCodes")
 	for _, code := range codes {
 		app.recovery = append(app.recovery, code.(string))
@@ -68,7 +71,9 @@ func TestSecondFactor(t *testing.T) {
 			app := me.enroll()
 			require.Len(t, app.recovery, 10)
 			me.get("/api/auth/me").ok(200)
-			me.fromNewAddress().post("/api/auth/second-factor", object{"currentPassword": password}).fails(409, "The second factor is already enabled")
+			me.fromNewAddress().
+				post("/api/auth/second-factor", object{"currentPassword": password}).
+				fails(409, "The second factor is already enabled")
 			login(t, me, password, "").asksForCode(required, "second_factor_required")
 			login(t, me, "Wr0ng-horse", "").fails(401, "Invalid email or password")
 			login(t, me, "Wr0ng-horse", app.recovery[0]).fails(401, "Invalid email or password")
@@ -85,10 +90,18 @@ func TestSecondFactor(t *testing.T) {
 		t.Run("GET and DELETE /api/auth/second-factor", func(t *testing.T) {
 			t.Parallel()
 			me := server.seeker(t)
-			require.Equal(t, object{"enabled": false, "enabledAt": nil, "recoveryCodesLeft": 0., "required": false}, me.get("/api/auth/second-factor").ok(200).at("data"))
+			require.Equal(
+				t,
+				object{"enabled": false, "enabledAt": nil, "recoveryCodesLeft": 0., "required": false},
+				me.get("/api/auth/second-factor").ok(200).at("data"),
+			)
 			app := me.enroll()
 			login(t, me, password, app.recovery[9]).ok(200)
-			require.Equal(t, object{"enabled": true, "recoveryCodesLeft": 9.}, me.get("/api/auth/second-factor").ok(200).pick("data", "enabled", "recoveryCodesLeft"))
+			require.Equal(
+				t,
+				object{"enabled": true, "recoveryCodesLeft": 9.},
+				me.get("/api/auth/second-factor").ok(200).pick("data", "enabled", "recoveryCodesLeft"),
+			)
 			disable := func(body object) *response {
 				return me.fromNewAddress().send("DELETE", "/api/auth/second-factor", body)
 			}
@@ -105,7 +118,11 @@ func TestSecondFactor(t *testing.T) {
 			me, thirdParty := server.seeker(t), server.thirdParty(t, nil)
 			app := me.enroll()
 			signIn := func(b *browser, next, password, code string) pageView {
-				return b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "totp": {code}, "next": {next}})
+				return b.open(
+					"POST",
+					"/developers/sign-in",
+					url.Values{"email": {me.email}, "password": {password}, "totp": {code}, "next": {next}},
+				)
 			}
 			b := server.browser(t)
 			require.Contains(t, b.open("GET", "/developers/sign-in", nil).text, `name="totp"`)
@@ -153,7 +170,12 @@ func TestSecondFactor(t *testing.T) {
 			member.get("/api/employers/jobs").ok(200)
 			boss.put("/api/employers/organization", object{"requireSecondFactor": false}).ok(200)
 			require.Equal(t, [][4]string{
-				{"second_factor.required", boss.id, boss.organization(), "on"}, {"second_factor.required", boss.id, boss.organization(), "off"},
+				{
+					"second_factor.required",
+					boss.id,
+					boss.organization(),
+					"on",
+				}, {"second_factor.required", boss.id, boss.organization(), "off"},
 			}, boss.auditEntries("&action=second_factor.required"))
 		})
 		t.Run("operator resets a lost factor", func(t *testing.T) {

@@ -12,8 +12,22 @@ func TestJobseekerSearch(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
 		word := "Zq" + newEmail()[1:9] // only these listings have it
-		leeds := employer.listing(object{"title": word + " b nurse", "location": "Leeds", "contractType": "permanent", "salary": object{"min": 30000, "max": 40000}})
-		boston := employer.listing(object{"title": word + " A nurse", "location": "Boston, Lincolnshire", "contractType": "temporary", "salary": object{"min": 20, "max": 25, "period": "hour"}})
+		leeds := employer.listing(
+			object{
+				"title":        word + " b nurse",
+				"location":     "Leeds",
+				"contractType": "permanent",
+				"salary":       object{"min": 30000, "max": 40000},
+			},
+		)
+		boston := employer.listing(
+			object{
+				"title":        word + " A nurse",
+				"location":     "Boston, Lincolnshire",
+				"contractType": "temporary",
+				"salary":       object{"min": 20, "max": 25, "period": "hour"},
+			},
+		)
 		moon := employer.listing(object{"title": word + " c nurse", "location": "Mare Tranquillitatis"})
 		bare := employer.listing(object{"title": word + " d nurse"})
 		seeker.fromNewAddress().post("/api/jobseekers/saved", object{"listingId": boston}).ok(201)
@@ -29,7 +43,11 @@ func TestJobseekerSearch(t *testing.T) {
 
 		t.Run("GET /api/jobseekers/search", func(t *testing.T) {
 			resp := seeker.get("/api/jobseekers/search?sort=title&order=asc&limit=3&q=" + word).ok(200)
-			require.Equal(t, object{"total": 4., "page": 1., "limit": 3., "totalPages": 2., "hasNext": true, "hasPrev": false}, resp.at("data.search.pagination"))
+			require.Equal(
+				t,
+				object{"total": 4., "page": 1., "limit": 3., "totalPages": 2., "hasNext": true, "hasPrev": false},
+				resp.at("data.search.pagination"),
+			)
 			first := resp.at("data.search.jobs.0").(map[string]any)
 			require.Equal(t, boston, first["id"])
 			require.Equal(t, word+" A nurse", first["title"])
@@ -40,10 +58,19 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Equal(t, true, first["isBookmarked"])
 			require.Equal(t, false, resp.at("data.search.jobs.1.isBookmarked"))
 			require.Equal(t, object{"city": "Mare Tranquillitatis", "region": ""}, resp.at("data.search.jobs.2.location"))
-			next := seeker.get("/api/jobseekers/search?sort=title&order=asc&limit=3&q=" + word + "&cursor=" + url.QueryEscape(resp.text("data.search.nextCursor"))).ok(200)
+			next := seeker.get("/api/jobseekers/search?sort=title&order=asc&limit=3&q=" + word + "&cursor=" + url.QueryEscape(resp.text("data.search.nextCursor"))).
+				ok(200)
 			require.Equal(t, bare, next.text("data.search.jobs.0.id"))
-			require.Equal(t, false, guest.get("/api/jobseekers/search?sort=title&order=asc&q="+word).ok(200).at("data.search.jobs.0.isBookmarked"))
-			require.Equal(t, false, employer.get("/api/jobseekers/search?sort=title&order=asc&q="+word).ok(200).at("data.search.jobs.0.isBookmarked"))
+			require.Equal(
+				t,
+				false,
+				guest.get("/api/jobseekers/search?sort=title&order=asc&q="+word).ok(200).at("data.search.jobs.0.isBookmarked"),
+			)
+			require.Equal(
+				t,
+				false,
+				employer.get("/api/jobseekers/search?sort=title&order=asc&q="+word).ok(200).at("data.search.jobs.0.isBookmarked"),
+			)
 		})
 		t.Run("GET /api/jobseekers/search sort orders", func(t *testing.T) {
 			require.Equal(t, []string{bare, moon, leeds, boston}, ids(guest, "&sort=title"))
@@ -54,7 +81,12 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Equal(t, []string{boston, leeds}, ids(guest, "&sort=salary")[:2], "by the year")
 			require.Equal(t, []string{leeds, boston}, ids(guest, "&sort=salary&order=asc")[:2])
 			require.Equal(t, []string{moon, leeds, boston, bare}, ids(guest, "&sort=location"))
-			require.Equal(t, []string{boston, leeds, moon, bare}, ids(guest, "&sort=location&order=asc"), "listings without a place are last")
+			require.Equal(
+				t,
+				[]string{boston, leeds, moon, bare},
+				ids(guest, "&sort=location&order=asc"),
+				"listings without a place are last",
+			)
 			require.Equal(t, []string{bare, moon, boston, leeds}, ids(guest, ""), "equally relevant: the newest first")
 		})
 		t.Run("GET /api/jobseekers/search filters", func(t *testing.T) {
@@ -76,12 +108,25 @@ func TestJobseekerSearch(t *testing.T) {
 			require.InDelta(t, 10, resp.number("data.search.pagination.limit"), 0)
 			resp = guest.get("/api/jobseekers/search?limit=100&page=2&q=" + word + "x").ok(200)
 			require.Len(t, resp.list("data.search.jobs"), 5)
-			require.Equal(t, object{"total": 25., "page": 2., "limit": 20., "totalPages": 2., "hasNext": false, "hasPrev": true}, resp.at("data.search.pagination"))
+			require.Equal(
+				t,
+				object{"total": 25., "page": 2., "limit": 20., "totalPages": 2., "hasNext": false, "hasPrev": true},
+				resp.at("data.search.pagination"),
+			)
 		})
 		t.Run("GET /api/jobseekers/search refuses unknown values", func(t *testing.T) {
 			for query, field := range map[string]string{
-				"type=forever": "type", "sort=best": "sort", "order=up": "order", "salaryMin=x": "salaryMin", "salaryMin=-1": "salaryMin", "salaryMin=2&salaryMax=1": "salaryMax",
-				"page=0": "page", "limit=0": "limit", "page=ten": "page", "page=1001&limit=20": "page", "cursor=x": "cursor",
+				"type=forever":            "type",
+				"sort=best":               "sort",
+				"order=up":                "order",
+				"salaryMin=x":             "salaryMin",
+				"salaryMin=-1":            "salaryMin",
+				"salaryMin=2&salaryMax=1": "salaryMax",
+				"page=0":                  "page",
+				"limit=0":                 "limit",
+				"page=ten":                "page",
+				"page=1001&limit=20":      "page",
+				"cursor=x":                "cursor",
 			} {
 				guest.get("/api/jobseekers/search?" + query).invalid(field)
 			}

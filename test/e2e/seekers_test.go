@@ -64,8 +64,18 @@ func TestJobseekerNotifications(t *testing.T) {
 			require.InDelta(t, 3, resp.number("data.pagination.total"), 0)
 			require.Equal(t, true, resp.at("data.pagination.hasNext"))
 			require.Equal(t, false, resp.at("data.pagination.hasPrev"))
-			require.Equal(t, notes[2].id, seeker.get("/api/jobseekers/notifications?limit=2&page=2").ok(200).text("data.notifications.0.id"))
-			require.Equal(t, notes[2].id, seeker.get("/api/jobseekers/notifications?limit=2&cursor="+resp.text("data.nextCursor")).ok(200).text("data.notifications.0.id"))
+			require.Equal(
+				t,
+				notes[2].id,
+				seeker.get("/api/jobseekers/notifications?limit=2&page=2").ok(200).text("data.notifications.0.id"),
+			)
+			require.Equal(
+				t,
+				notes[2].id,
+				seeker.get("/api/jobseekers/notifications?limit=2&cursor="+resp.text("data.nextCursor")).
+					ok(200).
+					text("data.notifications.0.id"),
+			)
 			require.Empty(t, otherUser.get("/api/jobseekers/notifications").ok(200).list("data.notifications"))
 			seeker.get("/api/jobseekers/notifications?page=0").invalid("page")
 			seeker.get("/api/jobseekers/notifications?cursor=x").invalid("cursor")
@@ -89,7 +99,14 @@ func TestJobseekerNotifications(t *testing.T) {
 			for range 10 {
 				s.put("/api/jobseekers/notifications/"+nowhere, object{"read": true}).fails(404, "Notification not found")
 			}
-			require.NotEmpty(t, s.put("/api/jobseekers/notifications/"+notes[0].id, object{"read": true}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
+			require.NotEmpty(
+				t,
+				s.put("/api/jobseekers/notifications/"+notes[0].id, object{"read": true}).
+					fails(429, "Rate limit exceeded").
+					header.Get(
+					"Retry-After",
+				),
+			)
 		})
 		t.Run("DELETE /api/jobseekers/notifications/:id", func(t *testing.T) {
 			path := "/api/jobseekers/notifications/" + notes[1].id

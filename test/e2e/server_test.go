@@ -173,7 +173,14 @@ func (w *testServer) serve(t testing.TB) {
 // search index of existing listings.
 func (w *testServer) ready(t testing.TB) {
 	t.Helper()
-	require.Eventually(t, func() bool { return w.guest(t).try("GET", "/readyz", nil).status == http.StatusOK }, time.Minute, 50*time.Millisecond, "%s", w.log)
+	require.Eventually(
+		t,
+		func() bool { return w.guest(t).try("GET", "/readyz", nil).status == http.StatusOK },
+		time.Minute,
+		50*time.Millisecond,
+		"%s",
+		w.log,
+	)
 }
 
 // stop terminates the server gracefully.

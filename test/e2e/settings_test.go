@@ -35,18 +35,36 @@ func TestSettings(t *testing.T) {
 			t.Parallel()
 			jo := server.seeker(t)
 			put := func(body object) *response { return jo.put(path, body) }
-			require.Equal(t, "update-profile", put(object{"intent": "update-profile", "profile": object{"name": "Niamh O'Byrne", "bio": "Twelve years in theatre."}}).ok(200).text("data.intent"))
+			require.Equal(
+				t,
+				"update-profile",
+				put(
+					object{"intent": "update-profile", "profile": object{"name": "Niamh O'Byrne", "bio": "Twelve years in theatre."}},
+				).ok(200).
+					text("data.intent"),
+			)
 			put(object{"intent": "update-notifications", "email": false, "jobAlerts": false}).ok(200)
 			put(object{"intent": "update-privacy", "showProfile": true}).ok(200)
-			put(object{"intent": "update-job-preferences", "preferredLocation": "York", "employmentTypes": []string{"bank", "permanent"}}).ok(200)
+			put(
+				object{"intent": "update-job-preferences", "preferredLocation": "York", "employmentTypes": []string{"bank", "permanent"}},
+			).ok(200)
 			v := jo.get(path).ok(200)
-			require.Equal(t, object{"name": "Niamh O'Byrne", "bio": "Twelve years in theatre.", "showProfile": true}, v.at("data.settings.profile"))
+			require.Equal(
+				t,
+				object{"name": "Niamh O'Byrne", "bio": "Twelve years in theatre.", "showProfile": true},
+				v.at("data.settings.profile"),
+			)
 			require.Equal(t, object{
 				"notifications":  object{"email": false, "jobAlerts": false},
 				"jobPreferences": object{"preferredLocation": "York", "employmentTypes": []any{"bank", "permanent"}},
 			}, v.at("data.settings.preferences"))
 			profile := jo.get("/api/jobseekers/profile").ok(200)
-			require.Equal(t, object{"jobAlerts": false, "emailNotifications": false}, profile.at("data.preferences"), "the same in the profile")
+			require.Equal(
+				t,
+				object{"jobAlerts": false, "emailNotifications": false},
+				profile.at("data.preferences"),
+				"the same in the profile",
+			)
 			require.Equal(t, "York", profile.text("data.preferredLocation"))
 
 			put(object{}).fails(400, "Intent is required")
@@ -58,7 +76,9 @@ func TestSettings(t *testing.T) {
 			put(object{"intent": "update-notifications", "email": "no"}).invalid("email")
 			put(object{"intent": "update-privacy"}).invalid("showProfile")
 			put(object{"intent": "update-job-preferences", "employmentTypes": []string{"never"}}).invalid("employmentTypes.0")
-			put(object{"intent": "update-profile", "profile": object{"email": server.employer(t).email}}).fails(409, "Email already registered")
+			put(
+				object{"intent": "update-profile", "profile": object{"email": server.employer(t).email}},
+			).fails(409, "Email already registered")
 			server.guest(t).put(path, object{"intent": "update-privacy", "showProfile": true}).fails(401, "Unauthorized")
 		})
 		t.Run("GET and PUT /api/jobseekers/settings of an employer", func(t *testing.T) {
@@ -66,14 +86,40 @@ func TestSettings(t *testing.T) {
 			boss := server.employer(t)
 			put := func(body object) *response { return boss.put(path, body) }
 			require.Equal(t, boss.get("/api/employers/settings").ok(200).at("data"), boss.get(path).ok(200).at("data.settings"))
-			require.Equal(t, "update-contact", put(object{"intent": "update-contact", "contact": object{"name": "Ward desk", "email": "desk@brigid.example", "phone": "+44 20 7946 0000"}}).ok(200).text("data.intent"))
-			put(object{"intent": "update-employer-profile", "profile": object{"name": "Zoë Patel", "jobTitle": "Matron"}, "companyName": "St Columba's", "industry": "care home", "companySize": "11-50"}).ok(200)
+			require.Equal(
+				t,
+				"update-contact",
+				put(
+					object{
+						"intent":  "update-contact",
+						"contact": object{"name": "Ward desk", "email": "desk@brigid.example", "phone": "+44 20 7946 0000"},
+					},
+				).ok(200).
+					text("data.intent"),
+			)
+			put(
+				object{
+					"intent":      "update-employer-profile",
+					"profile":     object{"name": "Zoë Patel", "jobTitle": "Matron"},
+					"companyName": "St Columba's",
+					"industry":    "care home",
+					"companySize": "11-50",
+				},
+			).ok(200)
 			put(object{"intent": "update-notifications", "email": false}).ok(200)
 			v := boss.get(path).ok(200)
-			require.Equal(t, object{"name": "Ward desk", "email": "desk@brigid.example", "phone": "+44 20 7946 0000"}, v.at("data.settings.contact"))
+			require.Equal(
+				t,
+				object{"name": "Ward desk", "email": "desk@brigid.example", "phone": "+44 20 7946 0000"},
+				v.at("data.settings.contact"),
+			)
 			require.Equal(t, "St Columba's", v.text("data.settings.company.name"))
 			require.Equal(t, false, v.at("data.settings.preferences.notifications.emailAlerts"))
-			require.Equal(t, object{"name": "Zoë Patel", "jobTitle": "Matron"}, boss.get("/api/employers/profile").ok(200).at("data.profile"))
+			require.Equal(
+				t,
+				object{"name": "Zoë Patel", "jobTitle": "Matron"},
+				boss.get("/api/employers/profile").ok(200).at("data.profile"),
+			)
 			put(object{"intent": "update-profile", "profile": object{"name": "Asha Patel"}}).ok(200)
 			require.Equal(t, "Asha Patel", boss.get("/api/auth/me").ok(200).text("data.name"))
 
@@ -85,7 +131,12 @@ func TestSettings(t *testing.T) {
 			put(object{"intent": "update-notifications"}).invalid("email")
 
 			member := boss.inviteMember("recruiter")
-			require.Equal(t, "St Columba's", member.get(path).ok(200).text("data.settings.company.name"), "members see the settings of the organization")
+			require.Equal(
+				t,
+				"St Columba's",
+				member.get(path).ok(200).text("data.settings.company.name"),
+				"members see the settings of the organization",
+			)
 			member.put(path, object{"intent": "update-employer-profile", "companyName": "Mine"}).fails(403, "Forbidden")
 			member.put(path, object{"intent": "update-contact", "contact": object{"phone": "+44 20 7946 0001"}}).ok(200)
 		})

@@ -34,7 +34,16 @@ func TestSite_FindingJobs(t *testing.T) {
 			}
 			return boss.listing(in)
 		}
-		leeds := post("Staff Nurse, ICU", "Leeds", object{"contractType": "permanent", "employmentType": "full-time", "salary": object{"min": 17.5, "max": 21.3, "period": "hour"}, "specialty": "Intensive Care"})
+		leeds := post(
+			"Staff Nurse, ICU",
+			"Leeds",
+			object{
+				"contractType":   "permanent",
+				"employmentType": "full-time",
+				"salary":         object{"min": 17.5, "max": 21.3, "period": "hour"},
+				"specialty":      "Intensive Care",
+			},
+		)
 		bradford := post("Staff Nurse, Theatres", "Bradford", object{"contractType": "temporary", "employmentType": "bank"})
 		post("Hospital Porter", "Truro", nil)
 		browser := server.browser(t)
@@ -246,13 +255,23 @@ func TestSite_EmbeddedJobs_ForAllowedOriginsOnly(t *testing.T) {
 		for range 3 { // rendered and from the cache
 			board := guest.open("GET", employer+"/embed", nil)
 			require.Equal(t, 200, board.status)
-			require.Contains(t, board.header.Get("Content-Security-Policy"), "frame-ancestors https://www.hospital.example https://careers.example;")
+			require.Contains(
+				t,
+				board.header.Get("Content-Security-Policy"),
+				"frame-ancestors https://www.hospital.example https://careers.example;",
+			)
 			require.Empty(t, board.header.Get("X-Frame-Options"))
 			require.Contains(t, board.text, "/jobs/"+id)
 			require.NotContains(t, board.text, "<script")
 			require.NotContains(t, board.text, "<form")
 		}
-		require.Contains(t, server.signedIn(t, boss).page("/employer/organization"), html.EscapeString(`<script src="`+issuer+`/widget.js" data-employer="`+strings.TrimPrefix(employer, "/employers/")+`" async></script>`))
+		require.Contains(
+			t,
+			server.signedIn(t, boss).page("/employer/organization"),
+			html.EscapeString(
+				`<script src="`+issuer+`/widget.js" data-employer="`+strings.TrimPrefix(employer, "/employers/")+`" async></script>`,
+			),
+		)
 		require.Contains(t, guest.open("GET", "/widget.js", nil).header.Get("Content-Type"), "text/javascript")
 		require.Equal(t, 404, guest.open("GET", "/employers/nobody/embed", nil).status)
 		for _, path := range []string{"/", employer, "/jobs/" + id, "/sign-in"} {

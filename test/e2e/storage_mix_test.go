@@ -75,7 +75,11 @@ func mainJob(t *testing.T, server *testServer, mixed bool) {
 
 	seeker.delete("/api/jobseekers/profile").ok(200)
 	require.Eventually(t, func() bool {
-		return employer.fromNewAddress().get("/api/employers/applications/"+application).ok(200).text("data.application.status") == "withdrawn"
+		return employer.fromNewAddress().
+			get("/api/employers/applications/"+application).
+			ok(200).
+			text("data.application.status") ==
+			"withdrawn"
 	}, waitTimeout, 50*time.Millisecond, "an event of one database changes another")
 	server.stop(t)
 	server.serve(t)

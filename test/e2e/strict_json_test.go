@@ -46,9 +46,18 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 func TestIdempotencyKey_Twice_Refused(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer := server.employer(t)
-		request, err := http.NewRequestWithContext(t.Context(), "POST", server.url+"/api/employers/jobs", strings.NewReader(`{"title":"T","description":"D"}`))
+		request, err := http.NewRequestWithContext(
+			t.Context(),
+			"POST",
+			server.url+"/api/employers/jobs",
+			strings.NewReader(`{"title":"T","description":"D"}`),
+		)
 		require.NoError(t, err)
-		request.Header = http.Header{"Authorization": {"Bearer " + employer.token}, "Content-Type": {"application/json"}, "Idempotency-Key": {"a", "b"}}
+		request.Header = http.Header{
+			"Authorization":   {"Bearer " + employer.token},
+			"Content-Type":    {"application/json"},
+			"Idempotency-Key": {"a", "b"},
+		}
 		employer.do(request).invalid("Idempotency-Key")
 	})
 }

@@ -71,6 +71,14 @@ func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
 			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
 			require.NotContains(t, set.Value, person.email)
 		}
-		require.Nil(t, device(server.guest(t).post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password").header))
+		require.Nil(
+			t,
+			device(
+				server.guest(t).
+					post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).
+					fails(401, "Invalid email or password").
+					header,
+			),
+		)
 	})
 }

@@ -174,8 +174,20 @@ func release(t *testing.T, dir, address, receiver string) released {
 	verifier, err := argonhash.New().Hash(t.Context(), password)
 	require.NoError(t, err)
 	literal := func(at time.Time) string { return at.UTC().Format("'2006-01-02T15:04:05.000000Z'") }
-	values := strings.NewReplacer("NOW", literal(time.Now().Add(-time.Hour)), "SOON", literal(time.Now().Add(24*time.Hour)), "PASSWORD", verifier,
-		"SECRET", secret, "RECEIVER", receiver, "TOKEN", integrations.HashToken(integrations.Access, r.token))
+	values := strings.NewReplacer(
+		"NOW",
+		literal(time.Now().Add(-time.Hour)),
+		"SOON",
+		literal(time.Now().Add(24*time.Hour)),
+		"PASSWORD",
+		verifier,
+		"SECRET",
+		secret,
+		"RECEIVER",
+		receiver,
+		"TOKEN",
+		integrations.HashToken(integrations.Access, r.token),
+	)
 	tx, err := db.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 	for _, rows := range releasedRows {
@@ -188,8 +200,18 @@ func release(t *testing.T, dir, address, receiver string) released {
 
 // changedColumns are columns that were added or dropped after the first version of the
 // modules' schemas.
-var changedColumns = []string{"charges.action_at", "tasks.task_group", "webhook_endpoints.lease", "webhook_endpoints.leased_until", "alert_listings.claimed_until",
-	"users.moderator_since", "organizations.verified_at", "organizations.verified_by", "organizations.held_at", "organizations.suspended_at"}
+var changedColumns = []string{
+	"charges.action_at",
+	"tasks.task_group",
+	"webhook_endpoints.lease",
+	"webhook_endpoints.leased_until",
+	"alert_listings.claimed_until",
+	"users.moderator_since",
+	"organizations.verified_at",
+	"organizations.verified_by",
+	"organizations.held_at",
+	"organizations.suspended_at",
+}
 
 // fingerprints returns the number of rows of each table and a hash of them, which
 // does not depend on the order of rows and columns and does not cover changed
@@ -222,7 +244,12 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 			old := release(t, dir, address(dir), receiver.URL)
 			before := fingerprints(t, old.url)
 			require.Len(t, before, 53, "every table has rows")
-			server := &testServer{dir: dir, env: append(serverEnv(dir), "LOCUM_DATABASE_URL="+old.url, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"), log: &kit.Log{}, exited: make(chan error, 1)}
+			server := &testServer{
+				dir:    dir,
+				env:    append(serverEnv(dir), "LOCUM_DATABASE_URL="+old.url, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"),
+				log:    &kit.Log{},
+				exited: make(chan error, 1),
+			}
 
 			server.run(t, "migrate", "up")
 			before["tasks"] = before["jobs"]

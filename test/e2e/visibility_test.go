@@ -22,7 +22,12 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t))
-	second := &testServer{dir: dir, env: append(slices.Clip(first.env), "LOCUM_SEARCH_URL=embedded:search-of-two"), log: &kit.Log{}, exited: make(chan error, 1)}
+	second := &testServer{
+		dir:    dir,
+		env:    append(slices.Clip(first.env), "LOCUM_SEARCH_URL=embedded:search-of-two"),
+		log:    &kit.Log{},
+		exited: make(chan error, 1),
+	}
 	second.serve(t)
 	employer, guest := first.employer(t), second.guest(t)
 	total := func(word string) float64 {

@@ -25,7 +25,10 @@ func TestRandomWalk_AllNumbersAgree(t *testing.T) {
 		}()
 		walk := &walk{
 			Rand: rand.New(rand.NewPCG(seed, 0)), t: t,
-			employers: []*account{server.employer(t), server.employer(t)}, seekers: []*account{server.seeker(t), server.seeker(t), server.seeker(t)},
+			employers: []*account{
+				server.employer(t),
+				server.employer(t),
+			}, seekers: []*account{server.seeker(t), server.seeker(t), server.seeker(t)},
 			views: map[[2]string]bool{},
 		}
 		for n := range steps {
@@ -88,7 +91,14 @@ func (w *walk) step() {
 	case n < 3 || !some:
 		employer, _ := choose(w, w.employers)
 		status, _ := choose(w, []string{"active", "active", "active", "draft"})
-		w.listings = append(w.listings, &walkListing{id: employer.listing(object{"title": fmt.Sprint("Post ", len(w.listings)), "status": status}), status: status, owner: employer})
+		w.listings = append(
+			w.listings,
+			&walkListing{
+				id:     employer.listing(object{"title": fmt.Sprint("Post ", len(w.listings)), "status": status}),
+				status: status,
+				owner:  employer,
+			},
+		)
 	case n < 5:
 		w.changeListing(listing)
 	case n < 9:
@@ -160,7 +170,10 @@ func (w *walk) changeListing(listing *walkListing) {
 		listing.status, listing.deleted = "active", false
 	case 4:
 		id := by.post("/api/employers/jobs/"+listing.id+"/duplicate", nil).ok(200).text("data.id")
-		w.listings = append(w.listings, &walkListing{id: id, status: by.get("/api/employers/jobs/" + id).ok(200).text("data.job.status"), owner: listing.owner})
+		w.listings = append(
+			w.listings,
+			&walkListing{id: id, status: by.get("/api/employers/jobs/" + id).ok(200).text("data.job.status"), owner: listing.owner},
+		)
 	default:
 		status, _ := choose(w, []string{"active", "inactive", "closed"})
 		by.put("/api/employers/jobs/"+listing.id, object{"status": status}).ok(200)
@@ -179,7 +192,10 @@ func (w *walk) apply(seeker *account, listing *walkListing) {
 	case had:
 		answer.fails(400, "Already applied to this position")
 	default:
-		w.applications = append(w.applications, &walkApplication{id: answer.ok(201).text("data.id"), status: "pending", listing: listing, seeker: seeker})
+		w.applications = append(
+			w.applications,
+			&walkApplication{id: answer.ok(201).text("data.id"), status: "pending", listing: listing, seeker: seeker},
+		)
 	}
 }
 
@@ -196,7 +212,8 @@ func (w *walk) decide(application *walkApplication) {
 				x.setStatus(status)
 			}
 		}
-		answer := by.post("/api/employers/applications/batch", object{"applications": []object{{"id": application.id, "status": status}, {"id": other.id, "status": status}}}).ok(200)
+		answer := by.post("/api/employers/applications/batch", object{"applications": []object{{"id": application.id, "status": status}, {"id": other.id, "status": status}}}).
+			ok(200)
 		require.Len(w.t, answer.list("data.updated"), len(want))
 	case 1:
 		by.delete("/api/employers/applications/" + application.id).ok(200)
@@ -282,14 +299,28 @@ func count(values []string) map[string]int {
 
 func (w *walk) employerAgrees(employer *account) {
 	w.t.Helper()
-	jobs, all := tally(w.listings, func(listing *walkListing) string { return listing.status }, func(listing *walkListing) bool { return listing.owner == employer })
-	received, total := tally(w.applications, func(application *walkApplication) string { return application.status }, func(application *walkApplication) bool { return application.listing.owner == employer })
+	jobs, all := tally(
+		w.listings,
+		func(listing *walkListing) string { return listing.status },
+		func(listing *walkListing) bool { return listing.owner == employer },
+	)
+	received, total := tally(
+		w.applications,
+		func(application *walkApplication) string { return application.status },
+		func(application *walkApplication) bool { return application.listing.owner == employer },
+	)
 
 	analytics := employer.get("/api/employers/analytics").ok(200)
 	require.InDelta(w.t, all, analytics.number("data.jobs.total"), 0)
 	for _, status := range listingStatuses {
 		require.InDelta(w.t, jobs[status], analytics.number("data.jobs."+status), 0, status)
-		require.InDelta(w.t, jobs[status], employer.get("/api/employers/jobs?limit=1&status="+status).ok(200).number("data.pagination.total"), 0, status)
+		require.InDelta(
+			w.t,
+			jobs[status],
+			employer.get("/api/employers/jobs?limit=1&status="+status).ok(200).number("data.pagination.total"),
+			0,
+			status,
+		)
 	}
 	require.Equal(w.t, jobs, count(listAll(employer.client, "/api/employers/jobs?", "data.listings", "status")))
 	_, rows := employer.get("/api/employers/jobs/export").table(w.t)
@@ -301,14 +332,24 @@ func (w *walk) employerAgrees(employer *account) {
 	for _, status := range applicationStatuses {
 		require.InDelta(w.t, received[status], analytics.number("data.applications."+status), 0, status)
 		require.InDelta(w.t, received[status], stats.number("data.byStatus."+status), 0, status)
-		require.InDelta(w.t, received[status], employer.get("/api/employers/applications/stats?status="+status).ok(200).number("data.total"), 0, status)
+		require.InDelta(
+			w.t,
+			received[status],
+			employer.get("/api/employers/applications/stats?status="+status).ok(200).number("data.total"),
+			0,
+			status,
+		)
 	}
 	require.Equal(w.t, received, count(listAll(employer.client, "/api/employers/applications?", "data.applications", "status")))
 	_, sent := employer.get("/api/employers/applications/export").table(w.t)
 	require.Equal(w.t, received, count(column(sent, "status")))
 
 	for _, row := range rows {
-		of, n := tally(w.applications, func(application *walkApplication) string { return application.status }, func(application *walkApplication) bool { return application.listing.id == row["id"] })
+		of, n := tally(
+			w.applications,
+			func(application *walkApplication) string { return application.status },
+			func(application *walkApplication) bool { return application.listing.id == row["id"] },
+		)
 		require.Equal(w.t, strconv.Itoa(n), row["applications"])
 		views := 0
 		for seen := range w.views {
@@ -320,12 +361,22 @@ func (w *walk) employerAgrees(employer *account) {
 			continue // one by one they take long
 		}
 		path := "/api/employers/jobs/" + row["id"] + "/analytics"
-		require.Eventually(w.t, func() bool { return employer.get(path).ok(200).number("data.views") == float64(views) }, waitTimeout, 20*time.Millisecond)
+		require.Eventually(
+			w.t,
+			func() bool { return employer.get(path).ok(200).number("data.views") == float64(views) },
+			waitTimeout,
+			20*time.Millisecond,
+		)
 		resp := employer.get(path).ok(200)
 		require.InDelta(w.t, n, resp.number("data.applications.total"), 0)
 		for _, status := range applicationStatuses {
 			require.InDelta(w.t, of[status], resp.number("data.applications."+status), 0)
-			require.InDelta(w.t, of[status], employer.get("/api/employers/applications/stats?status="+status+"&jobId="+row["id"]).ok(200).number("data.total"), 0)
+			require.InDelta(
+				w.t,
+				of[status],
+				employer.get("/api/employers/applications/stats?status="+status+"&jobId="+row["id"]).ok(200).number("data.total"),
+				0,
+			)
 		}
 		rate := 0.
 		if views > 0 {
@@ -337,7 +388,11 @@ func (w *walk) employerAgrees(employer *account) {
 
 func (w *walk) seekerAgrees(seeker *account) {
 	w.t.Helper()
-	shown, total := tally(w.applications, (*walkApplication).shown, func(application *walkApplication) bool { return application.seeker == seeker && !application.withdrawn })
+	shown, total := tally(
+		w.applications,
+		(*walkApplication).shown,
+		func(application *walkApplication) bool { return application.seeker == seeker && !application.withdrawn },
+	)
 	_, kept := tally(w.bookmarks, func(b *walkBookmark) string { return b.id }, func(b *walkBookmark) bool { return b.seeker == seeker })
 
 	require.Equal(w.t, shown, count(listAll(seeker.client, "/api/jobseekers/applications?", "data.applications", "status")))

@@ -117,34 +117,45 @@ func TestWebhooks(t *testing.T) {
 			require.Equal(t, true, h.body.Data["test"])
 			server.seeker(t).post(path+"/secret", nil).fails(404, "Application not found")
 		})
-		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/test and GET /api/developers/apps/:id/webhooks/:webhookId/deliveries", func(t *testing.T) {
-			t.Parallel()
-			hooks := newReceiver(t, nil)
-			me := server.seeker(t)
-			path, _ := me.createWebhook(hooks.URL, "application.status_changed")
-			d := me.post(path+"/test", nil).ok(202)
-			require.Equal(t, object{"type": "application.status_changed", "status": "pending", "attempts": []any{}}, d.pick("data.delivery", "type", "status", "attempts"))
-			for _, kind := range everyEvent {
-				me.post(path+"/test", object{"type": kind}).ok(202)
-			}
-			for _, h := range hooks.waitForHits(6) {
-				require.Equal(t, true, h.body.Data["test"])
-			}
-			require.Eventually(t, func() bool {
-				return me.get(path+"/deliveries?status=succeeded&limit=1").ok(200).number("data.pagination.total") == 6
-			}, waitTimeout, 20*time.Millisecond)
-			list := me.get(path + "/deliveries?limit=2").ok(200)
-			require.Equal(t, "application.status_changed", list.text("data.deliveries.0.type"))
-			require.Equal(t, object{"responseStatus": 200.0, "error": nil, "response": "thanks"}, list.pick("data.deliveries.0.attempts.0", "responseStatus", "error", "response"))
-			require.Nil(t, list.at("data.deliveries.0.nextAttemptAt"))
-			require.Len(t, me.get(path+"/deliveries?cursor="+list.text("data.nextCursor")).ok(200).list("data.deliveries"), 4)
-			require.Empty(t, me.get(path+"/deliveries?status=failed").ok(200).list("data.deliveries"))
-			me.get(path + "/deliveries?status=lost").invalid("status")
-			me.post(path+"/test", object{"type": "user.deleted"}).invalid("type")
-			otherUser := server.seeker(t)
-			otherUser.get(path+"/deliveries").fails(404, "Application not found")
-			otherUser.post(path+"/test", nil).fails(404, "Application not found")
-		})
+		t.Run(
+			"POST /api/developers/apps/:id/webhooks/:webhookId/test and GET /api/developers/apps/:id/webhooks/:webhookId/deliveries",
+			func(t *testing.T) {
+				t.Parallel()
+				hooks := newReceiver(t, nil)
+				me := server.seeker(t)
+				path, _ := me.createWebhook(hooks.URL, "application.status_changed")
+				d := me.post(path+"/test", nil).ok(202)
+				require.Equal(
+					t,
+					object{"type": "application.status_changed", "status": "pending", "attempts": []any{}},
+					d.pick("data.delivery", "type", "status", "attempts"),
+				)
+				for _, kind := range everyEvent {
+					me.post(path+"/test", object{"type": kind}).ok(202)
+				}
+				for _, h := range hooks.waitForHits(6) {
+					require.Equal(t, true, h.body.Data["test"])
+				}
+				require.Eventually(t, func() bool {
+					return me.get(path+"/deliveries?status=succeeded&limit=1").ok(200).number("data.pagination.total") == 6
+				}, waitTimeout, 20*time.Millisecond)
+				list := me.get(path + "/deliveries?limit=2").ok(200)
+				require.Equal(t, "application.status_changed", list.text("data.deliveries.0.type"))
+				require.Equal(
+					t,
+					object{"responseStatus": 200.0, "error": nil, "response": "thanks"},
+					list.pick("data.deliveries.0.attempts.0", "responseStatus", "error", "response"),
+				)
+				require.Nil(t, list.at("data.deliveries.0.nextAttemptAt"))
+				require.Len(t, me.get(path+"/deliveries?cursor="+list.text("data.nextCursor")).ok(200).list("data.deliveries"), 4)
+				require.Empty(t, me.get(path+"/deliveries?status=failed").ok(200).list("data.deliveries"))
+				me.get(path + "/deliveries?status=lost").invalid("status")
+				me.post(path+"/test", object{"type": "user.deleted"}).invalid("type")
+				otherUser := server.seeker(t)
+				otherUser.get(path+"/deliveries").fails(404, "Application not found")
+				otherUser.post(path+"/test", nil).fails(404, "Application not found")
+			},
+		)
 		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay and automatic retries", func(t *testing.T) {
 			t.Parallel()
 			hooks := newReceiver(t, func(n int) int {
@@ -165,7 +176,11 @@ func TestWebhooks(t *testing.T) {
 				return me.get(path+"/deliveries").ok(200).text("data.deliveries.0.status") == "succeeded"
 			}, waitTimeout, 20*time.Millisecond)
 			first := me.get(path + "/deliveries").ok(200)
-			require.Equal(t, object{"responseStatus": 500.0, "error": "status"}, first.pick("data.deliveries.0.attempts.0", "responseStatus", "error"))
+			require.Equal(
+				t,
+				object{"responseStatus": 500.0, "error": "status"},
+				first.pick("data.deliveries.0.attempts.0", "responseStatus", "error"),
+			)
 			require.Equal(t, "pending", me.post(path+"/deliveries/"+id+"/replay", nil).ok(202).text("data.delivery.status"))
 			hits = hooks.waitForHits(3)
 			require.Equal(t, hits[0].headers.Get("Webhook-Id"), hits[2].headers.Get("Webhook-Id"))
@@ -188,7 +203,12 @@ func TestWebhooks(t *testing.T) {
 			me := server.seeker(t)
 			path, _ := me.createWebhook(hooks.URL, "application.submitted")
 			me.post(path+"/test", nil).ok(202)
-			require.Eventually(t, func() bool { return me.get(path).ok(200).text("data.webhook.status") == "disabled" }, waitTimeout, 20*time.Millisecond)
+			require.Eventually(
+				t,
+				func() bool { return me.get(path).ok(200).text("data.webhook.status") == "disabled" },
+				waitTimeout,
+				20*time.Millisecond,
+			)
 			server.waitForMail(t, me.email, "was disabled")
 			since := object{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
 			me.post(path+"/test", nil).fails(409, "The webhook is not active")
@@ -197,7 +217,10 @@ func TestWebhooks(t *testing.T) {
 			close(gone)
 			require.Equal(t, "active", me.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
 			hooks.waitForHits(1)
-			require.Zero(t, me.post(path+"/replay", object{"since": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}).ok(202).number("data.count"))
+			require.Zero(
+				t,
+				me.post(path+"/replay", object{"since": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}).ok(202).number("data.count"),
+			)
 			require.InDelta(t, 1, me.post(path+"/replay", since).ok(202).number("data.count"), 0)
 			hits := hooks.waitForHits(2)
 			require.Equal(t, hits[0].headers.Get("Webhook-Id"), hits[1].headers.Get("Webhook-Id"))
@@ -256,9 +279,17 @@ func TestDeveloperWebhooks(t *testing.T) {
 		t.Run("POST /api/developers/apps/:id/webhooks", func(t *testing.T) {
 			t.Parallel()
 			me := server.employer(t)
-			app := "/api/developers/apps/" + me.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id") + "/webhooks"
-			made := me.post(app, object{"url": " https://receiver.invalid/hook?x=1 ", "events": []string{"job.closed", "job.created", "job.closed"}}).ok(201)
-			require.Equal(t, object{"url": "https://receiver.invalid/hook?x=1", "events": []any{"job.created", "job.closed"}, "status": "active"}, made.pick("data.webhook", "url", "events", "status"))
+			app := "/api/developers/apps/" + me.post("/api/developers/apps", object{"name": "Ward Finder"}).
+				ok(201).
+				text("data.app.id") +
+				"/webhooks"
+			made := me.post(app, object{"url": " https://receiver.invalid/hook?x=1 ", "events": []string{"job.closed", "job.created", "job.closed"}}).
+				ok(201)
+			require.Equal(
+				t,
+				object{"url": "https://receiver.invalid/hook?x=1", "events": []any{"job.created", "job.closed"}, "status": "active"},
+				made.pick("data.webhook", "url", "events", "status"),
+			)
 			require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, made.text("data.secret"))
 			for _, bad := range []string{"", "x", "http://receiver.invalid/", "ftp://receiver.invalid/", "https://u:p@receiver.invalid/", "https://127.0.0.1/", "https://127.9.9.9/", "https://localhost/", "https://localhost./", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[::ffff:7f00:1]/",
 				"https://0.0.0.0/", "https://[::]/", "https://2130706433/", "https://0x7f000001/", "https://0177.0.0.1/", "https://127.1/", "https://10.0.0.1/", "https://172.16.0.1/", "https://192.168.0.1/", "https://169.254.169.254/", "https://100.64.0.1/", "https://[fd00::1]/", "https://[64:ff9b::7f00:1]/",
@@ -267,8 +298,13 @@ func TestDeveloperWebhooks(t *testing.T) {
 			}
 			const local = "; on your own installation webhooks.allow_private_networks allows it, and `locum webhooks listen --forward URL` forwards to a local receiver"
 			for own, says := range map[string]string{"http://localhost:3000/": "must be an https:// address" + local, "https://127.0.0.1/": "must be of a server on the public internet" + local} {
-				require.Equal(t, says, me.post(app, object{"url": own, "events": []string{"job.created"}}).invalid("url").text("details.message"))
-				page := server.signedIn(t, me).open("POST", strings.TrimPrefix(app, "/api"), url.Values{"url": {own}, "events": {"job.created"}})
+				require.Equal(
+					t,
+					says,
+					me.post(app, object{"url": own, "events": []string{"job.created"}}).invalid("url").text("details.message"),
+				)
+				page := server.signedIn(t, me).
+					open("POST", strings.TrimPrefix(app, "/api"), url.Values{"url": {own}, "events": {"job.created"}})
 				require.Equal(t, 400, page.status)
 				require.Contains(t, page.visibleText(), "URL "+says)
 			}
@@ -276,42 +312,55 @@ func TestDeveloperWebhooks(t *testing.T) {
 			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created", "user.deleted"}}).invalid("events")
 			both := me.post(app, json.RawMessage(`{"events": ["user.deleted"], "url": "x"}`)).invalid("events")
 			require.Equal(t, "url", both.text("errors.1.field"), "all invalid fields, in the order of the body")
-			server.employer(t).post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(404, "Application not found")
-			server.guest(t).post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(401, "Unauthorized")
+			server.employer(t).
+				post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).
+				fails(404, "Application not found")
+			server.guest(t).
+				post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).
+				fails(401, "Unauthorized")
 			for range 19 {
 				me.fromNewAddress().post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).ok(201)
 			}
-			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).fails(409, "An application has at most 20 webhooks; delete one that is not used")
+			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).
+				fails(409, "An application has at most 20 webhooks; delete one that is not used")
 			require.Len(t, me.get(app).ok(200).list("data.webhooks"), 20)
 		})
-		t.Run("GET /api/developers/apps/:id/webhooks and GET and PUT and DELETE /api/developers/apps/:id/webhooks/:webhookId", func(t *testing.T) {
-			t.Parallel()
-			me, otherUser := server.seeker(t), server.seeker(t)
-			path, secret := me.createWebhook("https://receiver.invalid/hook", "job.created")
-			list := strings.TrimSuffix(path, path[strings.LastIndexByte(path, '/'):])
-			shown := me.get(list).ok(200)
-			require.Equal(t, me.get(path).ok(200).at("data.webhook"), shown.at("data.webhooks.0"))
-			require.NotContains(t, string(shown.raw), secret)
-			require.NotContains(t, string(shown.raw), "whsec_")
-			changed := me.put(path, object{"url": "https://receiver.invalid/other", "events": []string{"job.updated"}, "status": "paused", "ownerId": otherUser.id}).ok(200)
-			require.Equal(t, object{"url": "https://receiver.invalid/other", "events": []any{"job.updated"}, "status": "paused"}, changed.pick("data.webhook", "url", "events", "status"))
-			me.post(path+"/test", nil).fails(409, "The webhook is not active")
-			require.Equal(t, "active", me.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
-			me.put(path, object{"status": "disabled"}).invalid("status")
-			me.put(path, object{"url": "https://10.0.0.1/"}).invalid("url")
-			me.put(path, object{"events": []string{}}).invalid("events")
-			second, _ := me.createWebhook("https://receiver.invalid/hook", "job.created")
-			foreign := list + second[strings.LastIndexByte(second, '/'):]
-			for _, missing := range []string{foreign, list + "/nonsense", list + "/" + nowhere} {
-				me.get(missing).fails(404, "Webhook not found")
-				me.delete(missing).fails(404, "Webhook not found")
-			}
-			otherUser.get(list).fails(404, "Application not found")
-			otherUser.get(path).fails(404, "Application not found")
-			otherUser.put(path, object{"status": "paused"}).fails(404, "Application not found")
-			otherUser.delete(path).fails(404, "Application not found")
-			me.delete(path).ok(200)
-			me.get(path).fails(404, "Webhook not found")
-		})
+		t.Run(
+			"GET /api/developers/apps/:id/webhooks and GET and PUT and DELETE /api/developers/apps/:id/webhooks/:webhookId",
+			func(t *testing.T) {
+				t.Parallel()
+				me, otherUser := server.seeker(t), server.seeker(t)
+				path, secret := me.createWebhook("https://receiver.invalid/hook", "job.created")
+				list := strings.TrimSuffix(path, path[strings.LastIndexByte(path, '/'):])
+				shown := me.get(list).ok(200)
+				require.Equal(t, me.get(path).ok(200).at("data.webhook"), shown.at("data.webhooks.0"))
+				require.NotContains(t, string(shown.raw), secret)
+				require.NotContains(t, string(shown.raw), "whsec_")
+				changed := me.put(path, object{"url": "https://receiver.invalid/other", "events": []string{"job.updated"}, "status": "paused", "ownerId": otherUser.id}).
+					ok(200)
+				require.Equal(
+					t,
+					object{"url": "https://receiver.invalid/other", "events": []any{"job.updated"}, "status": "paused"},
+					changed.pick("data.webhook", "url", "events", "status"),
+				)
+				me.post(path+"/test", nil).fails(409, "The webhook is not active")
+				require.Equal(t, "active", me.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
+				me.put(path, object{"status": "disabled"}).invalid("status")
+				me.put(path, object{"url": "https://10.0.0.1/"}).invalid("url")
+				me.put(path, object{"events": []string{}}).invalid("events")
+				second, _ := me.createWebhook("https://receiver.invalid/hook", "job.created")
+				foreign := list + second[strings.LastIndexByte(second, '/'):]
+				for _, missing := range []string{foreign, list + "/nonsense", list + "/" + nowhere} {
+					me.get(missing).fails(404, "Webhook not found")
+					me.delete(missing).fails(404, "Webhook not found")
+				}
+				otherUser.get(list).fails(404, "Application not found")
+				otherUser.get(path).fails(404, "Application not found")
+				otherUser.put(path, object{"status": "paused"}).fails(404, "Application not found")
+				otherUser.delete(path).fails(404, "Application not found")
+				me.delete(path).ok(200)
+				me.get(path).fails(404, "Webhook not found")
+			},
+		)
 	})
 }

@@ -35,11 +35,66 @@ const (
 )
 
 var (
-	trades = []string{"nurse", "staff nurse", "icu nurse", "midwife", "physiotherapist", "occupational therapist", "radiographer", "gp", "cardiologist",
-		"healthcare assistant", "pharmacist", "paramedic", "social worker", "ward manager", "phlebotomist", "dietitian", "porter", "theatre practitioner",
-		"band 6 nurse", "nusre", "\"staff nurse\"", "nurse -icu", "midwife OR paramedic", "registered nurse", "physio", "consult", "dermatologist", "audiologist"}
-	towns = []string{"", "Leeds", "London", "Manchester", "York", "Bristol", "Truro", "Dublin", "Cork", "Edinburgh", "Cardiff", "Scotland", "Yorkshire",
-		"Boston", "Boston, Lincolnshire", "Sheffield", "Norwich", "Exeter", "Belfast", "Galway", "Hull", "Derby", "Plymouth", "Swansea", "Bradford", "Ireland", "Ward 7", "Springfield, IL"}
+	trades = []string{
+		"nurse",
+		"staff nurse",
+		"icu nurse",
+		"midwife",
+		"physiotherapist",
+		"occupational therapist",
+		"radiographer",
+		"gp",
+		"cardiologist",
+		"healthcare assistant",
+		"pharmacist",
+		"paramedic",
+		"social worker",
+		"ward manager",
+		"phlebotomist",
+		"dietitian",
+		"porter",
+		"theatre practitioner",
+		"band 6 nurse",
+		"nusre",
+		"\"staff nurse\"",
+		"nurse -icu",
+		"midwife OR paramedic",
+		"registered nurse",
+		"physio",
+		"consult",
+		"dermatologist",
+		"audiologist",
+	}
+	towns = []string{
+		"",
+		"Leeds",
+		"London",
+		"Manchester",
+		"York",
+		"Bristol",
+		"Truro",
+		"Dublin",
+		"Cork",
+		"Edinburgh",
+		"Cardiff",
+		"Scotland",
+		"Yorkshire",
+		"Boston",
+		"Boston, Lincolnshire",
+		"Sheffield",
+		"Norwich",
+		"Exeter",
+		"Belfast",
+		"Galway",
+		"Hull",
+		"Derby",
+		"Plymouth",
+		"Swansea",
+		"Bradford",
+		"Ireland",
+		"Ward 7",
+		"Springfield, IL",
+	}
 	contracts = []string{"", "", "", "permanent", "temporary", "contract"}
 )
 
@@ -134,15 +189,33 @@ func (s *alertServer) status(method, path string) int {
 // post publishes n listings, a hundred at a time.
 func (s *alertServer) post(n int) {
 	s.t.Helper()
-	titles := []string{"Staff Nurse", "ICU Nurse", "Midwife", "Physiotherapist", "Radiographer", "General Practitioner", "Consultant Cardiologist",
-		"Healthcare Assistant", "Paramedic", "Social Worker", "Ward Manager", "Band 6 Nurse", "Porter", "Pharmacist", "Occupational Therapist"}
+	titles := []string{
+		"Staff Nurse",
+		"ICU Nurse",
+		"Midwife",
+		"Physiotherapist",
+		"Radiographer",
+		"General Practitioner",
+		"Consultant Cardiologist",
+		"Healthcare Assistant",
+		"Paramedic",
+		"Social Worker",
+		"Ward Manager",
+		"Band 6 Nurse",
+		"Porter",
+		"Pharmacist",
+		"Occupational Therapist",
+	}
 	for range n / 100 {
 		jobs := make([]map[string]any, 100)
 		for i := range jobs {
 			jobs[i] = map[string]any{
 				"title": titles[rand.IntN(len(titles))], "location": towns[rand.IntN(len(towns))],
-				"description": strings.Repeat("The team looks after patients on an acute ward with care. ", 8) + trades[rand.IntN(len(trades))],
-				"remote":      rand.IntN(30) == 0,
+				"description": strings.Repeat(
+					"The team looks after patients on an acute ward with care. ",
+					8,
+				) + trades[rand.IntN(len(trades))],
+				"remote": rand.IntN(30) == 0,
 			}
 			if c := contracts[rand.IntN(len(contracts))]; c != "" {
 				jobs[i]["contractType"] = c
@@ -169,7 +242,12 @@ func (s *alertServer) find(query, location, contract string, since time.Time) (i
 	next := ""
 	for {
 		data := s.call("POST", "/api/listings/search", map[string]any{
-			"limit": 100, "cursor": next, "query": query, "sort": "date", "relaxed": false, "filters": map[string]any{"location": location, "contractType": contract, "postedAfter": since.Format(time.RFC3339Nano)},
+			"limit":   100,
+			"cursor":  next,
+			"query":   query,
+			"sort":    "date",
+			"relaxed": false,
+			"filters": map[string]any{"location": location, "contractType": contract, "postedAfter": since.Format(time.RFC3339Nano)},
 		})
 		for _, item := range data["results"].([]any) {
 			ids = append(ids, item.(map[string]any)["id"].(string))
@@ -197,7 +275,11 @@ func newLargeServer(t *testing.T) *alertServer {
 // employer registers an employer and returns the access token.
 func (s *alertServer) employer() string {
 	s.t.Helper()
-	made := s.call("POST", "/api/auth/register-employer", map[string]any{"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})
+	made := s.call(
+		"POST",
+		"/api/auth/register-employer",
+		map[string]any{"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"},
+	)
 	return made["accessToken"].(string)
 }
 
@@ -221,7 +303,11 @@ func newAlertStage(t *testing.T) *alertServer {
 	server.up()
 	t.Cleanup(func() { _ = server.cmd.Process.Kill(); _ = server.cmd.Wait() })
 	server.token = server.call("POST", "/api/auth/register-employer", map[string]any{
-		"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})["accessToken"].(string)
+		"email":       "boss@example.org",
+		"password":    "Corr3ct-horse",
+		"name":        "Boss",
+		"companyName": "St Brigid's",
+	})["accessToken"].(string)
 	return server
 }
 
@@ -247,8 +333,17 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 		}
 	}
 	matches := server.count("SELECT count(*) FROM search_matches")
-	t.Logf("%d listings posted in %s, matched with %d searches after %s: %d matches, %d pages of searches, %d statements altogether, %d MiB more memory at the most",
-		newListings, posted.Round(time.Second/10), savedSearches, took.Round(time.Second/10), matches, pages, asked, (server.peak()-before)>>20)
+	t.Logf(
+		"%d listings posted in %s, matched with %d searches after %s: %d matches, %d pages of searches, %d statements altogether, %d MiB more memory at the most",
+		newListings,
+		posted.Round(time.Second/10),
+		savedSearches,
+		took.Round(time.Second/10),
+		matches,
+		pages,
+		asked,
+		(server.peak()-before)>>20,
+	)
 	require.Greater(t, matches, 100_000)
 	require.Less(t, pages, savedSearches/100)
 	// asked counts all statements of the service: posting, events, pages of
@@ -263,7 +358,12 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 	for range 4 {
 		server.post(100)
 		seen := server.count("SELECT count(*) FROM search_matches")
-		require.Eventually(t, func() bool { return server.count("SELECT count(*) FROM search_matches") > seen }, time.Minute, 5*time.Millisecond)
+		require.Eventually(
+			t,
+			func() bool { return server.count("SELECT count(*) FROM search_matches") > seen },
+			time.Minute,
+			5*time.Millisecond,
+		)
 		server.kill()
 		server.up()
 	}
@@ -330,7 +430,13 @@ func (s *alertServer) requireSameAsSearch(since time.Time) {
 		searched := append([]string{}, s.find(q.Query, q.Location, q.Contract, since)...)
 		require.Equal(s.t, searched, matched, "%+v", q)
 	}
-	require.Zero(s.t, s.count(`SELECT count(*) FROM (SELECT search_id::text FROM search_matches EXCEPT SELECT split_part(cause, '/', 1) FROM notifications) m`), "searches with matches that were not sent")
+	require.Zero(
+		s.t,
+		s.count(
+			`SELECT count(*) FROM (SELECT search_id::text FROM search_matches EXCEPT SELECT split_part(cause, '/', 1) FROM notifications) m`,
+		),
+		"searches with matches that were not sent",
+	)
 }
 
 func (s *alertServer) mails() []string {

@@ -48,7 +48,13 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, target *attackTarget))
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			env := append(os.Environ(), "LOCUM_DATABASE_URL="+database(dir), "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_LOG_LEVEL=error")
+			env := append(
+				os.Environ(),
+				"LOCUM_DATABASE_URL="+database(dir),
+				"LOCUM_HTTP_ADDR=127.0.0.1:0",
+				"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
+				"LOCUM_LOG_LEVEL=error",
+			)
 			command := func(args ...string) *exec.Cmd {
 				cmd := exec.Command(program, args...)
 				cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, env, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -110,7 +116,13 @@ const (
 
 func (a *attackTarget) signIn() {
 	a.t.Helper()
-	status, raw := a.do(http.DefaultClient, "POST", "/api/auth/register", userAddress, `{"email":"user@example.org","password":"Night-shift-1","name":"U","userType":"jobseeker"}`)
+	status, raw := a.do(
+		http.DefaultClient,
+		"POST",
+		"/api/auth/register",
+		userAddress,
+		`{"email":"user@example.org","password":"Night-shift-1","name":"U","userType":"jobseeker"}`,
+	)
 	require.Equal(a.t, 201, status, "%s", raw)
 	var decoded struct {
 		Data struct {
@@ -177,7 +189,13 @@ func (a *attackTarget) runBesideUser(loops int, attack func(client *http.Client,
 	busy := a.userP95(during)
 	close(stop)
 	attackers.Wait()
-	a.t.Logf("%d attacks; p95 idle %s, attacked %s; peak memory %d MiB", n.Load(), idle.Round(time.Microsecond), busy.Round(time.Microsecond), a.peak())
+	a.t.Logf(
+		"%d attacks; p95 idle %s, attacked %s; peak memory %d MiB",
+		n.Load(),
+		idle.Round(time.Microsecond),
+		busy.Round(time.Microsecond),
+		a.peak(),
+	)
 	require.Less(a.t, busy, 10*max(5*idle, 500*time.Millisecond))
 	require.LessOrEqual(a.t, a.peak(), 512, "MiB")
 }
@@ -194,7 +212,11 @@ func TestAttack_ExpensiveSearches_UserServed(t *testing.T) {
 				inner := *target
 				inner.t = t
 				inner.runBesideUser(24, func(client *http.Client, n int64) {
-					path := fmt.Sprintf("/api/listings?page=%d&radius=500&location=Leeds&search=%s", n%100+1, url.QueryEscape(texts[n%int64(len(texts))]))
+					path := fmt.Sprintf(
+						"/api/listings?page=%d&radius=500&location=Leeds&search=%s",
+						n%100+1,
+						url.QueryEscape(texts[n%int64(len(texts))]),
+					)
 					if n%4 == 0 {
 						path = fmt.Sprintf("/api/listings?page=%d&search=%s", n%100+1, url.QueryEscape(texts[n%int64(len(texts))]))
 					}
@@ -221,7 +243,15 @@ func TestAttack_UnsentBodies_UserServed(t *testing.T) {
 			if n%2 == 0 {
 				path, length, sent = "/api/jobseekers/documents", 10<<20, 1
 			}
-			_, _ = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.1.%d.%d\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", path, n>>8&255, n&255, target.token, length)
+			_, _ = fmt.Fprintf(
+				c,
+				"POST %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.1.%d.%d\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n",
+				path,
+				n>>8&255,
+				n&255,
+				target.token,
+				length,
+			)
 			_, _ = c.Write(bytes.Repeat([]byte(" "), sent))
 			_ = c.SetReadDeadline(time.Now().Add(2 * time.Second))
 			_, _ = io.Copy(io.Discard, c)

@@ -33,7 +33,14 @@ func TestBrowser_Account(t *testing.T) {
 func (p *browser) pressFor(button, words string) {
 	p.t.Helper()
 	p.do(chromedp.Click(`//main//button[normalize-space()="` + button + `"]`))
-	require.Eventually(p.t, func() bool { return strings.Contains(p.text(), words) }, 20*time.Second, 50*time.Millisecond, "%q is not on the page", words)
+	require.Eventually(
+		p.t,
+		func() bool { return strings.Contains(p.text(), words) },
+		20*time.Second,
+		50*time.Millisecond,
+		"%q is not on the page",
+		words,
+	)
 }
 
 // emulateNetwork is Network.emulateNetworkConditions of the DevTools protocol.
@@ -42,7 +49,11 @@ var emulateNetwork = cdp.Command[map[string]any, cdp.Empty]{Method: "Network.emu
 // limitUploads limits the speed of uploads in bytes per second, -1 for no limit.
 func (p *browser) limitUploads(speed float64) {
 	p.t.Helper()
-	_, err := chromedp.Call(p.ctx, emulateNetwork, map[string]any{"offline": false, "latency": 0, "downloadThroughput": -1, "uploadThroughput": speed})
+	_, err := chromedp.Call(
+		p.ctx,
+		emulateNetwork,
+		map[string]any{"offline": false, "latency": 0, "downloadThroughput": -1, "uploadThroughput": speed},
+	)
 	require.NoError(p.t, err)
 }
 
@@ -71,7 +82,13 @@ func uploadInBackground(t *testing.T, page *browser) {
 	page.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), file("cv.pdf", "%PDF-1.7\n"+strings.Repeat(" ", 8<<20))))
 	page.pressFor("Upload", "must have at most 7 MB")
 	_ = evaluate[chromedp.Void](page, `history.back()`)
-	require.Eventually(t, func() bool { return strings.Contains(page.text(), "must be a PDF") }, 20*time.Second, 50*time.Millisecond, "the former page")
+	require.Eventually(
+		t,
+		func() bool { return strings.Contains(page.text(), "must be a PDF") },
+		20*time.Second,
+		50*time.Millisecond,
+		"the former page",
+	)
 
 	page.open("/account/documents")
 	_ = evaluate[chromedp.Void](page, `(() => {
@@ -85,7 +102,12 @@ func uploadInBackground(t *testing.T, page *browser) {
 	page.do(chromedp.WaitVisible(chromedp.CSS("form progress")))
 	page.checkPage("my-documents-upload")
 	page.limitUploads(-1)
-	require.Eventually(t, func() bool { return strings.Contains(page.text(), "The document is uploaded") }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { return strings.Contains(page.text(), "The document is uploaded") },
+		20*time.Second,
+		50*time.Millisecond,
+	)
 	require.Regexp(t, `(?s)Uploading cv\.pdf: \d+%.*Uploaded\. Checking the file…`, evaluate[string](page, `sessionStorage.said`))
 	page.requireNoErrors("400")
 }
@@ -100,7 +122,11 @@ func visitAccount(t *testing.T, page *browser, email string) {
 	page.press("Create account")
 	page.waitForAddress("/account")
 	page.checkPage("account")
-	page.leads(chromedp.Click(`//main//button[starts-with(normalize-space(), "Skip the step: Say what you look for") or starts-with(normalize-space(), "Skip")]`))
+	page.leads(
+		chromedp.Click(
+			`//main//button[starts-with(normalize-space(), "Skip the step: Say what you look for") or starts-with(normalize-space(), "Skip")]`,
+		),
+	)
 	require.Contains(t, page.text(), "Skipped")
 
 	page.follow("Documents")
@@ -126,7 +152,10 @@ func visitAccount(t *testing.T, page *browser, email string) {
 	page.follow("Apply")
 	page.checkPage("apply")
 	_ = evaluate[chromedp.Void](page, `document.querySelectorAll("main textarea[required]").forEach(t => { t.value = "12A3456E" })`)
-	page.do(chromedp.SendKeys(chromedp.CSS("#coverLetter"), "Six years of critical care."), chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{cv}))
+	page.do(
+		chromedp.SendKeys(chromedp.CSS("#coverLetter"), "Six years of critical care."),
+		chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{cv}),
+	)
 	page.pressFor("Review your application", "Check your application")
 	page.checkPage("apply-review")
 	page.press("Send application")

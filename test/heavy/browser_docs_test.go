@@ -31,15 +31,27 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	require.Contains(t, browser.text(), back, "what to register is said there")
 	browser.picture("docs-authorize")
 	browser.checkDarkScheme("docs-authorize")
-	browser.do(chromedp.SendKeys(chromedp.CSS(`#client_id_authorizationCode`), id), chromedp.SendKeys(chromedp.CSS(`#client_secret_authorizationCode`), secret),
-		chromedp.Click(`//label[@for="jobs:read-authorizationCode-checkbox-oauth"]`))
+	browser.do(
+		chromedp.SendKeys(chromedp.CSS(`#client_id_authorizationCode`), id),
+		chromedp.SendKeys(chromedp.CSS(`#client_secret_authorizationCode`), secret),
+		chromedp.Click(`//label[@for="jobs:read-authorizationCode-checkbox-oauth"]`),
+	)
 	opened := chromedp.WaitNewTarget(browser.ctx, func(i *target.Info) bool { return i.URL != "" && i.URL != "about:blank" })
-	browser.do(chromedp.Click(`//div[contains(@class,"auth-container")][.//*[@id="client_id_authorizationCode"]]//button[contains(@class,"authorize")]`))
+	browser.do(
+		chromedp.Click(
+			`//div[contains(@class,"auth-container")][.//*[@id="client_id_authorizationCode"]]//button[contains(@class,"authorize")]`,
+		),
+	)
 	window, end := chromedp.NewContext(browser.ctx, chromedp.WithTargetID(<-opened))
 	defer end()
 	require.NoError(t, chromedp.Do(window, chromedp.Click(`//button[normalize-space()="Allow"]`)))
 	browser.do(chromedp.Click(`//div[contains(@class,"auth-container")]//button[normalize-space()="Logout"]/following-sibling::button`))
-	browser.do(chromedp.Click(chromedp.CSS(`#operations-Jobs-getV1Jobs button.opblock-summary-control`)), chromedp.Click(chromedp.CSS(`button.try-out__btn`)), chromedp.Click(chromedp.CSS(`button.execute`)), chromedp.WaitVisible(`.live-responses-table .response-col_status`))
+	browser.do(
+		chromedp.Click(chromedp.CSS(`#operations-Jobs-getV1Jobs button.opblock-summary-control`)),
+		chromedp.Click(chromedp.CSS(`button.try-out__btn`)),
+		chromedp.Click(chromedp.CSS(`button.execute`)),
+		chromedp.WaitVisible(`.live-responses-table .response-col_status`),
+	)
 	require.Contains(t, evaluate[string](browser, `document.querySelector(".live-responses-table").innerText`), `"pagination"`)
 	require.Contains(t, evaluate[string](browser, `document.querySelector(".curl-command").innerText`), "Authorization: Bearer loc_at_")
 	browser.picture("docs-tried")

@@ -63,7 +63,10 @@ func readDocuments(t *testing.T, s *testServer, axe string) {
 	p.open("/employer/applications?job=" + job)
 	p.leads(chromedp.Click(`(//tbody//th/a)[1]`))
 	p.checkPage("console-application-documents")
-	links := evaluate[[]string](p, `[...document.querySelectorAll('a[target="_blank"][href$="?view=1"]')].map(a => a.textContent.trim() + "|" + a.getAttribute("href"))`)
+	links := evaluate[[]string](
+		p,
+		`[...document.querySelectorAll('a[target="_blank"][href$="?view=1"]')].map(a => a.textContent.trim() + "|" + a.getAttribute("href"))`,
+	)
 	require.Len(t, links, 2)
 	paths := map[string]string{}
 	for _, link := range links {
@@ -107,10 +110,21 @@ func readTimes(t *testing.T, s *testServer) {
 		require.Equal(t, at.UTC().Format("2 Jan 2006, 15:04 UTC"), shown[2])
 	}
 	p.open("/employer/applications")
-	require.Equal(t, []string{}, evaluate[[]string](p, `[...document.querySelectorAll("main time")].filter(e => !e.dateTime.includes("T") && e.title).map(e => e.textContent)`), "dates stay")
+	require.Equal(
+		t,
+		[]string{},
+		evaluate[[]string](
+			p,
+			`[...document.querySelectorAll("main time")].filter(e => !e.dateTime.includes("T") && e.title).map(e => e.textContent)`,
+		),
+		"dates stay",
+	)
 	p.leads(chromedp.Click(`(//tbody//th/a)[1]`))
 	p.do(chromedp.Click(`//summary[contains(., "nterview")]`))
-	_ = evaluate[chromedp.Void](p, `(() => { const f = document.querySelector("#scheduledAt"); f.value = "2099-03-03T10:00"; f.dispatchEvent(new Event("input")); })()`)
+	_ = evaluate[chromedp.Void](
+		p,
+		`(() => { const f = document.querySelector("#scheduledAt"); f.value = "2099-03-03T10:00"; f.dispatchEvent(new Event("input")); })()`,
+	)
 	require.Contains(t, p.text(), "In your time zone: 3 Mar 2099, 05:00 GMT-5")
 	p.requireNoErrors()
 }

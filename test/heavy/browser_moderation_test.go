@@ -23,7 +23,11 @@ func TestBrowser_Moderation(t *testing.T) {
 	page.checkPage("report-sent")
 
 	page.open("/register")
-	page.do(chromedp.SendKeys(chromedp.CSS("#name"), "Mo Derator"), chromedp.SendKeys(chromedp.CSS("#email"), "mo@example.org"), chromedp.SendKeys(chromedp.CSS("#password"), "Corr3ct-horse"))
+	page.do(
+		chromedp.SendKeys(chromedp.CSS("#name"), "Mo Derator"),
+		chromedp.SendKeys(chromedp.CSS("#email"), "mo@example.org"),
+		chromedp.SendKeys(chromedp.CSS("#password"), "Corr3ct-horse"),
+	)
 	page.press("Create account")
 	server.run("admin", "grant", "mo@example.org")
 	page.open("/moderation")

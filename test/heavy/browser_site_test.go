@@ -95,7 +95,14 @@ func validatePages(t *testing.T, site string) {
 func validateHTML(t *testing.T, sources map[string]string) {
 	t.Helper()
 	tools := installNPM(t, kit.Tool(t, "npm"), "browser")
-	require.NoError(t, os.WriteFile(filepath.Join(tools, ".htmlvalidate.json"), []byte(`{"root": true, "extends": ["html-validate:standard"], "rules": {"form-dup-name": "off", "long-title": "off"}}`), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(
+			filepath.Join(tools, ".htmlvalidate.json"),
+			[]byte(`{"root": true, "extends": ["html-validate:standard"], "rules": {"form-dup-name": "off", "long-title": "off"}}`),
+			0o600,
+		),
+	)
 	var files []string
 	for name, source := range sources {
 		require.Less(t, len(source), 75<<10, "%s: with the style sheet and the script less than 150 KB", name)
@@ -198,7 +205,12 @@ func newHospitalSite(t *testing.T) *hospitalSite {
 	h := &hospitalSite{}
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = fmt.Fprintf(w, `<!doctype html><title>Hospital</title><script src="%s/widget.js" data-employer="%s" async></script>`, h.board, h.employer)
+		_, _ = fmt.Fprintf(
+			w,
+			`<!doctype html><title>Hospital</title><script src="%s/widget.js" data-employer="%s" async></script>`,
+			h.board,
+			h.employer,
+		)
 	}))
 	t.Cleanup(h.Close)
 	return h
@@ -224,7 +236,12 @@ func showOnOtherSite(t *testing.T, server *testServer, hospital *hospitalSite) {
 	page.open(hospital.URL)
 	page.do(chromedp.WaitReady(chromedp.CSS(`iframe[title="Open jobs"]`)))
 	require.True(t, evaluate[bool](page, isLoaded))
-	require.Eventually(t, func() bool { return strings.Contains(strings.Join(page.complaints(), "\n"), "frame-ancestors") }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { return strings.Contains(strings.Join(page.complaints(), "\n"), "frame-ancestors") },
+		20*time.Second,
+		50*time.Millisecond,
+	)
 }
 
 func visitSite(t *testing.T, page *browser) {

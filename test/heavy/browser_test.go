@@ -46,7 +46,12 @@ type browser struct {
 func newBrowser(t *testing.T, site, axe string) *browser {
 	t.Helper()
 	chromium := kit.Chromium(t)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium.Program), chromedp.Env(chromium.Env...), chromedp.WindowSize(1280, 900))
+	options := append(
+		chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(chromium.Program),
+		chromedp.Env(chromium.Env...),
+		chromedp.WindowSize(1280, 900),
+	)
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -240,8 +245,21 @@ func (p *browser) checkPage(name string) {
 	for _, l := range looks {
 		p.scheme(l.scheme)
 		p.do(chromedp.EmulateViewport(l.width, 800))
-		require.LessOrEqual(p.t, evaluate[int](p, "document.documentElement.scrollWidth"), int(l.width), "%s, %s is scrolled sideways", name, l.name)
-		require.Empty(p.t, p.violations(`{type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}`), "%s, %s", name, l.name)
+		require.LessOrEqual(
+			p.t,
+			evaluate[int](p, "document.documentElement.scrollWidth"),
+			int(l.width),
+			"%s, %s is scrolled sideways",
+			name,
+			l.name,
+		)
+		require.Empty(
+			p.t,
+			p.violations(`{type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}`),
+			"%s, %s",
+			name,
+			l.name,
+		)
 		p.picture(name + "-" + l.name)
 	}
 	p.scheme("")
@@ -330,7 +348,11 @@ func site(t *testing.T) *testServer {
 	t.Helper()
 	server := newTestServer(t)
 	address := kit.Address(t)
-	server.env = []string{"LOCUM_HTTP_ADDR=" + address, "LOCUM_HTTP_PUBLIC_URL=http://" + address, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
+	server.env = []string{
+		"LOCUM_HTTP_ADDR=" + address,
+		"LOCUM_HTTP_PUBLIC_URL=http://" + address,
+		"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true",
+	}
 	server.serve()
 	return server
 }

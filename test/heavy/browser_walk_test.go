@@ -97,8 +97,12 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 
 	page.open("/developers/apps/" + app)
 	for i := range 30 { // what there is after a month of use
-		kit.Exec(t, server.pg.URL, fmt.Sprintf("INSERT INTO app_usage (app_id, day, requests, errors) VALUES ('%s', '%s', %d, %d) ON CONFLICT DO NOTHING",
-			app, time.Now().UTC().AddDate(0, 0, -i-1).Format(time.DateOnly), 1000+i*300, 10+i*7))
+		kit.Exec(
+			t,
+			server.pg.URL,
+			fmt.Sprintf("INSERT INTO app_usage (app_id, day, requests, errors) VALUES ('%s', '%s', %d, %d) ON CONFLICT DO NOTHING",
+				app, time.Now().UTC().AddDate(0, 0, -i-1).Format(time.DateOnly), 1000+i*300, 10+i*7),
+		)
 	}
 	page.field("url", receiver.URL+"/hooks/a-rather-long-path-that-has-to-be-broken-somewhere/because-it-is-wider-than-a-telephone")
 	page.check("events", "job.created")
@@ -139,8 +143,17 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.checkPage("webhook-paused")
 
 	// Consent, from sign-in to revocation.
-	config := oauth2.Config{ClientID: app, ClientSecret: clientSecret, RedirectURL: client.URL + "/callback", Scopes: []string{"jobs:read", "applications:read", "applications:write"},
-		Endpoint: oauth2.Endpoint{AuthURL: server.url + "/oauth/authorize", TokenURL: server.url + "/oauth/token", AuthStyle: oauth2.AuthStyleInHeader}}
+	config := oauth2.Config{
+		ClientID:     app,
+		ClientSecret: clientSecret,
+		RedirectURL:  client.URL + "/callback",
+		Scopes:       []string{"jobs:read", "applications:read", "applications:write"},
+		Endpoint: oauth2.Endpoint{
+			AuthURL:   server.url + "/oauth/authorize",
+			TokenURL:  server.url + "/oauth/token",
+			AuthStyle: oauth2.AuthStyleInHeader,
+		},
+	}
 	verifier := oauth2.GenerateVerifier()
 	ask := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier))
 	page.leads(chromedp.Click(`//header//button[normalize-space()="Sign out"]`))
@@ -194,7 +207,10 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.checkPage("applications")
 	page.open("/docs/guides")
 	if page.axe != "" { // without script there is nothing to press
-		page.do(chromedp.Click(`(//main//button[normalize-space()="Copy"])[1]`), chromedp.WaitVisible(`//button[normalize-space()="Copied"]`))
+		page.do(
+			chromedp.Click(`(//main//button[normalize-space()="Copy"])[1]`),
+			chromedp.WaitVisible(`//button[normalize-space()="Copied"]`),
+		)
 	}
 	page.checkPage("guide-quick-start")
 	for _, name := range []string{"webhooks", "pages", "limits", "errors", "oauth", "changelog"} {

@@ -43,7 +43,13 @@ func TestRedisCluster_Limiter_IsExact(t *testing.T) {
 	skipUnlessHeavy(t)
 	url := kit.RedisCluster(t)
 	conformance.Limiter(t, func(t testing.TB, clk clock.Clock) limit.Limiter {
-		l, err := redislimit.Open(url+"?prefix="+rand.Text(), locallimit.New(clk), slog.New(slog.DiscardHandler), redislimit.WithClock(clk), redislimit.WithBound(time.Minute))
+		l, err := redislimit.Open(
+			url+"?prefix="+rand.Text(),
+			locallimit.New(clk),
+			slog.New(slog.DiscardHandler),
+			redislimit.WithClock(clk),
+			redislimit.WithBound(time.Minute),
+		)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = l.Close() })
 		return l

@@ -30,21 +30,27 @@ func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 	server.up()
 	t.Cleanup(server.kill)
 	server.token = server.employer()
-	server.exec(`INSERT INTO listings (id, organization_id, open, remote, posted_at, application_deadline, salary_min, salary_max, created_at, updated_at, version, contract_type, employment_type,
+	server.exec(
+		`INSERT INTO listings (id, organization_id, open, remote, posted_at, application_deadline, salary_min, salary_max, created_at, updated_at, version, contract_type, employment_type,
 			country, nation, region, city, place_kind, status, salary_currency, salary_period, specialty, title, company, department, location,
 			description, requirements, benefits, questions, meta)
 		SELECT (lpad(to_hex(1790000000000 - n::bigint * 60000), 12, '0') || '7' || substr(md5(n::text), 1, 3) || 'a' || substr(md5(n::text), 4, 15))::uuid, o.id, false, false, now() - n * interval '1 minute', now() + interval '30 days', 3100000 + n, 4200050 + n, now() - n * interval '1 minute', now(), 1, 'permanent', 'full-time',
 			'GB', 'ENG', 'West Yorkshire', 'Leeds', 'town', 'inactive', 'GBP', 'year', 'Cardiology', 'Staff Nurse, Ward ' || n, 'St Brigid''s', 'Cardiology', 'Leeds, West Yorkshire',
 			repeat('Days and nights on a ward. ', 20), '[]', '[]', '[]', '{}'
-		FROM generate_series(1, $1::int) n, organizations o`, streamed)
+		FROM generate_series(1, $1::int) n, organizations o`,
+		streamed,
+	)
 	server.exec(`INSERT INTO listing_views SELECT id, 1 + (salary_min % 90) FROM listings WHERE salary_min % 2 = 0`)
 	server.exec("VACUUM ANALYZE")
 
 	bare := func() float64 {
 		begun := time.Now()
-		rows, err := server.db.Query(t.Context(), `SELECT l.id::text, l.title, l.department, l.company, l.location, l.contract_type, l.status, l.salary_min, l.salary_max, l.salary_currency,
+		rows, err := server.db.Query(
+			t.Context(),
+			`SELECT l.id::text, l.title, l.department, l.company, l.location, l.contract_type, l.status, l.salary_min, l.salary_max, l.salary_currency,
 			coalesce(v.views, 0), (SELECT count(*) FROM applications a WHERE a.listing_id = l.id), l.posted_at, l.application_deadline, l.updated_at
-			FROM listings l LEFT JOIN listing_views v ON v.listing_id = l.id WHERE l.organization_id = (SELECT id FROM organizations) ORDER BY l.created_at DESC, l.id DESC`)
+			FROM listings l LEFT JOIN listing_views v ON v.listing_id = l.id WHERE l.organization_id = (SELECT id FROM organizations) ORDER BY l.created_at DESC, l.id DESC`,
+		)
 		require.NoError(t, err)
 		defer rows.Close()
 		out := csv.NewWriter(io.Discard)
@@ -53,9 +59,51 @@ func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 			var id, title, department, company, location, contract, status, currency string
 			var low, high, views, received int64
 			var posted, deadline, updated time.Time
-			require.NoError(t, rows.Scan(&id, &title, &department, &company, &location, &contract, &status, &low, &high, &currency, &views, &received, &posted, &deadline, &updated))
-			require.NoError(t, out.Write([]string{id, title, department, company, location, contract, status, strconv.FormatFloat(float64(low)/100, 'f', -1, 64), strconv.FormatFloat(float64(high)/100, 'f', -1, 64), currency,
-				strconv.FormatInt(views, 10), strconv.FormatInt(received, 10), posted.Format(time.RFC3339), deadline.Format(time.RFC3339), updated.Format(time.RFC3339)}))
+			require.NoError(
+				t,
+				rows.Scan(
+					&id,
+					&title,
+					&department,
+					&company,
+					&location,
+					&contract,
+					&status,
+					&low,
+					&high,
+					&currency,
+					&views,
+					&received,
+					&posted,
+					&deadline,
+					&updated,
+				),
+			)
+			require.NoError(
+				t,
+				out.Write(
+					[]string{
+						id,
+						title,
+						department,
+						company,
+						location,
+						contract,
+						status,
+						strconv.FormatFloat(float64(low)/100, 'f', -1, 64),
+						strconv.FormatFloat(float64(high)/100, 'f', -1, 64),
+						currency,
+						strconv.FormatInt(
+							views,
+							10,
+						),
+						strconv.FormatInt(received, 10),
+						posted.Format(time.RFC3339),
+						deadline.Format(time.RFC3339),
+						updated.Format(time.RFC3339),
+					},
+				),
+			)
 		}
 		out.Flush()
 		require.NoError(t, rows.Err())

@@ -32,9 +32,13 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	server.exec(`INSERT INTO users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)
 		SELECT md5('user' || n)::uuid, 'seeker' || n || '@example.org', 'seeker' || n || '@example.org', 'Seeker ' || n, 'jobseeker', 'active', 'none', now(), now(), 1
 		FROM generate_series(1, $1::int) n`, exported)
-	server.exec(`INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at)
+	server.exec(
+		`INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at)
 		SELECT md5('application' || n)::uuid, l.id, l.organization_id, md5('user' || n)::uuid, 'pending', '', '', repeat('Dear all ', 50), '[]', now(), now()
-		FROM generate_series(1, $1::int) n, listings l WHERE l.id = $2`, exported, listing)
+		FROM generate_series(1, $1::int) n, listings l WHERE l.id = $2`,
+		exported,
+		listing,
+	)
 	server.exec("ANALYZE")
 
 	id := server.call("POST", "/api/employers/exports", map[string]any{"kind": "applications"})["id"].(string)

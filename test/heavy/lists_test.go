@@ -21,8 +21,10 @@ const (
 
 // largeTables matches sequential scans of the tables that grow with the use of
 // the service.
-var largeTables = regexp.MustCompile(`Seq Scan on (listings|listing_views|listing_visits|applications|application_changes|application_letters|interviews|exports|users|memberships|sessions|` +
-	`bookmarks|documents|dismissals|notifications|activities|saved_searches|search_matches|seekers|charges|subscriptions|onboardings)\b`)
+var largeTables = regexp.MustCompile(
+	`Seq Scan on (listings|listing_views|listing_visits|applications|application_changes|application_letters|interviews|exports|users|memberships|sessions|` +
+		`bookmarks|documents|dismissals|notifications|activities|saved_searches|search_matches|seekers|charges|subscriptions|onboardings)\b`,
+)
 
 // Every GET of the portal is called by an employer with 100,000 listings and
 // 50,000 applications, and by the jobseeker who sent them; no executed plan has a
@@ -33,18 +35,30 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	t.Cleanup(server.kill)
 	employer := server.employer()
 	seeker := server.call("POST", "/api/auth/register", map[string]any{"email": "seeker@example.org", "password": "Corr3ct-horse", "name": "Niamh Byrne", "userType": "jobseeker"})["accessToken"].(string)
-	server.exec(`INSERT INTO listings (id, organization_id, open, remote, posted_at, created_at, updated_at, version, contract_type, employment_type, country, nation, region, city, place_kind,
+	server.exec(
+		`INSERT INTO listings (id, organization_id, open, remote, posted_at, created_at, updated_at, version, contract_type, employment_type, country, nation, region, city, place_kind,
 			status, salary_currency, salary_period, specialty, title, company, department, location, description, requirements, benefits, questions, meta)
 		SELECT md5('listing' || n)::uuid, o.id, n % 4 > 0, false, now() - n * interval '1 minute', now() - n * interval '1 minute', now(), 1, 'permanent', 'full-time', 'GB', 'ENG', 'West Yorkshire', 'Leeds', 'town',
 			CASE WHEN n % 4 > 0 THEN 'active' ELSE 'inactive' END, 'GBP', 'year', 'Cardiology', 'Staff Nurse ' || n, 'St Brigid''s', 'Cardiology', 'Leeds', 'Days and nights.', '[]', '[]', '[]', '{}'
-		FROM generate_series(1, $1::int) n, organizations o`, manyListings)
-	server.exec(`INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at)
+		FROM generate_series(1, $1::int) n, organizations o`,
+		manyListings,
+	)
+	server.exec(
+		`INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at)
 		SELECT md5('application' || n)::uuid, md5('listing' || n)::uuid, o.id, u.id, (ARRAY['pending','review','interview','accepted','rejected'])[1 + n % 5], '', '', 'Dear all', '[]', now() - n * interval '1 minute', now()
-		FROM generate_series(1, $1::int) n, organizations o, users u WHERE u.email = 'seeker@example.org'`, manyApplications)
-	server.exec(`INSERT INTO interviews (id, application_id, organization_id, scheduled_at, location, interviewer, notes, status, outcome, sequence, created_at, changed_at)
-		SELECT id, id, organization_id, now(), 'Ward', 'Asha', '', 'scheduled', 'pending', 1, now(), now() FROM applications WHERE status = 'interview'`)
-	server.exec(`INSERT INTO notifications (id, user_id, cause, type, message, read, created_at) SELECT id, applicant_id, id::text, 'application', 'Something happened.', false, now() FROM applications`)
-	server.exec(`INSERT INTO activities (user_id, event_id, type, action, description, at) SELECT applicant_id, id, 'application', 'applied', 'Applied.', now() FROM applications`)
+		FROM generate_series(1, $1::int) n, organizations o, users u WHERE u.email = 'seeker@example.org'`,
+		manyApplications,
+	)
+	server.exec(
+		`INSERT INTO interviews (id, application_id, organization_id, scheduled_at, location, interviewer, notes, status, outcome, sequence, created_at, changed_at)
+		SELECT id, id, organization_id, now(), 'Ward', 'Asha', '', 'scheduled', 'pending', 1, now(), now() FROM applications WHERE status = 'interview'`,
+	)
+	server.exec(
+		`INSERT INTO notifications (id, user_id, cause, type, message, read, created_at) SELECT id, applicant_id, id::text, 'application', 'Something happened.', false, now() FROM applications`,
+	)
+	server.exec(
+		`INSERT INTO activities (user_id, event_id, type, action, description, at) SELECT applicant_id, id, 'application', 'applied', 'Applied.', now() FROM applications`,
+	)
 	server.exec("UPDATE listing_feed SET epoch = gen_random_uuid()") // the search index is built again
 	server.exec("VACUUM ANALYZE")
 	server.kill()
@@ -52,14 +66,22 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	// With enable_seqscan off, a table is scanned sequentially only if no index
 	// serves the query. Otherwise it also is for users who own most of its
 	// rows.
-	kit.Exec(t, server.pg.URL, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = ''auto_explain''', current_database());
+	kit.Exec(
+		t,
+		server.pg.URL,
+		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = ''auto_explain''', current_database());
 		EXECUTE format('ALTER DATABASE %I SET enable_seqscan = off', current_database());
-		EXECUTE format('ALTER DATABASE %I SET auto_explain.log_min_duration = 0', current_database()); END $$`)
+		EXECUTE format('ALTER DATABASE %I SET auto_explain.log_min_duration = 0', current_database()); END $$`,
+	)
 	before, err := server.pg.Log()
 	require.NoError(t, err)
 	server.up()
 	listing, application := "", ""
-	require.NoError(t, server.db.QueryRow(t.Context(), "SELECT listing_id::text, id::text FROM applications WHERE status = 'interview' LIMIT 1").Scan(&listing, &application))
+	require.NoError(
+		t,
+		server.db.QueryRow(t.Context(), "SELECT listing_id::text, id::text FROM applications WHERE status = 'interview' LIMIT 1").
+			Scan(&listing, &application),
+	)
 	for _, r := range portal.API(adapters.Services{}).Routes {
 		if r.Method != "GET" || strings.HasSuffix(r.Path, "/file") || !strings.HasPrefix(r.Path, "/api/") {
 			continue

@@ -21,16 +21,26 @@ func TestStripe_Requests_AreValid(t *testing.T) {
 		server := kit.NewStripe(t, clk.Now)
 		server.MirrorURL = mock
 		connect := func() *stripepay.Payments {
-			p, err := stripepay.Open("stripe:?api_base="+server.URL, stripepay.Options{SecretKey: "sk_test_hidden", ReturnURL: "https://jobs.example.org", Clock: clk})
+			p, err := stripepay.Open(
+				"stripe:?api_base="+server.URL,
+				stripepay.Options{SecretKey: "sk_test_hidden", ReturnURL: "https://jobs.example.org", Clock: clk},
+			)
 			require.NoError(t, err)
 			return p
 		}
 		require.NoError(t, connect().Ping(t.Context()))
 		card := func(kind string) func() string { return func() string { return server.NewMethod(kind) } }
 		return conformance.PaymentProvider{
-			Connect: func() billing.Payments { return connect() }, Clock: clk,
-			Good: card(kit.CardGood), Refused: card(kit.CardRefused), Expiring: card(kit.CardExpiring), Unknown: conformance.Always("pm_unknown"),
-			Confirmable: card(kit.CardSecure), Confirm: func(b billing.Bill) { server.Finish(b.Key, "succeeded") },
+			Connect: func() billing.Payments { return connect() },
+			Clock:   clk,
+			Good: card(
+				kit.CardGood,
+			),
+			Refused:     card(kit.CardRefused),
+			Expiring:    card(kit.CardExpiring),
+			Unknown:     conformance.Always("pm_unknown"),
+			Confirmable: card(kit.CardSecure),
+			Confirm:     func(b billing.Bill) { server.Finish(b.Key, "succeeded") },
 		}
 	})
 }

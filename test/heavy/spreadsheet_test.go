@@ -26,14 +26,27 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	server.up()
 	t.Cleanup(func() { _ = server.cmd.Process.Kill(); _ = server.cmd.Wait() })
 	server.token = server.call("POST", "/api/auth/register-employer", map[string]any{
-		"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "Zoë’s, \"Ward\""})["accessToken"].(string)
+		"email":       "boss@example.org",
+		"password":    "Corr3ct-horse",
+		"name":        "Boss",
+		"companyName": "Zoë’s, \"Ward\"",
+	})["accessToken"].(string)
 	titles := []string{
 		"=1+1", "+1+1", "-1+1", "@SUM(A1)", "=cmd|' /C calc'!A0", "=HYPERLINK(\"http://127.0.0.1/\",\"x\")", "＝1+1", "=1+1", "|calc", "%0A=1",
 		"Nurse, \"theatre\"", "Pflegekraft – Übergänge", "看護師", "Nurse; band 5", "'quoted", "12345678901234567890", "007", "1e5", "true", "2026-11-20",
 	}
 	var jobs []map[string]any
 	for _, title := range titles {
-		jobs = append(jobs, map[string]any{"title": title, "description": "Days.", "department": title, "location": "Leeds", "salary": map[string]any{"min": 31000.5, "max": 40000}})
+		jobs = append(
+			jobs,
+			map[string]any{
+				"title":       title,
+				"description": "Days.",
+				"department":  title,
+				"location":    "Leeds",
+				"salary":      map[string]any{"min": 31000.5, "max": 40000},
+			},
+		)
 	}
 	server.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})
 

@@ -33,7 +33,13 @@ func NewBrowser(t testing.TB, server, ip string) *Browser {
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Browser{T: t, URL: server, IP: ip, Site: "same-origin", HTTP: &http.Client{Jar: jar, CheckRedirect: stay, Timeout: 20 * time.Second}}
+	return &Browser{
+		T:    t,
+		URL:  server,
+		IP:   ip,
+		Site: "same-origin",
+		HTTP: &http.Client{Jar: jar, CheckRedirect: stay, Timeout: 20 * time.Second},
+	}
 }
 
 // Page is the response that a browser shows.

@@ -55,8 +55,16 @@ func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
 	for _, resource := range request.GetResourceSpans() {
 		for _, scope := range resource.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
-				c.spans = append(c.spans, Span{Name: s.GetName(), Trace: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()),
-					Parent: hex.EncodeToString(s.GetParentSpanId()), Failed: s.GetStatus().GetCode() == 2})
+				c.spans = append(
+					c.spans,
+					Span{
+						Name:   s.GetName(),
+						Trace:  hex.EncodeToString(s.GetTraceId()),
+						ID:     hex.EncodeToString(s.GetSpanId()),
+						Parent: hex.EncodeToString(s.GetParentSpanId()),
+						Failed: s.GetStatus().GetCode() == 2,
+					},
+				)
 			}
 		}
 	}

@@ -50,7 +50,9 @@ func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Su
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	queue := &InlineQueue{ready: make(chan struct{})}
-	runner, err := task.NewRunner(task.Deps{Store: s.Identity.Tasks, Queue: queue, Clock: clk, Log: log, Handlers: append(event.Handlers(table), handlers...)})
+	runner, err := task.NewRunner(
+		task.Deps{Store: s.Identity.Tasks, Queue: queue, Clock: clk, Log: log, Handlers: append(event.Handlers(table), handlers...)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,14 @@ func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Su
 	t.Cleanup(func() { stop(); <-stopped })
 	return Work{
 		Runner: runner,
-		Relay:  event.NewRelay(event.RelayDeps{Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}}, Runner: runner, Table: table, Log: log}),
+		Relay: event.NewRelay(
+			event.RelayDeps{
+				Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}},
+				Runner:  runner,
+				Table:   table,
+				Log:     log,
+			},
+		),
 	}
 }
 

@@ -28,7 +28,17 @@ import (
 func CheckReceiver(t *testing.T, server string, command func(ctx context.Context) *exec.Cmd) {
 	t.Helper()
 	h := hooked{t: t, server: server}
-	client := h.call(http.MethodPost, "/api/auth/register", map[string]any{"email": strings.ToLower("receiver-" + rand.Text() + "@example.org"), "password": "Night-shift-1", "name": "Sam Lee", "userType": "jobseeker"}, 201)
+	client := h.call(
+		http.MethodPost,
+		"/api/auth/register",
+		map[string]any{
+			"email":    strings.ToLower("receiver-" + rand.Text() + "@example.org"),
+			"password": "Night-shift-1",
+			"name":     "Sam Lee",
+			"userType": "jobseeker",
+		},
+		201,
+	)
 	h.token = client["accessToken"].(string)
 	app := "/api/developers/apps/" + h.call(http.MethodPost, "/api/developers/apps", map[string]any{"name": "Ward Finder"}, 201)["app"].(map[string]any)["id"].(string) + "/webhooks"
 	webhooks := func(address string) string { return "http://" + address + "/hooks" }
@@ -39,7 +49,14 @@ func CheckReceiver(t *testing.T, server string, command func(ctx context.Context
 
 	out := run(t, command, address, first)
 	require.Equal(t, "succeeded", h.test("application.submitted"))
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "application.submitted") }, 30*time.Second, 20*time.Millisecond, "%s", out)
+	require.Eventually(
+		t,
+		func() bool { return strings.Contains(out.String(), "application.submitted") },
+		30*time.Second,
+		20*time.Millisecond,
+		"%s",
+		out,
+	)
 
 	// Foreign, incomplete and old deliveries are refused.
 	v, err := standardwebhooks.NewWebhook(first)

@@ -73,7 +73,11 @@ func NewStripe(t testing.TB, now func() time.Time) *Stripe {
 func (s *Stripe) NewMethod(kind string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.create("pm", "payment_method", object{"type": "card", "customer": nil, "card": object{"brand": "visa", "last4": "4242", "exp_month": 12, "exp_year": 2040}})
+	m := s.create(
+		"pm",
+		"payment_method",
+		object{"type": "card", "customer": nil, "card": object{"brand": "visa", "last4": "4242", "exp_month": 12, "exp_year": 2040}},
+	)
 	m["kind"] = kind
 	return m["id"].(string)
 }
@@ -126,7 +130,13 @@ func (s *Stripe) Event(kind, key, secret string) (body []byte, signature string)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next++
-	event := object{"id": fmt.Sprintf("evt_%d", s.next), "object": "event", "type": kind, "api_version": "2026-03-25.dahlia", "data": object{"object": object{"object": "balance"}}}
+	event := object{
+		"id":          fmt.Sprintf("evt_%d", s.next),
+		"object":      "event",
+		"type":        kind,
+		"api_version": "2026-03-25.dahlia",
+		"data":        object{"object": object{"object": "balance"}},
+	}
 	for _, i := range s.intents(func(i object) bool { return i["metadata"].(object)["locum_charge"] == key }) {
 		event["data"] = object{"object": maps.Clone(i)}
 	}
@@ -302,7 +312,11 @@ func (s *Stripe) act(request, id string, form url.Values) (int, object) {
 	case "POST customers ":
 		return 200, s.create("cus", "customer", object{"metadata": metadata(form)})
 	case "POST setup_intents ":
-		i := s.create("seti", "setup_intent", object{"status": "requires_payment_method", "usage": form.Get("usage"), "customer": form.Get("customer")})
+		i := s.create(
+			"seti",
+			"setup_intent",
+			object{"status": "requires_payment_method", "usage": form.Get("usage"), "customer": form.Get("customer")},
+		)
 		i["client_secret"] = i["id"].(string) + "_secret_x"
 		return 200, i
 	case "POST payment_intents ":
@@ -385,10 +399,22 @@ func metadata(form url.Values) object {
 func (s *Stripe) pay(form url.Values) (int, object) {
 	m := s.objects[form.Get("payment_method")]
 	amount, err := strconv.Atoi(form.Get("amount"))
-	if m == nil || m["customer"] != form.Get("customer") || err != nil || amount < 1 || form.Get("confirm") != "true" || form.Get("currency") != "gbp" {
+	if m == nil || m["customer"] != form.Get("customer") || err != nil || amount < 1 || form.Get("confirm") != "true" ||
+		form.Get("currency") != "gbp" {
 		return http.StatusBadRequest, problem("invalid_request_error", "parameter_invalid", nil)
 	}
-	i := s.create("pi", "payment_intent", object{"amount": amount, "currency": form.Get("currency"), "customer": form.Get("customer"), "metadata": metadata(form), "description": form.Get("description"), "status": "requires_confirmation"})
+	i := s.create(
+		"pi",
+		"payment_intent",
+		object{
+			"amount":      amount,
+			"currency":    form.Get("currency"),
+			"customer":    form.Get("customer"),
+			"metadata":    metadata(form),
+			"description": form.Get("description"),
+			"status":      "requires_confirmation",
+		},
+	)
 	i["client_secret"] = i["id"].(string) + "_secret_x"
 	return s.confirm(i, form)
 }
@@ -409,7 +435,10 @@ func (s *Stripe) confirm(i object, form url.Values) (int, object) {
 		return refuse("authentication_required")
 	case m["kind"] == CardSecure:
 		i["status"], i["last_payment_error"] = "requires_action", nil
-		i["next_action"] = object{"type": "redirect_to_url", "redirect_to_url": object{"url": s.URL + "/3ds/" + i["id"].(string), "return_url": form.Get("return_url")}}
+		i["next_action"] = object{
+			"type":            "redirect_to_url",
+			"redirect_to_url": object{"url": s.URL + "/3ds/" + i["id"].(string), "return_url": form.Get("return_url")},
+		}
 		return 200, i
 	}
 	i["status"] = "succeeded"

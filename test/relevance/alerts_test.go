@@ -91,8 +91,20 @@ func newListings(t *testing.T, companies organizations) *listings.Service {
 	clk := kit.NewClock()
 	s := stores.SQLite(t, clk)
 	return listings.New(listings.Deps{
-		Tx: s.Identity.Tx, Events: s.Identity.Events, Audit: s.Identity.Audit, Clock: clk, NewID: stores.NewID, Listings: s.Listings.Listings, Public: s.Listings.Public, Cases: s.Listings.Cases, Views: s.Listings.Views,
-		Engine: stores.Engine(t, s), NewBatch: stores.NewBatch, Gazetteer: gazetteer.New(), Organizations: companies, Seekers: seekers{},
+		Tx:            s.Identity.Tx,
+		Events:        s.Identity.Events,
+		Audit:         s.Identity.Audit,
+		Clock:         clk,
+		NewID:         stores.NewID,
+		Listings:      s.Listings.Listings,
+		Public:        s.Listings.Public,
+		Cases:         s.Listings.Cases,
+		Views:         s.Listings.Views,
+		Engine:        stores.Engine(t, s),
+		NewBatch:      stores.NewBatch,
+		Gazetteer:     gazetteer.New(),
+		Organizations: companies,
+		Seekers:       seekers{},
 	})
 }
 
@@ -102,7 +114,11 @@ func create(t *testing.T, svc *listings.Service, organizationID string, adverts 
 	for i, a := range adverts {
 		items[i].Input = a.input()
 	}
-	created, err := svc.CreateBatch(t.Context(), auth.Actor{OrganizationID: organizationID, Permissions: []auth.Permission{auth.Manage}}, items)
+	created, err := svc.CreateBatch(
+		t.Context(),
+		auth.Actor{OrganizationID: organizationID, Permissions: []auth.Permission{auth.Manage}},
+		items,
+	)
 	require.NoError(t, err)
 	for _, c := range created {
 		require.NoError(t, c.Err)
@@ -129,7 +145,11 @@ func (a *advert) input() listings.CreateInput {
 func findAll(t *testing.T, svc *listings.Service, text string) (ids []string, corrections int) {
 	t.Helper()
 	for cursor := ""; ; {
-		r, err := svc.Find(t.Context(), auth.Actor{}, listings.FindInput{Text: text, Exact: true, Page: page.Request{Number: 1, Size: 500, Cursor: cursor}})
+		r, err := svc.Find(
+			t.Context(),
+			auth.Actor{},
+			listings.FindInput{Text: text, Exact: true, Page: page.Request{Number: 1, Size: 500, Cursor: cursor}},
+		)
 		require.NoError(t, err, text)
 		for _, h := range r.Items {
 			ids = append(ids, h.Listing.ID)

@@ -97,8 +97,16 @@ func parseAttributes(text string, defaults attributes) (attributes, error) {
 
 // bandPay is the yearly pay of the bands of the NHS in GBP.
 var bandPay = map[string]string{
-	"2": "24465-24465", "3": "24937-26598", "4": "27485-30162", "5": "31049-37796", "6": "38682-46580", "7": "47810-54710",
-	"8a": "55690-62682", "8b": "64455-74896", "8c": "76965-88682", "8d": "91342-105337",
+	"2":  "24465-24465",
+	"3":  "24937-26598",
+	"4":  "27485-30162",
+	"5":  "31049-37796",
+	"6":  "38682-46580",
+	"7":  "47810-54710",
+	"8a": "55690-62682",
+	"8b": "64455-74896",
+	"8c": "76965-88682",
+	"8d": "91342-105337",
 }
 
 var currencies = map[string]string{"uk": "GBP", "ie": "EUR", "us": "USD"}
@@ -184,7 +192,12 @@ func fields(line string, n int) ([]string, error) {
 }
 
 func readBoard() (*board, error) {
-	b := &board{places: map[string]*place{}, specialties: map[string][]string{}, skills: map[string]string{}, employerKeys: map[string]*employer{}}
+	b := &board{
+		places:       map[string]*place{},
+		specialties:  map[string][]string{},
+		skills:       map[string]string{},
+		employerKeys: map[string]*employer{},
+	}
 	for _, file := range []struct {
 		name string
 		read func(string) error
@@ -396,7 +409,13 @@ func (b *board) write(a *advert, paragraph string, n int) error {
 		}
 	}
 	if band := a.attributes.one("band"); band != "" && !strings.Contains(strings.ToLower(a.title), "band") {
-		body = append(body, fmt.Sprintf([]string{"The post is Agenda for Change Band %s.", "Salary: Band %s, paid monthly.", "Grade: AfC band %s."}[n%3], band))
+		body = append(
+			body,
+			fmt.Sprintf(
+				[]string{"The post is Agenda for Change Band %s.", "Salary: Band %s, paid monthly.", "Grade: AfC band %s."}[n%3],
+				band,
+			),
+		)
 	}
 	for _, shift := range a.attributes["shift"] {
 		text, ok := shiftTexts[shift]
@@ -430,6 +449,10 @@ var shiftTexts = map[string][]string{
 	"nights":   {"You work permanent nights.", "Night shifts, 19:30 to 08:00.", "This is a night post: three or four nights a week."},
 	"days":     {"Day shifts only.", "You work days; there are no nights.", "Hours are Monday to Friday, 9 to 5."},
 	"weekends": {"Every weekend, Saturday and Sunday.", "This is a weekend post.", "You work weekends only."},
-	"rotating": {"Rotating shifts, days and nights.", "An internal rotation of early, late and night shifts.", "You work a mix of days and nights."},
-	"on-call":  {"The post includes on-call duty.", "You take part in the on call rota, 1 in 6.", "On-call work is paid on top."},
+	"rotating": {
+		"Rotating shifts, days and nights.",
+		"An internal rotation of early, late and night shifts.",
+		"You work a mix of days and nights.",
+	},
+	"on-call": {"The post includes on-call duty.", "You take part in the on call rota, 1 in 6.", "On-call work is paid on top."},
 }

@@ -61,8 +61,11 @@ func (l *lab) document(c *search.Concept, town *search.Place) *search.Document {
 	annotation := l.v.Annotate(&search.Advert{Title: title, Description: "Join our team."})
 	l.annotations[c.ID] = annotation
 	return &search.Document{
-		PostedAt: time.Unix(1_750_000_000, 0), Keys: append(annotation.Keys(), search.PlaceKeys(town, false)...),
-		Title: search.WordsOf(title), Body: search.WordsOf("Join our team.", labTown), Point: &search.Point{Lat: town.Lat, Lon: town.Lon},
+		PostedAt: time.Unix(1_750_000_000, 0),
+		Keys:     append(annotation.Keys(), search.PlaceKeys(town, false)...),
+		Title:    search.WordsOf(title),
+		Body:     search.WordsOf("Join our team.", labTown),
+		Point:    &search.Point{Lat: town.Lat, Lon: town.Lon},
 	}
 }
 
@@ -71,7 +74,12 @@ func (l *lab) find(text string) []search.Hit {
 	u := l.parser.Parse(text)
 	plan := u.Plan(10)
 	r, err := l.index.Find(l.t.Context(), search.Query{
-		Now: time.Unix(1_750_000_000, 0), Must: plan.Must, Slots: plan.Slots, MaxCost: search.MaxCost, Relaxed: depth, Limit: depth,
+		Now:     time.Unix(1_750_000_000, 0),
+		Must:    plan.Must,
+		Slots:   plan.Slots,
+		MaxCost: search.MaxCost,
+		Relaxed: depth,
+		Limit:   depth,
 	})
 	require.NoError(l.t, err, text)
 	return r.Hits
@@ -118,7 +126,8 @@ var variations = []variation{
 
 // plural adds an s to the last word.
 func plural(form string) string {
-	if last := form[strings.LastIndexByte(form, ' ')+1:]; len(last) < 4 || strings.ContainsAny(last, "0123456789/&") || strings.ContainsAny(last[len(last)-1:], "sygxhz") {
+	if last := form[strings.LastIndexByte(form, ' ')+1:]; len(last) < 4 || strings.ContainsAny(last, "0123456789/&") ||
+		strings.ContainsAny(last[len(last)-1:], "sygxhz") {
 		return ""
 	}
 	return form + "s"

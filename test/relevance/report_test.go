@@ -147,7 +147,16 @@ func failures(results []result) string {
 		if !bad || r.query.heldOut() {
 			continue
 		}
-		fmt.Fprintf(&b, "\n%s: %s\n  NDCG %.3f, recall %.3f, must-not %d, total %d\n", r.query.group, r.query.id(), r.score.ndcg, r.score.recall, r.score.mustNot, r.total)
+		fmt.Fprintf(
+			&b,
+			"\n%s: %s\n  NDCG %.3f, recall %.3f, must-not %d, total %d\n",
+			r.query.group,
+			r.query.id(),
+			r.score.ndcg,
+			r.score.recall,
+			r.score.mustNot,
+			r.total,
+		)
 		for _, a := range r.found[:min(depth, len(r.found))] {
 			grade, mustNot := r.query.grade(a)
 			mark := fmt.Sprint(grade)

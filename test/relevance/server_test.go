@@ -121,7 +121,10 @@ func (s *server) load(b *board) {
 	tokens := map[*employer]string{}
 	for i, e := range b.employers {
 		account := s.do("POST", "/api/auth/register-employer", "", object{
-			"email": fmt.Sprintf("employer%d@example.org", i), "password": "Corr3ct-horse", "name": "Asha Patel", "companyName": e.name,
+			"email":       fmt.Sprintf("employer%d@example.org", i),
+			"password":    "Corr3ct-horse",
+			"name":        "Asha Patel",
+			"companyName": e.name,
 		})
 		tokens[e] = at[string](account, "data", "accessToken")
 	}
@@ -159,9 +162,14 @@ func (s *server) post(token string, adverts []*advert) {
 // fields returns the advert as the body of a request.
 func (a *advert) fields() object {
 	out := object{
-		"title": a.title, "description": a.body, "location": a.location, "remote": a.attributes.one("remote") == "yes",
-		"contractType": a.attributes.one("contract"), "employmentType": a.attributes.one("hours"), "specialty": a.specialty,
-		"department": a.department,
+		"title":          a.title,
+		"description":    a.body,
+		"location":       a.location,
+		"remote":         a.attributes.one("remote") == "yes",
+		"contractType":   a.attributes.one("contract"),
+		"employmentType": a.attributes.one("hours"),
+		"specialty":      a.specialty,
+		"department":     a.department,
 	}
 	if a.requirements != nil {
 		out["requirements"] = a.requirements

@@ -26,7 +26,13 @@ func (d *dashboard) apps(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	return d.showApps(ctx, c, viewer, integrations.AppInput{}, nil)
 }
 
-func (d *dashboard) showApps(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, input integrations.AppInput, problem *pages.Problem) error {
+func (d *dashboard) showApps(
+	ctx context.Context,
+	c *fiber.Ctx,
+	viewer *pages.Viewer,
+	input integrations.AppInput,
+	problem *pages.Problem,
+) error {
 	found, err := d.integrations.MyApps(ctx, viewer.Actor(), pages.PageRequest(c, appsPageSize))
 	if err != nil {
 		return err
@@ -39,7 +45,12 @@ func (d *dashboard) showApps(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 }
 
 func (d *dashboard) createApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	in := integrations.AppInput{Name: c.FormValue("name"), Description: c.FormValue("description"), RedirectURIs: nonEmptyLines(c.FormValue("redirectUris")), Public: c.FormValue("public") != ""}
+	in := integrations.AppInput{
+		Name:         c.FormValue("name"),
+		Description:  c.FormValue("description"),
+		RedirectURIs: nonEmptyLines(c.FormValue("redirectUris")),
+		Public:       c.FormValue("public") != "",
+	}
 	var a integrations.App
 	var secret string
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
@@ -111,8 +122,17 @@ func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 }
 
 func (d *dashboard) changeApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	in := integrations.AppInput{Name: c.FormValue("name"), Description: c.FormValue("description"), RedirectURIs: nonEmptyLines(c.FormValue("redirectUris"))}
-	_, err := d.integrations.ChangeApp(ctx, viewer.Actor(), c.Params("id"), integrations.AppChange{Name: &in.Name, Description: &in.Description, RedirectURIs: &in.RedirectURIs})
+	in := integrations.AppInput{
+		Name:         c.FormValue("name"),
+		Description:  c.FormValue("description"),
+		RedirectURIs: nonEmptyLines(c.FormValue("redirectUris")),
+	}
+	_, err := d.integrations.ChangeApp(
+		ctx,
+		viewer.Actor(),
+		c.Params("id"),
+		integrations.AppChange{Name: &in.Name, Description: &in.Description, RedirectURIs: &in.RedirectURIs},
+	)
 	return d.finishAppForm(ctx, c, viewer, err, settingsForm, appView{Given: in})
 }
 
@@ -165,7 +185,13 @@ func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	_, err := d.integrations.ChoosePlan(ctx, viewer.Actor(), c.Params("id"), c.FormValue("plan"), c.FormValue("paymentMethodId"))
 	var required *billing.ActionRequiredError
 	if errors.As(err, &required) {
-		return d.showApp(ctx, c, viewer, c.Params("id"), appView{Notice: billing.ErrActionRequired.Message + ". Your plan changes once you have.", ConfirmURL: required.RedirectURL})
+		return d.showApp(
+			ctx,
+			c,
+			viewer,
+			c.Params("id"),
+			appView{Notice: billing.ErrActionRequired.Message + ". Your plan changes once you have.", ConfirmURL: required.RedirectURL},
+		)
 	}
 	return d.finishAppForm(ctx, c, viewer, err, planForm, appView{})
 }

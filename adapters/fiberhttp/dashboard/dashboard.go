@@ -36,7 +36,7 @@ type dashboard struct {
 
 // Add serves the dashboard.
 func Add(app *fiber.App, module *integrations.Service, renderer *pages.Renderer, requests *idempotency.Runner, publicURL string) {
-	d := &dashboard{module, renderer, requests, publicURL}
+	d := &dashboard{integrations: module, renderer: renderer, idempotency: requests, publicURL: publicURL}
 	const appPath = "/developers/apps/:id"
 	renderer.Get(app, "/developers", d.apps)
 	renderer.Post(app, "/developers/apps", d.submitOnce(d.createApp))
@@ -60,11 +60,24 @@ func Add(app *fiber.App, module *integrations.Service, renderer *pages.Renderer,
 	renderer.Post(app, webhookPath+"/delete", d.deleteWebhook)
 	// A form with a problem is answered with a page at the path of the form, which accepts only
 	// POST. When the user reloads it with GET, it redirects to the page that has the form.
-	for path, target := range map[string]string{"/developers/apps": "", appPath + "/secret": "/apps/:id", appPath + "/keys": "/apps/:id", appPath + "/plan": "/apps/:id", appPath + "/webhooks": "/apps/:id",
-		webhookPath + "/status": "/apps/:id/webhooks/:webhookId", webhookPath + "/secret": "/apps/:id/webhooks/:webhookId", webhookPath + "/test": "/apps/:id/webhooks/:webhookId", webhookPath + "/replay": "/apps/:id/webhooks/:webhookId",
-		webhookPath + "/deliveries/:deliveryId/replay": "/apps/:id/webhooks/:webhookId/deliveries/:deliveryId"} {
+	for path, target := range map[string]string{
+		"/developers/apps":                             "",
+		appPath + "/secret":                            "/apps/:id",
+		appPath + "/keys":                              "/apps/:id",
+		appPath + "/plan":                              "/apps/:id",
+		appPath + "/webhooks":                          "/apps/:id",
+		webhookPath + "/status":                        "/apps/:id/webhooks/:webhookId",
+		webhookPath + "/secret":                        "/apps/:id/webhooks/:webhookId",
+		webhookPath + "/test":                          "/apps/:id/webhooks/:webhookId",
+		webhookPath + "/replay":                        "/apps/:id/webhooks/:webhookId",
+		webhookPath + "/deliveries/:deliveryId/replay": "/apps/:id/webhooks/:webhookId/deliveries/:deliveryId",
+	} {
 		app.Get(path, renderer.Guard, func(c *fiber.Ctx) error {
-			return c.Redirect("/developers"+strings.NewReplacer(":id", c.Params("id"), ":webhookId", c.Params("webhookId"), ":deliveryId", c.Params("deliveryId")).Replace(target), fiber.StatusSeeOther)
+			return c.Redirect(
+				"/developers"+strings.NewReplacer(":id", c.Params("id"), ":webhookId", c.Params("webhookId"), ":deliveryId", c.Params("deliveryId")).
+					Replace(target),
+				fiber.StatusSeeOther,
+			)
 		})
 	}
 }

@@ -68,7 +68,14 @@ func (d *dashboard) sendTestEvent(ctx context.Context, c *fiber.Ctx, viewer *pag
 	if err == nil {
 		err = d.waitForAttempt(ctx, viewer, webhookPath(c), delivery)
 	}
-	return d.finishWebhookForm(ctx, c, viewer, err, "notice=sent&open="+delivery.ID+"#log", webhookView{Type: in.Type, Problem: pages.FormProblem(err, testForm)})
+	return d.finishWebhookForm(
+		ctx,
+		c,
+		viewer,
+		err,
+		"notice=sent&open="+delivery.ID+"#log",
+		webhookView{Type: in.Type, Problem: pages.FormProblem(err, testForm)},
+	)
 }
 
 // deliveryView is a delivery with its request.
@@ -107,7 +114,12 @@ func (d *dashboard) renderDelivery(ctx context.Context, c *fiber.Ctx, viewer *pa
 
 // waitForAttempt waits up to maxWait until the delivery has a new attempt. If there is none, it
 // returns nil, and the page shows the delivery as pending.
-func (d *dashboard) waitForAttempt(ctx context.Context, viewer *pages.Viewer, p integrations.WebhookPath, before integrations.Delivery) error {
+func (d *dashboard) waitForAttempt(
+	ctx context.Context,
+	viewer *pages.Viewer,
+	p integrations.WebhookPath,
+	before integrations.Delivery,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	for {
@@ -136,14 +148,24 @@ func (d *dashboard) replayDelivery(ctx context.Context, c *fiber.Ctx, viewer *pa
 	}
 	if c.FormValue("from") == "delivery" {
 		if err == nil {
-			return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"/deliveries/"+delivery.ID+"?notice=replayed", fiber.StatusSeeOther)
+			return c.Redirect(
+				"/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"/deliveries/"+delivery.ID+"?notice=replayed",
+				fiber.StatusSeeOther,
+			)
 		}
 		if problem := pages.FormProblem(err, replayForm); problem != nil {
 			return d.renderDelivery(ctx, c, viewer, deliveryView{Problem: problem})
 		}
 		return d.renderNotFound(c, viewer, err)
 	}
-	return d.finishWebhookForm(ctx, c, viewer, err, "notice=replayed&open="+delivery.ID+"#log", webhookView{Problem: pages.FormProblem(err, logForm)})
+	return d.finishWebhookForm(
+		ctx,
+		c,
+		viewer,
+		err,
+		"notice=replayed&open="+delivery.ID+"#log",
+		webhookView{Problem: pages.FormProblem(err, logForm)},
+	)
 }
 
 // replayFailed sends all deliveries again that have failed since a time.

@@ -37,7 +37,7 @@ type eventChoice struct {
 func (f webhookForm) Choices() []eventChoice {
 	var out []eventChoice
 	for _, kind := range integrations.EventTypes() {
-		out = append(out, eventChoice{kind, eventTexts[kind], slices.Contains(f.Events, kind)})
+		out = append(out, eventChoice{Type: kind, When: eventTexts[kind], Chosen: slices.Contains(f.Events, kind)})
 	}
 	return out
 }
@@ -86,9 +86,14 @@ func webhookPath(c *fiber.Ctx) integrations.WebhookPath {
 
 // notices maps the query parameter notice, with which forms redirect, to messages.
 var notices = map[string]string{
-	"again": "This was done before, and the secret was shown then. If you did not keep it, make a new one.",
-	"saved": "Saved.", "paused": "Paused. Events that happen while it is paused are never sent.", "resumed": "Active. New events are sent from now on.", "sent": "The test event was sent. The log shows the response.",
-	"replayed": "It is sent once more.", "none": "Nothing has failed for good since then. Pending deliveries are retried automatically, or at once with Replay in their row.", "all": "What failed since then is sent once more.",
+	"again":    "This was done before, and the secret was shown then. If you did not keep it, make a new one.",
+	"saved":    "Saved.",
+	"paused":   "Paused. Events that happen while it is paused are never sent.",
+	"resumed":  "Active. New events are sent from now on.",
+	"sent":     "The test event was sent. The log shows the response.",
+	"replayed": "It is sent once more.",
+	"none":     "Nothing has failed for good since then. Pending deliveries are retried automatically, or at once with Replay in their row.",
+	"all":      "What failed since then is sent once more.",
 }
 
 func (d *dashboard) showWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -96,7 +101,13 @@ func (d *dashboard) showWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages
 }
 
 // renderWebhook reads the webhook with a page of its log and renders its page.
-func (d *dashboard) renderWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, p integrations.WebhookPath, v webhookView) (err error) {
+func (d *dashboard) renderWebhook(
+	ctx context.Context,
+	c *fiber.Ctx,
+	viewer *pages.Viewer,
+	p integrations.WebhookPath,
+	v webhookView,
+) (err error) {
 	if v.App, err = d.integrations.MyApp(ctx, viewer.Actor(), p.AppID); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
@@ -134,7 +145,14 @@ func (d *dashboard) renderWebhook(ctx context.Context, c *fiber.Ctx, viewer *pag
 
 // finishWebhookForm redirects to the webhook with the query parameters, or renders it with the
 // problem of the form.
-func (d *dashboard) finishWebhookForm(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, err error, params string, v webhookView) error {
+func (d *dashboard) finishWebhookForm(
+	ctx context.Context,
+	c *fiber.Ctx,
+	viewer *pages.Viewer,
+	err error,
+	params string,
+	v webhookView,
+) error {
 	p := webhookPath(c)
 	if err == nil {
 		return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"?"+params, fiber.StatusSeeOther)
@@ -157,13 +175,26 @@ func (d *dashboard) createWebhook(ctx context.Context, c *fiber.Ctx, viewer *pag
 		return d.finishAppForm(ctx, c, viewer, err, webhooksForm, appView{Hook: webhookForm{URL: in.URL, Events: in.Events}})
 	}
 	setContentLocation(c, "/developers/apps/"+e.AppID+"/webhooks/"+e.ID)
-	return d.renderWebhook(ctx, c, viewer, integrations.WebhookPath{AppID: e.AppID, ID: e.ID}, webhookView{Secret: secret, Notice: "The webhook is made. Keep its secret now, then send a test event."})
+	return d.renderWebhook(
+		ctx,
+		c,
+		viewer,
+		integrations.WebhookPath{AppID: e.AppID, ID: e.ID},
+		webhookView{Secret: secret, Notice: "The webhook is made. Keep its secret now, then send a test event."},
+	)
 }
 
 func (d *dashboard) changeWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	url, events := c.FormValue("url"), formValues(c, "events")
 	_, err := d.integrations.ChangeWebhook(ctx, viewer.Actor(), webhookPath(c), integrations.WebhookChange{URL: &url, Events: &events})
-	return d.finishWebhookForm(ctx, c, viewer, err, "notice=saved", webhookView{Form: webhookForm{URL: url, Events: events}, Problem: pages.FormProblem(err, settingsForm)})
+	return d.finishWebhookForm(
+		ctx,
+		c,
+		viewer,
+		err,
+		"notice=saved",
+		webhookView{Form: webhookForm{URL: url, Events: events}, Problem: pages.FormProblem(err, settingsForm)},
+	)
 }
 
 func (d *dashboard) setWebhookStatus(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -186,12 +217,19 @@ func (d *dashboard) rotateWebhookSecret(ctx context.Context, c *fiber.Ctx, viewe
 	}
 	p := webhookPath(c)
 	setContentLocation(c, "/developers/apps/"+p.AppID+"/webhooks/"+p.ID)
-	return d.renderWebhook(ctx, c, viewer, p, webhookView{Secret: secret, Notice: "For 24 hours deliveries are signed with both the old and this secret."})
+	return d.renderWebhook(
+		ctx,
+		c,
+		viewer,
+		p,
+		webhookView{Secret: secret, Notice: "For 24 hours deliveries are signed with both the old and this secret."},
+	)
 }
 
 func (d *dashboard) deleteWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	// Deleting a webhook that is already deleted succeeds.
-	if err := d.integrations.DeleteWebhook(ctx, viewer.Actor(), webhookPath(c)); err != nil && !errors.Is(err, integrations.ErrWebhookNotFound) {
+	if err := d.integrations.DeleteWebhook(ctx, viewer.Actor(), webhookPath(c)); err != nil &&
+		!errors.Is(err, integrations.ErrWebhookNotFound) {
 		return d.renderNotFound(c, viewer, err)
 	}
 	return c.Redirect("/developers/apps/"+c.Params("id")+"#webhooks", fiber.StatusSeeOther)

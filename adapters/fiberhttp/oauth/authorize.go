@@ -89,7 +89,13 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	v := consentView{Client: r.App.Name, Owner: owner, Description: r.App.Description, Destination: destination(r.Redirect), Action: "/oauth/authorize?" + query}
+	v := consentView{
+		Client:      r.App.Name,
+		Owner:       owner,
+		Description: r.App.Description,
+		Destination: destination(r.Redirect),
+		Action:      "/oauth/authorize?" + query,
+	}
 	for _, scope := range r.Scopes {
 		v.Scopes = append(v.Scopes, ScopeText(scope))
 	}

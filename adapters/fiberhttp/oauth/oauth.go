@@ -296,7 +296,17 @@ func (s *Server) renderError(c *fiber.Ctx, err error) error {
 		}
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(max(1, int((f.RetryAfter+time.Second-1)/time.Second))))
 	default:
-		s.log.Error("request failed", "request_id", c.GetRespHeader(fiber.HeaderXRequestID), "method", c.Method(), "path", c.Path(), "error", err)
+		s.log.Error(
+			"request failed",
+			"request_id",
+			c.GetRespHeader(fiber.HeaderXRequestID),
+			"method",
+			c.Method(),
+			"path",
+			c.Path(),
+			"error",
+			err,
+		)
 		status, code, f = fiber.StatusInternalServerError, "server_error", fault.ErrInternal
 	}
 	return send(c, status, map[string]any{"error": code, "error_description": f.Message})

@@ -9,7 +9,11 @@ import (
 )
 
 // assets maps the files that pages use to their media types.
-var assets = map[string]string{"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml", "script.js": "text/javascript; charset=utf-8"}
+var assets = map[string]string{
+	"style.css": "text/css; charset=utf-8",
+	"icon.svg":  "image/svg+xml",
+	"script.js": "text/javascript; charset=utf-8",
+}
 
 // assetPath returns the path of an asset. The path contains a hash of the content, so that
 // browsers can cache the asset forever.
@@ -69,7 +73,8 @@ func AnswerNotModified(c *fiber.Ctx) {
 // matchesETag compares entity tags weakly (RFC 9110 §8.8.3.2).
 func matchesETag(ifNoneMatch, tag string) bool {
 	for candidate := range strings.SplitSeq(ifNoneMatch, ",") {
-		if candidate = strings.TrimSpace(candidate); candidate == "*" || strings.TrimPrefix(candidate, "W/") == strings.TrimPrefix(tag, "W/") {
+		if candidate = strings.TrimSpace(candidate); candidate == "*" ||
+			strings.TrimPrefix(candidate, "W/") == strings.TrimPrefix(tag, "W/") {
 			return true
 		}
 	}
@@ -79,8 +84,11 @@ func matchesETag(ifNoneMatch, tag string) bool {
 // manifest handles GET /site.webmanifest.
 func (f *Renderer) manifest(c *fiber.Ctx) error {
 	if err := c.JSON(map[string]any{
-		"name": f.brand.Name, "short_name": f.brand.Name, "start_url": Page{hasSite: f.hasSite}.HomePath(), "display": "browser",
-		"icons": []map[string]string{{"src": "/assets/icon.svg", "sizes": "any", "type": "image/svg+xml"}},
+		"name":       f.brand.Name,
+		"short_name": f.brand.Name,
+		"start_url":  Page{hasSite: f.hasSite}.HomePath(),
+		"display":    "browser",
+		"icons":      []map[string]string{{"src": "/assets/icon.svg", "sizes": "any", "type": "image/svg+xml"}},
 	}); err != nil {
 		return err
 	}
@@ -103,6 +111,12 @@ func (f *Renderer) addBrandAssets(app *fiber.App) {
 		serve("/assets/logo", f.brand.LogoType, f.brand.Logo)
 	}
 	if f.brand.Colour != "" {
-		serve("/assets/brand.css", assets["style.css"], []byte("@media (prefers-color-scheme: light) { :root { --govuk-brand-colour: "+f.brand.Colour+"; --govuk-link-colour: "+f.brand.Colour+"; --shadow: #14212b; } }\n"))
+		serve(
+			"/assets/brand.css",
+			assets["style.css"],
+			[]byte(
+				"@media (prefers-color-scheme: light) { :root { --govuk-brand-colour: "+f.brand.Colour+"; --govuk-link-colour: "+f.brand.Colour+"; --shadow: #14212b; } }\n",
+			),
+		)
 	}
 }

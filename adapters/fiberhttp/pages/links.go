@@ -44,24 +44,39 @@ func (f *Renderer) newLinkPages() map[string]linkPage {
 			},
 		},
 		"/forgot-password": {
-			Title: "Forgotten your password?", Text: "We send you a link with which you can set a new one.", Button: "Send me a link", Email: true,
-			Done: "If the address has an account, you will get an e-mail with a link in a few minutes.",
+			Title:  "Forgotten your password?",
+			Text:   "We send you a link with which you can set a new one.",
+			Button: "Send me a link",
+			Email:  true,
+			Done:   "If the address has an account, you will get an e-mail with a link in a few minutes.",
 			submit: func(ctx context.Context, c *fiber.Ctx, in Form) error {
 				return f.identity.ForgotPassword(ctx, identity.ForgotPasswordInput{Email: in.Value("email")}, f.client(c))
 			},
 		},
 		"/reset-password": {
-			Title: "Set a new password", Text: "All devices are signed out, and access by programs is revoked.", Button: "Set password", Password: true,
-			Done: "Your password is changed. You can now sign in with it.",
+			Title:    "Set a new password",
+			Text:     "All devices are signed out, and access by programs is revoked.",
+			Button:   "Set password",
+			Password: true,
+			Done:     "Your password is changed. You can now sign in with it.",
 			submit: func(ctx context.Context, _ *fiber.Ctx, in Form) error {
-				return f.identity.ResetPassword(ctx, identity.ResetPasswordInput{Token: in.Value("token"), Password: in.Values.Get("password")})
+				return f.identity.ResetPassword(
+					ctx,
+					identity.ResetPasswordInput{Token: in.Value("token"), Password: in.Values.Get("password")},
+				)
 			},
 		},
 		"/undo-email-change": {
-			Title: "Restore your e-mail address", Text: "All devices are signed out, and access by programs is revoked.", Button: "Restore the address", Password: true,
-			Done: "Your e-mail address is restored. You can now sign in with the new password.",
+			Title:    "Restore your e-mail address",
+			Text:     "All devices are signed out, and access by programs is revoked.",
+			Button:   "Restore the address",
+			Password: true,
+			Done:     "Your e-mail address is restored. You can now sign in with the new password.",
 			submit: func(ctx context.Context, _ *fiber.Ctx, in Form) error {
-				return f.identity.UndoEmailChange(ctx, identity.UndoEmailChangeInput{Token: in.Value("token"), Password: in.Values.Get("password")})
+				return f.identity.UndoEmailChange(
+					ctx,
+					identity.UndoEmailChangeInput{Token: in.Value("token"), Password: in.Values.Get("password")},
+				)
 			},
 		},
 	}

@@ -19,7 +19,16 @@ func (f *Renderer) PostModerator(app *fiber.App, path string, handle Handler) {
 func (f *Renderer) requireModerator(handle Handler) Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 		if !viewer.Actor().Moderator {
-			return f.Render(c, fiber.StatusForbidden, messagePage, viewer, Message{Title: "This page is for moderators", Text: "Your account is not a moderator account. An operator of the service can change that."})
+			return f.Render(
+				c,
+				fiber.StatusForbidden,
+				messagePage,
+				viewer,
+				Message{
+					Title: "This page is for moderators",
+					Text:  "Your account is not a moderator account. An operator of the service can change that.",
+				},
+			)
 		}
 		return handle(ctx, c, viewer)
 	}

@@ -30,7 +30,14 @@ var files embed.FS
 
 var (
 	layout = template.Must(template.New("layout.html").Funcs(template.FuncMap{
-		"number": formatNumber, "once": rand.Text, "asset": assetPath, "field": newField, "choices": withChoices, "signIn": signInPath, "register": registerPath, "signOut": signOutPath,
+		"number":   formatNumber,
+		"once":     rand.Text,
+		"asset":    assetPath,
+		"field":    newField,
+		"choices":  withChoices,
+		"signIn":   signInPath,
+		"register": registerPath,
+		"signOut":  signOutPath,
 	}).ParseFS(files, "html/layout.html", "html/embed.html", "html/parts.html"))
 	signInPage    = Parse(files, "html/sign-in.html")
 	signUpPage    = Parse(files, "html/sign-up.html")
@@ -120,7 +127,12 @@ func (p Page) Nav() []Link {
 		// address to which the user is redirected afterwards.
 		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}}
 	case p.Viewer == nil:
-		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}, {signInPath(p.Path), "Sign in"}, {registerPath(p.Path), "Register"}}
+		return []Link{
+			{"/jobs", "Find jobs"},
+			{"/employer", "For employers"},
+			{signInPath(p.Path), "Sign in"},
+			{registerPath(p.Path), "Register"},
+		}
 	}
 	actor, links := p.Viewer.Actor(), []Link{{"/jobs", "Find jobs"}}
 	if actor.Seeker {
@@ -144,7 +156,15 @@ type SubNav struct {
 }
 
 // developerNav is the navigation of the pages for developers.
-var developerNav = SubNav{Name: "Developers", Links: []Link{{Home, "Applications"}, {"/developers/consents", "What you allow"}, {"/docs/developer", "Interface"}, {"/docs/guides", "Guides"}}}
+var developerNav = SubNav{
+	Name: "Developers",
+	Links: []Link{
+		{Home, "Applications"},
+		{"/developers/consents", "What you allow"},
+		{"/docs/developer", "Interface"},
+		{"/docs/guides", "Guides"},
+	},
+}
 
 // SubNav returns the navigation of the part that the page belongs to, nil for none.
 func (p Page) SubNav() *SubNav {
@@ -164,7 +184,13 @@ func (p Page) SubNav() *SubNav {
 
 // FooterLinks returns the links of the footer.
 func (p Page) FooterLinks() []Link {
-	return append(slices.Clone(p.Brand.Links), Link{"/developers", "Developers"}, Link{"/docs/guides", "Guides"}, Link{"/docs/developer", "Developer interface"}, Link{"/docs", "API reference"})
+	return append(
+		slices.Clone(p.Brand.Links),
+		Link{"/developers", "Developers"},
+		Link{"/docs/guides", "Guides"},
+		Link{"/docs/developer", "Developer interface"},
+		Link{"/docs", "API reference"},
+	)
 }
 
 // CSRF returns the hidden field that protects a form against cross-site request forgery: a
@@ -234,7 +260,19 @@ func New(identityService *identity.Service, integrationsService *integrations.Se
 	publicURL, err := url.Parse(options.PublicURL)
 	navs := map[string]SubNav{Home: developerNav}
 	maps.Copy(navs, options.Navs)
-	return &Renderer{identity: identityService, integrations: integrationsService, scopeText: options.ScopeText, clientIP: options.ClientIP, takeLimit: options.TakeLimit, publicURL: publicURL, brand: options.Brand, hasSite: options.Site, embedOrigins: options.EmbedOrigins, navs: navs, notices: options.Notices}, err
+	return &Renderer{
+		identity:     identityService,
+		integrations: integrationsService,
+		scopeText:    options.ScopeText,
+		clientIP:     options.ClientIP,
+		takeLimit:    options.TakeLimit,
+		publicURL:    publicURL,
+		brand:        options.Brand,
+		hasSite:      options.Site,
+		embedOrigins: options.EmbedOrigins,
+		navs:         navs,
+		notices:      options.Notices,
+	}, err
 }
 
 // TakeLimit counts a request towards a rate limit, see Options.TakeLimit.
@@ -365,7 +403,15 @@ func (f *Renderer) FormAction(c *fiber.Ctx, source string) {
 
 // Render renders a page. viewer is nil for guests, and view becomes Page.View.
 func (f *Renderer) Render(c *fiber.Ctx, status int, page *template.Template, viewer *Viewer, view any) error {
-	p := Page{Viewer: viewer, Path: c.Path(), Brand: f.brand, View: view, session: c.Cookies(f.cookieName()), hasSite: f.hasSite, navs: f.navs}
+	p := Page{
+		Viewer:  viewer,
+		Path:    c.Path(),
+		Brand:   f.brand,
+		View:    view,
+		session: c.Cookies(f.cookieName()),
+		hasSite: f.hasSite,
+		navs:    f.navs,
+	}
 	if status == fiber.StatusOK {
 		p.Notice = f.notices[c.Query("done")]
 	}

@@ -37,7 +37,9 @@ func TestRenderError_InternalFault_HasOnlyTheRequestID(t *testing.T) {
 	renderer, err := New(nil, nil, Options{PublicURL: "http://localhost:8080"})
 	require.NoError(t, err)
 	errorsByPath := map[string]error{
-		"/internal": errors.New("the password is horse"), "/forbidden": fault.ErrForbidden, "/unavailable": fault.ErrUnavailable,
+		"/internal":    errors.New("the password is horse"),
+		"/forbidden":   fault.ErrForbidden,
+		"/unavailable": fault.ErrUnavailable,
 	}
 	app := fiber.New(fiber.Config{ErrorHandler: func(c *fiber.Ctx, err error) error {
 		c.Set(fiber.HeaderXRequestID, "request-7")

@@ -23,9 +23,25 @@ type Problem struct {
 // fieldLabels maps the fields of the API to their labels on pages. fieldLabel derives all
 // other labels from the names.
 var fieldLabels = map[string]string{
-	"applicationDeadline": "Closing date", "companyName": "Organization", "contractType": "Contract", "coverLetter": "Cover letter", "currentPassword": "Your password",
-	"documentIds": "Documents", "email": "E-mail address", "employmentType": "Working pattern", "newPassword": "New password", "paymentMethodId": "Payment method",
-	"redirectUris": "Redirect addresses", "salary.currency": "Currency", "salary.max": "Highest pay", "salary.min": "Lowest pay", "scheduledAt": "Date and time", "token": "The link", "type": "Type", "url": "URL", "userType": "Kind of account",
+	"applicationDeadline": "Closing date",
+	"companyName":         "Organization",
+	"contractType":        "Contract",
+	"coverLetter":         "Cover letter",
+	"currentPassword":     "Your password",
+	"documentIds":         "Documents",
+	"email":               "E-mail address",
+	"employmentType":      "Working pattern",
+	"newPassword":         "New password",
+	"paymentMethodId":     "Payment method",
+	"redirectUris":        "Redirect addresses",
+	"salary.currency":     "Currency",
+	"salary.max":          "Highest pay",
+	"salary.min":          "Lowest pay",
+	"scheduledAt":         "Date and time",
+	"token":               "The link",
+	"type":                "Type",
+	"url":                 "URL",
+	"userType":            "Kind of account",
 }
 
 // fieldLabel returns the label of a field. path may lead to a part of it, such as

@@ -71,7 +71,15 @@ func (f *Renderer) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
 }
 
 func (f *Renderer) setSessionCookie(c *fiber.Ctx, secret string) {
-	cookie := &fiber.Cookie{Name: f.cookieName(), Value: secret, Path: "/", Secure: f.isHTTPS(), HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode, SessionOnly: true}
+	cookie := &fiber.Cookie{
+		Name:        f.cookieName(),
+		Value:       secret,
+		Path:        "/",
+		Secure:      f.isHTTPS(),
+		HTTPOnly:    true,
+		SameSite:    fiber.CookieSameSiteLaxMode,
+		SessionOnly: true,
+	}
 	if secret == "" {
 		cookie.SessionOnly, cookie.Expires = false, time.Unix(1, 0)
 	}
@@ -157,7 +165,12 @@ func (f *Renderer) signIn(c *fiber.Ctx) error {
 	defer cancel()
 	v := signInView{Next: f.nextPath(c, c.FormValue("next")), Email: c.FormValue("email")}
 	client := f.client(c)
-	secret, err := f.identity.LoginBrowser(ctx, identity.LoginInput{Email: v.Email, Password: c.FormValue("password"), TOTP: c.FormValue("totp")}, client, c.Cookies(f.cookieName()))
+	secret, err := f.identity.LoginBrowser(
+		ctx,
+		identity.LoginInput{Email: v.Email, Password: c.FormValue("password"), TOTP: c.FormValue("totp")},
+		client,
+		c.Cookies(f.cookieName()),
+	)
 	status := fiber.StatusUnauthorized
 	switch {
 	case err == nil:
@@ -244,13 +257,28 @@ func (f *Renderer) signUp(c *fiber.Ctx) error {
 	ctx, cancel := f.requestContext(c)
 	defer cancel()
 	v := signUpView{Next: f.nextPath(c, c.FormValue("next")), Form: FormOf(c)}
-	in := identity.RegisterInput{Email: v.Form.Value("email"), Password: c.FormValue("password"), Name: v.Form.Value("name"), UserType: v.Form.Value("userType")}
+	in := identity.RegisterInput{
+		Email:    v.Form.Value("email"),
+		Password: c.FormValue("password"),
+		Name:     v.Form.Value("name"),
+		UserType: v.Form.Value("userType"),
+	}
 	client, previousSecret := f.client(c), c.Cookies(f.cookieName())
 	var secret string
 	var err error
 	if in.UserType == string(identity.KindEmployer) {
 		if err = f.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register-employer"); err == nil {
-			secret, err = f.identity.RegisterBrowser(ctx, identity.RegisterEmployerInput{Email: in.Email, Password: in.Password, Name: in.Name, CompanyName: v.Form.Value("companyName")}, client, previousSecret)
+			secret, err = f.identity.RegisterBrowser(
+				ctx,
+				identity.RegisterEmployerInput{
+					Email:       in.Email,
+					Password:    in.Password,
+					Name:        in.Name,
+					CompanyName: v.Form.Value("companyName"),
+				},
+				client,
+				previousSecret,
+			)
 		}
 	} else if err = f.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register"); err == nil {
 		secret, err = f.identity.RegisterBrowser(ctx, in, client, previousSecret)

@@ -19,8 +19,14 @@ var myOverviewPage = pages.Parse(files, "html/account.html", "html/account-parts
 
 // AccountNav are the links of a clinician's account.
 var AccountNav = pages.SubNav{Name: "My account", Links: []pages.Link{
-	{Path: "/account", Text: "Overview"}, {Path: "/account/applications", Text: "Applications"}, {Path: "/account/documents", Text: "Documents"},
-	{Path: "/account/saved", Text: "Saved"}, {Path: "/account/searches", Text: "Searches"}, {Path: "/account/notifications", Text: "Notifications"},
+	{
+		Path: "/account",
+		Text: "Overview",
+	}, {Path: "/account/applications", Text: "Applications"}, {Path: "/account/documents", Text: "Documents"},
+	{
+		Path: "/account/saved",
+		Text: "Saved",
+	}, {Path: "/account/searches", Text: "Searches"}, {Path: "/account/notifications", Text: "Notifications"},
 	{Path: "/account/profile", Text: "Profile"}, {Path: "/account/settings", Text: "Settings"},
 }}
 
@@ -96,8 +102,16 @@ func (s *Site) addAccount(app *fiber.App) {
 func (s *Site) requireClinician(handle pages.Handler) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		if !viewer.Actor().Seeker {
-			return s.renderer.Render(c, fiber.StatusForbidden, missingPage, viewer,
-				missingView{"This page is for clinicians", "You are signed in as an employer. Sign out, and register as a clinician, to apply for jobs."})
+			return s.renderer.Render(
+				c,
+				fiber.StatusForbidden,
+				missingPage,
+				viewer,
+				missingView{
+					"This page is for clinicians",
+					"You are signed in as an employer. Sign out, and register as a clinician, to apply for jobs.",
+				},
+			)
 		}
 		return s.renderMissing(c, viewer, handle(ctx, c, viewer), "Page not found")
 	}
@@ -105,7 +119,14 @@ func (s *Site) requireClinician(handle pages.Handler) pages.Handler {
 
 // renderProblem renders the page again with the problem of its form. newView is called after
 // the problem is set. Errors that the user cannot correct are returned.
-func (s *Site) renderProblem(c *fiber.Ctx, page *template.Template, viewer *pages.Viewer, form *pages.Form, err error, newView func() (any, error)) error {
+func (s *Site) renderProblem(
+	c *fiber.Ctx,
+	page *template.Template,
+	viewer *pages.Viewer,
+	form *pages.Form,
+	err error,
+	newView func() (any, error),
+) error {
 	if form.Problem = pages.FormProblem(err, form.Value("form")); form.Problem == nil {
 		return err
 	}
@@ -149,8 +170,18 @@ type myStep struct {
 
 // stepTexts maps each onboarding step to its text and the path of its page.
 var stepTexts = map[string][2]string{
-	"account": {"Create an account", ""}, "profile": {"Say what you do", "/account/profile"}, "preferences": {"Say what you look for", "/account/profile#preferredLocation"},
-	"documents": {"Add your CV", "/account/documents"}, "first-search": {"Save a search", "/jobs"}, "first-application": {"Apply for a job", "/jobs"},
+	"account": {
+		"Create an account",
+		"",
+	},
+	"profile":     {"Say what you do", "/account/profile"},
+	"preferences": {"Say what you look for", "/account/profile#preferredLocation"},
+	"documents": {
+		"Add your CV",
+		"/account/documents",
+	},
+	"first-search":      {"Save a search", "/jobs"},
+	"first-application": {"Apply for a job", "/jobs"},
 }
 
 // myOverview is the first page of a clinician's account.
@@ -186,7 +217,13 @@ func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 		if !known {
 			continue
 		}
-		m := myStep{Step: step, Text: text[0], Path: text[1], IsDone: step.Status() == jobseeker.StepCompleted, IsSkipped: step.Status() == jobseeker.StepSkipped}
+		m := myStep{
+			Step:      step,
+			Text:      text[0],
+			Path:      text[1],
+			IsDone:    step.Status() == jobseeker.StepCompleted,
+			IsSkipped: step.Status() == jobseeker.StepSkipped,
+		}
 		if m.IsDone {
 			v.Done++
 		}
@@ -221,7 +258,12 @@ func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 func (s *Site) skipStep(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/jobseekers/onboarding")
 	if err == nil {
-		_, err = s.services.Seekers.Onboard(ctx, viewer.Actor(), "", jobseeker.OnboardingInput{Action: "track_step", Step: c.Params("step"), ActionType: "skipped"})
+		_, err = s.services.Seekers.Onboard(
+			ctx,
+			viewer.Actor(),
+			"",
+			jobseeker.OnboardingInput{Action: "track_step", Step: c.Params("step"), ActionType: "skipped"},
+		)
 	}
 	if err != nil {
 		return err

@@ -27,8 +27,14 @@ const accountPageSize = 20
 
 // statusTexts maps the statuses that applicants see to the words on pages.
 var statusTexts = map[hiring.Status]string{
-	hiring.Pending: "Sent", hiring.Review: "In review", hiring.Interview: "Interview", hiring.Accepted: "Accepted", hiring.Rejected: "Not successful", hiring.Withdrawn: "Withdrawn",
-	"in-progress": "In progress", "completed": "Completed",
+	hiring.Pending:   "Sent",
+	hiring.Review:    "In review",
+	hiring.Interview: "Interview",
+	hiring.Accepted:  "Accepted",
+	hiring.Rejected:  "Not successful",
+	hiring.Withdrawn: "Withdrawn",
+	"in-progress":    "In progress",
+	"completed":      "Completed",
 }
 
 // myApplicationRow is an application in a list.
@@ -114,7 +120,15 @@ func (s *Site) applicationView(ctx context.Context, viewer *pages.Viewer, id str
 		v.Timeline = append(v.Timeline, myChange{changeText(ch, v.Company), ch.At})
 	}
 	for _, d := range v.Detail.Documents {
-		v.Documents = append(v.Documents, myFile{d.Title, "/account/applications/" + v.ID + "/documents/" + d.ID, mediaText(d.MediaType), sizeText(d.Size)})
+		v.Documents = append(
+			v.Documents,
+			myFile{
+				Title: d.Title,
+				Path:  "/account/applications/" + v.ID + "/documents/" + d.ID,
+				Kind:  mediaText(d.MediaType),
+				Size:  sizeText(d.Size),
+			},
+		)
 	}
 	i := v.Detail.Interview
 	v.IsUpcoming = i != nil && i.Status == hiring.Scheduled && i.ScheduledAt.After(time.Now())

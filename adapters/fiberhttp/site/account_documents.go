@@ -23,7 +23,10 @@ var (
 // documentTypes are the choices for the type of a document.
 var documentTypes = []pages.Choice{
 	{Value: string(jobseeker.CV), Text: "CV"}, {Value: string(jobseeker.CoverLetter), Text: "Cover letter"},
-	{Value: string(jobseeker.Certification), Text: "Certificate or registration"}, {Value: string(jobseeker.OtherDocument), Text: "Something else"},
+	{
+		Value: string(jobseeker.Certification),
+		Text:  "Certificate or registration",
+	}, {Value: string(jobseeker.OtherDocument), Text: "Something else"},
 }
 
 func documentTypeText(kind string) string {
@@ -37,8 +40,14 @@ func documentTypeText(kind string) string {
 
 // mediaTexts maps media types to the names that users know.
 var mediaTexts = map[string]string{
-	"application/pdf": "PDF", "application/msword": "Word", "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
-	"application/vnd.oasis.opendocument.text": "OpenDocument", "text/rtf": "RTF", "image/png": "PNG image", "image/jpeg": "JPEG image", jobseeker.PlainText: "Text",
+	"application/pdf":    "PDF",
+	"application/msword": "Word",
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
+	"application/vnd.oasis.opendocument.text":                                 "OpenDocument",
+	"text/rtf":          "RTF",
+	"image/png":         "PNG image",
+	"image/jpeg":        "JPEG image",
+	jobseeker.PlainText: "Text",
 }
 
 func mediaText(mediaType string) string { return mediaTexts[mediaType] }
@@ -61,7 +70,12 @@ type myDocumentRow struct {
 }
 
 func newMyDocumentRow(d jobseeker.Document) myDocumentRow {
-	return myDocumentRow{d, documentTypeText(string(d.Type)), mediaText(d.MediaType), sizeText(d.FileSize())}
+	return myDocumentRow{
+		Document: d,
+		TypeText: documentTypeText(string(d.Type)),
+		Kind:     mediaText(d.MediaType),
+		SizeText: sizeText(d.FileSize()),
+	}
 }
 
 // myDocumentsView is the list of documents with the form for a new one.
@@ -74,7 +88,12 @@ type myDocumentsView struct {
 
 func (s *Site) documentsView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (myDocumentsView, error) {
 	all, err := s.services.Seekers.MyDocuments(ctx, viewer.Actor(), page.Request{Number: 1, Size: jobseeker.MaxDocuments})
-	return myDocumentsView{web.Each(all.Items, newMyDocumentRow), form, documentTypes, jobseeker.MaxDocuments}, err
+	return myDocumentsView{
+		Documents: web.Each(all.Items, newMyDocumentRow),
+		Form:      form,
+		Types:     documentTypes,
+		Maximum:   jobseeker.MaxDocuments,
+	}, err
 }
 
 func (s *Site) myDocuments(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -98,7 +117,11 @@ func (s *Site) upload(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, f
 		return jobseeker.Document{}, err
 	}
 	return s.services.Seekers.Upload(ctx, viewer.Actor(), jobseeker.UploadInput{
-		Type: kind, Title: form.Value("title"), FileName: file.Name, File: file.Content, IsDefault: form.Value("isDefault") != "",
+		Type:      kind,
+		Title:     form.Value("title"),
+		FileName:  file.Name,
+		File:      file.Content,
+		IsDefault: form.Value("isDefault") != "",
 	})
 }
 
@@ -151,7 +174,10 @@ func (s *Site) myDocumentFile(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	if err != nil {
 		return err
 	}
-	return sendFile(c, web.File{Name: d.Name, MediaType: d.MediaType, Size: int64(len(d.Body)), Body: io.NopCloser(bytes.NewReader(d.Body))})
+	return sendFile(
+		c,
+		web.File{Name: d.Name, MediaType: d.MediaType, Size: int64(len(d.Body)), Body: io.NopCloser(bytes.NewReader(d.Body))},
+	)
 }
 
 func (s *Site) setDefaultDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {

@@ -35,7 +35,7 @@ func (s *Site) viewerState(ctx context.Context, viewer *pages.Viewer, listingID 
 		return v, err
 	}
 	applied, err := s.services.Hiring.AppliedAmong(ctx, viewer.Actor().UserID, ids)
-	return viewerState{true, saved[listingID], applied[listingID]}, err
+	return viewerState{IsClinician: true, IsSaved: saved[listingID], HasApplied: applied[listingID]}, err
 }
 
 // saveJob bookmarks a job. Saving a job twice is not an error.
@@ -71,7 +71,7 @@ func (s *Site) jobsView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer,
 		}
 		return myJob{j, j.Title}
 	})
-	return myJobsView{jobs, nextPagePath("/account/saved", bookmarks.NextCursor), form}, err
+	return myJobsView{Jobs: jobs, Next: nextPagePath("/account/saved", bookmarks.NextCursor), Form: form}, err
 }
 
 func (s *Site) myJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -112,15 +112,18 @@ type mySearchesView struct {
 
 // contractChoices are the contracts that a saved search can have.
 var contractChoices = []pages.Choice{
-	{Value: "", Text: "Any"}, {Value: "permanent", Text: "Permanent"}, {Value: "temporary", Text: "Temporary"}, {Value: "contract", Text: "Fixed-term contract"},
+	{
+		Value: "",
+		Text:  "Any",
+	}, {Value: "permanent", Text: "Permanent"}, {Value: "temporary", Text: "Temporary"}, {Value: "contract", Text: "Fixed-term contract"},
 }
 
 func (s *Site) searchesView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (mySearchesView, error) {
 	all, err := s.services.Seekers.MySearches(ctx, viewer.Actor())
-	return mySearchesView{web.Each(all, func(k jobseeker.Search) mySearch {
+	return mySearchesView{Searches: web.Each(all, func(k jobseeker.Search) mySearch {
 		path := newSearchForm(nil).Path("/jobs", "q", k.Query, "where", k.Location, "contract", k.ContractType)
-		return mySearch{k, path, valueTexts[k.ContractType]}
-	}), form, contractChoices}, err
+		return mySearch{Search: k, Path: path, Contract: valueTexts[k.ContractType]}
+	}), Form: form, Contracts: contractChoices}, err
 }
 
 func (s *Site) mySearches(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -136,7 +139,13 @@ func (s *Site) saveSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/jobseekers/search")
 	if err == nil {
 		_, err = s.services.Seekers.SaveSearch(ctx, viewer.Actor(), jobseeker.SaveSearchInput{
-			Name: form.Value("name"), Query: form.Value("query"), Location: form.Value("location"), ContractType: form.Value("contractType"), EmailAlerts: form.Value("emailAlerts") != "",
+			Name: form.Value(
+				"name",
+			),
+			Query:        form.Value("query"),
+			Location:     form.Value("location"),
+			ContractType: form.Value("contractType"),
+			EmailAlerts:  form.Value("emailAlerts") != "",
 		})
 	}
 	if err != nil {

@@ -102,9 +102,18 @@ func profileInput(form pages.Form) (in jobseeker.ProfileInput, err error) {
 	text := func(name string) *string { return new(form.Value(name)) }
 	types := append([]string{}, form.Values["employmentTypes"]...)
 	in = jobseeker.ProfileInput{
-		Name: text("name"), Phone: text("phone"), Location: text("location"), Specialty: text("specialty"), CurrentRole: text("currentRole"),
-		Experience: new(jobseeker.Words(form.Value("experience"))), Bio: new(strings.ReplaceAll(form.Value("bio"), "\r\n", "\n")),
-		PreferredLocation: text("preferredLocation"), EmploymentTypes: &types, ShowProfile: new(form.Values.Has("showProfile")),
+		Name: text(
+			"name",
+		),
+		Phone:             text("phone"),
+		Location:          text("location"),
+		Specialty:         text("specialty"),
+		CurrentRole:       text("currentRole"),
+		Experience:        new(jobseeker.Words(form.Value("experience"))),
+		Bio:               new(strings.ReplaceAll(form.Value("bio"), "\r\n", "\n")),
+		PreferredLocation: text("preferredLocation"),
+		EmploymentTypes:   &types,
+		ShowProfile:       new(form.Values.Has("showProfile")),
 	}
 	for name, field := range map[string]**float64{"locationRadius": &in.LocationRadius, "salaryMin": &in.SalaryMin, "salaryMax": &in.SalaryMax} {
 		if *field, err = parseAmount(form, name); err != nil {
@@ -124,7 +133,14 @@ func (s *Site) saveProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 		_, err = s.services.Seekers.UpdateProfile(ctx, viewer.Actor(), in)
 	}
 	if err != nil {
-		return s.renderProblem(c, myProfilePage, viewer, &form, trimFieldPrefix(err, "profile."), func() (any, error) { return s.profileView(ctx, viewer, &form) })
+		return s.renderProblem(
+			c,
+			myProfilePage,
+			viewer,
+			&form,
+			trimFieldPrefix(err, "profile."),
+			func() (any, error) { return s.profileView(ctx, viewer, &form) },
+		)
 	}
 	return redirect(c, "/account/profile", "profile-saved")
 }
@@ -166,7 +182,11 @@ func (s *Site) saveSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	switch c.Params("section") {
 	case "preferences":
 		notice = "preferences-saved"
-		err = s.services.Seekers.Notify(ctx, actor, jobseeker.NotifyInput{Email: new(form.Values.Has("email")), JobAlerts: new(form.Values.Has("jobAlerts"))})
+		err = s.services.Seekers.Notify(
+			ctx,
+			actor,
+			jobseeker.NotifyInput{Email: new(form.Values.Has("email")), JobAlerts: new(form.Values.Has("jobAlerts"))},
+		)
 	case "email":
 		notice = "email-requested"
 		if actor, err = s.renderer.Confirm(ctx, c, viewer); err == nil {

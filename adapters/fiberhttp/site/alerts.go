@@ -41,7 +41,9 @@ type alertView struct {
 }
 
 func newAlertView(form pages.Form) alertView {
-	path := newSearchForm(nil).Path("/jobs", "q", form.Value("query"), "where", form.Value("location"), "contract", form.Value("contractType"))
+	path := newSearchForm(
+		nil,
+	).Path("/jobs", "q", form.Value("query"), "where", form.Value("location"), "contract", form.Value("contractType"))
 	return alertView{Form: form, Contracts: contractChoices, JobsPath: path}
 }
 
@@ -54,7 +56,9 @@ func (s *Site) showAlert(_ context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v := newAlertView(pages.FormOf(c))
 	in := jobseeker.AlertInput{
-		Email: v.Form.Value("email"), Query: v.Form.Value("query"), Location: v.Form.Value("location"), ContractType: v.Form.Value("contractType"),
+		Email: v.Form.Value(
+			"email",
+		), Query: v.Form.Value("query"), Location: v.Form.Value("location"), ContractType: v.Form.Value("contractType"),
 	}
 	if err := s.services.Seekers.RequestAlert(ctx, in, s.renderer.Client(c).Address); err != nil {
 		if v.Form.Problem = pages.FormProblem(err, ""); v.Form.Problem == nil {
@@ -67,7 +71,10 @@ func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 }
 
 // invalidAlertLink is the page for a link that does not confirm an alert.
-var invalidAlertLink = pages.Message{Title: "This link does not work", Text: "It may have expired or be incomplete. Search for jobs again and ask for a new e-mail."}
+var invalidAlertLink = pages.Message{
+	Title: "This link does not work",
+	Text:  "It may have expired or be incomplete. Search for jobs again and ask for a new e-mail.",
+}
 
 // showConfirmAlert shows a button, because e-mail scanners open links.
 func (s *Site) showConfirmAlert(_ context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
@@ -76,8 +83,10 @@ func (s *Site) showConfirmAlert(_ context.Context, c *fiber.Ctx, _ *pages.Viewer
 		return s.renderer.RenderMessage(c, fiber.StatusBadRequest, invalidAlertLink)
 	}
 	return s.renderer.RenderMessage(c, fiber.StatusOK, pages.Message{
-		Title: "Confirm your job alert", Text: "We will send you an e-mail when there are new jobs, at most once a day. You can stop the e-mails at any time.",
-		Button: "Confirm job alert", Action: confirmAlertPath + "?token=" + url.QueryEscape(token),
+		Title:  "Confirm your job alert",
+		Text:   "We will send you an e-mail when there are new jobs, at most once a day. You can stop the e-mails at any time.",
+		Button: "Confirm job alert",
+		Action: confirmAlertPath + "?token=" + url.QueryEscape(token),
 	})
 }
 
@@ -92,12 +101,14 @@ func (s *Site) confirmAlert(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) 
 		return s.renderer.RenderMessage(c, fiber.StatusBadRequest, invalidAlertLink)
 	case errors.Is(err, jobseeker.ErrTooManyAlerts):
 		return s.renderer.RenderMessage(c, fiber.StatusBadRequest, pages.Message{
-			Title: "Too many job alerts", Text: "This address has 10 job alerts already. End them with the link in one of the e-mails, or register to manage up to 50 searches.",
+			Title: "Too many job alerts",
+			Text:  "This address has 10 job alerts already. End them with the link in one of the e-mails, or register to manage up to 50 searches.",
 		})
 	case err != nil:
 		return err
 	}
 	return s.renderer.RenderMessage(c, fiber.StatusOK, pages.Message{
-		Title: "Your job alert is on", Text: "We will send you an e-mail when there are new jobs for: " + search.Name + ".",
+		Title: "Your job alert is on",
+		Text:  "We will send you an e-mail when there are new jobs for: " + search.Name + ".",
 	})
 }

@@ -65,7 +65,16 @@ func (s *Site) applyView(ctx context.Context, viewer *pages.Viewer, id string, f
 	if err != nil {
 		return v, err
 	}
-	v = applyView{Job: job, JobPath: jobPath(job), Path: "/jobs/" + job.ID + "/apply", Form: form, Types: documentTypes, Name: viewer.User.Name, Email: viewer.User.Email, Maximum: hiring.MaxDocuments}
+	v = applyView{
+		Job:     job,
+		JobPath: jobPath(job),
+		Path:    "/jobs/" + job.ID + "/apply",
+		Form:    form,
+		Types:   documentTypes,
+		Name:    viewer.User.Name,
+		Email:   viewer.User.Email,
+		Maximum: hiring.MaxDocuments,
+	}
 	applied, err := s.services.Hiring.AppliedAmong(ctx, viewer.Actor().UserID, []string{job.ID})
 	if err != nil {
 		return v, err
@@ -73,7 +82,7 @@ func (s *Site) applyView(ctx context.Context, viewer *pages.Viewer, id string, f
 	v.HasApplied = applied[job.ID]
 	for i, q := range job.Questions {
 		name := "answer-" + strconv.Itoa(i)
-		v.Questions = append(v.Questions, applyQuestion{q, name, form.Values.Get(name)})
+		v.Questions = append(v.Questions, applyQuestion{Question: q, Name: name, Answer: form.Values.Get(name)})
 	}
 	all, err := s.documentsView(ctx, viewer, form)
 	for _, d := range all.Documents {

@@ -208,7 +208,12 @@ func (s *Site) overview(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 	if v.Applications, err = s.applicationCounts(ctx, actor, "", noStatus); err != nil {
 		return err
 	}
-	pending, err := s.services.Hiring.FindReceived(ctx, actor, hiring.StatsInput{Status: string(hiring.Pending)}, page.After("", maxNewApplications))
+	pending, err := s.services.Hiring.FindReceived(
+		ctx,
+		actor,
+		hiring.StatsInput{Status: string(hiring.Pending)},
+		page.After("", maxNewApplications),
+	)
 	if err != nil {
 		return err
 	}
@@ -228,7 +233,16 @@ func (s *Site) jobCounts(ctx context.Context, actor auth.Actor, current string) 
 	out := []countLink{{"", "All", "/employer/jobs", 0, current == ""}}
 	for _, status := range []listings.Status{listings.Active, listings.Draft, listings.Inactive, listings.Closed, listings.Archived} {
 		out[0].N += counts[status]
-		out = append(out, countLink{string(status), jobStatusTexts[status], withQuery("/employer/jobs", "status", string(status)), counts[status], current == string(status)})
+		out = append(
+			out,
+			countLink{
+				Value:   string(status),
+				Label:   jobStatusTexts[status],
+				Path:    withQuery("/employer/jobs", "status", string(status)),
+				N:       counts[status],
+				Current: current == string(status),
+			},
+		)
 	}
 	return out, nil
 }
@@ -243,7 +257,16 @@ func (s *Site) applicationCounts(ctx context.Context, actor auth.Actor, jobID, c
 	const path = "/employer/applications"
 	out := []countLink{{"", "All", withQuery(path, "job", jobID), counts.Total(), current == ""}}
 	for _, status := range hiring.Statuses {
-		out = append(out, countLink{string(status), stageTexts[status], withQuery(path, "job", jobID, "status", string(status)), counts[status], current == string(status)})
+		out = append(
+			out,
+			countLink{
+				Value:   string(status),
+				Label:   stageTexts[status],
+				Path:    withQuery(path, "job", jobID, "status", string(status)),
+				N:       counts[status],
+				Current: current == string(status),
+			},
+		)
 	}
 	return out, nil
 }
@@ -265,12 +288,21 @@ func withQuery(path string, pairs ...string) string {
 
 // jobStatusTexts maps the statuses of jobs to their texts.
 var jobStatusTexts = map[listings.Status]string{
-	listings.Active: "Published", listings.Draft: "Draft", listings.Inactive: "Paused", listings.Closed: "Closed", listings.Archived: "Archived",
+	listings.Active:   "Published",
+	listings.Draft:    "Draft",
+	listings.Inactive: "Paused",
+	listings.Closed:   "Closed",
+	listings.Archived: "Archived",
 }
 
 // stageTexts maps the statuses of applications to the texts that employers see.
 var stageTexts = map[hiring.Status]string{
-	hiring.Pending: "New", hiring.Review: "In review", hiring.Interview: "Interview", hiring.Accepted: "Accepted", hiring.Rejected: "Rejected", hiring.Withdrawn: "Withdrawn",
+	hiring.Pending:   "New",
+	hiring.Review:    "In review",
+	hiring.Interview: "Interview",
+	hiring.Accepted:  "Accepted",
+	hiring.Rejected:  "Rejected",
+	hiring.Withdrawn: "Withdrawn",
 }
 
 // statusChoices returns the statuses that an employer can give an application.

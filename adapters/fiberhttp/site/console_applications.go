@@ -97,7 +97,12 @@ func (s *Site) showApplications(ctx context.Context, c *fiber.Ctx, viewer *pages
 	if err := s.setFilters(ctx, c, actor, &v); err != nil {
 		return err
 	}
-	applications, err := s.services.Hiring.FindReceived(ctx, actor, hiring.StatsInput{Status: v.Status, JobID: v.JobID}, page.After(c.Query("after"), consolePageSize))
+	applications, err := s.services.Hiring.FindReceived(
+		ctx,
+		actor,
+		hiring.StatsInput{Status: v.Status, JobID: v.JobID},
+		page.After(c.Query("after"), consolePageSize),
+	)
 	if err != nil {
 		return err
 	}
@@ -131,7 +136,12 @@ func (s *Site) showBoard(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 		return err
 	}
 	for _, stage := range stages[1:] {
-		applications, err := s.services.Hiring.FindReceived(ctx, actor, hiring.StatsInput{Status: stage.Value, JobID: v.JobID}, page.After("", boardColumnSize))
+		applications, err := s.services.Hiring.FindReceived(
+			ctx,
+			actor,
+			hiring.StatsInput{Status: stage.Value, JobID: v.JobID},
+			page.After("", boardColumnSize),
+		)
 		if err != nil {
 			return err
 		}
@@ -220,7 +230,12 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	if err != nil {
 		return err
 	}
-	v := applicationView{Detail: d, State: applicationBadge(d.Status), IsOpen: d.WithdrawnAt == nil, MayUpdate: actor.May(auth.ApplicationsUpdate)}
+	v := applicationView{
+		Detail:    d,
+		State:     applicationBadge(d.Status),
+		IsOpen:    d.WithdrawnAt == nil,
+		MayUpdate: actor.May(auth.ApplicationsUpdate),
+	}
 	if v.Answers, err = s.answersOf(ctx, actor, d); err != nil {
 		return err
 	}
@@ -235,7 +250,10 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 		if status == d.Status {
 			continue
 		}
-		v.Moves = append(v.Moves, countLink{Label: moveLabels[status], Path: withQuery("/employer/applications/"+d.ID, "to", string(status)) + "#decision"})
+		v.Moves = append(
+			v.Moves,
+			countLink{Label: moveLabels[status], Path: withQuery("/employer/applications/"+d.ID, "to", string(status)) + "#decision"},
+		)
 		if targetStatus == string(status) {
 			v.To, v.ToText = targetStatus, moveLabels[status]
 		}
@@ -299,21 +317,41 @@ func employerChangeText(k hiring.Change) string {
 
 // moveLabels maps each status to the label of the button that sets it.
 var moveLabels = map[hiring.Status]string{
-	hiring.Pending: "Move back to new", hiring.Review: "Move to review", hiring.Interview: "Move to interview", hiring.Accepted: "Accept",
-	hiring.Rejected: "Reject", hiring.Withdrawn: "Mark as withdrawn",
+	hiring.Pending:   "Move back to new",
+	hiring.Review:    "Move to review",
+	hiring.Interview: "Move to interview",
+	hiring.Accepted:  "Accept",
+	hiring.Rejected:  "Reject",
+	hiring.Withdrawn: "Mark as withdrawn",
 }
 
-var interviewTexts = map[hiring.InterviewStatus]string{hiring.Scheduled: "Scheduled", hiring.Completed: "Completed", hiring.Cancelled: "Cancelled"}
+var interviewTexts = map[hiring.InterviewStatus]string{
+	hiring.Scheduled: "Scheduled",
+	hiring.Completed: "Completed",
+	hiring.Cancelled: "Cancelled",
+}
 
 var outcomeTexts = map[hiring.Outcome]string{hiring.Pass: "Passed", hiring.Fail: "Not passed", hiring.Undecided: "Not decided"}
 
 // messageDrafts maps a status to the message that the decision form suggests. draftMessage
 // replaces NAME, JOB and COMPANY.
 var messageDrafts = map[hiring.Status]struct{ subject, text string }{
-	hiring.Review:    {"Your application is being reviewed", "Dear NAME,\n\nThank you for your application for JOB. We are reading it now and will write to you when we have decided.\n\nCOMPANY"},
-	hiring.Interview: {"Your application: interview", "Dear NAME,\n\nThank you for your application for JOB. We would like to meet you. You will get an invitation with the date and the place.\n\nCOMPANY"},
-	hiring.Accepted:  {"Your application was successful", "Dear NAME,\n\nWe are pleased to offer you the post of JOB. We will contact you about the next steps: references, checks and your start date.\n\nCOMPANY"},
-	hiring.Rejected:  {"Your application", "Dear NAME,\n\nThank you for your application for JOB, and for the time that you gave to it. We have decided not to take it further this time.\n\nWe wish you success with your search.\n\nCOMPANY"},
+	hiring.Review: {
+		"Your application is being reviewed",
+		"Dear NAME,\n\nThank you for your application for JOB. We are reading it now and will write to you when we have decided.\n\nCOMPANY",
+	},
+	hiring.Interview: {
+		"Your application: interview",
+		"Dear NAME,\n\nThank you for your application for JOB. We would like to meet you. You will get an invitation with the date and the place.\n\nCOMPANY",
+	},
+	hiring.Accepted: {
+		"Your application was successful",
+		"Dear NAME,\n\nWe are pleased to offer you the post of JOB. We will contact you about the next steps: references, checks and your start date.\n\nCOMPANY",
+	},
+	hiring.Rejected: {
+		"Your application",
+		"Dear NAME,\n\nThank you for your application for JOB, and for the time that you gave to it. We have decided not to take it further this time.\n\nWe wish you success with your search.\n\nCOMPANY",
+	},
 }
 
 // draftMessage returns the initial values of the decision form for the new status.
@@ -334,7 +372,13 @@ func interviewValues(i *hiring.Appointment) url.Values {
 	if i == nil {
 		return url.Values{}
 	}
-	return url.Values{"scheduledAt": {i.ScheduledAt.UTC().Format(dateTimeField)}, "location": {i.Location}, "interviewer": {i.Interviewer}, "notes": {i.Notes}, "outcome": {string(i.Outcome)}}
+	return url.Values{
+		"scheduledAt": {i.ScheduledAt.UTC().Format(dateTimeField)},
+		"location":    {i.Location},
+		"interviewer": {i.Interviewer},
+		"notes":       {i.Notes},
+		"outcome":     {string(i.Outcome)},
+	}
 }
 
 // dateTimeFromField converts the value of a datetime-local field, with or without seconds, to
@@ -355,7 +399,12 @@ func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 	formName, status, notice := interviewForm, "", ""
 	var err error
 	text := func(name string) *string { return new(form.Value(name)) }
-	appointment := hiring.AppointmentInput{ScheduledAt: new(dateTimeFromField(form.Value("scheduledAt"))), Location: text("location"), Interviewer: text("interviewer"), Notes: text("notes")}
+	appointment := hiring.AppointmentInput{
+		ScheduledAt: new(dateTimeFromField(form.Value("scheduledAt"))),
+		Location:    text("location"),
+		Interviewer: text("interviewer"),
+		Notes:       text("notes"),
+	}
 	switch form.Value("action") {
 	case "decide":
 		formName, status, notice = decisionForm, form.Value("status"), "status-changed"
@@ -367,7 +416,12 @@ func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 			err = s.services.Hiring.Decide(ctx, actor, d)
 			break
 		}
-		notice, err = "status-and-sent", s.services.Hiring.DecideAndContact(ctx, actor, d, hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")})
+		notice, err = "status-and-sent", s.services.Hiring.DecideAndContact(
+			ctx,
+			actor,
+			d,
+			hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")},
+		)
 	case "schedule":
 		notice = "interview-set"
 		_, err = s.services.Hiring.Schedule(ctx, actor, id, appointment)
@@ -379,10 +433,20 @@ func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 		_, err = s.services.Hiring.Reschedule(ctx, actor, id, hiring.AppointmentInput{Status: new(hiring.Cancelled)})
 	case "complete":
 		notice = "interview-saved"
-		_, err = s.services.Hiring.Reschedule(ctx, actor, id, hiring.AppointmentInput{Status: new(hiring.Completed), Outcome: new(hiring.Outcome(form.Value("outcome")))})
+		_, err = s.services.Hiring.Reschedule(
+			ctx,
+			actor,
+			id,
+			hiring.AppointmentInput{Status: new(hiring.Completed), Outcome: new(hiring.Outcome(form.Value("outcome")))},
+		)
 	case "contact":
 		formName, notice = contactForm, "message-sent"
-		_, err = s.services.Hiring.Contact(ctx, actor, id, hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")})
+		_, err = s.services.Hiring.Contact(
+			ctx,
+			actor,
+			id,
+			hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")},
+		)
 	default:
 		formName, notice, err = s.discuss(ctx, actor, id, form)
 	}

@@ -145,7 +145,12 @@ type ownJobView struct {
 
 // Periods returns the durations for which a job can be renewed, in days.
 func (ownJobView) Periods() []pages.Choice {
-	return []pages.Choice{{Value: "14", Text: "2 weeks"}, {Value: "30", Text: "30 days"}, {Value: "60", Text: "60 days"}, {Value: "90", Text: "90 days"}}
+	return []pages.Choice{
+		{Value: "14", Text: "2 weeks"},
+		{Value: "30", Text: "30 days"},
+		{Value: "60", Text: "60 days"},
+		{Value: "90", Text: "90 days"},
+	}
 }
 
 func (s *Site) ownJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -158,7 +163,14 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	if err != nil {
 		return err
 	}
-	v := ownJobView{Listing: l, State: jobBadge(l, now), Facts: jobFacts(l), MayCreate: actor.May(auth.JobsCreate), MayUpdate: actor.May(auth.JobsUpdate), Problem: problem}
+	v := ownJobView{
+		Listing:   l,
+		State:     jobBadge(l, now),
+		Facts:     jobFacts(l),
+		MayCreate: actor.May(auth.JobsCreate),
+		MayUpdate: actor.May(auth.JobsUpdate),
+		Problem:   problem,
+	}
 	if l.Public(now) {
 		v.Path = jobPath(l)
 	}
@@ -169,7 +181,16 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 		}
 		v.Numbers = &numbers
 		for _, status := range hiring.Statuses {
-			v.Applications = append(v.Applications, countLink{string(status), stageTexts[status], withQuery("/employer/applications", "job", l.ID, "status", string(status)), numbers.Applications[status], false})
+			v.Applications = append(
+				v.Applications,
+				countLink{
+					Value:   string(status),
+					Label:   stageTexts[status],
+					Path:    withQuery("/employer/applications", "job", l.ID, "status", string(status)),
+					N:       numbers.Applications[status],
+					Current: false,
+				},
+			)
 		}
 	}
 	return s.renderer.Render(c, problem.Status(), ownJobPage, viewer, v)

@@ -46,7 +46,14 @@ type noteRow struct {
 
 // RatingChoices returns the ratings in words.
 func (discussion) RatingChoices() []pages.Choice {
-	return []pages.Choice{{Value: "", Text: "Choose"}, {Value: "5", Text: "5, excellent"}, {Value: "4", Text: "4, good"}, {Value: "3", Text: "3, fair"}, {Value: "2", Text: "2, weak"}, {Value: "1", Text: "1, poor"}}
+	return []pages.Choice{
+		{Value: "", Text: "Choose"},
+		{Value: "5", Text: "5, excellent"},
+		{Value: "4", Text: "4, good"},
+		{Value: "3", Text: "3, fair"},
+		{Value: "2", Text: "2, weak"},
+		{Value: "1", Text: "1, poor"},
+	}
 }
 
 // discussionOf returns the notes after the cursor and the ratings of an application, and the

@@ -106,7 +106,12 @@ func (s *Site) editPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	if err != nil {
 		return err
 	}
-	return s.showPosting(c, viewer, postingView{ID: l.ID, Title: l.Title, Status: l.Status, Form: pages.Form{Values: postingValues(l)}}, l.Questions)
+	return s.showPosting(
+		c,
+		viewer,
+		postingView{ID: l.ID, Title: l.Title, Status: l.Status, Form: pages.Form{Values: postingValues(l)}},
+		l.Questions,
+	)
 }
 
 // showPosting renders the form with the questions, and empty rows for more questions.
@@ -115,7 +120,7 @@ func (s *Site) showPosting(c *fiber.Ctx, viewer *pages.Viewer, v postingView, qu
 	// the old numbers must not appear in the new rows.
 	maps.DeleteFunc(v.Form.Values, func(name string, _ []string) bool { return strings.HasPrefix(name, "questions.") })
 	for _, q := range questions {
-		v.Questions = append(v.Questions, questionRow{len(v.Questions), q.ID, q.Text, q.Required})
+		v.Questions = append(v.Questions, questionRow{Number: len(v.Questions), ID: q.ID, Text: q.Text, Required: q.Required})
 	}
 	for range blankQuestions {
 		v.Questions = append(v.Questions, questionRow{Number: len(v.Questions)})
@@ -126,9 +131,21 @@ func (s *Site) showPosting(c *fiber.Ctx, viewer *pages.Viewer, v postingView, qu
 // postingValues returns the initial values of the form for a stored job.
 func postingValues(l listings.Listing) url.Values {
 	v := url.Values{
-		"title": {l.Title}, "description": {l.Description}, "department": {l.Department}, "contractType": {l.ContractType}, "employmentType": {l.EmploymentType},
-		"specialty": {l.Specialty}, "location": {l.Location}, "requirements": {strings.Join(l.Requirements, "\n")}, "benefits": {strings.Join(l.Benefits, "\n")},
-		"salary.currency": {listings.DefaultCurrency}, "salary.period": {listings.DefaultPeriod},
+		"title": {
+			l.Title,
+		},
+		"description":    {l.Description},
+		"department":     {l.Department},
+		"contractType":   {l.ContractType},
+		"employmentType": {l.EmploymentType},
+		"specialty": {
+			l.Specialty,
+		},
+		"location":        {l.Location},
+		"requirements":    {strings.Join(l.Requirements, "\n")},
+		"benefits":        {strings.Join(l.Benefits, "\n")},
+		"salary.currency": {listings.DefaultCurrency},
+		"salary.period":   {listings.DefaultPeriod},
 	}
 	if l.Remote {
 		v.Set("remote", "yes")
@@ -172,7 +189,10 @@ func parsePosting(form pages.Form) jobInput {
 	for n := range maxRows {
 		row := questionRow{Number: n}
 		if text := form.Value(row.Field("text")); text != "" {
-			questions = append(questions, listings.QuestionInput{ID: form.Value(row.Field("id")), Text: text, Required: form.Values.Has(row.Field("required"))})
+			questions = append(
+				questions,
+				listings.QuestionInput{ID: form.Value(row.Field("id")), Text: text, Required: form.Values.Has(row.Field("required"))},
+			)
 		}
 	}
 	p.Questions = &questions

@@ -37,7 +37,12 @@ type interviewRow struct {
 
 func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v := interviewsView{Status: c.Query("status")}
-	interviews, err := s.services.Hiring.Interviews(ctx, viewer.Actor(), hiring.InterviewStatus(v.Status), page.After(c.Query("after"), consolePageSize))
+	interviews, err := s.services.Hiring.Interviews(
+		ctx,
+		viewer.Actor(),
+		hiring.InterviewStatus(v.Status),
+		page.After(c.Query("after"), consolePageSize),
+	)
 	if err != nil {
 		return err
 	}
@@ -56,7 +61,16 @@ func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	}
 	v.States = []countLink{{"", "All", "/employer/interviews", 0, v.Status == ""}}
 	for _, status := range hiring.InterviewStatuses {
-		v.States = append(v.States, countLink{string(status), interviewTexts[status], withQuery("/employer/interviews", "status", string(status)), 0, v.Status == string(status)})
+		v.States = append(
+			v.States,
+			countLink{
+				Value:   string(status),
+				Label:   interviewTexts[status],
+				Path:    withQuery("/employer/interviews", "status", string(status)),
+				N:       0,
+				Current: v.Status == string(status),
+			},
+		)
 	}
 	return s.renderer.Render(c, fiber.StatusOK, interviewsPage, viewer, v)
 }
@@ -146,7 +160,11 @@ func (s *Site) weeklyApplications(ctx context.Context, actor auth.Actor, now tim
 	out := make([]countLink, chartWeeks)
 	for i := range out {
 		from := monday.AddDate(0, 0, 7*(i-chartWeeks+1))
-		stats, err := s.services.Hiring.Stats(ctx, actor, hiring.StatsInput{StartDate: from.Format(time.DateOnly), EndDate: from.AddDate(0, 0, 6).Format(time.DateOnly)})
+		stats, err := s.services.Hiring.Stats(
+			ctx,
+			actor,
+			hiring.StatsInput{StartDate: from.Format(time.DateOnly), EndDate: from.AddDate(0, 0, 6).Format(time.DateOnly)},
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -196,7 +214,7 @@ func (s *Site) showExports(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 		return err
 	}
 	for _, e := range exports {
-		v.Exports = append(v.Exports, exportRow{e, exportBadge(e.State), cmp.Or(kindTexts[e.Kind], e.Kind)})
+		v.Exports = append(v.Exports, exportRow{Export: e, State: exportBadge(e.State), Kind: cmp.Or(kindTexts[e.Kind], e.Kind)})
 	}
 	if actor.May(auth.ApplicationsView) {
 		v.Kinds = append(v.Kinds, pages.Choice{Value: "applications", Text: kindTexts["applications"]})
@@ -242,6 +260,11 @@ func (s *Site) export(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 	if err != nil {
 		return err
 	}
-	v := exportView{e, exportBadge(e.State), cmp.Or(kindTexts[e.Kind], e.Kind), e.State == hiring.ExportFailed}
+	v := exportView{
+		ExportView: e,
+		State:      exportBadge(e.State),
+		Kind:       cmp.Or(kindTexts[e.Kind], e.Kind),
+		Failed:     e.State == hiring.ExportFailed,
+	}
 	return s.renderer.Render(c, fiber.StatusOK, exportPage, viewer, v)
 }

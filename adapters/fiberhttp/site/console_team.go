@@ -49,7 +49,7 @@ var roles = []pages.Choice{
 func (teamView) Roles() []pages.Choice { return roles }
 
 func newMemberRow(m identity.Member) memberRow {
-	return memberRow{m, roleTexts[m.Role], m.Status == identity.MemberInvited}
+	return memberRow{Member: m, RoleText: roleTexts[m.Role], IsInvited: m.Status == identity.MemberInvited}
 }
 
 func (s *Site) team(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -77,7 +77,11 @@ func (s *Site) invite(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 	form := pages.FormOf(c)
 	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/employers/team")
 	if err == nil {
-		err = s.services.Identity.Invite(ctx, viewer.Actor(), identity.InviteInput{Name: form.Value("name"), Email: form.Value("email"), Role: form.Value("role")})
+		err = s.services.Identity.Invite(
+			ctx,
+			viewer.Actor(),
+			identity.InviteInput{Name: form.Value("name"), Email: form.Value("email"), Role: form.Value("role")},
+		)
 	}
 	if err == nil {
 		return redirect(c, "/employer/team", "invited")
@@ -141,7 +145,13 @@ func (s *Site) showMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	if err != nil {
 		return err
 	}
-	v := memberView{newMemberRow(m), permissionRows(m.Permissions), viewer.Actor().May(auth.Manage), m.UserID == viewer.Actor().UserID, problem}
+	v := memberView{
+		memberRow:   newMemberRow(m),
+		Permissions: permissionRows(m.Permissions),
+		MayManage:   viewer.Actor().May(auth.Manage),
+		IsViewer:    m.UserID == viewer.Actor().UserID,
+		Problem:     problem,
+	}
 	return s.renderer.Render(c, problem.Status(), memberPage, viewer, v)
 }
 
@@ -156,10 +166,19 @@ func (s *Site) changeMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 		_, err = s.services.Identity.ChangePermissions(ctx, actor, id, identity.ChangePermissionsInput{Role: form.Value("role")})
 	case "permissions":
 		held := func(name string) *bool { return new(form.Values.Has(name)) }
-		_, err = s.services.Identity.ChangePermissions(ctx, actor, id, identity.ChangePermissionsInput{Permissions: &identity.PermissionsInput{
-			Jobs:         &identity.JobPermissionsInput{Create: held("jobs.create"), Update: held("jobs.update"), Delete: held("jobs.delete")},
-			Applications: &identity.ApplicationPermissionsInput{View: held("applications.view"), Update: held("applications.update")},
-		}})
+		_, err = s.services.Identity.ChangePermissions(
+			ctx,
+			actor,
+			id,
+			identity.ChangePermissionsInput{Permissions: &identity.PermissionsInput{
+				Jobs: &identity.JobPermissionsInput{
+					Create: held("jobs.create"),
+					Update: held("jobs.update"),
+					Delete: held("jobs.delete"),
+				},
+				Applications: &identity.ApplicationPermissionsInput{View: held("applications.view"), Update: held("applications.update")},
+			}},
+		)
 	case "remove":
 		path, notice = "/employer/team", "member-removed"
 		if err = s.services.Identity.RemoveMember(ctx, actor, id); err == nil && id == actor.UserID {
@@ -198,9 +217,22 @@ func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages
 		return err
 	}
 	if form.Values == nil {
-		form.Values = url.Values{"name": {o.Name}, "description": {o.Description}, "website": {o.Website}, "logo": {o.Logo}, "industry": {o.Industry}, "size": {o.Size}}
+		form.Values = url.Values{
+			"name":        {o.Name},
+			"description": {o.Description},
+			"website":     {o.Website},
+			"logo":        {o.Logo},
+			"industry":    {o.Industry},
+			"size":        {o.Size},
+		}
 	}
-	v := organizationView{o, employerPath(o.ID, o.Name), viewer.Actor().May(auth.Manage), form, s.widgetElement(employerPath(o.ID, o.Name))}
+	v := organizationView{
+		Organization: o,
+		Path:         employerPath(o.ID, o.Name),
+		MayManage:    viewer.Actor().May(auth.Manage),
+		Form:         form,
+		Widget:       s.widgetElement(employerPath(o.ID, o.Name)),
+	}
 	return s.renderer.Render(c, form.Problem.Status(), organizationPage, viewer, v)
 }
 
@@ -208,7 +240,14 @@ func (s *Site) changeOrganization(ctx context.Context, c *fiber.Ctx, viewer *pag
 	form := pages.FormOf(c)
 	text := func(name string) *string { return new(form.Value(name)) }
 	_, err := s.services.Identity.UpdateOrganization(ctx, viewer.Actor(), identity.OrganizationInput{
-		Name: text("name"), Description: text("description"), Website: text("website"), Logo: text("logo"), Industry: text("industry"), Size: text("size"),
+		Name: text(
+			"name",
+		),
+		Description: text("description"),
+		Website:     text("website"),
+		Logo:        text("logo"),
+		Industry:    text("industry"),
+		Size:        text("size"),
 	})
 	if err == nil {
 		return redirect(c, "/employer/organization", "organization")

@@ -52,7 +52,11 @@ func (s *Site) newEmployerView(ctx context.Context, slug, cursor string, viewer 
 	if !exists || o.HoldsJobs() {
 		return v, listings.ErrNotFound
 	}
-	in := listings.FindInput{Sort: string(listings.ByDate), Filters: listings.FilterInput{Organization: organization}, Page: page.Request{Number: 1, Size: pageSize, Cursor: cursor}}
+	in := listings.FindInput{
+		Sort:    string(listings.ByDate),
+		Filters: listings.FilterInput{Organization: organization},
+		Page:    page.Request{Number: 1, Size: pageSize, Cursor: cursor},
+	}
 	jobs, err := s.services.Listings.Find(readContext(ctx, viewer), actorOf(viewer), in)
 	if err != nil {
 		return v, err

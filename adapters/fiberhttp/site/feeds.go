@@ -93,13 +93,20 @@ func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	}
 	self := s.publicURL + form.Path("/feeds/jobs.atom")
 	feed := atomFeed{ID: self, Title: "Jobs", Updated: time.Unix(0, 0).UTC().Format(time.RFC3339), Links: []atomLink{
-		{Rel: "self", Type: "application/atom+xml", Href: self}, {Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + form.Path("/jobs")},
+		{
+			Rel:  "self",
+			Type: "application/atom+xml",
+			Href: self,
+		}, {Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + form.Path("/jobs")},
 	}}
 	if text := strings.TrimSpace(form.Get("q") + " " + form.Get("where")); text != "" {
 		feed.Title += ": " + text
 	}
 	if next != "" { // RFC 5005
-		feed.Links = append(feed.Links, atomLink{Rel: "next", Type: "application/atom+xml", Href: s.publicURL + form.Path("/feeds/jobs.atom", "after", next)})
+		feed.Links = append(
+			feed.Links,
+			atomLink{Rel: "next", Type: "application/atom+xml", Href: s.publicURL + form.Path("/feeds/jobs.atom", "after", next)},
+		)
 	}
 	for i, l := range jobs {
 		updated := l.UpdatedAt.UTC().Format(time.RFC3339)
@@ -107,8 +114,15 @@ func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 			feed.Updated = updated
 		}
 		feed.Entries = append(feed.Entries, atomEntry{
-			ID: "urn:uuid:" + l.ID, Title: l.Title + ", " + l.Company, Updated: updated, Published: postedAt(l).Format(time.RFC3339), Author: atomAuthor{l.Company},
-			Links: []atomLink{{Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + jobPath(l)}}, Content: atomText{"html", string(markdown(l.Description))},
+			ID:        "urn:uuid:" + l.ID,
+			Title:     l.Title + ", " + l.Company,
+			Updated:   updated,
+			Published: postedAt(l).Format(time.RFC3339),
+			Author:    atomAuthor{l.Company},
+			Links: []atomLink{
+				{Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + jobPath(l)},
+			},
+			Content: atomText{"html", string(markdown(l.Description))},
 		})
 	}
 	return s.sendFeed(c, "application/atom+xml", feed)
@@ -165,8 +179,20 @@ func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	}
 	for _, l := range jobs {
 		j := feedJob{
-			Title: cdata{l.Title}, Date: cdata{postedAt(l).Format(time.RFC1123)}, Reference: cdata{l.ID}, URL: cdata{s.publicURL + jobPath(l)}, Company: cdata{l.Company},
-			City: cdata{l.Location}, Description: cdata{string(markdown(l.Description))}, Salary: cdata{formatPay(l.Salary)}, JobType: cdata{formatPattern(l)}, Category: cdata{l.Specialty},
+			Title: cdata{
+				l.Title,
+			},
+			Date:      cdata{postedAt(l).Format(time.RFC1123)},
+			Reference: cdata{l.ID},
+			URL:       cdata{s.publicURL + jobPath(l)},
+			Company:   cdata{l.Company},
+			City: cdata{
+				l.Location,
+			},
+			Description: cdata{string(markdown(l.Description))},
+			Salary:      cdata{formatPay(l.Salary)},
+			JobType:     cdata{formatPattern(l)},
+			Category:    cdata{l.Specialty},
 		}
 		if p := l.Place; p != nil {
 			j.State, j.Country = cdata{p.Region}, cdata{p.Country}
@@ -192,7 +218,9 @@ func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 func (s *Site) robots(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
 	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
-	return c.SendString("User-agent: *\nDisallow: /account\nDisallow: /employer/\nDisallow: /moderation\nDisallow: /developers\nDisallow: /api/\nDisallow: /oauth/\nAllow: /\nSitemap: " + s.publicURL + "/sitemap.xml\n")
+	return c.SendString(
+		"User-agent: *\nDisallow: /account\nDisallow: /employer/\nDisallow: /moderation\nDisallow: /developers\nDisallow: /api/\nDisallow: /oauth/\nAllow: /\nSitemap: " + s.publicURL + "/sitemap.xml\n",
+	)
 }
 
 // employerPath returns the path of the page of an organization, empty if id is empty.

@@ -51,7 +51,11 @@ func actorOf(viewer *pages.Viewer) auth.Actor {
 }
 
 func (s *Site) home(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	in := listings.FindInput{Page: page.Request{Number: 1, Size: maxHomeJobs}, Sort: string(listings.ByDate), Facets: []string{"role", "specialty"}}
+	in := listings.FindInput{
+		Page:   page.Request{Number: 1, Size: maxHomeJobs},
+		Sort:   string(listings.ByDate),
+		Facets: []string{"role", "specialty"},
+	}
 	results, err := s.services.Listings.Find(readContext(ctx, viewer), actorOf(viewer), in)
 	if err != nil {
 		return err
@@ -117,7 +121,10 @@ type pageLink struct {
 
 // sorts are the orders of results.
 var sorts = []pages.Choice{
-	{Value: "", Text: "Best match"}, {Value: "date", Text: "Newest"}, {Value: "salary", Text: "Highest pay"}, {Value: "distance", Text: "Nearest"}, {Value: "title", Text: "Title"},
+	{
+		Value: "",
+		Text:  "Best match",
+	}, {Value: "date", Text: "Newest"}, {Value: "salary", Text: "Highest pay"}, {Value: "distance", Text: "Nearest"}, {Value: "title", Text: "Title"},
 }
 
 func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -126,7 +133,9 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 	v.Canonical, v.Atom = s.publicURL+v.Form.Path("/jobs"), v.Form.Path("/feeds/jobs.atom")
 	v.CanSave = viewer != nil && viewer.Actor().Seeker && v.Form.Get("q")+v.Form.Get("where")+v.Form.Get("contract") != ""
 	if viewer == nil {
-		v.AlertPath = newSearchForm(nil).Path(alertsPath, "q", v.Form.Get("q"), "where", v.Form.Get("where"), "contract", v.Form.Get("contract"))
+		v.AlertPath = newSearchForm(
+			nil,
+		).Path(alertsPath, "q", v.Form.Get("q"), "where", v.Form.Get("where"), "contract", v.Form.Get("contract"))
 	}
 	in := v.Form.input(time.Now())
 	in.Page, in.Facets = pageRequest(query, pageSize), facetNames()
@@ -161,7 +170,7 @@ func (v *jobsView) paginate(r page.Request, next string) {
 		for n := 1; n <= last; n++ {
 			isNeighbour := n >= r.Number-neighbours && n <= r.Number+neighbours
 			if n == 1 || n == last || isNeighbour {
-				v.Pages = append(v.Pages, pageLink{n, v.Form.Path("/jobs", "page", strconv.Itoa(n)), n == r.Number})
+				v.Pages = append(v.Pages, pageLink{Number: n, Path: v.Form.Path("/jobs", "page", strconv.Itoa(n)), Current: n == r.Number})
 			}
 		}
 		if r.Number < last {
@@ -195,7 +204,14 @@ type jobView struct {
 type fact struct{ Label, Text string }
 
 func (s *Site) newJobView(l listings.Listing, isOpen bool) jobView {
-	v := jobView{Listing: l, IsOpen: isOpen, URL: s.publicURL + jobPath(l), Facts: jobFacts(l), Text: markdown(l.Description), EmployerPath: employerPath(l.OrganizationID, l.Company)}
+	v := jobView{
+		Listing:      l,
+		IsOpen:       isOpen,
+		URL:          s.publicURL + jobPath(l),
+		Facts:        jobFacts(l),
+		Text:         markdown(l.Description),
+		EmployerPath: employerPath(l.OrganizationID, l.Company),
+	}
 	if l.Deadline != nil && isOpen {
 		v.DaysLeft = daysLeft(*l.Deadline, time.Now())
 	}
@@ -264,12 +280,24 @@ func (s *Site) findSimilar(ctx context.Context, l listings.Listing) ([]result, e
 
 // Radii returns the choices of the filter for the distance.
 func (*jobsView) Radii() []pages.Choice {
-	return []pages.Choice{{Value: "", Text: "Within 10 miles"}, {Value: "5", Text: "Within 5 miles"}, {Value: "25", Text: "Within 25 miles"}, {Value: "50", Text: "Within 50 miles"}, {Value: "100", Text: "Within 100 miles"}}
+	return []pages.Choice{
+		{Value: "", Text: "Within 10 miles"},
+		{Value: "5", Text: "Within 5 miles"},
+		{Value: "25", Text: "Within 25 miles"},
+		{Value: "50", Text: "Within 50 miles"},
+		{Value: "100", Text: "Within 100 miles"},
+	}
 }
 
 // Ages returns the choices of the filter for the time since publication.
 func (*jobsView) Ages() []pages.Choice {
-	return []pages.Choice{{Value: "", Text: "At any time"}, {Value: "1", Text: "In the last day"}, {Value: "3", Text: "In the last 3 days"}, {Value: "7", Text: "In the last week"}, {Value: "30", Text: "In the last month"}}
+	return []pages.Choice{
+		{Value: "", Text: "At any time"},
+		{Value: "1", Text: "In the last day"},
+		{Value: "3", Text: "In the last 3 days"},
+		{Value: "7", Text: "In the last week"},
+		{Value: "30", Text: "In the last month"},
+	}
 }
 
 // Places returns the choices of the filter for remote work.

@@ -18,7 +18,10 @@ var (
 )
 
 // moderationNav is the sub-navigation of the pages for moderators.
-var moderationNav = pages.SubNav{Name: "Moderation", Links: []pages.Link{{Path: "/moderation", Text: "Queue"}, {Path: "/moderation/decided", Text: "Taken down"}}}
+var moderationNav = pages.SubNav{
+	Name:  "Moderation",
+	Links: []pages.Link{{Path: "/moderation", Text: "Queue"}, {Path: "/moderation/decided", Text: "Taken down"}},
+}
 
 // addModeration registers the pages for moderators.
 func (s *Site) addModeration(app *fiber.App) {
@@ -68,7 +71,14 @@ type caseView struct {
 func (s *Site) caseView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (caseView, error) {
 	detail, err := s.services.Listings.CaseOf(ctx, viewer.Actor(), c.Params("id"))
 	l := detail.Listing
-	return caseView{CaseDetail: detail, Facts: jobFacts(l), Text: markdown(l.Description), JobPath: jobPath(l), IsHidden: l.HiddenAt != nil, Done: c.Query("done")}, err
+	return caseView{
+		CaseDetail: detail,
+		Facts:      jobFacts(l),
+		Text:       markdown(l.Description),
+		JobPath:    jobPath(l),
+		IsHidden:   l.HiddenAt != nil,
+		Done:       c.Query("done"),
+	}, err
 }
 
 func (s *Site) showCase(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -80,7 +90,10 @@ func (s *Site) showCase(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 }
 
 // decideCase returns the handler of a form that takes a job down or restores it with apply.
-func (s *Site) decideCase(apply func(*listings.Service, context.Context, auth.Actor, string, listings.DecisionInput) (listings.Listing, error), decision string) pages.Handler {
+func (s *Site) decideCase(
+	apply func(*listings.Service, context.Context, auth.Actor, string, listings.DecisionInput) (listings.Listing, error),
+	decision string,
+) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		form := pages.FormOf(c)
 		_, err := apply(s.services.Listings, ctx, viewer.Actor(), c.Params("id"), listings.DecisionInput{Message: form.Value("message")})

@@ -11,14 +11,25 @@ import (
 // schemaEmploymentTypes maps our employment and contract types to the values of the
 // schema.org property employmentType.
 var schemaEmploymentTypes = map[string]string{
-	"full-time": "FULL_TIME", "part-time": "PART_TIME", "per-diem": "PER_DIEM", "bank": "PER_DIEM", "flexible": "OTHER", "temporary": "TEMPORARY", "contract": "CONTRACTOR",
+	"full-time": "FULL_TIME",
+	"part-time": "PART_TIME",
+	"per-diem":  "PER_DIEM",
+	"bank":      "PER_DIEM",
+	"flexible":  "OTHER",
+	"temporary": "TEMPORARY",
+	"contract":  "CONTRACTOR",
 }
 
 // jobPosting returns the listing as structured data for search engines
 // (https://schema.org/JobPosting), with the properties that they require or recommend.
 func jobPosting(l listings.Listing, url string, description template.HTML) map[string]any {
 	p := map[string]any{
-		"@context": "https://schema.org", "@type": "JobPosting", "title": l.Title, "description": string(description), "url": url, "directApply": true,
+		"@context":           "https://schema.org",
+		"@type":              "JobPosting",
+		"title":              l.Title,
+		"description":        string(description),
+		"url":                url,
+		"directApply":        true,
 		"identifier":         map[string]any{"@type": "PropertyValue", "name": l.Company, "value": l.ID},
 		"hiringOrganization": map[string]any{"@type": "Organization", "name": l.Company},
 	}

@@ -62,8 +62,12 @@ func (s *Site) report(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 
 // reportTexts maps the reasons for a report to their texts.
 var reportTexts = map[listings.ReportReason]string{
-	listings.ReportFraud: "It looks like a scam or a false employer", listings.ReportFees: "It asks applicants for money", listings.ReportMisleading: "Its description is wrong or misleading",
-	listings.ReportDiscrimination: "It discriminates against people", listings.ReportFilled: "The job is filled or does not exist", listings.ReportOther: "Something else",
+	listings.ReportFraud:          "It looks like a scam or a false employer",
+	listings.ReportFees:           "It asks applicants for money",
+	listings.ReportMisleading:     "Its description is wrong or misleading",
+	listings.ReportDiscrimination: "It discriminates against people",
+	listings.ReportFilled:         "The job is filled or does not exist",
+	listings.ReportOther:          "Something else",
 }
 
 // Reasons returns the reasons that a visitor can choose from.

@@ -22,7 +22,11 @@ type searchForm struct {
 // The query parameters of a search.
 var (
 	filterLists = []filterList{
-		{"role", "role", "Role"}, {"specialty", "specialty", "Specialty"}, {"band", "band", "Band or grade"}, {"contract", "contractType", "Contract"},
+		{
+			"role",
+			"role",
+			"Role",
+		}, {"specialty", "specialty", "Specialty"}, {"band", "band", "Band or grade"}, {"contract", "contractType", "Contract"},
 		{"pattern", "employmentType", "Working pattern"}, {"shift", "shift", "Shift"},
 	}
 	textParams = []string{"q", "where", "radius", "pay", "remote", "posted", "sort"}
@@ -141,8 +145,18 @@ type chip struct{ Label, Text, Remove string }
 
 // slotLabels maps the kinds of terms that the search recognizes in its text to their names.
 var slotLabels = map[string]string{
-	"role": "Role", "specialty": "Specialty", "grade": "Band or grade", "contract": "Contract", "hours": "Working pattern", "shift": "Shift", "place": "Place", "pay": "Pay",
-	"employer": "Employer", "phrase": "Exact words", "word": "Word", "free": "Word",
+	"role":      "Role",
+	"specialty": "Specialty",
+	"grade":     "Band or grade",
+	"contract":  "Contract",
+	"hours":     "Working pattern",
+	"shift":     "Shift",
+	"place":     "Place",
+	"pay":       "Pay",
+	"employer":  "Employer",
+	"phrase":    "Exact words",
+	"word":      "Word",
+	"free":      "Word",
 }
 
 // chips returns the conditions of the search: the terms that were recognized in its text,
@@ -157,26 +171,33 @@ func (f searchForm) chips(results listings.Found, filters []filterGroup) []chip 
 			label = "Without"
 		}
 		rest := strings.Join(strings.Fields(string(text[:u.Start])+" "+string(text[min(u.End, len(text)):])), " ")
-		out = append(out, chip{label, cmp.Or(u.Value, u.Text), f.Path("/jobs", "q", rest)})
+		out = append(out, chip{Label: label, Text: cmp.Or(u.Value, u.Text), Remove: f.Path("/jobs", "q", rest)})
 	}
 	if where := f.Get("where"); where != "" {
-		out = append(out, chip{"Where", where, f.Path("/jobs", "where", "", "radius", "")})
+		out = append(out, chip{Label: "Where", Text: where, Remove: f.Path("/jobs", "where", "", "radius", "")})
 	}
 	for _, g := range filters {
 		for _, v := range g.Values {
 			if v.Checked {
-				out = append(out, chip{g.Label, v.Label, f.without(g.Param, v.Value)})
+				out = append(out, chip{Label: g.Label, Text: v.Label, Remove: f.without(g.Param, v.Value)})
 			}
 		}
 	}
 	if pay := f.Get("pay"); pay != "" {
-		out = append(out, chip{"Pay", "from " + pay + " a year", f.Path("/jobs", "pay", "")})
+		out = append(out, chip{Label: "Pay", Text: "from " + pay + " a year", Remove: f.Path("/jobs", "pay", "")})
 	}
 	if remote := f.Get("remote"); remote != "" {
-		out = append(out, chip{"Place of work", map[bool]string{true: "remote", false: "on site"}[remote == "yes"], f.Path("/jobs", "remote", "")})
+		out = append(
+			out,
+			chip{
+				Label:  "Place of work",
+				Text:   map[bool]string{true: "remote", false: "on site"}[remote == "yes"],
+				Remove: f.Path("/jobs", "remote", ""),
+			},
+		)
 	}
 	if days := f.Get("posted"); days != "" {
-		out = append(out, chip{"Posted", "in the last " + days + " days", f.Path("/jobs", "posted", "")})
+		out = append(out, chip{Label: "Posted", Text: "in the last " + days + " days", Remove: f.Path("/jobs", "posted", "")})
 	}
 	return out
 }
@@ -216,11 +237,11 @@ func (f searchForm) filters(facets map[string][]listings.FacetValue) []filterGro
 				selected = slices.Delete(selected, i, i+1)
 			}
 			if i >= 0 || len(g.Values) < maxFilterValues {
-				g.Values = append(g.Values, filterValue{v.Value, capitalize(v.Label), v.Count, i >= 0})
+				g.Values = append(g.Values, filterValue{Value: v.Value, Label: capitalize(v.Label), Count: v.Count, Checked: i >= 0})
 			}
 		}
 		for _, v := range selected { // without results
-			g.Values = append(g.Values, filterValue{v, capitalize(v), 0, true})
+			g.Values = append(g.Values, filterValue{Value: v, Label: capitalize(v), Count: 0, Checked: true})
 		}
 		if len(g.Values) > 0 {
 			out = append(out, g)

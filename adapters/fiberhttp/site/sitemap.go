@@ -46,7 +46,10 @@ type sitemapCache struct {
 	parts    []listings.OpenPosition
 }
 
-func (p *sitemapCache) get(ctx context.Context, list func(context.Context) ([]listings.OpenPosition, error)) ([]listings.OpenPosition, error) {
+func (p *sitemapCache) get(
+	ctx context.Context,
+	list func(context.Context) ([]listings.OpenPosition, error),
+) ([]listings.OpenPosition, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.listedAt) < sitemapMaxAge {
@@ -117,7 +120,9 @@ func (s *Site) sitemapPart(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) e
 	}
 	for _, l := range open {
 		urls.URLs = append(urls.URLs, sitemapURL{
-			Location: s.publicURL + jobPath(listings.Listing{ID: l.ID, Content: listings.Content{Title: l.Title}}), Modified: l.UpdatedAt.UTC().Format(time.RFC3339),
+			Location: s.publicURL + jobPath(
+				listings.Listing{ID: l.ID, Content: listings.Content{Title: l.Title}},
+			), Modified: l.UpdatedAt.UTC().Format(time.RFC3339),
 		})
 	}
 	return s.sendFeed(c, fiber.MIMEApplicationXML, urls)

@@ -49,7 +49,12 @@ func (s *Site) results(hits []listings.Hit, relaxed bool) []result {
 }
 
 // relaxedTexts describe how a relaxed result satisfies a part of the search.
-var relaxedTexts = map[string]string{"related": "a related %s", "nearby": "a %s further away", "missing": "no information about the %s", "text": "the %s only in the text"}
+var relaxedTexts = map[string]string{
+	"related": "a related %s",
+	"nearby":  "a %s further away",
+	"missing": "no information about the %s",
+	"text":    "the %s only in the text",
+}
 
 // relaxedReasons explains why a job is a result although it does not match exactly.
 func relaxedReasons(matched []listings.Matched) []string {
@@ -116,7 +121,14 @@ func formatAmount(minor int64, currency string) string {
 
 // valueTexts maps contract and employment types to their texts.
 var valueTexts = map[string]string{
-	"permanent": "Permanent", "temporary": "Temporary", "contract": "Fixed-term contract", "full-time": "Full time", "part-time": "Part time", "bank": "Bank", "per-diem": "Per diem", "flexible": "Flexible",
+	"permanent": "Permanent",
+	"temporary": "Temporary",
+	"contract":  "Fixed-term contract",
+	"full-time": "Full time",
+	"part-time": "Part time",
+	"bank":      "Bank",
+	"per-diem":  "Per diem",
+	"flexible":  "Flexible",
 }
 
 func formatPattern(l listings.Listing) string {
@@ -139,7 +151,10 @@ func jobFacts(l listings.Listing) []fact {
 		location = "Remote"
 	}
 	facts := []fact{
-		{"Location", location}, {"Pay", formatPay(l.Salary)}, {"Contract", valueTexts[l.ContractType]}, {"Working pattern", valueTexts[l.EmploymentType]},
+		{
+			"Location",
+			location,
+		}, {"Pay", formatPay(l.Salary)}, {"Contract", valueTexts[l.ContractType]}, {"Working pattern", valueTexts[l.EmploymentType]},
 		{"Specialty", l.Specialty}, {"Department", l.Department},
 	}
 	if l.PostedAt != nil {
@@ -176,8 +191,18 @@ func daysLeft(deadline, now time.Time) string {
 // parsed, so that employers cannot add them to pages.
 var descriptionParser = goldmark.New(goldmark.WithParser(parser.NewParser(
 	parser.WithBlockParsers(
-		util.Prioritized(parser.NewSetextHeadingParser(), 100), util.Prioritized(parser.NewThematicBreakParser(), 200), util.Prioritized(parser.NewListParser(), 300),
-		util.Prioritized(parser.NewListItemParser(), 400), util.Prioritized(parser.NewATXHeadingParser(), 600), util.Prioritized(parser.NewParagraphParser(), 1000),
+		util.Prioritized(
+			parser.NewSetextHeadingParser(),
+			100,
+		),
+		util.Prioritized(parser.NewThematicBreakParser(), 200),
+		util.Prioritized(parser.NewListParser(), 300),
+		util.Prioritized(
+			parser.NewListItemParser(),
+			400,
+		),
+		util.Prioritized(parser.NewATXHeadingParser(), 600),
+		util.Prioritized(parser.NewParagraphParser(), 1000),
 	),
 	parser.WithInlineParsers(util.Prioritized(parser.NewEmphasisParser(), 500)),
 )), goldmark.WithRendererOptions(html.WithHardWraps()))
@@ -198,5 +223,25 @@ var normalizeBullets = strings.NewReplacer("\r\n", "\n", "\n• ", "\n- ", "\n·
 
 // lowerHeadings lowers h1 by two levels and the other headings by one, because h1 and h2
 // belong to the page.
-var lowerHeadings = strings.NewReplacer("<h1>", "<h3>", "</h1>", "</h3>", "<h2>", "<h3>", "</h2>", "</h3>", "<h3>", "<h4>", "</h3>", "</h4>",
-	"<h4>", "<h5>", "</h4>", "</h5>", "<h5>", "<h6>", "</h5>", "</h6>")
+var lowerHeadings = strings.NewReplacer(
+	"<h1>",
+	"<h3>",
+	"</h1>",
+	"</h3>",
+	"<h2>",
+	"<h3>",
+	"</h2>",
+	"</h3>",
+	"<h3>",
+	"<h4>",
+	"</h3>",
+	"</h4>",
+	"<h4>",
+	"<h5>",
+	"</h4>",
+	"</h5>",
+	"<h5>",
+	"<h6>",
+	"</h5>",
+	"</h6>",
+)

@@ -48,7 +48,9 @@ const defaultPrefix = "locum"
 
 var (
 	errUnreadable = errors.New("not a Redis URL; want redis://HOST:PORT/DB, and special characters in a password as %XX")
-	errScheme     = errors.New("not a Redis URL; want the scheme redis, rediss, redis-cluster, rediss-cluster, redis-sentinel or rediss-sentinel")
+	errScheme     = errors.New(
+		"not a Redis URL; want the scheme redis, rediss, redis-cluster, rediss-cluster, redis-sentinel or rediss-sentinel",
+	)
 )
 
 // Parse parses a URL. Its errors do not contain parts of it but the names of options:
@@ -175,7 +177,9 @@ func (o *Options) setOption(name, value string, sentinel bool) error {
 	case "master_name", "sentinel_username", "sentinel_password":
 		return o.setSentinel(name, value, sentinel)
 	default:
-		return errors.New("there is no such option; want prefix, pool_size, dial_timeout, read_timeout, write_timeout, client_name, ca, skip_verify, master_name, sentinel_username or sentinel_password")
+		return errors.New(
+			"there is no such option; want prefix, pool_size, dial_timeout, read_timeout, write_timeout, client_name, ca, skip_verify, master_name, sentinel_username or sentinel_password",
+		)
 	}
 	return nil
 }

@@ -50,7 +50,13 @@ func TestParse_Topologies(t *testing.T) {
 		"rediss://a,b?prefix=south":        {addrs: []string{"a:6379", "b:6379"}, cluster: true, tls: true, prefix: "south"},
 		"redis-sentinel://a?master_name=m": {addrs: []string{"a:26379"}, master: "m"},
 		"redis-sentinel://u:p@a,b:1/2?master_name=m&sentinel_username=s&sentinel_password=w": {
-			addrs: []string{"a:26379", "b:1"}, db: 2, user: "u", password: "p", master: "m", sentinelUser: "s", sent: "w",
+			addrs:        []string{"a:26379", "b:1"},
+			db:           2,
+			user:         "u",
+			password:     "p",
+			master:       "m",
+			sentinelUser: "s",
+			sent:         "w",
 		},
 		"rediss-sentinel://a/0?master_name=m": {addrs: []string{"a:26379"}, master: "m", tls: true},
 	} {
@@ -61,7 +67,22 @@ func TestParse_Topologies(t *testing.T) {
 			if want.prefix == "" {
 				want.prefix = "locum"
 			}
-			require.Equal(t, want, selected{o.Addrs, o.DB, o.Username, o.Password, o.TLSConfig != nil, o.IsClusterMode, o.MasterName, o.Prefix, o.SentinelUsername, o.SentinelPassword})
+			require.Equal(
+				t,
+				want,
+				selected{
+					o.Addrs,
+					o.DB,
+					o.Username,
+					o.Password,
+					o.TLSConfig != nil,
+					o.IsClusterMode,
+					o.MasterName,
+					o.Prefix,
+					o.SentinelUsername,
+					o.SentinelPassword,
+				},
+			)
 			client := o.Connect()
 			switch {
 			case want.cluster:
@@ -79,7 +100,11 @@ func TestParse_Options(t *testing.T) {
 	o, err := Parse("redis://h?pool_size=5&dial_timeout=1s&read_timeout=2s&write_timeout=300ms&client_name=n")
 	require.NoError(t, err)
 	require.Equal(t, 5, o.PoolSize)
-	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 300 * time.Millisecond}, []time.Duration{o.DialTimeout, o.ReadTimeout, o.WriteTimeout})
+	require.Equal(
+		t,
+		[]time.Duration{time.Second, 2 * time.Second, 300 * time.Millisecond},
+		[]time.Duration{o.DialTimeout, o.ReadTimeout, o.WriteTimeout},
+	)
 	require.Equal(t, "n", o.ClientName)
 	require.True(t, o.ContextTimeoutEnabled)
 	o, err = Parse("rediss://h?skip_verify=true")
@@ -147,7 +172,11 @@ func TestConnect_TLS_VerifiesTheServerWithCA(t *testing.T) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12})
+	l, err := tls.Listen(
+		"tcp",
+		"127.0.0.1:0",
+		&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12},
+	)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {

@@ -218,7 +218,8 @@ func (a *annotator) tagSpecialist() {
 			}
 		}
 		last := a.title.tokens[f.End-1].Word
-		if doctor := a.v.byID["doctor"]; doctor != nil && a.advert.Country == "us" && isDiscipline(last) && a.v.hasComposite(doctor, f.concept) {
+		if doctor := a.v.byID["doctor"]; doctor != nil && a.advert.Country == "us" && isDiscipline(last) &&
+			a.v.hasComposite(doctor, f.concept) {
 			a.add(doctor, SecondChoice)
 			return
 		}

@@ -113,9 +113,15 @@ func TestAnnotate_Years(t *testing.T) {
 
 // advert200 has about 200 words.
 var advert200 = Advert{
-	Title: "Senior Staff Nurse / RGN (ICU) – Band 6, Nights", Department: "Critical Care", Specialty: "Intensive Care",
-	ContractType: "permanent", EmploymentType: "full-time",
-	Description:  strings.Repeat("We are looking for a registered nurse to join our friendly intensive care team at St Mary’s Hospital. You will look after patients who need ventilation and dialysis, teach students and newly qualified staff, and work 37.5 hours a week on rotating days and nights. ", 4),
+	Title:          "Senior Staff Nurse / RGN (ICU) – Band 6, Nights",
+	Department:     "Critical Care",
+	Specialty:      "Intensive Care",
+	ContractType:   "permanent",
+	EmploymentType: "full-time",
+	Description: strings.Repeat(
+		"We are looking for a registered nurse to join our friendly intensive care team at St Mary’s Hospital. You will look after patients who need ventilation and dialysis, teach students and newly qualified staff, and work 37.5 hours a week on rotating days and nights. ",
+		4,
+	),
 	Requirements: []string{"NMC registration", "At least 2 years of critical care experience", "Good communication skills"},
 }
 

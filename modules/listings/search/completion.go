@@ -10,7 +10,8 @@ import (
 func (r *run) completion(i int) (candidate, bool) {
 	n := len(r.tokens)
 	final := r.tokens[n-1].Word
-	if !r.last || len(final) < minUnfinished && i == n-1 || n-i > maxUnfinished || r.overlapsReserved(i, n) || (r.isForm(n-1) || stopWords[final]) && !r.isBegun(i, n-1) {
+	if !r.last || len(final) < minUnfinished && i == n-1 || n-i > maxUnfinished || r.overlapsReserved(i, n) ||
+		(r.isForm(n-1) || stopWords[final]) && !r.isBegun(i, n-1) {
 		return candidate{}, false
 	}
 	var words []string
@@ -92,7 +93,9 @@ func (v *Vocabulary) completions(words []string, isComplete, noRoles bool) (out 
 				break
 			}
 			c := f.form.likeliest()
-			if f.text == prefix || longer != strings.Contains(f.text[len(prefix):], " ") || c.Kind == Filler || noRoles && c.Kind == Role || slices.Contains(out, c) || len(out) > 0 && c.Kind != out[0].Kind {
+			if f.text == prefix || longer != strings.Contains(f.text[len(prefix):], " ") || c.Kind == Filler || noRoles && c.Kind == Role ||
+				slices.Contains(out, c) ||
+				len(out) > 0 && c.Kind != out[0].Kind {
 				continue
 			}
 			if out = append(out, c); len(out) == maxCompletions {

@@ -87,7 +87,9 @@ func (a *annotator) isTaught(i int) bool {
 }
 
 // teaching are the verbs whose objects are not the applicants.
-var teaching = wordSet("support supporting supports teach teaching teaches mentor mentoring mentors supervise supervising supervises supervision train training trains educate educating education induct induction guide guiding develop developing coach coaching precept lead leading deliver delivering")
+var teaching = wordSet(
+	"support supporting supports teach teaching teaches mentor mentoring mentors supervise supervising supervises supervision train training trains educate educating education induct induction guide guiding develop developing coach coaching precept lead leading deliver delivering",
+)
 
 // isNumbered reports whether a form is a grade with a number: CT1, ST3.
 func isNumbered(c *Concept, f *Form) bool {
@@ -108,7 +110,9 @@ func (a *annotator) isWanted(i int) bool {
 }
 
 // wanting are the words after which an advert names the applicants or the post.
-var wanting = wordSet("looking seeking recruit recruiting hiring require requires need needs as role position post vacancy opportunity appoint appointing seek seeks become welcome")
+var wanting = wordSet(
+	"looking seeking recruit recruiting hiring require requires need needs as role position post vacancy opportunity appoint appointing seek seeks become welcome",
+)
 
 // hasBefore reports whether the description has an accepted word among the last ones
 // before word i, in the same sentence.

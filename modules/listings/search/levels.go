@@ -13,10 +13,14 @@ type level struct {
 }
 
 // exact returns a level for exact hits.
-func exact(cost int, how How, e Expr) level { return level{SlotLevel{e, cost, true}, how} }
+func exact(cost int, how How, e Expr) level {
+	return level{SlotLevel{Expr: e, Cost: cost, Exact: true}, how}
+}
 
 // relaxed returns a level for relaxed hits.
-func relaxed(cost int, how How, e Expr) level { return level{SlotLevel{e, cost, false}, how} }
+func relaxed(cost int, how How, e Expr) level {
+	return level{SlotLevel{Expr: e, Cost: cost, Exact: false}, how}
+}
 
 // levels returns the levels of a term, the cheapest first.
 func (b *planner) levels(t *Term) []level {
@@ -29,7 +33,11 @@ func (b *planner) levels(t *Term) []level {
 	case SlotPlace:
 		out = b.place(t)
 	case SlotPay:
-		out = []level{exact(0, HowField, PaysBetween(*t.Pay)), relaxed(costPayUnstated, HowMissing, Not(PaysBetween(PayRange{}))), relaxed(costContradicts, HowMissing, All())}
+		out = []level{
+			exact(0, HowField, PaysBetween(*t.Pay)),
+			relaxed(costPayUnstated, HowMissing, Not(PaysBetween(PayRange{}))),
+			relaxed(costContradicts, HowMissing, All()),
+		}
 	case SlotEmployer:
 		out = []level{exact(0, HowField, HasKey(keyEmployer+strings.Join(t.Words, " ")))}
 	case SlotWord:
@@ -201,7 +209,11 @@ const remoteConcept = "work-from-home"
 func (b *planner) detail(t *Term) []level {
 	stated := HasKey(keyStated + t.Slot)
 	if slices.ContainsFunc(t.Concepts, func(c *Concept) bool { return c.ID == remoteConcept }) {
-		return []level{exact(0, HowField, HasKey(keyRemote)), exact(costSettingText, HowText, HasKey(SlotSetting+":telehealth")), relaxed(b.detailCost(costContradicts), HowMissing, All())}
+		return []level{
+			exact(0, HowField, HasKey(keyRemote)),
+			exact(costSettingText, HowText, HasKey(SlotSetting+":telehealth")),
+			relaxed(b.detailCost(costContradicts), HowMissing, All()),
+		}
 	}
 	met := []level{exact(0, HowField, anyKey(t.Slot+":", t.Concepts))}
 	if t.Slot == SlotSetting { // a description may name others

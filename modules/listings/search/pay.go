@@ -19,10 +19,14 @@ const (
 
 // payPattern matches an amount of money, or two, and the period: "£20 an hour",
 // "35k-40k", "$90,000 per year", "60ph".
-var payPattern = regexp.MustCompile(`(?i)([£$€])?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?(?:p([hdwa])\b|\b)(?:\s?(?:-|–|to)\s?[£$€]?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?\b)?(?:\s?\+)?(?:(?:\s*/\s?|\s*\bper\s+|\s*\ban?\s+|\s*p[./]?)(hour|hr|h|day|d|week|wk|w|month|year|annum|yr|a)\b)?`)
+var payPattern = regexp.MustCompile(
+	`(?i)([£$€])?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?(?:p([hdwa])\b|\b)(?:\s?(?:-|–|to)\s?[£$€]?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?\b)?(?:\s?\+)?(?:(?:\s*/\s?|\s*\bper\s+|\s*\ban?\s+|\s*p[./]?)(hour|hr|h|day|d|week|wk|w|month|year|annum|yr|a)\b)?`,
+)
 
 // payMarker matches the words before an amount. Its group matches if the amount is a maximum.
-var payMarker = regexp.MustCompile(`(?i)\b(?:over|above|from|at least|min|minimum|more than|salary|paying|(up to|under|below|max|maximum|less than))\s*$`)
+var payMarker = regexp.MustCompile(
+	`(?i)\b(?:over|above|from|at least|min|minimum|more than|salary|paying|(up to|under|below|max|maximum|less than))\s*$`,
+)
 
 var currencies = map[string]string{"£": "GBP", "$": "USD", "€": "EUR"}
 
@@ -67,7 +71,8 @@ func (r *run) findPay(text string) {
 		}
 		factor := perYear(period, currency, max(low, high))
 		r.reserved[start] = candidate{start: start, end: end, cost: costForm, term: Term{
-			Slot: SlotPay, Pay: &PayRange{Min: minorUnits(low * factor), Max: minorUnits(high * factor), Currency: currency},
+			Slot: SlotPay,
+			Pay:  &PayRange{Min: minorUnits(low * factor), Max: minorUnits(high * factor), Currency: currency},
 		}}
 	}
 }

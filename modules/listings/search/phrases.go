@@ -77,7 +77,8 @@ func (a *annotator) cover(p *phrases, from, to, part int) {
 		a.matches = a.v.Matches(a.matches[:0], p.words, i)
 		for _, m := range a.matches {
 			b := &best[m.End-from]
-			if c := here + p.cost(m); p.mayMatch(m) && !a.hidesRole(p, m) && (c < b.cost || c == b.cost && m.End-m.Start > b.match.End-b.match.Start) {
+			if c := here + p.cost(m); p.mayMatch(m) && !a.hidesRole(p, m) &&
+				(c < b.cost || c == b.cost && m.End-m.Start > b.match.End-b.match.Start) {
 				*b = step{cost: c, match: m}
 			}
 		}

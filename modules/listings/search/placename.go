@@ -29,7 +29,9 @@ func (r *run) places(i int) (out []candidate) {
 		if home := r.atHome(first, end, p); marked || r.isPlaceName(first, end, home) {
 			p = home
 		}
-		if !ok || end-first == 1 && months[r.tokens[first].Word] || end-first == 1 && commonPlaces[r.tokens[first].Word] && p.Kind == Town && p.Population < minTown || !marked && !r.isPlaceName(first, end, p) {
+		if !ok || end-first == 1 && months[r.tokens[first].Word] ||
+			end-first == 1 && commonPlaces[r.tokens[first].Word] && p.Kind == Town && p.Population < minTown ||
+			!marked && !r.isPlaceName(first, end, p) {
 			continue
 		}
 		if corrected != "" && !marked && r.Words.beginsWord(r.tokens[first].Word) {
@@ -50,7 +52,9 @@ func (r *run) places(i int) (out []candidate) {
 func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) {
 	p, ok = r.namedPlace(start, end)
 	word := r.tokens[start].Word
-	if end-start > 1 || len(word) < minUnfinished+1 || hasDigit(word) || ok && p.Kind != Town || r.Vocabulary.isKnown(word) || r.Words == nil || r.hasCorrectPlaces {
+	if end-start > 1 || len(word) < minUnfinished+1 || hasDigit(word) || ok && p.Kind != Town || r.Vocabulary.isKnown(word) ||
+		r.Words == nil ||
+		r.hasCorrectPlaces {
 		return p, "", ok
 	}
 	lexicon := r.Words.lexicon
@@ -62,7 +66,8 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 			return longer, longer.Name, true
 		}
 	}
-	if other, found := r.Places.Correct(r.placeName(start, end)); found && !strings.EqualFold(other.Name, word+"s") && (!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
+	if other, found := r.Places.Correct(r.placeName(start, end)); found && !strings.EqualFold(other.Name, word+"s") &&
+		(!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
 		return other, other.Name, true
 	}
 	return p, "", ok
@@ -160,8 +165,12 @@ func (r *run) american() (n int) {
 }
 
 var (
-	americanWords = wordSet("rn rns lpn lpns lvn lvns cna cnas np nps crna crnas slp slps cota rrt lcsw lmft lpc md physician physicians attending pediatric pediatrics pediatrician orthopedic orthopedics gynecology hematology anesthesia anesthesiologist snf ltac ltach prn 1099 w2 travel licensed vocational labor er usa")
-	britishWords  = wordSet("band nhs hse rgn rmn rnld rnid hca hcas odp odps gp gps registrar sho spr nchd consultant locum carer carers physio physios radiographer radiographers theatre theatres domiciliary paediatric paediatrics paediatrician orthopaedic orthopaedics gynaecology haematology anaesthetist anaesthetics midwife midwives matron sister ward cnm amhp pwp camhs salt ltd council uk ireland optician dietician surgery")
+	americanWords = wordSet(
+		"rn rns lpn lpns lvn lvns cna cnas np nps crna crnas slp slps cota rrt lcsw lmft lpc md physician physicians attending pediatric pediatrics pediatrician orthopedic orthopedics gynecology hematology anesthesia anesthesiologist snf ltac ltach prn 1099 w2 travel licensed vocational labor er usa",
+	)
+	britishWords = wordSet(
+		"band nhs hse rgn rmn rnld rnid hca hcas odp odps gp gps registrar sho spr nchd consultant locum carer carers physio physios radiographer radiographers theatre theatres domiciliary paediatric paediatrics paediatrician orthopaedic orthopaedics gynaecology haematology anaesthetist anaesthetics midwife midwives matron sister ward cnm amhp pwp camhs salt ltd council uk ireland optician dietician surgery",
+	)
 )
 
 func lastWord(name string) string {
@@ -245,4 +254,6 @@ var shortPlaces = wordSet("la sf kc dc")
 var months = wordSet("march april may june august")
 
 // commonPlaces are names of towns that usually have another meaning.
-var commonPlaces = wordSet("ward home bank street rugby battle deal sandwich poole barking hope rest sale ash bury cross green hall hill house long mill moor new north south east west park rose stone well wells wood general care support mobile house nice best day days young send over nursing street beer eye crook hook looe ware yelling staff")
+var commonPlaces = wordSet(
+	"ward home bank street rugby battle deal sandwich poole barking hope rest sale ash bury cross green hall hill house long mill moor new north south east west park rose stone well wells wood general care support mobile house nice best day days young send over nursing street beer eye crook hook looe ware yelling staff",
+)

@@ -14,7 +14,9 @@ func (r *run) findQuantities(text string) {
 
 // distancePattern matches how near a place must be: "within 20 miles of",
 // "30 km from", "10 mile radius".
-var distancePattern = regexp.MustCompile(`(?i)\b(?:within\s+)?(?:an?\s+)?(\d{1,3})[\s-]*(miles?|mi|kms?|kilomet(?:er|re)s?)\b(?:\s+radius)?(?:\s+away)?`)
+var distancePattern = regexp.MustCompile(
+	`(?i)\b(?:within\s+)?(?:an?\s+)?(\d{1,3})[\s-]*(miles?|mi|kms?|kilomet(?:er|re)s?)\b(?:\s+radius)?(?:\s+away)?`,
+)
 
 const (
 	milesPerKilometer = .621371

@@ -281,7 +281,8 @@ func TestParse_EveryForm_AsksForItsConcept(t *testing.T) {
 	p := &Parser{Vocabulary: v, Words: NewSpelling(v, testLexicon{})}
 	var wrong []string
 	for _, f := range v.Forms() {
-		if u := p.Parse(f.Text + " "); f.Readings[0].Concept.Kind != Filler && !slices.ContainsFunc(f.Readings, func(r Reading) bool { return requiresConcept(u, r.Concept) }) {
+		if u := p.Parse(f.Text + " "); f.Readings[0].Concept.Kind != Filler &&
+			!slices.ContainsFunc(f.Readings, func(r Reading) bool { return requiresConcept(u, r.Concept) }) {
 			wrong = append(wrong, f.Text+" → "+formatTerms(u))
 		}
 	}

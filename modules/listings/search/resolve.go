@@ -134,7 +134,10 @@ func (q *query) dropModifierRoles() {
 			case p.concept.gradeOf(prev) != nil:
 				p.becomeGrade(prev)
 				continue
-			case prev.IsA(p.concept), p.concept.Leads && !prev.Leads, q.isSubordinate(last, i), prev.isNonClinical() && !prev.base().Generic && !p.concept.isNonClinical():
+			case prev.IsA(p.concept),
+				p.concept.Leads && !prev.Leads,
+				q.isSubordinate(last, i),
+				prev.isNonClinical() && !prev.base().Generic && !p.concept.isNonClinical():
 				drop = i
 			}
 			if !q.parts[drop].describe(q.parts[last+i-drop].concept) {

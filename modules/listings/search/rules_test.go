@@ -77,7 +77,17 @@ func rulesParser(t *testing.T) *Parser {
 		"heath":                   {Kind: Town, Name: "Heath", Country: "GB", Population: 2_000},
 		"new anglia":              {Kind: Region, Name: "New Anglia", Country: "GB"},
 	}
-	lexicon := testLexicon{"edinburgh": 40, "brighton": 30, "leeds": 50, "weight": 80, "health": 900, "heath": 2, "cardiac": 7, "radium": 9, "card": 1}
+	lexicon := testLexicon{
+		"edinburgh": 40,
+		"brighton":  30,
+		"leeds":     50,
+		"weight":    80,
+		"health":    900,
+		"heath":     2,
+		"cardiac":   7,
+		"radium":    9,
+		"card":      1,
+	}
 	employers := companies{}
 	for _, name := range []string{"Mersey Heart and Chest Hospital NHS Trust", "New Anglia Care Ltd", "Bupa"} {
 		for _, key := range EmployerKeys(name) {
@@ -176,7 +186,12 @@ func TestEmployerKeys(t *testing.T) {
 
 func TestAnnotate_Rules(t *testing.T) {
 	t.Parallel()
-	v, err := Parse(Source{Name: "test", Text: rulesVocabulary + "\ngrade trainee-grade : trainee; in training\nsetting nhs : nhs trust\nexperience newly-qualified : newly qualified\n"})
+	v, err := Parse(
+		Source{
+			Name: "test",
+			Text: rulesVocabulary + "\ngrade trainee-grade : trainee; in training\nsetting nhs : nhs trust\nexperience newly-qualified : newly qualified\n",
+		},
+	)
 	require.NoError(t, err)
 	for _, c := range []struct {
 		rule   string
@@ -212,7 +227,12 @@ func TestParse_Distance_IsRadius(t *testing.T) {
 	t.Parallel()
 	p := rulesParser(t)
 	for query, want := range map[string]float64{
-		"nurse leeds": 0, "nurse within 20 miles of leeds": 20, "nurse 5 mile radius leeds": 5, "nurse 10 km from leeds": 6.21371, "nurse within 0 miles of leeds": 0, "nurse within 900 miles of leeds": MaxRadius,
+		"nurse leeds":                     0,
+		"nurse within 20 miles of leeds":  20,
+		"nurse 5 mile radius leeds":       5,
+		"nurse 10 km from leeds":          6.21371,
+		"nurse within 0 miles of leeds":   0,
+		"nurse within 900 miles of leeds": MaxRadius,
 	} {
 		u := p.Parse(query)
 		require.InDelta(t, want, u.Radius, .001, query)

@@ -305,7 +305,9 @@ func isSmallNumber(word string) bool {
 }
 
 // stopWords are never a condition, not even as part of a place.
-var stopWords = wordSet("a an the and or of for to in on at near by with from as is are be i me my we our you your any all some this that around within close im who which")
+var stopWords = wordSet(
+	"a an the and or of for to in on at near by with from as is are be i me my we our you your any all some this that around within close im who which",
+)
 
 func wordSet(words string) map[string]bool {
 	set := map[string]bool{}

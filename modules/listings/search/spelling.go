@@ -80,7 +80,9 @@ const (
 func (s *Spelling) Correct(t Token, unfinished bool) []string {
 	s.once.Do(s.build)
 	n := utf8.RuneCountInString(t.Word)
-	if n < oneEditFrom || n > longestWord || hasDigit(t.Word) || strings.ContainsAny(t.Word, "&+/.") || s.vocabulary.isKnown(t.Word) || s.vocabulary.isFiller(t.Word) || !s.consume() {
+	if n < oneEditFrom || n > longestWord || hasDigit(t.Word) || strings.ContainsAny(t.Word, "&+/.") || s.vocabulary.isKnown(t.Word) ||
+		s.vocabulary.isFiller(t.Word) ||
+		!s.consume() {
 		return nil
 	}
 	frequency := s.lexicon.Frequency(t.Word)

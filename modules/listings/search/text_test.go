@@ -128,7 +128,10 @@ func TestNormalize_KeepsMeaningsApart(t *testing.T) {
 }
 
 // text300 is an advert of about 300 words.
-var text300 = strings.Repeat("We are looking for a Band 6 Paediatric Physiotherapist to join our friendly team at St Mary’s Hospital – full-time, 37.5 hours a week, rotating days and nights. ", 11)
+var text300 = strings.Repeat(
+	"We are looking for a Band 6 Paediatric Physiotherapist to join our friendly team at St Mary’s Hospital – full-time, 37.5 hours a week, rotating days and nights. ",
+	11,
+)
 
 func BenchmarkTokens(b *testing.B) {
 	b.ReportAllocs()

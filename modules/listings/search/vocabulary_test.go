@@ -167,7 +167,12 @@ func TestVocabulary_Matches(t *testing.T) {
 	t.Parallel()
 	v := parseSmall(t)
 	for text, want := range map[string][]string{
-		"hand surgeons": {"hands", "hand surgeon"}, "hand, surgeon": {"hands"}, "Hand-Surgeon": {"hands", "hand surgeon"}, "unknown": nil, "GPs": {"gp"}, "looking": nil,
+		"hand surgeons": {"hands", "hand surgeon"},
+		"hand, surgeon": {"hands"},
+		"Hand-Surgeon":  {"hands", "hand surgeon"},
+		"unknown":       nil,
+		"GPs":           {"gp"},
+		"looking":       nil,
 	} {
 		var got []string
 		for _, m := range v.Matches(nil, v.Words(Tokens(text)), 0) {

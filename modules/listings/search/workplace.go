@@ -49,5 +49,11 @@ func (a *annotator) workplaces(p *phrases) []string {
 // vague are specialties whose words in a name do not describe the work: Helping Hands,
 // School of Medicine.
 var vague = map[string]bool{
-	"surgery": true, "medicine": true, "hand-surgery": true, "emergency": true, "imaging": true, "nursing-education": true, "intensive-care": true,
+	"surgery":           true,
+	"medicine":          true,
+	"hand-surgery":      true,
+	"emergency":         true,
+	"imaging":           true,
+	"nursing-education": true,
+	"intensive-care":    true,
 }

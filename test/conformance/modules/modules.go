@@ -32,9 +32,21 @@ func Module(t *testing.T, m bootstrap.Module, database Database) {
 	t.Run("routes", func(t *testing.T) {
 		t.Parallel()
 		p := Start(t, database, bootstrap.WithModule(m))
-		documents := map[string]string{"portal": string(p.Call(t, http.MethodGet, "/openapi/portal.json", User{}, nil).Body), "developer": string(p.Call(t, http.MethodGet, "/openapi/developer.json", User{}, nil).Body)}
+		documents := map[string]string{
+			"portal":    string(p.Call(t, http.MethodGet, "/openapi/portal.json", User{}, nil).Body),
+			"developer": string(p.Call(t, http.MethodGet, "/openapi/developer.json", User{}, nil).Body),
+		}
 		jobseeker := p.Jobseeker(t)
-		c := clients{p, map[string]User{"guest": {}, "unknown": {Token: "unknown"}, "jobseeker": jobseeker, "employer": p.Employer(t), "app": p.App(t, jobseeker)}}
+		c := clients{
+			p,
+			map[string]User{
+				"guest":     {},
+				"unknown":   {Token: "unknown"},
+				"jobseeker": jobseeker,
+				"employer":  p.Employer(t),
+				"app":       p.App(t, jobseeker),
+			},
+		}
 		listed := run(t, configIn(t, t.TempDir(), SQLite(t)), m, "routes")
 		for _, r := range routes {
 			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
@@ -125,7 +137,9 @@ func refusalStatus(r web.Route, client string) int {
 		return http.StatusUnauthorized
 	case isDeveloper(r): // a session is not a token of an app
 		return http.StatusUnauthorized
-	case r.Audience == web.Moderator, client == "jobseeker" && (r.Audience == web.Employer || r.Audience == web.EmployerSide || r.Permission != ""), client == "employer" && r.Audience == web.Seeker:
+	case r.Audience == web.Moderator,
+		client == "jobseeker" && (r.Audience == web.Employer || r.Audience == web.EmployerSide || r.Permission != ""),
+		client == "employer" && r.Audience == web.Seeker:
 		return http.StatusForbidden
 	}
 	return 0
@@ -142,7 +156,18 @@ func (c clients) checkAccess(t *testing.T, r web.Route) {
 }
 
 // inputs are request bodies with mistakes that clients make, accidentally or as an attack.
-var inputs = []string{``, `{}`, `[]`, `null`, `{`, `"x"`, "{\"\u0000\":1}", `{"id":{"a":[1]},"note":1e999}`, strings.Repeat(`[`, 10_000), `{"note":"` + strings.Repeat("x", 100_000) + `"}`}
+var inputs = []string{
+	``,
+	`{}`,
+	`[]`,
+	`null`,
+	`{`,
+	`"x"`,
+	"{\"\u0000\":1}",
+	`{"id":{"a":[1]},"note":1e999}`,
+	strings.Repeat(`[`, 10_000),
+	`{"note":"` + strings.Repeat("x", 100_000) + `"}`,
+}
 
 func (c clients) checkInput(t *testing.T, r web.Route) {
 	for name, user := range c.by {

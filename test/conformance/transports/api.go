@@ -70,36 +70,90 @@ func (s *testAPI) table() web.API {
 		return web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Done{}, err })
 	}
 	return web.API{
-		Name: "conformance", Title: "conformance", Version: "1.0.0", Prefix: "/api/v1", Aliases: []string{"/v1"}, Authenticator: &s.authenticator,
-		Fault:     func(f *fault.Error) (int, any) { return web.StatusOf(f), refusal{f.Code} },
-		FaultBody: refusal{},
+		Name:          "conformance",
+		Title:         "conformance",
+		Version:       "1.0.0",
+		Prefix:        "/api/v1",
+		Aliases:       []string{"/v1"},
+		Authenticator: &s.authenticator,
+		Fault:         func(f *fault.Error) (int, any) { return web.StatusOf(f), refusal{f.Code} },
+		FaultBody:     refusal{},
 		Routes: []web.Route{
-			{Method: http.MethodGet, Path: "/api/v1/things/:id", Scope: integrations.JobsRead, Op: web.Op(func(_ context.Context, c web.Call, in struct {
-				ID   string `path:"id"`
-				Text string `query:"q" validate:"required"`
-			}) (thing, error) {
-				return thing{ID: in.ID, Text: in.Text, Address: c.IP}, nil
-			})},
-			{Method: http.MethodPost, Path: "/api/v1/things", Scope: integrations.ApplicationsWrite, Status: 201, SetsLocation: true, Op: create},
+			{
+				Method: http.MethodGet,
+				Path:   "/api/v1/things/:id",
+				Scope:  integrations.JobsRead,
+				Op: web.Op(func(_ context.Context, c web.Call, in struct {
+					ID   string `path:"id"`
+					Text string `query:"q" validate:"required"`
+				}) (thing, error) {
+					return thing{ID: in.ID, Text: in.Text, Address: c.IP}, nil
+				}),
+			},
+			{
+				Method:       http.MethodPost,
+				Path:         "/api/v1/things",
+				Scope:        integrations.ApplicationsWrite,
+				Status:       201,
+				SetsLocation: true,
+				Op:           create,
+			},
 			{Method: http.MethodPost, Path: "/api/v1/small", Scope: integrations.ApplicationsWrite, Body: 1000, Op: create},
-			{Method: http.MethodGet, Path: "/api/v1/missing", Scope: integrations.JobsRead, Op: fails(fault.New(fault.NotFound, "missing", "Missing"))},
+			{
+				Method: http.MethodGet,
+				Path:   "/api/v1/missing",
+				Scope:  integrations.JobsRead,
+				Op:     fails(fault.New(fault.NotFound, "missing", "Missing")),
+			},
 			{Method: http.MethodGet, Path: "/api/v1/broken", Scope: integrations.JobsRead, Op: fails(fmt.Errorf("secret inside"))},
-			{Method: http.MethodGet, Path: "/api/v1/panic", Scope: integrations.JobsRead, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") })},
-			{Method: http.MethodGet, Path: "/api/v1/pending", Scope: integrations.JobsRead, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Pending[thing], error) {
-				return web.Pending[thing]{Reply: web.OK(thing{}, ""), Accepted: true}, nil
-			})},
-			{Method: http.MethodGet, Path: "/api/v1/table", Scope: integrations.JobsRead, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.CSV, error) {
-				return web.CSV{Name: "things.csv", Size: -1, Body: s.stream()}, nil
-			})},
-			{Method: http.MethodGet, Path: "/api/v1/file", Scope: integrations.JobsRead, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.File, error) {
-				return web.File{Name: "résumé.pdf", MediaType: "application/pdf", Size: int64(len(streamed)), Body: s.stream()}, nil
-			})},
-			{Method: http.MethodGet, Path: "/api/v1/limited", Scope: integrations.JobsRead, Limit: limit.Rule{Max: 2, Per: time.Hour}, Op: fails(nil)},
-			{Method: http.MethodGet, Path: "/api/v1/slow", Scope: integrations.JobsRead, Timeout: time.Minute, Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
-				s.entered <- struct{}{}
-				<-s.release
-				return web.Message("done"), nil
-			})},
+			{
+				Method: http.MethodGet,
+				Path:   "/api/v1/panic",
+				Scope:  integrations.JobsRead,
+				Op:     web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") }),
+			},
+			{
+				Method: http.MethodGet,
+				Path:   "/api/v1/pending",
+				Scope:  integrations.JobsRead,
+				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Pending[thing], error) {
+					return web.Pending[thing]{Reply: web.OK(thing{}, ""), Accepted: true}, nil
+				}),
+			},
+			{
+				Method: http.MethodGet,
+				Path:   "/api/v1/table",
+				Scope:  integrations.JobsRead,
+				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.CSV, error) {
+					return web.CSV{Name: "things.csv", Size: -1, Body: s.stream()}, nil
+				}),
+			},
+			{
+				Method: http.MethodGet,
+				Path:   "/api/v1/file",
+				Scope:  integrations.JobsRead,
+				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.File, error) {
+					return web.File{Name: "résumé.pdf", MediaType: "application/pdf", Size: int64(len(streamed)), Body: s.stream()}, nil
+				}),
+			},
+			{
+				Method: http.MethodGet,
+				Path:   "/api/v1/limited",
+				Scope:  integrations.JobsRead,
+				Limit:  limit.Rule{Max: 2, Per: time.Hour},
+				Op:     fails(nil),
+			},
+			{
+				Method:  http.MethodGet,
+				Path:    "/api/v1/slow",
+				Scope:   integrations.JobsRead,
+				Timeout: time.Minute,
+				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
+					s.entered <- struct{}{}
+					<-s.release
+					return web.Message("done"), nil
+				}),
+			},
 		},
 	}
 }
@@ -115,7 +169,11 @@ const invalidToken = `Bearer realm="locum", error="invalid_token"`
 
 // Authenticate implements web.Authenticator.
 func (a *countingAuthenticator) Authenticate(_ context.Context, e web.AuthRequest) (integrations.Caller, map[string]string, error) {
-	caller := integrations.Caller{App: integrations.App{ID: "01935d3c-9c1e-7c1a-8f6e-2b7a54c0de06"}, UserID: "01935d3c-9c1e-7c1a-8f6e-2b7a7812e25a", Scopes: []integrations.Scope{integrations.JobsRead}}
+	caller := integrations.Caller{
+		App:    integrations.App{ID: "01935d3c-9c1e-7c1a-8f6e-2b7a54c0de06"},
+		UserID: "01935d3c-9c1e-7c1a-8f6e-2b7a7812e25a",
+		Scopes: []integrations.Scope{integrations.JobsRead},
+	}
 	headers := map[string]string{"X-Gate": "entered"}
 	if len(e.Authorization) != 1 || e.Address == "" {
 		return integrations.Caller{}, headers, fault.ErrUnauthorized

@@ -144,7 +144,8 @@ func Transport(t *testing.T, open TransportOpener) {
 		for i := range 50 {
 			wait.Go(func() {
 				answer, err := transport.try(t.Context(), "GET", fmt.Sprintf("/api/v1/things/%d?q=%d", i, -i), "reader", "")
-				if err != nil || answer.Status != 200 || !strings.Contains(string(answer.Body), fmt.Sprintf(`"id":"%d","text":"%d"`, i, -i)) {
+				if err != nil || answer.Status != 200 ||
+					!strings.Contains(string(answer.Body), fmt.Sprintf(`"id":"%d","text":"%d"`, i, -i)) {
 					t.Errorf("request %d: %d %s %v", i, answer.Status, answer.Body, err)
 				}
 			})
@@ -179,7 +180,18 @@ func transportHeaders(t *testing.T, open TransportOpener) {
 			body = `{"text":"a"}`
 		}
 		answer := transport.call(t, c.method, c.path, c.token, body)
-		require.Equal(t, c.want, answer.Header.Get(c.name), "%s of %s %s by %q: %d %s", c.name, c.method, c.path, c.token, answer.Status, answer.Body)
+		require.Equal(
+			t,
+			c.want,
+			answer.Header.Get(c.name),
+			"%s of %s %s by %q: %d %s",
+			c.name,
+			c.method,
+			c.path,
+			c.token,
+			answer.Status,
+			answer.Body,
+		)
 	}
 }
 
@@ -193,23 +205,50 @@ func transportStreams(t *testing.T, open TransportOpener) {
 		answer := transport.call(t, "GET", path, "reader", "")
 		require.Equal(t, 200, answer.Status, path)
 		require.Equal(t, streamed, string(answer.Body), path)
-		require.Equal(t, want, []string{answer.Header.Get("Content-Type"), answer.Header.Get("Content-Disposition"), answer.Header.Get("Content-Security-Policy")}, path)
+		require.Equal(
+			t,
+			want,
+			[]string{
+				answer.Header.Get("Content-Type"),
+				answer.Header.Get("Content-Disposition"),
+				answer.Header.Get("Content-Security-Policy"),
+			},
+			path,
+		)
 	}
-	require.Eventually(t, func() bool { return transport.api.closed.Load() == 2 }, 30*time.Second, 10*time.Millisecond, "the transport closes streams")
+	require.Eventually(
+		t,
+		func() bool { return transport.api.closed.Load() == 2 },
+		30*time.Second,
+		10*time.Millisecond,
+		"the transport closes streams",
+	)
 }
 
 func transportIdempotency(t *testing.T, open TransportOpener) {
 	t.Parallel()
 	transport := openTransport(t, open)
 	send := func(key, body string) TransportAnswer {
-		answer, err := transport.client(t.Context(), TransportRequest{Method: "POST", Path: "/api/v1/things", Body: body, Header: map[string]string{"Authorization": "Bearer writer", "Content-Type": "application/json", web.IdempotencyKey: key}})
+		answer, err := transport.client(
+			t.Context(),
+			TransportRequest{
+				Method: "POST",
+				Path:   "/api/v1/things",
+				Body:   body,
+				Header: map[string]string{"Authorization": "Bearer writer", "Content-Type": "application/json", web.IdempotencyKey: key},
+			},
+		)
 		require.NoError(t, err)
 		return answer
 	}
 	first := send("one", `{"text":"a"}`)
 	require.Equal(t, 201, first.Status)
 	repeated := send("one", `{"text":"a"}`)
-	require.Equal(t, []any{first.Status, string(first.Body), first.Header.Get("Location")}, []any{repeated.Status, string(repeated.Body), repeated.Header.Get("Location")})
+	require.Equal(
+		t,
+		[]any{first.Status, string(first.Body), first.Header.Get("Location")},
+		[]any{repeated.Status, string(repeated.Body), repeated.Header.Get("Location")},
+	)
 	require.Equal(t, []string{"", "true"}, []string{first.Header.Get("Idempotency-Replayed"), repeated.Header.Get("Idempotency-Replayed")})
 	require.Equal(t, 422, send("one", `{"text":"b"}`).Status)
 	require.Equal(t, 201, send("two", `{"text":"a"}`).Status)
@@ -269,7 +308,10 @@ func openTransport(t *testing.T, open TransportOpener) *openedTransport {
 	t.Helper()
 	transport := &openedTransport{api: &testAPI{entered: make(chan struct{}, 1), release: make(chan struct{})}}
 	keys := &memoryKeys{answers: map[string]storedAnswer{}}
-	services := adapters.Services{Limiter: &countingLimiter{counts: map[string]int{}}, Idempotency: idempotency.NewRunner(keys, keys, false, slog.New(slog.DiscardHandler))}
+	services := adapters.Services{
+		Limiter:     &countingLimiter{counts: map[string]int{}},
+		Idempotency: idempotency.NewRunner(keys, keys, false, slog.New(slog.DiscardHandler)),
+	}
 	transport.Transport, transport.client = open(t, services, transport.api.table())
 	require.NoError(t, transport.Start(t.Context()))
 	t.Cleanup(func() {

@@ -51,8 +51,11 @@ func write(w io.Writer, program string) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(map[string]any{
-		"$schema": "http://cyclonedx.org/schema/bom-1.7.schema.json", "bomFormat": "CycloneDX", "specVersion": "1.7", "version": 1,
-		"metadata":   map[string]any{"component": newComponent("application", info.Main.Path, info.Main.Version)},
-		"components": components,
+		"$schema":     "http://cyclonedx.org/schema/bom-1.7.schema.json",
+		"bomFormat":   "CycloneDX",
+		"specVersion": "1.7",
+		"version":     1,
+		"metadata":    map[string]any{"component": newComponent("application", info.Main.Path, info.Main.Version)},
+		"components":  components,
 	})
 }

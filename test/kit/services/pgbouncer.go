@@ -63,8 +63,15 @@ default_pool_size = 4
 	own := *target
 	own.Host = fmt.Sprintf("127.0.0.1:%d", port)
 	s := &Server{
-		URL: own.String(), Where: bin + " in " + dir,
-		name: "pgbouncer", dir: dir, argv: []string{bin, settings}, env: env, cred: cred, quit: syscall.SIGTERM, letGo: letGo,
+		URL:   own.String(),
+		Where: bin + " in " + dir,
+		name:  "pgbouncer",
+		dir:   dir,
+		argv:  []string{bin, settings},
+		env:   env,
+		cred:  cred,
+		quit:  syscall.SIGTERM,
+		letGo: letGo,
 	}
 	s.answer = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

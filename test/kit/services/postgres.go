@@ -102,7 +102,19 @@ func PostgresReplica(primary *Server) (*Server, error) {
 		return nil, err
 	}
 	bin := filepath.Dir(primary.argv[0])
-	backup := exec.Command(filepath.Join(bin, "pg_basebackup"), "-D", filepath.Join(dir, "data"), "-d", primary.URL, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	backup := exec.Command(
+		filepath.Join(bin, "pg_basebackup"),
+		"-D",
+		filepath.Join(dir, "data"),
+		"-d",
+		primary.URL,
+		"-R",
+		"-X",
+		"stream",
+		"-c",
+		"fast",
+		"--no-sync",
+	)
 	backup.Dir = dir
 	backup.Env = append(os.Environ(), primary.env...)
 	backup.SysProcAttr = &syscall.SysProcAttr{Credential: primary.cred}

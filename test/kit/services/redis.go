@@ -95,7 +95,11 @@ func RedisCluster(replicas bool) (url string, servers []*Server, err error) {
 			err = c.ClusterReplicate(ctx, id).Err()
 		}
 		if err == nil {
-			err = waitForReply(ctx, func(ctx context.Context) *goredis.StringCmd { return c.Info(ctx, "replication") }, "master_link_status:up")
+			err = waitForReply(
+				ctx,
+				func(ctx context.Context) *goredis.StringCmd { return c.Info(ctx, "replication") },
+				"master_link_status:up",
+			)
 		}
 		if err != nil {
 			return "", servers, err
@@ -110,8 +114,19 @@ func clusterNode() (s *Server, bus int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	s, err = redis(func() (string, error) { return exec.LookPath("redis-server") }, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
-		"--cluster-node-timeout", "2000", "--cluster-replica-validity-factor", "0", "--databases", "1")
+	s, err = redis(
+		func() (string, error) { return exec.LookPath("redis-server") },
+		"--cluster-enabled",
+		"yes",
+		"--cluster-port",
+		strconv.Itoa(bus),
+		"--cluster-node-timeout",
+		"2000",
+		"--cluster-replica-validity-factor",
+		"0",
+		"--databases",
+		"1",
+	)
 	if err != nil {
 		letGo()
 		return nil, 0, err

@@ -47,7 +47,10 @@ func S3() (*Server, error) {
 		env:  []string{"ROOT_ACCESS_KEY_ID=" + S3AccessKey, "ROOT_SECRET_ACCESS_KEY=" + S3SecretKey},
 		argv: []string{bin, "--port", address, "--quiet", "posix", "--sidecar", sidecar, data},
 	}
-	client, err := minio.New(address, &minio.Options{Creds: credentials.NewStaticV4(S3AccessKey, S3SecretKey, ""), Region: "us-east-1", MaxRetries: 1})
+	client, err := minio.New(
+		address,
+		&minio.Options{Creds: credentials.NewStaticV4(S3AccessKey, S3SecretKey, ""), Region: "us-east-1", MaxRetries: 1},
+	)
 	if err != nil {
 		return nil, err
 	}

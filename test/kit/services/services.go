@@ -262,7 +262,8 @@ func Listen(address string) (net.Listener, error) {
 func dataRoot() string {
 	const memory, plenty = "/dev/shm", 4 << 30
 	var there syscall.Statfs_t
-	if os.Getenv("TMPDIR") != "" || os.Getenv("LOCUM_TEST_HEAVY") != "" || syscall.Statfs(memory, &there) != nil || there.Bavail*uint64(there.Bsize) < plenty {
+	if os.Getenv("TMPDIR") != "" || os.Getenv("LOCUM_TEST_HEAVY") != "" || syscall.Statfs(memory, &there) != nil ||
+		there.Bavail*uint64(there.Bsize) < plenty {
 		return ""
 	}
 	return memory

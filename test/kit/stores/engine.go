@@ -31,8 +31,12 @@ func Engine(t testing.TB, s adapters.Storage) *listings.Engine {
 	v, err := search.Load()
 	require.NoError(t, err)
 	e := listings.NewEngine(listings.EngineDeps{
-		Open: func(context.Context, bool) (search.Index, error) { return NewIndex() },
-		Feed: s.Listings.Feed, Notifications: s.Listings.Outbox.Notifications, Changes: s.Listings.Changes, Places: gazetteer.New(), Log: slog.New(slog.DiscardHandler),
+		Open:          func(context.Context, bool) (search.Index, error) { return NewIndex() },
+		Feed:          s.Listings.Feed,
+		Notifications: s.Listings.Outbox.Notifications,
+		Changes:       s.Listings.Changes,
+		Places:        gazetteer.New(),
+		Log:           slog.New(slog.DiscardHandler),
 	}, v)
 	require.NoError(t, e.Open(t.Context()))
 	ctx, cancel := context.WithCancel(context.Background())

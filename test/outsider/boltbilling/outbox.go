@@ -34,7 +34,12 @@ func (db *Database) Record(ctx context.Context, events ...event.Event) error {
 			return err
 		}
 		stored := storedEvent{Envelope: event.Envelope{
-			ID: db.newID(), Type: e.Type(), Subject: e.Subject(), Payload: payload, RecordedAt: db.clock.Now(), Trace: trace.Parent(ctx),
+			ID:         db.newID(),
+			Type:       e.Type(),
+			Subject:    e.Subject(),
+			Payload:    payload,
+			RecordedAt: db.clock.Now(),
+			Trace:      trace.Parent(ctx),
 		}}
 		if err := put(t.Bucket(unsent), []byte(stored.ID), stored); err != nil {
 			return err

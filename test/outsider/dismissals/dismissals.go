@@ -61,7 +61,13 @@ func (d Dismissals) Create(ctx context.Context, userID, listingID string, at tim
 			return err
 		}
 		var excess []string
-		err := q.Model(&dismissal{}).Where("user_id = ?", userID).Order("dismissed_at DESC, listing_id DESC").Limit(1_000).Offset(limit).Pluck("listing_id", &excess).Error
+		err := q.Model(&dismissal{}).
+			Where("user_id = ?", userID).
+			Order("dismissed_at DESC, listing_id DESC").
+			Limit(1_000).
+			Offset(limit).
+			Pluck("listing_id", &excess).
+			Error
 		if err != nil || len(excess) == 0 {
 			return err
 		}

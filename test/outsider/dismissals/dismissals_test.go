@@ -16,7 +16,12 @@ import (
 
 func open(t testing.TB, clk clock.Clock) adapters.JobseekerStorage {
 	t.Helper()
-	d := adapters.Deps{Clock: clk, NewID: func() string { return uuid.Must(uuid.NewV7()).String() }, Log: slog.New(slog.DiscardHandler), Modules: []string{"jobseeker"}}
+	d := adapters.Deps{
+		Clock:   clk,
+		NewID:   func() string { return uuid.Must(uuid.NewV7()).String() },
+		Log:     slog.New(slog.DiscardHandler),
+		Modules: []string{"jobseeker"},
+	}
 	s, err := dismissals.Open(t.Context(), "own+sqlite:"+filepath.Join(t.TempDir(), "jobseeker.db"), d)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Jobseeker.Close()) })

@@ -129,7 +129,8 @@ func TestLimiter_ShardLocked_WaitIsBounded(t *testing.T) {
 // The suites must not burden the tests of other teams.
 func TestLimiter_Dependencies_AreFew(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", ".").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", ".").
+		CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -64,7 +64,13 @@ func (p *Payments) Attach(ctx context.Context, _ billing.Owner, methodID string)
 		return billing.Method{}, billing.ErrUnknownMethod
 	}
 	// Clients show it as a card: invoice •••• 0030.
-	return billing.Method{ID: methodID, Brand: "invoice", Last4: fmt.Sprintf("%04d", days[methodID]), ExpiryMonth: 12, ExpiryYear: 2099}, nil
+	return billing.Method{
+		ID:          methodID,
+		Brand:       "invoice",
+		Last4:       fmt.Sprintf("%04d", days[methodID]),
+		ExpiryMonth: 12,
+		ExpiryYear:  2099,
+	}, nil
 }
 
 // Invoice is the content of a file.
@@ -95,7 +101,13 @@ func (p *Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	case days[b.MethodID] == 0, b.MethodID == Once && b.Unattended:
 		return "", billing.ErrDeclined
 	}
-	invoice := Invoice{Number: "INV-" + key, Owner: b.Owner, Amount: b.Amount, Description: b.Description, DueAt: p.clock.Now().AddDate(0, 0, days[b.MethodID])}
+	invoice := Invoice{
+		Number:      "INV-" + key,
+		Owner:       b.Owner,
+		Amount:      b.Amount,
+		Description: b.Description,
+		DueAt:       p.clock.Now().AddDate(0, 0, days[b.MethodID]),
+	}
 	if err := p.write(path, invoice); err != nil {
 		return "", unavailable(err)
 	}

@@ -39,7 +39,17 @@ func TestCharge_OwnerErased_InvoiceHasNoOwner(t *testing.T) {
 	folder := t.TempDir()
 	p := open(t, folder)
 	o := billing.Owner{Kind: billing.User, ID: "018f0000-0000-7000-8000-000000000001"}
-	number, err := p.Charge(t.Context(), billing.Bill{Key: "018f0000-0000-7000-8000-000000000002", Owner: o, MethodID: invoicepay.Net14, Amount: billing.Money{Minor: 999, Currency: "GBP"}, Description: "Premium", CreatedAt: time.Now()})
+	number, err := p.Charge(
+		t.Context(),
+		billing.Bill{
+			Key:         "018f0000-0000-7000-8000-000000000002",
+			Owner:       o,
+			MethodID:    invoicepay.Net14,
+			Amount:      billing.Money{Minor: 999, Currency: "GBP"},
+			Description: "Premium",
+			CreatedAt:   time.Now(),
+		},
+	)
 	require.NoError(t, err)
 	require.Equal(t, "INV-018f0000-0000-7000-8000-000000000002", number)
 	files, err := filepath.Glob(filepath.Join(folder, "*"))

@@ -104,8 +104,11 @@ func (Dialect) Retry(error) bool { return false }
 // Unavailable implements gormdb.Dialect.
 func (Dialect) Unavailable(err error) gormdb.Reason {
 	for text, reason := range map[string]gormdb.Reason{
-		"database is locked": gormdb.Busy, "disk I/O error": gormdb.IOError, "database or disk is full": gormdb.DiskFull,
-		"readonly database": gormdb.ReadOnly, "unable to open database file": gormdb.IOError,
+		"database is locked":           gormdb.Busy,
+		"disk I/O error":               gormdb.IOError,
+		"database or disk is full":     gormdb.DiskFull,
+		"readonly database":            gormdb.ReadOnly,
+		"unable to open database file": gormdb.IOError,
 	} {
 		if strings.Contains(err.Error(), text) {
 			return reason

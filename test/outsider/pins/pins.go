@@ -50,24 +50,58 @@ func routes(d bootstrap.ModuleDeps) []web.Route {
 	const tag = "Pinned jobs"
 	s := Service{d}
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/api/pins", Auth: web.Required, Audience: web.Seeker, Tag: tag, Summary: "The jobs that the caller has pinned, the latest first", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[pinsView], error) {
-				pins, err := s.List(ctx, c.Actor)
-				return web.OK(pinsView{pins}, ""), err
-			})},
-		{Method: http.MethodPut, Path: "/api/pins/:id", Auth: web.Required, Audience: web.Seeker, Limit: web.PerQuarterHour(60), Errors: []int{404, 409}, Tag: tag, Summary: "Pin a job", Op: web.Op(
-			func(ctx context.Context, c web.Call, in pinInput) (web.Done, error) {
-				return web.Message("Job pinned"), s.Pin(ctx, c.Actor, in.ID, in.Note)
-			})},
-		{Method: http.MethodDelete, Path: "/api/pins/:id", Auth: web.Required, Audience: web.Seeker, Errors: []int{404}, Tag: tag, Summary: "Remove a pin", Op: web.Op(
-			func(ctx context.Context, c web.Call, in pinPath) (web.Done, error) {
-				return web.Message("Pin removed"), s.Remove(ctx, c.Actor, in.ID)
-			})},
-		{Method: http.MethodGet, Path: "/api/v1/pins/popular", Scope: integrations.JobsRead, Tag: tag, Summary: "The jobs that most jobseekers have pinned in the last week", Op: web.Op(
-			func(ctx context.Context, _ web.Call, _ web.Nothing) (popularView, error) {
-				popular, err := s.Popular(ctx)
-				return popularView{popular}, err
-			})},
+		{
+			Method:   http.MethodGet,
+			Path:     "/api/pins",
+			Auth:     web.Required,
+			Audience: web.Seeker,
+			Tag:      tag,
+			Summary:  "The jobs that the caller has pinned, the latest first",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[pinsView], error) {
+					pins, err := s.List(ctx, c.Actor)
+					return web.OK(pinsView{pins}, ""), err
+				}),
+		},
+		{
+			Method:   http.MethodPut,
+			Path:     "/api/pins/:id",
+			Auth:     web.Required,
+			Audience: web.Seeker,
+			Limit:    web.PerQuarterHour(60),
+			Errors:   []int{404, 409},
+			Tag:      tag,
+			Summary:  "Pin a job",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in pinInput) (web.Done, error) {
+					return web.Message("Job pinned"), s.Pin(ctx, c.Actor, in.ID, in.Note)
+				}),
+		},
+		{
+			Method:   http.MethodDelete,
+			Path:     "/api/pins/:id",
+			Auth:     web.Required,
+			Audience: web.Seeker,
+			Errors:   []int{404},
+			Tag:      tag,
+			Summary:  "Remove a pin",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in pinPath) (web.Done, error) {
+					return web.Message("Pin removed"), s.Remove(ctx, c.Actor, in.ID)
+				}),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/v1/pins/popular",
+			Scope:   integrations.JobsRead,
+			Tag:     tag,
+			Summary: "The jobs that most jobseekers have pinned in the last week",
+			Op: web.Op(
+				func(ctx context.Context, _ web.Call, _ web.Nothing) (popularView, error) {
+					popular, err := s.Popular(ctx)
+					return popularView{popular}, err
+				}),
+		},
 	}
 }
 

@@ -175,7 +175,8 @@ func (s Service) OnJobClosed(ctx context.Context, e event.JobClosed) error {
 func (s Service) closeSome(ctx context.Context, listingID string) (n int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, q *gorm.DB) error {
 		var pins []Pin
-		if err := q.Where("listing_id = ?", listingID).Order("user_id").Limit(closedAtOnce).Find(&pins).Error; err != nil || len(pins) == 0 {
+		if err := q.Where("listing_id = ?", listingID).Order("user_id").Limit(closedAtOnce).Find(&pins).Error; err != nil ||
+			len(pins) == 0 {
 			return err
 		}
 		n = len(pins)
@@ -203,8 +204,12 @@ func (s Service) sendMail(ctx context.Context, n notice) error {
 		return nil
 	}
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
-		ID: n.ID, To: mail.Address{Name: p.Name, Email: p.Email}, Greeting: p.Name, Home: s.PublicURL,
-		Subject: "A job that you pinned was closed", Body: []mail.Block{{Text: "This job no longer accepts applications: " + n.Title}},
+		ID:       n.ID,
+		To:       mail.Address{Name: p.Name, Email: p.Email},
+		Greeting: p.Name,
+		Home:     s.PublicURL,
+		Subject:  "A job that you pinned was closed",
+		Body:     []mail.Block{{Text: "This job no longer accepts applications: " + n.Title}},
 	})
 }
 

@@ -109,7 +109,10 @@ const peer = "unix"
 // admit authenticates the client and sends the response of run.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, run func(in web.Incoming) (web.Answer, error)) {
 	in := s.incoming(w, r)
-	caller, headers, err := s.api.Authenticator.Authenticate(r.Context(), web.AuthRequest{Authorization: r.Header.Values("Authorization"), APIKey: r.Header.Values("X-API-Key"), Address: peer})
+	caller, headers, err := s.api.Authenticator.Authenticate(
+		r.Context(),
+		web.AuthRequest{Authorization: r.Header.Values("Authorization"), APIKey: r.Header.Values("X-API-Key"), Address: peer},
+	)
 	var answer web.Answer
 	if in.Caller = caller; err == nil {
 		answer, err = run(in)
@@ -151,7 +154,12 @@ func (s *Server) incoming(w http.ResponseWriter, r *http.Request) web.Incoming {
 			Header: r.Header.Get,
 			Cookie: func(string) string { return "" },
 		},
-		Headers: r.Header.Values, Address: peer, URL: r.URL.RequestURI(), URLPath: r.URL.Path, RequestID: s.newID(), Caller: integrations.Caller{},
+		Headers:   r.Header.Values,
+		Address:   peer,
+		URL:       r.URL.RequestURI(),
+		URLPath:   r.URL.Path,
+		RequestID: s.newID(),
+		Caller:    integrations.Caller{},
 		ReadBody: func(_ string, limit int) ([]byte, error) {
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limit)))
 			var large *http.MaxBytesError

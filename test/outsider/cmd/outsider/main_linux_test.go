@@ -178,10 +178,15 @@ func (p *program) socket() string { return filepath.Join(p.dir, "data", "develop
 // onSocket reads a path of the developer interface on the Unix socket.
 func (p *program) onSocket(path, key string) string {
 	p.t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", p.socket())
-	}}}
+	client := &http.Client{
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				var d net.Dialer
+				return d.DialContext(ctx, "unix", p.socket())
+			},
+		},
+	}
 	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://unix"+path, nil)
 	require.NoError(p.t, err)
 	r.Header.Set("X-API-Key", key)
@@ -203,12 +208,22 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 	p := start(t)
 	stop := p.serve()
 
-	employer := p.register("/api/auth/register-employer", map[string]any{"email": "asha@example.org", "name": "Asha Patel", "companyName": "St Brigid's Hospital"})
+	employer := p.register(
+		"/api/auth/register-employer",
+		map[string]any{"email": "asha@example.org", "name": "Asha Patel", "companyName": "St Brigid's Hospital"},
+	)
 	job := employer.call("POST", "/api/employers/jobs", map[string]any{"title": "Theatre Nurse", "description": "Days and nights."})["id"].(string)
 
-	clinician := p.register("/api/auth/register", map[string]any{"email": "niamh@example.org", "name": "Niamh Byrne", "userType": "jobseeker"})
+	clinician := p.register(
+		"/api/auth/register",
+		map[string]any{"email": "niamh@example.org", "name": "Niamh Byrne", "userType": "jobseeker"},
+	)
 	require.Eventually(t, func() bool { return clinician.findsJob("Theatre Nurse") }, 30*time.Second, 20*time.Millisecond)
-	uploaded := clinician.call("POST", "/api/jobseekers/documents", map[string]any{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "I am a nurse."})
+	uploaded := clinician.call(
+		"POST",
+		"/api/jobseekers/documents",
+		map[string]any{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "I am a nurse."},
+	)
 	document := "/api/jobseekers/documents/" + uploaded["document"].(map[string]any)["id"].(string)
 	application := clinician.call("POST", "/api/jobseekers/applications", map[string]any{"listingId": job})["id"].(string)
 	p.mailTo("asha@example.org", "Theatre Nurse")
@@ -220,7 +235,11 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 	require.Contains(t, p.onSocket("/v1/applications", key), application)
 	require.Contains(t, p.onSocket("/v1/jobs", "unknown"), "unauthorized")
 	clinician.call("PUT", "/api/pins/"+job, map[string]any{"note": "ask about nights"})
-	clinician.call("POST", "/api/jobseekers/billing", map[string]any{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_invoice_30"})
+	clinician.call(
+		"POST",
+		"/api/jobseekers/billing",
+		map[string]any{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_invoice_30"},
+	)
 
 	stop()
 	require.NoFileExists(t, p.socket())
@@ -242,8 +261,12 @@ func TestOutsider_WrongSettings_NameTheSetting(t *testing.T) {
 	executable, err := os.Executable()
 	require.NoError(t, err)
 	for setting, want := range map[string]string{
-		"LOCUM_DATABASE_BILLING_URL=bolt:": "database.billing_url", "LOCUM_LIMITER_URL=file:": "limiter.url",
-		"LOCUM_MAIL_URL=relay://mail": "mail.url", "LOCUM_FILES_URL=dav+http:": "files.url", "LOCUM_QUEUE_URL=embedded:": "queue.url", "LOCUM_PAYMENTS_URL=invoice:": "payments.url",
+		"LOCUM_DATABASE_BILLING_URL=bolt:": "database.billing_url",
+		"LOCUM_LIMITER_URL=file:":          "limiter.url",
+		"LOCUM_MAIL_URL=relay://mail":      "mail.url",
+		"LOCUM_FILES_URL=dav+http:":        "files.url",
+		"LOCUM_QUEUE_URL=embedded:":        "queue.url",
+		"LOCUM_PAYMENTS_URL=invoice:":      "payments.url",
 	} {
 		cmd := exec.Command(executable, "serve")
 		cmd.Dir, cmd.Env = p.dir, slices.Concat(p.env, []string{setting})
