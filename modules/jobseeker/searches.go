@@ -93,7 +93,7 @@ func (s *SearchService) SaveSearch(ctx context.Context, by auth.Actor, in SaveSe
 	}
 	search := Search{UserID: by.UserID, Name: text.Name(in.Name), EmailAlerts: in.EmailAlerts, Terms: in.terms()}
 	if search.Name == "" {
-		search.Name = search.Terms.String()
+		search.Name = search.Label()
 	}
 	// This first check avoids resolving the query in vain, which takes time. The
 	// transaction checks the limit again while it has locked the user's data.

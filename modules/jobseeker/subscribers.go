@@ -59,8 +59,9 @@ const (
 // The rate limits of requests for alerts. Without them, clients could flood a mailbox with
 // confirmation e-mails that its owner has not asked for.
 var (
-	alertsPerMailbox = limit.Rule{Name: "job-alerts", Max: 3, Per: time.Hour}
-	alertsPerClient  = limit.Rule{Name: "job-alerts.client", Max: 20, Per: time.Hour}
+	alertsPerClient      = limit.Rule{Name: "job-alerts.client", Max: 20, Per: time.Hour}
+	alertsPerMailbox     = limit.Rule{Name: "job-alerts", Max: 3, Per: time.Hour}
+	alertsPerMailboxWeek = limit.Rule{Name: "job-alerts.week", Max: 10, Per: 7 * 24 * time.Hour}
 )
 
 // RequestAlert sends an e-mail with a link that confirms the alert. Nothing is stored until
@@ -89,12 +90,29 @@ func (s *SearchService) RequestAlert(ctx context.Context, in AlertInput, clientI
 // checkAlertLimits counts a request for an alert, and returns an error if the client or the
 // mailbox has reached its rate limit.
 func (s *SearchService) checkAlertLimits(ctx context.Context, email, clientIP string) error {
-	decision, err := s.Limiter.Take(ctx, alertsPerClient, audit.Prefix(clientIP, 32, 64))
-	if err = cmp.Or(err, decision.Err()); err != nil {
-		return err
+	mailbox := s.Mailboxes.Key(withoutTag(email))
+	for _, taken := range []struct {
+		rule limit.Rule
+		key  string
+	}{
+		{alertsPerClient, audit.Prefix(clientIP, 32, 56)}, // an internet subscriber may have a /56
+		{alertsPerMailbox, mailbox},
+		{alertsPerMailboxWeek, mailbox},
+	} {
+		decision, err := s.Limiter.Take(ctx, taken.rule, taken.key)
+		if err = cmp.Or(err, decision.Err()); err != nil {
+			return err
+		}
 	}
-	decision, err = s.Limiter.Take(ctx, alertsPerMailbox, s.Mailboxes.Key(email))
-	return cmp.Or(err, decision.Err())
+	return nil
+}
+
+// withoutTag returns the address without a tag: many servers deliver jo+jobs@example.org to
+// jo@example.org.
+func withoutTag(email string) string {
+	local, domain, _ := strings.Cut(email, "@")
+	name, _, _ := strings.Cut(local, "+")
+	return name + "@" + domain
 }
 
 // alertRequest is the payload of the task that sends the confirmation link.
@@ -115,12 +133,14 @@ func (s *SearchService) sendConfirmationLink(ctx context.Context, r alertRequest
 		return err
 	}
 	link := s.PublicURL + "/job-alerts/confirm?token=" + url.QueryEscape(token)
+	// Anyone can ask for this e-mail, so that the search must not contain a link.
+	search := mail.SafeName(r.asSearch().terms().Label(), "the jobs that you have chosen")
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID: "confirm-alert-" + r.ID, To: mail.Address{Email: r.Email}, Subject: "Confirm your job alert",
 		Body: []mail.Block{
-			{Text: "You asked for e-mails about new jobs for this search: " + oneLine(r.asSearch().terms().String()) + "."},
+			{Text: "You asked for e-mails about new jobs for this search: " + search + "."},
 			{Link: &mail.Link{Label: "Confirm your job alert", URL: link}},
-			{Text: "The link is valid for two days. If you did not ask for this, ignore this e-mail: you will not get another one."},
+			{Text: "The link is valid for two days. If you did not ask for this, you can ignore this e-mail: alerts begin only with the link."},
 		},
 		Home: s.PublicURL,
 	})
@@ -134,7 +154,7 @@ func (s *SearchService) ConfirmAlert(ctx context.Context, token string) (search 
 	if err != nil {
 		return search, err
 	}
-	search = Search{Name: in.asSearch().terms().String(), Terms: in.asSearch().terms(), EmailAlerts: true}
+	search = Search{Name: in.asSearch().terms().Label(), Terms: in.asSearch().terms(), EmailAlerts: true}
 	if search.Resolved, err = s.resolve(ctx, search.Query); err != nil {
 		return search, err
 	}
@@ -202,7 +222,7 @@ func (s *SearchService) digestRecipient(
 	return people[userID], auth.ForUnsubscribe, "token", err
 }
 
-// String returns the terms that are set, separated by commas.
-func (t Terms) String() string {
+// Label returns the terms that are set, separated by commas.
+func (t Terms) Label() string {
 	return strings.Join(slices.DeleteFunc([]string{t.Query, t.Location, t.ContractType}, isEmpty), ", ")
 }

@@ -119,10 +119,33 @@ func TestRequestAlert_SameMailbox_IsLimited(t *testing.T) {
 			require.NoError(t, request("jo@example.org"))
 		}
 		require.ErrorIs(t, request("JO@example.org"), fault.ErrRateLimit)
-		for i := range 16 {
+		require.ErrorIs(t, request("jo+2@example.org"), fault.ErrRateLimit, "another tag of the same mailbox")
+		for i := range 15 {
 			require.NoError(t, request(fmt.Sprintf("jo%d@example.org", i)))
 		}
 		require.ErrorIs(t, request("another@example.org"), fault.ErrRateLimit, "the limit of the client")
+	})
+}
+
+func TestRequestAlert_SameMailboxForAWeek_IsLimited(t *testing.T) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		in := jobseeker.AlertInput{Email: "jo@example.org", Query: "Nurse"}
+		for range 10 {
+			require.NoError(t, env.RequestAlert(t.Context(), in, clientIP))
+			env.clock.Advance(time.Hour)
+		}
+		require.ErrorIs(t, env.RequestAlert(t.Context(), in, clientIP), fault.ErrRateLimit)
+	})
+}
+
+func TestRequestAlert_SearchWithLink_SendsNone(t *testing.T) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		in := jobseeker.AlertInput{Email: "jo@example.org", Query: "ACCOUNT LOCKED http://evil.example/unlock", Location: "www.evil.example"}
+		require.NoError(t, env.RequestAlert(t.Context(), in, clientIP))
+		env.tasks.All(t)
+		require.Len(t, env.sent, 1)
+		require.NotContains(t, env.sent[0].Text, "evil.example")
+		require.NotContains(t, env.sent[0].HTML, "evil.example")
 	})
 }
 
@@ -131,7 +154,7 @@ func TestConfirmAlert_TooMany_IsRefused(t *testing.T) {
 		for i := range 10 {
 			_, err := env.ConfirmAlert(t.Context(), env.requestAlert("jo@example.org", fmt.Sprintf("Nurse %d", i)))
 			require.NoError(t, err)
-			env.clock.Advance(time.Hour)
+			env.clock.Advance(24 * time.Hour)
 		}
 		_, err := env.ConfirmAlert(t.Context(), env.requestAlert("jo@example.org", "Nurse 10"))
 		require.ErrorIs(t, err, jobseeker.ErrTooManyAlerts)

@@ -28,7 +28,7 @@ func demoSite(t *testing.T, settings ...string) *testServer {
 	t.Helper()
 	server := newTestServer(t)
 	address := kit.Address(t)
-	server.env = append(settings, "LOCUM_HTTP_ADDR="+address, "LOCUM_HTTP_PUBLIC_URL=http://"+address)
+	server.env = append([]string{"LOCUM_HTTP_ADDR=" + address, "LOCUM_HTTP_PUBLIC_URL=http://" + address}, settings...)
 	server.run("seed", "--listings", "200")
 	server.serve()
 	return server

@@ -407,21 +407,19 @@ func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 	}
 	switch form.Value("action") {
 	case "decide":
-		formName, status, notice = decisionForm, form.Value("status"), "status-changed"
+		formName, status = decisionForm, form.Value("status")
 		d := hiring.Decision{ID: id, Status: status}
 		if err = s.renderer.TakeLimit(ctx, c, fiber.MethodPut+" /api/employers/applications/:id"); err != nil {
 			break
 		}
 		if !form.Values.Has("send") {
+			notice = "status-changed"
 			err = s.services.Hiring.Decide(ctx, actor, d)
 			break
 		}
-		notice, err = "status-and-sent", s.services.Hiring.DecideAndContact(
-			ctx,
-			actor,
-			d,
-			hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")},
-		)
+		notice = "status-and-sent"
+		message := hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")}
+		err = s.services.Hiring.DecideAndContact(ctx, actor, d, message)
 	case "schedule":
 		notice = "interview-set"
 		_, err = s.services.Hiring.Schedule(ctx, actor, id, appointment)
