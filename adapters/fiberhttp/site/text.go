@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -208,13 +209,78 @@ var descriptionParser = goldmark.New(goldmark.WithParser(parser.NewParser(
 )), goldmark.WithRendererOptions(html.WithHardWraps()))
 
 // markdown renders the description of a job as HTML. Its headings are below the h2 "About
-// the job".
+// the job". If parsing the text would take long, or fails, it returns plain paragraphs.
 func markdown(text string) template.HTML {
+	text = blankLines.ReplaceAllLiteralString(normalizeBullets.Replace(text), "\n\n")
+	if isExpensive(text) {
+		return plainParagraphs(text)
+	}
 	var b bytes.Buffer
-	if err := descriptionParser.Convert([]byte(normalizeBullets.Replace(text)), &b); err != nil {
-		return template.HTML("<p>" + template.HTMLEscapeString(text) + "</p>") //nolint:gosec // escaped
+	if err := descriptionParser.Convert([]byte(text), &b); err != nil {
+		return plainParagraphs(text)
 	}
 	return template.HTML(lowerHeadings.Replace(b.String())) //nolint:gosec // the parser escapes HTML in the text
+}
+
+// blankLines matches several blank lines, each of which costs the parser a step for every
+// open list. One has the same effect.
+var blankLines = regexp.MustCompile(`\n(?:[ \t]*\n){2,}`)
+
+// plainParagraphs renders a text as paragraphs without formatting.
+func plainParagraphs(text string) template.HTML {
+	var b strings.Builder
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		if paragraph = strings.TrimSpace(paragraph); paragraph != "" {
+			b.WriteString("<p>" + strings.ReplaceAll(template.HTMLEscapeString(paragraph), "\n", "<br>\n") + "</p>\n")
+		}
+	}
+	return template.HTML(b.String()) //nolint:gosec // escaped
+}
+
+// The limits of the texts that markdown parses. The parser takes quadratic time for the
+// markers of emphasis in a paragraph and for nested lists. At these limits, 20,000 characters
+// take at most 10 ms.
+const (
+	maxEmphasis    = 500 // runs of * or _ in a paragraph
+	maxListMarkers = 8   // at the start of a line, each of which opens a list in the previous one
+	maxListIndent  = 16  // columns before a list marker
+)
+
+// listLine matches the indentation of a line and the list markers after it.
+var listLine = regexp.MustCompile(`^([ \t]*)((?:(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+|$))*)`)
+
+// isExpensive reports whether a text exceeds the limits of markdown.
+func isExpensive(text string) bool {
+	runs := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		m := listLine.FindStringSubmatch(line)
+		indent, markers, content := len(m[1])+3*strings.Count(m[1], "\t"), m[2], strings.TrimSpace(line[len(m[0]):])
+		isBullet := markers != "" && strings.Contains("-*+", markers[:1]) && content != "" && indent < 4
+		if isBullet || strings.Trim(line, " \t") == "" {
+			runs = 0 // the line ends the paragraph before it
+		}
+		if runs += countEmphasis(line); runs > maxEmphasis {
+			return true
+		}
+		isThematicBreak := content == "" && (strings.Trim(markers, "- \t") == "" || strings.Trim(markers, "* \t") == "")
+		isNested := len(strings.Fields(markers)) > maxListMarkers || markers != "" && indent > maxListIndent
+		if isNested && !isThematicBreak {
+			return true
+		}
+	}
+	return false
+}
+
+// countEmphasis returns the number of runs of * or _ in a line.
+func countEmphasis(line string) int {
+	runs, previous := 0, rune(0)
+	for _, c := range line {
+		if (c == '*' || c == '_') && c != previous {
+			runs++
+		}
+		previous = c
+	}
+	return runs
 }
 
 // normalizeBullets replaces the bullet characters that other systems use for list items by
