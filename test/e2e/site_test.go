@@ -246,6 +246,18 @@ func TestSite_SitemapParts_AreLimited(t *testing.T) {
 	})
 }
 
+func TestSite_Feeds_AreLimited(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		reader := server.browser(t)
+		for n := range 60 {
+			path := []string{"/feeds/jobs.atom", "/feeds/jobs.xml"}[n%2] + fmt.Sprintf("?q=%d", n)
+			require.Equal(t, 200, reader.open("GET", path, nil).status)
+		}
+		require.Equal(t, 429, reader.open("GET", "/feeds/jobs.xml?q=60", nil).status)
+		require.Equal(t, 200, server.browser(t).open("GET", "/feeds/jobs.xml?q=61", nil).status, "another client")
+	})
+}
+
 func TestSite_EmbeddedJobs_ForAllowedOriginsOnly(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/limit"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/listings"
@@ -20,9 +21,15 @@ import (
 // feedSize is the number of jobs in a feed.
 const feedSize = 100
 
-// feedJobs returns the newest jobs that match the query parameters of a feed, and the cursor
-// of the next page.
+// feedLimit limits the feeds that a client reads, each of which renders up to 100 descriptions.
+var feedLimit = limit.Rule{Name: "feeds", Max: 60, Per: time.Minute}
+
+// feedJobs takes the limit of feeds. It returns the newest jobs that match the query
+// parameters of a feed, and the cursor of the next page.
 func (s *Site) feedJobs(ctx context.Context, c *fiber.Ctx) (form searchForm, jobs []listings.Listing, next string, err error) {
+	if err := limit.Take(ctx, s.services.Limiter, feedLimit, web.LimitKey(s.renderer.Client(c).Address)); err != nil {
+		return form, nil, "", err
+	}
 	query := queryValues(c)
 	form = newSearchForm(query)
 	in := form.input(time.Now())
