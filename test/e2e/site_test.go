@@ -115,6 +115,37 @@ func TestSite_PagesOfResults(t *testing.T) {
 	})
 }
 
+// parseFeed parses a feed. It returns the number of elements by name, and the text.
+func parseFeed(t *testing.T, feed string) (elements map[string]int, text string) {
+	t.Helper()
+	decoder, elements := xml.NewDecoder(strings.NewReader(feed)), map[string]int{}
+	for {
+		token, err := decoder.Token()
+		if token == nil {
+			require.ErrorContains(t, err, "EOF")
+			return elements, text
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			elements[token.Name.Local]++
+		case xml.CharData:
+			text += string(token)
+		}
+	}
+}
+
+func TestSite_Feeds_CharactersInvalidInXML_AreReplaced(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		title := "Nurse \x08 ]]> \ufffe \U0001F600"
+		server.employer(t).listing(object{"title": title, "description": title})
+		for _, path := range []string{"/feeds/jobs.atom", "/feeds/jobs.xml"} {
+			elements, text := parseFeed(t, server.browser(t).open("GET", path, nil).text)
+			require.Equal(t, 2, elements["title"]+elements["job"], path)
+			require.Contains(t, text, "Nurse \ufffd ]]> \ufffd \U0001F600", path)
+		}
+	})
+}
+
 func TestSite_FeedsAndCaching(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -125,20 +156,7 @@ func TestSite_FeedsAndCaching(t *testing.T) {
 		for path, want := range map[string]string{"/feeds/jobs.atom?where=Leeds": "entry", "/feeds/jobs.xml?where=Leeds": "job"} {
 			feed := browser.open("GET", path, nil)
 			require.Equal(t, 200, feed.status)
-			decoder, elements, text := xml.NewDecoder(strings.NewReader(feed.text)), map[string]int{}, ""
-			for {
-				token, err := decoder.Token()
-				if token == nil {
-					require.ErrorContains(t, err, "EOF")
-					break
-				}
-				switch token := token.(type) {
-				case xml.StartElement:
-					elements[token.Name.Local]++
-				case xml.CharData:
-					text += string(token)
-				}
-			}
+			elements, text := parseFeed(t, feed.text)
 			require.Equal(t, 1, elements[want], path)
 			require.Contains(t, text, wicked)
 			require.Contains(t, feed.text, issuer+"/jobs/"+id)

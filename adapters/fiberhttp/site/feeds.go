@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -100,11 +101,8 @@ func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	}
 	self := s.publicURL + form.Path("/feeds/jobs.atom")
 	feed := atomFeed{ID: self, Title: "Jobs", Updated: time.Unix(0, 0).UTC().Format(time.RFC3339), Links: []atomLink{
-		{
-			Rel:  "self",
-			Type: "application/atom+xml",
-			Href: self,
-		}, {Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + form.Path("/jobs")},
+		{Rel: "self", Type: "application/atom+xml", Href: self},
+		{Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + form.Path("/jobs")},
 	}}
 	if text := strings.TrimSpace(form.Get("q") + " " + form.Get("where")); text != "" {
 		feed.Title += ": " + text
@@ -174,6 +172,19 @@ type (
 	}
 )
 
+// newCDATA returns a CDATA section with the text. Characters that XML does not allow are
+// replaced by U+FFFD.
+func newCDATA(text string) cdata { return cdata{strings.Map(replaceNonXML, text)} }
+
+// replaceNonXML replaces a character that XML does not allow (XML 1.0 §2.2, Char) by U+FFFD.
+func replaceNonXML(c rune) rune {
+	switch {
+	case c == '\t', c == '\n', c == '\r', c >= 0x20 && c <= 0xD7FF, c >= 0xE000 && c <= 0xFFFD, c >= 0x10000:
+		return c
+	}
+	return utf8.RuneError
+}
+
 // xml handles GET /feeds/jobs.xml: the newest jobs of a search, for job aggregators.
 func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	form, jobs, next, err := s.feedJobs(ctx, c)
@@ -186,32 +197,28 @@ func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	}
 	for _, l := range jobs {
 		j := feedJob{
-			Title: cdata{
-				l.Title,
-			},
-			Date:      cdata{postedAt(l).Format(time.RFC1123)},
-			Reference: cdata{l.ID},
-			URL:       cdata{s.publicURL + jobPath(l)},
-			Company:   cdata{l.Company},
-			City: cdata{
-				l.Location,
-			},
-			Description: cdata{string(markdown(l.Description))},
-			Salary:      cdata{formatPay(l.Salary)},
-			JobType:     cdata{formatPattern(l)},
-			Category:    cdata{l.Specialty},
+			Title:       newCDATA(l.Title),
+			Date:        newCDATA(postedAt(l).Format(time.RFC1123)),
+			Reference:   newCDATA(l.ID),
+			URL:         newCDATA(s.publicURL + jobPath(l)),
+			Company:     newCDATA(l.Company),
+			City:        newCDATA(l.Location),
+			Description: newCDATA(string(markdown(l.Description))),
+			Salary:      newCDATA(formatPay(l.Salary)),
+			JobType:     newCDATA(formatPattern(l)),
+			Category:    newCDATA(l.Specialty),
 		}
 		if p := l.Place; p != nil {
-			j.State, j.Country = cdata{p.Region}, cdata{p.Country}
+			j.State, j.Country = newCDATA(p.Region), newCDATA(p.Country)
 			if p.Kind == listings.Town {
-				j.City = cdata{p.Name}
+				j.City = newCDATA(p.Name)
 			}
 		}
 		if l.Remote {
-			j.Remote = cdata{"Fully remote"}
+			j.Remote = newCDATA("Fully remote")
 		}
 		if l.Deadline != nil {
-			j.Expires = cdata{l.Deadline.UTC().Format(time.RFC1123)}
+			j.Expires = newCDATA(l.Deadline.UTC().Format(time.RFC1123))
 		}
 		if at := l.UpdatedAt.UTC().Format(time.RFC1123); feed.Updated == "" {
 			feed.Updated = at
