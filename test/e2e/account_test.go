@@ -188,6 +188,26 @@ func with(values url.Values, name, value string) url.Values {
 	return out
 }
 
+func TestAccount_ChangingDocuments_HasTheLimitOfTheAPI(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		me := server.seeker(t)
+		const path = "/account/documents"
+		b := server.signedIn(t, me)
+		b.postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "CV.pdf", somePDF}).redirected(t, path)
+		document := path + "/" + documentID.FindStringSubmatch(b.page(path))[1]
+		for range 5 {
+			b.open("POST", document+"/default", url.Values{}).redirected(t, path)
+		}
+		for range 4 {
+			b.postForm(document, url.Values{"title": {"My CV"}}, formFile{}).redirected(t, path)
+		}
+		require.Equal(t, 429, b.postForm(document, url.Values{"title": {"CV"}}, formFile{}).status)
+		require.Equal(t, 429, b.open("POST", document+"/default", url.Values{}).status)
+		require.Equal(t, 429, b.open("POST", document+"/delete", url.Values{}).status)
+		require.Contains(t, b.page(path), "My CV")
+	})
+}
+
 func TestAccount_Documents(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		me := server.seeker(t)

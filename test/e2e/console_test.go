@@ -173,6 +173,25 @@ func TestConsole_PostingJobs_HasTheLimitOfTheAPI(t *testing.T) {
 	})
 }
 
+func TestConsole_MovingApplications_HasTheLimitOfTheAPI(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
+		id := server.seeker(t).application(boss.listing(nil), nil)
+		b := server.signedIn(t, boss)
+		move := func(path, status string) pageView {
+			return b.open("POST", path, url.Values{"id": {id}, "to": {status}})
+		}
+		for n := range 10 {
+			status := []string{"review", "interview"}[n%2]
+			require.Equal(t, 303, move([]string{"/employer/applications", "/employer/applications/board"}[n%2], status).status)
+		}
+		for _, path := range []string{"/employer/applications", "/employer/applications/board"} {
+			require.Equal(t, 429, move(path, "rejected").status, path)
+		}
+		require.Equal(t, "interview", boss.get("/api/employers/applications/"+id).ok(200).text("data.application.status"))
+	})
+}
+
 func TestConsole_Applications(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)

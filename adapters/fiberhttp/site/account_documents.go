@@ -20,6 +20,9 @@ var (
 	myDocumentPage  = pages.Parse(files, "html/my-document.html", "html/account-parts.html")
 )
 
+// documentsOperation is the operation of the API whose limit the changes of documents take.
+const documentsOperation = fiber.MethodPost + " /api/jobseekers/documents"
+
 // documentTypes are the choices for the type of a document.
 var documentTypes = []pages.Choice{
 	{Value: string(jobseeker.CV), Text: "CV"}, {Value: string(jobseeker.CoverLetter), Text: "Cover letter"},
@@ -113,7 +116,7 @@ func (s *Site) upload(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, f
 	case file == nil:
 		return jobseeker.Document{}, fault.InvalidField("file", "is required")
 	}
-	if err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/jobseekers/documents"); err != nil {
+	if err := s.renderer.TakeLimit(ctx, c, documentsOperation); err != nil {
 		return jobseeker.Document{}, err
 	}
 	return s.services.Seekers.Upload(ctx, viewer.Actor(), jobseeker.UploadInput{
@@ -158,6 +161,9 @@ func (s *Site) changeDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	in := jobseeker.ChangeDocumentInput{Title: new(form.Value("title"))}
 	file, err := pages.FileOf(c, "file")
 	if err == nil {
+		err = s.renderer.TakeLimit(ctx, c, documentsOperation)
+	}
+	if err == nil {
 		if file != nil {
 			in.File, in.FileName = file.Content, &file.Name
 		}
@@ -181,6 +187,9 @@ func (s *Site) myDocumentFile(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 }
 
 func (s *Site) setDefaultDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	if err := s.renderer.TakeLimit(ctx, c, documentsOperation); err != nil {
+		return err
+	}
 	if _, err := s.services.Seekers.ChangeDocument(ctx, viewer.Actor(), c.Params("id"), jobseeker.ChangeDocumentInput{IsDefault: new(true)}); err != nil {
 		return err
 	}
@@ -188,6 +197,9 @@ func (s *Site) setDefaultDocument(ctx context.Context, c *fiber.Ctx, viewer *pag
 }
 
 func (s *Site) deleteDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	if err := s.renderer.TakeLimit(ctx, c, documentsOperation); err != nil {
+		return err
+	}
 	if _, err := s.services.Seekers.DeleteDocument(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return err
 	}

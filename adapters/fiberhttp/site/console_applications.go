@@ -153,6 +153,9 @@ func (s *Site) showBoard(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	return s.renderer.Render(c, v.Problem.Status(), boardPage, viewer, v)
 }
 
+// decisionOperation is the operation of the API whose limit the forms that set statuses take.
+const decisionOperation = fiber.MethodPut + " /api/employers/applications/:id"
+
 // moveApplications returns a handler that sets the status of the selected applications. If
 // that fails, show renders the list or the board with the problem.
 func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Viewer, applicationsView) error) pages.Handler {
@@ -164,7 +167,11 @@ func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Vi
 			v.Selected[id] = true
 			decisions = append(decisions, hiring.Decision{ID: id, Status: v.To})
 		}
-		_, refused, err := s.services.Hiring.DecideBatch(ctx, viewer.Actor(), decisions)
+		var refused []hiring.Refusal
+		err := s.renderer.TakeLimit(ctx, c, decisionOperation)
+		if err == nil {
+			_, refused, err = s.services.Hiring.DecideBatch(ctx, viewer.Actor(), decisions)
+		}
 		v.Problem, err = formProblem(err, "")
 		switch {
 		case err != nil:
@@ -409,7 +416,7 @@ func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 	case "decide":
 		formName, status = decisionForm, form.Value("status")
 		d := hiring.Decision{ID: id, Status: status}
-		if err = s.renderer.TakeLimit(ctx, c, fiber.MethodPut+" /api/employers/applications/:id"); err != nil {
+		if err = s.renderer.TakeLimit(ctx, c, decisionOperation); err != nil {
 			break
 		}
 		if !form.Values.Has("send") {
