@@ -149,6 +149,10 @@ type Message struct {
 // used to send spam.
 var messagesPerDay = limit.Rule{Name: "hiring-contact", Max: 50, Per: 24 * time.Hour}
 
+// interviewNoticesPerDay limits the notices of scheduled and moved interviews that the
+// applicant of an application is sent.
+var interviewNoticesPerDay = limit.Rule{Name: "hiring-interview", Max: 20, Per: 24 * time.Hour}
+
 // Schedule creates the interview of an application. If the application has an interview, it
 // is scheduled again with the new time and place.
 func (s *Service) Schedule(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput) (Appointment, error) {
@@ -172,7 +176,8 @@ func (s *Service) Reschedule(ctx context.Context, by auth.Actor, applicationID s
 
 // saveInterview applies the input to the interview of an application, and records an event if
 // the applicant has to be notified. If the application has no interview, it creates one or
-// fails with ErrInterviewNotFound, depending on create.
+// fails with ErrInterviewNotFound, depending on create. After 20 notices of scheduled or moved
+// interviews in a day, it fails with fault.ErrRateLimit.
 func (s *Service) saveInterview(
 	ctx context.Context,
 	by auth.Actor,
@@ -208,8 +213,13 @@ func (s *Service) saveInterview(
 		}
 		in.apply(&next, at)
 		change := next.notice(before)
-		if a.WithdrawnAt != nil && (change == event.InterviewScheduled || change == event.InterviewMoved) {
-			return ErrWithdrawn
+		if change == event.InterviewScheduled || change == event.InterviewMoved {
+			if a.WithdrawnAt != nil {
+				return ErrWithdrawn
+			}
+			if err := limit.Take(ctx, s.Limiter, interviewNoticesPerDay, a.ID); err != nil {
+				return err
+			}
 		}
 		if before != nil && next == *before {
 			return nil

@@ -264,6 +264,39 @@ func TestMessage_DailyLimit_Refused(t *testing.T) {
 	}
 }
 
+func TestInterview_DailyNotices_AreLimited(t *testing.T) {
+	t.Parallel()
+	env := newTestEnv(t, stores.SQLite)
+	st := employer()
+	listing := env.newListing(st)
+	a, other := env.apply(seeker(), listing), env.apply(seeker(), listing)
+	_, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+	require.NoError(t, err)
+	move := func(n int) error {
+		_, err := env.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Location: ptr(fmt.Sprintf("Ward %d", 10+n))})
+		return err
+	}
+	for n := range 19 {
+		require.NoError(t, move(n))
+	}
+	require.NoError(t, move(18), "a change without a notice does not count")
+	env.recordedEvents()
+	err = move(19)
+	require.ErrorIs(t, err, fault.ErrRateLimit)
+	require.Positive(t, fault.Of(err).RetryAfter)
+	require.Equal(t, "Ward 28", env.received(st, a.ID).Interview.Location)
+	_, err = env.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Notes: ptr("kind"), Status: to(hiring.Cancelled)})
+	require.NoError(t, err, "interviews can be cancelled")
+	_, err = env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+	require.ErrorIs(t, err, fault.ErrRateLimit)
+	require.Equal(t, []string{"interview cancelled 20"}, env.recordedEvents())
+	_, err = env.Schedule(t.Context(), st, other.ID, interviewInput("2027-03-27T11:00:00Z"))
+	require.NoError(t, err, "another application")
+	env.clock.Advance(24*time.Hour + time.Second)
+	_, err = env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+	require.NoError(t, err)
+}
+
 func TestMails_AlertsOff_SendsNoNews(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
