@@ -83,9 +83,9 @@ func newSeeder(now time.Time, n int) *seeder {
 	seeder := &seeder{
 		corpus: loadCorpus(),
 		now:    now,
-		rng:    rand.New(rand.NewPCG(2026, 1120)),
+		rng:    rand.New(rand.NewPCG(2026, 1120)), //nolint:gosec // a fixed seed, so that the data is the same every time
 		places: map[town]*listings.Place{},
-	} //nolint:gosec // a fixed seed, so that the data is the same every time
+	}
 	homes := map[string]int{}
 	for i := range min(max(n/40, len(seeder.Employers)), 600) {
 		seeder.addEmployer(i, homes)

@@ -146,14 +146,12 @@ func (in JobsInput) find() listings.FindInput {
 			Radius:         in.Radius,
 			ContractType:   []string{in.ContractType},
 			EmploymentType: []string{in.EmploymentType},
-			Specialty: []string{
-				in.Specialty,
-			},
-			SalaryMin:   in.SalaryMin,
-			SalaryMax:   in.SalaryMax,
-			Currency:    in.Currency,
-			Remote:      in.Remote,
-			PostedAfter: in.PostedAfter,
+			Specialty:      []string{in.Specialty},
+			SalaryMin:      in.SalaryMin,
+			SalaryMax:      in.SalaryMax,
+			Currency:       in.Currency,
+			Remote:         in.Remote,
+			PostedAfter:    in.PostedAfter,
 		},
 	}
 }
@@ -230,11 +228,9 @@ func ViewJob(l listings.Listing, actor identity.Organization, publicURL string) 
 		Requirements: append(
 			[]string{},
 			l.Requirements...),
-		Benefits:  append([]string{}, l.Benefits...),
-		Questions: web.Each(l.Questions, func(q listings.Question) integrations.QuestionView { return integrations.QuestionView(q) }),
-		Status: string(
-			l.Status,
-		),
+		Benefits:            append([]string{}, l.Benefits...),
+		Questions:           web.Each(l.Questions, func(q listings.Question) integrations.QuestionView { return integrations.QuestionView(q) }),
+		Status:              string(l.Status),
 		ApplicationDeadline: l.Deadline,
 		PostedAt:            l.PostedAt,
 		UpdatedAt:           l.UpdatedAt,

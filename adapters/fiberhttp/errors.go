@@ -3,6 +3,7 @@ package fiberhttp
 import (
 	"cmp"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,6 +38,9 @@ func (s *Server) handleError(c *fiber.Ctx, err error) error {
 	for name, value := range answer.Headers {
 		c.Set(name, value)
 	}
+	if answer.Status == fiber.StatusNotFound && isPageRequest(c) {
+		s.renderer.ExpectPage(c)
+	}
 	if page, err := pages.RenderError(c, answer.Status, f); page || err != nil {
 		return err
 	}
@@ -47,6 +51,11 @@ func (s *Server) handleError(c *fiber.Ctx, err error) error {
 		s.finishAuthenticated(c)
 	}
 	return nil
+}
+
+// isPageRequest reports whether a browser requests a page, and not a part of an API.
+func isPageRequest(c *fiber.Ctx) bool {
+	return c.Method() == fiber.MethodGet && strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) && !strings.HasPrefix(c.Path(), "/api/")
 }
 
 // faultByStatus maps the statuses of Fiber's errors to faults.

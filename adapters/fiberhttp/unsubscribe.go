@@ -34,12 +34,12 @@ func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 	kinds := map[string]subscription{
 		"token": {
 			confirm: pages.Message{
-				Title: "End the mails about new jobs?",
+				Title: "Stop the e-mails about new jobs?",
 				Text:  "Your saved searches are kept, and you still get notifications of new matches on the site.",
 			},
 			done: pages.Message{
 				Title: "Done",
-				Text:  "You will not get any more mails about new jobs. To turn them on again, save a search with e-mail alerts.",
+				Text:  "You will not get any more e-mails about new jobs. To turn them on again, save a search with e-mail alerts.",
 			},
 			unsubscribe: func(ctx context.Context, token string) error { return s.services.Seekers.Unsubscribe(ctx, token) },
 		},
@@ -75,7 +75,7 @@ func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 			return renderer.RenderMessage(c, fiber.StatusBadRequest, invalidUnsubscribeLink)
 		}
 		view := kinds[kind].confirm
-		view.Button, view.Action = "End the mails", "/unsubscribe?"+kind+"="+url.QueryEscape(token)
+		view.Button, view.Action = "Stop the e-mails", "/unsubscribe?"+kind+"="+url.QueryEscape(token)
 		return renderer.RenderMessage(c, fiber.StatusOK, view)
 	})
 	s.app.Post("/unsubscribe", renderer.SetHeaders, func(c *fiber.Ctx) error {

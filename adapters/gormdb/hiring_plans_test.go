@@ -183,9 +183,7 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 		_, err := db.Storage().Listings.Listings.List(t.Context(), id, status, page.Request{Number: 1, Size: 500, Cursor: cursor})
 		require.NoError(t, err)
 	}
-	_, err := applications{
-		db,
-	}.List(
+	_, err := applications{db}.List(
 		t.Context(),
 		hiring.Visibility{OrganizationID: id},
 		hiring.ApplicationFilter{},

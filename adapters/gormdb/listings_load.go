@@ -117,10 +117,9 @@ func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]a
 		return false, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	insert, err := tx.PrepareContext(
-		ctx,
-		"INSERT INTO listings ("+strings.Join(loadedColumns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(loadedColumns)-1)+") "+ignore,
-	) //nolint:gosec // of constants
+	values := "?" + strings.Repeat(", ?", len(loadedColumns)-1)
+	statement := "INSERT INTO listings (" + strings.Join(loadedColumns, ", ") + ") VALUES (" + values + ") " + ignore //nolint:gosec // of constants
+	insert, err := tx.PrepareContext(ctx, statement)
 	if err != nil {
 		return false, err
 	}

@@ -46,10 +46,8 @@ func (db *DB) Storage() adapters.Storage {
 	}
 	return adapters.Storage{
 		Identity: adapters.IdentityStorage{
-			Database: database,
-			Users: users{
-				db,
-			},
+			Database:         database,
+			Users:            users{db},
 			Organizations:    organizations{db},
 			VerifiedNames:    verifiedNames{db},
 			Members:          members{db},
@@ -65,21 +63,17 @@ func (db *DB) Storage() adapters.Storage {
 		},
 		Listings: adapters.ListingsStorage{
 			Database: database,
-			Listings: listingRepository{
-				db,
-			},
-			Public:  listingRepository{db},
-			Loader:  listingRepository{db},
-			Feed:    feed{db},
-			Cases:   cases{db},
-			Views:   views{db},
-			Changes: db.listingChanges.Load,
+			Listings: listingRepository{db},
+			Public:   listingRepository{db},
+			Loader:   listingRepository{db},
+			Feed:     feed{db},
+			Cases:    cases{db},
+			Views:    views{db},
+			Changes:  db.listingChanges.Load,
 		},
 		Hiring: adapters.HiringStorage{
-			Database: database,
-			Applications: applications{
-				db,
-			},
+			Database:     database,
+			Applications: applications{db},
 			Appointments: appointments{db},
 			Messages:     applicantMessages{db},
 			Notes:        applicationNotes{db},
@@ -90,17 +84,13 @@ func (db *DB) Storage() adapters.Storage {
 			Counts:       applications{db},
 		},
 		Jobseeker: adapters.JobseekerStorage{
-			Database: database,
-			Profiles: profiles{
-				db,
-			},
+			Database:      database,
+			Profiles:      profiles{db},
 			Notifications: notifications{db},
 			Activities:    activities{db},
 			Bookmarks:     bookmarks{db},
 			Onboardings:   onboardings{db},
-			Documents: documents{
-				db,
-			},
+			Documents:     documents{db},
 			DocumentFiles: documentFiles{db},
 			Dismissals:    dismissals{db},
 			Searches:      savedSearches{db},
@@ -111,10 +101,8 @@ func (db *DB) Storage() adapters.Storage {
 		},
 		Billing: adapters.BillingStorage{Database: database, Subscriptions: subscriptions{db}, Charges: charges{db}},
 		Integrations: adapters.IntegrationsStorage{
-			Database: database,
-			Apps: apps{
-				db,
-			},
+			Database:   database,
+			Apps:       apps{db},
 			Keys:       keys{db},
 			Usage:      usage{db},
 			Grants:     grants{db},

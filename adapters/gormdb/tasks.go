@@ -344,9 +344,7 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 		// The condition ended_at IS NULL would be equivalent. But with the statistics of a
 		// new table, Postgres would use it to read all unfinished rows instead of a few ids.
 		unfinished := func(attempt int, ids ...string) *gorm.DB {
-			return newStatement(
-				q,
-			).Model(&taskRow{}).
+			return newStatement(q).Model(&taskRow{}).
 				Where(d.dialect.In("id", ids)).
 				Where("attempts = ? AND state IN ?", attempt, []task.State{task.Waiting, task.Running})
 		}
@@ -386,9 +384,7 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 			return nil
 		}
 		// The next task of each group may start now.
-		err := newStatement(
-			q,
-		).Model(&taskRow{}).
+		err := newStatement(q).Model(&taskRow{}).
 			Where(d.dialect.In("task_group", groups)).
 			Where("ended_at IS NULL AND task_group <> '' AND state = ? AND run_at <= ?", task.Waiting, now).
 			Update("due_at", now).

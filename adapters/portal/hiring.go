@@ -498,17 +498,9 @@ func viewEmployerAnalytics(a hiring.Analytics) (v employerAnalyticsView) {
 		v.Jobs.Total += n
 	}
 	of := func(s listings.Status) int { return a.Jobs[string(s)] }
-	v.Jobs.Active, v.Jobs.Draft, v.Jobs.Inactive, v.Jobs.Closed, v.Jobs.Archived = of(
-		listings.Active,
-	), of(
-		listings.Draft,
-	), of(
-		listings.Inactive,
-	), of(
+	v.Jobs.Active, v.Jobs.Draft, v.Jobs.Inactive, v.Jobs.Closed, v.Jobs.Archived = of(listings.Active), of(listings.Draft), of(listings.Inactive), of(
 		listings.Closed,
-	), of(
-		listings.Archived,
-	)
+	), of(listings.Archived)
 	v.Applications = viewCounts(a.Applications)
 	return v
 }

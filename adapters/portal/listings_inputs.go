@@ -111,14 +111,12 @@ func (in ListListingsInput) find() listings.FindInput {
 			Radius:         in.Radius,
 			ContractType:   []string{in.ContractType},
 			EmploymentType: []string{in.EmploymentType},
-			Specialty: []string{
-				in.Specialty,
-			},
-			SalaryMin:   in.SalaryMin,
-			SalaryMax:   in.SalaryMax,
-			Currency:    in.Currency,
-			Remote:      in.Remote,
-			PostedAfter: in.PostedAfter,
+			Specialty:      []string{in.Specialty},
+			SalaryMin:      in.SalaryMin,
+			SalaryMax:      in.SalaryMax,
+			Currency:       in.Currency,
+			Remote:         in.Remote,
+			PostedAfter:    in.PostedAfter,
 		},
 	}
 }

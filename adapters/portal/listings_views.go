@@ -179,22 +179,18 @@ type jobView struct {
 
 func viewJob(l listings.Listing) jobView {
 	return jobView{Job: jobDetail{
-		jobSummary: viewJobSummary(
-			l,
-		),
+		jobSummary:     viewJobSummary(l),
 		UUID:           l.ID,
 		Description:    l.Description,
 		EmploymentType: l.EmploymentType,
 		Specialty:      l.Specialty,
 		Remote:         l.Remote,
-		Salary: (*salaryView)(
-			l.Salary.InMajorUnits(),
-		),
-		Requirements: append([]string{}, l.Requirements...),
-		Benefits:     append([]string{}, l.Benefits...),
-		Questions:    append([]listings.Question{}, l.Questions...),
-		Public:       l.Open,
-		Meta:         metaOf(l),
+		Salary:         (*salaryView)(l.Salary.InMajorUnits()),
+		Requirements:   append([]string{}, l.Requirements...),
+		Benefits:       append([]string{}, l.Benefits...),
+		Questions:      append([]listings.Question{}, l.Questions...),
+		Public:         l.Open,
+		Meta:           metaOf(l),
 	}}
 }
 

@@ -145,9 +145,7 @@ type caseView struct {
 
 func viewCase(c listings.ModeratedCase) caseView {
 	return caseView{
-		Job: viewModeratedJob(
-			c.Listing,
-		), State: c.State, Reports: c.Reports, Held: c.Held, Score: c.Score, Reasons: append([]string{}, c.Reasons...),
+		Job: viewModeratedJob(c.Listing), State: c.State, Reports: c.Reports, Held: c.Held, Score: c.Score, Reasons: append([]string{}, c.Reasons...),
 		OpenedAt: c.OpenedAt, DecidedAt: c.DecidedAt, Note: c.Note,
 	}
 }

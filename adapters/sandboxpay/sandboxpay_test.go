@@ -19,11 +19,9 @@ func TestPayments(t *testing.T) {
 			conformance.Payments(t, func(testing.TB) conformance.PaymentProvider {
 				clk := kit.NewClock()
 				return conformance.PaymentProvider{
-					Connect: func() billing.Payments { return New(clk) },
-					Clock:   clk,
-					Good: conformance.Always(
-						good,
-					),
+					Connect:     func() billing.Payments { return New(clk) },
+					Clock:       clk,
+					Good:        conformance.Always(good),
 					Refused:     conformance.Always(CardDeclined),
 					Expiring:    conformance.Always(CardExpired),
 					Unknown:     conformance.Always(MethodMissing),

@@ -111,10 +111,8 @@ func (w *imageWriter) close(s *segment) error {
 // bytesOf returns the memory of a slice of numbers.
 func bytesOf[T any](s []T) []byte {
 	var t T
-	return unsafe.Slice(
-		(*byte)(unsafe.Pointer(unsafe.SliceData(s))),
-		len(s)*int(unsafe.Sizeof(t)),
-	) //nolint:gosec // exactly the memory of s
+	size := len(s) * int(unsafe.Sizeof(t))                                  //nolint:gosec // of a type
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), size) //nolint:gosec // exactly the memory of s
 }
 
 // section is a slice of a segment that is stored in its image.

@@ -34,9 +34,7 @@ func OpenAPI(s API, publicURL string) ([]byte, error) {
 	}
 	r.JSONSchemaReflector().DefaultOptions = append(
 		r.JSONSchemaReflector().DefaultOptions,
-		jsonschema.InterceptProp(
-			rulesToSchema,
-		),
+		jsonschema.InterceptProp(rulesToSchema),
 		jsonschema.InterceptProp(valuesToSchema(s.Values)),
 		jsonschema.InterceptProp(describeField),
 		jsonschema.InterceptDefName(definitionName),

@@ -355,7 +355,7 @@ func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) 
 	return s.sendLetter(ctx, correspondence{people: people}, m.UserID, mail.Letter{
 		ID: "export-" + e.ID, Subject: "Your export is ready",
 		Body: []mail.Block{
-			{Text: fmt.Sprintf("Your export of %s is ready. It has %d rows.", e.Kind, e.RowsDone)},
+			{Text: fmt.Sprintf("Your export of %s is ready. Number of rows: %d.", e.Kind, e.RowsDone)},
 			{Link: &mail.Link{Label: "Download it", URL: link}},
 			{
 				Text: "The link works for 24 hours, for everybody who has it, while you may see what is in the file. The file is kept for 7 days.",

@@ -153,9 +153,7 @@ func (s *Service) OnEmailChanged(ctx context.Context, e event.EmailChanged) erro
 		"email-changed-"+u.ID+"-"+encodeTime(e.ChangedAt),
 		"Your e-mail address was changed",
 		mail.Block{
-			Text: "The e-mail address of your account was changed on " + formatTime(
-				e.ChangedAt,
-			) + ". This is the last message to this address.",
+			Text: "The e-mail address of your account was changed on " + formatTime(e.ChangedAt) + ". This is the last message to this address.",
 		},
 		mail.Block{
 			Text: "If you did not change it, restore this address and set a new password. That also signs out all devices and revokes API keys and other access by programs.",

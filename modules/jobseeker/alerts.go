@@ -278,22 +278,22 @@ func (s *SearchService) sendDigest(ctx context.Context, d digestPayload) error {
 	if err != nil || !p.JobAlerts || !p.EmailNotifications {
 		return err
 	}
-	person, purpose, parameter, err := s.digestRecipient(ctx, d.UserID)
-	if err != nil || person.Email == "" {
+	recipient, err := s.digestRecipient(ctx, d.UserID)
+	if err != nil || recipient.Email == "" {
 		return err
 	}
 	entries, err := s.digestEntries(ctx, matches)
 	if err != nil || len(entries) == 0 {
 		return err
 	}
-	token, err := s.Sealer.Seal(purpose, d.UserID, d.At.Add(unsubscribeLinkLifetime))
+	token, err := s.Sealer.Seal(recipient.purpose, d.UserID, d.At.Add(unsubscribeLinkLifetime))
 	if err != nil {
 		return err
 	}
 	n := len(entries)
-	subject := fmt.Sprintf("%d new jobs match your saved searches", n)
+	subject := fmt.Sprintf("%d new jobs match your %s", n, recipient.searches)
 	if n == 1 {
-		subject = "1 new job matches your saved searches"
+		subject = "1 new job matches your " + recipient.searches
 	}
 	body := []mail.Block{{Text: subject + ":"}, {Items: entries[:min(n, maxDigestListings)]}}
 	if more := n - maxDigestListings; more > 0 {
@@ -301,11 +301,11 @@ func (s *SearchService) sendDigest(ctx context.Context, d digestPayload) error {
 	}
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID:          "job-alerts-" + d.ID,
-		To:          mail.Address{Name: person.Name, Email: person.Email},
+		To:          mail.Address{Name: recipient.Name, Email: recipient.Email},
 		Subject:     subject,
-		Greeting:    person.Name,
+		Greeting:    recipient.Name,
 		Body:        body,
-		Unsubscribe: s.PublicURL + "/unsubscribe?" + parameter + "=" + url.QueryEscape(token),
+		Unsubscribe: s.PublicURL + "/unsubscribe?" + recipient.parameter + "=" + url.QueryEscape(token),
 		Home:        s.PublicURL,
 	})
 }

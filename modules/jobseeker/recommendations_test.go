@@ -178,13 +178,7 @@ func TestRecommendations_NoSignals_NewestFirst(t *testing.T) {
 func TestRecommendations_AllSignalsMatch_ScoreIs100(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		best := offerTitled("Staff Nurse")
-		best.specialty, best.Miles, best.ContractType, best.PayLowest, best.PayHighest = "Renal", ptr(
-			1.0,
-		), "permanent", ptr(
-			39000.0,
-		), ptr(
-			45000.0,
-		)
+		best.specialty, best.Miles, best.ContractType, best.PayLowest, best.PayHighest = "Renal", ptr(1.0), "permanent", ptr(39000.0), ptr(45000.0)
 		env.addOffer(best)
 		half := offerTitled("Theatre Nurse")
 		half.text = "renal"

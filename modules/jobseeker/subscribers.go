@@ -206,20 +206,28 @@ func (s *SearchService) EndAlerts(ctx context.Context, token string) error {
 	return s.Subscribers.Delete(ctx, subscriberID)
 }
 
-// digestRecipient returns the person who gets a digest, and the purpose and the query parameter
-// of the token in the unsubscribe link. The address is empty if neither a subscriber nor a
-// user has the id any more.
-func (s *SearchService) digestRecipient(
-	ctx context.Context,
-	userID string,
-) (person Person, purpose auth.Purpose, parameter string, err error) {
+// digestRecipient is the person who gets a digest.
+type digestRecipient struct {
+	Person
+	// purpose and parameter are those of the token in the unsubscribe link.
+	purpose   auth.Purpose
+	parameter string
+	// searches is what the person calls the searches.
+	searches string
+}
+
+// digestRecipient returns the subscriber or the user with the id. The address is empty if
+// neither exists any more.
+func (s *SearchService) digestRecipient(ctx context.Context, userID string) (r digestRecipient, err error) {
 	ids := []string{userID}
 	subscribers, err := s.Subscribers.GetByIDs(ctx, ids)
 	if subscriber, ok := subscribers[userID]; ok || err != nil {
-		return Person{Email: subscriber.Email}, auth.ForAlertsEnd, "alerts", err
+		person := Person{Email: subscriber.Email}
+		return digestRecipient{Person: person, purpose: auth.ForAlertsEnd, parameter: "alerts", searches: "job alerts"}, err
 	}
 	people, err := s.Account.People.ByIDs(ctx, ids)
-	return people[userID], auth.ForUnsubscribe, "token", err
+	person := people[userID]
+	return digestRecipient{Person: person, purpose: auth.ForUnsubscribe, parameter: "token", searches: "saved searches"}, err
 }
 
 // Label returns the terms that are set, separated by commas.

@@ -174,11 +174,9 @@ func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 		Location:       ptr(long(200)),
 		ContractType:   ptr(""),
 		EmploymentType: ptr(""),
-		Requirements: &[]string{
-			long(500),
-		},
-		Benefits:  &[]string{},
-		Questions: &[]QuestionInput{{ID: long(64), Text: long(500)}, {Text: "a"}, {Text: "a"}},
+		Requirements:   &[]string{long(500)},
+		Benefits:       &[]string{},
+		Questions:      &[]QuestionInput{{ID: long(64), Text: long(500)}, {Text: "a"}, {Text: "a"}},
 	}}))
 	for field, spoil := range map[string]func(*CreateInput){
 		"title":            func(in *CreateInput) { in.Title = " " },

@@ -295,13 +295,13 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		search := url.Values{"query": {"nurse"}, "location": {"Leeds"}, "emailAlerts": {"yes"}}
 		text := b.page(b.open("POST", "/account/searches", search).redirected(t, "/account/searches"))
 		require.Contains(t, text, "/jobs?q=nurse&amp;where=Leeds")
-		require.Contains(t, text, "Mails on")
+		require.Contains(t, text, "E-mails on")
 		require.Equal(t, 400, b.open("POST", "/account/searches", url.Values{"name": {"Nothing"}}).status)
 		one := regexp.MustCompile(`/account/searches/[0-9a-f-]{36}`).FindString(text)
 		require.Contains(
 			t,
 			b.page(b.open("POST", one+"/alerts", url.Values{"alerts": {"off"}}).redirected(t, "/account/searches")),
-			"Mails off",
+			"E-mails off",
 		)
 		require.Equal(t, 404, other.open("POST", one+"/alerts", url.Values{"alerts": {"on"}}).status)
 		require.Equal(t, 404, other.open("POST", one+"/delete", url.Values{}).status)

@@ -63,13 +63,7 @@ func TestMailOverSMTP(t *testing.T) {
 						require.NoError(t, err)
 						history = append(
 							history,
-							m.Parts["method"]+" "+event.Props.Get(
-								ical.PropSequence,
-							).Value+" "+string(
-								status,
-							)+" "+start.Format(
-								time.RFC3339,
-							),
+							m.Parts["method"]+" "+event.Props.Get(ical.PropSequence).Value+" "+string(status)+" "+start.Format(time.RFC3339),
 						)
 					}
 				}

@@ -373,9 +373,7 @@ var matrix = map[string]matrixRow{
 		foreignError: "Application not found",
 	},
 	"GET /api/employers/applications/:id/documents/:documentId": {path: func(c *matrixUsers) string {
-		return receivedApplication(
-			c,
-		) + "/documents/" + c.employer.fromNewAddress().
+		return receivedApplication(c) + "/documents/" + c.employer.fromNewAddress().
 			get(receivedApplication(c)+"/documents").
 			ok(200).
 			text("data.documents.0.id")

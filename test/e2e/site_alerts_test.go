@@ -46,7 +46,7 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		require.Contains(t, confirmed.text, "perfusionist, Leeds")
 
 		employer.listing(object{"title": "Senior Perfusionist", "location": "Leeds"})
-		message := server.waitForMail(t, address, "1 new job matches your saved searches")
+		message := server.waitForMail(t, address, "1 new job matches your job alerts")
 		require.Contains(t, message, "List-Unsubscribe-Post: List-Unsubscribe=One-Click")
 		end := endAlertsLink.FindString(unfold(message))
 		require.NotEmpty(t, end)

@@ -323,3 +323,29 @@ func TestSite_NoEmbedOrigins_HasNoEmbeddedJobs(t *testing.T) {
 		require.NotContains(t, server.signedIn(t, boss).page("/employer/organization"), "widget.js")
 	})
 }
+
+func TestSite_UnknownPath_ShowsAPageToBrowsers(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		for path, wantsPage := range map[string]bool{"/nope": true, "/account/nope": true, "/api/nope": false} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+path, nil)
+			require.NoError(t, err)
+			request.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+			resp, err := http.DefaultClient.Do(request)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, 404, resp.StatusCode, path)
+			require.Equal(t, wantsPage, strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html"), path)
+			require.NotEmpty(t, resp.Header.Get("X-Request-Id"), path)
+		}
+		require.Equal(t, "Not found", server.guest(t).try(http.MethodGet, "/nope", nil).at("error"), "programs get JSON")
+	})
+}
+
+func TestSite_AlertOfFilteredSearch_KeepsItsConditions(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		server.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds", "contractType": "permanent"})
+		guest := server.browser(t)
+		results := guest.page("/jobs?role=nurse&where=Leeds&contract=permanent")
+		require.Contains(t, results, `href="/job-alerts?contract=permanent&amp;q=Nurse&amp;where=Leeds"`)
+	})
+}

@@ -136,7 +136,7 @@ func receiveJobAlerts(t *testing.T, server *testServer, page *browser, address s
 	server.postDemoJob(map[string]any{"title": "Perfusionist", "location": "Truro", "description": "Days and nights."})
 	page.open(server.mailedLink(address, "/unsubscribe?alerts="))
 	page.checkPage("job-alert-end")
-	page.press("End the mails")
+	page.press("Stop the e-mails")
 	require.Contains(t, page.text(), "Your job alerts and your address are deleted.")
 	page.checkPage("job-alert-ended")
 	page.validateSources()

@@ -31,11 +31,9 @@ func TestStripe_Requests_AreValid(t *testing.T) {
 		require.NoError(t, connect().Ping(t.Context()))
 		card := func(kind string) func() string { return func() string { return server.NewMethod(kind) } }
 		return conformance.PaymentProvider{
-			Connect: func() billing.Payments { return connect() },
-			Clock:   clk,
-			Good: card(
-				kit.CardGood,
-			),
+			Connect:     func() billing.Payments { return connect() },
+			Clock:       clk,
+			Good:        card(kit.CardGood),
 			Refused:     card(kit.CardRefused),
 			Expiring:    card(kit.CardExpiring),
 			Unknown:     conformance.Always("pm_unknown"),

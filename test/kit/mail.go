@@ -88,9 +88,7 @@ func authority(t testing.TB) (tls.Certificate, string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := x509.Certificate{
-		SerialNumber: big.NewInt(
-			1,
-		),
+		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: "test"},
 		NotBefore:             time.Now().Add(-time.Hour),
 		NotAfter:              time.Now().Add(time.Hour),

@@ -390,6 +390,9 @@ func RenderError(c *fiber.Ctx, status int, err *fault.Error) (bool, error) {
 	return true, f.Render(c, status, errorPage, nil, v)
 }
 
+// ExpectPage lets RenderError render a page although no page has the path of the request.
+func (f *Renderer) ExpectPage(c *fiber.Ctx) { f.setHeaders(c) }
+
 // RenderForbidden renders the page for a form that was not sent from a page of this service.
 func (f *Renderer) RenderForbidden(c *fiber.Ctx) error {
 	return f.Render(c, fiber.StatusForbidden, forbiddenPage, nil, nil)
@@ -444,6 +447,8 @@ type Message struct {
 	Button string
 	// Action is the path to which the form is sent.
 	Action string
+	// Next is a link below the text, empty for none.
+	Next Link
 }
 
 // RenderMessage renders a Message without the navigation of a signed-in user.

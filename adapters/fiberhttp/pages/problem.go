@@ -31,6 +31,7 @@ var fieldLabels = map[string]string{
 	"documentIds":         "Documents",
 	"email":               "E-mail address",
 	"employmentType":      "Working pattern",
+	"locationRadius":      "Distance in miles",
 	"newPassword":         "New password",
 	"paymentMethodId":     "Payment method",
 	"redirectUris":        "Redirect addresses",

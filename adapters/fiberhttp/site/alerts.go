@@ -41,9 +41,7 @@ type alertView struct {
 }
 
 func newAlertView(form pages.Form) alertView {
-	path := newSearchForm(
-		nil,
-	).Path("/jobs", "q", form.Value("query"), "where", form.Value("location"), "contract", form.Value("contractType"))
+	path := newSearchForm(nil).Path("/jobs", "q", form.Value("query"), "where", form.Value("location"), "contract", form.Value("contractType"))
 	return alertView{Form: form, Contracts: contractChoices, JobsPath: path}
 }
 
@@ -74,6 +72,7 @@ func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 var invalidAlertLink = pages.Message{
 	Title: "This link does not work",
 	Text:  "It may have expired or be incomplete. Search for jobs again and ask for a new e-mail.",
+	Next:  pages.Link{Path: "/jobs", Text: "Search for jobs"},
 }
 
 // showConfirmAlert shows a button, because e-mail scanners open links.
@@ -110,5 +109,6 @@ func (s *Site) confirmAlert(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) 
 	return s.renderer.RenderMessage(c, fiber.StatusOK, pages.Message{
 		Title: "Your job alert is on",
 		Text:  "We will send you an e-mail when there are new jobs for: " + search.Name + ".",
+		Next:  pages.Link{Path: "/jobs", Text: "Search for more jobs"},
 	})
 }

@@ -59,6 +59,7 @@ var EmployerNotices = map[string]string{
 	"job-published":    "The job is published.",
 	"job-draft":        "The draft is saved. Only your organization can see it.",
 	"job-saved":        "The changes are saved.",
+	"job-paused":       "The job is paused. It is not public, and takes no applications.",
 	"job-closed":       "The job is closed and takes no more applications.",
 	"job-archived":     "The job is archived.",
 	"job-renewed":      "The job is renewed.",

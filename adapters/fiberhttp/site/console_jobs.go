@@ -216,7 +216,7 @@ func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	case "publish":
 		notice, err = "job-published", s.setJobStatus(ctx, c, actor, id, listings.Active)
 	case "pause":
-		notice, err = "job-saved", s.setJobStatus(ctx, c, actor, id, listings.Inactive)
+		notice, err = "job-paused", s.setJobStatus(ctx, c, actor, id, listings.Inactive)
 	case "close":
 		notice, err = "job-closed", s.setJobStatus(ctx, c, actor, id, listings.Closed)
 	default:

@@ -131,16 +131,12 @@ func (s *Site) showPosting(c *fiber.Ctx, viewer *pages.Viewer, v postingView, qu
 // postingValues returns the initial values of the form for a stored job.
 func postingValues(l listings.Listing) url.Values {
 	v := url.Values{
-		"title": {
-			l.Title,
-		},
-		"description":    {l.Description},
-		"department":     {l.Department},
-		"contractType":   {l.ContractType},
-		"employmentType": {l.EmploymentType},
-		"specialty": {
-			l.Specialty,
-		},
+		"title":           {l.Title},
+		"description":     {l.Description},
+		"department":      {l.Department},
+		"contractType":    {l.ContractType},
+		"employmentType":  {l.EmploymentType},
+		"specialty":       {l.Specialty},
 		"location":        {l.Location},
 		"requirements":    {strings.Join(l.Requirements, "\n")},
 		"benefits":        {strings.Join(l.Benefits, "\n")},

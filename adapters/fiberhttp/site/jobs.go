@@ -100,6 +100,8 @@ type jobsView struct {
 	Atom        string
 	// CanSave is set if the viewer can save the search.
 	CanSave bool
+	// AlertQuery is the query of the search as a saved search.
+	AlertQuery string
 	// AlertPath is the form of guests for e-mails about new jobs of the search.
 	AlertPath string
 }
@@ -131,12 +133,6 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 	query := queryValues(c)
 	v := jobsView{Form: newSearchForm(query), Sorts: sorts}
 	v.Canonical, v.Atom = s.publicURL+v.Form.Path("/jobs"), v.Form.Path("/feeds/jobs.atom")
-	v.CanSave = viewer != nil && viewer.Actor().Seeker && v.Form.Get("q")+v.Form.Get("where")+v.Form.Get("contract") != ""
-	if viewer == nil {
-		v.AlertPath = newSearchForm(
-			nil,
-		).Path(alertsPath, "q", v.Form.Get("q"), "where", v.Form.Get("where"), "contract", v.Form.Get("contract"))
-	}
 	in := v.Form.input(time.Now())
 	in.Page, in.Facets = pageRequest(query, pageSize), facetNames()
 	results, err := s.services.Listings.Find(readContext(ctx, viewer), actorOf(viewer), in)
@@ -149,6 +145,12 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 	v.Total, v.Filters = results.Total, v.Form.filters(results.Facets)
 	v.Exact, v.Relaxed = s.results(results.Items, false), s.results(results.Items, true)
 	v.Chips = v.Form.chips(results, v.Filters)
+	v.AlertQuery = v.Form.alertQuery(v.Filters)
+	v.CanSave = viewer != nil && viewer.Actor().Seeker && v.AlertQuery+v.Form.Get("where")+v.Form.Get("contract") != ""
+	if viewer == nil {
+		where, contract := v.Form.Get("where"), v.Form.Get("contract")
+		v.AlertPath = newSearchForm(nil).Path(alertsPath, "q", v.AlertQuery, "where", where, "contract", contract)
+	}
 	for _, k := range results.Corrections {
 		v.Corrections = append(v.Corrections, correction(k))
 	}

@@ -183,7 +183,7 @@ func (f searchForm) chips(results listings.Found, filters []filterGroup) []chip 
 			}
 		}
 	}
-	if pay := f.Get("pay"); pay != "" {
+	if pay := f.Get("pay"); parseNumber(pay) != nil {
 		out = append(out, chip{Label: "Pay", Text: "from " + pay + " a year", Remove: f.Path("/jobs", "pay", "")})
 	}
 	if remote := f.Get("remote"); remote != "" {
@@ -200,6 +200,20 @@ func (f searchForm) chips(results listings.Found, filters []filterGroup) []chip 
 		out = append(out, chip{Label: "Posted", Text: "in the last " + days + " days", Remove: f.Path("/jobs", "posted", "")})
 	}
 	return out
+}
+
+// alertQuery returns the query of a saved search for the search: its text, and the filters
+// with one value in words. Saved searches have a place and a contract, but no other filters.
+func (f searchForm) alertQuery(filters []filterGroup) string {
+	words := []string{f.Get("q")}
+	for _, g := range filters {
+		if selected := f.values[g.Param]; g.Param == "contract" || len(selected) != 1 {
+			continue
+		}
+		i := slices.IndexFunc(g.Values, func(v filterValue) bool { return v.Checked })
+		words = append(words, g.Values[i].Label)
+	}
+	return strings.TrimSpace(strings.Join(words, " "))
 }
 
 // filterGroup is a filter with its values.

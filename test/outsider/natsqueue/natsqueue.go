@@ -155,9 +155,7 @@ func (q *Queue) Work(ctx context.Context, do func(ctx context.Context, t task.Re
 // running.
 func (q *Queue) workOn(ctx context.Context, name task.QueueName, workers int, do func(ctx context.Context, t task.Reference)) error {
 	consumer, err := q.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
-		Durable: "locum-" + string(
-			name,
-		),
+		Durable:       "locum-" + string(name),
 		FilterSubject: subject + string(name),
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       ackWait,
