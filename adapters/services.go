@@ -25,8 +25,9 @@ type Services struct {
 	Limiter      limit.Limiter
 	// Idempotency executes requests with a client's key at most once.
 	Idempotency *idempotency.Runner
-	// ListingChanges returns the number of writes of listings, see ListingsStorage.Changes.
-	ListingChanges func() uint64
+	// PublicChanges returns the number of writes of listings and organizations, see
+	// ListingsStorage.Changes and identity.Service.OrganizationChanges.
+	PublicChanges func() uint64
 	// JWKS is the key set that verifies access tokens (RFC 7517).
 	JWKS func() []byte
 	// Health reports on each adapter by name.

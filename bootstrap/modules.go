@@ -197,16 +197,16 @@ func newServices(
 	integrationsSvc *integrations.Service,
 ) adapters.Services {
 	return adapters.Services{
-		Identity:       identitySvc,
-		Listings:       listingsSvc,
-		Hiring:         hiringSvc,
-		Seekers:        seekersSvc,
-		Billing:        billingSvc,
-		Integrations:   integrationsSvc,
-		Limiter:        limiter,
-		Idempotency:    store.requests,
-		ListingChanges: store.Listings.Changes,
-		JWKS:           ring.JWKS,
-		Health:         func(ctx context.Context) map[string]adapters.Health { return checks.run(ctx, a.transports) },
+		Identity:      identitySvc,
+		Listings:      listingsSvc,
+		Hiring:        hiringSvc,
+		Seekers:       seekersSvc,
+		Billing:       billingSvc,
+		Integrations:  integrationsSvc,
+		Limiter:       limiter,
+		Idempotency:   store.requests,
+		PublicChanges: func() uint64 { return store.Listings.Changes() + identitySvc.OrganizationChanges() },
+		JWKS:          ring.JWKS,
+		Health:        func(ctx context.Context) map[string]adapters.Health { return checks.run(ctx, a.transports) },
 	}
 }

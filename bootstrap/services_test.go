@@ -30,7 +30,7 @@ var withoutActor = map[string]string{
 		Integrations.Handlers Integrations.Periodic Listings.CloseExpired Listings.CountViews Listings.Forget Seekers.Handlers Seekers.Periodic Seekers.ResolveSearches`,
 	"other modules, which have authorized the actor": `
 		Billing.ChooseFor Billing.Current Billing.SetUpMethodFor Hiring.ApplicantStats Hiring.AppliedAmong Hiring.AppliedLately Identity.Admins Identity.HoldsJobs Identity.IsActive Identity.ListMemberIDs
-		Identity.MemberMay Identity.OrganizationName Identity.PendingEmail Identity.People Identity.Rename Identity.WantsAlerts
+		Identity.MemberMay Identity.OrganizationChanges Identity.OrganizationName Identity.PendingEmail Identity.People Identity.Rename Identity.WantsAlerts
 		Listings.Briefs Listings.CloseOrganization Listings.ClosestTo Listings.ClosingBetween Listings.CountByStatus Listings.ForApply Listings.Gather
 		Listings.PublicMany Listings.Resolve Listings.Viewed Seekers.Read Seekers.SavedAmong Seekers.SavedCount
 		Seekers.TakeOverOnboarding Seekers.TakeOverProgress`,

@@ -12,7 +12,7 @@ import (
 )
 
 // Public GET responses and pages are the same for all guests. They are cached for cacheTTL, or
-// until this process writes a listing.
+// until this process writes a listing or an organization.
 const (
 	cacheTTL      = time.Second
 	maxCacheBytes = 16 << 20
@@ -23,7 +23,7 @@ type cachedAnswer struct {
 	headers [len(cachedHeaders)]string
 	// listing is the id of the listing that a page shows, empty for none.
 	listing string
-	changes uint64 // number of writes of listings before the response was computed
+	changes uint64 // number of writes of listings and organizations before the response was computed
 }
 
 // cachedHeaders are the headers that are cached with a body.
@@ -68,7 +68,7 @@ func (s *Server) servePage(c *fiber.Ctx, viewer *pages.Viewer, run func() error)
 // answer sends the response to the same URL from the cache, or runs the handler and caches its
 // response.
 func (s *Server) answer(c *fiber.Ctx, run func() error) error {
-	url, changes := c.OriginalURL(), s.services.ListingChanges()
+	url, changes := c.OriginalURL(), s.services.PublicChanges()
 	if a, ok := s.cache.GetIfPresent(url); ok && a.changes == changes {
 		a.send(c)
 		return nil

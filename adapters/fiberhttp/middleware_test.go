@@ -165,10 +165,10 @@ func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 		},
 	}
 	server, err := New(adapters.Services{
-		Identity:       identity.New(identity.Deps{Clock: clock.System{}, AccessTokens: testTokens{}, Sessions: testSessions{}}),
-		Limiter:        locallimit.New(clock.System{}),
-		ListingChanges: test.changes.Load,
-		JWKS:           func() []byte { return []byte(`{"keys":[]}`) },
+		Identity:      identity.New(identity.Deps{Clock: clock.System{}, AccessTokens: testTokens{}, Sessions: testSessions{}}),
+		Limiter:       locallimit.New(clock.System{}),
+		PublicChanges: test.changes.Load,
+		JWKS:          func() []byte { return []byte(`{"keys":[]}`) },
 		Health: func(context.Context) map[string]adapters.Health {
 			return map[string]adapters.Health{
 				"database": {Err: errors.New("connection refused")},

@@ -236,7 +236,7 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 	if err != nil {
 		return err
 	}
-	return s.redeem(ctx, t, func(ctx context.Context, u *User, now time.Time) error {
+	err = s.redeem(ctx, t, func(ctx context.Context, u *User, now time.Time) error {
 		if EmailKey(u.Email) == EmailKey(t.Email) {
 			u.Verify(now)
 			err = s.Users.Update(ctx, u)
@@ -251,6 +251,7 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 		}
 		return s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForVerification}, now)
 	})
+	return s.countOrganizationChange(err)
 }
 
 // findMailToken returns the token with the secret, or errBadToken if it cannot be used for the

@@ -22,10 +22,10 @@ var errRenameNotCounted = errors.New("identity: the new name of the organization
 func (s *Service) withRenameLimit(ctx context.Context, organizationID string, fn func(ctx context.Context, isCounted bool) error) error {
 	err := s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, false) })
 	if !errors.Is(err, errRenameNotCounted) {
-		return err
+		return s.countOrganizationChange(err)
 	}
 	if err := limit.Take(ctx, s.Limiter, renamesPerOrganization, organizationID); err != nil {
 		return err
 	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, true) })
+	return s.countOrganizationChange(s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, true) }))
 }

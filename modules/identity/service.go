@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
@@ -64,10 +65,26 @@ type Deps struct {
 type Service struct {
 	Deps
 	gate gate
+	// organizationChanges is the number of commits that may have changed an organization.
+	organizationChanges atomic.Uint64
 }
 
 // New returns the service.
 func New(d Deps) *Service { return &Service{Deps: d} }
+
+// OrganizationChanges returns the number of transactions of this process that may have changed
+// the name, the profile or the standing of an organization. A cached page is outdated when the
+// number has changed since.
+func (s *Service) OrganizationChanges() uint64 { return s.organizationChanges.Load() }
+
+// countOrganizationChange counts a transaction that may have changed an organization, unless it
+// has failed with err. It returns err.
+func (s *Service) countOrganizationChange(err error) error {
+	if err == nil {
+		s.organizationChanges.Add(1)
+	}
+	return err
+}
 
 // Account is a user with the data that the user sees.
 type Account struct {

@@ -235,7 +235,7 @@ func (s *Service) Moderate(
 			event.OrganizationModerated{OrganizationID: o.ID, Action: in.Action, Message: strings.TrimSpace(in.Message), ModeratedAt: now},
 		)
 	})
-	return o, err
+	return o, s.countOrganizationChange(err)
 }
 
 // ModeratedMember is a member of an organization as moderators see it.
