@@ -199,7 +199,7 @@ func (s *Service) screenForFraud(ctx context.Context, before, l *Listing) error 
 		return nil
 	}
 	c, err := s.caseOf(ctx, l.OrganizationID, l.ID)
-	if err != nil || c.Score == score { // the same suspicion is or was in the queue
+	if err != nil || c.Score == score && !changesSuspicion(before, l) { // is or was in the queue
 		return err
 	}
 	c.open(s.NewID(), s.Clock.Now())

@@ -1,7 +1,9 @@
 package listings
 
 import (
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -89,6 +91,22 @@ func Suspicion(l *Listing) (score int, reasons []string) {
 		}
 	}
 	return min(score, maxScore), reasons
+}
+
+// changesSuspicion reports whether moderators have to review a suspicious listing again after a
+// change: the reasons have changed, or a part of the listing from which Suspicion computes
+// them. A new title alone is no reason for a review unless it is suspicious by itself.
+func changesSuspicion(before, l *Listing) bool {
+	_, oldReasons := Suspicion(before)
+	_, reasons := Suspicion(l)
+	titleScore, _ := Suspicion(&Listing{Content: Content{Title: l.Title}})
+	return before.Status == Draft ||
+		!slices.Equal(oldReasons, reasons) ||
+		before.Title != l.Title && titleScore > 0 ||
+		normalizedText(before.Description) != normalizedText(l.Description) ||
+		!slices.Equal(before.Requirements, l.Requirements) ||
+		!slices.Equal(before.Benefits, l.Benefits) ||
+		!reflect.DeepEqual(before.Salary, l.Salary)
 }
 
 // hasUsualPay reports whether the range of usual pay applies to the currency.

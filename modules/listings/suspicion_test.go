@@ -1,0 +1,44 @@
+package listings
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestChangesSuspicion(t *testing.T) {
+	t.Parallel()
+	kept := Listing{Status: Active, Content: Content{
+		Title:        "Nurse",
+		Description:  "We pay the registration fee.",
+		Requirements: []string{"PIN"},
+		Salary:       &Salary{Min: new(int64(30_000_00)), Currency: "GBP", Period: "year"},
+	}}
+	for name, c := range map[string]struct {
+		change func(l *Listing)
+		want   bool
+	}{
+		"no change":              {func(*Listing) {}, false},
+		"status":                 {func(l *Listing) { l.Status = Closed }, false},
+		"harmless title":         {func(l *Listing) { l.Title = "Nurse, ICU" }, false},
+		"space in the text":      {func(l *Listing) { l.Description += "\n" }, false},
+		"suspicious title":       {func(l *Listing) { l.Title = "Pay the deposit" }, true},
+		"text of equal score":    {func(l *Listing) { l.Description = "Send us the registration fee." }, true},
+		"other reason":           {func(l *Listing) { l.Description = "Send us gift cards." }, true},
+		"requirement":            {func(l *Listing) { l.Requirements = []string{"A visa fee"} }, true},
+		"benefit":                {func(l *Listing) { l.Benefits = []string{"Call Bob"} }, true},
+		"pay in the usual range": {func(l *Listing) { l.Salary.Min = new(int64(40_000_00)) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := kept.clone()
+			salary := *kept.Salary
+			l.Salary = &salary
+			c.change(&l)
+			require.Equal(t, c.want, changesSuspicion(&kept, &l))
+		})
+	}
+	draft := kept.clone()
+	draft.Status = Draft
+	require.True(t, changesSuspicion(&draft, &kept), "drafts are not reviewed")
+}
