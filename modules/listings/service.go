@@ -421,6 +421,9 @@ func (s *Service) Duplicate(ctx context.Context, by auth.Actor, listingID string
 		if err := s.Listings.Create(ctx, []Listing{out}); err != nil {
 			return err
 		}
+		if err := s.screenForFraud(ctx, &Listing{}, &out); err != nil {
+			return err
+		}
 		if err := s.createHeldCase(ctx, &out, isHeld, awaitsReview); err != nil {
 			return err
 		}

@@ -100,11 +100,29 @@ func TestModeration_SuspiciousJobs(t *testing.T) {
 		moderator.post("/api/admin/jobs/"+id+"/restore", object{}).ok(200)
 		boss.fromNewAddress().put("/api/employers/jobs/"+id, object{"title": "Dream Nurse, ICU"}).ok(200)
 		require.Empty(t, moderator.get("/api/admin/cases?state=open").ok(200).list("data.cases"), "the moderator has seen the text")
+		boss.fromNewAddress().put("/api/employers/jobs/"+id, object{"description": text + " Now."}).ok(200)
+		require.Equal(t, id, moderator.get("/api/admin/cases?state=open").ok(200).text("data.cases.0.job.id"), "the text is new, the score is not")
+		boss.fromNewAddress().put("/api/employers/jobs/"+id, object{"description": text}).ok(200)
+		moderator.fromNewAddress().post("/api/admin/jobs/"+id+"/restore", object{}).ok(200)
+		again := boss.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200).text("data.id")
+		require.Equal(t, again, moderator.get("/api/admin/cases?state=open").ok(200).text("data.cases.0.job.id"), "a copy is suspicious, too")
 		copied := other.listing(object{"title": "Dream Nurse", "description": text})
 		require.Eventually(t, func() bool {
-			return len(moderator.get("/api/admin/jobs/"+copied).ok(200).list("data.reasons")) == 3
+			return len(moderator.get("/api/admin/jobs/"+copied).ok(200).list("data.reasons")) >= 3
 		}, waitTimeout, 50*time.Millisecond)
 		require.Contains(t, string(moderator.get("/api/admin/jobs/"+copied).raw), "It has the text of a job of St Brigid's Hospital")
+	})
+}
+
+func TestModeration_DuplicatesInConsole_AreLimited(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
+		page := "/employer/jobs/" + boss.listing(nil)
+		b := server.signedIn(t, boss)
+		for range 10 {
+			require.Equal(t, 303, b.open("POST", page, url.Values{"action": {"duplicate"}}).status)
+		}
+		require.Equal(t, 429, b.open("POST", page, url.Values{"action": {"duplicate"}}).status)
 	})
 }
 

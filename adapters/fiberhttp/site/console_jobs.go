@@ -204,8 +204,9 @@ func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	switch form.Value("action") {
 	case "duplicate":
 		var l listings.Listing
-		l, err = s.services.Listings.Duplicate(ctx, actor, id)
-		id, notice = l.ID, "job-duplicated"
+		if l, err = s.duplicateJob(ctx, c, actor, id); err == nil {
+			id, notice = l.ID, "job-duplicated"
+		}
 	case "renew":
 		notice = "job-renewed"
 		_, err = s.services.Listings.Renew(ctx, actor, id, parseInt(form.Value("durationDays")))
@@ -230,6 +231,15 @@ func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 		return s.showOwnJob(ctx, c, viewer, problem)
 	}
 	return redirect(c, "/employer/jobs/"+id, notice)
+}
+
+// duplicateJob copies a job. It counts for the rate limit of the API operation that creates a
+// job.
+func (s *Site) duplicateJob(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string) (listings.Listing, error) {
+	if err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/employers/jobs"); err != nil {
+		return listings.Listing{}, err
+	}
+	return s.services.Listings.Duplicate(ctx, actor, id)
 }
 
 // setJobStatus changes the status of a job. It counts for the rate limit of the API
