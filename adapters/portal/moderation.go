@@ -252,13 +252,17 @@ type moderatedOrganization struct {
 }
 
 func viewModeratedOrganization(o identity.ModeratedOrganization) moderatedOrganization {
+	verifiedBy := ""
+	if o.IsVerified() {
+		verifiedBy = o.VerifiedBy
+	}
 	return moderatedOrganization{
 		ID:          o.ID,
 		Name:        o.Name,
 		Website:     o.Website,
 		Description: o.Description,
 		VerifiedAt:  optional(o.VerifiedAt),
-		VerifiedBy:  o.VerifiedBy,
+		VerifiedBy:  verifiedBy,
 		HeldAt:      optional(o.HeldAt),
 		SuspendedAt: optional(o.SuspendedAt),
 		CreatedAt:   o.CreatedAt,

@@ -235,9 +235,13 @@ func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in Organ
 		if err := s.auditSecondFactorSetting(ctx, a, out, in.RequireSecondFactor); err != nil {
 			return err
 		}
-		now := s.Clock.Now()
-		if err := s.updateOrganization(ctx, &out, in, isCounted, now); err != nil || in.Website == nil {
+		before, now := out, s.Clock.Now()
+		if err := s.updateOrganization(ctx, &out, in, isCounted, now); err != nil {
 			return err
+		}
+		// A domain does not confirm a new name.
+		if out.Name != before.Name || domainOf(out.Website) == domainOf(before.Website) {
+			return nil
 		}
 		u, err := s.getCaller(ctx, a.UserID)
 		if err != nil {

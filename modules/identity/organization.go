@@ -22,7 +22,7 @@ type Organization struct {
 	RequireSecondFactor bool
 	// VerifiedAt is the time at which the organization was verified, or zero.
 	VerifiedAt time.Time
-	VerifiedBy string // VerifiedByModerator or VerifiedByDomain
+	VerifiedBy string // VerifiedByModerator, VerifiedByDomain, VerificationRemoved or empty
 	// HeldAt is the time since which the jobs of the organization await the decision of a
 	// moderator, or zero.
 	HeldAt time.Time

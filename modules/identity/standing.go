@@ -23,6 +23,10 @@ import (
 const (
 	VerifiedByModerator = "moderator"
 	VerifiedByDomain    = "domain"
+	// VerificationRemoved is the kind of an organization that is not verified because a
+	// moderator has removed its verification or suspended it. Only a moderator verifies it
+	// again.
+	VerificationRemoved = "removed"
 )
 
 // IsVerified reports whether the identity of the organization is verified.
@@ -32,8 +36,21 @@ func (o *Organization) IsVerified() bool { return !o.VerifiedAt.IsZero() }
 // held or suspended.
 func (o *Organization) HoldsJobs() bool { return !o.HeldAt.IsZero() || !o.SuspendedAt.IsZero() }
 
+// VerifiedDomain returns the domain by which the organization is verified, or an empty string.
+func (o *Organization) VerifiedDomain() string {
+	if !o.IsVerified() || o.VerifiedBy != VerifiedByDomain {
+		return ""
+	}
+	return domainOf(o.Website)
+}
+
 // unverify undoes a verification.
 func (o *Organization) unverify() { o.VerifiedAt, o.VerifiedBy = time.Time{}, "" }
+
+// removeVerification undoes a verification until a moderator verifies the organization.
+func (o *Organization) removeVerification() {
+	o.VerifiedAt, o.VerifiedBy = time.Time{}, VerificationRemoved
+}
 
 // VerifiedNames stores the keys of the names of verified organizations (text.NameKeys), to find
 // organizations with similar names.
@@ -101,21 +118,30 @@ func domainOf(website string) string {
 var mailboxProviders = strings.Fields(
 	"gmail.com googlemail.com yahoo.com yahoo.co.uk ymail.com hotmail.com hotmail.co.uk outlook.com live.com live.co.uk msn.com aol.com icloud.com me.com mac.com " +
 		"proton.me protonmail.com pm.me gmx.com gmx.net gmx.de web.de mail.com zoho.com yandex.com yandex.ru mail.ru fastmail.com hey.com tutanota.com tuta.io btinternet.com sky.com virginmedia.com " +
-		"talktalk.net ntlworld.com comcast.net verizon.net att.net eircom.net qq.com 163.com",
+		"talktalk.net ntlworld.com comcast.net verizon.net att.net eircom.net qq.com 163.com " +
+		"yopmail.com mailinator.com guerrillamail.com 10minutemail.com trashmail.com sharklasers.com temp-mail.org getnada.com dispostable.com maildrop.cc fakeinbox.com " +
+		"throwawaymail.com mailnesia.com mintemail.com moakt.com tempmail.dev emailondeck.com mohmal.com",
 )
+
+// isMailboxProvider reports whether everyone can get an e-mail address at the domain or at a
+// domain above it.
+func isMailboxProvider(domain string) bool {
+	return slices.ContainsFunc(mailboxProviders, func(p string) bool { return domain == p || strings.HasSuffix(domain, "."+p) })
+}
 
 // hasEmailAtDomainOf reports whether the user has a confirmed e-mail address at the domain of
 // the website.
 func (u *User) hasEmailAtDomainOf(website string) bool {
 	_, domain, _ := strings.Cut(EmailKey(u.Email), "@")
-	return !u.EmailVerifiedAt.IsZero() && domain != "" && domain == domainOf(website) && !slices.Contains(mailboxProviders, domain)
+	return !u.EmailVerifiedAt.IsZero() && domain != "" && domain == domainOf(website) && !isMailboxProvider(domain)
 }
 
 // verifyByDomain verifies the organization if the user, an admin, has a confirmed address at
-// the domain of its website. It does nothing while the organization is held or suspended,
-// because a moderator has to decide then. It reports whether it has changed the organization.
+// the domain of its website. It does nothing while the organization is held or suspended, or
+// after a moderator has removed its verification, because a moderator has to decide then. It
+// reports whether it has changed the organization.
 func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, now time.Time) (bool, error) {
-	if o.IsVerified() || o.HoldsJobs() || !u.hasEmailAtDomainOf(o.Website) {
+	if o.IsVerified() || o.VerifiedBy == VerificationRemoved || o.HoldsJobs() || !u.hasEmailAtDomainOf(o.Website) {
 		return false, nil
 	}
 	o.VerifiedAt, o.VerifiedBy, o.UpdatedAt = now, VerifiedByDomain, now
@@ -185,11 +211,11 @@ func (a OrganizationAction) apply(o *Organization, now time.Time) {
 	case VerifyOrganization:
 		o.VerifiedAt, o.VerifiedBy, o.HeldAt = now, VerifiedByModerator, time.Time{}
 	case UnverifyOrganization:
-		o.unverify()
+		o.removeVerification()
 	case ReleaseOrganization:
 		o.HeldAt = time.Time{}
 	case SuspendOrganization:
-		o.unverify()
+		o.removeVerification()
 		o.SuspendedAt = now
 	case RestoreOrganization:
 		o.SuspendedAt = time.Time{}

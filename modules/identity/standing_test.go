@@ -40,3 +40,75 @@ func TestOrganizationChanges_CountsCommits(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, before+3, env.OrganizationChanges())
 }
+
+// verifiedEmployer registers an employer whose organization is verified by its domain.
+func (h *testEnv) verifiedEmployer() auth.Actor {
+	h.t.Helper()
+	boss := h.actor(h.employer("boss@example.org"))
+	require.NoError(h.t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: h.mailToken("boss@example.org")}))
+	o := h.setWebsite(boss, "https://www.example.org")
+	require.Equal(h.t, "example.org", o.VerifiedDomain())
+	return boss
+}
+
+func (h *testEnv) setWebsite(boss auth.Actor, website string) identity.Organization {
+	h.t.Helper()
+	o, err := h.UpdateOrganization(h.t.Context(), boss, identity.OrganizationInput{Website: &website})
+	require.NoError(h.t, err)
+	return o
+}
+
+func TestUpdateOrganization_Renamed_IsNotVerifiedByDomain(t *testing.T) {
+	env := newSQLiteEnv(t)
+	boss := env.verifiedEmployer()
+	for _, website := range []string{"https://example.org", "https://other.example", "https://example.org"} {
+		o, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("Clinic at " + website), Website: &website})
+		require.NoError(t, err)
+		require.False(t, o.IsVerified())
+		require.Empty(t, o.VerifiedDomain())
+	}
+	o := env.setWebsite(boss, "https://example.org/careers")
+	require.False(t, o.IsVerified(), "the domain of the website is the same")
+	o = env.setWebsite(boss, "https://other.example")
+	require.False(t, o.IsVerified(), "the address is at another domain")
+	o = env.setWebsite(boss, "https://example.org")
+	require.True(t, o.IsVerified())
+}
+
+func TestModerate_VerificationRemoved_OnlyModeratorVerifiesAgain(t *testing.T) {
+	for _, actions := range [][]identity.OrganizationAction{
+		{identity.UnverifyOrganization},
+		{identity.SuspendOrganization, identity.RestoreOrganization},
+	} {
+		t.Run(string(actions[0]), func(t *testing.T) {
+			env := newSQLiteEnv(t)
+			boss, moderator := env.verifiedEmployer(), env.moderator()
+			for _, action := range actions {
+				env.moderate(moderator, boss.OrganizationID, action)
+			}
+			for _, website := range []string{"https://example.org", "https://other.example", "https://example.org"} {
+				require.False(t, func() bool { o := env.setWebsite(boss, website); return o.IsVerified() }())
+			}
+			_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("Another Clinic")})
+			require.NoError(t, err)
+			o := env.setWebsite(boss, "https://other.example")
+			require.False(t, o.IsVerified())
+			o = env.setWebsite(boss, "https://example.org")
+			require.False(t, o.IsVerified())
+			o = env.moderate(moderator, boss.OrganizationID, identity.VerifyOrganization)
+			require.True(t, o.IsVerified())
+			require.Empty(t, o.VerifiedDomain())
+		})
+	}
+}
+
+func TestVerifyByDomain_MailboxProvider_DoesNotVerify(t *testing.T) {
+	env := newSQLiteEnv(t)
+	for _, domain := range []string{"mailinator.com", "inbox.mailinator.com", "gmail.com"} {
+		email := "boss@" + domain
+		boss := env.actor(env.employer(email))
+		require.NoError(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: env.mailToken(email)}))
+		o := env.setWebsite(boss, "https://"+domain)
+		require.False(t, o.IsVerified(), domain)
+	}
+}

@@ -293,6 +293,7 @@ func TestModeration_Domain_VerifiesOrganization(t *testing.T) {
 		require.Empty(t, verifiedBy(boss), "the address is not confirmed")
 		server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, boss.email, "confirm your e-mail")}).ok(200)
 		require.Equal(t, "domain", verifiedBy(boss))
+		require.Contains(t, server.browser(t).open("GET", "/jobs/"+boss.listing(nil), nil).text, "Verified: example.org")
 		boss.fromNewAddress().put("/api/employers/organization", object{"website": "https://other.example"}).ok(200)
 		require.Empty(t, verifiedBy(boss))
 		boss.fromNewAddress().put("/api/employers/organization", object{"website": "https://example.org"}).ok(200)

@@ -15,10 +15,11 @@ import (
 // employerView is the page of an organization with its open jobs.
 type employerView struct {
 	identity.Organization
-	Jobs      []result
-	Total     int
-	Next      string
-	Canonical string
+	VerifiedDomain string // empty unless the organization is verified by its domain
+	Jobs           []result
+	Total          int
+	Next           string
+	Canonical      string
 }
 
 // organizationID returns the UUID at the end of a slug such as city-hospital-UUID. It is
@@ -62,7 +63,13 @@ func (s *Site) newEmployerView(ctx context.Context, slug, cursor string, viewer 
 		return v, err
 	}
 	path := employerPath(o.ID, o.Name)
-	v = employerView{Organization: o, Jobs: s.results(jobs.Items, false), Total: jobs.Total, Canonical: s.publicURL + path}
+	v = employerView{
+		Organization:   o,
+		VerifiedDomain: o.VerifiedDomain(),
+		Jobs:           s.results(jobs.Items, false),
+		Total:          jobs.Total,
+		Canonical:      s.publicURL + path,
+	}
 	if jobs.NextCursor != "" {
 		v.Next = path + "?after=" + jobs.NextCursor
 	}

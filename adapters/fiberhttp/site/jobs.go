@@ -200,6 +200,7 @@ type jobView struct {
 	// IsVerified is set if the employer is verified. ShowsVerification is set on the public
 	// page, but not in the preview.
 	IsVerified, ShowsVerification bool
+	VerifiedDomain                string // of an employer that is verified by its domain
 }
 
 // fact is a labelled property of a job.
@@ -240,7 +241,7 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 		return err
 	}
 	employer := employers[l.OrganizationID]
-	v.IsVerified, v.ShowsVerification = employer.IsVerified(), true
+	v.IsVerified, v.VerifiedDomain, v.ShowsVerification = employer.IsVerified(), employer.VerifiedDomain(), true
 	if v.Similar, err = s.findSimilar(ctx, l); err != nil {
 		return err
 	}
