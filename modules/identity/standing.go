@@ -326,8 +326,28 @@ type AccountActionInput struct {
 
 var errOwnModerator = fault.New(fault.Conflict, "account_of_moderator", "The account is one of a moderator; an operator can lock it")
 
-// ModerateAccount suspends an account, as LockAccount does, or restores it. The user is
-// notified. Only moderators can call it.
+var errLockedByOperator = fault.New(
+	fault.Conflict,
+	"account_locked_by_operator",
+	"An operator has locked the account; only an operator can unlock it",
+)
+
+// requireNotLockedByOperator fails with errLockedByOperator if the audit log contains that an
+// operator has locked the account since it became unusable.
+func (s *Service) requireNotLockedByOperator(ctx context.Context, u *User) error {
+	if u.LockedAt.IsZero() {
+		return nil
+	}
+	f := audit.Filter{Actor: audit.Operator, About: u.ID, Action: audit.AccountLocked, From: u.LockedAt}
+	found, err := s.AuditLog.List(ctx, f, page.After("", 1))
+	if err == nil && len(found.Items) > 0 {
+		return errLockedByOperator
+	}
+	return err
+}
+
+// ModerateAccount suspends an account, as LockAccount does, or restores it, unless an operator
+// has locked it. The user is notified. Only moderators can call it.
 func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID string, in AccountActionInput) error {
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
 		return err
@@ -354,6 +374,9 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 				return err
 			}
 		} else {
+			if err := s.requireNotLockedByOperator(ctx, &u); err != nil {
+				return err
+			}
 			u.Unlock(now)
 		}
 		if err := s.Users.Update(ctx, &u); err != nil {

@@ -2,10 +2,12 @@ package identity_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/identity"
 )
 
@@ -111,4 +113,23 @@ func TestVerifyByDomain_MailboxProvider_DoesNotVerify(t *testing.T) {
 		o := env.setWebsite(boss, "https://"+domain)
 		require.False(t, o.IsVerified(), domain)
 	}
+}
+
+func TestModerateAccount_LockedByOperator_IsNotRestored(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		jo, moderator := env.actor(env.jobseeker("jo@example.org")), env.moderator()
+		moderate := func(action string) error {
+			env.clock.Advance(time.Second)
+			return env.ModerateAccount(t.Context(), moderator, jo.UserID, identity.AccountActionInput{Action: action})
+		}
+		require.NoError(t, moderate("suspend"))
+		require.NoError(t, moderate("restore"))
+		require.NoError(t, env.LockAccount(t.Context(), "jo@example.org"))
+		require.Equal(t, fault.Conflict, fault.KindOf(moderate("restore")))
+		require.NoError(t, moderate("suspend"))
+		require.Equal(t, fault.Conflict, fault.KindOf(moderate("restore")), "the lock of the operator remains")
+		require.NoError(t, env.UnlockAccount(t.Context(), "jo@example.org"))
+		require.NoError(t, moderate("suspend"))
+		require.NoError(t, moderate("restore"), "the operator has unlocked the account")
+	})
 }

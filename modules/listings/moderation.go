@@ -95,6 +95,12 @@ func (c *Case) decide(state CaseState, by, note string, now time.Time) {
 	c.State, c.DecidedBy, c.Note, c.DecidedAt, c.Reports, c.Held = state, by, note, &now, 0, false
 }
 
+// isHiddenByOperator reports whether the last decision of the case is that of an operator to
+// take down the listing.
+func (c *Case) isHiddenByOperator(l *Listing) bool {
+	return l.HiddenAt != nil && !c.Held && c.DecidedAt != nil && c.DecidedBy == ""
+}
+
 // CaseFilter selects cases; a zero field selects all.
 type CaseFilter struct {
 	State          CaseState
@@ -240,13 +246,20 @@ func (s *Service) TakeDown(ctx context.Context, by auth.Actor, listingID string,
 }
 
 // Keep ends the case of a listing and makes the listing visible again if it was hidden, of
-// which the employer is notified. It requires a moderator.
+// which the employer is notified. It fails if an operator has hidden the listing. It requires a
+// moderator.
 func (s *Service) Keep(ctx context.Context, by auth.Actor, listingID string, in DecisionInput) (Listing, error) {
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
 		return Listing{}, err
 	}
 	return s.moderate(ctx, audit.Entry{Action: audit.ListingShown, Actor: by.UserID}, listingID, CaseKept, strings.TrimSpace(in.Message))
 }
+
+var errHiddenByOperator = fault.New(
+	fault.Conflict,
+	"job_hidden_by_operator",
+	"An operator has hidden the job; only an operator can show it",
+)
 
 // moderate decides the case of a listing, and hides or shows the listing.
 func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string, state CaseState, note string) (l Listing, err error) {
@@ -255,8 +268,16 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 		return l, err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		wasHidden := false
+		wasHidden, isHiddenByOperator := false, false
 		l, err = s.changeListingOf(ctx, organizationID, listingID, func(l *Listing, now time.Time) error {
+			c, err := s.caseOf(ctx, organizationID, l.ID)
+			if err != nil {
+				return err
+			}
+			isHiddenByOperator = c.isHiddenByOperator(l)
+			if isHiddenByOperator && e.Actor != audit.Operator && state == CaseKept {
+				return errHiddenByOperator
+			}
 			wasHidden = l.HiddenAt != nil
 			if l.Unhide(); state == CaseTakenDown {
 				l.Hide(now)
@@ -271,7 +292,7 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 			return err
 		}
 		moderator := ""
-		if e.Actor != audit.Operator {
+		if e.Actor != audit.Operator && !isHiddenByOperator { // the decision of an operator remains
 			moderator = e.Actor
 		}
 		now, isChange := s.Clock.Now(), wasHidden != (state == CaseTakenDown) || c.Held

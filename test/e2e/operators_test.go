@@ -106,6 +106,10 @@ func TestOperatorCommands_Listings(t *testing.T) {
 			require.Equal(t, object{"hidden": true, "public": false}, job.pick("data.job", "hidden", "public"))
 		}
 		hidden()
+		server.moderator(t).
+			post("/api/admin/jobs/"+id+"/restore", object{}).
+			fails(409, "An operator has hidden the job; only an operator can show it")
+		hidden()
 		closed := r.waitForEvent("job.closed", "id", id)
 		require.Equal(t, "closed", closed.body.Data["job"].(object)["status"])
 		require.Equal(t, "active", boss.get("/api/employers/jobs/"+id).ok(200).text("data.job.status"))
