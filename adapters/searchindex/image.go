@@ -111,7 +111,7 @@ func (w *imageWriter) close(s *segment) error {
 // bytesOf returns the memory of a slice of numbers.
 func bytesOf[T any](s []T) []byte {
 	var t T
-	size := len(s) * int(unsafe.Sizeof(t))                                  //nolint:gosec // of a type
+	size := len(s) * int(unsafe.Sizeof(t))
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), size) //nolint:gosec // exactly the memory of s
 }
 

@@ -255,7 +255,7 @@ func isExpensive(text string) bool {
 	for line := range strings.SplitSeq(text, "\n") {
 		m := listLine.FindStringSubmatch(line)
 		indent, markers, content := len(m[1])+3*strings.Count(m[1], "\t"), m[2], strings.TrimSpace(line[len(m[0]):])
-		isBullet := markers != "" && strings.Contains("-*+", markers[:1]) && content != "" && indent < 4
+		isBullet := markers != "" && strings.ContainsAny(markers[:1], "-*+") && content != "" && indent < 4
 		if isBullet || strings.Trim(line, " \t") == "" {
 			runs = 0 // the line ends the paragraph before it
 		}
