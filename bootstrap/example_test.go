@@ -99,16 +99,7 @@ func ExampleWithModule() {
 	bootstrap.Main(bootstrap.WithModule(bootstrap.Module{
 		Name: "pins", Migrations: migrations,
 		Routes: func(d bootstrap.ModuleDeps) []web.Route {
-			return []web.Route{
-				{
-					Method:   "PUT",
-					Path:     "/api/pins/:id",
-					Auth:     web.Required,
-					Audience: web.Seeker,
-					Summary:  "Pin a job",
-					Op:       web.Op(pins{d}.pin),
-				},
-			}
+			return []web.Route{{Method: "PUT", Path: "/api/pins/:id", Auth: web.Required, Audience: web.Seeker, Summary: "Pin a job", Op: web.Op(pins{d}.pin)}}
 		},
 		Subscriptions: func(d bootstrap.ModuleDeps) []event.Subscription {
 			return []event.Subscription{event.On("pins.account-deleted", pins{d}.onAccountDeleted)}
