@@ -85,6 +85,9 @@ func TestREADME_AddAnEndpoint_Works(t *testing.T) {
 			above, _, found := strings.Cut(before, "/api/employers/jobs/:id/renew\"")
 			require.True(t, found)
 			at := strings.LastIndex(above, "\n")
+			if strings.HasPrefix(strings.TrimSpace(above[at:]), "Path:") { // the row begins with its brace
+				at = strings.LastIndex(above, "\n\t\t{\n")
+			}
 			before, after = before[:at], before[at:]
 		}
 		replaced[path] = filepath.Join(dir, filepath.Base(path))
