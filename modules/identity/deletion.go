@@ -122,7 +122,7 @@ func (s *Service) removeMembership(ctx context.Context, userID string) (*Members
 	return m, s.Audit.Record(ctx, audit.Entry{Action: audit.MemberRemoved, Actor: userID, OrganizationID: m.OrganizationID, Object: userID})
 }
 
-// closeOrganization closes an organization whose last admin leaves, because nobody could add
+// closeOrganization closes an organization whose last admin leaves, because no user could add
 // members any more. Applicants still see its name, unless it is the name of the admin.
 func (s *Service) closeOrganization(ctx context.Context, organizationID string, lastAdmin User, now time.Time) error {
 	for hasNext := true; hasNext; {

@@ -205,7 +205,7 @@ func (s *Service) changeOwnApp(
 	return a, err
 }
 
-// findApp returns an application, whoever owns it, or ErrAppNotFound. It does not lock the
+// findApp returns an application of any owner, or ErrAppNotFound. It does not lock the
 // row.
 func (s *Service) findApp(ctx context.Context, appID string) (App, error) {
 	appID, ok := id.Canonical(appID)
