@@ -5,7 +5,7 @@ const (
 	oauth       = "modules/integrations/oauth.go"
 	oauthPages  = "adapters/fiberhttp/oauth/authorize.go"
 	signInPages = "adapters/fiberhttp/pages/session.go"
-	pages       = "adapters/fiberhttp/pages/pages.go"
+	pageGuard   = "adapters/fiberhttp/pages/guard.go"
 	developers  = "adapters/developer/authenticator.go"
 	apps        = "adapters/gormdb/integrations_apps.go"
 	grants      = "adapters/gormdb/oauth.go"
@@ -165,7 +165,7 @@ func signInControls() []removal {
 			[]testName{oauthTest("consent requires the CSRF token of the session")}},
 		{
 			"CSRF on every form: the origin is checked",
-			[]cut{{pages, "if !f.sameOrigin(c) {", "if !f.sameOrigin(c) && c.Method() == \"\" {"}},
+			[]cut{{pageGuard, "if isForm && !r.sameOrigin(c) {", "if isForm && !r.sameOrigin(c) && c.Method() == \"\" {"}},
 			[]testName{
 				oauthTest("consent requires the CSRF token of the session"),
 				serverTest("TestBrowserSessions", "sign-in from another site"),
@@ -174,7 +174,7 @@ func signInControls() []removal {
 		},
 		{
 			"CSRF on every form: clients without an Origin need the token",
-			[]cut{{pages, `c.Cookies(f.cookieName()) == "" || f.ValidCSRF(c)`, "true"}},
+			[]cut{{pageGuard, `c.Cookies(r.cookieName()) == "" || r.ValidCSRF(c)`, "true"}},
 			[]testName{serverTest("TestOAuth", "client without an Origin needs the CSRF token")},
 		},
 		{
@@ -182,8 +182,8 @@ func signInControls() []removal {
 			[]cut{{gateway, "s.app.Server().FormValueFunc = ", "_ = "}},
 			[]testName{serverTest("TestOAuth", "form values in the link")},
 		},
-		{"clickjacking: frame-ancestors", []cut{{pages, "frame-ancestors 'none'; ", ""}}, noFrame},
-		{"clickjacking: X-Frame-Options", []cut{{pages, `c.Set(fiber.HeaderXFrameOptions, "DENY")`, ""}}, noFrame},
+		{"clickjacking: frame-ancestors", []cut{{pageGuard, "frame-ancestors 'none'; ", ""}}, noFrame},
+		{"clickjacking: X-Frame-Options", []cut{{pageGuard, `c.Set(fiber.HeaderXFrameOptions, "DENY")`, ""}}, noFrame},
 		{
 			"open redirect of next",
 			[]cut{{signInPages, "\t\treturn \"\"\n\t}\n\treturn next", "\t\treturn next\n\t}\n\treturn next"}},

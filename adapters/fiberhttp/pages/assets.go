@@ -24,9 +24,9 @@ func assetPath(name string) (string, error) {
 }
 
 // addAssets registers the routes of the assets.
-func (f *Renderer) addAssets(app *fiber.App) {
-	app.Get("/site.webmanifest", f.manifest)
-	f.addBrandAssets(app)
+func (r *Renderer) addAssets(app *fiber.App) {
+	app.Get("/site.webmanifest", r.manifest)
+	r.addBrandAssets(app)
 	// Browsers request it for documents that name no icon, such as files.
 	app.Get("/favicon.ico", func(c *fiber.Ctx) error { return c.Redirect("/assets/icon.svg", fiber.StatusMovedPermanently) })
 	for name, mediaType := range assets {
@@ -44,8 +44,8 @@ func (f *Renderer) addAssets(app *fiber.App) {
 
 // SetCaching allows caches to store the response for a minute if the client is a guest, and
 // sets its ETag.
-func (f *Renderer) SetCaching(c *fiber.Ctx) {
-	if f.HasSession(c) || c.Response().StatusCode() != fiber.StatusOK {
+func (r *Renderer) SetCaching(c *fiber.Ctx) {
+	if r.HasSession(c) || c.Response().StatusCode() != fiber.StatusOK {
 		return
 	}
 	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
@@ -82,11 +82,11 @@ func matchesETag(ifNoneMatch, tag string) bool {
 }
 
 // manifest handles GET /site.webmanifest.
-func (f *Renderer) manifest(c *fiber.Ctx) error {
+func (r *Renderer) manifest(c *fiber.Ctx) error {
 	if err := c.JSON(map[string]any{
-		"name":       f.brand.Name,
-		"short_name": f.brand.Name,
-		"start_url":  Page{hasSite: f.hasSite}.HomePath(),
+		"name":       r.brand.Name,
+		"short_name": r.brand.Name,
+		"start_url":  Page{hasSite: r.hasSite}.HomePath(),
 		"display":    "browser",
 		"icons":      []map[string]string{{"src": "/assets/icon.svg", "sizes": "any", "type": "image/svg+xml"}},
 	}); err != nil {
@@ -98,7 +98,7 @@ func (f *Renderer) manifest(c *fiber.Ctx) error {
 }
 
 // addBrandAssets registers the routes of the logo and of a style sheet with the colour.
-func (f *Renderer) addBrandAssets(app *fiber.App) {
+func (r *Renderer) addBrandAssets(app *fiber.App) {
 	serve := func(path, mediaType string, content []byte) {
 		app.Get(path, func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, mediaType)
@@ -107,15 +107,15 @@ func (f *Renderer) addBrandAssets(app *fiber.App) {
 			return c.Send(content)
 		})
 	}
-	if len(f.brand.Logo) > 0 {
-		serve("/assets/logo", f.brand.LogoType, f.brand.Logo)
+	if len(r.brand.Logo) > 0 {
+		serve("/assets/logo", r.brand.LogoType, r.brand.Logo)
 	}
-	if f.brand.Colour != "" {
+	if r.brand.Colour != "" {
 		serve(
 			"/assets/brand.css",
 			assets["style.css"],
 			[]byte(
-				"@media (prefers-color-scheme: light) { :root { --govuk-brand-colour: "+f.brand.Colour+"; --govuk-link-colour: "+f.brand.Colour+"; --shadow: #14212b; } }\n",
+				"@media (prefers-color-scheme: light) { :root { --govuk-brand-colour: "+r.brand.Colour+"; --govuk-link-colour: "+r.brand.Colour+"; --shadow: #14212b; } }\n",
 			),
 		)
 	}

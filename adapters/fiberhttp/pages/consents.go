@@ -33,22 +33,22 @@ func PageRequest(c *fiber.Ctx, size int) page.Request {
 	return page.Request{Number: 1, Size: size, Cursor: cursor}
 }
 
-func (f *Renderer) consents(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
-	consents, err := f.integrations.MyConsents(ctx, viewer.Actor(), PageRequest(c, consentsPageSize))
+func (r *Renderer) consents(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+	consents, err := r.integrations.MyConsents(ctx, viewer.Actor(), PageRequest(c, consentsPageSize))
 	if err != nil {
 		return err
 	}
 	v := consentsView{Consents: web.Each(consents.Items, func(a integrations.AppConsent) consentView {
-		return consentView{a, web.Each(a.Scopes, f.scopeText)}
+		return consentView{a, web.Each(a.Scopes, r.scopeText)}
 	})}
 	if consents.NextCursor != "" {
 		v.Next = "/developers/consents?cursor=" + url.QueryEscape(consents.NextCursor)
 	}
-	return f.Render(c, fiber.StatusOK, consentsPage, viewer, v)
+	return r.Render(c, fiber.StatusOK, consentsPage, viewer, v)
 }
 
-func (f *Renderer) withdraw(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
-	if err := f.integrations.WithdrawConsent(ctx, viewer.Actor(), c.Params("clientId")); err != nil && fault.KindOf(err) != fault.NotFound {
+func (r *Renderer) withdraw(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+	if err := r.integrations.WithdrawConsent(ctx, viewer.Actor(), c.Params("clientId")); err != nil && fault.KindOf(err) != fault.NotFound {
 		return err
 	}
 	return c.Redirect("/developers/consents", fiber.StatusSeeOther)

@@ -9,21 +9,21 @@ import (
 )
 
 // CanEmbed reports whether pages of other sites may show embedded pages in a frame.
-func (f *Renderer) CanEmbed() bool { return len(f.embedOrigins) > 0 }
+func (r *Renderer) CanEmbed() bool { return len(r.embedOrigins) > 0 }
 
 // AllowFrames lets the pages of Options.EmbedOrigins show the response in a frame. Only a
 // page without forms for signed-in users may allow it, because of clickjacking.
-func (f *Renderer) AllowFrames(c *fiber.Ctx) {
-	ancestors := "frame-ancestors " + strings.Join(f.embedOrigins, " ")
+func (r *Renderer) AllowFrames(c *fiber.Ctx) {
+	ancestors := "frame-ancestors " + strings.Join(r.embedOrigins, " ")
 	c.Set(fiber.HeaderContentSecurityPolicy, strings.Replace(contentSecurityPolicy, "frame-ancestors 'none'", ancestors, 1))
 	c.Response().Header.Del(fiber.HeaderXFrameOptions)
 }
 
 // RenderEmbedded renders a page for a frame: without navigation, without script, and with
 // links that open in a new tab.
-func (f *Renderer) RenderEmbedded(c *fiber.Ctx, page *template.Template, view any) error {
+func (r *Renderer) RenderEmbedded(c *fiber.Ctx, page *template.Template, view any) error {
 	var b bytes.Buffer
-	if err := page.ExecuteTemplate(&b, "embed.html", Page{Path: c.Path(), Brand: f.brand, View: view}); err != nil {
+	if err := page.ExecuteTemplate(&b, "embed.html", Page{Path: c.Path(), Brand: r.brand, View: view}); err != nil {
 		return err
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)

@@ -35,12 +35,12 @@ type linkView struct {
 }
 
 // newLinkPages returns the pages by path.
-func (f *Renderer) newLinkPages() map[string]linkPage {
+func (r *Renderer) newLinkPages() map[string]linkPage {
 	return map[string]linkPage{
 		"/verify-email": {
 			Title: "Confirm your e-mail address", Button: "Confirm", Done: "Your e-mail address is confirmed.",
 			submit: func(ctx context.Context, _ *fiber.Ctx, in Form) error {
-				return f.identity.VerifyEmail(ctx, identity.VerifyEmailInput{Token: in.Value("token")})
+				return r.identity.VerifyEmail(ctx, identity.VerifyEmailInput{Token: in.Value("token")})
 			},
 		},
 		"/forgot-password": {
@@ -50,7 +50,7 @@ func (f *Renderer) newLinkPages() map[string]linkPage {
 			Email:  true,
 			Done:   "If the address has an account, you will get an e-mail with a link in a few minutes.",
 			submit: func(ctx context.Context, c *fiber.Ctx, in Form) error {
-				return f.identity.ForgotPassword(ctx, identity.ForgotPasswordInput{Email: in.Value("email")}, f.client(c))
+				return r.identity.ForgotPassword(ctx, identity.ForgotPasswordInput{Email: in.Value("email")}, r.client(c))
 			},
 		},
 		"/reset-password": {
@@ -60,7 +60,7 @@ func (f *Renderer) newLinkPages() map[string]linkPage {
 			Password: true,
 			Done:     "Your password is changed. You can now sign in with it.",
 			submit: func(ctx context.Context, _ *fiber.Ctx, in Form) error {
-				return f.identity.ResetPassword(
+				return r.identity.ResetPassword(
 					ctx,
 					identity.ResetPasswordInput{Token: in.Value("token"), Password: in.Values.Get("password")},
 				)
@@ -73,7 +73,7 @@ func (f *Renderer) newLinkPages() map[string]linkPage {
 			Password: true,
 			Done:     "Your e-mail address is restored. You can now sign in with the new password.",
 			submit: func(ctx context.Context, _ *fiber.Ctx, in Form) error {
-				return f.identity.UndoEmailChange(
+				return r.identity.UndoEmailChange(
 					ctx,
 					identity.UndoEmailChangeInput{Token: in.Value("token"), Password: in.Values.Get("password")},
 				)
@@ -83,13 +83,13 @@ func (f *Renderer) newLinkPages() map[string]linkPage {
 }
 
 // addLinkPages registers the pages to which e-mails link.
-func (f *Renderer) addLinkPages(app *fiber.App) {
-	for path, page := range f.newLinkPages() {
-		f.Public(app, path, func(_ context.Context, c *fiber.Ctx, viewer *Viewer) error {
-			return f.Render(c, fiber.StatusOK, linkTemplate, viewer, linkView{linkPage: page, Token: c.Query("token")})
+func (r *Renderer) addLinkPages(app *fiber.App) {
+	for path, page := range r.newLinkPages() {
+		r.Public(app, path, func(_ context.Context, c *fiber.Ctx, viewer *Viewer) error {
+			return r.Render(c, fiber.StatusOK, linkTemplate, viewer, linkView{linkPage: page, Token: c.Query("token")})
 		})
-		app.Post(path, f.Guard, func(c *fiber.Ctx) error {
-			ctx, cancel := f.requestContext(c)
+		app.Post(path, r.Guard, func(c *fiber.Ctx) error {
+			ctx, cancel := r.requestContext(c)
 			defer cancel()
 			v := linkView{linkPage: page, Form: FormOf(c)}
 			v.Token = v.Form.Value("token")
@@ -101,7 +101,7 @@ func (f *Renderer) addLinkPages(app *fiber.App) {
 				v.Form.Problem.Error = fault.New(fault.Invalid, "invalid_link", "This link is not valid any more; please request a new one")
 			}
 			v.IsDone = err == nil
-			return f.Render(c, v.Form.Problem.Status(), linkTemplate, nil, v)
+			return r.Render(c, v.Form.Problem.Status(), linkTemplate, nil, v)
 		})
 	}
 }
@@ -123,27 +123,27 @@ const invitationPath = "/accept-invitation"
 
 // addInvitationPage registers the page on which users accept an invitation to a team, with a
 // new account or with an account that they have.
-func (f *Renderer) addInvitationPage(app *fiber.App) {
-	f.Public(app, invitationPath, func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
-		return f.showInvitation(ctx, c, viewer, c.Query("token"), Form{})
+func (r *Renderer) addInvitationPage(app *fiber.App) {
+	r.Public(app, invitationPath, func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+		return r.showInvitation(ctx, c, viewer, c.Query("token"), Form{})
 	})
-	f.PublicPost(app, invitationPath, f.acceptInvitation)
+	r.PublicPost(app, invitationPath, r.acceptInvitation)
 }
 
-func (f *Renderer) acceptInvitation(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+func (r *Renderer) acceptInvitation(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 	form, actor := FormOf(c), auth.Actor{}
 	if viewer != nil {
 		actor = viewer.Actor()
 	}
 	in := identity.AcceptInvitationInput{Token: form.Value("token"), Password: form.Values.Get("password"), Name: form.Value("name")}
-	invitation, err := f.identity.FindInvitation(ctx, in.Token)
+	invitation, err := r.identity.FindInvitation(ctx, in.Token)
 	var secret string
 	if err == nil {
-		secret, err = f.identity.AcceptInvitationBrowser(ctx, actor, in, f.client(c), c.Cookies(f.cookieName()))
+		secret, err = r.identity.AcceptInvitationBrowser(ctx, actor, in, r.client(c), c.Cookies(r.cookieName()))
 	}
 	switch {
 	case err == nil:
-		return f.redirectAfterLogin(ctx, c, secret, invitation.Email, cmp.Or(f.nextPath(c, ""), "/employer?done=joined"))
+		return r.redirectAfterLogin(ctx, c, secret, invitation.Email, cmp.Or(r.nextPath(c, ""), "/employer?done=joined"))
 	case errors.Is(err, identity.ErrSignInToAccept), errors.Is(err, identity.ErrForAnotherAccount):
 		// The page itself explains these.
 	default:
@@ -151,13 +151,13 @@ func (f *Renderer) acceptInvitation(ctx context.Context, c *fiber.Ctx, viewer *V
 			return err
 		}
 	}
-	return f.showInvitation(ctx, c, viewer, in.Token, form)
+	return r.showInvitation(ctx, c, viewer, in.Token, form)
 }
 
-func (f *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, viewer *Viewer, token string, form Form) error {
+func (r *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, viewer *Viewer, token string, form Form) error {
 	v := invitationView{Token: token, Form: form, SignIn: "/sign-in?next=" + url.QueryEscape(invitationPath+"?token="+token)}
 	var err error
-	v.Invitation, err = f.identity.FindInvitation(ctx, token)
+	v.Invitation, err = r.identity.FindInvitation(ctx, token)
 	if err != nil && fault.KindOf(err) != fault.Invalid {
 		return err
 	}
@@ -172,5 +172,5 @@ func (f *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, viewer *Vie
 	case v.IsValid:
 		status = fiber.StatusUnauthorized
 	}
-	return f.Render(c, status, invitePage, viewer, v)
+	return r.Render(c, status, invitePage, viewer, v)
 }

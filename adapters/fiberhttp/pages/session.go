@@ -18,8 +18,9 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// Home is the path of the first page for developers.
-const Home = "/developers"
+// developersPath is the path of the first page for developers. The paths of their other pages
+// begin with it.
+const developersPath = "/developers"
 
 // Viewer is the signed-in user.
 type Viewer struct{ identity.Principal }
@@ -30,52 +31,52 @@ func (v *Viewer) Confirmed() bool { return v.Actor().RequireConfirmed(time.Now()
 
 // Confirm returns the actor of the viewer. The actor is confirmed if the sign-in is recent or
 // the form contains the current password.
-func (f *Renderer) Confirm(ctx context.Context, c *fiber.Ctx, viewer *Viewer) (auth.Actor, error) {
-	return f.identity.Confirm(ctx, viewer.Actor(), c.FormValue("currentPassword"), f.client(c))
+func (r *Renderer) Confirm(ctx context.Context, c *fiber.Ctx, viewer *Viewer) (auth.Actor, error) {
+	return r.identity.Confirm(ctx, viewer.Actor(), c.FormValue("currentPassword"), r.client(c))
 }
 
 // Client describes the browser of a request.
-func (f *Renderer) Client(c *fiber.Ctx) identity.Client { return f.client(c) }
+func (r *Renderer) Client(c *fiber.Ctx) identity.Client { return r.client(c) }
 
-func (f *Renderer) requestContext(c *fiber.Ctx) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(audit.WithAddress(context.Background(), f.clientIP(c)), web.DefaultTimeout)
+func (r *Renderer) requestContext(c *fiber.Ctx) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(audit.WithAddress(context.Background(), r.clientIP(c)), web.DefaultTimeout)
 }
 
 func isUnauthenticated(err error) bool { return fault.KindOf(err) == fault.Unauthenticated }
 
 // HasSession reports whether the request has the cookie of a browser session, valid or not.
-func (f *Renderer) HasSession(c *fiber.Ctx) bool { return c.Cookies(f.cookieName()) != "" }
+func (r *Renderer) HasSession(c *fiber.Ctx) bool { return c.Cookies(r.cookieName()) != "" }
 
-func (f *Renderer) isHTTPS() bool { return f.publicURL.Scheme == "https" }
+func (r *Renderer) isHTTPS() bool { return r.publicURL.Scheme == "https" }
 
 // cookieName returns the name of the session cookie. Browsers accept a cookie with the prefix
 // __Host- only from this host and over TLS.
-func (f *Renderer) cookieName() string {
-	if f.isHTTPS() {
+func (r *Renderer) cookieName() string {
+	if r.isHTTPS() {
 		return "__Host-locum"
 	}
 	return "locum"
 }
 
 // Viewer returns the user of the session cookie, or fault.ErrUnauthorized.
-func (f *Renderer) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
-	secret := c.Cookies(f.cookieName())
+func (r *Renderer) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
+	secret := c.Cookies(r.cookieName())
 	if secret == "" {
 		return nil, fault.ErrUnauthorized
 	}
-	p, err := f.identity.AuthenticateBrowser(ctx, secret)
+	p, err := r.identity.AuthenticateBrowser(ctx, secret)
 	if err != nil {
 		return nil, err
 	}
 	return &Viewer{p}, nil
 }
 
-func (f *Renderer) setSessionCookie(c *fiber.Ctx, secret string) {
+func (r *Renderer) setSessionCookie(c *fiber.Ctx, secret string) {
 	cookie := &fiber.Cookie{
-		Name:        f.cookieName(),
+		Name:        r.cookieName(),
 		Value:       secret,
 		Path:        "/",
-		Secure:      f.isHTTPS(),
+		Secure:      r.isHTTPS(),
 		HTTPOnly:    true,
 		SameSite:    fiber.CookieSameSiteLaxMode,
 		SessionOnly: true,
@@ -100,16 +101,16 @@ func localPath(next string) string {
 }
 
 // nextPath returns the page to which a sign-in or registration leads: the requested page or,
-// for developers, Home. It is empty if the kind of the user decides, see firstPagePath.
-func (f *Renderer) nextPath(c *fiber.Ctx, requested string) string {
+// for developers, developersPath. It is empty if the kind of the user decides, see firstPagePath.
+func (r *Renderer) nextPath(c *fiber.Ctx, requested string) string {
 	next := localPath(requested)
-	if next == "" && (!f.hasSite || isDeveloperPage(c)) {
-		return Home
+	if next == "" && (!r.hasSite || isDeveloperPage(c)) {
+		return developersPath
 	}
 	return next
 }
 
-func isDeveloperPage(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), Home+"/") }
+func isDeveloperPage(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), developersPath+"/") }
 
 // firstPagePath returns the first page for clinicians (seekers) or employers.
 func firstPagePath(seeker bool) string {
@@ -122,36 +123,36 @@ func firstPagePath(seeker bool) string {
 // signInPath, signOutPath and registerPath return the paths to which a page links: pages for
 // developers have their own.
 func signInPath(path string) string {
-	if strings.HasPrefix(path, Home) {
+	if strings.HasPrefix(path, developersPath) {
 		return "/developers/sign-in"
 	}
 	return "/sign-in"
 }
 
 func signOutPath(path string) string {
-	if strings.HasPrefix(path, Home) {
+	if strings.HasPrefix(path, developersPath) {
 		return "/developers/sign-out"
 	}
 	return "/sign-out"
 }
 
 func registerPath(path string) string {
-	if strings.HasPrefix(path, Home) {
+	if strings.HasPrefix(path, developersPath) {
 		return "/developers/sign-up"
 	}
 	return "/register"
 }
 
-func (f *Renderer) showSignIn(c *fiber.Ctx) error {
-	return f.redirectIfSignedIn(c, func(next string) error { return f.Render(c, fiber.StatusOK, signInPage, nil, signInView{Next: next}) })
+func (r *Renderer) showSignIn(c *fiber.Ctx) error {
+	return r.redirectIfSignedIn(c, func(next string) error { return r.Render(c, fiber.StatusOK, signInPage, nil, signInView{Next: next}) })
 }
 
 // redirectIfSignedIn redirects a signed-in user to the next page, and calls show for guests.
-func (f *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error) error {
-	ctx, cancel := f.requestContext(c)
+func (r *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error) error {
+	ctx, cancel := r.requestContext(c)
 	defer cancel()
-	next := f.nextPath(c, c.Query("next"))
-	switch viewer, err := f.Viewer(ctx, c); {
+	next := r.nextPath(c, c.Query("next"))
+	switch viewer, err := r.Viewer(ctx, c); {
 	case err == nil:
 		return c.Redirect(cmp.Or(next, firstPagePath(viewer.Actor().Seeker)), fiber.StatusSeeOther)
 	case !isUnauthenticated(err):
@@ -160,21 +161,21 @@ func (f *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error
 	return show(next)
 }
 
-func (f *Renderer) signIn(c *fiber.Ctx) error {
-	ctx, cancel := f.requestContext(c)
+func (r *Renderer) signIn(c *fiber.Ctx) error {
+	ctx, cancel := r.requestContext(c)
 	defer cancel()
-	v := signInView{Next: f.nextPath(c, c.FormValue("next")), Email: c.FormValue("email")}
-	client := f.client(c)
-	secret, err := f.identity.LoginBrowser(
+	v := signInView{Next: r.nextPath(c, c.FormValue("next")), Email: c.FormValue("email")}
+	client := r.client(c)
+	secret, err := r.identity.LoginBrowser(
 		ctx,
 		identity.LoginInput{Email: v.Email, Password: c.FormValue("password"), TOTP: c.FormValue("totp")},
 		client,
-		c.Cookies(f.cookieName()),
+		c.Cookies(r.cookieName()),
 	)
 	status := fiber.StatusUnauthorized
 	switch {
 	case err == nil:
-		return f.redirectAfterLogin(ctx, c, secret, v.Email, v.Next)
+		return r.redirectAfterLogin(ctx, c, secret, v.Email, v.Next)
 	case errors.Is(err, identity.ErrSecondFactorRequired):
 		v.Error = "Your account uses two-step sign-in. Enter your password again with the code of your authenticator app, or with a recovery code."
 	case errors.Is(err, identity.ErrSecondFactorInvalid):
@@ -186,30 +187,30 @@ func (f *Renderer) signIn(c *fiber.Ctx) error {
 	default:
 		return err
 	}
-	return f.Render(c, status, signInPage, nil, v)
+	return r.Render(c, status, signInPage, nil, v)
 }
 
 // client describes the browser that sent the request.
-func (f *Renderer) client(c *fiber.Ctx) identity.Client {
-	return identity.Client{Address: f.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent), Device: c.Cookies(web.DeviceCookieName)}
+func (r *Renderer) client(c *fiber.Ctx) identity.Client {
+	return identity.Client{Address: r.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent), Device: c.Cookies(web.DeviceCookieName)}
 }
 
 // redirectAfterLogin sets the session cookie and the device cookie after a sign-in with the
 // e-mail address. It redirects to next or, if that is empty, to the first page of the user.
-func (f *Renderer) redirectAfterLogin(ctx context.Context, c *fiber.Ctx, secret, email, next string) error {
+func (r *Renderer) redirectAfterLogin(ctx context.Context, c *fiber.Ctx, secret, email, next string) error {
 	if next == "" {
-		principal, err := f.identity.AuthenticateBrowser(ctx, secret)
+		principal, err := r.identity.AuthenticateBrowser(ctx, secret)
 		if err != nil {
 			return err
 		}
 		next = firstPagePath(principal.Actor().Seeker)
 	}
-	f.setSessionCookie(c, secret)
-	device, err := f.identity.DeviceToken(email)
+	r.setSessionCookie(c, secret)
+	device, err := r.identity.DeviceToken(email)
 	if err != nil {
 		return err
 	}
-	c.Response().Header.Add(fiber.HeaderSetCookie, web.DeviceCookie(device, f.publicURL.String()))
+	c.Response().Header.Add(fiber.HeaderSetCookie, web.DeviceCookie(device, r.publicURL.String()))
 	isProgram := c.Get("Sec-Fetch-Mode") == "" && c.Get(fiber.HeaderOrigin) == ""
 	if isProgram || !strings.HasPrefix(next, "/oauth/") {
 		return c.Redirect(next, fiber.StatusSeeOther)
@@ -217,7 +218,7 @@ func (f *Renderer) redirectAfterLogin(ctx context.Context, c *fiber.Ctx, secret,
 	// Pages below /oauth may redirect to another host. A browser would treat that host as a
 	// target of the sign-in form, which the policy form-action forbids. A page with a refresh
 	// ends the chain of redirects.
-	return f.Render(c, fiber.StatusOK, redirectPage, nil, signInView{Next: next})
+	return r.Render(c, fiber.StatusOK, redirectPage, nil, signInView{Next: next})
 }
 
 // tooManyAttempts sets the header Retry-After, and returns the message for the user.
@@ -226,13 +227,13 @@ func tooManyAttempts(c *fiber.Ctx, err error) string {
 	return "There were too many tries. Please wait a few minutes."
 }
 
-func (f *Renderer) signOut(c *fiber.Ctx) error {
-	ctx, cancel := f.requestContext(c)
+func (r *Renderer) signOut(c *fiber.Ctx) error {
+	ctx, cancel := r.requestContext(c)
 	defer cancel()
-	if err := f.identity.LogoutBrowser(ctx, c.Cookies(f.cookieName())); err != nil {
+	if err := r.identity.LogoutBrowser(ctx, c.Cookies(r.cookieName())); err != nil {
 		return err
 	}
-	f.setSessionCookie(c, "")
+	r.setSessionCookie(c, "")
 	return c.Redirect(signInPath(c.Path()), fiber.StatusSeeOther)
 }
 
@@ -245,30 +246,30 @@ type signUpView struct {
 	Form  Form
 }
 
-func (f *Renderer) showSignUp(c *fiber.Ctx) error {
-	return f.redirectIfSignedIn(c, func(next string) error {
+func (r *Renderer) showSignUp(c *fiber.Ctx) error {
+	return r.redirectIfSignedIn(c, func(next string) error {
 		form := Form{Values: url.Values{"userType": {cmp.Or(c.Query("as"), string(identity.KindJobseeker))}}}
-		return f.Render(c, fiber.StatusOK, signUpPage, nil, signUpView{Next: next, Form: form})
+		return r.Render(c, fiber.StatusOK, signUpPage, nil, signUpView{Next: next, Form: form})
 	})
 }
 
 // signUp creates an account. It counts for the rate limits of the API operations.
-func (f *Renderer) signUp(c *fiber.Ctx) error {
-	ctx, cancel := f.requestContext(c)
+func (r *Renderer) signUp(c *fiber.Ctx) error {
+	ctx, cancel := r.requestContext(c)
 	defer cancel()
-	v := signUpView{Next: f.nextPath(c, c.FormValue("next")), Form: FormOf(c)}
+	v := signUpView{Next: r.nextPath(c, c.FormValue("next")), Form: FormOf(c)}
 	in := identity.RegisterInput{
 		Email:    v.Form.Value("email"),
 		Password: c.FormValue("password"),
 		Name:     v.Form.Value("name"),
 		UserType: v.Form.Value("userType"),
 	}
-	client, previousSecret := f.client(c), c.Cookies(f.cookieName())
+	client, previousSecret := r.client(c), c.Cookies(r.cookieName())
 	var secret string
 	var err error
 	if in.UserType == string(identity.KindEmployer) {
-		if err = f.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register-employer"); err == nil {
-			secret, err = f.identity.RegisterBrowser(
+		if err = r.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register-employer"); err == nil {
+			secret, err = r.identity.RegisterBrowser(
 				ctx,
 				identity.RegisterEmployerInput{
 					Email:       in.Email,
@@ -280,13 +281,13 @@ func (f *Renderer) signUp(c *fiber.Ctx) error {
 				previousSecret,
 			)
 		}
-	} else if err = f.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register"); err == nil {
-		secret, err = f.identity.RegisterBrowser(ctx, in, client, previousSecret)
+	} else if err = r.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register"); err == nil {
+		secret, err = r.identity.RegisterBrowser(ctx, in, client, previousSecret)
 	}
 	status := fiber.StatusConflict
 	switch {
 	case err == nil:
-		return f.redirectAfterLogin(ctx, c, secret, in.Email, v.Next)
+		return r.redirectAfterLogin(ctx, c, secret, in.Email, v.Next)
 	case errors.Is(err, identity.ErrEmailTaken):
 		v.Form.Problem = FormProblem(fault.InvalidField("email", "has an account already; sign in with it, or set a new password"), "")
 	case fault.KindOf(err) == fault.TooMany:
@@ -297,7 +298,7 @@ func (f *Renderer) signUp(c *fiber.Ctx) error {
 		}
 		status = v.Form.Problem.Status()
 	}
-	return f.Render(c, status, signUpPage, nil, v)
+	return r.Render(c, status, signUpPage, nil, v)
 }
 
 // Kinds returns the choices for the kind of account.

@@ -256,7 +256,7 @@ func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 
 // skipStep skips a step of the onboarding.
 func (s *Site) skipStep(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/jobseekers/onboarding")
+	err := s.renderer.TakeLimit(ctx, c, onboardingOperation)
 	if err == nil {
 		_, err = s.services.Seekers.Onboard(
 			ctx,

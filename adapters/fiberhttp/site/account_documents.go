@@ -20,9 +20,6 @@ var (
 	myDocumentPage  = pages.Parse(files, "html/my-document.html", "html/account-parts.html")
 )
 
-// documentsOperation is the operation of the API whose limit the changes of documents take.
-const documentsOperation = fiber.MethodPost + " /api/jobseekers/documents"
-
 // documentTypes are the choices for the type of a document.
 var documentTypes = []pages.Choice{
 	{Value: string(jobseeker.CV), Text: "CV"}, {Value: string(jobseeker.CoverLetter), Text: "Cover letter"},

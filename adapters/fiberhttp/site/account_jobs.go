@@ -40,7 +40,7 @@ func (s *Site) viewerState(ctx context.Context, viewer *pages.Viewer, listingID 
 
 // saveJob bookmarks a job. Saving a job twice is not an error.
 func (s *Site) saveJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/jobseekers/saved")
+	err := s.renderer.TakeLimit(ctx, c, saveJobOperation)
 	if err == nil {
 		_, err = s.services.Seekers.SaveJob(ctx, viewer.Actor(), jobseeker.SaveJobInput{ListingID: c.Params("id")})
 	}
@@ -136,7 +136,7 @@ func (s *Site) mySearches(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 
 func (s *Site) saveSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/jobseekers/search")
+	err := s.renderer.TakeLimit(ctx, c, saveSearchOperation)
 	if err == nil {
 		_, err = s.services.Seekers.SaveSearch(ctx, viewer.Actor(), jobseeker.SaveSearchInput{
 			Name: form.Value(
@@ -185,7 +185,7 @@ func (s *Site) myNotifications(ctx context.Context, c *fiber.Ctx, viewer *pages.
 
 func (s *Site) readNotification(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	isRead := pages.FormOf(c).Value("read") != "no"
-	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPut+" /api/jobseekers/notifications/:id")
+	err := s.renderer.TakeLimit(ctx, c, markNotificationOperation)
 	if err == nil {
 		err = s.services.Seekers.MarkNotification(ctx, viewer.Actor(), c.Params("id"), jobseeker.MarkInput{Read: &isRead})
 	}

@@ -127,7 +127,7 @@ func (s *Site) saveProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	form := pages.FormOf(c)
 	in, err := profileInput(form)
 	if err == nil {
-		err = s.renderer.TakeLimit(ctx, c, fiber.MethodPut+" /api/jobseekers/profile")
+		err = s.renderer.TakeLimit(ctx, c, changeProfileOperation)
 	}
 	if err == nil {
 		_, err = s.services.Seekers.UpdateProfile(ctx, viewer.Actor(), in)

@@ -139,7 +139,7 @@ func (s *Site) submitApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 	case "edit":
 		return s.renderer.Render(c, fiber.StatusOK, applyPage, viewer, v)
 	case "send":
-		if err = s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/jobseekers/applications"); err == nil {
+		if err = s.renderer.TakeLimit(ctx, c, applyOperation); err == nil {
 			sent, err = s.services.Hiring.Apply(ctx, viewer.Actor(), v.input())
 		}
 	default:

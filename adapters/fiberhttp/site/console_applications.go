@@ -153,9 +153,6 @@ func (s *Site) showBoard(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	return s.renderer.Render(c, v.Problem.Status(), boardPage, viewer, v)
 }
 
-// decisionOperation is the operation of the API whose limit the forms that set statuses take.
-const decisionOperation = fiber.MethodPut + " /api/employers/applications/:id"
-
 // moveApplications returns a handler that sets the status of the selected applications. If
 // that fails, show renders the list or the board with the problem.
 func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Viewer, applicationsView) error) pages.Handler {

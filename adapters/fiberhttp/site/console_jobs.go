@@ -78,7 +78,7 @@ func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 		selected[id] = true
 	}
 	notice, failed := "", 0
-	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPut+" /api/employers/jobs/batch")
+	err := s.renderer.TakeLimit(ctx, c, changeJobsOperation)
 	if err == nil {
 		notice, failed, err = s.changeSelected(ctx, viewer.Actor(), form.Value("action"), ids)
 	}
@@ -236,7 +236,7 @@ func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 // duplicateJob copies a job. It counts for the rate limit of the API operation that creates a
 // job.
 func (s *Site) duplicateJob(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string) (listings.Listing, error) {
-	if err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/employers/jobs"); err != nil {
+	if err := s.renderer.TakeLimit(ctx, c, createJobOperation); err != nil {
 		return listings.Listing{}, err
 	}
 	return s.services.Listings.Duplicate(ctx, actor, id)
@@ -245,7 +245,7 @@ func (s *Site) duplicateJob(ctx context.Context, c *fiber.Ctx, actor auth.Actor,
 // setJobStatus changes the status of a job. It counts for the rate limit of the API
 // operation that updates a job.
 func (s *Site) setJobStatus(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string, status listings.Status) error {
-	if err := s.renderer.TakeLimit(ctx, c, fiber.MethodPut+" /api/employers/jobs/:id"); err != nil {
+	if err := s.renderer.TakeLimit(ctx, c, changeJobOperation); err != nil {
 		return err
 	}
 	_, err := s.services.Listings.Update(ctx, actor, id, listings.UpdateInput{Status: new(string(status))})

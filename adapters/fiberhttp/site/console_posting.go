@@ -288,14 +288,14 @@ func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 		if action == "publish" {
 			status, notice = listings.Active, "job-published"
 		}
-		if err = s.renderer.TakeLimit(ctx, c, fiber.MethodPut+" /api/employers/jobs/:id"); err == nil {
+		if err = s.renderer.TakeLimit(ctx, c, changeJobOperation); err == nil {
 			saved, err = s.services.Listings.Update(ctx, actor, v.ID, in.updateInput(stored, status))
 		}
 	default:
 		if notice = "job-published"; action != "publish" {
 			in.Status, notice = new(string(listings.Draft)), "job-draft"
 		}
-		if err = s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/employers/jobs"); err == nil {
+		if err = s.renderer.TakeLimit(ctx, c, createJobOperation); err == nil {
 			saved, err = s.services.Listings.Create(ctx, actor, in.CreateInput)
 		}
 	}

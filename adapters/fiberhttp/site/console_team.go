@@ -75,7 +75,7 @@ func (s *Site) showTeam(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer,
 // invite invites a user to the team. It counts for the rate limit of the API operation.
 func (s *Site) invite(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	err := s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/employers/team")
+	err := s.renderer.TakeLimit(ctx, c, inviteMemberOperation)
 	if err == nil {
 		err = s.services.Identity.Invite(
 			ctx,

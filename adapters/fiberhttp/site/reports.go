@@ -44,7 +44,7 @@ func (s *Site) report(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
 	v.Form = pages.FormOf(c)
-	if err = s.renderer.TakeLimit(ctx, c, fiber.MethodPost+" /api/listings/:id/report"); err == nil {
+	if err = s.renderer.TakeLimit(ctx, c, reportJobOperation); err == nil {
 		in := listings.ReportInput{Reason: v.Form.Value("reason"), Text: v.Form.Value("text"), Email: v.Form.Value("email")}
 		err = s.services.Listings.ReportJob(ctx, actorOf(viewer), c.Params("id"), in)
 	}

@@ -1,0 +1,152 @@
+package pages
+
+import (
+	"html/template"
+	"slices"
+	"strings"
+)
+
+// Page is the data with which the template of a page is executed.
+type Page struct {
+	// Viewer is the signed-in user, nil for none.
+	Viewer *Viewer
+	// Path is the path of the page.
+	Path  string
+	Brand Brand
+	// Notice is a message about the form that led to this page. It may be empty.
+	Notice string
+	// View is the data of this page.
+	View any
+
+	session string
+	hasSite bool
+	navs    map[string]SubNav
+}
+
+// HomePath returns the path to which the name of the service links.
+func (p Page) HomePath() string {
+	if p.hasSite {
+		return "/"
+	}
+	return developersPath
+}
+
+// Nav returns the main navigation.
+func (p Page) Nav() []Link {
+	switch {
+	case !p.hasSite && p.Viewer == nil:
+		return []Link{{"/docs", "Interface"}, {"/docs/guides", "Guides"}, {signInPath(p.Path), "Sign in"}}
+	case !p.hasSite:
+		return []Link{{developersPath, "Developers"}, {"/docs", "Interface"}, {"/docs/guides", "Guides"}}
+	case p.Viewer == nil && (p.Path == signInPath(p.Path) || p.Path == registerPath(p.Path)):
+		// The pages for sign-in and registration link to each other themselves, and keep the
+		// address to which the user is redirected afterwards.
+		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}}
+	case p.Viewer == nil:
+		return []Link{
+			{"/jobs", "Find jobs"},
+			{"/employer", "For employers"},
+			{signInPath(p.Path), "Sign in"},
+			{registerPath(p.Path), "Register"},
+		}
+	}
+	actor, links := p.Viewer.Actor(), []Link{{"/jobs", "Find jobs"}}
+	if actor.Seeker {
+		links = append(links, Link{"/account", "My account"})
+	}
+	if !actor.Seeker || actor.OrganizationID != "" {
+		links = append(links, Link{"/employer", "Employer console"})
+	}
+	if actor.Moderator {
+		links = append(links, Link{"/moderation", "Moderation"})
+	}
+	return links
+}
+
+// SubNav is the navigation of a part of the site, in a second row below the main navigation.
+type SubNav struct {
+	Name  string
+	Links []Link
+	// LinksFor returns the links for the viewer. If it is set, Links is not used.
+	LinksFor func(viewer *Viewer) []Link
+}
+
+// developerNav is the navigation of the pages for developers.
+var developerNav = SubNav{
+	Name: "Developers",
+	Links: []Link{
+		{developersPath, "Applications"},
+		{"/developers/consents", "What you allow"},
+		{"/docs/developer", "Interface"},
+		{"/docs/guides", "Guides"},
+	},
+}
+
+// SubNav returns the navigation of the part that the page belongs to, nil for none.
+func (p Page) SubNav() *SubNav {
+	for path, nav := range p.navs {
+		if p.Viewer != nil && (p.Path == path || strings.HasPrefix(p.Path, path+"/")) {
+			if nav.LinksFor != nil {
+				nav.Links = nav.LinksFor(p.Viewer)
+			}
+			if len(nav.Links) == 0 {
+				return nil
+			}
+			return &nav
+		}
+	}
+	return nil
+}
+
+// FooterLinks returns the links of the footer.
+func (p Page) FooterLinks() []Link {
+	return append(
+		slices.Clone(p.Brand.Links),
+		Link{"/developers", "Developers"},
+		Link{"/docs/guides", "Guides"},
+		Link{"/docs/developer", "Developer interface"},
+		Link{"/docs", "API reference"},
+	)
+}
+
+// CSRF returns the hidden field that protects a form against cross-site request forgery: a
+// token that is derived from the session. It is empty without a session.
+func (p Page) CSRF() template.HTML {
+	if p.session == "" {
+		return ""
+	}
+	return template.HTML(`<input type="hidden" name="csrf" value="` + csrfToken(p.session) + `">`) //nolint:gosec // hexadecimal digits
+}
+
+// AriaCurrent returns the attribute aria-current for a link to the path: "page" on this page,
+// "true" on pages below it. The first link of a SubNav, such as /account, is not marked on
+// pages below it, because these have their own links.
+func (p Page) AriaCurrent(path string) template.HTMLAttr {
+	_, isFirst := p.navs[path]
+	switch {
+	case p.Path == path:
+		return `aria-current="page"`
+	case strings.HasPrefix(p.Path, path+"/") && !isFirst:
+		return `aria-current="true"`
+	}
+	return ""
+}
+
+// Brand is the name and the appearance of the service on pages. All fields but Name may be
+// empty.
+type Brand struct {
+	Name string
+	// Logo is the image that is shown in place of the name.
+	Logo []byte
+	// LogoType is the media type of Logo.
+	LogoType string
+	// Colour is the main colour in light mode, such as #0b5f66.
+	Colour string
+	// Contact is an e-mail address for questions.
+	Contact string
+	// Links are added to the footer of each page.
+	Links []Link
+}
+
+// Link is a link to a page.
+type Link struct{ Path, Text string }

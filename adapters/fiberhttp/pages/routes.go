@@ -1,0 +1,102 @@
+package pages
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// Session is the name of the Fiber routes that need a browser session.
+const Session = "page session"
+
+// UploadSession is the name of the Fiber routes that need a browser session and accept files.
+const UploadSession = "page session, with files"
+
+// Handler handles a request for a page. viewer is the signed-in user; on public pages it is
+// nil for guests.
+type Handler func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error
+
+// Get serves a page to signed-in users.
+func (r *Renderer) Get(app *fiber.App, path string, handle Handler) {
+	app.Get(path, r.Guard, r.requireSignIn(handle)).Name(Session)
+}
+
+// Post handles a form of signed-in users.
+func (r *Renderer) Post(app *fiber.App, path string, handle Handler) {
+	app.Post(path, r.Guard, r.requireSignIn(handle)).Name(Session)
+}
+
+// PostFiles handles a form of signed-in users that may contain files. The body may have at
+// most MaxUploadBody bytes.
+func (r *Renderer) PostFiles(app *fiber.App, path string, handle Handler) {
+	app.Post(path, r.Guard, r.requireSignIn(handle)).Name(UploadSession)
+}
+
+// Public serves a page to everyone. The viewer is nil for guests.
+func (r *Renderer) Public(app *fiber.App, path string, handle Handler) {
+	app.Get(path, r.Guard, r.withViewer(handle))
+}
+
+// PublicPost handles a form that guests can send, too. The viewer is nil for them.
+func (r *Renderer) PublicPost(app *fiber.App, path string, handle Handler) {
+	app.Post(path, r.Guard, r.withViewer(handle))
+}
+
+// withViewer calls handle for everyone, with the viewer nil for guests.
+func (r *Renderer) withViewer(handle Handler) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		ctx, cancel := r.requestContext(c)
+		defer cancel()
+		viewer, err := r.Viewer(ctx, c)
+		if err != nil && !isUnauthenticated(err) {
+			return err
+		}
+		return handle(ctx, c, viewer)
+	}
+}
+
+// requireSignIn calls handle for signed-in users. It redirects guests to the sign-in page,
+// which leads back to the requested page, or to the first page after a form.
+func (r *Renderer) requireSignIn(handle Handler) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		ctx, cancel := r.requestContext(c)
+		defer cancel()
+		viewer, err := r.Viewer(ctx, c)
+		if isUnauthenticated(err) {
+			next := ""
+			switch {
+			case c.Method() == fiber.MethodGet:
+				next = c.OriginalURL()
+			case isDeveloperPage(c):
+				next = developersPath
+			}
+			return c.Redirect(signInPath(c.Path())+"?next="+url.QueryEscape(next), fiber.StatusSeeOther)
+		} else if err != nil {
+			return err
+		}
+		return handle(ctx, c, viewer)
+	}
+}
+
+// GetModerator serves a page to moderators. Other users get a page with status 403.
+func (r *Renderer) GetModerator(app *fiber.App, path string, handle Handler) {
+	r.Get(app, path, r.requireModerator(handle))
+}
+
+// PostModerator handles a form of moderators. Other users get a page with status 403.
+func (r *Renderer) PostModerator(app *fiber.App, path string, handle Handler) {
+	r.Post(app, path, r.requireModerator(handle))
+}
+
+func (r *Renderer) requireModerator(handle Handler) Handler {
+	return func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+		if !viewer.Actor().Moderator {
+			return r.Render(c, fiber.StatusForbidden, messagePage, viewer, Message{
+				Title: "This page is for moderators",
+				Text:  "Your account is not a moderator account. An operator of the service can change that.",
+			})
+		}
+		return handle(ctx, c, viewer)
+	}
+}

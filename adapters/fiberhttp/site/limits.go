@@ -1,0 +1,20 @@
+package site
+
+import "github.com/gofiber/fiber/v2"
+
+// The operations of the API whose rate limits the forms of the site share.
+const (
+	applyOperation            = fiber.MethodPost + " /api/jobseekers/applications"
+	markNotificationOperation = fiber.MethodPut + " /api/jobseekers/notifications/:id"
+	changeJobOperation        = fiber.MethodPut + " /api/employers/jobs/:id"
+	changeJobsOperation       = fiber.MethodPut + " /api/employers/jobs/batch"
+	changeProfileOperation    = fiber.MethodPut + " /api/jobseekers/profile"
+	createJobOperation        = fiber.MethodPost + " /api/employers/jobs"
+	decisionOperation         = fiber.MethodPut + " /api/employers/applications/:id"
+	documentsOperation        = fiber.MethodPost + " /api/jobseekers/documents"
+	inviteMemberOperation     = fiber.MethodPost + " /api/employers/team"
+	reportJobOperation        = fiber.MethodPost + " /api/listings/:id/report"
+	saveJobOperation          = fiber.MethodPost + " /api/jobseekers/saved"
+	saveSearchOperation       = fiber.MethodPost + " /api/jobseekers/search"
+	onboardingOperation       = fiber.MethodPost + " /api/jobseekers/onboarding"
+)
