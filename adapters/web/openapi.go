@@ -49,6 +49,9 @@ func OpenAPI(s API, publicURL string) ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w", webhook.Name, err)
 		}
 	}
+	if err := shareFailures(r.Spec); err != nil {
+		return nil, err
+	}
 	return json.MarshalIndent(r.Spec, "", "  ")
 }
 

@@ -32,17 +32,21 @@ type described struct {
 		Summary     string `json:"summary"`
 		Parameters  []describedParameter
 		RequestBody struct{ Content map[string]exampled }
-		Responses   map[string]struct {
-			Content map[string]exampled
-			Headers map[string]any
-		}
-		Security []map[string][]string
+		Responses   map[string]describedResponse
+		Security    []map[string][]string
 	}
 	Webhooks   map[string]map[string]struct{ Parameters []describedParameter }
 	Components struct {
-		Schemas map[string]map[string]any
-		Headers map[string]struct{ Description string }
+		Schemas   map[string]map[string]any
+		Responses map[string]describedResponse
+		Headers   map[string]struct{ Description string }
 	}
+}
+
+type describedResponse struct {
+	Ref     string `json:"$ref"`
+	Content map[string]exampled
+	Headers map[string]any
 }
 
 type describedParameter struct {
@@ -82,6 +86,15 @@ func openAPIOf(t testing.TB, s web.API) ([]byte, described) {
 	require.NoError(t, err)
 	var d described
 	require.NoError(t, json.Unmarshal(raw, &d))
+	for _, item := range d.Paths {
+		for _, op := range item {
+			for status, response := range op.Responses {
+				if name, ok := strings.CutPrefix(response.Ref, "#/components/responses/"); ok {
+					op.Responses[status] = d.Components.Responses[name]
+				}
+			}
+		}
+	}
 	return raw, d
 }
 
