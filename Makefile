@@ -46,6 +46,7 @@ arch: ## Check the import rules and the language of comments, messages and pages
 generated: ## Are generated files fresh? (needs npm)
 	@adapters/gazetteer/build/check.sh
 	@adapters/fiberhttp/pages/build/check.sh
+	@adapters/portal/client/check.sh
 
 tidy: ## Is go.mod tidy?
 	@go mod tidy -diff && cd test/outsider && go mod tidy -diff
@@ -65,6 +66,10 @@ sbom: build ## Write bin/sbom.json, the bill of materials in CycloneDX
 $(LINT):
 	@echo "installing golangci-lint $(LINT_VERSION) into .tools"
 	@mkdir -p $(TOOLS) && GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION) && mv $(TOOLS)/golangci-lint $(LINT)
+
+.PHONY: client
+client: ## Write adapters/portal/client/portal.ts, the types of the TypeScript client (needs npm)
+	@adapters/portal/client/check.sh write
 
 .PHONY: rows ports
 rows: ## Write test/e2e/ROWS.md, the list of operations and their tests

@@ -1,24 +1,16 @@
-// The main job of the board, done with a client whose types are generated from
-// the portal's own document: an employer posts, a clinician finds and applies,
-// the employer decides, meets and exports, and the clinician sees what happened.
+// The main job of the board, done with the published client: an employer posts, a clinician
+// finds the job and applies, the employer decides, schedules an interview and exports, and the
+// clinician sees what happened.
 import assert from "node:assert/strict";
-import createClient, { type Middleware } from "openapi-fetch";
-import type { paths } from "./portal.js";
+import { createClient } from "./index.js";
 
 const address = process.argv[2];
 assert(address, "usage: main.js http://…");
 
-/** A client that sends the token, once there is one. */
+/** A client that sends the token after signIn. */
 function person() {
-  let token = "";
-  const client = createClient<paths>({ baseUrl: address! });
-  const signed: Middleware = {
-    onRequest({ request }) {
-      if (token) request.headers.set("Authorization", `Bearer ${token}`);
-      return request;
-    },
-  };
-  client.use(signed);
+  let token: string | undefined;
+  const client = createClient({ baseUrl: address!, accessToken: () => token });
   return { ...client, signIn: (t: string) => (token = t) };
 }
 

@@ -16,34 +16,30 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// npmPackage is a folder of TypeScript programs, installed and built with the
-// types that are generated from an OpenAPI document of the server.
+// npmPackage is a temporary folder of TypeScript programs with the packages that they use.
 type npmPackage struct {
 	t   *testing.T
 	s   *testServer
 	dir string
 }
 
-func newNPMPackage(t *testing.T, server *testServer, folder, api string) *npmPackage {
+// newNPMPackage copies the files of the folders and installs their packages.
+func newNPMPackage(t *testing.T, server *testServer, folders ...string) *npmPackage {
 	t.Helper()
 	npm := kit.Tool(t, "npm")
 	p := &npmPackage{t, server, t.TempDir()}
-	folder = filepath.Join("..", folder)
-	entries, err := os.ReadDir(folder)
-	require.NoError(t, err)
-	for _, entry := range entries {
-		if entry.Type().IsRegular() {
-			raw, err := os.ReadFile(filepath.Join(folder, entry.Name()))
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(filepath.Join(p.dir, entry.Name()), raw, 0o600))
+	for _, folder := range folders {
+		entries, err := os.ReadDir(folder)
+		require.NoError(t, err)
+		for _, entry := range entries {
+			if entry.Type().IsRegular() {
+				raw, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(filepath.Join(p.dir, entry.Name()), raw, 0o600))
+			}
 		}
 	}
 	p.run(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	document, err := server.command("openapi", api).Output()
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(p.dir, api+".json"), document, 0o600))
-	p.run(npm, "run", "--silent", "generate")
-	p.run(npm, "run", "--silent", "build")
 	return p
 }
 
@@ -56,14 +52,14 @@ func (p *npmPackage) run(name string, args ...string) string {
 	return string(out)
 }
 
-// openapi-typescript generates the types of the client from the document of the
-// running server; the TypeScript compiler checks test/client/main.ts against
-// them, and Node runs it.
+// The published TypeScript client does the main job against a running server. The compiler
+// checks test/client/main.ts against the committed types, and Node runs it.
 func TestTypeScriptClient_MainJob(t *testing.T) {
 	server := newTestServer(t)
 	node := kit.Tool(t, "node")
 	server.serve()
-	p := newNPMPackage(t, server, "client", "portal")
+	p := newNPMPackage(t, server, "../client", "../../adapters/portal/client")
+	p.run("npm", "run", "--silent", "build")
 	require.Contains(t, p.run(node, "built/main.js", server.url), "the main job is done")
 }
 
@@ -77,7 +73,12 @@ func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
 	server.env = []string{"LOCUM_HTTP_ADDR=" + kit.Address(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
 	server.env = append(server.env, "LOCUM_HTTP_PUBLIC_URL=http://"+strings.TrimPrefix(server.env[0], "LOCUM_HTTP_ADDR="))
 	server.serve()
-	p := newNPMPackage(t, server, "developer-client", "developer")
+	p := newNPMPackage(t, server, "../developer-client")
+	document, err := server.command("openapi", "developer").Output()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(p.dir, "developer.json"), document, 0o600))
+	p.run("npm", "run", "--silent", "generate")
+	p.run("npm", "run", "--silent", "build")
 	for program, want := range map[string]string{"oauth": "the code flow works", "webhooks": "deliveries verify", "every": "all 6 operations work"} {
 		t.Run(program, func(t *testing.T) {
 			require.Contains(t, p.runWithBrowsers(t, node, "built/"+program+".js", server.url), want)
